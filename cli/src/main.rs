@@ -1,0 +1,3 @@
+//! The `capsched` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Helpers that the loom models share.

@@ -1,0 +1,3 @@
+//! Macro workloads: throughput and latency of the engine.
+
+fn main() {}

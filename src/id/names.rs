@@ -1,0 +1,178 @@
+//! Names that cross the edge: applications, containers, nodes, scheduler keys.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::java_order;
+
+/// An application: the start time of the cluster and a sequence number
+/// (`application_<timestamp>_<sequence>`). Order is by both, older first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ApplicationId {
+    /// Start of the resource manager that gave the number, in ms; any constant serves.
+    pub cluster: u64,
+    /// Sequence number within the cluster.
+    pub sequence: u32,
+}
+
+impl ApplicationId {
+    /// An application of the cluster with start time 1.
+    #[must_use]
+    pub const fn new(sequence: u32) -> Self {
+        Self {
+            cluster: 1,
+            sequence,
+        }
+    }
+}
+
+impl fmt::Display for ApplicationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "application_{}_{:04}", self.cluster, self.sequence)
+    }
+}
+
+/// A container: its application and a number counted from 1 in order of first allocation or
+/// reservation. A reserved container keeps its number when it is allocated.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ContainerId {
+    /// The application.
+    pub app: ApplicationId,
+    /// Number within the application, from 1.
+    pub number: u32,
+}
+
+impl fmt::Display for ContainerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "container_{}_{:04}_01_{:06}",
+            self.app.cluster, self.app.sequence, self.number
+        )
+    }
+}
+
+/// A node: host and port. Order is by host, then port.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeName {
+    host: Box<str>,
+    port: u16,
+}
+
+impl NodeName {
+    /// A node's name from its parts.
+    ///
+    /// # Errors
+    ///
+    /// When the host is empty, longer than 255 bytes, or holds white space, a control character,
+    /// `/` or `:`.
+    pub fn new(host: &str, port: u16) -> Result<Self, NodeNameError> {
+        let bad = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':');
+        if host.is_empty() || host.len() > 255 || host.contains(bad) {
+            return Err(NodeNameError(clip(host)));
+        }
+        Ok(Self {
+            host: host.into(),
+            port,
+        })
+    }
+
+    /// The host, by which asks name the node.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port of the node manager.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// `NodeId.hashCode`, for orders that the reference takes from hash maps.
+    #[must_use]
+    pub fn java_hash(&self) -> i32 {
+        java_order::node_hash(&self.host, self.port)
+    }
+}
+
+impl fmt::Display for NodeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+impl FromStr for NodeName {
+    type Err = NodeNameError;
+
+    /// Reads `host:port`; without a port it is 0.
+    fn from_str(text: &str) -> Result<Self, NodeNameError> {
+        match text.rsplit_once(':') {
+            Some((host, port)) => {
+                let port = port.parse().map_err(|_| NodeNameError(clip(text)))?;
+                Self::new(host, port)
+            }
+            None => Self::new(text, 0),
+        }
+    }
+}
+
+/// A node name that is not `host:port`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeNameError(String);
+
+impl fmt::Display for NodeNameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not a node name of the form host:port", self.0)
+    }
+}
+
+impl std::error::Error for NodeNameError {}
+
+/// An offending value for a message: at most 64 characters, control characters escaped.
+fn clip(text: &str) -> String {
+    text.chars().take(64).flat_map(char::escape_debug).collect()
+}
+
+/// What asks are grouped by within an application: request priority (smaller is more important)
+/// and allocation request id. Order is that of `SchedulerRequestKey`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SchedulerKey {
+    /// Request priority: a smaller number is more important.
+    pub priority: i32,
+    /// Allocation request id, chosen by the application.
+    pub request_id: i64,
+}
+
+impl SchedulerKey {
+    /// The key of the ask for an application master.
+    pub const MASTER: Self = Self {
+        priority: 0,
+        request_id: -1,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn node_names_are_host_and_port() {
+        let name: NodeName = "h3:8041".parse().unwrap();
+        assert_eq!((name.host(), name.port()), ("h3", 8041));
+        assert_eq!(name.to_string(), "h3:8041");
+        for bad in ["", ":1", "a b:1", "h:99999", "h:x", "h\u{7}:1"] {
+            assert!(bad.parse::<NodeName>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn keys_are_ordered_by_priority_then_request_id() {
+        let key = |priority, request_id| SchedulerKey {
+            priority,
+            request_id,
+        };
+        assert!(SchedulerKey::MASTER < key(0, 0));
+        assert!(key(0, 9) < key(1, 0));
+    }
+}

@@ -1,0 +1,10 @@
+//! YARN's Capacity Scheduler rebuilt as a lock-free scheduling engine.
+//!
+//! The floors below are listed lowest first; a floor may use only floors above it in this list,
+//! by the edges of the table in `tests/tidy.rs`. The promise to outsiders is `api`, `config` and
+//! `simulator`; the other floors are public for the packages of this repository.
+
+pub mod id;
+pub mod resource;
+
+pub mod queue;

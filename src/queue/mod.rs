@@ -1,0 +1,11 @@
+//! The queue tree, its users and applications, and what they use.
+
+mod settings;
+
+pub use settings::{
+    Accessible, AppOrder, AsynchronousSettings, CapacitySetting, ChildOrder, ConfiguredState,
+    ConstraintHandler, CreationScheme, CreationSettings, HeartbeatSettings, LeafSettings,
+    LegacyCapacity, LifetimeSettings, MultiNodeSettings, NodePolicy, NodePolicySettings,
+    PartitionSettings, QueueKind, QueueSettings, SchedulerSettings, Templates, TreeSettings,
+    UserParallelSettings, VectorEntry,
+};

@@ -1,0 +1,431 @@
+//! The two resource calculators: memory only, and dominant resources.
+
+use std::cmp::Ordering;
+
+use super::share;
+use super::{MAX_TYPES, ResourceVector};
+
+/// How amounts are compared, divided and rounded (`ResourceCalculator`).
+///
+/// Both know how many resource types the cluster has. `min`, `max` and the comparisons choose
+/// whole vectors; only [`fits_in`](Self::fits_in) of the dominant calculator looks at each type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calculator {
+    /// `DefaultResourceCalculator`: memory decides, and every rounded result has one vcore.
+    MemoryOnly {
+        /// Number of resource types of the cluster.
+        types: usize,
+    },
+    /// `DominantResourceCalculator`: the type with the largest share decides.
+    Dominant {
+        /// Number of resource types of the cluster.
+        types: usize,
+    },
+}
+
+/// Below this size two different integers stay different after division by the same integer.
+const EXACT_SHARES: i64 = 1 << 40;
+
+impl Calculator {
+    /// Number of resource types of the cluster.
+    #[inline]
+    #[must_use]
+    pub const fn types(&self) -> usize {
+        match *self {
+            Self::MemoryOnly { types } | Self::Dominant { types } => types,
+        }
+    }
+
+    /// Compares two amounts as shares of `cluster`.
+    #[inline]
+    #[must_use]
+    pub fn compare(
+        &self,
+        cluster: &ResourceVector,
+        a: &ResourceVector,
+        b: &ResourceVector,
+    ) -> Ordering {
+        match *self {
+            Self::MemoryOnly { .. } => a.memory().cmp(&b.memory()),
+            Self::Dominant { types } => compare_dominant(cluster, a, b, types),
+        }
+    }
+
+    /// Whether `a` is more than nothing.
+    #[inline]
+    #[must_use]
+    pub fn above_none(&self, cluster: &ResourceVector, a: &ResourceVector) -> bool {
+        self.compare(cluster, a, &ResourceVector::NONE).is_gt()
+    }
+
+    /// The smaller of two amounts as a whole; `a` when they are equal.
+    #[inline]
+    #[must_use]
+    pub fn min(
+        &self,
+        cluster: &ResourceVector,
+        a: &ResourceVector,
+        b: &ResourceVector,
+    ) -> ResourceVector {
+        if self.compare(cluster, a, b).is_le() {
+            *a
+        } else {
+            *b
+        }
+    }
+
+    /// The larger of two amounts as a whole; `a` when they are equal.
+    #[inline]
+    #[must_use]
+    pub fn max(
+        &self,
+        cluster: &ResourceVector,
+        a: &ResourceVector,
+        b: &ResourceVector,
+    ) -> ResourceVector {
+        if self.compare(cluster, a, b).is_ge() {
+            *a
+        } else {
+            *b
+        }
+    }
+
+    /// How many containers of `request` fit in `available`, at most `i32::MAX`.
+    #[inline]
+    #[must_use]
+    pub fn containers(&self, available: &ResourceVector, request: &ResourceVector) -> i64 {
+        match *self {
+            Self::MemoryOnly { .. } => match request.memory() {
+                0 => 0,
+                memory => available.memory() / memory,
+            },
+            Self::Dominant { types } => {
+                let mut most = i64::from(i32::MAX);
+                for i in 0..types {
+                    if request[i] != 0 {
+                        most = most.min(available[i] / request[i]);
+                    }
+                }
+                most
+            }
+        }
+    }
+
+    /// `a` divided by `b`: the largest share of one over the largest share of the other.
+    #[inline]
+    #[must_use]
+    pub fn divide(&self, cluster: &ResourceVector, a: &ResourceVector, b: &ResourceVector) -> f32 {
+        match *self {
+            Self::MemoryOnly { .. } => share::safe_div(a.memory(), b.memory()),
+            Self::Dominant { types } => share::share_quotient(
+                share::largest_share(a, cluster, types),
+                share::largest_share(b, cluster, types),
+            ),
+        }
+    }
+
+    /// The largest ratio of one type of `a` to the same type of `b`, at least 0.
+    #[inline]
+    #[must_use]
+    pub fn ratio(&self, a: &ResourceVector, b: &ResourceVector) -> f32 {
+        match *self {
+            Self::MemoryOnly { .. } => share::safe_div(a.memory(), b.memory()),
+            Self::Dominant { types } => (0..types).fold(0.0, |largest, i| {
+                let ratio = share::safe_div(a[i], b[i]);
+                if ratio > largest { ratio } else { largest }
+            }),
+        }
+    }
+
+    /// Whether `small` fits in `big`: memory alone, or every type.
+    #[inline]
+    #[must_use]
+    pub fn fits_in(&self, small: &ResourceVector, big: &ResourceVector) -> bool {
+        match *self {
+            Self::MemoryOnly { .. } => small.memory() <= big.memory(),
+            Self::Dominant { .. } => small.fits_in(big),
+        }
+    }
+
+    /// A request raised to `lowest`, rounded up to a multiple of `step`, cut at `highest`.
+    #[must_use]
+    pub fn normalize(
+        &self,
+        request: &ResourceVector,
+        lowest: &ResourceVector,
+        highest: &ResourceVector,
+        step: &ResourceVector,
+    ) -> ResourceVector {
+        match *self {
+            Self::MemoryOnly { .. } => {
+                let step = if step.memory() == 0 {
+                    lowest.memory()
+                } else {
+                    step.memory()
+                };
+                let raised = request.memory().max(lowest.memory());
+                memory_result(share::round_up(raised, step).min(highest.memory()))
+            }
+            Self::Dominant { .. } => ResourceVector::build(|i| {
+                let raised = request[i].max(lowest[i]);
+                let rounded = if step[i] == 0 {
+                    raised
+                } else {
+                    share::round_up(raised, step[i])
+                };
+                rounded.min(highest[i])
+            }),
+        }
+    }
+
+    /// Rounded up to a multiple of `step`.
+    #[inline]
+    #[must_use]
+    pub fn round_up(&self, amount: &ResourceVector, step: &ResourceVector) -> ResourceVector {
+        match *self {
+            Self::MemoryOnly { .. } => {
+                memory_result(share::round_up(amount.memory(), step.memory()))
+            }
+            Self::Dominant { .. } => per_step(step, |i| amount[i], share::round_up),
+        }
+    }
+
+    /// Rounded to a multiple of `step`, towards zero.
+    #[inline]
+    #[must_use]
+    pub fn round_down(&self, amount: &ResourceVector, step: &ResourceVector) -> ResourceVector {
+        match *self {
+            Self::MemoryOnly { .. } => {
+                memory_result(share::round_down(amount.memory(), step.memory()))
+            }
+            Self::Dominant { .. } => per_step(step, |i| amount[i], share::round_down),
+        }
+    }
+
+    /// The product with `by`, rounded up to a multiple of `step`
+    /// (`multiplyAndNormalizeUp`, with each calculator's own noise).
+    #[inline]
+    #[must_use]
+    pub fn times_up(
+        &self,
+        amount: &ResourceVector,
+        by: f64,
+        step: &ResourceVector,
+    ) -> ResourceVector {
+        match *self {
+            Self::MemoryOnly { .. } => memory_result(share::round_up(
+                share::times_nearest(amount.memory(), by),
+                step.memory(),
+            )),
+            Self::Dominant { .. } => {
+                per_step(step, |i| share::times_ceil(amount[i], by), share::round_up)
+            }
+        }
+    }
+
+    /// The product with `by`, rounded down to a multiple of `step` (`multiplyAndNormalizeDown`).
+    #[inline]
+    #[must_use]
+    pub fn times_down(
+        &self,
+        amount: &ResourceVector,
+        by: f64,
+        step: &ResourceVector,
+    ) -> ResourceVector {
+        match *self {
+            Self::MemoryOnly { .. } => memory_result(share::round_down(
+                share::times_floor(amount.memory(), by),
+                step.memory(),
+            )),
+            Self::Dominant { .. } => per_step(
+                step,
+                |i| share::times_floor(amount[i], by),
+                share::round_down,
+            ),
+        }
+    }
+
+    /// Divided by an integer, rounded up; nothing when `by` is 0.
+    #[inline]
+    #[must_use]
+    pub fn divide_ceil(&self, amount: &ResourceVector, by: i64) -> ResourceVector {
+        match *self {
+            Self::MemoryOnly { .. } => memory_result(share::ceil_div(amount.memory(), by)),
+            Self::Dominant { .. } => ResourceVector::build(|i| share::ceil_div(amount[i], by)),
+        }
+    }
+
+    /// Divided by an `f32`, rounded up; nothing when `by` is 0.
+    #[inline]
+    #[must_use]
+    pub fn divide_ceil_f32(&self, amount: &ResourceVector, by: f32) -> ResourceVector {
+        match *self {
+            Self::MemoryOnly { .. } => memory_result(share::ceil_div_f32(amount.memory(), by)),
+            Self::Dominant { .. } => ResourceVector::build(|i| share::ceil_div_f32(amount[i], by)),
+        }
+    }
+
+    /// Whether a type that this calculator looks at is above zero.
+    #[inline]
+    #[must_use]
+    pub fn any_above_zero(&self, amount: &ResourceVector) -> bool {
+        match *self {
+            Self::MemoryOnly { .. } => amount.memory() > 0,
+            Self::Dominant { .. } => amount.any_above_zero(),
+        }
+    }
+}
+
+/// A result of the memory-only calculator: rebuilt from memory, one vcore if there is any.
+#[inline]
+fn memory_result(memory: i64) -> ResourceVector {
+    let mut result = ResourceVector::NONE;
+    result.set(super::MEMORY, memory);
+    result.set(super::VCORES, i64::from(memory > 0));
+    result
+}
+
+/// `round` applied to each type that has a step; types without one keep their value.
+#[inline]
+fn per_step(
+    step: &ResourceVector,
+    value: impl Fn(usize) -> i64,
+    round: impl Fn(i64, i64) -> i64,
+) -> ResourceVector {
+    ResourceVector::build(|i| {
+        if step[i] == 0 {
+            value(i)
+        } else {
+            round(value(i), step[i])
+        }
+    })
+}
+
+/// Compares by sorted shares, largest first (`DominantResourceCalculator.compare`).
+#[inline]
+fn compare_dominant(
+    cluster: &ResourceVector,
+    a: &ResourceVector,
+    b: &ResourceVector,
+    types: usize,
+) -> Ordering {
+    if a == b {
+        return Ordering::Equal;
+    }
+    let empty = cluster.is_none();
+    let (mut more, mut less, mut exact) = (false, false, true);
+    for i in 0..types {
+        if cluster[i] != 0 || empty {
+            more |= a[i] > b[i];
+            less |= a[i] < b[i];
+            exact &= (a[i] | b[i] | cluster[i]).unsigned_abs() < EXACT_SHARES.unsigned_abs();
+        }
+    }
+    match (more, less) {
+        // One side is larger in no type: its shares cannot be the larger ones, and where the
+        // integers are small enough a difference survives the division.
+        (false, false) => Ordering::Equal,
+        (true, false) if exact || empty => Ordering::Greater,
+        (false, true) if exact || empty => Ordering::Less,
+        (true, true) if empty => Ordering::Equal,
+        _ => share::compare_shares(cluster, a, b, types),
+    }
+}
+
+const _: () = assert!(MAX_TYPES >= 2, "memory and vcores always exist");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DRC: Calculator = Calculator::Dominant { types: 2 };
+    const MEMORY: Calculator = Calculator::MemoryOnly { types: 2 };
+
+    fn r(values: &[i64]) -> ResourceVector {
+        ResourceVector::of(values)
+    }
+
+    #[test]
+    fn dominant_shares_decide_then_the_other_ones() {
+        // core spec 17.7
+        let cluster = r(&[102_400, 100]);
+        assert!(
+            DRC.compare(&cluster, &r(&[10_240, 30]), &r(&[25_600, 5]))
+                .is_gt()
+        );
+        assert!(
+            DRC.compare(&cluster, &r(&[10_240, 20]), &r(&[20_480, 15]))
+                .is_lt()
+        );
+        let used = DRC.divide(&cluster, &r(&[10_240, 30]), &r(&[51_200, 20]));
+        assert_eq!(used.to_bits(), 0.6f32.to_bits());
+    }
+
+    #[test]
+    fn types_that_the_cluster_lacks_cancel_out() {
+        let three = Calculator::Dominant { types: 3 };
+        let cluster = r(&[100, 10, 0]);
+        assert!(
+            three
+                .compare(&cluster, &r(&[10, 1, 5]), &r(&[10, 1, 7]))
+                .is_eq()
+        );
+        assert!(
+            three
+                .compare(&ResourceVector::NONE, &r(&[1, 2]), &r(&[2, 1]))
+                .is_eq()
+        );
+        assert!(
+            three
+                .compare(&ResourceVector::NONE, &r(&[1, 2]), &r(&[1, 1]))
+                .is_gt()
+        );
+    }
+
+    #[test]
+    fn the_short_comparison_agrees_with_the_sorted_shares() {
+        let cluster = r(&[1000, 7]);
+        for a0 in 0..12 {
+            for a1 in 0..9 {
+                for b0 in 0..12 {
+                    for b1 in 0..9 {
+                        let (a, b) = (r(&[a0 * 90, a1]), r(&[b0 * 90, b1]));
+                        let full = share::compare_shares(&cluster, &a, &b, 2);
+                        assert_eq!(DRC.compare(&cluster, &a, &b), full, "{a} {b}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn requests_are_raised_rounded_and_cut() {
+        // core spec 17.8
+        let (low, high) = (r(&[1024, 1]), r(&[8192, 4]));
+        assert_eq!(
+            DRC.normalize(&r(&[1500, 3]), &low, &high, &low),
+            r(&[2048, 3])
+        );
+        assert_eq!(
+            DRC.normalize(&r(&[8000, 0]), &low, &high, &low),
+            r(&[8192, 1])
+        );
+        assert_eq!(
+            DRC.normalize(&r(&[7500, 1]), &low, &r(&[8000, 4]), &low),
+            r(&[8000, 1])
+        );
+        assert_eq!(
+            MEMORY.normalize(&r(&[1500, 3]), &low, &high, &low),
+            r(&[2048, 1])
+        );
+    }
+
+    #[test]
+    fn products_keep_each_calculators_noise() {
+        // core spec 17.4
+        let ratio = f64::from(0.1f32 + 0.05f32);
+        let (cluster, step) = (r(&[102_400, 100]), r(&[1024, 1]));
+        assert_eq!(MEMORY.times_up(&cluster, ratio, &step).memory(), 15_360);
+        assert_eq!(DRC.times_up(&cluster, ratio, &step).memory(), 16_384);
+    }
+}

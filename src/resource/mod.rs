@@ -1,0 +1,16 @@
+//! Resource vectors and the two calculators with the exact rounding of the Capacity Scheduler.
+//!
+//! # Invariants
+//!
+//! * A [`ResourceVector`] holds one integer per resource type in the order of the cluster's list:
+//!   memory in MiB, vcores, then the named extra types. Positions beyond that list are zero.
+//! * Every conversion between integers and floats lives in [`share`]; no other floor computes with
+//!   floats to decide about resources.
+//! * Values enter as at most [`MAX_VALUE`], so that sums over a cluster cannot overflow an `i64`.
+
+mod calculator;
+pub mod share;
+mod vector;
+
+pub use calculator::Calculator;
+pub use vector::{MAX_TYPES, MAX_VALUE, MEMORY, ResourceVector, VCORES};

@@ -1,0 +1,316 @@
+//! Shares and ratios: the only place where integers become floats and floats integers.
+//!
+//! The reference scheduler keeps fractions as `f32` and multiplies with them; the exact casts are
+//! part of its decisions. Rust's `as` between floats and integers is Java's cast: it truncates,
+//! saturates, and turns NaN into zero.
+#![expect(
+    clippy::float_arithmetic,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "the reference's f32 and f64 arithmetic lives here and nowhere else"
+)]
+
+use std::cmp::Ordering;
+
+use super::ResourceVector;
+
+/// `a / b` with Java's `long` division, where `b == 0` gives 0 and the quotient is rounded up for
+/// non-negative operands.
+// As ResourceCalculator.divideAndCeil(long, long).
+#[inline]
+#[must_use]
+pub const fn ceil_div(a: i64, b: i64) -> i64 {
+    if b == 0 { 0 } else { (a + (b - 1)) / b }
+}
+
+/// `ceil(a as f32 / b)`: the division itself is an `f32` one; `b == 0` gives 0.
+// As ResourceCalculator.divideAndCeil(long, float).
+#[inline]
+#[must_use]
+pub fn ceil_div_f32(a: i64, b: f32) -> i64 {
+    if b == 0.0 {
+        0
+    } else {
+        (a as f32 / b).ceil() as i64
+    }
+}
+
+/// `a` rounded up to a multiple of `step`; 0 when `step` is 0.
+#[inline]
+#[must_use]
+pub const fn round_up(a: i64, step: i64) -> i64 {
+    ceil_div(a, step) * step
+}
+
+/// `a` rounded to a multiple of `step`, towards zero; 0 when `step` is 0.
+#[inline]
+#[must_use]
+pub const fn round_down(a: i64, step: i64) -> i64 {
+    if step == 0 { 0 } else { (a / step) * step }
+}
+
+/// `a / b` as `f32`, where 0/0 is 0 and x/0 infinite.
+// As ResourceCalculator.safeDivide.
+#[inline]
+#[must_use]
+pub fn safe_div(a: i64, b: i64) -> f32 {
+    if a == 0 && b == 0 {
+        0.0
+    } else {
+        a as f32 / b as f32
+    }
+}
+
+/// Each type times `by` in `f64`, truncated.
+// As Resources.multiply and Resources.multiplyAndRoundDown.
+#[inline]
+#[must_use]
+pub fn times(a: &ResourceVector, by: f64) -> ResourceVector {
+    ResourceVector::build(|i| (a[i] as f64 * by) as i64)
+}
+
+/// `value · by + 0.5` in `f64`, truncated: the memory-only rounding of a product.
+#[inline]
+#[must_use]
+pub fn times_nearest(value: i64, by: f64) -> i64 {
+    (value as f64 * by + 0.5) as i64
+}
+
+/// `value · by` in `f64`, cast to `f32`, rounded up: the dominant calculator's rounding of a
+/// product. The cast hides most of the noise that an `f32` factor brings, not all of it.
+#[inline]
+#[must_use]
+pub fn times_ceil(value: i64, by: f64) -> i64 {
+    ((value as f64 * by) as f32).ceil() as i64
+}
+
+/// `value · by` in `f64`, truncated.
+#[inline]
+#[must_use]
+pub fn times_floor(value: i64, by: f64) -> i64 {
+    (value as f64 * by) as i64
+}
+
+/// `value · ratio` with an `f32` product, truncated.
+// As AbstractCSQueue.updateEffectiveResources for scaled absolute minimums.
+#[inline]
+#[must_use]
+pub fn scale_f32(value: i64, ratio: f32) -> i64 {
+    (value as f32 * ratio) as i64
+}
+
+/// `count · fraction` with an `f32` product, truncated to `i32`.
+#[inline]
+#[must_use]
+pub fn portion(count: i32, fraction: f32) -> i32 {
+    (count as f32 * fraction) as i32
+}
+
+/// `a / b` in `f32`: x/0 is infinite, 0/0 is NaN.
+#[inline]
+#[must_use]
+pub fn quotient(a: f32, b: f32) -> f32 {
+    a / b
+}
+
+/// `a · b` in `f32`.
+#[inline]
+#[must_use]
+pub fn product(a: f32, b: f32) -> f32 {
+    a * b
+}
+
+/// `a + b` in `f32`.
+#[inline]
+#[must_use]
+pub fn sum(a: f32, b: f32) -> f32 {
+    a + b
+}
+
+/// `a - b` in `f32`.
+#[inline]
+#[must_use]
+pub fn difference(a: f32, b: f32) -> f32 {
+    a - b
+}
+
+/// The largest share `a_i / of_i` over the first `types` types with `of_i != 0`, in `f64`; 0 when
+/// there is none.
+#[inline]
+#[must_use]
+pub fn largest_share(a: &ResourceVector, of: &ResourceVector, types: usize) -> f64 {
+    let mut largest: Option<f64> = None;
+    for i in 0..types {
+        if of[i] != 0 {
+            let share = a[i] as f64 / of[i] as f64;
+            largest = Some(largest.map_or(share, |l| if share > l { share } else { l }));
+        }
+    }
+    largest.unwrap_or(0.0)
+}
+
+/// `a / b` in `f64`, cast to `f32`: 0/0 is NaN, x/0 positive infinity.
+// As DominantResourceCalculator.divide.
+#[inline]
+#[must_use]
+pub fn share_quotient(a: f64, b: f64) -> f32 {
+    if b == 0.0 {
+        return if a == 0.0 { f32::NAN } else { f32::INFINITY };
+    }
+    (a / b) as f32
+}
+
+/// The order of two vectors by their sorted shares of `cluster`, largest share first; types of
+/// which the cluster has none cancel out.
+#[must_use]
+pub fn compare_shares(
+    cluster: &ResourceVector,
+    a: &ResourceVector,
+    b: &ResourceVector,
+    types: usize,
+) -> Ordering {
+    let mut left = [0.0; super::MAX_TYPES];
+    let mut right = [0.0; super::MAX_TYPES];
+    let mut finite = 0;
+    for i in 0..types {
+        if cluster[i] != 0 {
+            left[finite] = a[i] as f64 / cluster[i] as f64;
+            right[finite] = b[i] as f64 / cluster[i] as f64;
+            finite += 1;
+        }
+    }
+    left[..finite].sort_unstable_by(|x, y| y.total_cmp(x));
+    right[..finite].sort_unstable_by(|x, y| y.total_cmp(x));
+    for (x, y) in left[..finite].iter().zip(&right[..finite]) {
+        match x.partial_cmp(y) {
+            Some(Ordering::Equal) | None => {}
+            Some(order) => return order,
+        }
+    }
+    Ordering::Equal
+}
+
+/// How starved reservations are: `(re_reservations / reserved) · (1 − min(factors))`, truncated.
+// As FiCaSchedulerApp / RegularContainerAllocator.shouldAllocOrReserveNewContainer.
+#[must_use]
+pub fn starvation(
+    re_reservations: i32,
+    reserved: i32,
+    node_factor: f32,
+    minimum_factor: f32,
+) -> i32 {
+    let least = if node_factor < minimum_factor {
+        node_factor
+    } else {
+        minimum_factor
+    };
+    ((re_reservations as f32 / reserved as f32) * (1.0 - least)) as i32
+}
+
+/// Missed opportunities after which an off-switch allocation is allowed, for an ask that names
+/// `unique` places among `nodes` nodes and wants `count` containers.
+// As RegularContainerAllocator.getLocalityWaitFactor and canAssign.
+#[must_use]
+pub fn locality_wait(unique: usize, nodes: usize, count: i32) -> i32 {
+    let names = unique.saturating_sub(1) as f32 / nodes as f32;
+    let factor = if names < 1.0 { names } else { 1.0 };
+    (count as f32 * factor) as i32
+}
+
+/// The share of the AM limit that one user may take, before weights: the larger of the minimum
+/// user limit (a fraction) and an equal part.
+// As AbstractLeafQueue.getUserAMResourceLimitPerPartition.
+#[must_use]
+pub fn user_am_share(user_limit_percent: f32, active_users: i32) -> f32 {
+    let minimum = user_limit_percent / 100.0;
+    let equal = 1.0 / active_users.max(1) as f32;
+    if minimum > equal { minimum } else { equal }
+}
+
+/// The size-based weight of the fair policy: `log2(1 + demand)` of a demand in MiB.
+#[must_use]
+pub fn size_weight(demand_mib: i64) -> f64 {
+    (demand_mib as f64).ln_1p() / std::f64::consts::LN_2
+}
+
+/// Used memory in MiB as the fair policy weighs it, optionally divided by the size-based weight.
+// As FairOrderingPolicy.getMagnitude of 3.4.2: an application that uses nothing has magnitude 0.
+#[must_use]
+pub fn fair_magnitude(used_mib: i64, demand_mib: i64, size_based: bool) -> f64 {
+    let magnitude = used_mib as f64;
+    if size_based && used_mib != 0 {
+        let weight = size_weight(demand_mib);
+        if weight != 0.0 {
+            return magnitude / weight;
+        }
+    }
+    magnitude
+}
+
+/// The largest amount that a whole number of MiB or units may be as a `f64` without loss.
+#[must_use]
+pub fn to_f64(value: i64) -> f64 {
+    value as f64
+}
+
+/// Java's cast of a `double` to a `long`.
+#[must_use]
+pub fn to_i64(value: f64) -> i64 {
+    value as i64
+}
+
+/// Java's order of floats (`Double.compare`): −0 before 0, NaN last.
+#[inline]
+#[must_use]
+pub fn java_order(a: f32, b: f32) -> Ordering {
+    match a.partial_cmp(&b) {
+        Some(Ordering::Equal) if a == 0.0 => b.is_sign_negative().cmp(&a.is_sign_negative()),
+        Some(order) => order,
+        None => a.is_nan().cmp(&b.is_nan()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percent_capacities_keep_their_f32_noise() {
+        // core spec 17.1: 70 % of 102,400 MiB is 71,679 MiB.
+        let cluster = ResourceVector::of(&[102_400, 100]);
+        assert_eq!(times(&cluster, f64::from(quotient(70.0, 100.0)))[0], 71_679);
+        assert_eq!(times(&cluster, f64::from(quotient(30.0, 100.0)))[0], 30_720);
+        assert_eq!(portion(10_000, quotient(70.0, 100.0)), 7_000);
+    }
+
+    #[test]
+    fn starvation_follows_the_published_example() {
+        // core spec 17.12
+        assert_eq!(starvation(6, 2, 1.0, 0.875), 0);
+        assert_eq!(starvation(16, 2, 1.0, 0.875), 1);
+    }
+
+    #[test]
+    fn java_orders_signed_zero_and_nan() {
+        assert_eq!(java_order(-0.0, 0.0), Ordering::Less);
+        assert_eq!(java_order(f32::NAN, f32::INFINITY), Ordering::Greater);
+        assert_eq!(java_order(f32::NAN, f32::NAN), Ordering::Equal);
+        assert_eq!(java_order(0.5, 0.25), Ordering::Greater);
+    }
+
+    #[test]
+    fn division_by_zero_is_defined() {
+        assert_eq!(ceil_div(7, 0), 0);
+        assert_eq!(round_up(7, 0), 0);
+        assert_eq!(round_down(-7, 2), -6);
+        assert_eq!(ceil_div_f32(7, 0.0), 0);
+        assert!(safe_div(1, 0).is_infinite());
+        assert!(share_quotient(0.0, 0.0).is_nan());
+    }
+
+    #[test]
+    fn locality_wait_follows_the_published_example() {
+        // core spec 17.15: 4 nodes, 3 names, 10 containers: min(2/4, 1) of 10.
+        assert_eq!(locality_wait(3, 4, 10), 5);
+    }
+}

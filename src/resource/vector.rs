@@ -1,0 +1,259 @@
+//! The resource vector: one `i64` per resource type, memory (MiB) first, vcores second.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Index, Neg, Sub, SubAssign};
+
+/// Largest number of resource types of one cluster, memory and vcores included.
+pub const MAX_TYPES: usize = 8;
+
+/// Largest value of one type that may enter from outside: `2^53 - 1`, exact in an `f64` and far
+/// enough from `i64::MAX` that a cluster of a million nodes of 8 PiB each still adds up.
+pub const MAX_VALUE: i64 = (1 << 53) - 1;
+
+/// Position of memory (MiB) in every vector.
+pub const MEMORY: usize = 0;
+
+/// Position of vcores in every vector.
+pub const VCORES: usize = 1;
+
+/// An amount of every resource type, in the order of the cluster's list of types.
+///
+/// Values may be negative (an over-committed node has less than nothing free). The derived order
+/// is that of `Resource.compareTo`: memory, then vcores, then each further type; it breaks ties
+/// and sorts nodes, and is *not* the order of a [`Calculator`](super::Calculator).
+///
+/// ```
+/// use capsched::resource::ResourceVector;
+/// let node = ResourceVector::of(&[65_536, 32]);
+/// let container = ResourceVector::of(&[4_096, 1]);
+/// assert_eq!((node - container).memory(), 61_440);
+/// assert!(container.fits_in(&node));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ResourceVector([i64; MAX_TYPES]);
+
+impl ResourceVector {
+    /// Nothing of any type (`Resources.none`).
+    pub const NONE: Self = Self([0; MAX_TYPES]);
+
+    /// A vector from its first values; the types left out are zero.
+    ///
+    /// # Panics
+    ///
+    /// With more than [`MAX_TYPES`] values; inputs from outside are checked before this point.
+    #[must_use]
+    pub fn of(values: &[i64]) -> Self {
+        assert!(
+            values.len() <= MAX_TYPES,
+            "at most {MAX_TYPES} resource types"
+        );
+        let mut all = [0; MAX_TYPES];
+        all[..values.len()].copy_from_slice(values);
+        Self(all)
+    }
+
+    /// The same amount of the first `types` types.
+    #[must_use]
+    pub fn splat(value: i64, types: usize) -> Self {
+        Self::build(|i| if i < types { value } else { 0 })
+    }
+
+    /// A vector whose type `i` holds `f(i)`.
+    #[inline]
+    #[must_use]
+    pub fn build(f: impl FnMut(usize) -> i64) -> Self {
+        Self(std::array::from_fn(f))
+    }
+
+    /// Memory in MiB.
+    #[inline]
+    #[must_use]
+    pub const fn memory(&self) -> i64 {
+        self.0[MEMORY]
+    }
+
+    /// Virtual cores.
+    #[inline]
+    #[must_use]
+    pub const fn vcores(&self) -> i64 {
+        self.0[VCORES]
+    }
+
+    /// The first `types` values, in the order of the cluster's list.
+    #[must_use]
+    pub fn values(&self, types: usize) -> &[i64] {
+        &self.0[..types]
+    }
+
+    /// Replaces the amount of one type.
+    pub fn set(&mut self, index: usize, value: i64) {
+        self.0[index] = value;
+    }
+
+    /// Whether every type is zero.
+    #[inline]
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::NONE
+    }
+
+    /// Whether every type fits (`Resources.fitsIn` without a calculator).
+    #[inline]
+    #[must_use]
+    pub fn fits_in(&self, big: &Self) -> bool {
+        self.0.iter().zip(&big.0).all(|(small, big)| small <= big)
+    }
+
+    /// Whether some type is above zero.
+    #[inline]
+    #[must_use]
+    pub fn any_above_zero(&self) -> bool {
+        self.0.iter().any(|&value| value > 0)
+    }
+
+    /// The smaller amount of each type.
+    #[inline]
+    #[must_use]
+    pub fn component_min(&self, other: &Self) -> Self {
+        Self::build(|i| self.0[i].min(other.0[i]))
+    }
+
+    /// The larger amount of each type.
+    #[inline]
+    #[must_use]
+    pub fn component_max(&self, other: &Self) -> Self {
+        Self::build(|i| self.0[i].max(other.0[i]))
+    }
+
+    /// `self - other` where memory and vcores stop at zero; further types may go below.
+    // As Resources.subtractNonNegative of 3.4.2.
+    #[inline]
+    #[must_use]
+    pub fn minus_floored(&self, other: &Self) -> Self {
+        let mut left = *self - *other;
+        left.0[MEMORY] = left.0[MEMORY].max(0);
+        left.0[VCORES] = left.0[VCORES].max(0);
+        left
+    }
+
+    /// `count` times this amount.
+    #[inline]
+    #[must_use]
+    pub fn times(&self, count: i64) -> Self {
+        Self::build(|i| self.0[i] * count)
+    }
+
+    /// `count` times this amount, or nothing where a type would leave `0..=`[`MAX_VALUE`].
+    #[must_use]
+    pub fn checked_times(&self, count: i64) -> Option<Self> {
+        let mut product = Self::NONE;
+        for (to, from) in product.0.iter_mut().zip(&self.0) {
+            *to = from
+                .checked_mul(count)
+                .filter(|v| (0..=MAX_VALUE).contains(v))?;
+        }
+        Some(product)
+    }
+}
+
+impl Index<usize> for ResourceVector {
+    type Output = i64;
+    #[inline]
+    fn index(&self, index: usize) -> &i64 {
+        &self.0[index]
+    }
+}
+
+impl Add for ResourceVector {
+    type Output = Self;
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self::build(|i| self.0[i] + other.0[i])
+    }
+}
+
+impl Sub for ResourceVector {
+    type Output = Self;
+    #[inline]
+    fn sub(self, other: Self) -> Self {
+        Self::build(|i| self.0[i] - other.0[i])
+    }
+}
+
+impl Neg for ResourceVector {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self::NONE - self
+    }
+}
+
+impl AddAssign for ResourceVector {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl SubAssign for ResourceVector {
+    #[inline]
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl fmt::Debug for ResourceVector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for ResourceVector {
+    /// `<memory:4096, vcores:1>`, with further types by value when they are not zero.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<memory:{}, vcores:{}", self.memory(), self.vcores())?;
+        let last = self.0.iter().rposition(|&v| v != 0).unwrap_or(0);
+        for value in self.0.iter().take(last + 1).skip(VCORES + 1) {
+            write!(f, ", {value}")?;
+        }
+        f.write_str(">")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_memory_and_vcores_stop_at_zero() {
+        let left = ResourceVector::of(&[1, 1, 1]).minus_floored(&ResourceVector::of(&[2, 3, 4]));
+        assert_eq!(left, ResourceVector::of(&[0, 0, -3]));
+    }
+
+    #[test]
+    fn products_out_of_range_are_refused() {
+        let ask = ResourceVector::of(&[MAX_VALUE, 1]);
+        assert_eq!(ask.checked_times(1), Some(ask));
+        assert_eq!(ask.checked_times(2), None);
+        assert_eq!(ask.checked_times(i64::MAX), None);
+        assert_eq!(ResourceVector::of(&[1]).checked_times(-1), None);
+    }
+
+    #[test]
+    fn order_is_memory_then_vcores_then_the_others() {
+        let small = ResourceVector::of(&[1, 9, 9]);
+        assert!(small < ResourceVector::of(&[2, 0, 0]));
+        assert!(small < ResourceVector::of(&[1, 9, 10]));
+    }
+
+    #[test]
+    fn extra_types_show_only_when_used() {
+        assert_eq!(
+            ResourceVector::of(&[4096, 1]).to_string(),
+            "<memory:4096, vcores:1>"
+        );
+        assert_eq!(
+            ResourceVector::of(&[1, 2, 0, 5]).to_string(),
+            "<memory:1, vcores:2, 0, 5>"
+        );
+    }
+}
