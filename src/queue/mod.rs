@@ -1,7 +1,9 @@
 //! The queue tree, its users and applications, and what they use.
 
+mod request;
 mod settings;
 
+pub use request::{AppSpec, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec};
 pub use settings::{
     Accessible, AppOrder, AsynchronousSettings, CapacitySetting, ChildOrder, ConfiguredState,
     ConstraintHandler, CreationScheme, CreationSettings, HeartbeatSettings, LeafSettings,

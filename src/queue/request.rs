@@ -1,0 +1,169 @@
+//! What outsiders ask of the scheduler, as plain data: nodes, applications, asks, reports.
+
+use crate::id::{ApplicationId, ContainerId, NodeName};
+use crate::resource::ResourceVector;
+
+/// A node that registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeSpec {
+    /// Host and port.
+    pub name: NodeName,
+    /// Rack, by which asks may name it.
+    pub rack: String,
+    /// Everything the node offers.
+    pub total: ResourceVector,
+    /// Partition (node label); empty for the default one.
+    pub partition: String,
+    /// Node attributes as `prefix/name` and value.
+    pub attributes: Vec<(String, String)>,
+}
+
+impl NodeSpec {
+    /// A node of the default rack and partition.
+    #[must_use]
+    pub fn new(name: NodeName, total: ResourceVector) -> Self {
+        Self {
+            name,
+            rack: "/default-rack".to_owned(),
+            total,
+            partition: String::new(),
+            attributes: Vec::new(),
+        }
+    }
+}
+
+/// An application that is submitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppSpec {
+    /// Its number; decides ties among applications of equal priority, older first.
+    pub id: ApplicationId,
+    /// Submitting user.
+    pub user: String,
+    /// Queue: a full path, or a leaf name that is unambiguous.
+    pub queue: String,
+    /// Wished priority, larger is more important; the queue's default when unset.
+    pub priority: Option<i32>,
+    /// Container of the application master; nothing for an unmanaged application, which may ask at
+    /// once and counts one minimum allocation against the limit for masters.
+    pub master: Option<ResourceVector>,
+    /// Partition of the master's container.
+    pub master_partition: Option<String>,
+    /// Partition of asks that name none.
+    pub partition: Option<String>,
+    /// Application tags, for placement constraints.
+    pub tags: Vec<String>,
+}
+
+/// One ask of an application: `count` containers of one size at one place.
+///
+/// An ask replaces the earlier one with the same priority, id and place; count 0 cancels it. Asks
+/// for a host or rack count only beside an ask for `*` with the same priority and id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Request priority; a smaller number is more important.
+    pub priority: i32,
+    /// Allocation request id.
+    pub request_id: i64,
+    /// Host, rack, or `*` for anywhere.
+    pub place: String,
+    /// Size of one container; raised to the minimum and rounded up to its multiples.
+    pub size: ResourceVector,
+    /// Number of containers.
+    pub count: i32,
+    /// Whether a less local place will do.
+    pub relax_locality: bool,
+    /// Partition (node label); the application's or queue's default when unset.
+    pub partition: Option<String>,
+}
+
+impl Ask {
+    /// An ask for `count` containers anywhere, with priority 1.
+    #[must_use]
+    pub fn anywhere(size: ResourceVector, count: i32) -> Self {
+        Self {
+            priority: 1,
+            request_id: 0,
+            place: "*".to_owned(),
+            size,
+            count,
+            relax_locality: true,
+            partition: None,
+        }
+    }
+}
+
+/// A scheduling request: containers with allocation tags and a placement constraint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConstrainedAsk {
+    /// Request priority; a smaller number is more important.
+    pub priority: i32,
+    /// Allocation request id.
+    pub request_id: i64,
+    /// Size of one container.
+    pub size: ResourceVector,
+    /// Number of containers.
+    pub count: i32,
+    /// Tags that the containers carry.
+    pub tags: Vec<String>,
+    /// Constraint in the text form of Hadoop's parser, such as `notin,node,web`.
+    pub constraint: Option<String>,
+}
+
+/// One call of an application: everything it wants to change, carried out as a whole or refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AskCall {
+    /// Asks by resource name.
+    pub asks: Vec<Ask>,
+    /// Scheduling requests with constraints.
+    pub constrained: Vec<ConstrainedAsk>,
+    /// Containers to give back, by number; unknown ones are ignored.
+    pub release: Vec<u32>,
+    /// Hosts and racks not to use from now on.
+    pub blacklist_add: Vec<String>,
+    /// Hosts and racks to use again.
+    pub blacklist_remove: Vec<String>,
+}
+
+/// What an application learns from its call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AskReply {
+    /// Containers handed over by this call, in order of allocation.
+    pub allocated: Vec<Granted>,
+    /// Numbers of the containers whose end the application learns now, ascending.
+    pub finished: Vec<u32>,
+    /// How much more the application may get, as told to application masters.
+    pub headroom: ResourceVector,
+    /// Containers that the scheduler asks back, ascending.
+    pub asked_back: Vec<u32>,
+}
+
+/// A container that an application received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Granted {
+    /// The container.
+    pub container: ContainerId,
+    /// The node it runs on.
+    pub node: NodeName,
+    /// Its size.
+    pub size: ResourceVector,
+    /// The key it was asked under.
+    pub priority: i32,
+    /// The allocation request id it was asked under.
+    pub request_id: i64,
+}
+
+/// What a node reports with a heartbeat.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum NodeReport {
+    /// Everything handed to its application since the last heartbeat has been launched, and
+    /// everything that was to be stopped has stopped.
+    #[default]
+    AsExpected,
+    /// Exactly this.
+    Exactly {
+        /// Containers launched since the last heartbeat.
+        launched: Vec<ContainerId>,
+        /// Containers that were stopped on order, and whose space is free now.
+        exited: Vec<ContainerId>,
+    },
+}
