@@ -7,4 +7,12 @@
 pub mod id;
 pub mod resource;
 
+pub mod cluster;
 pub mod queue;
+pub mod snapshot;
+
+pub mod policy;
+pub mod proposer;
+
+pub mod commit;
+pub mod mode;

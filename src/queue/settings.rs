@@ -17,6 +17,9 @@ pub struct TreeSettings {
     /// The static queues, parents before their children, root first; the children of one parent in
     /// the order of its list.
     pub queues: Vec<QueueSettings>,
+    /// Paths of queues, listed or not, whose state the configuration sets to stopped; a queue that
+    /// is missing from the list may be deleted when it is among them.
+    pub stopped: std::collections::BTreeSet<Arc<str>>,
     /// Settings for queues that submissions create.
     pub templates: Arc<dyn Templates>,
 }

@@ -106,6 +106,13 @@ pub fn portion(count: i32, fraction: f32) -> i32 {
     (count as f32 * fraction) as i32
 }
 
+/// Applications that one user may have in a queue of `most`: `most · (UL / 100) · ULF` in `f32`,
+/// left to right.
+#[must_use]
+pub fn applications_per_user(most: i32, user_limit_percent: f32, user_limit_factor: f32) -> i32 {
+    (most as f32 * (user_limit_percent / 100.0) * user_limit_factor) as i32
+}
+
 /// `a / b` in `f32`: x/0 is infinite, 0/0 is NaN.
 #[inline]
 #[must_use]
