@@ -16,3 +16,5 @@ pub mod proposer;
 
 pub mod commit;
 pub mod mode;
+
+pub mod api;

@@ -216,3 +216,14 @@ impl Ledger {
             .collect()
     }
 }
+
+impl Container {
+    /// Whether its application was handed it and it has not ended.
+    #[must_use]
+    pub fn is_handed(&self) -> bool {
+        matches!(
+            self.state,
+            ContainerState::Acquired | ContainerState::Running
+        )
+    }
+}

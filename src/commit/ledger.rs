@@ -260,4 +260,22 @@ impl Ledger {
         let index = u32::try_from(self.containers.len() - 1).expect("fewer than 2^32 containers");
         ContainerSlot(index)
     }
+
+    /// The children of every parent by name, in the scheduler's order.
+    #[must_use]
+    pub fn child_order(&self) -> BTreeMap<String, Vec<String>> {
+        let queues = self.state.subtree(State::ROOT);
+        queues
+            .into_iter()
+            .map(|queue| &self.state.queues[queue])
+            .filter(|queue| !queue.children.is_empty())
+            .map(|queue| {
+                let names = queue
+                    .children
+                    .iter()
+                    .map(|&child| self.state.queues[child].settings.name().to_owned());
+                (queue.settings.path.to_string(), names.collect())
+            })
+            .collect()
+    }
 }
