@@ -203,6 +203,14 @@ impl Properties {
             .take_while(move |key| key.starts_with(prefix))
     }
 
+    /// The site layer alone.
+    pub(super) fn site_only(&self) -> Self {
+        Self {
+            merged: self.site.clone(),
+            ..Self::default()
+        }
+    }
+
     /// Whether the site layer has the key.
     #[must_use]
     pub fn in_site(&self, key: &str) -> bool {
