@@ -17,4 +17,6 @@ pub mod proposer;
 pub mod commit;
 pub mod mode;
 
+pub mod config;
+
 pub mod api;

@@ -13,11 +13,11 @@ pub use app::{
 
 pub use request::{AppSpec, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec};
 pub use settings::{
-    Accessible, AppOrder, AsynchronousSettings, CapacitySetting, ChildOrder, ConfiguredState,
-    ConstraintHandler, CreationScheme, CreationSettings, HeartbeatSettings, LeafSettings,
-    LegacyCapacity, LifetimeSettings, MultiNodeSettings, NodePolicy, NodePolicySettings,
-    PartitionSettings, QueueKind, QueueSettings, SchedulerSettings, Templates, TreeSettings,
-    UserParallelSettings, VectorEntry,
+    AccessList, Accessible, AppOrder, AsynchronousSettings, CapacitySetting, ChildOrder,
+    ConfiguredState, ConstraintHandler, CreationScheme, CreationSettings, HeartbeatSettings,
+    LeafSettings, LegacyCapacity, LifetimeSettings, MultiNodeSettings, NodePolicy,
+    NodePolicySettings, PartitionSettings, PriorityAccess, QueueAccess, QueueKind, QueueSettings,
+    SchedulerSettings, Templates, TreeSettings, UserParallelSettings, VectorEntry,
 };
 pub use tree::{
     CapacityMode, Exclusivity, Leaf, LeafPart, LimitKind, Queue, QueuePart, QueueState,

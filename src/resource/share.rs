@@ -266,6 +266,24 @@ pub fn to_i64(value: f64) -> i64 {
     value as i64
 }
 
+/// Java's cast of a `long` to a `float`.
+#[must_use]
+pub fn to_f32(value: i64) -> f32 {
+    value as f32
+}
+
+/// The absolute difference of two `f32`, in `f32`.
+#[must_use]
+pub fn distance(a: f32, b: f32) -> f32 {
+    (a - b).abs()
+}
+
+/// The absolute value of an `f32`.
+#[must_use]
+pub fn magnitude(a: f32) -> f32 {
+    a.abs()
+}
+
 /// Java's order of floats (`Double.compare`): −0 before 0, NaN last.
 #[inline]
 #[must_use]

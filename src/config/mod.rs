@@ -1,0 +1,24 @@
+//! Hadoop configuration as the Capacity Scheduler reads it.
+
+mod access;
+mod advice;
+mod amount;
+mod codes;
+mod diagnostic;
+mod load;
+mod number;
+mod properties;
+mod queue;
+mod scheduler;
+mod templates;
+mod tree;
+mod xml;
+
+pub use access::access_text;
+pub use codes::{codes, explain_code};
+pub use diagnostic::{Diagnostic, Label, Report, Severity, SourceFile, Span};
+pub use load::{
+    Layer, Loaded, MappingStrings, Options, Source, check, from_pairs, load, read_source,
+};
+pub use properties::Properties;
+pub use xml::{Document, Limits, Property, read};
