@@ -8,3 +8,5 @@ pub mod id;
 pub mod resource;
 
 pub mod queue;
+
+pub mod policy;
