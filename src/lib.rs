@@ -10,3 +10,5 @@ pub mod resource;
 pub mod queue;
 
 pub mod policy;
+
+pub mod config;
