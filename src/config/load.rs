@@ -1,6 +1,6 @@
 //! From files or key-value pairs to the settings of a scheduler.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -120,6 +120,17 @@ pub fn from_pairs(
     finish(layers, Report::default(), &options)
 }
 
+/// Paths whose `state` key says stopped, whether or not a list names the queue.
+fn stopped_queues(properties: &Properties) -> BTreeSet<Arc<str>> {
+    const PREFIX: &str = "yarn.scheduler.capacity.";
+    let states = properties.keys_below(PREFIX).filter_map(|key| {
+        let path = key.strip_prefix(PREFIX)?.strip_suffix(".state")?;
+        let value = properties.text(key).ok()??;
+        value.eq_ignore_ascii_case("stopped").then(|| path.into())
+    });
+    states.collect()
+}
+
 /// Everything that there is to say about configuration files that are in memory.
 #[must_use]
 pub fn check(sources: &[Source], options: &Options) -> Report {
@@ -189,6 +200,7 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
     let settings = TreeSettings {
         scheduler: scheduler::scheduler(&look, types, calculator),
         queues,
+        stopped: stopped_queues(&properties),
         templates: Arc::new(templates),
     };
     let mut found = look.take();

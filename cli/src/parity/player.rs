@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use capsched::api::{
     AppError, AppSpec, AppStage, Ask, AskCall, AskError, ConstrainedAsk, Ending, Event, Locality,
     NodeReport, NodeSpec, PartitionSpec, ProposalKind, Sequential, StateView, SubmitError,
-    UnreserveReason,
+    TreeSettings, UnreserveReason,
 };
 use capsched::config;
 use capsched::id::{ApplicationId, ContainerId, NodeName};
@@ -55,8 +55,7 @@ pub(super) fn play(scenario: &Scenario) -> Result<Option<(usize, Vec<Difference>
 
 fn start(scenario: &Scenario) -> Result<Player<'_>, String> {
     let types = &scenario.resource_types;
-    let settings = config::from_pairs(&scenario.site, &scenario.config, types)
-        .map_err(|error| error.code().to_owned())?;
+    let settings = settings(&scenario.site, &scenario.config, types)?;
     let labels: Vec<_> = scenario
         .cluster_labels
         .iter()
@@ -73,6 +72,16 @@ fn start(scenario: &Scenario) -> Result<Player<'_>, String> {
         seen: BTreeMap::new(),
         unmanaged: BTreeMap::new(),
     })
+}
+
+/// The tree of a configuration, or the code of the reason why there is none.
+fn settings(site: &Pairs, pairs: &Pairs, types: &[String]) -> Result<TreeSettings, String> {
+    match config::from_pairs(site, pairs, types) {
+        Ok(loaded) => Ok(loaded.settings),
+        Err(report) => Err(report
+            .first_error()
+            .map_or_else(|| "other".to_owned(), |error| error.code.to_owned())),
+    }
 }
 
 type Answer = Map<String, Value>;
@@ -374,7 +383,7 @@ impl Player<'_> {
         changed.retain(|key, _| !remove.contains(key));
         changed.extend(set.iter().map(|(key, value)| (key.clone(), value.clone())));
         let (site, types) = (&self.scenario.site, &self.scenario.resource_types);
-        let accepted = config::from_pairs(site, &changed, types)
+        let accepted = settings(site, &changed, types)
             .is_ok_and(|settings| self.engine.reconfigure(settings).is_ok());
         out.insert("accepted".into(), json!(accepted));
         if accepted {
@@ -382,7 +391,7 @@ impl Player<'_> {
         } else {
             error(out, "invalid_configuration");
             // The reference applies its old configuration once more.
-            if let Ok(settings) = config::from_pairs(site, &self.config, types) {
+            if let Ok(settings) = settings(site, &self.config, types) {
                 self.engine.reapply(settings);
             }
         }
