@@ -227,7 +227,7 @@ pub fn stage_name(stage: AppStage) -> &'static str {
         AppStage::Parked => "non_runnable",
         AppStage::Waiting => "pending",
         AppStage::Active => "active",
-        AppStage::Done => "done",
+        AppStage::Done | AppStage::Gone => "done",
     }
 }
 
@@ -267,16 +267,23 @@ impl Viewer<'_> {
                 .into_iter()
                 .map(|queue| self.queue(queue))
                 .collect(),
-            nodes: ledger
-                .nodes_by_name()
-                .map(|(_, node)| self.node(node))
-                .collect(),
+            nodes: self.nodes(ledger),
             apps: ledger
                 .apps_by_id()
                 .into_iter()
                 .map(|(_, app)| self.app(ledger, app))
                 .collect(),
         }
+    }
+
+    /// Nodes by the text of their names.
+    fn nodes(&self, ledger: &Ledger) -> Vec<NodeView> {
+        let mut nodes: Vec<_> = ledger
+            .nodes_by_name()
+            .map(|(_, node)| self.node(node))
+            .collect();
+        nodes.sort_by(|a, b| a.node.cmp(&b.node));
+        nodes
     }
 
     fn name(&self, partition: PartitionId) -> String {

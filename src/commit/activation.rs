@@ -32,7 +32,7 @@ impl Ledger {
         user_limits: &mut BTreeMap<PartitionId, ResourceVector>,
     ) {
         let row = &self.state.apps[app];
-        let (partition, size, user) = (row.master_partition, row.master_size, row.user);
+        let (partition, size) = (row.master_partition, row.master_size);
         let limit = self.known_master_limit(leaf, partition);
         let queue = &self.state.queues[leaf];
         let used = queue.part(partition).master_used;
@@ -43,6 +43,7 @@ impl Ledger {
             self.explain_waiting(leaf, app);
             return;
         }
+        let user = self.user_of(app);
         let user_limit = match user_limits.get(&partition) {
             Some(&limit) => limit,
             None => {
@@ -100,7 +101,7 @@ impl Ledger {
     /// Where an application stands, by the lists that hold it.
     pub(super) fn update_stage(&mut self, app: AppSlot) {
         let row = &self.state.apps[app];
-        if row.stage == AppStage::Done {
+        if row.stage.is_over() {
             return;
         }
         let leaf = self.state.queues[row.leaf].as_leaf();

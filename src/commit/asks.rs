@@ -1,12 +1,15 @@
 //! Asks: validation, normalization, bookkeeping, and what an application is told.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use super::containers::ContainerState;
 use super::event::Ending;
 use super::ledger::{ContainerSlot, Ledger};
-use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot, SchedulerKey};
+use crate::id::{
+    AppSlot, ApplicationId, NameId, PartitionId, QueueSlot, SchedulerKey, java_order,
+};
 use crate::policy::headroom;
 use crate::queue::{
     Ask, AskCall, AskReply, ConstrainedAsk, ConstrainedKey, Granted, LimitKind, PlaceAsk,
@@ -206,7 +209,7 @@ impl Ledger {
                 self.end_container(slot, Ending::Released);
             }
         }
-        let mut changed = self.update_asks(app, checked);
+        let mut changed = self.update_asks(app, checked)?;
         if !changed && !constrained.is_empty() {
             self.update_constrained(app, constrained);
             changed = true;
@@ -280,14 +283,12 @@ impl Ledger {
             .state
             .calculator
             .normalize(&ask.size, &minimum, &largest, &minimum);
-        self.update_asks(
-            app,
-            vec![Checked {
-                key: SchedulerKey::MASTER,
-                place: NameId::ANY,
-                ask: PlaceAsk { size, ..ask },
-            }],
-        );
+        let ask = Checked {
+            key: SchedulerKey::MASTER,
+            place: NameId::ANY,
+            ask: PlaceAsk { size, ..ask },
+        };
+        self.update_own_asks(app, vec![ask]);
     }
 
     /// Gives back what a lost container had been asked with.
@@ -310,33 +311,51 @@ impl Ledger {
                 }
             })
             .collect();
-        self.update_asks(app, checked);
+        self.update_own_asks(app, checked);
     }
 
-    /// Takes over asks, key by key; whether an ask for `*` was among them.
-    // As AppSchedulingInfo.updateResourceRequests.
-    fn update_asks(&mut self, app: AppSlot, mut asks: Vec<Checked>) -> bool {
-        asks.sort_by_key(|checked| checked.key);
+    /// Takes over asks of the scheduler's own making.
+    fn update_own_asks(&mut self, app: AppSlot, asks: Vec<Checked>) {
+        let constrained = |asks: &crate::queue::KeyAsks| asks.constrained.is_some();
+        let free = |checked: &Checked| !self.state.apps[app].key(checked.key).is_some_and(constrained);
+        let asks = asks.into_iter().filter(free).collect();
+        self.update_asks(app, asks)
+            .expect("keys of scheduling requests were left out");
+    }
+
+    /// Takes over asks, key by key in the order of a hash map; whether an ask for `*` was among
+    /// them. A key that belongs to a scheduling request ends it: what came before stays.
+    // As AppSchedulingInfo.updateResourceRequests with SingleConstraintAppPlacementAllocator.
+    fn update_asks(&mut self, app: AppSlot, asks: Vec<Checked>) -> Result<bool, AskError> {
         // The last ask for one place counts.
-        let mut latest: Vec<Checked> = Vec::with_capacity(asks.len());
+        let mut by_key: Vec<(SchedulerKey, Vec<Checked>)> = Vec::new();
+        let mut positions = BTreeMap::new();
         for checked in asks {
-            let same =
-                |other: &&mut Checked| other.key == checked.key && other.place == checked.place;
-            match latest
-                .iter_mut()
-                .rev()
-                .take_while(|other| other.key == checked.key)
-                .find(same)
-            {
+            let at = *positions.entry(checked.key).or_insert(by_key.len());
+            if at == by_key.len() {
+                by_key.push((checked.key, Vec::new()));
+            }
+            let places = &mut by_key[at].1;
+            match places.iter_mut().find(|other| other.place == checked.place) {
                 Some(other) => *other = checked,
-                None => latest.push(checked),
+                None => places.push(checked),
             }
         }
+        java_order::sort(&mut by_key, 0, |(key, _)| {
+            java_order::scheduler_key_hash(key.priority, key.request_id)
+        });
         let mut changed = false;
-        for Checked { key, place, ask } in latest {
-            changed |= self.update_ask(app, key, PlaceAsk { place, ..ask });
+        for (key, places) in by_key {
+            let known = self.state.apps[app].key(key);
+            if known.is_some_and(|asks| asks.constrained.is_some()) {
+                let reason = "the key belongs to a scheduling request".to_owned();
+                return Err(AskError::Constrained(reason));
+            }
+            for Checked { place, ask, .. } in places {
+                changed |= self.update_ask(app, key, PlaceAsk { place, ..ask });
+            }
         }
-        changed
+        Ok(changed)
     }
 
     fn update_ask(&mut self, app: AppSlot, key: SchedulerKey, mut new: PlaceAsk) -> bool {
@@ -412,7 +431,6 @@ impl Ledger {
         if forget {
             asks.known = false;
             asks.asks.clear();
-            asks.constrained = None;
             asks.partition = PartitionId::DEFAULT;
         }
     }
@@ -420,8 +438,8 @@ impl Ledger {
     pub(super) fn stop_asking_without_keys(&mut self, app: AppSlot) {
         let row = &self.state.apps[app];
         if row.keys.iter().all(|asks| !asks.outstanding) {
-            let (leaf, user) = (row.leaf, row.user);
-            self.stop_asking(app, leaf, user);
+            let leaf = row.leaf;
+            self.stop_asking(app, leaf);
         }
     }
 
@@ -463,7 +481,8 @@ impl Ledger {
                 constraint: request.constraint.as_deref().map(Arc::from),
             };
             self.check_count(&fixed.size, request.count)?;
-            let known = self.state.apps[app].key(key).filter(|asks| asks.known);
+            let known = self.state.apps[app].key(key);
+            let known = known.filter(|asks| asks.known || asks.constrained.is_some());
             let changes =
                 |asks: &crate::queue::KeyAsks| asks.constrained.as_deref() != Some(&fixed);
             if known.is_some_and(changes) {

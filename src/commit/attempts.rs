@@ -8,7 +8,8 @@ impl Ledger {
     /// Enters an application in its leaf: parked, or waiting for room for its master.
     pub(super) fn add_attempt(&mut self, app: AppSlot) {
         let row = &self.state.apps[app];
-        let (leaf, user, runnable) = (row.leaf, row.user, row.runnable);
+        let (leaf, runnable) = (row.leaf, row.runnable);
+        let user = self.user_of(app);
         let users = self.state.queues[leaf].as_leaf_mut();
         if !runnable {
             users.parked.push(app);
@@ -31,8 +32,9 @@ impl Ledger {
     // As AbstractLeafQueue.removeApplicationAttempt.
     pub(super) fn remove_attempt(&mut self, app: AppSlot, moved: bool) {
         let row = &self.state.apps[app];
-        let (leaf, user, runnable) = (row.leaf, row.user, row.runnable);
+        let (leaf, runnable) = (row.leaf, row.runnable);
         let (partition, size) = (row.master_partition, row.master_size);
+        let user = self.user_of(app);
         let users = self.state.queues[leaf].as_leaf_mut();
         users.dirty.retain(|&other| other != app);
         users.parked.retain(|&other| other != app);

@@ -5,6 +5,7 @@ use super::containers::ContainerState;
 use super::event::Event;
 use super::ledger::{ContainerSlot, Ledger};
 use crate::id::{AppSlot, NodeSlot, PartitionId};
+use crate::queue::AppStage;
 use crate::resource::ResourceVector;
 
 /// One call that waits.
@@ -57,7 +58,8 @@ impl Ledger {
 
     /// Frees the slot of an ended application once none of its containers takes space.
     pub(super) fn forget_app(&mut self, app: AppSlot) {
-        if self.spaces[app.index()] == 0 {
+        if self.spaces[app.index()] == 0 && self.state.apps[app].stage == AppStage::Done {
+            self.state.apps[app].stage = AppStage::Gone;
             self.tagged.retain(|(owner, _), _| *owner != app);
             self.free_apps.push(app);
         }
@@ -76,7 +78,7 @@ impl Ledger {
     /// A waiting master takes over its container as soon as it is allocated.
     fn start_master(&mut self, app: AppSlot) {
         let row = &self.state.apps[app];
-        if row.stage == crate::queue::AppStage::Done || row.unmanaged || row.master.is_some() {
+        if row.stage.is_over() || row.unmanaged || row.master.is_some() {
             return;
         }
         let fetched = self.fetch(app);
@@ -94,12 +96,29 @@ impl Ledger {
         }
     }
 
+    /// Each end of a container is a call of its own: what those that were not fetched had taken is
+    /// asked again before their application leaves, which may make its user active once more.
+    pub(super) fn give_back_before_end(&mut self, app: AppSlot) {
+        let mut own = Vec::new();
+        let containers = &self.containers;
+        self.deferred.retain(|call| match call {
+            Deferred::GiveBack(slot) if containers[slot.0 as usize].app == app => {
+                own.push(*slot);
+                false
+            }
+            _ => true,
+        });
+        for slot in own {
+            self.give_back_container(slot);
+        }
+    }
+
     fn give_back_container(&mut self, slot: ContainerSlot) {
         let container = self.container_mut(slot);
         let (app, key) = (container.app, container.key);
         let asks = container.give_back.take();
         if let Some(asks) = asks
-            && self.state.apps[app].stage != crate::queue::AppStage::Done
+            && !self.state.apps[app].stage.is_over()
         {
             self.give_back(app, key, &asks);
         }
@@ -110,7 +129,7 @@ impl Ledger {
         let container = self.container(slot);
         let (id, app) = (container.id, container.app);
         let row = &self.state.apps[app];
-        if row.id != id.app || row.stage == crate::queue::AppStage::Done {
+        if row.id != id.app || row.stage.is_over() {
             return;
         }
         self.finished[app.index()].push(id.number);

@@ -62,6 +62,8 @@ pub struct Ledger {
     pub(super) partitions: BTreeMap<Arc<str>, PartitionId>,
     pub(super) paths: BTreeMap<Arc<str>, QueueSlot>,
     pub(super) users: Map<(QueueSlot, Arc<str>), UserSlot>,
+    /// Dropped records of users that still have outstanding asks.
+    pub(super) dropped_users: Map<(QueueSlot, Arc<str>), UserSlot>,
     /// Running applications of each user, against the limit of parallel ones.
     pub(super) running_of: BTreeMap<Arc<str>, i32>,
     /// Scheduling requests whose containers carry tags on nodes.
@@ -103,6 +105,7 @@ impl Ledger {
             partitions: BTreeMap::new(),
             paths: BTreeMap::new(),
             users: Map::default(),
+            dropped_users: Map::default(),
             running_of: BTreeMap::new(),
             tagged: Map::default(),
             deferred: VecDeque::new(),

@@ -326,9 +326,10 @@ impl Ledger {
         for container in self.reservations_of(app) {
             self.end_container(container, Ending::Killed);
         }
+        self.give_back_before_end(app);
         let row = &mut self.state.apps[app];
         row.stage = AppStage::Done;
-        let (id, leaf, user) = (row.id, row.leaf, row.user);
+        let (id, leaf) = (row.id, row.leaf);
         for asks in std::mem::take(&mut self.state.apps[app].keys) {
             if let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) {
                 let size = any.size.times(i64::from(any.count));
@@ -340,7 +341,7 @@ impl Ledger {
             .dirty
             .retain(|&other| other != app);
         self.remove_attempt(app, false);
-        self.stop_asking(app, leaf, user);
+        self.stop_asking(app, leaf);
         self.app_left(leaf);
         self.count_app(leaf, -1);
         self.apps.remove(&id);

@@ -17,7 +17,6 @@ impl Ledger {
         let name = std::sync::Arc::clone(&self.state.apps[app].user_name);
         self.check_submission(to, &name).map_err(AppError::Move)?;
         let from = self.state.apps[app].leaf;
-        let from_user = self.state.apps[app].user;
         let to_user = self.user(to, &name);
         for container in self.containers_to_move(app) {
             let container = self.container(container);
@@ -30,10 +29,11 @@ impl Ledger {
             self.charge_ancestors(to, partition, size);
         }
         self.remove_attempt(app, true);
-        self.stop_asking(app, from, from_user);
+        self.stop_asking(app, from);
         let row = &mut self.state.apps[app];
         row.leaf = to;
         row.user = to_user;
+        row.requested.clear();
         self.add_attempt(app);
         for i in 0..self.state.apps[app].keys.len() {
             let asks = &self.state.apps[app].keys[i];

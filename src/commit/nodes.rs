@@ -351,16 +351,17 @@ impl Ledger {
         self.state.apps[app].part_mut(from).used -= size;
         self.state.apps[app].part_mut(to).used += size;
         for (partition, size) in [(from, -size), (to, size)] {
-            let row = &self.state.apps[app];
-            let (leaf, user) = (row.leaf, row.user);
+            let leaf = self.state.apps[app].leaf;
+            let user = self.user_of(app);
             self.charge_user(leaf, user, partition, size);
             self.charge_leaf(leaf, partition, size);
             self.charge_ancestors(leaf, partition, size);
         }
         if master {
+            let user = self.user_of(app);
             let row = &mut self.state.apps[app];
             row.master_partition = to;
-            let (leaf, user) = (row.leaf, row.user);
+            let leaf = row.leaf;
             for (partition, size) in [(from, -size), (to, size)] {
                 self.state.queues[leaf].part_mut(partition).master_used += size;
                 self.state.users[user].parts[partition.index()].master_used += size;

@@ -8,8 +8,8 @@ impl Ledger {
     /// Charges an application's leaf, user and ancestors; negative amounts give back.
     // As AbstractLeafQueue.allocateResource and AbstractCSQueue.allocateResource.
     pub(super) fn charge(&mut self, app: AppSlot, partition: PartitionId, size: ResourceVector) {
-        let row = &self.state.apps[app];
-        let (leaf, user) = (row.leaf, row.user);
+        let leaf = self.state.apps[app].leaf;
+        let user = self.user_of(app);
         self.charge_leaf(leaf, partition, size);
         self.charge_user(leaf, user, partition, size);
         self.charge_ancestors(leaf, partition, size);

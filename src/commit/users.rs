@@ -45,6 +45,7 @@ impl Ledger {
             }
             None => UserSlot::at(self.state.users.push(record)),
         };
+        self.take_over_asking(leaf, &name, slot);
         self.users.insert((leaf, name), slot);
         let users = self.state.queues[leaf].as_leaf_mut();
         users.users.push(slot);
@@ -54,19 +55,49 @@ impl Ledger {
         slot
     }
 
+    /// Who asks is kept by name: a new record takes over what is left of a dropped one, and the
+    /// applications of the user in the leaf refer to it from now on.
+    fn take_over_asking(&mut self, leaf: QueueSlot, name: &Arc<str>, slot: UserSlot) {
+        if let Some(dropped) = self.dropped_users.remove(&(leaf, Arc::clone(name))) {
+            self.state.users[slot].asking_apps = self.state.users[dropped].asking_apps;
+            self.free_users.push(dropped);
+        }
+        let users = self.state.queues[leaf].as_leaf();
+        let lists = [&users.active, &users.waiting, &users.parked];
+        for app in lists.into_iter().flatten().copied().collect::<Vec<_>>() {
+            if self.state.apps[app].user_name == *name {
+                self.state.apps[app].user = slot;
+            }
+        }
+    }
+
+    /// The record of an application's user, created anew when it was dropped.
+    pub(super) fn user_of(&mut self, app: AppSlot) -> UserSlot {
+        let row = &self.state.apps[app];
+        let (leaf, name) = (row.leaf, Arc::clone(&row.user_name));
+        if !self.state.users[row.user].removed && self.state.users[row.user].leaf == leaf {
+            return row.user;
+        }
+        let user = self.user(leaf, &name);
+        self.state.apps[app].user = user;
+        user
+    }
+
     /// Drops the record of a user without applications.
     pub(super) fn remove_user(&mut self, leaf: QueueSlot, user: UserSlot) {
         let record = &mut self.state.users[user];
         record.removed = true;
         record.active = false;
         let (name, asking) = (Arc::clone(&record.name), record.asking_apps > 0);
-        self.users.remove(&(leaf, name));
+        self.users.remove(&(leaf, Arc::clone(&name)));
         self.state.queues[leaf]
             .as_leaf_mut()
             .users
             .retain(|&other| other != user);
         self.update_weights(leaf);
-        if !asking {
+        if asking {
+            self.dropped_users.insert((leaf, name), user);
+        } else {
             self.free_users.push(user);
         }
     }
@@ -141,10 +172,13 @@ impl Ledger {
 
     /// No key of an application has outstanding asks any more.
     // As UsersManager.deactivateApplication.
-    pub(super) fn stop_asking(&mut self, app: AppSlot, leaf: QueueSlot, user: UserSlot) {
-        if !self.state.apps[app].asking {
+    pub(super) fn stop_asking(&mut self, app: AppSlot, leaf: QueueSlot) {
+        let row = &self.state.apps[app];
+        let key = (leaf, Arc::clone(&row.user_name));
+        let user = self.users.get(&key).or_else(|| self.dropped_users.get(&key));
+        let (Some(&user), true) = (user, row.asking) else {
             return;
-        }
+        };
         self.state.apps[app].asking = false;
         self.state.users[user].asking_apps -= 1;
         if self.state.users[user].asking_apps > 0 {
@@ -153,6 +187,7 @@ impl Ledger {
         self.state.queues[leaf].as_leaf_mut().asking_users -= 1;
         self.users_changed(leaf);
         if self.state.users[user].removed {
+            self.dropped_users.remove(&key);
             self.free_users.push(user);
             return;
         }

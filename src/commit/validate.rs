@@ -7,7 +7,7 @@ use crate::cluster::NodeState;
 use crate::id::{NameId, QueueSlot};
 use crate::policy::{Locality, constraint_holds};
 use crate::proposer::{Proposal, ProposalKind};
-use crate::queue::{AppStage, Exclusivity};
+use crate::queue::Exclusivity;
 use crate::resource::ResourceVector;
 
 /// Why a proposal was refused.
@@ -83,7 +83,7 @@ impl Ledger {
     // As FiCaSchedulerApp.accept, AbstractLeafQueue.accept, AbstractCSQueue.accept.
     pub(super) fn validate(&mut self, proposal: &Proposal) -> Result<(), Conflict> {
         let app = &self.state.apps[proposal.app];
-        if app.generation != proposal.generation || app.stage == AppStage::Done {
+        if app.generation != proposal.generation || app.stage.is_over() {
             return Err(Conflict::AppGone);
         }
         if !self.is_registered(proposal.node, proposal.incarnation) {
@@ -166,6 +166,9 @@ impl Ledger {
     fn validate_limits(&mut self, proposal: &Proposal, leaf: QueueSlot) -> Result<(), Conflict> {
         let partition = self.state.nodes[proposal.node].partition;
         let user = self.state.apps[proposal.app].user;
+        if self.state.users[user].removed {
+            return Err(Conflict::OverUserLimit);
+        }
         let released = proposal
             .kill
             .iter()

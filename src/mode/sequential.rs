@@ -228,7 +228,7 @@ impl Sequential {
         if self.ledger.state().nodes[slot].state != NodeState::Running {
             return None;
         }
-        let attempt = self.attempt(&Candidates::node(slot));
+        let attempt = self.attempt(vec![slot]);
         self.ledger.settle();
         Some(attempt)
     }
@@ -243,8 +243,7 @@ impl Sequential {
             if nodes.is_empty() {
                 return None;
             }
-            let candidates = Candidates::partition(self.ledger.state(), nodes);
-            last = Some(self.attempt(&candidates));
+            last = Some(self.attempt(nodes));
         }
         self.ledger.settle();
         last
@@ -268,7 +267,7 @@ impl Sequential {
         let bounds = self.ledger.state().settings.heartbeat;
         let (mut offswitch, mut assigned) = (0, 0);
         loop {
-            let attempt = self.attempt(&self.candidates(node));
+            let attempt = self.attempt(self.candidates(node));
             offswitch += i32::from(attempt.locality == Some(Locality::Any));
             assigned += i32::from(attempt.proposed);
             let more = attempt.proposed
@@ -283,29 +282,28 @@ impl Sequential {
     }
 
     /// The node alone, or all running nodes of its partition under multi-node placement.
-    fn candidates(&self, node: NodeSlot) -> Candidates {
+    fn candidates(&self, node: NodeSlot) -> Vec<NodeSlot> {
         let state = self.ledger.state();
         if state.settings.multi_node.enabled {
             let nodes = self.running_nodes(state.nodes[node].partition);
             if !nodes.is_empty() {
-                return Candidates::partition(state, nodes);
+                return nodes;
             }
         }
-        Candidates::node(node)
+        vec![node]
     }
 
     /// One attempt: reservations first, then something new.
     // As allocateContainerOnSingleNode and allocateContainersOnMultiNodes.
-    fn attempt(&mut self, candidates: &Candidates) -> Attempt {
+    fn attempt(&mut self, nodes: Vec<NodeSlot>) -> Attempt {
         const NOTHING: Attempt = Attempt {
             proposed: false,
             reserving: false,
             locality: None,
         };
-        let multi_node = self.ledger.state().settings.multi_node.enabled;
-        if !multi_node {
-            let node = candidates.first();
-            let state = self.ledger.state();
+        let state = self.ledger.state();
+        if !state.settings.multi_node.enabled {
+            let node = nodes[0];
             if state.nodes[node].reserved.is_some() {
                 self.fulfil(node);
                 return NOTHING;
@@ -313,14 +311,15 @@ impl Sequential {
             if !has_room(state, node) {
                 return NOTHING;
             }
-            return self.attempt_new(candidates);
+            return self.attempt_new(&Candidates::node(node));
         }
-        for &node in candidates.all() {
+        for &node in &nodes {
             if self.ledger.state().nodes[node].reserved.is_some() {
                 self.fulfil(node);
             }
         }
-        self.attempt_new(candidates)
+        let candidates = Candidates::partition(self.ledger.state(), nodes);
+        self.attempt_new(&candidates)
     }
 
     fn fulfil(&mut self, node: NodeSlot) {

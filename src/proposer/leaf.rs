@@ -125,6 +125,9 @@ impl Pass<'_> {
     ) -> bool {
         let state = self.state;
         let row = &state.apps[app];
+        if state.users[row.user].removed {
+            return false;
+        }
         let version = state.queues[visit.leaf].as_leaf().users_version;
         let known = self.known_gate(row.user, version, visit);
         let limit = self.user_limit(app, known.map(|gate| gate.limit), visit);

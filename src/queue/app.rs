@@ -69,8 +69,18 @@ pub enum AppStage {
     Waiting,
     /// May be served.
     Active,
-    /// Over.
+    /// Over; some of its containers may still take space on nodes.
     Done,
+    /// Over, and the slot may be used again.
+    Gone,
+}
+
+impl AppStage {
+    /// Whether the application ended.
+    #[must_use]
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Done | Self::Gone)
+    }
 }
 
 impl App {

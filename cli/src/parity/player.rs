@@ -603,7 +603,7 @@ fn stage_name(stage: Option<AppStage>) -> &'static str {
         Some(AppStage::Parked) => "non_runnable",
         Some(AppStage::Waiting) => "pending",
         Some(AppStage::Active) => "active",
-        Some(AppStage::Done) | None => "done",
+        Some(AppStage::Done | AppStage::Gone) | None => "done",
     }
 }
 
