@@ -5,6 +5,10 @@
 //! `simulator`; the other floors are public for the packages of this repository.
 
 pub mod id;
+pub mod time;
+
+pub mod sync;
+
 pub mod resource;
 
 pub mod queue;
