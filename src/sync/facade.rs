@@ -8,7 +8,8 @@
 //! loom keeps one last access per thread and atomic, so it never reorders a load against another
 //! thread's access when the first thread stores to the same atomic later. A model therefore runs
 //! twice: *plain* maps a load to a load and covers memory orderings, *rmw* maps a load to a
-//! read-modify-write that changes nothing and covers the interleavings.
+//! read-modify-write that changes nothing and covers the interleavings. There a store becomes a
+//! swap: loom would let a load that writes its value back come after a store it did not see.
 
 #[cfg(not(capsched_loom))]
 mod primitives {
@@ -103,9 +104,12 @@ mod primitives {
                     }
                 }
 
-                /// As std's.
+                /// As std's, or a read-modify-write in that flavour.
                 pub fn store(&self, value: $int, order: Ordering) {
-                    self.0.store(value, order);
+                    match FLAVOUR.get() {
+                        Flavour::Plain => self.0.store(value, order),
+                        Flavour::Rmw => drop(self.0.swap(value, Ordering::AcqRel)),
+                    }
                 }
 
                 /// As std's.
