@@ -76,8 +76,6 @@ mutants! {
     G3,
     /// The sleeper takes its ticket after its announcement.
     G4,
-    /// The sleeper reads its ticket Relaxed.
-    G5,
     /// The waker rings before it withdraws the announcement.
     G6,
     /// A shutdown is requested by a load and a store.

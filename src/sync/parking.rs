@@ -25,7 +25,6 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::mutant::weakened;
 use crate::sync::{
     Arc, AtomicBool, AtomicU64, Condvar, Mutant, Mutex, MutexGuard, Ordering, fence, injected,
 };
@@ -61,9 +60,9 @@ impl Lot {
     }
 
     fn ticket(&self) -> u64 {
-        let order = weakened(Mutant::G5, Ordering::Acquire);
-        // Acquire: pairs with the Release in `ring`; a ticket of a ring sees the ringer's work.
-        self.generation.load(order)
+        // Acquire: pairs with the Release in `ring`; a ticket of a ring sees the ringer's work. The
+        // announcement that follows acquires it as well, from the ringer's withdrawal.
+        self.generation.load(Ordering::Acquire)
     }
 
     fn announce(&self) {
