@@ -9,6 +9,7 @@ pub mod time;
 
 pub mod sync;
 
+pub mod metrics;
 pub mod resource;
 
 pub mod queue;
