@@ -3,8 +3,8 @@
 //! Threads: two or three senders and the receiver (main).
 //! Property: the receiver gets exactly the items whose senders were told that they were accepted,
 //! each sender's in their order; a receiver that parks for a claimed but unfilled slot is woken.
-//! Fails when: B1Inbox, B2Inbox, B3, B4, B5Inbox, B6Inbox, B7Inbox, B8Inbox, B9Inbox or B10Inbox
-//! is planted.
+//! Fails when: B1Inbox, B2Inbox, B3, B4, B5Inbox, B6Inbox, B7Inbox, B8Inbox, B9Inbox, B10Inbox
+//! or B11Inbox is planted.
 
 use capsched::sync::{InboxReceiver, InboxSender, Parker, Received, TrySendError, inbox, parking};
 use loom::thread;
@@ -131,5 +131,36 @@ fn the_last_sender_that_goes_away_finishes_the_inbox() {
             .sum();
         assert_eq!(accepted, drained.len(), "accepted and drained differ");
         ALL.met_if(accepted == 3);
+    });
+}
+
+#[test]
+fn items_alone_wake_a_parked_receiver() {
+    static W: Witnesses = Witnesses::none_met();
+    static SLEPT: Witness = Witness::of("the receiver had to sleep");
+    explore(&[&SLEPT], || {
+        let (waker, parker) = parking();
+        let (sender, mut receiver) = inbox(2);
+        let first = sender.waking(waker);
+        let second = first.clone();
+        // The senders come back alive, so that not their end wakes the receiver.
+        let senders = [(0, first), (1, second)].map(|(tag, sender)| {
+            thread::spawn(move || {
+                assert_eq!(offer(&sender, tag, 1, &W).len(), 1);
+                sender
+            })
+        });
+        for _ in 0..2 {
+            let mut looks = 0;
+            parker.park_until(|| {
+                looks += 1;
+                receiver.has_news()
+            });
+            SLEPT.met_if(looks > 1);
+            assert!(matches!(receiver.try_recv(), Received::Item(_)));
+        }
+        for sender in senders {
+            drop(sender.join().expect("a sender does not panic"));
+        }
     });
 }

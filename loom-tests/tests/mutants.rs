@@ -29,6 +29,8 @@ fn killers(mutant: Mutant) -> &'static [&'static str] {
         Mutant::B4 | Mutant::B5Inbox | Mutant::B9Inbox => {
             &["inbox::two_senders_of_two_items_share_one_slot"]
         }
+        Mutant::B11Ring => &["ring::an_item_alone_wakes_a_parked_receiver"],
+        Mutant::B11Inbox => &["inbox::items_alone_wake_a_parked_receiver"],
         Mutant::B3 | Mutant::B10Inbox => {
             &["inbox::the_last_sender_that_goes_away_finishes_the_inbox"]
         }

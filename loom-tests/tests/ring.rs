@@ -4,7 +4,7 @@
 //! Property: the receiver gets exactly the items whose sender was told that they were accepted, in
 //! their order; a refused item comes back; a parked receiver is woken for each item and for the
 //! end.
-//! Fails when: B1Ring, B2Ring, B5Ring, B6Ring, B7Ring, B8Ring, B9Ring or B10Ring is planted.
+//! Fails when: B1Ring, B2Ring, B5Ring, B6Ring, B7Ring, B8Ring, B9Ring, B10Ring or B11Ring is planted.
 
 use capsched::sync::{Received, RingReceiver, RingSender, TrySendError, parking, ring};
 use loom::thread;
@@ -102,5 +102,29 @@ fn a_parked_receiver_gets_every_item_and_the_end() {
         assert_eq!(accepted, drained, "accepted and drained differ");
         FULL.met_if(met_full);
         ALL.met_if(accepted.len() == 2);
+    });
+}
+
+#[test]
+fn an_item_alone_wakes_a_parked_receiver() {
+    static SLEPT: Witness = Witness::of("the receiver had to sleep");
+    explore(&[&SLEPT], || {
+        let (waker, parker) = parking();
+        let (sender, mut receiver) = ring(1);
+        // The sender comes back alive, so that not its end wakes the receiver.
+        let proposer = thread::spawn(move || {
+            let mut sender = sender.waking(waker);
+            let (accepted, _) = offer(&mut sender, 1);
+            assert_eq!(accepted, [0]);
+            sender
+        });
+        let mut looks = 0;
+        parker.park_until(|| {
+            looks += 1;
+            receiver.has_news()
+        });
+        SLEPT.met_if(looks > 1);
+        assert_eq!(receiver.try_recv(), Received::Item(0));
+        drop(proposer.join().expect("the sender does not panic"));
     });
 }

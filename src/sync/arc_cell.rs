@@ -57,6 +57,10 @@ mod stand_in {
     use crate::sync::{AtomicUsize, Mutant, Ordering};
 
     // Plain std: loom must not see this lock, or it would order what it shall check.
+    #[expect(
+        clippy::disallowed_types,
+        reason = "the lock must be invisible to loom"
+    )]
     type Lock<T> = std::sync::Mutex<T>;
 
     /// Every value ever published stays until the cell goes; a reader may still get an old one.

@@ -191,11 +191,16 @@ impl<T> InboxSender<T> {
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         match self.shared.claim() {
             Claim::Claimed(position, cell) => {
+                if injected(Mutant::B11Inbox) {
+                    self.wake_receiver();
+                }
                 cell.slot.put(value);
                 // Release: pairs with the Acquire in `InboxReceiver`; publishes the filled slot.
                 let order = weakened(Mutant::B1Inbox, Ordering::Release);
                 cell.stamp.store(Stamp::filled_for(position).0, order);
-                self.wake_receiver();
+                if !injected(Mutant::B11Inbox) {
+                    self.wake_receiver();
+                }
                 Ok(())
             }
             Claim::Full if injected(Mutant::B5Inbox) => Ok(()),
@@ -383,5 +388,37 @@ mod tests {
         let (sender, receiver) = inbox(2);
         drop(receiver);
         assert_eq!(sender.try_send(1), Err(TrySendError::Closed(1)));
+    }
+
+    #[test]
+    fn senders_on_other_threads_lose_nothing() {
+        const N: u32 = 10_000;
+        let (waker, parker) = crate::sync::parking();
+        let (sender, mut receiver) = inbox(3);
+        let sender = sender.waking(waker);
+        let mut next = [0; 2];
+        std::thread::scope(|scope| {
+            for (tag, sender) in [(0, sender.clone()), (1, sender)] {
+                scope.spawn(move || {
+                    for value in 0..N {
+                        while sender.try_send((tag, value)).is_err() {
+                            std::thread::yield_now();
+                        }
+                    }
+                });
+            }
+            loop {
+                match receiver.try_recv() {
+                    Received::Item((tag, value)) => {
+                        let next: &mut u32 = &mut next[tag];
+                        assert_eq!(value, *next);
+                        *next += 1;
+                    }
+                    Received::Empty => parker.park_until(|| receiver.has_news()),
+                    Received::Finished => break,
+                }
+            }
+        });
+        assert_eq!(next, [N, N]);
     }
 }

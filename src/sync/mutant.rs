@@ -66,6 +66,10 @@ mutants! {
     B10Ring,
     /// The last sender that goes away leaves its inbox open.
     B10Inbox,
+    /// A ring's sender wakes the receiver before it counts its item.
+    B11Ring,
+    /// An inbox's sender wakes the receiver before it fills its slot.
+    B11Inbox,
     /// The bell is rung without holding its lock.
     G1,
     /// The waker has no fence between its work and "does anybody sleep?".

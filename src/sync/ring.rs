@@ -125,9 +125,14 @@ impl<T> RingSender<T> {
         }
         let slot = &self.shared.slots[self.cursor.slot_idx];
         slot.put(value);
+        if injected(Mutant::B11Ring) {
+            self.wake_receiver();
+        }
         if self.count_one_more() {
             self.cursor.advance(self.shared.slots.len());
-            self.wake_receiver();
+            if !injected(Mutant::B11Ring) {
+                self.wake_receiver();
+            }
             Ok(())
         } else {
             self.refused_closed += 1;
@@ -345,6 +350,35 @@ mod tests {
             refused_closed: 1,
         };
         assert_eq!(sender.counts(), expected);
+    }
+
+    #[test]
+    fn a_sender_on_another_thread_loses_nothing() {
+        const N: u32 = 20_000;
+        let (waker, parker) = crate::sync::parking();
+        let (sender, mut receiver) = ring(3);
+        let mut next = 0;
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut sender = sender.waking(waker);
+                for value in 0..N {
+                    while sender.try_send(value).is_err() {
+                        std::thread::yield_now();
+                    }
+                }
+            });
+            loop {
+                match receiver.try_recv() {
+                    Received::Item(value) => {
+                        assert_eq!(value, next);
+                        next += 1;
+                    }
+                    Received::Empty => parker.park_until(|| receiver.has_news()),
+                    Received::Finished => break,
+                }
+            }
+        });
+        assert_eq!(next, N);
     }
 
     #[test]
