@@ -7,4 +7,6 @@
 pub mod id;
 pub mod resource;
 
+pub mod api;
 pub mod queue;
+pub mod simulator;
