@@ -8,6 +8,8 @@
 //!   guessed is counted in a [`MappingReport`].
 //! * A scheduler is driven through [`crate::api::Scheduler`] alone.
 
+mod audit;
+pub mod driver;
 mod error;
 pub mod import;
 mod maprules;
@@ -16,6 +18,8 @@ mod random;
 mod report;
 mod workload;
 
+pub use audit::Ledger;
+pub use driver::{Driver, DriverSettings, JsonLog, RunCounts, RunReport, Sample, Waits, Watch};
 pub use error::{TraceError, TraceErrorKind};
 pub use maprules::{MapRuleError, MapRules};
 pub use ordered::{Duplicates, InOrder, OrderSettings, Sorting};
