@@ -16,6 +16,8 @@ mod maprules;
 mod ordered;
 mod random;
 mod report;
+mod stat;
+mod synthetic;
 mod workload;
 
 pub use audit::Ledger;
@@ -25,4 +27,6 @@ pub use maprules::{MapRuleError, MapRules};
 pub use ordered::{Duplicates, InOrder, OrderSettings, Sorting};
 pub use random::Random;
 pub use report::MappingReport;
+pub use stat::{Spread, TraceStat};
+pub use synthetic::{Archetype, Share, Synthetic, SyntheticSettings, equal_nodes};
 pub use workload::{Job, Merged, NodeLine, Ready, ResourceTypes, Run, TaskGroup, Workload};

@@ -221,8 +221,11 @@ impl Workload for Ready {
 /// Several workloads merged by time; names get the position of their workload as a prefix, so that
 /// equal names in two files stay apart. Each workload has to be in order of time itself.
 pub struct Merged {
-    parts: Vec<(Box<dyn Workload>, Option<Result<Job, TraceError>>)>,
+    parts: Vec<Part>,
 }
+
+/// A workload and its next item.
+type Part = (Box<dyn Workload>, Option<Result<Job, TraceError>>);
 
 impl std::fmt::Debug for Merged {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -313,7 +316,10 @@ mod tests {
             sigma_thousandths: 300,
             seed: 4,
         };
-        assert_eq!(spread.of(3), spread.clone().of(3));
+        assert_eq!(
+            spread.of(3),
+            Some(Random::stream(4, 3).log_normal(1000, 300))
+        );
         assert_ne!(spread.of(3), spread.of(4));
     }
 

@@ -310,11 +310,6 @@ impl Use {
             .map(share)
             .collect()
     }
-
-    /// Used amount times ms of one type.
-    pub(super) fn spent(&self, index: usize) -> i128 {
-        self.used[index]
-    }
 }
 
 #[cfg(test)]

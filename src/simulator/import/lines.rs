@@ -99,6 +99,9 @@ impl Lines {
     }
 }
 
+/// Records with the places of their required and optional columns.
+pub(super) type Located<const R: usize, const O: usize> = (Records, [usize; R], [Option<usize>; O]);
+
 /// Records of a CSV file with a header, whose order decides where each column is.
 pub(super) struct Records {
     lines: Lines,
@@ -116,7 +119,7 @@ impl Records {
         source: Source,
         required: [&str; R],
         optional: [&str; O],
-    ) -> Result<(Self, [usize; R], [Option<usize>; O]), TraceError> {
+    ) -> Result<Located<R, O>, TraceError> {
         let mut lines = Lines::new(source);
         let header = lines.next_line()?.unwrap_or_default().to_owned();
         let bad = |message: String| {

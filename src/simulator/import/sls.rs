@@ -76,30 +76,13 @@ impl SlsJobs {
             None => json_text(object, "am.type")?,
         };
         let kind = kind.unwrap_or_else(|| "mapreduce".to_owned());
-        let empty = Vec::new();
-        let tasks = match object.get("job.tasks") {
-            None | Some(Value::Null) => &empty,
-            Some(Value::Array(tasks)) => tasks,
-            Some(_) => return Err("job.tasks is not a list".to_owned()),
-        };
-        if tasks.is_empty() {
-            self.context
-                .report
-                .drop_row("no tasks, as the load simulator fails such a job");
-            return Ok(Step::Dropped);
-        }
-        let mut groups = Groups::default();
-        for task in tasks {
-            let Value::Object(task) = task else {
-                return Err("an entry of job.tasks is not an object".to_owned());
-            };
-            if !self.task(task, kind == "mapreduce", &mut groups)? {
-                self.context
-                    .report
-                    .drop_row("a task without a run time above 0 ms");
+        let tasks = match self.tasks(object, kind == "mapreduce")? {
+            Ok(tasks) => tasks,
+            Err(reason) => {
+                self.context.report.drop_row(reason);
                 return Ok(Step::Dropped);
             }
-        }
+        };
         let name = match json_text(object, "job.id")? {
             Some(name) => name,
             None => format!("job-{}", self.context.report.rows),
@@ -137,7 +120,7 @@ impl SlsJobs {
             master: Some(master),
             partition: label.filter(|label| !label.is_empty()),
             tags: Vec::new(),
-            tasks: groups.finish(),
+            tasks,
             line: self.objects.start,
         };
         if copies == 1 {
@@ -145,6 +128,32 @@ impl SlsJobs {
         }
         self.copies = Some((job, 1, copies));
         Ok(self.copy().map_or(Step::Dropped, Step::job))
+    }
+
+    /// The groups of a job's tasks, or why the job is left out.
+    fn tasks(
+        &mut self,
+        object: &Map<String, Value>,
+        map_reduce: bool,
+    ) -> Result<Result<Vec<TaskGroup>, &'static str>, String> {
+        let tasks: &[Value] = match object.get("job.tasks") {
+            None | Some(Value::Null) => &[],
+            Some(Value::Array(tasks)) => tasks,
+            Some(_) => return Err("job.tasks is not a list".to_owned()),
+        };
+        if tasks.is_empty() {
+            return Ok(Err("no tasks, as the load simulator fails such a job"));
+        }
+        let mut groups = Groups::default();
+        for task in tasks {
+            let Value::Object(task) = task else {
+                return Err("an entry of job.tasks is not an object".to_owned());
+            };
+            if !self.task(task, map_reduce, &mut groups)? {
+                return Ok(Err("a task without a run time above 0 ms"));
+            }
+        }
+        Ok(Ok(groups.finish()))
     }
 
     /// Adds a task; false when it has no run time, which fails its job.

@@ -98,8 +98,7 @@ impl Day {
         }
         let seed = self.lines.line;
         let mut tasks = vec![group(MAP, maps, 4000 + row.input / maps / 20_000, seed)];
-        if reduces > 0 {
-            let bytes = row.shuffle.saturating_add(row.output) / reduces;
+        if let Some(bytes) = row.shuffle.saturating_add(row.output).checked_div(reduces) {
             let mut reduce = group(REDUCE, reduces, 6000 + bytes / 25_000, !seed);
             reduce.priority = 10;
             reduce.stage = 1;
