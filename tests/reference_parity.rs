@@ -89,3 +89,70 @@ fn the_reference_decides_as_the_recorded_scheduler_did() {
         failed.join("\n")
     );
 }
+
+/// A leaf with two nodes; the application asks for three containers of 2 GiB.
+const SMALL: &str = r#"{
+    "resource_types": ["memory-mb", "vcores"], "site": {}, "config": {
+        "yarn.scheduler.capacity.root.queues": "a",
+        "yarn.scheduler.capacity.root.a.capacity": "100"
+    },
+    "steps": [
+        {"do": "add_node", "node": "h1:1", "res": [4096, 4]},
+        {"do": "add_node", "node": "h2:1", "res": [4096, 4]},
+        {"do": "submit", "app": 1, "user": "u", "queue": "a", "unmanaged": true},
+        {"do": "ask", "app": 1, "requests": [{"res": [2048, 1], "count": 3}]},
+        {"do": "heartbeat", "node": "h1:1"},
+        {"do": "heartbeat", "node": "h1:1"},
+        {"do": "heartbeat", "node": "h1:1"},
+        {"do": "heartbeat", "node": "h2:1"},
+        {"do": "heartbeat", "node": "h2:1"},
+        {"do": "state"}
+    ]
+}"#;
+
+fn play_small() -> Vec<Value> {
+    let scenario: Value = serde_json::from_str(SMALL).unwrap();
+    let mut reference = Reference::new(&scenario).unwrap();
+    scenario["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| reference.play(step))
+        .collect()
+}
+
+#[test]
+fn an_off_switch_ask_gets_one_container_a_heartbeat_until_it_is_served() {
+    let answers = play_small();
+    let node = |i: usize| answers[i]["decisions"][0]["node"].as_str();
+    let served: Vec<Option<&str>> = (4..9).map(node).collect();
+    assert_eq!(
+        served,
+        [Some("h1:1"), Some("h1:1"), None, Some("h2:1"), None]
+    );
+    let leaf = &answers[9]["queues"][1];
+    assert_eq!(leaf["labels"][""]["used"], serde_json::json!([6144, 3]));
+    assert_eq!(leaf["labels"][""].get("pending"), None);
+}
+
+#[test]
+fn the_same_steps_give_the_same_answers() {
+    assert_eq!(play_small(), play_small());
+}
+
+#[test]
+fn a_refused_configuration_does_not_start() {
+    let mut scenario: Value = serde_json::from_str(SMALL).unwrap();
+    scenario["config"]["yarn.scheduler.capacity.root.a.capacity"] = "90".into();
+    assert_eq!(Reference::new(&scenario).err(), Some("capacity_sum"));
+}
+
+#[test]
+fn ratios_are_compared_as_java_floats_and_remarks_are_left_out() {
+    let want =
+        serde_json::json!({"cap": 0.1, "choices": 2, "error": {"code": "x", "message": "m"}});
+    let got = serde_json::json!({"cap": 0.100_000_001, "error": {"code": "x"}});
+    assert_eq!(differences(&want, &got), Vec::<String>::new());
+    let other = serde_json::json!({"cap": 0.11, "error": {"code": "y"}});
+    assert_eq!(differences(&want, &other).len(), 2);
+}

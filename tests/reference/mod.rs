@@ -53,7 +53,7 @@ impl Reference {
     ///
     /// # Panics
     ///
-    /// On a step that the scenario format does not have, and on `preempt` and `advance_clock`.
+    /// On a step that the scenario format does not have, and on `preempt`.
     pub(crate) fn play(&mut self, step: &Value) -> Value {
         self.0.play(step)
     }

@@ -248,14 +248,14 @@ impl Scheduler {
         if self.settings.multi_node {
             for n in nodes {
                 if self.nodes[*n].reserved.is_some() {
-                    self.from_reservation(*n);
+                    self.try_reservation(*n);
                 }
             }
             return self.new_allocation(nodes);
         }
         let n = nodes[0];
         if self.nodes[n].reserved.is_some() {
-            self.from_reservation(n);
+            self.try_reservation(n);
             return None;
         }
         if self.rc.containers(&self.nodes[n].free, &self.minimum) <= 0 {
@@ -264,7 +264,7 @@ impl Scheduler {
         self.new_allocation(nodes)
     }
 
-    fn from_reservation(&mut self, n: NodeIdx) {
+    fn try_reservation(&mut self, n: NodeIdx) {
         let c = self.nodes[n].reserved.unwrap();
         let leaf = self.apps[&self.containers[c].app].leaf;
         let p = self.nodes[n].partition.clone();

@@ -23,7 +23,7 @@ impl Scheduler {
     /// A running application ended: parked ones of the queues that were full may enter.
     pub(crate) fn runnable_ended(&mut self, app: &App) {
         let full = |q: &QueueIdx| self.queues[*q].running_apps == self.queues[*q].parallel;
-        let top = self.upward(app.leaf).into_iter().filter(full).next_back();
+        let top = self.upward(app.leaf).into_iter().rfind(full);
         let mine = self.user_runnable.get(&app.user).copied().unwrap_or(0);
         let user_full = mine == self.conf.user_parallel(&app.user);
         self.count_runnable(app, -1);

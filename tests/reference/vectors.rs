@@ -52,9 +52,7 @@ impl Type {
             _ => self.cluster * (part(self.up_max, self.cluster) * v / 100.0),
         };
         let y = rounded(y, unit);
-        if y == 0.0 {
-            self.up_max
-        } else if y > self.up_max {
+        if y == 0.0 || y > self.up_max {
             self.up_max
         } else {
             y
