@@ -7,9 +7,7 @@ use std::sync::Arc;
 use super::containers::ContainerState;
 use super::event::Ending;
 use super::ledger::{ContainerSlot, Ledger};
-use crate::id::{
-    AppSlot, ApplicationId, NameId, PartitionId, QueueSlot, SchedulerKey, java_order,
-};
+use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot, SchedulerKey, java_order};
 use crate::policy::headroom;
 use crate::queue::{
     Ask, AskCall, AskReply, ConstrainedAsk, ConstrainedKey, Granted, LimitKind, PlaceAsk,
@@ -26,6 +24,8 @@ const MAX_ASKS: usize = 100_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AskError {
+    /// The engine has shut down.
+    Closed,
     /// No live application has the number.
     UnknownApplication(ApplicationId),
     /// The application's master has no container yet.
@@ -56,6 +56,7 @@ impl AskError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
+            Self::Closed => "closed",
             Self::UnknownApplication(_) => "unknown_application",
             Self::MasterNotRunning(_) => "master_not_running",
             Self::OutOfRange { .. } => "resource_out_of_range",
@@ -72,6 +73,7 @@ impl AskError {
 impl fmt::Display for AskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Closed => f.write_str("the engine has shut down"),
             Self::UnknownApplication(id) => write!(f, "there is no live application {id}"),
             Self::MasterNotRunning(id) => write!(f, "the master of {id} has no container yet"),
             Self::OutOfRange { size, largest } => {
@@ -317,7 +319,11 @@ impl Ledger {
     /// Takes over asks of the scheduler's own making.
     fn update_own_asks(&mut self, app: AppSlot, asks: Vec<Checked>) {
         let constrained = |asks: &crate::queue::KeyAsks| asks.constrained.is_some();
-        let free = |checked: &Checked| !self.state.apps[app].key(checked.key).is_some_and(constrained);
+        let free = |checked: &Checked| {
+            !self.state.apps[app]
+                .key(checked.key)
+                .is_some_and(constrained)
+        };
         let asks = asks.into_iter().filter(free).collect();
         self.update_asks(app, asks)
             .expect("keys of scheduling requests were left out");

@@ -7,6 +7,7 @@ use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot, java_order};
 use crate::policy::{compute_user_limit, user_value};
 use crate::queue::{HeadroomProvider, LimitKind, User};
 use crate::resource::{ResourceVector, share};
+use crate::snapshot::State;
 
 impl Ledger {
     /// The record of a user in a leaf, if there is one.
@@ -206,7 +207,10 @@ impl Ledger {
     pub(super) fn stop_asking(&mut self, app: AppSlot, leaf: QueueSlot) {
         let row = &self.state.apps[app];
         let key = (leaf, Arc::clone(&row.user_name));
-        let user = self.users.get(&key).or_else(|| self.dropped_users.get(&key));
+        let user = self
+            .users
+            .get(&key)
+            .or_else(|| self.dropped_users.get(&key));
         let (Some(&user), true) = (user, row.asking) else {
             return;
         };
@@ -244,27 +248,7 @@ impl Ledger {
         partition: PartitionId,
         size: ResourceVector,
     ) {
-        let record = &mut self.state.users[user];
-        let active = record.active;
-        record.parts[partition.index()].used += size;
-        let delta = self.update_usage_ratio(user, partition);
-        let users = self.state.queues[leaf].as_leaf_mut();
-        users.users_version += 1;
-        let part = &mut users.parts[partition.index()];
-        if active {
-            part.active_used += size;
-        }
-        part.usage_ratio = share::sum(part.usage_ratio, delta);
-    }
-
-    /// Recomputes a user's share of a partition; returns how much it moved.
-    fn update_usage_ratio(&mut self, user: UserSlot, partition: PartitionId) -> f32 {
-        let total = self.state.total(partition);
-        let calculator = self.state.calculator;
-        let part = &mut self.state.users[user].parts[partition.index()];
-        let before = part.usage_ratio;
-        part.usage_ratio = calculator.ratio(&part.used, &total);
-        share::difference(part.usage_ratio, before)
+        charge_user(&mut self.state, leaf, user, partition, size);
     }
 
     /// Sums the usage ratios of a leaf afresh, in the order of a hash map of its users.
@@ -278,7 +262,7 @@ impl Ledger {
         let mut sum = 0.0;
         for user in order {
             self.state.users[user].parts[partition.index()].usage_ratio = 0.0;
-            sum = share::sum(sum, self.update_usage_ratio(user, partition));
+            sum = share::sum(sum, update_usage_ratio(&mut self.state, user, partition));
         }
         let users = self.state.queues[leaf].as_leaf_mut();
         users.parts[partition.index()].usage_ratio = sum;
@@ -338,4 +322,35 @@ impl Ledger {
         users.parts[partition.index()].limits[kind as usize] = Some((version, limit));
         users.waiting_users = i32::try_from(waiting).unwrap_or(i32::MAX);
     }
+}
+
+/// Charges a user; the usage ratio of the leaf moves by the difference.
+pub(super) fn charge_user(
+    state: &mut State,
+    leaf: QueueSlot,
+    user: UserSlot,
+    partition: PartitionId,
+    size: ResourceVector,
+) {
+    let record = &mut state.users[user];
+    let active = record.active;
+    record.parts[partition.index()].used += size;
+    let delta = update_usage_ratio(state, user, partition);
+    let users = state.queues[leaf].as_leaf_mut();
+    users.users_version += 1;
+    let part = &mut users.parts[partition.index()];
+    if active {
+        part.active_used += size;
+    }
+    part.usage_ratio = share::sum(part.usage_ratio, delta);
+}
+
+/// Recomputes a user's share of a partition; returns how much it moved.
+fn update_usage_ratio(state: &mut State, user: UserSlot, partition: PartitionId) -> f32 {
+    let total = state.total(partition);
+    let calculator = state.calculator;
+    let part = &mut state.users[user].parts[partition.index()];
+    let before = part.usage_ratio;
+    part.usage_ratio = calculator.ratio(&part.used, &total);
+    share::difference(part.usage_ratio, before)
 }

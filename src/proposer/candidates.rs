@@ -34,10 +34,26 @@ impl Candidates {
         if nodes.len() > 1 {
             for policy in &state.settings.multi_node.policies {
                 if orders.iter().all(|(known, _)| *known != policy.order) {
-                    orders.push((policy.order, sorted(state, policy.order, &nodes)));
+                    orders.push((policy.order, sort_nodes(state, policy.order, &nodes)));
                 }
             }
         }
+        Self { nodes, orders }
+    }
+
+    /// Several nodes of one partition that are in the order of the node policies already, as a
+    /// periodically sorted index has it.
+    ///
+    /// # Panics
+    ///
+    /// Without nodes.
+    #[must_use]
+    pub fn in_order(state: &State, nodes: Vec<NodeSlot>) -> Self {
+        assert!(!nodes.is_empty(), "candidates are at least one node");
+        let policies = state.settings.multi_node.policies.iter();
+        let orders = policies
+            .map(|policy| (policy.order, nodes.clone()))
+            .collect();
         Self { nodes, orders }
     }
 
@@ -77,7 +93,8 @@ impl Candidates {
 }
 
 /// Nodes in the order of a policy.
-fn sorted(state: &State, policy: NodePolicy, nodes: &[NodeSlot]) -> Vec<NodeSlot> {
+#[must_use]
+pub fn sort_nodes(state: &State, policy: NodePolicy, nodes: &[NodeSlot]) -> Vec<NodeSlot> {
     let mut nodes = nodes.to_vec();
     nodes.sort_by(|&a, &b| {
         let (a, b) = (&state.nodes[a], &state.nodes[b]);

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use capsched::api::{
-    AppError, AppSpec, AppStage, Ask, AskCall, AskError, ConstrainedAsk, Decision, Ending, Locality,
-    NodeReport, NodeSpec, PartitionSpec, ProposalKind, Sequential, StateView, SubmitError,
-    TreeSettings, UnreserveReason,
+    AppError, AppSpec, AppStage, Ask, AskCall, AskError, ConstrainedAsk, Decision, Ending,
+    Locality, NodeReport, NodeSpec, PartitionSpec, ProposalKind, Sequential, StateView,
+    SubmitError, TreeSettings, UnreserveReason,
 };
 use capsched::config;
 use capsched::id::{ApplicationId, ContainerId, NodeName};
@@ -424,7 +424,9 @@ impl Player<'_> {
         let (mut started, mut lost) = (Vec::new(), Vec::new());
         for event in self.engine.take_events() {
             match &event {
-                Decision::MasterStarted { app, .. } => started.push(app.sequence),
+                Decision::MasterStarted { app, container } => {
+                    started.extend(container.map(|_| app.sequence));
+                }
                 Decision::MasterLost { app } => lost.push(app.sequence),
                 _ => self.tell_decision(&event, &mut decisions),
             }
