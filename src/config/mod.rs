@@ -10,6 +10,7 @@ mod number;
 mod properties;
 mod queue;
 mod scheduler;
+mod settings_json;
 mod templates;
 mod tree;
 mod xml;
@@ -21,4 +22,5 @@ pub use load::{
     Layer, Loaded, MappingStrings, Options, Source, check, from_pairs, load, read_source,
 };
 pub use properties::Properties;
+pub use settings_json::{float, queue_json, scheduler_json};
 pub use xml::{Document, Limits, Property, read};

@@ -8,7 +8,7 @@ use crate::queue::{
     CreationSettings, LeafSettings, LegacyCapacity, LifetimeSettings, PartitionSettings,
     QueueAccess, QueueKind, QueueSettings, VectorEntry,
 };
-use crate::resource::{Calculator, ResourceVector, share};
+use crate::resource::{Calculator, MAX_VALUE, ResourceVector, share};
 
 use super::access;
 use super::amount::{self, BadAllocation, NoNumber};
@@ -203,13 +203,26 @@ impl Context<'_> {
         inherits.then(|| above.default_partition.clone()).flatten()
     }
 
-    /// Partitions with a key of their own, the default one always.
+    /// Partitions with a key of their own, the default one always; root has those of every queue.
     fn labels(&self, path: &str) -> BTreeSet<String> {
-        let prefix = format!("{PREFIX}{path}.{LABELS}.");
+        let root = path == "root";
+        let prefix = if root {
+            PREFIX.to_owned()
+        } else {
+            format!("{PREFIX}{path}.{LABELS}.")
+        };
+        let label = |key: &String| {
+            let rest = &key[prefix.len()..];
+            let rest = if root {
+                let at = rest.find(LABELS)? + LABELS.len();
+                rest[at..].strip_prefix('.')?
+            } else {
+                rest
+            };
+            Some(rest.split_once('.')?.0.to_owned())
+        };
         let keys = self.look.keys_below(&prefix);
-        let labels = keys
-            .iter()
-            .filter_map(|key| Some(key[prefix.len()..].split_once('.')?.0.to_owned()));
+        let labels = keys.iter().filter_map(label);
         labels.chain([String::new()]).collect()
     }
 
@@ -273,8 +286,9 @@ impl Context<'_> {
         };
         let weight = self.weight(&capacity_key, capacity);
         let amounts = |key: &str, text: Option<&str>| {
-            self.number(key, text, |text| amount::absolute(text, self.types))
-                .flatten()
+            let read = |text: &str| amount::absolute(text, self.types);
+            let amounts = self.number(key, text, read).flatten()?;
+            self.in_range(key, &amounts).then_some(amounts)
         };
         let low = amounts(&capacity_key, capacity);
         let high = amounts(&maximum_key, maximum);
@@ -408,6 +422,23 @@ impl Context<'_> {
             .at(self.look.properties().span(key))
             .help(format!("allowed: {range}"));
         self.look.note(finding);
+    }
+
+    /// Whether amounts may enter the scheduler at all.
+    fn in_range(&self, key: &str, amounts: &ResourceVector) -> bool {
+        let types = self.types.len();
+        let fits = amounts
+            .values(types)
+            .iter()
+            .all(|v| (0..=MAX_VALUE).contains(v));
+        if !fits {
+            let message = format!(
+                "an amount of `{}` is not within 0 and {MAX_VALUE}",
+                clip(key)
+            );
+            self.look.fail("E_RANGE", key, message);
+        }
+        fits
     }
 
     fn finite(&self, key: &str, text: &str, value: f32) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::queue::{
     CapacitySetting, ConfiguredState, LegacyCapacity, QueueKind, QueueSettings, VectorEntry,
 };
-use crate::resource::{MAX_VALUE, ResourceVector, share};
+use crate::resource::{ResourceVector, share};
 
 use super::diagnostic::{Diagnostic, clip};
 use super::properties::PREFIX;
@@ -306,12 +306,4 @@ impl<'a> Builder<'a> {
         }
         self.context.look.note(finding);
     }
-}
-
-/// Whether all amounts may enter the scheduler.
-pub(super) fn in_range(amounts: &ResourceVector, types: usize) -> bool {
-    amounts
-        .values(types)
-        .iter()
-        .all(|v| (0..=MAX_VALUE).contains(v))
 }

@@ -1,0 +1,232 @@
+//! Every recorded configuration gets the verdict and the settings of the reference.
+//!
+//! The recordings are not part of the package: `CAPSCHED_PARITY` names their folder, by default
+//! `../shared/parity`. Without them there is nothing to compare, and the test says so.
+#![expect(clippy::print_stderr, reason = "a test says what it left out")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use capsched::config::{self, Layer, Loaded, Options, Report, Source};
+use capsched::resource::ResourceVector;
+use serde_json::Value;
+
+/// Refusals that the reference does not share; each stands in `docs/DIFFERENCES.md`.
+const DELIBERATE: &[&str] = &["E_NAN", "E_QUEUE_DUP", "E_QUEUE_NAME", "E_XML_DOCTYPE"];
+
+/// Words for faults of placement rules, which are read elsewhere.
+fn of_mappings(word: &str) -> bool {
+    word != "mapping_format" && (word.starts_with("mapping_") || word == "workflow_mapping")
+}
+
+fn parity() -> Option<PathBuf> {
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/parity");
+    let folder = std::env::var_os("CAPSCHED_PARITY").map_or_else(default, PathBuf::from);
+    folder.join("config").is_dir().then_some(folder)
+}
+
+struct Case {
+    name: String,
+    json: Value,
+}
+
+fn cases(folder: &Path) -> Vec<Case> {
+    let mut all = Vec::new();
+    for part in ["files", "cases"] {
+        let entries = std::fs::read_dir(folder.join("config").join(part)).unwrap();
+        for entry in entries {
+            let path = entry.unwrap().path();
+            let json = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            all.push(Case { name, json });
+        }
+    }
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
+}
+
+fn load(folder: &Path, case: &Value) -> Result<Loaded, Report> {
+    let bytes = match case["xml"].as_str() {
+        Some(xml) => xml.as_bytes().to_vec(),
+        None => {
+            let file = case["file"].as_str().unwrap();
+            let data = folder.join("../data/capacity-scheduler-xml").join(file);
+            std::fs::read(data).unwrap()
+        }
+    };
+    let mut site = String::from("<configuration>");
+    let mut pairs = BTreeMap::from([("yarn.node-labels.enabled".to_owned(), "true".to_owned())]);
+    for (key, value) in case["site"].as_object().unwrap() {
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        pairs.insert(key.clone(), text);
+    }
+    for (key, value) in pairs {
+        let (key, value) = (escape(&key), escape(&value));
+        site += &format!("<property><name>{key}</name><value>{value}</value></property>");
+    }
+    site += "</configuration>";
+    let source = |name: &str, bytes: Vec<u8>, layer| Source {
+        name: name.to_owned(),
+        bytes,
+        layer,
+    };
+    let types = case["resource_types"].as_array().unwrap().iter();
+    let options = Options {
+        resource_types: Some(types.map(|t| t.as_str().unwrap().to_owned()).collect()),
+        ..Options::default()
+    };
+    let sources = [
+        source("capacity-scheduler.xml", bytes, Layer::Scheduler),
+        source("yarn-site.xml", site.into_bytes(), Layer::Site),
+    ];
+    config::load(&sources, &options)
+}
+
+/// Vectors are compared by types and values, not by the order of the types.
+fn sorted_vectors(value: &Value) -> Value {
+    let Some(text) = value.as_str() else {
+        return value.clone();
+    };
+    let inner = text.trim_matches(['[', ']']);
+    let mut entries: Vec<(String, String, String)> = Vec::new();
+    for pair in inner.split(',').filter(|pair| !pair.is_empty()) {
+        let (name, number) = pair.split_once('=').unwrap();
+        let digits = number.trim_end_matches(['%', 'w']);
+        let unit = &number[digits.len()..];
+        let bits = digits.parse::<f64>().unwrap().to_bits();
+        entries.push((name.to_owned(), format!("{bits:x}"), unit.to_owned()));
+    }
+    entries.sort();
+    serde_json::json!(entries)
+}
+
+/// Floats by bits, vectors by content.
+fn plain(key: &str, value: &Value) -> Value {
+    match value {
+        Value::Object(map) if key.starts_with("configured_") => map
+            .iter()
+            .map(|(label, text)| (label.clone(), sorted_vectors(text)))
+            .collect(),
+        Value::Object(map) => map.iter().map(|(k, v)| (k.clone(), plain(k, v))).collect(),
+        Value::Array(all) if key == "accessible_labels" => {
+            let mut all = all.clone();
+            all.sort_by_key(ToString::to_string);
+            Value::Array(all)
+        }
+        Value::Array(all) => all.iter().map(|v| plain(key, v)).collect(),
+        Value::Number(n) if !n.is_i64() && !n.is_u64() => {
+            let value: f32 = n.to_string().parse().unwrap();
+            Value::String(format!("f32 {:08x}", value.to_bits()))
+        }
+        other => other.clone(),
+    }
+}
+
+fn differences(at: &str, expected: &Value, found: &Value, out: &mut Vec<String>) {
+    let (Some(want), Some(got)) = (expected.as_object(), found.as_object()) else {
+        if plain("", expected) != plain("", found) {
+            out.push(format!("{at}: expected {expected}, found {found}"));
+        }
+        return;
+    };
+    let keys: std::collections::BTreeSet<&String> = want.keys().chain(got.keys()).collect();
+    for key in keys {
+        let missing = Value::Null;
+        let (a, b) = (
+            want.get(key).unwrap_or(&missing),
+            got.get(key).unwrap_or(&missing),
+        );
+        if plain(key, a) != plain(key, b) {
+            out.push(format!("{at}.{key}: expected {a}, found {b}"));
+        }
+    }
+}
+
+fn largest_node(case: &Value, types: usize) -> Option<ResourceVector> {
+    let nodes = case["nodes"].as_array()?;
+    let of = |node: &Value| {
+        let values = node["res"].as_array().unwrap().iter();
+        let values: Vec<i64> = values.take(types).map(|v| v.as_i64().unwrap()).collect();
+        ResourceVector::of(&values)
+    };
+    nodes.iter().map(of).reduce(|a, b| a.component_max(&b))
+}
+
+fn compare_accepted(case: &Value, loaded: &Loaded, out: &mut Vec<String>) {
+    let types = loaded.settings.scheduler.resource_types.len();
+    let node = largest_node(case, types);
+    let found = config::scheduler_json(loaded, node.as_ref());
+    differences("scheduler", &case["expect"]["scheduler"], &found, out);
+    let queues = case["expect"]["queues"].as_array().unwrap();
+    let paths: Vec<&str> = queues.iter().map(|q| q["path"].as_str().unwrap()).collect();
+    let own: Vec<&str> = loaded.settings.queues.iter().map(|q| &*q.path).collect();
+    if paths != own {
+        out.push(format!("queues: expected {paths:?}, found {own:?}"));
+        return;
+    }
+    for (queue, settings) in queues.iter().zip(&loaded.settings.queues) {
+        let found = config::queue_json(loaded, settings);
+        differences(&settings.path, &queue["settings"], &found, out);
+    }
+}
+
+fn compare(folder: &Path, case: &Value, counts: &mut BTreeMap<String, usize>) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut count = |what: &str| *counts.entry(what.to_owned()).or_default() += 1;
+    let expect = &case["expect"];
+    let accepted = expect["accepted"].as_bool().unwrap();
+    let code = expect["error"]["code"].as_str().unwrap_or_default();
+    match load(folder, case) {
+        Ok(loaded) if accepted => {
+            count("accepted alike");
+            compare_accepted(case, &loaded, &mut out);
+        }
+        Ok(_) if of_mappings(code) => count("refused for placement rules only"),
+        Ok(_) => out.push(format!("accepted, expected {code}")),
+        Err(report) => {
+            let first = report.first_error().unwrap();
+            let exact = case["mutations"].as_u64().unwrap_or(1) == 1;
+            if DELIBERATE.contains(&first.code) {
+                count(&format!("deliberately refused with {}", first.code));
+            } else if accepted || (exact && first.word() != code && !of_mappings(code)) {
+                out.push(format!("expected {code:?}, found {report}"));
+            } else {
+                count("refused alike");
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn verdicts_and_settings_equal_the_recordings() {
+    let Some(folder) = parity() else {
+        eprintln!("no recordings: set CAPSCHED_PARITY to compare with the reference");
+        return;
+    };
+    let (mut counts, mut wrong) = (BTreeMap::new(), Vec::new());
+    let all = cases(&folder);
+    for case in &all {
+        let found = compare(&folder, &case.json, &mut counts);
+        let description = case.json["description"].as_str().unwrap_or_default();
+        wrong.extend(
+            found
+                .into_iter()
+                .take(4)
+                .map(|w| format!("{} ({description}): {w}", case.name)),
+        );
+    }
+    eprintln!("{} configurations: {counts:?}", all.len());
+    assert!(
+        wrong.is_empty(),
+        "{} differences:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
