@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use capsched::config::{self, Layer, Loaded, Options, Report, Source};
-use capsched::resource::ResourceVector;
+use capsched::resource::{Calculator, ResourceVector};
 use serde_json::Value;
 
 /// Refusals that the reference does not share; each stands in `docs/DIFFERENCES.md`.
@@ -30,12 +30,15 @@ struct Case {
     json: Value,
 }
 
-fn cases(folder: &Path) -> Vec<Case> {
+fn cases(folder: &Path, parts: &[&str]) -> Vec<Case> {
     let mut all = Vec::new();
-    for part in ["files", "cases"] {
-        let entries = std::fs::read_dir(folder.join("config").join(part)).unwrap();
+    for part in parts {
+        let entries = std::fs::read_dir(folder.join(part)).unwrap();
         for entry in entries {
             let path = entry.unwrap().path();
+            if path.extension().is_none_or(|kind| kind != "json") {
+                continue;
+            }
             let json = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
             let name = path.file_stem().unwrap().to_string_lossy().into_owned();
             all.push(Case { name, json });
@@ -58,15 +61,13 @@ fn load(folder: &Path, case: &Value) -> Result<Loaded, Report> {
             std::fs::read(data).unwrap()
         }
     };
+    load_bytes(case, bytes, None)
+}
+
+/// Loads with the site of a recording; `running` is the calculator of a scheduler that refreshes.
+fn load_bytes(case: &Value, bytes: Vec<u8>, running: Option<Calculator>) -> Result<Loaded, Report> {
     let mut site = String::from("<configuration>");
-    let mut pairs = BTreeMap::from([("yarn.node-labels.enabled".to_owned(), "true".to_owned())]);
-    for (key, value) in case["site"].as_object().unwrap() {
-        let text = value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned);
-        pairs.insert(key.clone(), text);
-    }
-    for (key, value) in pairs {
+    for (key, value) in site_of(case) {
         let (key, value) = (escape(&key), escape(&value));
         site += &format!("<property><name>{key}</name><value>{value}</value></property>");
     }
@@ -76,9 +77,9 @@ fn load(folder: &Path, case: &Value) -> Result<Loaded, Report> {
         bytes,
         layer,
     };
-    let types = case["resource_types"].as_array().unwrap().iter();
     let options = Options {
-        resource_types: Some(types.map(|t| t.as_str().unwrap().to_owned()).collect()),
+        resource_types: Some(types_of(case)),
+        running,
         ..Options::default()
     };
     let sources = [
@@ -86,6 +87,29 @@ fn load(folder: &Path, case: &Value) -> Result<Loaded, Report> {
         source("yarn-site.xml", site.into_bytes(), Layer::Site),
     ];
     config::load(&sources, &options)
+}
+
+fn types_of(case: &Value) -> Vec<String> {
+    let types = case["resource_types"].as_array().unwrap().iter();
+    types.map(|t| t.as_str().unwrap().to_owned()).collect()
+}
+
+fn pairs_of(map: &Value) -> BTreeMap<String, String> {
+    let text = |value: &Value| {
+        let text = value.as_str().map(str::to_owned);
+        text.unwrap_or_else(|| value.to_string())
+    };
+    let pairs = map.as_object().into_iter().flatten();
+    pairs
+        .map(|(key, value)| (key.clone(), text(value)))
+        .collect()
+}
+
+fn site_of(case: &Value) -> BTreeMap<String, String> {
+    let mut site = pairs_of(&case["site"]);
+    let labels = "yarn.node-labels.enabled".to_owned();
+    site.entry(labels).or_insert_with(|| "true".to_owned());
+    site
 }
 
 /// Vectors are compared by types and values, not by the order of the types.
@@ -211,7 +235,7 @@ fn verdicts_and_settings_equal_the_recordings() {
         return;
     };
     let (mut counts, mut wrong) = (BTreeMap::new(), Vec::new());
-    let all = cases(&folder);
+    let all = cases(&folder, &["config/files", "config/cases"]);
     for case in &all {
         let found = compare(&folder, &case.json, &mut counts);
         let description = case.json["description"].as_str().unwrap_or_default();
@@ -229,4 +253,75 @@ fn verdicts_and_settings_equal_the_recordings() {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+/// What only the state of a live scheduler decides.
+const OF_REFRESHES: &[&str] = &[
+    "queue_not_stopped",
+    "queue_kind_change",
+    "maximum_allocation_decreased",
+];
+
+#[test]
+fn refreshes_are_judged_as_recorded() {
+    let Some(folder) = parity() else {
+        eprintln!("no recordings: set CAPSCHED_PARITY to compare with the reference");
+        return;
+    };
+    let mut wrong = Vec::new();
+    for case in cases(&folder, &["config/refresh"]) {
+        let name = &case.name;
+        let first = match load(&folder, &case.json) {
+            Ok(loaded) => loaded.settings.scheduler.calculator,
+            Err(report) => {
+                wrong.push(format!("{name}: {report}"));
+                continue;
+            }
+        };
+        for step in case.json["steps"].as_array().unwrap() {
+            let Some(xml) = step["xml"].as_str() else {
+                continue;
+            };
+            let code = step["expect"]["error"]["code"].as_str().unwrap_or_default();
+            let skipped = OF_REFRESHES.contains(&code) || of_mappings(code);
+            let word = match load_bytes(&case.json, xml.as_bytes().to_vec(), Some(first)) {
+                Ok(_) => "",
+                Err(report) => report.first_error().map_or("", |e| e.word()),
+            };
+            if !skipped && word != code && !DELIBERATE.contains(&word) {
+                wrong.push(format!("{name}: expected {code:?}, found {word:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn scenarios_are_judged_as_recorded() {
+    let Some(folder) = parity() else {
+        eprintln!("no recordings: set CAPSCHED_PARITY to compare with the reference");
+        return;
+    };
+    let mut wrong = Vec::new();
+    for case in cases(&folder, &["hand"]) {
+        let start = &case.json["steps"][0];
+        let code = if start["do"] == "start" {
+            start["expect"]["error"]["code"]
+                .as_str()
+                .unwrap_or_default()
+        } else {
+            ""
+        };
+        let config = pairs_of(&case.json["config"]);
+        let types = types_of(&case.json);
+        let word = match config::from_pairs(&site_of(&case.json), &config, &types) {
+            Ok(_) => "",
+            Err(report) => report.first_error().map_or("", |e| e.word()),
+        };
+        let same = word == code || (code == "other" && !word.is_empty());
+        if !same {
+            wrong.push(format!("{}: expected {code:?}, found {word:?}", case.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::queue::TreeSettings;
-use crate::resource::MAX_TYPES;
+use crate::resource::{Calculator, MAX_TYPES};
 
 use super::advice;
 use super::diagnostic::{Diagnostic, Report, Severity, SourceFile, clip};
@@ -48,6 +48,9 @@ pub struct Options {
     pub environment: BTreeMap<String, String>,
     /// Names of all resource types in vector order; read from `yarn.resource-types` when unset.
     pub resource_types: Option<Vec<String>>,
+    /// The calculator of the scheduler that is refreshed: it never changes, whatever the new
+    /// configuration says about it.
+    pub running: Option<Calculator>,
 }
 
 /// A configuration that was accepted.
@@ -166,7 +169,9 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
     let look = Look::new(&properties);
     let types = types_of(&look, options);
     scheduler::check_limits(&look, &types);
-    let calculator = scheduler::calculator(&look, types.len());
+    let calculator = options
+        .running
+        .unwrap_or_else(|| scheduler::calculator(&look, types.len()));
     let legacy = look.flag(&scheduler::key("legacy-queue-mode.enabled"), true);
     let templates = ConfiguredTemplates {
         properties: Arc::clone(&properties),
@@ -181,6 +186,7 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
         types: &types,
         calculator,
         legacy,
+        refresh: options.running.is_some(),
         largest: templates.largest,
         priority: templates.priority,
     };

@@ -26,6 +26,8 @@ pub(super) struct Context<'a> {
     pub(super) types: &'a [Arc<str>],
     pub(super) calculator: Calculator,
     pub(super) legacy: bool,
+    /// Whether a running scheduler is refreshed.
+    pub(super) refresh: bool,
     /// Largest allocation that a queue may have.
     pub(super) largest: ResourceVector,
     /// `yarn.cluster.max-application-priority`.
@@ -865,6 +867,8 @@ impl Context<'_> {
                 let message = format!("no management policy `{}`", clip(&class));
                 self.look.fail("management_policy", &policy, message);
             }
+            // The original reads the capacities of the template when it makes the parent.
+            self.partitions(&key("leaf-queue-template")[PREFIX.len()..], None);
             let most = self.look.int(&key(&format!("{start}max-queues")), 1000);
             let fail = key(&format!("{start}fail-on-exceeding-parent-capacity"));
             return Some(CreationSettings {

@@ -275,6 +275,7 @@ fn intra_in_hierarchy(loaded: &Loaded, look: &Look<'_>, path: &str) -> bool {
         types: &scheduler.resource_types,
         calculator: scheduler.calculator,
         legacy: scheduler.legacy_queue_mode,
+        refresh: false,
         largest: scheduler.maximum_allocation,
         priority: scheduler.maximum_application_priority,
     };

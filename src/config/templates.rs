@@ -38,6 +38,7 @@ impl Templates for ConfiguredTemplates {
             types: &self.types,
             calculator: self.calculator,
             legacy: self.legacy,
+            refresh: false,
             largest: self.largest,
             priority: self.priority,
         };
@@ -118,6 +119,7 @@ impl ConfiguredTemplates {
             types: &self.types,
             calculator: self.calculator,
             legacy: self.legacy,
+            refresh: false,
             largest: self.largest,
             priority: self.priority,
         };

@@ -95,7 +95,9 @@ impl<'a> Builder<'a> {
                 below.push(self.queue(&child, Some(at), depth + 1));
             }
         }
-        if self.context.legacy && !below.is_empty() {
+        // A refresh also checks parents that wait for their first child; they count as weights.
+        let waiting = self.context.refresh && kind == QueueKind::Parent;
+        if self.context.legacy && (waiting || !below.is_empty()) {
             self.check(at, &below);
         }
         at
