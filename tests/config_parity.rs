@@ -303,7 +303,13 @@ fn scenarios_are_judged_as_recorded() {
         return;
     };
     let mut wrong = Vec::new();
-    for case in cases(&folder, &["hand"]) {
+    let profiles = std::fs::read_dir(folder.join("random")).unwrap();
+    let profiles = profiles.map(|entry| entry.unwrap().file_name());
+    let profiles = profiles.map(|name| format!("random/{}", name.to_string_lossy()));
+    let mut parts: Vec<String> = profiles.collect();
+    parts.push("hand".to_owned());
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    for case in cases(&folder, &parts) {
         let start = &case.json["steps"][0];
         let code = if start["do"] == "start" {
             start["expect"]["error"]["code"]
