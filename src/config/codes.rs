@@ -391,10 +391,6 @@ const TABLE: &[Entry] = &[
         "The queue can never run anything: its maximum capacity is 0.",
     ),
     entry(
-        "W_CAPACITY_DIGITS",
-        "The value has more digits than a 32-bit float keeps.",
-    ),
-    entry(
         "W_MAXIMUM_BELOW",
         "The maximum capacity is below the capacity; the maximum binds, so the guarantee \
          cannot be used.",
@@ -421,11 +417,6 @@ const TABLE: &[Entry] = &[
     entry(
         "W_LABEL_DISABLED",
         "Labels are configured while `yarn.node-labels.enabled` is not true.",
-    ),
-    entry(
-        "H_LIMIT_SINGLE_USER",
-        "A user-limit-factor of 1 keeps a single user within the guarantee of the queue, even \
-         when the cluster is idle.",
     ),
 ];
 

@@ -137,9 +137,12 @@ pub fn check(sources: &[Source], options: &Options) -> Report {
 /// # Errors
 ///
 /// `E_IO`, when the file is missing, no regular file, unreadable, or larger than the limit.
-pub fn read_source(path: &Path, layer: Layer, limits: &Limits) -> Result<Source, Diagnostic> {
+pub fn read_source(path: &Path, layer: Layer, limits: &Limits) -> Result<Source, Box<Diagnostic>> {
     let name = path.display().to_string();
-    let refuse = |text: String| Diagnostic::error("E_IO", format!("{}: {text}", clip(&name)));
+    let refuse = |text: String| {
+        let message = format!("{}: {text}", clip(&name));
+        Box::new(Diagnostic::error("E_IO", message))
+    };
     let data = std::fs::metadata(path).map_err(|e| refuse(e.to_string()))?;
     if !data.is_file() {
         return Err(refuse("not a regular file".to_owned()));
