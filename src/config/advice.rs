@@ -317,9 +317,6 @@ fn queue_key(rest: &str, kinds: &Map<String, QueueKind>) -> Option<Diagnostic> {
             return None;
         }
         let start = format!("{PREFIX}{path}.");
-        if let Some(near) = keys::nearest_queue(name) {
-            return Some(unknown(name, Some(near), &start));
-        }
         let mut parts = name.match_indices('.').map(|(dot, _)| dot);
         if let Some(dot) = parts.find(|&dot| keys::is_queue(&name[dot + 1..])) {
             let queue = format!("{path}.{}", &name[..dot]);
@@ -331,7 +328,7 @@ fn queue_key(rest: &str, kinds: &Map<String, QueueKind>) -> Option<Diagnostic> {
             let help = format!("add it to a list, or remove the keys of `{}`", clip(&queue));
             return Some(Diagnostic::warning("W_QUEUE_UNLISTED", message).help(help));
         }
-        return Some(unknown(name, None, &start));
+        return Some(unknown(name, keys::nearest_queue(name), &start));
     }
     Some(unknown(rest, None, PREFIX))
 }

@@ -101,6 +101,7 @@ const TABLE: &[Entry] = &[
          files. It is refused as a whole, so that nothing of the kind is ever expanded or \
          opened. Hadoop expands internal entities and reads external ones as empty text.",
     ),
+    entry("E_XML_LIMIT", "A tag has more than 32 attributes."),
     entry(
         "E_XML_DEPTH",
         "Elements are nested deeper than 32 levels. Hadoop has no such limit; a configuration \

@@ -260,11 +260,10 @@ impl<'a> Machine<'a> {
         range: &Range<usize>,
     ) -> Result<Vec<Attribute>, Box<Diagnostic>> {
         let mut all = Vec::new();
-        let raw = tag.attributes_raw();
         for attribute in tag.attributes() {
             if all.len() >= self.limits.attributes {
                 let text = format!("a tag has more than {} attributes", self.limits.attributes);
-                return self.fail("E_LIMIT", &text, range.clone());
+                return self.fail("E_XML_LIMIT", &text, range.clone());
             }
             let attribute = match attribute {
                 Ok(attribute) => attribute,
@@ -285,9 +284,14 @@ impl<'a> Machine<'a> {
                 let text = format!("a reference to the character U+{:04X}", u32::from(c));
                 return self.fail("E_XML_CHARREF", &text, range.clone());
             }
-            let head = range.start + 1 + tag.name().0.len();
-            let start = head + raw.find(&*attribute.value).unwrap_or(0);
-            let span = start..start + attribute.value.len();
+            // A raw value is a slice of the tag, and the tag one of the text.
+            let from = attribute.value.as_ptr().addr();
+            let start = from.saturating_sub(self.text.as_ptr().addr());
+            let span = if start < self.text.len() {
+                start..start + attribute.value.len()
+            } else {
+                range.clone()
+            };
             all.push((attribute.key.local_name().as_ref().to_owned(), value, span));
         }
         Ok(all)
