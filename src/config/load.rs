@@ -285,3 +285,144 @@ impl MappingStrings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{Accessible, ConfiguredState, LegacyCapacity};
+
+    fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        pairs.iter().map(pair).collect()
+    }
+
+    fn load_pairs(site: &[(&str, &str)], own: &[(&str, &str)]) -> Result<Loaded, Report> {
+        let key = |(name, value): &(&str, &str)| {
+            (
+                format!("yarn.scheduler.capacity.{name}"),
+                (*value).to_owned(),
+            )
+        };
+        let own: BTreeMap<String, String> = own.iter().map(key).collect();
+        from_pairs(&pairs(site), &own, &["memory-mb".into(), "vcores".into()])
+    }
+
+    const TWO: [(&str, &str); 3] = [
+        ("root.queues", "a,b"),
+        ("root.a.capacity", "70"),
+        ("root.b.capacity", "30"),
+    ];
+
+    #[test]
+    fn queues_come_in_the_order_of_the_tree() {
+        let mut own = TWO.to_vec();
+        own.extend([("root.a.queues", "y,x"), ("root.a.x.capacity", "100")]);
+        let loaded = load_pairs(&[], &own).unwrap();
+        let queues = loaded.settings.queues.iter();
+        let paths: Vec<&str> = queues.map(|queue| &*queue.path).collect();
+        assert_eq!(paths, ["root", "root.a", "root.a.y", "root.a.x", "root.b"]);
+    }
+
+    #[test]
+    fn the_site_is_overridden_and_referred_to() {
+        let site = [
+            ("share", "70"),
+            ("yarn.scheduler.capacity.root.b.capacity", "1"),
+            ("yarn.cluster.max-application-priority", "10"),
+        ];
+        let mut own = TWO.to_vec();
+        own[1].1 = "${share}";
+        let loaded = load_pairs(&site, &own).unwrap();
+        assert_eq!(loaded.settings.scheduler.maximum_application_priority, 10);
+        let capacity = &loaded.settings.queues[1].partitions[""].capacity;
+        assert_eq!(capacity.legacy, LegacyCapacity::Percent(70.0));
+    }
+
+    #[test]
+    fn settings_are_inherited() {
+        let mut own = TWO.to_vec();
+        own.extend([
+            ("root.a.queues", "x"),
+            ("root.a.x.capacity", "100"),
+            ("root.a.accessible-node-labels", "l"),
+            ("root.a.default-node-label-expression", "l"),
+            ("root.a.user-settings.ann.weight", "0.5"),
+            ("root.a.maximum-allocation-mb", "4096"),
+            ("root.a.maximum-application-lifetime", "100"),
+            ("root.a.default-application-lifetime", "60"),
+            ("root.a.ordering-policy", "priority-utilization"),
+            ("root.a.state", "STOPPED"),
+        ]);
+        let loaded = load_pairs(&[], &own).unwrap();
+        let leaf = &loaded.settings.queues[2];
+        assert_eq!(&*leaf.path, "root.a.x");
+        assert_eq!(leaf.accessible, Accessible::Only(["l".into()].into()));
+        assert_eq!(leaf.default_partition.as_deref(), Some("l"));
+        assert_eq!(leaf.user_weights, BTreeMap::from([("ann".to_owned(), 0.5)]));
+        assert_eq!(leaf.maximum_allocation.values(2), [4096, 4]);
+        assert_eq!(
+            (leaf.lifetime.maximum_s, leaf.lifetime.default_s),
+            (100, 60)
+        );
+        assert_eq!(leaf.state, None, "the tree follows the parent");
+        assert_eq!(
+            loaded.settings.queues[1].state,
+            Some(ConfiguredState::Stopped)
+        );
+    }
+
+    #[test]
+    fn rules_of_labels_hold_below_root() {
+        let mut own = TWO.to_vec();
+        own.extend([
+            ("root.a.queues", "x"),
+            ("root.a.x.capacity", "100"),
+            ("root.a.accessible-node-labels", "l"),
+            ("root.a.x.accessible-node-labels", "l,m"),
+        ]);
+        let refused = load_pairs(&[], &own).unwrap_err();
+        assert_eq!(refused.first_error().unwrap().code, "label_not_in_parent");
+        let mut own = TWO.to_vec();
+        own.extend([
+            ("root.a.accessible-node-labels", "l"),
+            ("root.a.default-node-label-expression", "m"),
+        ]);
+        let refused = load_pairs(&[], &own).unwrap_err();
+        assert_eq!(refused.first_error().unwrap().code, "default_label");
+    }
+
+    #[test]
+    fn a_refresh_keeps_the_calculator() {
+        let text = "<configuration><property name=\"yarn.scheduler.capacity.root.queues\" \
+                    value=\"a\"/><property name=\"yarn.scheduler.capacity.root.a.capacity\" \
+                    value=\"100\"/><property name=\"yarn.scheduler.capacity.resource-calculator\" \
+                    value=\"x\"/></configuration>";
+        let source = Source {
+            name: "cs".into(),
+            bytes: text.into(),
+            layer: Layer::Scheduler,
+        };
+        let mut options = Options::default();
+        let sources = [source];
+        assert!(load(&sources, &options).is_err());
+        options.running = Some(Calculator::Dominant { types: 2 });
+        let loaded = load(&sources, &options).unwrap();
+        let calculator = loaded.settings.scheduler.calculator;
+        assert_eq!(calculator, Calculator::Dominant { types: 2 });
+    }
+
+    #[test]
+    fn mapping_strings_are_kept_as_written() {
+        let mut own = TWO.to_vec();
+        own.extend([
+            ("queue-mappings", "u:ann:a"),
+            ("mapping-rule-format", "json"),
+            ("queue-mappings-override.enable", "true"),
+        ]);
+        let loaded = load_pairs(&[], &own).unwrap();
+        let strings = MappingStrings::of(&loaded.properties);
+        assert_eq!(strings.queue_mappings, "u:ann:a");
+        assert!(strings.json_format && strings.override_queue);
+        assert_eq!(strings.json_file, "");
+    }
+}
