@@ -425,4 +425,64 @@ mod tests {
         assert!(strings.json_format && strings.override_queue);
         assert_eq!(strings.json_file, "");
     }
+
+    #[test]
+    fn lifetimes_follow_the_published_example() {
+        // policies D.17 example 11
+        let own = [
+            ("root.queues", "a,b,c"),
+            ("root.a.capacity", "1w"),
+            ("root.b.capacity", "1w"),
+            ("root.c.capacity", "1w"),
+            ("root.maximum-application-lifetime", "1000"),
+            ("root.default-application-lifetime", "500"),
+            ("root.b.maximum-application-lifetime", "0"),
+            ("root.c.maximum-application-lifetime", "300"),
+        ];
+        let loaded = load_pairs(&[], &own).unwrap();
+        let of = |at: usize| {
+            let lifetime = loaded.settings.queues[at].lifetime;
+            (lifetime.maximum_s, lifetime.default_s)
+        };
+        assert_eq!([of(0), of(1)], [(1000, 500), (1000, 500)]);
+        assert_eq!([of(2), of(3)], [(0, 0), (300, 300)]);
+    }
+
+    #[test]
+    fn preemption_is_inherited_once_monitors_run() {
+        let monitors = ("yarn.resourcemanager.scheduler.monitor.enable", "true");
+        let mut own = TWO.to_vec();
+        own.extend([
+            ("root.a.queues", "x,y"),
+            ("root.a.x.capacity", "100"),
+            ("root.a.disable_preemption", "true"),
+            ("root.a.y.disable_preemption", "false"),
+        ]);
+        let flags = |site: &[(&str, &str)]| {
+            let loaded = load_pairs(site, &own).unwrap();
+            let queues = loaded.settings.queues.iter();
+            queues.map(|q| q.preemption_disabled).collect::<Vec<bool>>()
+        };
+        assert_eq!(flags(&[]), [true; 5]);
+        let order = [false, true, true, false, false];
+        assert_eq!(flags(&[monitors]), order, "root, a, x, y, b");
+    }
+
+    #[test]
+    fn strict_mode_refuses_warnings() {
+        let text = "<configuration><property name=\"yarn.scheduler.capacity.root.queues\" \
+                    value=\"a\"/><property name=\"yarn.scheduler.capacity.root.a.capacity\" \
+                    value=\"100\"/><odd/></configuration>";
+        let source = Source {
+            name: "cs".into(),
+            bytes: text.into(),
+            layer: Layer::Scheduler,
+        };
+        let mut options = Options::default();
+        assert!(load(std::slice::from_ref(&source), &options).is_ok());
+        options.strict = true;
+        let report = load(&[source], &options).unwrap_err();
+        assert_eq!(report.first_error(), None);
+        assert_eq!(report.diagnostics[0].code, "W_XML_ELEMENT");
+    }
 }

@@ -27,6 +27,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("yarn.scheduler.maximum-allocation-vcores", "4"),
     ("yarn.scheduler.include-port-in-node-name", "false"),
     ("yarn.cluster.max-application-priority", "0"),
+    ("yarn.node-labels.enabled", "false"),
     ("yarn.resourcemanager.scheduler.monitor.enable", "false"),
     (
         "yarn.resourcemanager.placement-constraints.handler",

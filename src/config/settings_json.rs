@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::queue::{Accessible, AppOrder, ChildOrder, QueueKind, QueueSettings, VectorEntry};
+use crate::queue::{
+    Accessible, AppOrder, ChildOrder, PriorityAccess, QueueKind, QueueSettings, VectorEntry,
+};
 use crate::resource::{Calculator, ResourceVector};
 
 use super::access::access_text;
@@ -141,7 +143,7 @@ fn leaf(queue: &QueueSettings, continue_looking: bool, put: &mut impl FnMut(&str
     }
     let priorities = &queue.access.priorities;
     if !priorities.is_empty() {
-        let one = |entry: &crate::queue::PriorityAccess| {
+        let one = |entry: &PriorityAccess| {
             json!({
                 "acl": access_text(&entry.who).trim_end(),
                 "max": entry.maximum,
@@ -182,7 +184,11 @@ fn class(loaded: &Loaded, queue: &QueueSettings) -> &'static str {
         queues.any(|other| &*other.path == path && other.kind == QueueKind::Plan)
     };
     match queue.kind {
-        QueueKind::Leaf if queue.parent_path().is_some_and(plan) => "ReservationQueue",
+        QueueKind::Leaf
+            if queue.name().ends_with("-default") && queue.parent_path().is_some_and(plan) =>
+        {
+            "ReservationQueue"
+        }
         QueueKind::Leaf => "LeafQueue",
         QueueKind::Parent => "ParentQueue",
         QueueKind::ManagedParent => "ManagedParentQueue",

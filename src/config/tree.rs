@@ -299,7 +299,17 @@ impl<'a> Builder<'a> {
         let properties = self.context.look.properties();
         let path = &self.reads[parent].settings.path;
         let list = properties.span(&format!("{PREFIX}{path}.queues"));
-        let mut finding = Diagnostic::error(code, message).at(list);
+        let help = match code {
+            "capacity_sum" => {
+                "let the values sum to 100, or give all siblings weights (`7w`, `3w`)"
+            }
+            "mixed_capacity_modes" => {
+                "give all siblings the same kind of value, or set legacy-queue-mode.enabled to false"
+            }
+            "children_exceed_parent" => "raise the capacity of the parent, or lower the children's",
+            _ => "give the queue and its children the same kind of value",
+        };
+        let mut finding = Diagnostic::error(code, message).at(list).help(help);
         for &child in children.iter().take(12) {
             let path = &self.reads[child].settings.path;
             let key = Context::label_key(path, label, "capacity");
