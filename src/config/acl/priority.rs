@@ -228,3 +228,187 @@ fn members(names: &[&str]) -> Result<AccessList, String> {
         [users, groups, ..] => Ok(AccessList::parse(&format!("{users} {groups}"))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAF: &str = "root.a";
+
+    fn read(text: &str, enabled: &str) -> Result<PriorityAccess, Vec<PriorityAclError>> {
+        let source: BTreeMap<String, String> = [
+            (
+                format!("{PREFIX}{LEAF}.acl_application_max_priority"),
+                text.to_owned(),
+            ),
+            (
+                "yarn.cluster.max-application-priority".to_owned(),
+                "10".to_owned(),
+            ),
+            ("yarn.acl.enable".to_owned(), enabled.to_owned()),
+        ]
+        .into();
+        PriorityAccess::read(&source, [LEAF, "root.free"])
+    }
+
+    fn effective(
+        text: &str,
+        user: &str,
+        groups: &[&str],
+        asked: Option<i32>,
+    ) -> Result<i32, PriorityRefusal> {
+        let groups: Vec<String> = groups.iter().map(|&group| group.to_owned()).collect();
+        let caller = Caller {
+            user,
+            groups: &groups,
+            real_user: None,
+        };
+        read(text, "true")
+            .unwrap()
+            .effective(&caller, LEAF, asked, 1)
+    }
+
+    const fn too_high(priority: i32) -> Result<i32, PriorityRefusal> {
+        Err(PriorityRefusal::TooHigh { priority })
+    }
+
+    #[test]
+    fn groups_bound_and_default_the_priority() {
+        let two =
+            "[user=ann group=ops max_priority=7 default_priority=4] [user=cid max_priority=3]";
+        for (user, groups, asked, want) in [
+            ("ann", &[][..], None, Ok(4)),
+            ("ann", &[], Some(0), Ok(0)),
+            ("ann", &[], Some(7), Ok(7)),
+            ("ann", &[], Some(8), too_high(8)),
+            ("ann", &[], Some(12), too_high(10)),
+            ("bob", &["ops"], None, Ok(4)),
+            ("bob", &["ops"], Some(8), too_high(8)),
+            ("cid", &[], Some(3), Ok(3)),
+            ("cid", &[], Some(4), too_high(4)),
+            ("cid", &[], None, Err(PriorityRefusal::NoDefault)),
+            ("dan", &[], None, too_high(1)),
+            ("dan", &[], Some(0), too_high(0)),
+        ] {
+            let found = effective(two, user, groups, asked);
+            assert_eq!(found, want, "{user} {groups:?} {asked:?}");
+        }
+    }
+
+    /// Groups, user, the user's group, priority asked for, and the answer.
+    type Case = (
+        &'static str,
+        &'static str,
+        &'static str,
+        Option<i32>,
+        Result<i32, PriorityRefusal>,
+    );
+
+    const FORMS: &[Case] = &[
+        ("", "dan", "", None, Ok(1)),
+        ("", "dan", "", Some(12), Ok(10)),
+        ("*", "dan", "", Some(5), Ok(5)),
+        (
+            "[user=* max_priority=5 default_priority=2]",
+            "dan",
+            "",
+            None,
+            Ok(2),
+        ),
+        (
+            "[user=* max_priority=5 default_priority=2]",
+            "dan",
+            "",
+            Some(6),
+            too_high(6),
+        ),
+        ("[user=x group=* max_priority=5]", "dan", "", Some(5), Ok(5)),
+        ("[user=ann max_priority=99]", "ann", "", Some(10), Ok(10)),
+        (
+            "[user=ann max_priority=3 default_priority=-2]",
+            "ann",
+            "",
+            None,
+            Ok(0),
+        ),
+        (
+            "[user=ann max_priority=3 default_priority=5]",
+            "ann",
+            "",
+            None,
+            too_high(5),
+        ),
+        (
+            "[user=a,b max_priority=3][user=c MAX_PRIORITY=4]",
+            "c",
+            "",
+            Some(4),
+            Ok(4),
+        ),
+        ("[user=a max_priority=3", "a", "", Some(3), Ok(3)),
+        (
+            "[] [ ] [user=a stray max_priority=3]",
+            "a",
+            "",
+            Some(3),
+            Ok(3),
+        ),
+        ("[group=ops max_priority=3]", "ops", "", Some(3), Ok(3)),
+        (
+            "[group=ops max_priority=3]",
+            "bob",
+            "ops",
+            Some(3),
+            too_high(3),
+        ),
+    ];
+
+    #[test]
+    fn every_form_of_the_text_is_read() {
+        for (text, user, group, asked, want) in FORMS {
+            let found = effective(text, user, &[group], *asked);
+            assert_eq!(found, *want, "{text} {user} {group} {asked:?}");
+        }
+    }
+
+    #[test]
+    fn a_user_in_several_groups_may_use_the_best_one() {
+        let text = "[user=ann max_priority=9 default_priority=8][group=x,user=y max_priority=1]\
+                    [user=* max_priority=2 default_priority=1]";
+        assert_eq!(effective(text, "ann", &[], Some(9)), Ok(9));
+        assert_eq!(effective(text, "ann", &[], None), Ok(8));
+        assert_eq!(effective(text, "bob", &[], None), Ok(1));
+    }
+
+    #[test]
+    fn other_leaves_and_disabled_checks_are_bounded_by_the_cluster_only() {
+        let text = "[user=ann max_priority=3 default_priority=2]";
+        let caller = Caller {
+            user: "bob",
+            groups: &[],
+            real_user: None,
+        };
+        let on = read(text, "true").unwrap();
+        assert_eq!(on.effective(&caller, "root.free", Some(11), 0), Ok(10));
+        let off = read(text, "false").unwrap();
+        assert_eq!(off.effective(&caller, LEAF, Some(9), 0), Ok(9));
+        assert_eq!(off.effective(&caller, LEAF, None, 4), Ok(4));
+    }
+
+    #[test]
+    fn brackets_that_cannot_be_used_are_named() {
+        for (text, word) in [
+            ("[user=ann]", "max_priority"),
+            ("[max_priority=3]", "neither user nor group"),
+            ("[user=ann max_priority=x]", "`x`"),
+            ("[user=ann max_priority=3 default_priority=1.5]", "`1.5`"),
+            ("[user=ann max_priority=3 priority=4]", "`priority`"),
+            ("[users=ann max_priority=3]", "`users`"),
+        ] {
+            let errors = read(text, "true").unwrap_err();
+            let error = &errors[0];
+            assert_eq!((error.queue.as_str(), error.code()), (LEAF, "priority_acl"));
+            assert!(error.to_string().contains(word), "{text}: {error}");
+        }
+    }
+}

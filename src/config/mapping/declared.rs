@@ -59,6 +59,11 @@ impl DeclaredQueues {
         }
     }
 
+    /// Full paths of all queues, ascending.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.by_path.keys().map(String::as_str)
+    }
+
     fn add(&mut self, path: String, kind: QueueEntryKind) {
         if self.by_path.insert(path.clone(), kind).is_none() {
             let name = path.rsplit('.').next().unwrap_or(&path).to_owned();

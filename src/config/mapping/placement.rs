@@ -214,3 +214,7 @@ fn matches<D: QueueDirectory>(
         Matcher::Application(name) => variables.replace(name) == submission.application,
     }
 }
+
+#[cfg(test)]
+#[path = "placement_tests.rs"]
+mod tests;
