@@ -104,3 +104,38 @@ fn recorded_placements_are_repeated() {
         failures.join("\n")
     );
 }
+
+/// The verdict of the rules on a whole configuration, as a code; nothing when it is accepted.
+fn verdict(recording: &Value) -> Option<&'static str> {
+    let source = properties(recording);
+    let read = PlacementRules::read(&source).and_then(|rules| {
+        rules.validate(&DeclaredQueues::read(&source))?;
+        WorkflowPriorities::read(&source)
+    });
+    read.err().map(|errors| errors[0].code())
+}
+
+#[test]
+fn recorded_verdicts_on_rules_are_repeated() {
+    let Some(folder) = folder("config/cases") else {
+        return;
+    };
+    let mut failures = Vec::new();
+    let mut judged = 0;
+    for (name, recording) in recordings(&folder) {
+        let want = recording["expect"]["error"]["code"].as_str();
+        let about_rules = want.is_none_or(|code| code.contains("mapping"));
+        let found = verdict(&recording);
+        if about_rules {
+            judged += 1;
+            if found != want {
+                failures.push(format!(
+                    "{name}: {found:?}, want {want:?} ({})",
+                    recording["description"]
+                ));
+            }
+        }
+    }
+    assert!(judged > 0, "some recordings are about rules");
+    assert!(failures.is_empty(), "of {judged}:\n{}", failures.join("\n"));
+}

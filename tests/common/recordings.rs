@@ -51,22 +51,21 @@ pub(crate) fn properties(recording: &Value) -> BTreeMap<String, String> {
     for (key, value) in recording["site"].as_object().into_iter().flatten() {
         properties.insert(key.clone(), value.as_str().unwrap_or_default().to_owned());
     }
-    let mut rest = recording["xml"].as_str().unwrap_or_default();
-    while let Some((name, after)) = element(rest, "name") {
-        let Some((value, after)) = element(after, "value") else {
-            break;
-        };
-        properties.insert(decoded(name).trim().to_owned(), decoded(value));
-        rest = after;
+    let xml = recording["xml"].as_str().unwrap_or_default();
+    for property in xml.split("</property>") {
+        if let (Some(name), Some(value)) = (last(property, "name"), last(property, "value")) {
+            properties.insert(decoded(name).trim().to_owned(), decoded(value));
+        }
     }
     properties
 }
 
-fn element<'a>(text: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
-    let (open, close) = (format!("<{name}>"), format!("</{name}>"));
-    let start = text.find(&open)? + open.len();
-    let end = start + text[start..].find(&close)?;
-    Some((&text[start..end], &text[end + close.len()..]))
+/// The content of the last element with a name.
+fn last<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let open = format!("<{name}>");
+    let start = text.rfind(&open)? + open.len();
+    let end = start + text[start..].find(&format!("</{name}>"))?;
+    Some(&text[start..end])
 }
 
 fn decoded(text: &str) -> String {
