@@ -7,8 +7,16 @@
 pub mod id;
 pub mod resource;
 
+pub mod cluster;
 pub mod queue;
+pub mod snapshot;
 
 pub mod policy;
+pub mod proposer;
+
+pub mod commit;
+pub mod mode;
 
 pub mod config;
+
+pub mod api;
