@@ -2,43 +2,33 @@
 
 mod common;
 
-use std::collections::BTreeMap;
-
 use capsched::config::{
-    AdminAccess, Caller, Decision, DeclaredQueues, Found, PlacementRules, PriorityAccess,
-    QueueAccess, QueueDirectory, QueueEntryKind, QueuePermission, Submission,
+    AccessTree, AdminAccess, Caller, Decision, DeclaredQueues, Found, Loaded, PlacementRules,
+    QueueDirectory, QueueEntryKind, QueuePermission, Submission, effective_priority,
 };
-use common::recordings::{folder, groups, properties, recordings, strings};
+use capsched::queue::QueueAccess;
+use common::recordings::{folder, groups, loaded, recordings, strings};
 use serde_json::Value;
 
 struct Scene<'a> {
     recording: &'a Value,
-    source: BTreeMap<String, String>,
+    loaded: Loaded,
     queues: DeclaredQueues,
-    access: QueueAccess,
+    access: AccessTree,
     admin: AdminAccess,
-    priorities: PriorityAccess,
     rules: PlacementRules,
 }
 
 impl<'a> Scene<'a> {
     fn of(recording: &'a Value) -> Self {
-        let source = properties(recording);
-        let queues = DeclaredQueues::read(&source);
-        let paths: Vec<&str> = queues.paths().collect();
-        let access = QueueAccess::read(&source, paths.iter().copied());
-        let admin = AdminAccess::read(&source, "yarn");
-        let priorities = PriorityAccess::read(&source, paths.iter().copied());
-        let priorities = priorities.expect("recorded priority groups are accepted");
-        let rules = PlacementRules::read(&source).expect("recorded rules are accepted");
+        let loaded = loaded(recording).expect("recorded configurations are accepted");
         Self {
             recording,
-            queues,
-            access,
-            admin,
-            priorities,
-            rules,
-            source,
+            queues: DeclaredQueues::of(&loaded.settings.queues),
+            access: AccessTree::of(&loaded.settings.queues),
+            admin: AdminAccess::read(&*loaded.properties, "yarn"),
+            rules: PlacementRules::read(&*loaded.properties).expect("recorded rules are accepted"),
+            loaded,
         }
     }
 
@@ -109,10 +99,13 @@ impl<'a> Scene<'a> {
         let asked = check["priority"]
             .as_i64()
             .and_then(|p| i32::try_from(p).ok());
-        let key = format!("yarn.scheduler.capacity.{path}.default-application-priority");
-        let default = self.source.get(&key).and_then(|text| text.parse().ok());
-        let default = default.unwrap_or(0);
-        let priority = match self.priorities.effective(caller, &path, asked, default) {
+        let mut queues = self.loaded.settings.queues.iter();
+        let leaf = queues.find(|queue| *queue.path == path);
+        let default = leaf.map_or(0, |leaf| leaf.leaf.default_priority);
+        let groups = leaf.filter(|_| self.admin.enabled());
+        let groups = groups.map_or(&[][..], |leaf| &leaf.access.priorities);
+        let largest = self.loaded.settings.scheduler.maximum_application_priority;
+        let priority = match effective_priority(groups, caller, asked, default, largest) {
             Ok(priority) => priority,
             Err(refusal) => return Some(check_code(code, refusal.code())),
         };
@@ -127,7 +120,7 @@ impl<'a> Scene<'a> {
         }
         self.queues.created(&path);
         for path in strings(&expect["created"]) {
-            self.access.add(&self.source, &path);
+            self.access.add(path.into(), QueueAccess::default());
         }
         let want = expect["priority"].as_i64().unwrap_or(0);
         if want != i64::from(priority) {
@@ -145,7 +138,12 @@ impl<'a> Scene<'a> {
         loop {
             match (self.queues.find(ancestor), ancestor.rsplit_once('.')) {
                 (Found::Queue(entry), _) if entry.kind != QueueEntryKind::Leaf => {
-                    return self.access.may_create(&self.source, caller, path, ancestor);
+                    return self.access.may_create(
+                        &*self.loaded.properties,
+                        caller,
+                        path,
+                        ancestor,
+                    );
                 }
                 (Found::Missing, Some((above, _))) => ancestor = above,
                 _ => return self.access.may_submit(caller, path),

@@ -175,7 +175,10 @@ impl Ledger {
     pub(super) fn stop_asking(&mut self, app: AppSlot, leaf: QueueSlot) {
         let row = &self.state.apps[app];
         let key = (leaf, Arc::clone(&row.user_name));
-        let user = self.users.get(&key).or_else(|| self.dropped_users.get(&key));
+        let user = self
+            .users
+            .get(&key)
+            .or_else(|| self.dropped_users.get(&key));
         let (Some(&user), true) = (user, row.asking) else {
             return;
         };

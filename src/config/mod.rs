@@ -18,9 +18,9 @@ mod tree;
 mod xml;
 
 pub use access::access_text;
+
 pub use acl::{
-    AccessList, AdminAccess, Caller, PriorityAccess, PriorityAclError, PriorityRefusal,
-    QueueAccess, QueuePermission,
+    AccessTree, AdminAccess, Caller, PriorityRefusal, QueuePermission, effective_priority,
 };
 pub use codes::{codes, explain_code};
 pub use diagnostic::{Diagnostic, Label, Report, Severity, SourceFile, Span};

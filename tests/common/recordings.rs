@@ -1,8 +1,8 @@
-//! Finds the recordings of the original scheduler and reads the properties inside them.
+//! Finds the recordings of the original scheduler and loads the configurations inside them.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use capsched::config::{Layer, Loaded, Options, Report, Source, load};
 use serde_json::Value;
 
 /// The folder of one kind of recordings; nothing, with a printed sentence, where there are none.
@@ -44,40 +44,37 @@ pub(crate) fn recordings(folder: &Path) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// The properties of a recording: those of the site, then those of its scheduler file. The text is
-/// only searched for names and values, which is enough for the files of these recordings.
-pub(crate) fn properties(recording: &Value) -> BTreeMap<String, String> {
-    let mut properties = BTreeMap::new();
+/// A recording's configuration, read by the library; its report when it is refused.
+pub(crate) fn loaded(recording: &Value) -> Result<Loaded, Report> {
+    let mut site = "<configuration>".to_owned();
+    property(&mut site, "yarn.node-labels.enabled", "true");
     for (key, value) in recording["site"].as_object().into_iter().flatten() {
-        properties.insert(key.clone(), value.as_str().unwrap_or_default().to_owned());
+        property(&mut site, key, value.as_str().unwrap_or_default());
     }
-    let xml = recording["xml"].as_str().unwrap_or_default();
-    for property in xml.split("</property>") {
-        if let (Some(name), Some(value)) = (last(property, "name"), last(property, "value")) {
-            properties.insert(decoded(name).trim().to_owned(), decoded(value));
-        }
-    }
-    properties
+    site.push_str("</configuration>");
+    let scheduler = recording["xml"].as_str().unwrap_or_default();
+    let source = |name: &str, text: &str, layer| Source {
+        name: name.to_owned(),
+        bytes: text.as_bytes().to_vec(),
+        layer,
+    };
+    let sources = [
+        source("yarn-site.xml", &site, Layer::Site),
+        source("capacity-scheduler.xml", scheduler, Layer::Scheduler),
+    ];
+    let options = Options {
+        resource_types: Some(strings(&recording["resource_types"])),
+        ..Options::default()
+    };
+    load(&sources, &options)
 }
 
-/// The content of the last element with a name.
-fn last<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let open = format!("<{name}>");
-    let start = text.rfind(&open)? + open.len();
-    let end = start + text[start..].find(&format!("</{name}>"))?;
-    Some(&text[start..end])
-}
-
-fn decoded(text: &str) -> String {
-    [
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&quot;", "\""),
-        ("&apos;", "'"),
-        ("&amp;", "&"),
-    ]
-    .iter()
-    .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+fn property(xml: &mut String, key: &str, value: &str) {
+    let value = value.replace('&', "&amp;").replace('<', "&lt;");
+    for part in ["<property><name>", key, "</name><value>", &value] {
+        xml.push_str(part);
+    }
+    xml.push_str("</value></property>");
 }
 
 /// The groups of a user in a recording.

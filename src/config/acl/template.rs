@@ -1,8 +1,9 @@
 //! Access lists in the templates of queues that submissions create.
 
 use super::PREFIX;
-use super::list::{AccessList, Caller};
-use super::queue::QueuePermission;
+use super::caller::Caller;
+use super::tree::QueuePermission;
+use crate::config::access::access_list;
 use crate::config::source::PropertySource;
 
 /// Whether a template of one of the queues from below `parent` down to `path` admits the caller.
@@ -18,7 +19,7 @@ pub(super) fn admits(
         false,
     );
     let admitted =
-        |list: Option<String>| list.is_some_and(|text| AccessList::parse(&text).admits(caller));
+        |list: Option<String>| list.is_some_and(|text| caller.is_in(&access_list(&text)));
     let mut queue = path;
     while queue.len() > parent.len() {
         let Some((above, _)) = queue.rsplit_once('.') else {

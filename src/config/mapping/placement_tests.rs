@@ -2,30 +2,42 @@
 
 use std::collections::BTreeMap;
 
-use super::super::declared::DeclaredQueues;
 use super::*;
+use crate::config::{DeclaredQueues, QueueEntryKind};
 
-/// Queues of all kinds; `qa` and `etl` stand in two places.
-fn queues() -> BTreeMap<String, String> {
+/// Queues of all kinds; `etl` stands in two places.
+fn queues() -> DeclaredQueues {
     [
-        ("root.queues", "default,a,b,dev,users,v1,v2"),
-        ("root.a.queues", "etl,qa,ann"),
-        ("root.users.queues", "dan_dot_lee,etl"),
-        ("root.v1.auto-create-child-queue.enabled", "true"),
-        ("root.v2.auto-queue-creation-v2.enabled", "true"),
+        ("root", QueueEntryKind::Parent),
+        ("root.default", QueueEntryKind::Leaf),
+        ("root.a", QueueEntryKind::Parent),
+        ("root.a.etl", QueueEntryKind::Leaf),
+        ("root.a.qa", QueueEntryKind::Leaf),
+        ("root.a.ann", QueueEntryKind::Leaf),
+        ("root.b", QueueEntryKind::Leaf),
+        ("root.dev", QueueEntryKind::Leaf),
+        ("root.users", QueueEntryKind::Parent),
+        ("root.users.dan_dot_lee", QueueEntryKind::Leaf),
+        ("root.users.etl", QueueEntryKind::Leaf),
+        ("root.v1", QueueEntryKind::ManagedParent),
+        ("root.v2", QueueEntryKind::CreatingParent),
     ]
-    .map(|(key, value)| (format!("{PREFIX}{key}"), value.to_owned()))
-    .into()
+    .into_iter()
+    .collect()
+}
+
+/// Properties of the scheduler by the ends of their keys.
+fn source(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let entries = entries.iter();
+    entries
+        .map(|(key, value)| (format!("{PREFIX}{key}"), (*value).to_owned()))
+        .collect()
 }
 
 fn rules(entries: &[(&str, &str)]) -> (PlacementRules, DeclaredQueues) {
-    let mut source = queues();
-    let entries = entries.iter();
-    source.extend(entries.map(|(key, value)| (format!("{PREFIX}{key}"), (*value).to_owned())));
-    let rules = PlacementRules::read(&source).unwrap();
-    let queues = DeclaredQueues::read(&source);
-    rules.validate(&queues).unwrap();
-    (rules, queues)
+    let rules = PlacementRules::read(&source(entries)).unwrap();
+    rules.validate(&queues()).unwrap();
+    (rules, queues())
 }
 
 fn legacy(list: &str) -> (PlacementRules, DeclaredQueues) {
@@ -180,18 +192,14 @@ const VARIABLES: &[(&str, &str, &str, &str, &str)] = &[
 
 #[test]
 fn variables_are_replaced_and_dots_do_not_make_paths() {
-    let source = queues();
-    let queues = DeclaredQueues::read(&source);
     for (target, user, queue, application, want) in VARIABLES {
-        let mut source = source.clone();
         let list = format!("u:%user:{target}");
-        source.insert(format!("{PREFIX}queue-mappings"), list);
-        source.insert(
-            format!("{PREFIX}queue-mappings-override.enable"),
-            "true".to_owned(),
-        );
+        let source = source(&[
+            ("queue-mappings", &list),
+            ("queue-mappings-override.enable", "true"),
+        ]);
         let rules = PlacementRules::read(&source).unwrap();
-        let found = place(&(rules, queues.clone()), user, queue, application);
+        let found = place(&(rules, queues()), user, queue, application);
         assert_eq!(found, *want, "{target} {user} {queue} {application}");
     }
 }
@@ -271,20 +279,13 @@ fn a_recovered_application_stays_in_its_leaf() {
 fn application_rules_come_after_those_of_users() {
     let rules = rules(&[("queue-mappings", "u:ann:root.a.ann")]);
     assert_eq!(place(&rules, "bob", "default", "sort"), "-");
-    let mut source = queues();
-    source.insert(
-        format!("{PREFIX}queue-mappings"),
-        "u:ann:root.a.ann".to_owned(),
-    );
+    let mut source = source(&[("queue-mappings", "u:ann:root.a.ann")]);
     let key = "yarn.scheduler.queue-placement-rules.app-name";
     source.insert(
         key.to_owned(),
         "sort:b,%application:%application".to_owned(),
     );
-    let rules = (
-        PlacementRules::read(&source).unwrap(),
-        DeclaredQueues::read(&source),
-    );
+    let rules = (PlacementRules::read(&source).unwrap(), queues());
     for (user, application, want) in [
         ("ann", "sort", "root.a.ann"),
         ("bob", "sort", "root.b"),
@@ -432,12 +433,10 @@ fn an_unknown_format_is_refused() {
 
 #[test]
 fn every_rule_with_an_impossible_target_is_named() {
-    let mut source = queues();
     let list = "u:ann:nowhere,u:bob:b,g:qa:root.a,u:cid:etl";
-    source.insert(format!("{PREFIX}queue-mappings"), list.to_owned());
-    let rules = PlacementRules::read(&source).unwrap();
+    let rules = PlacementRules::read(&source(&[("queue-mappings", list)])).unwrap();
     assert_eq!(rules.len(), 4);
-    let errors = rules.validate(&DeclaredQueues::read(&source)).unwrap_err();
+    let errors = rules.validate(&queues()).unwrap_err();
     let codes: Vec<&str> = errors.iter().map(MappingError::code).collect();
     assert_eq!(codes, ["mapping_target"; 3]);
     assert!(errors[1].to_string().contains("group qa to root.a"));

@@ -65,24 +65,24 @@ fn variable_target(path: &str, queues: &impl QueueDirectory) -> Result<(), Targe
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use super::super::PREFIX;
-    use super::super::declared::DeclaredQueues;
     use super::*;
+    use crate::config::DeclaredQueues;
 
     fn queues() -> DeclaredQueues {
-        let source: BTreeMap<String, String> = [
-            ("root.queues", "default,a,b,v1,v2"),
-            ("root.a.queues", "x,y"),
-            ("root.b.queues", "y"),
-            ("root.v1.auto-create-child-queue.enabled", "true"),
-            ("root.v2.queues", "z"),
-            ("root.v2.auto-queue-creation-v2.enabled", "true"),
+        [
+            ("root", QueueEntryKind::Parent),
+            ("root.default", QueueEntryKind::Leaf),
+            ("root.a", QueueEntryKind::Parent),
+            ("root.a.x", QueueEntryKind::Leaf),
+            ("root.a.y", QueueEntryKind::Leaf),
+            ("root.b", QueueEntryKind::Parent),
+            ("root.b.y", QueueEntryKind::Leaf),
+            ("root.v1", QueueEntryKind::ManagedParent),
+            ("root.v2", QueueEntryKind::CreatingParent),
+            ("root.v2.z", QueueEntryKind::Leaf),
         ]
-        .map(|(key, value)| (format!("{PREFIX}{key}"), value.to_owned()))
-        .into();
-        DeclaredQueues::read(&source)
+        .into_iter()
+        .collect()
     }
 
     #[test]
