@@ -260,11 +260,12 @@ impl Ledger {
         let users = self.state.queues[leaf].as_leaf_mut();
         users.published_limit = users.current_limit;
         let generation = self.state.users[user].generation;
-        self.state.apps[app].provider = Some(HeadroomProvider {
+        let provider = HeadroomProvider {
             leaf,
             user,
             generation,
-        });
+        };
+        self.set_provider(app, Some(provider));
     }
 
     // As LeafQueue.updateMaximumApplications.

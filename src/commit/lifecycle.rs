@@ -344,6 +344,7 @@ impl Ledger {
         self.stop_asking(app, leaf);
         self.app_left(leaf);
         self.count_app(leaf, -1);
+        self.set_provider(app, None);
         self.apps.remove(&id);
         self.finished[app.index()].clear();
         self.deferred.push_back(Deferred::Forget(app));

@@ -28,7 +28,7 @@ impl Ledger {
             Observation::Served { app, provider } => {
                 let users = state.queues[provider.leaf].as_leaf_mut();
                 users.published_limit = users.current_limit;
-                state.apps[app].provider = Some(provider);
+                self.set_provider(app, Some(provider));
             }
             Observation::Gate {
                 user,

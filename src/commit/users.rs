@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::ledger::Ledger;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot, java_order};
 use crate::policy::{compute_user_limit, user_value};
-use crate::queue::{LimitKind, User};
+use crate::queue::{HeadroomProvider, LimitKind, User};
 use crate::resource::{ResourceVector, share};
 
 impl Ledger {
@@ -32,6 +32,7 @@ impl Ledger {
             waiting_apps: 0,
             active_apps: 0,
             asking_apps: 0,
+            providers: 0,
             active: false,
             removed: false,
             last_limit: ResourceVector::NONE,
@@ -59,8 +60,9 @@ impl Ledger {
     /// applications of the user in the leaf refer to it from now on.
     fn take_over_asking(&mut self, leaf: QueueSlot, name: &Arc<str>, slot: UserSlot) {
         if let Some(dropped) = self.dropped_users.remove(&(leaf, Arc::clone(name))) {
-            self.state.users[slot].asking_apps = self.state.users[dropped].asking_apps;
-            self.free_users.push(dropped);
+            let asking = std::mem::take(&mut self.state.users[dropped].asking_apps);
+            self.state.users[slot].asking_apps = asking;
+            self.free_user(dropped);
         }
         let users = self.state.queues[leaf].as_leaf();
         let lists = [&users.active, &users.waiting, &users.parked];
@@ -98,7 +100,31 @@ impl Ledger {
         if asking {
             self.dropped_users.insert((leaf, name), user);
         } else {
+            self.free_user(user);
+        }
+    }
+
+    /// Frees the slot of a dropped record once nobody refers to it.
+    fn free_user(&mut self, user: UserSlot) {
+        let record = &self.state.users[user];
+        if record.removed && record.asking_apps == 0 && record.providers == 0 {
             self.free_users.push(user);
+        }
+    }
+
+    /// Notes whom an application's headroom is computed for. A dropped record stays for it with
+    /// what it last said.
+    pub(super) fn set_provider(&mut self, app: AppSlot, provider: Option<HeadroomProvider>) {
+        let before = std::mem::replace(&mut self.state.apps[app].provider, provider);
+        if before == provider {
+            return;
+        }
+        if let Some(provider) = provider {
+            self.state.users[provider.user].providers += 1;
+        }
+        if let Some(before) = before {
+            self.state.users[before.user].providers -= 1;
+            self.free_user(before.user);
         }
     }
 
@@ -145,19 +171,24 @@ impl Ledger {
     // As UsersManager.activateApplication: not while the user has no activated application.
     pub(super) fn start_asking(&mut self, app: AppSlot) {
         let row = &self.state.apps[app];
-        let (leaf, user) = (row.leaf, row.user);
-        let record = &self.state.users[user];
-        if (!record.removed && record.active_apps <= 0) || row.asking {
+        let leaf = row.leaf;
+        let key = (leaf, Arc::clone(&row.user_name));
+        let known = self.users.get(&key).copied();
+        let idle = known.is_some_and(|user| self.state.users[user].active_apps <= 0);
+        if idle || row.asking {
             return;
         }
         self.state.apps[app].asking = true;
-        self.state.users[user].asking_apps += 1;
-        if self.state.users[user].asking_apps > 1 {
+        let holder = known.or_else(|| self.dropped_users.get(&key).copied());
+        if let Some(holder) = holder.filter(|&user| self.state.users[user].asking_apps > 0) {
+            self.state.users[holder].asking_apps += 1;
             return;
         }
+        let user = self.user(leaf, &key.1);
+        self.state.users[user].asking_apps = 1;
         self.state.queues[leaf].as_leaf_mut().asking_users += 1;
         self.users_changed(leaf);
-        if self.state.users[user].removed || self.state.users[user].active {
+        if self.state.users[user].active {
             return;
         }
         self.state.users[user].active = true;
@@ -191,7 +222,7 @@ impl Ledger {
         self.users_changed(leaf);
         if self.state.users[user].removed {
             self.dropped_users.remove(&key);
-            self.free_users.push(user);
+            self.free_user(user);
             return;
         }
         if !self.state.users[user].active {

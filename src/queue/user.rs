@@ -22,9 +22,11 @@ pub struct User {
     pub active_apps: i32,
     /// Applications with outstanding asks.
     pub asking_apps: i32,
+    /// Applications whose headroom is computed for this record.
+    pub providers: u32,
     /// Whether the user's use counts as that of an active user.
     pub active: bool,
-    /// Whether the record was dropped; it stays only until its asks are gone.
+    /// Whether the record was dropped; it stays until nobody refers to it.
     pub removed: bool,
     /// User limit as last handed to an application of the user.
     pub last_limit: ResourceVector,
