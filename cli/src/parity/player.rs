@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use capsched::api::{
-    AppError, AppSpec, AppStage, Ask, AskCall, AskError, ConstrainedAsk, Decision, Ending, Locality,
-    NodeReport, NodeSpec, PartitionSpec, ProposalKind, Sequential, StateView, SubmitError,
-    TreeSettings, UnreserveReason,
+    AppError, AppSpec, AppStage, Ask, AskCall, AskError, ConstrainedAsk, Decision, Ending,
+    Locality, NodeReport, NodeSpec, PartitionSpec, ProposalKind, Sequential, StateView,
+    SubmitError, TreeSettings, UnreserveReason,
 };
 use capsched::config;
 use capsched::id::{ApplicationId, ContainerId, NodeName};

@@ -100,9 +100,9 @@ impl AccessTree {
 
 #[cfg(test)]
 mod tests {
-    use super::super::PREFIX;
     use super::*;
     use crate::config::access::access_list;
+    use crate::config::acl::PREFIX;
 
     /// A tree from paths, submit lists and administer lists.
     fn tree(lists: &[(&str, &str, &str)]) -> AccessTree {

@@ -441,3 +441,37 @@ fn every_rule_with_an_impossible_target_is_named() {
     assert_eq!(codes, ["mapping_target"; 3]);
     assert!(errors[1].to_string().contains("group qa to root.a"));
 }
+
+#[test]
+fn names_that_no_queue_can_have_are_not_created() {
+    let long = "x".repeat(257);
+    for (application, want) in [
+        ("new", "root.v2.new"),
+        (" new ", "root.v2.new"),
+        ("with space/and:more*", "root.v2.with space/and:more*"),
+        ("a .b", "root.v2.a.b"),
+        (" a.b", "root.default"),
+        ("a\tb", "root.default"),
+        ("a\u{0}", "root.default"),
+        (long.as_str(), "root.default"),
+        ("", "root.default"),
+        (".", "root.default"),
+        ("a..b", "root.default"),
+    ] {
+        let rules = legacy("u:%user:root.v2.%application");
+        let found = place(&rules, "ann", "default", application);
+        assert_eq!(found, want, "{application:?}");
+    }
+}
+
+#[test]
+fn very_many_rules_are_read_and_the_last_one_is_found() {
+    let mut list = String::new();
+    for user in 0..100_000 {
+        list.push_str(&format!("u:user{user}:root.b,"));
+    }
+    let rules = legacy(&list);
+    assert_eq!(rules.0.len(), 100_000);
+    assert_eq!(place(&rules, "user99999", "default", "j"), "root.b");
+    assert_eq!(place(&rules, "user100000", "default", "j"), "-");
+}
