@@ -3,8 +3,7 @@
 mod common;
 
 use capsched::config::{
-    AccessTree, AdminAccess, Caller, Decision, DeclaredQueues, Found, Loaded, PlacementRules,
-    QueueDirectory, QueueEntryKind, QueuePermission, Submission, effective_priority,
+    Admission, Caller, DeclaredQueues, Found, Loaded, QueueDirectory, QueuePermission, Wish,
 };
 use capsched::queue::QueueAccess;
 use common::recordings::{folder, groups, loaded, recordings, strings};
@@ -14,9 +13,7 @@ struct Scene<'a> {
     recording: &'a Value,
     loaded: Loaded,
     queues: DeclaredQueues,
-    access: AccessTree,
-    admin: AdminAccess,
-    rules: PlacementRules,
+    admission: Admission,
 }
 
 impl<'a> Scene<'a> {
@@ -25,9 +22,7 @@ impl<'a> Scene<'a> {
         Self {
             recording,
             queues: DeclaredQueues::of(&loaded.settings.queues),
-            access: AccessTree::of(&loaded.settings.queues),
-            admin: AdminAccess::read(&*loaded.properties, "yarn"),
-            rules: PlacementRules::read(&*loaded.properties).expect("recorded rules are accepted"),
+            admission: Admission::read(&loaded, "yarn").expect("recorded rules are accepted"),
             loaded,
         }
     }
@@ -51,14 +46,10 @@ impl<'a> Scene<'a> {
                     "SUBMIT_APPLICATIONS" => QueuePermission::Submit,
                     _ => QueuePermission::Administer,
                 };
-                self.access.grants(&caller, permission, &path)
+                self.admission.grants(&caller, permission, &path)
             }
-            "modify_app" => {
-                let administer = QueuePermission::Administer;
-                let administers = self.access.grants(&caller, administer, &path);
-                self.admin.may_modify(&caller, text("owner"), administers)
-            }
-            "cluster_admin" => self.admin.is_admin(&caller),
+            "modify_app" => self.admission.may_modify(&caller, text("owner"), &path),
+            "cluster_admin" => self.admission.is_admin(&caller),
             "submit" => return self.submit(check, &caller),
             other => panic!("unknown check {other}"),
         };
@@ -78,85 +69,48 @@ impl<'a> Scene<'a> {
 
     fn submit(&mut self, check: &Value, caller: &Caller<'_>) -> Option<Result<(), String>> {
         let expect = &check["expect"];
-        let code = expect["error"]["code"].as_str().unwrap_or_default();
-        let queue = check["queue"].as_str().unwrap_or_default();
-        let submission = Submission {
-            user: caller.user,
-            groups: caller.groups,
-            queue,
+        let code = expect["error"]["code"].as_str();
+        let asked = check["priority"].as_i64();
+        let wish = Wish {
+            caller: *caller,
+            queue: check["queue"].as_str().unwrap_or_default(),
             application: "job",
-            recovered: false,
+            tags: &[],
+            priority: asked.and_then(|priority| i32::try_from(priority).ok()),
         };
-        let path = match self.rules.place(&submission, &self.queues) {
-            Decision::Place(place) => place.path(),
-            Decision::NoOpinion => self.path(queue),
-            Decision::Rejected { .. } => return Some(check_code(code, "mapping_rejected")),
+        let default = |path: &str| {
+            let mut queues = self.loaded.settings.queues.iter();
+            let leaf = queues.find(|queue| *queue.path == *path);
+            leaf.map_or(0, |leaf| leaf.leaf.default_priority)
         };
-        // Names that are not full paths and stand for no queue are unknown before all else.
-        if path != "root" && !path.starts_with("root.") {
-            return Some(check_code(code, "unknown_queue"));
+        let groups = |user: &str| groups(self.recording, user);
+        let admitted = match self.admission.admit(&wish, groups, &self.queues, default) {
+            Ok(admitted) => admitted,
+            Err(refusal) if code == Some(refusal.code()) => return Some(Ok(())),
+            Err(refusal) => return Some(Err(format!("refused: {refusal}"))),
+        };
+        if expect["refused_by"] == "resource manager" {
+            return Some(Err("admitted".to_owned()));
         }
-        let asked = check["priority"]
-            .as_i64()
-            .and_then(|p| i32::try_from(p).ok());
-        let mut queues = self.loaded.settings.queues.iter();
-        let leaf = queues.find(|queue| *queue.path == path);
-        let default = leaf.map_or(0, |leaf| leaf.leaf.default_priority);
-        let groups = leaf.filter(|_| self.admin.enabled());
-        let groups = groups.map_or(&[][..], |leaf| &leaf.access.priorities);
-        let largest = self.loaded.settings.scheduler.maximum_application_priority;
-        let priority = match effective_priority(groups, caller, asked, default, largest) {
-            Ok(priority) => priority,
-            Err(refusal) => return Some(check_code(code, refusal.code())),
-        };
-        if self.admin.enabled() && !self.may_submit(caller, &path) {
-            return Some(check_code(code, "submit_acl"));
-        }
-        if matches!(code, "submit_acl" | "priority_acl") {
-            return Some(Err("access is granted".to_owned()));
+        if expect["queue_of_submission"] != admitted.queue.as_str() {
+            return Some(Err(format!("{admitted:?}")));
         }
         if expect["accepted"] != true {
             return None;
         }
-        self.queues.created(&path);
+        self.queues.created(&admitted.path);
         for path in strings(&expect["created"]) {
-            self.access.add(path.into(), QueueAccess::default());
+            let path = path.as_str().into();
+            self.admission.queue_created(path, QueueAccess::default());
         }
-        let want = expect["priority"].as_i64().unwrap_or(0);
-        if want != i64::from(priority) {
-            return Some(Err(format!("priority {priority}")));
-        }
-        Some(Ok(()))
-    }
-
-    fn may_submit(&self, caller: &Caller<'_>, path: &str) -> bool {
-        let (Found::Missing, Some((parent, _))) = (self.queues.find(path), path.rsplit_once('.'))
-        else {
-            return self.access.may_submit(caller, path);
-        };
-        let mut ancestor = parent;
-        loop {
-            match (self.queues.find(ancestor), ancestor.rsplit_once('.')) {
-                (Found::Queue(entry), _) if entry.kind != QueueEntryKind::Leaf => {
-                    return self.access.may_create(
-                        &*self.loaded.properties,
-                        caller,
-                        path,
-                        ancestor,
-                    );
-                }
-                (Found::Missing, Some((above, _))) => ancestor = above,
-                _ => return self.access.may_submit(caller, path),
-            }
-        }
-    }
-}
-
-fn check_code(want: &str, found: &str) -> Result<(), String> {
-    if want == found {
-        Ok(())
-    } else {
-        Err(format!("refused: {found}"))
+        let priority = i64::from(admitted.priority);
+        let equal = expect["queue"] == admitted.path.as_str()
+            && expect["priority"].as_i64().unwrap_or(0) == priority;
+        Some(if equal {
+            Ok(())
+        } else {
+            Err(format!("{admitted:?}"))
+        })
     }
 }
 

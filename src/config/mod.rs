@@ -2,6 +2,7 @@
 
 mod access;
 mod acl;
+mod admission;
 mod advice;
 mod amount;
 mod codes;
@@ -22,6 +23,7 @@ pub use access::access_text;
 pub use acl::{
     AccessTree, AdminAccess, Caller, PriorityRefusal, QueuePermission, effective_priority,
 };
+pub use admission::{Admission, AdmissionRefusal, Admitted, Wish};
 pub use codes::{codes, explain_code};
 pub use diagnostic::{Diagnostic, Label, Report, Severity, SourceFile, Span};
 pub use load::{

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::caller::Caller;
 use super::template;
 use crate::config::source::PropertySource;
-use crate::queue::{QueueAccess, QueueSettings};
+use crate::queue::{PriorityAccess, QueueAccess, QueueSettings};
 
 /// What a queue's access lists grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +53,13 @@ impl AccessTree {
     /// Forgets a queue that was removed.
     pub fn remove(&mut self, path: &str) {
         self.lists.remove(path);
+    }
+
+    /// The priority groups of a leaf; none where everybody may have any priority.
+    #[must_use]
+    pub fn priorities(&self, path: &str) -> &[PriorityAccess] {
+        let access = self.lists.get(path);
+        access.map_or(&[], |access| &access.priorities)
     }
 
     /// Whether the lists of the queue at a full path or of an ancestor grant this one permission.
