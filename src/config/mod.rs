@@ -29,6 +29,7 @@
 
 mod access;
 mod acl;
+mod admission;
 mod advice;
 mod amount;
 mod codes;
@@ -50,10 +51,11 @@ mod xml;
 mod xml_text;
 
 pub use access::access_text;
+
 pub use acl::{
-    AccessList, AdminAccess, Caller, PriorityAccess, PriorityAclError, PriorityRefusal,
-    QueueAccess, QueuePermission,
+    AccessTree, AdminAccess, Caller, PriorityRefusal, QueuePermission, effective_priority,
 };
+pub use admission::{Admission, AdmissionRefusal, Admitted, Wish};
 pub use codes::{codes, explain_code};
 pub use diagnostic::{Diagnostic, Label, Report, Severity, SourceFile, Span};
 pub use load::{

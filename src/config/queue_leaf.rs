@@ -94,6 +94,10 @@ impl Context<'_> {
                     let message = "a bracket of a priority list names neither user nor group";
                     self.look.fail("priority_acl", &key, message);
                 }
+                Err(access::BadPriorities::NoMaximum) => {
+                    let message = "a bracket of a priority list has no `max_priority`";
+                    self.look.fail("priority_acl", &key, message);
+                }
             }
         }
         if let Some(expression) = &queue.default_partition {

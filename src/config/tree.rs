@@ -19,8 +19,8 @@ const QUEUES: usize = 1_000_000;
 /// Children of one queue.
 const CHILDREN: usize = 100_000;
 /// Bytes of a name and of a path.
-const NAME: usize = 256;
-const PATH: usize = 4_096;
+pub(super) const NAME: usize = 256;
+pub(super) const PATH: usize = 4_096;
 
 /// How far a sum of fractions may be from 0 or 1.
 const PRECISION: f32 = 0.0005;
