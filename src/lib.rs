@@ -25,3 +25,4 @@ pub mod mode;
 pub mod config;
 
 pub mod api;
+pub mod simulator;
