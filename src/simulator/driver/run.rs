@@ -472,6 +472,7 @@ impl<S: Scheduler> Driver<S> {
                 }
             }
         }
+        self.ledger.check_when_due();
     }
 
     fn allocated(&mut self, container: ContainerId, request_id: i64) {
