@@ -9,12 +9,13 @@
     reason = "a test fails by panicking and says when it has nothing to do"
 )]
 
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use capsched::api::ResourceVector;
-use capsched::simulator::import::{Format, ImportOptions, Source, nodes, open};
+use capsched::simulator::import::{Format, ImportOptions, Source, nodes, open, read};
 use capsched::simulator::{
-    Duplicates, Job, MapRules, MappingReport, OrderSettings, ResourceTypes, Run, Sorting,
+    Duplicates, Job, MapRules, MappingReport, OrderSettings, Random, ResourceTypes, Run, Sorting,
     TraceStat, Workload,
 };
 
@@ -199,6 +200,98 @@ fn own_samples_are_read() {
             .len(),
         2
     );
+}
+
+/// A sample with some of its bytes changed, removed or doubled.
+fn damaged(bytes: &[u8], random: &mut Random) -> Vec<u8> {
+    const BYTES: &[u8] = b"\0\n\r\t ,:;\"{}[]-+.eE0159x\xff\xc3";
+    let mut bytes = bytes.to_vec();
+    for _ in 0..=random.below(4) {
+        let length = u64::try_from(bytes.len()).unwrap();
+        let at = usize::try_from(random.below(length)).unwrap();
+        let other = BYTES[usize::try_from(random.below(BYTES.len() as u64)).unwrap()];
+        match random.below(4) {
+            0 => bytes.truncate(at + 1),
+            1 => bytes.insert(at, other),
+            2 => bytes[at] = other,
+            _ => {
+                let end = (at + 40).min(bytes.len());
+                let again = bytes[at..end].to_vec();
+                bytes.splice(at..at, again);
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn damaged_traces_end_in_errors_and_never_in_a_panic() {
+    let mut random = Random::new(20);
+    let (mut used, mut refused) = (0_u64, 0_u64);
+    for file in [
+        "hadoop-sls/inputsls.json",
+        "hadoop-sls/sls_dag.json",
+        "hadoop-sls/syn.json",
+        "hadoop-sls/syn_generic.json",
+        "hadoop-sls/nodes-with-resources.json",
+        "dynoyarn/simple-workload-spec.json",
+        "swim/FB-2009_samples_24_times_1hr_0_first50jobs.tsv",
+        "swf/sample.swf",
+        "native/sample.jsonl",
+    ] {
+        let bytes = std::fs::read(shipped(file)).unwrap();
+        for _ in 0..200 {
+            let bad = damaged(&bytes, &mut random);
+            let source = || Source::of("t", Box::new(Cursor::new(bad.clone())), 1 << 20);
+            if let Ok(source) = source() {
+                let _ = nodes(source, &options());
+            }
+            for format in Format::ALL {
+                // An error of one row does not end a stream, one of the file does.
+                match source().and_then(|source| read(source, format, &options())) {
+                    Ok(workload) => {
+                        for item in workload.take(1000) {
+                            match item {
+                                Ok(_) => used += 1,
+                                Err(_) => refused += 1,
+                            }
+                        }
+                    }
+                    Err(_) => refused += 1,
+                }
+            }
+        }
+    }
+    assert!(used > 5_000 && refused > 10_000, "{used} {refused}");
+}
+
+#[test]
+fn a_truncated_zstd_file_gives_its_whole_lines_and_then_an_error() {
+    let text = std::fs::read(shipped("native/sample.jsonl")).unwrap();
+    let mut packed = zstd_store(&text);
+    packed.truncate(packed.len() - 20);
+    let source = Source::of("t", Box::new(Cursor::new(packed)), 1 << 20);
+    let items: Vec<_> = read(source.unwrap(), Format::Native, &options())
+        .map(Iterator::collect)
+        .unwrap_or_default();
+    let last = items
+        .last()
+        .and_then(|item: &Result<Job, _>| item.as_ref().err());
+    assert!(last.is_some_and(|error| !error.is_one_row()), "{items:?}");
+}
+
+/// A zstd frame whose blocks are stored as they are, 256 bytes each.
+fn zstd_store(text: &[u8]) -> Vec<u8> {
+    // Magic number; no content size, no checksum; a window of 1 KiB.
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x00];
+    let blocks: Vec<&[u8]> = text.chunks(256).collect();
+    for (index, block) in blocks.iter().enumerate() {
+        let last = u32::from(index + 1 == blocks.len());
+        let header = u32::try_from(block.len()).unwrap() << 3 | last;
+        frame.extend(&header.to_le_bytes()[..3]);
+        frame.extend(*block);
+    }
+    frame
 }
 
 #[test]
