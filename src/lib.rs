@@ -5,8 +5,24 @@
 //! `simulator`; the other floors are public for the packages of this repository.
 
 pub mod id;
+pub mod time;
+
+pub mod sync;
+
+pub mod metrics;
 pub mod resource;
 
-pub mod api;
+pub mod cluster;
 pub mod queue;
+pub mod snapshot;
+
+pub mod policy;
+pub mod proposer;
+
+pub mod commit;
+pub mod mode;
+
+pub mod config;
+
+pub mod api;
 pub mod simulator;

@@ -1,3 +1,32 @@
 //! The `capsched` command.
+#![expect(
+    clippy::print_stdout,
+    reason = "results of a command go to standard output"
+)]
 
-fn main() {}
+mod parity;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// YARN's Capacity Scheduler as a lock-free engine: check, replay, compare, verify.
+#[derive(Parser, Debug)]
+#[command(name = "capsched", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Play recordings of the real scheduler and compare every step.
+    Parity(parity::Args),
+}
+
+fn main() -> Result<ExitCode> {
+    match Cli::parse().command {
+        Command::Parity(args) => parity::run(&args),
+    }
+}

@@ -1,7 +1,11 @@
 //! The scheduler as outsiders drive it: one trait, its events and its refusals.
 
 use std::fmt;
+use std::sync::Arc;
 
+use crate::commit::{
+    self, AppError, AskError, Ending, HeartbeatReply, NodeError, SubmitError, Submitted,
+};
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec};
 use crate::resource::ResourceVector;
@@ -71,22 +75,6 @@ pub trait Scheduler {
     fn advance(&mut self, to_ms: u64);
 }
 
-/// Where a submitted application stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Submitted {
-    /// Full path of the leaf queue it was placed in.
-    pub queue: String,
-    /// Whether it may ask already; otherwise it waits for the queue to activate it.
-    pub active: bool,
-}
-
-/// What a node is told with its heartbeat.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HeartbeatReply {
-    /// Containers to stop.
-    pub stop: Vec<ContainerId>,
-}
-
 /// Something the scheduler did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -99,7 +87,7 @@ pub enum Event {
         /// Its size after rounding.
         size: ResourceVector,
         /// Full path of its leaf queue.
-        queue: String,
+        queue: Arc<str>,
         /// Request priority it was asked under.
         priority: i32,
         /// Allocation request id it was asked under.
@@ -137,49 +125,76 @@ pub enum ReleaseReason {
     Finished,
     /// Its application gave it back.
     GivenBack,
-    /// Its application ended.
-    AppEnded,
-    /// Its node went away.
-    NodeLost,
-    /// The scheduler took it back for others.
-    Preempted,
+    /// The scheduler ended it: its node or application went, or others needed its place.
+    Killed,
     /// A reservation that is no longer wanted, or was moved.
     Unreserved,
 }
 
-macro_rules! refusal {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq)]
-        pub struct $name(pub String);
+/// The end of a container that is not live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContainerError(pub ContainerId);
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl std::error::Error for $name {}
-    };
+impl fmt::Display for ContainerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is not live", self.0)
+    }
 }
 
-refusal!(
-    /// Why a node was not taken, or is not known.
-    NodeError
-);
-refusal!(
-    /// Why an application was not taken.
-    SubmitError
-);
-refusal!(
-    /// Why a call of an application was refused as a whole.
-    AskError
-);
-refusal!(
-    /// Why an application could not be ended.
-    AppError
-);
-refusal!(
-    /// Why the end of a container was refused.
-    ContainerError
-);
+impl std::error::Error for ContainerError {}
+
+impl Event {
+    /// The event that outsiders see of a decision, if they see one.
+    #[must_use]
+    pub fn of(decision: &commit::Event) -> Option<Self> {
+        Some(match decision {
+            commit::Event::Allocated {
+                container,
+                node,
+                size,
+                queue,
+                key,
+                ..
+            } => Self::Allocated {
+                container: *container,
+                node: node.clone(),
+                size: *size,
+                queue: Arc::clone(queue),
+                priority: key.priority,
+                request_id: key.request_id,
+            },
+            commit::Event::Reserved { again: true, .. } => return None,
+            commit::Event::Reserved {
+                container,
+                node,
+                size,
+                ..
+            } => Self::Reserved {
+                container: *container,
+                node: node.clone(),
+                size: *size,
+            },
+            commit::Event::Unreserved { container, .. } => Self::Released {
+                container: *container,
+                reason: ReleaseReason::Unreserved,
+            },
+            commit::Event::Ended {
+                container, ending, ..
+            } => Self::Released {
+                container: *container,
+                reason: match ending {
+                    Ending::Finished => ReleaseReason::Finished,
+                    Ending::Released => ReleaseReason::GivenBack,
+                    Ending::Killed => ReleaseReason::Killed,
+                },
+            },
+            commit::Event::MasterStarted { app, container } => Self::MasterStarted {
+                app: *app,
+                container: Some(*container),
+            },
+            commit::Event::ReservationMoved { .. }
+            | commit::Event::Rejected { .. }
+            | commit::Event::MasterLost { .. } => return None,
+        })
+    }
+}

@@ -59,6 +59,16 @@ pub fn container_hash(cluster: u64, sequence: u32, number: u32) -> i32 {
         .wrapping_add(attempt)
 }
 
+/// `SchedulerRequestKey.hashCode` of a key without a container to update.
+#[must_use]
+pub fn scheduler_key_hash(priority: i32, request_id: i64) -> i32 {
+    let id = request_id.cast_unsigned();
+    let folded = u32::try_from((id ^ (id >> 32)) & u64::from(u32::MAX)).expect("masked to 32 bits");
+    let hash = 517_861i32.wrapping_mul(9511).wrapping_add(priority);
+    let hash = 31i32.wrapping_mul(hash).wrapping_add(folded.cast_signed());
+    31i32.wrapping_mul(hash)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

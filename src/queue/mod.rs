@@ -1,13 +1,25 @@
 //! The queue tree, its users and applications, and what they use.
 
+mod app;
 mod request;
 mod settings;
+mod tree;
+mod user;
+
+pub use app::{
+    App, AppPart, AppStage, ConstrainedKey, HeadroomProvider, KeyAsks, PlaceAsk, ReservedAt,
+    refresh_fair_figures,
+};
 
 pub use request::{AppSpec, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec};
 pub use settings::{
-    Accessible, AppOrder, AsynchronousSettings, CapacitySetting, ChildOrder, ConfiguredState,
-    ConstraintHandler, CreationScheme, CreationSettings, HeartbeatSettings, LeafSettings,
-    LegacyCapacity, LifetimeSettings, MultiNodeSettings, NodePolicy, NodePolicySettings,
-    PartitionSettings, QueueKind, QueueSettings, SchedulerSettings, Templates, TreeSettings,
-    UserParallelSettings, VectorEntry,
+    AccessList, Accessible, AppOrder, AsynchronousSettings, CapacitySetting, ChildOrder,
+    ConfiguredState, ConstraintHandler, CreationScheme, CreationSettings, HeartbeatSettings,
+    LeafSettings, LegacyCapacity, LifetimeSettings, MultiNodeSettings, NodePolicy,
+    NodePolicySettings, PartitionSettings, PriorityAccess, QueueAccess, QueueKind, QueueSettings,
+    SchedulerSettings, Templates, TreeSettings, UserParallelSettings, VectorEntry,
 };
+pub use tree::{
+    CapacityMode, Exclusivity, Leaf, LeafPart, LimitKind, Queue, QueuePart, QueueState,
+};
+pub use user::{Gate, User, UserPart};

@@ -17,6 +17,9 @@ pub struct TreeSettings {
     /// The static queues, parents before their children, root first; the children of one parent in
     /// the order of its list.
     pub queues: Vec<QueueSettings>,
+    /// Paths of queues, listed or not, whose state the configuration sets to stopped; a queue that
+    /// is missing from the list may be deleted when it is among them.
+    pub stopped: std::collections::BTreeSet<Arc<str>>,
     /// Settings for queues that submissions create.
     pub templates: Arc<dyn Templates>,
 }
@@ -195,6 +198,41 @@ pub struct QueueSettings {
     pub lifetime: LifetimeSettings,
     /// Name of the node lookup policy.
     pub node_policy: Option<Arc<str>>,
+    /// Who may do what in this queue; rights of the ancestors hold too.
+    pub access: QueueAccess,
+}
+
+/// Access control lists of one queue, without those of its ancestors.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct QueueAccess {
+    /// `acl_submit_applications`.
+    pub submit: AccessList,
+    /// `acl_administer_queue`.
+    pub administer: AccessList,
+    /// `acl_application_max_priority`; empty: everybody up to the cluster's maximum.
+    pub priorities: Vec<PriorityAccess>,
+}
+
+/// Users and groups of an access control list; nobody by default.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct AccessList {
+    /// `*`: the lists do not matter.
+    pub everybody: bool,
+    /// User names; `~name` stands for the real user behind a proxy user.
+    pub users: Vec<String>,
+    /// Group names.
+    pub groups: Vec<String>,
+}
+
+/// Application priorities of some users.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PriorityAccess {
+    /// Whom it holds for.
+    pub who: AccessList,
+    /// Largest priority, already capped to the cluster's.
+    pub maximum: i32,
+    /// Priority of applications that ask for none.
+    pub default: i32,
 }
 
 impl QueueSettings {

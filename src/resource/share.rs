@@ -106,6 +106,13 @@ pub fn portion(count: i32, fraction: f32) -> i32 {
     (count as f32 * fraction) as i32
 }
 
+/// Applications that one user may have in a queue of `most`: `most · (UL / 100) · ULF` in `f32`,
+/// left to right.
+#[must_use]
+pub fn applications_per_user(most: i32, user_limit_percent: f32, user_limit_factor: f32) -> i32 {
+    (most as f32 * (user_limit_percent / 100.0) * user_limit_factor) as i32
+}
+
 /// `a / b` in `f32`: x/0 is infinite, 0/0 is NaN.
 #[inline]
 #[must_use]
@@ -257,6 +264,24 @@ pub fn to_f64(value: i64) -> f64 {
 #[must_use]
 pub fn to_i64(value: f64) -> i64 {
     value as i64
+}
+
+/// Java's cast of a `long` to a `float`.
+#[must_use]
+pub fn to_f32(value: i64) -> f32 {
+    value as f32
+}
+
+/// The absolute difference of two `f32`, in `f32`.
+#[must_use]
+pub fn distance(a: f32, b: f32) -> f32 {
+    (a - b).abs()
+}
+
+/// The absolute value of an `f32`.
+#[must_use]
+pub fn magnitude(a: f32) -> f32 {
+    a.abs()
 }
 
 /// Java's order of floats (`Double.compare`): −0 before 0, NaN last.

@@ -479,7 +479,7 @@ mod tests {
             container: id(number),
             node: node(host),
             size: ResourceVector::of(&[mib, 1]),
-            queue: "root.a.b".to_owned(),
+            queue: "root.a.b".into(),
             priority: 1,
             request_id: 0,
         }

@@ -75,7 +75,7 @@ impl<W: Write> Watch for JsonLog<W> {
                 request_id,
             } => serde_json::json!({"at_ms": at_ms, "did": "allocated",
                 "container": container.to_string(), "node": node.to_string(), "size": size(held),
-                "queue": queue, "priority": priority, "request_id": request_id}),
+                "queue": queue.as_ref(), "priority": priority, "request_id": request_id}),
             Event::Reserved {
                 container,
                 node,
@@ -98,9 +98,7 @@ pub(super) const fn reason_name(reason: ReleaseReason) -> &'static str {
     match reason {
         ReleaseReason::Finished => "finished",
         ReleaseReason::GivenBack => "given-back",
-        ReleaseReason::AppEnded => "app-ended",
-        ReleaseReason::NodeLost => "node-lost",
-        ReleaseReason::Preempted => "preempted",
+        ReleaseReason::Killed => "killed",
         ReleaseReason::Unreserved => "unreserved",
     }
 }
@@ -325,7 +323,7 @@ mod tests {
             },
             node: NodeName::new(host, 0).unwrap(),
             size: ResourceVector::of(&[1024, 1]),
-            queue: "root.a".to_owned(),
+            queue: "root.a".into(),
             priority: 20,
             request_id: 0,
         }

@@ -92,7 +92,7 @@ impl<S: Scheduler> Driver<S> {
     pub fn add_nodes(&mut self, nodes: &[NodeLine]) -> Result<(), NodeError> {
         for line in nodes {
             let name =
-                NodeName::new(&line.host, 0).map_err(|error| NodeError(error.to_string()))?;
+                NodeName::new(&line.host, 0).map_err(NodeError::Name)?;
             self.add_node(NodeSpec {
                 name,
                 rack: line.rack.clone(),
@@ -269,7 +269,7 @@ impl<S: Scheduler> Driver<S> {
             self.more_waiting(&submitted.queue, 1);
         }
         self.apps
-            .insert(id, Running::new(job, self.now_ms, submitted.queue));
+            .insert(id, Running::new(job, self.now_ms, submitted.queue.to_string()));
     }
 
     fn more_waiting(&mut self, queue: &str, n: u64) {
@@ -502,7 +502,7 @@ impl<S: Scheduler> Driver<S> {
     }
 
     fn released(&mut self, container: ContainerId, reason: ReleaseReason) {
-        let lost = matches!(reason, ReleaseReason::NodeLost | ReleaseReason::Preempted);
+        let lost = reason == ReleaseReason::Killed;
         let Some(app) = self.apps.get_mut(&container.app) else {
             return;
         };

@@ -74,7 +74,7 @@ impl Toy {
                 container,
                 node: node.clone(),
                 size: want.size,
-                queue: app.queue.clone(),
+                queue: app.queue.as_str().into(),
                 priority: want.priority,
                 request_id: want.request_id,
             });
@@ -122,7 +122,7 @@ impl Scheduler for Toy {
     fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
         self.free
             .remove(node)
-            .ok_or_else(|| NodeError(format!("{node} is unknown")))?;
+            .ok_or_else(|| NodeError::Unknown(node.clone()))?;
         let lost: Vec<ContainerId> = self
             .live
             .iter()
@@ -131,7 +131,7 @@ impl Scheduler for Toy {
             .collect();
         if self.flaw != Flaw::LeaksLostNodes {
             for container in lost {
-                self.release(container, ReleaseReason::NodeLost);
+                self.release(container, ReleaseReason::Killed);
             }
         }
         Ok(())
@@ -139,7 +139,7 @@ impl Scheduler for Toy {
 
     fn submit(&mut self, app: AppSpec) -> Result<Submitted, SubmitError> {
         if app.queue == "root.closed" {
-            return Err(SubmitError("the queue is closed".to_owned()));
+            return Err(SubmitError::QueueStopped(app.queue));
         }
         match app.master {
             None => self.events.push(Event::MasterStarted {
@@ -155,13 +155,14 @@ impl Scheduler for Toy {
             }),
         }
         let entry = App {
-            queue: app.queue.clone(),
+            queue: app.queue.as_str().into(),
             ..App::default()
         };
         self.apps.insert(app.id, entry);
         Ok(Submitted {
-            queue: app.queue,
-            active: true,
+            queue: app.queue.into(),
+            stage: crate::api::AppStage::Active,
+            master: None,
         })
     }
 
@@ -169,7 +170,7 @@ impl Scheduler for Toy {
         let app = self
             .apps
             .get_mut(&id)
-            .ok_or_else(|| AskError("unknown".to_owned()))?;
+            .ok_or_else(|| AskError::UnknownApplication(id))?;
         let allocated = std::mem::take(&mut app.ready);
         for ask in call.asks.into_iter().filter(|ask| ask.place == "*") {
             self.backlog
@@ -199,17 +200,17 @@ impl Scheduler for Toy {
         if self.release(container, ReleaseReason::Finished) {
             return Ok(());
         }
-        Err(ContainerError(format!("{container} is not live")))
+        Err(ContainerError(container))
     }
 
     fn finish_app(&mut self, app: ApplicationId) -> Result<(), AppError> {
         self.apps
             .remove(&app)
-            .ok_or_else(|| AppError("unknown".to_owned()))?;
+            .ok_or_else(|| AppError::Unknown(app))?;
         self.backlog.retain(|want| want.app != app);
         let held: Vec<ContainerId> = self.live.keys().filter(|c| c.app == app).copied().collect();
         for container in held {
-            self.release(container, ReleaseReason::AppEnded);
+            self.release(container, ReleaseReason::Killed);
         }
         Ok(())
     }

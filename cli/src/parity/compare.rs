@@ -1,0 +1,145 @@
+//! Comparing what a step came to with what was recorded.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+/// Keys whose values are the reference's `f32` fractions, compared bit by bit.
+const FRACTIONS: [&str; 8] = [
+    "cap",
+    "abs_cap",
+    "max_cap",
+    "abs_max_cap",
+    "used_cap",
+    "abs_used_cap",
+    "weight",
+    "norm_weight",
+];
+
+/// One place where the two differ.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Difference {
+    place: String,
+    expected: Option<Value>,
+    actual: Option<Value>,
+}
+
+impl Difference {
+    pub(super) fn to_json(&self) -> Value {
+        json!({"place": self.place, "expected": self.expected, "actual": self.actual})
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let show = |value: &Option<Value>| match value {
+            Some(value) => value.to_string(),
+            None => "nothing".to_owned(),
+        };
+        write!(
+            f,
+            "{}: expected {}, got {}",
+            self.place,
+            show(&self.expected),
+            show(&self.actual)
+        )
+    }
+}
+
+/// All differences, in the order of the recording.
+pub(super) fn differences(expected: &Value, actual: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    compare("", "", expected, actual, &mut found);
+    found
+}
+
+/// Parts of an object that are remarks, not demands.
+fn is_remark(inside: &str, key: &str) -> bool {
+    key == "choices" || (inside == "error" && matches!(key, "class" | "type" | "message"))
+}
+
+fn compare(place: &str, key: &str, expected: &Value, actual: &Value, out: &mut Vec<Difference>) {
+    match (expected, actual) {
+        (Value::Object(want), Value::Object(got)) => {
+            let surplus = got.keys().filter(|key| !want.contains_key(*key));
+            for name in want.keys().chain(surplus) {
+                if is_remark(key, name) {
+                    continue;
+                }
+                let place = format!("{place}.{name}");
+                match (want.get(name), got.get(name)) {
+                    (Some(want), Some(got)) => compare(&place, name, want, got, out),
+                    (want, got) => out.push(Difference {
+                        place,
+                        expected: want.cloned(),
+                        actual: got.cloned(),
+                    }),
+                }
+            }
+        }
+        (Value::Array(want), Value::Array(got)) if want.len() == got.len() => {
+            for (i, (want, got)) in want.iter().zip(got).enumerate() {
+                let name = want.get("path").and_then(Value::as_str);
+                let place = match name {
+                    Some(name) => format!("{place}[{name}]"),
+                    None => format!("{place}[{i}]"),
+                };
+                compare(&place, key, want, got, out);
+            }
+        }
+        _ => {
+            let equal = match (
+                FRACTIONS.contains(&key),
+                fraction(expected),
+                fraction(actual),
+            ) {
+                (true, Some(want), Some(got)) => {
+                    want.to_bits() == got.to_bits() || (want.is_nan() && got.is_nan())
+                }
+                _ => expected == actual,
+            };
+            if !equal {
+                out.push(Difference {
+                    place: place.to_owned(),
+                    expected: Some(expected.clone()),
+                    actual: Some(actual.clone()),
+                });
+            }
+        }
+    }
+}
+
+/// A fraction as the reference's float.
+fn fraction(value: &Value) -> Option<f32> {
+    match value {
+        Value::Number(number) => number.to_string().parse().ok(),
+        Value::String(word) => match word.as_str() {
+            "NaN" => Some(f32::NAN),
+            "Infinity" => Some(f32::INFINITY),
+            "-Infinity" => Some(f32::NEG_INFINITY),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions_are_compared_as_floats_and_integers_exactly() {
+        let want = json!({"cap": 0.1, "used": [1, 2]});
+        assert!(differences(&want, &json!({"cap": 0.100_000_001, "used": [1, 2]})).is_empty());
+        let found = differences(&want, &json!({"cap": 0.100_001, "used": [1, 3], "x": 1}));
+        let places: Vec<_> = found.iter().map(|d| d.place.as_str()).collect();
+        assert_eq!(places, [".cap", ".used[1]", ".x"]);
+    }
+
+    #[test]
+    fn remarks_are_left_out() {
+        let want = json!({"error": {"code": "a", "message": "m"}, "choices": 2});
+        assert!(differences(&want, &json!({"error": {"code": "a"}})).is_empty());
+        assert!(!differences(&want, &json!({"error": {"code": "b"}})).is_empty());
+    }
+}

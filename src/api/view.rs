@@ -1,0 +1,442 @@
+//! Views: the whole state as plain data, in YARN's terms.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
+use crate::commit::Ledger;
+use crate::id::{AppSlot, ContainerId, PartitionId, QueueSlot};
+use crate::queue::{App, AppStage, Queue, QueuePart, QueueState, User};
+use crate::resource::ResourceVector;
+use crate::snapshot::State;
+
+/// Amounts of the cluster's resource types, in their order.
+type Amounts = Vec<i64>;
+
+/// Amounts by partition; partitions with nothing are left out.
+type ByPartition = BTreeMap<String, Amounts>;
+
+/// A fraction as the reference keeps it. Serialized as a number, or as the words `NaN`,
+/// `Infinity`, `-Infinity`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fraction(pub f32);
+
+impl Serialize for Fraction {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.is_finite() {
+            serializer.serialize_f32(self.0)
+        } else if self.0.is_nan() {
+            serializer.serialize_str("NaN")
+        } else if self.0 > 0.0 {
+            serializer.serialize_str("Infinity")
+        } else {
+            serializer.serialize_str("-Infinity")
+        }
+    }
+}
+
+/// Everything there is, at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StateView {
+    /// Sum of the totals of all nodes.
+    pub cluster: Amounts,
+    /// Totals by partition; absent without labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partitions: Option<BTreeMap<String, Amounts>>,
+    /// Queues in tree order, children in the scheduler's own order.
+    pub queues: Vec<QueueView>,
+    /// Nodes by name.
+    pub nodes: Vec<NodeView>,
+    /// Live applications by number.
+    pub apps: Vec<AppView>,
+}
+
+/// One queue.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct QueueView {
+    /// Full path.
+    pub path: String,
+    /// `leaf` or `parent`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Whether a submission created it.
+    #[serde(skip_serializing_if = "is_false")]
+    pub dynamic: bool,
+    /// `STOPPED` or `DRAINING`; absent while running.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<&'static str>,
+    /// Priority among siblings, when not 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i32>,
+    /// Applications below a parent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub num_apps: Option<i32>,
+    /// Figures of a leaf.
+    #[serde(flatten)]
+    pub leaf: Option<LeafView>,
+    /// Figures by partition.
+    pub labels: BTreeMap<String, PartitionView>,
+}
+
+/// What only leaves have.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LeafView {
+    /// Active applications.
+    pub active_apps: usize,
+    /// Applications that wait for room for their master.
+    pub pending_apps: usize,
+    /// Parked applications, when there are any.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub non_runnable_apps: usize,
+    /// Most applications.
+    pub max_apps: i32,
+    /// Most applications of one user.
+    pub max_apps_per_user: i32,
+    /// Largest allocation.
+    pub max_alloc: Amounts,
+    /// Active users as last counted.
+    pub num_active_users: i32,
+    /// Users by name.
+    pub users: BTreeMap<String, UserView>,
+}
+
+/// One user of a leaf.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UserView {
+    /// Containers and reservations.
+    pub used: ByPartition,
+    /// Masters that count against the limit for masters.
+    pub am_used: ByPartition,
+    /// Weight.
+    pub weight: Fraction,
+    /// Active applications.
+    pub active_apps: i32,
+    /// Waiting applications.
+    pub pending_apps: i32,
+    /// User limit as last handed to an application of the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_limit: Option<Amounts>,
+}
+
+/// A queue on one partition.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PartitionView {
+    /// Capacity, as a fraction of the parent's.
+    pub cap: Fraction,
+    /// Capacity, as a fraction of the partition.
+    pub abs_cap: Fraction,
+    /// Maximum, as a fraction of the parent's.
+    pub max_cap: Fraction,
+    /// Maximum, as a fraction of the partition.
+    pub abs_max_cap: Fraction,
+    /// Used, as a fraction of the guarantee.
+    pub used_cap: Fraction,
+    /// Used, as a fraction of the partition.
+    pub abs_used_cap: Fraction,
+    /// Weight, when there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<Fraction>,
+    /// Weight as a fraction of the siblings'.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub norm_weight: Option<Fraction>,
+    /// Guaranteed resources.
+    pub eff_min: Amounts,
+    /// Largest resources.
+    pub eff_max: Amounts,
+    /// Containers and reservations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used: Option<Amounts>,
+    /// Reservations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<Amounts>,
+    /// Outstanding asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending: Option<Amounts>,
+    /// Masters that count against the limit for masters; leaves only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub am_used: Option<Amounts>,
+    /// Limit for masters; leaves only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub am_limit: Option<Amounts>,
+    /// Limit for the masters of one user; leaves only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_am_limit: Option<Amounts>,
+}
+
+/// One node.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NodeView {
+    /// Name.
+    pub node: String,
+    /// Partition, when not the default one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition: Option<String>,
+    /// Everything the node offers.
+    pub total: Amounts,
+    /// What its containers take.
+    pub allocated: Amounts,
+    /// What is left; may be negative.
+    pub available: Amounts,
+    /// Containers that take space.
+    pub containers: u32,
+    /// The container that waits here: application and number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<[u32; 2]>,
+    /// Containers that may be killed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub killable: Vec<[u32; 2]>,
+}
+
+/// One application.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AppView {
+    /// Sequence number.
+    pub app: u32,
+    /// `active`, `pending` or `non_runnable`.
+    pub state: &'static str,
+    /// Full path of its queue.
+    pub queue: String,
+    /// Larger is more important.
+    pub priority: i32,
+    /// Outstanding asks.
+    pub pending: ByPartition,
+    /// Containers, without reservations.
+    pub used: ByPartition,
+    /// Reservations.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub reserved: ByPartition,
+    /// Live containers, ascending.
+    pub live: Vec<u32>,
+    /// Containers that wait, and where.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reserved_containers: Vec<(u32, String)>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn is_zero(value: &usize) -> bool {
+    *value == 0
+}
+
+/// The word for where an application stands.
+#[must_use]
+pub fn stage_name(stage: AppStage) -> &'static str {
+    match stage {
+        AppStage::Parked => "non_runnable",
+        AppStage::Waiting => "pending",
+        AppStage::Active => "active",
+        AppStage::Done | AppStage::Gone => "done",
+    }
+}
+
+impl StateView {
+    /// The state of a ledger. Cost: proportional to everything in it.
+    #[must_use]
+    pub fn of(ledger: &Ledger) -> Self {
+        let viewer = Viewer {
+            state: ledger.state(),
+            types: ledger.state().calculator.types(),
+        };
+        viewer.view(ledger)
+    }
+}
+
+struct Viewer<'a> {
+    state: &'a State,
+    types: usize,
+}
+
+impl Viewer<'_> {
+    fn view(&self, ledger: &Ledger) -> StateView {
+        let state = self.state;
+        let existing: Vec<_> = state
+            .partition_ids()
+            .filter(|&p| state.partitions[p].exists)
+            .collect();
+        let partitions = existing
+            .iter()
+            .map(|&p| (self.name(p), self.amounts(&state.total(p))))
+            .collect();
+        StateView {
+            cluster: self.amounts(&state.cluster),
+            partitions: (existing.len() > 1).then_some(partitions),
+            queues: state
+                .subtree(State::ROOT)
+                .into_iter()
+                .map(|queue| self.queue(queue))
+                .collect(),
+            nodes: self.nodes(ledger),
+            apps: ledger
+                .apps_by_id()
+                .into_iter()
+                .map(|(_, app)| self.app(ledger, app))
+                .collect(),
+        }
+    }
+
+    /// Nodes by the text of their names.
+    fn nodes(&self, ledger: &Ledger) -> Vec<NodeView> {
+        let mut nodes: Vec<_> = ledger
+            .nodes_by_name()
+            .map(|(_, node)| self.node(node))
+            .collect();
+        nodes.sort_by(|a, b| a.node.cmp(&b.node));
+        nodes
+    }
+
+    fn name(&self, partition: PartitionId) -> String {
+        self.state.partitions[partition].name.to_string()
+    }
+
+    fn amounts(&self, amount: &ResourceVector) -> Amounts {
+        amount.values(self.types).to_vec()
+    }
+
+    fn unless_none(&self, amount: &ResourceVector) -> Option<Amounts> {
+        (!amount.is_none()).then(|| self.amounts(amount))
+    }
+
+    fn by_partition(&self, of: impl Fn(PartitionId) -> ResourceVector) -> ByPartition {
+        let partitions = self.state.partition_ids();
+        let existing = partitions.filter(|&p| self.state.partitions[p].exists);
+        existing
+            .filter_map(|p| Some((self.name(p), self.unless_none(&of(p))?)))
+            .collect()
+    }
+
+    fn queue(&self, slot: QueueSlot) -> QueueView {
+        let queue = &self.state.queues[slot];
+        QueueView {
+            path: queue.settings.path.to_string(),
+            kind: if queue.is_leaf() { "leaf" } else { "parent" },
+            dynamic: queue.settings.dynamic,
+            state: match queue.state {
+                QueueState::Running => None,
+                QueueState::Draining => Some("DRAINING"),
+                QueueState::Stopped => Some("STOPPED"),
+            },
+            priority: Some(queue.settings.priority).filter(|&priority| priority != 0),
+            num_apps: (!queue.is_leaf()).then_some(queue.apps),
+            leaf: queue.is_leaf().then(|| self.leaf(queue)),
+            labels: self
+                .state
+                .partition_ids()
+                .filter(|&p| {
+                    let part = queue.part(p);
+                    let used = !part.used.is_none() || !part.pending.is_none();
+                    self.state.partitions[p].exists && (part.known || used)
+                })
+                .map(|p| (self.name(p), self.partition(queue, p)))
+                .collect(),
+        }
+    }
+
+    fn leaf(&self, queue: &Queue) -> LeafView {
+        let leaf = queue.as_leaf();
+        LeafView {
+            active_apps: leaf.active.len(),
+            pending_apps: leaf.waiting.len(),
+            non_runnable_apps: leaf.parked.len(),
+            max_apps: leaf.maximum_applications,
+            max_apps_per_user: leaf.maximum_applications_per_user,
+            max_alloc: self.amounts(&queue.settings.maximum_allocation),
+            num_active_users: leaf.active_users(),
+            users: leaf
+                .users
+                .iter()
+                .map(|&user| &self.state.users[user])
+                .map(|user| (user.name.to_string(), self.user(user)))
+                .collect(),
+        }
+    }
+
+    fn user(&self, user: &User) -> UserView {
+        UserView {
+            used: self.by_partition(|p| user.part(p).used),
+            am_used: self.by_partition(|p| user.part(p).master_used),
+            weight: Fraction(user.weight),
+            active_apps: user.active_apps,
+            pending_apps: user.waiting_apps,
+            last_limit: self.unless_none(&user.last_limit),
+        }
+    }
+
+    fn partition(&self, queue: &Queue, partition: PartitionId) -> PartitionView {
+        let part: &QueuePart = queue.part(partition);
+        let weighted =
+            part.weight.to_bits() != (-1.0f32).to_bits() || part.normalized_weight.to_bits() != 0;
+        let leaf = queue
+            .leaf
+            .as_ref()
+            .map(|leaf| &leaf.parts[partition.index()]);
+        let masters = leaf.and_then(|leaf| leaf.master_limit).unwrap_or_default();
+        let of_user = leaf.map(|leaf| leaf.user_master_limit).unwrap_or_default();
+        PartitionView {
+            cap: Fraction(part.capacity),
+            abs_cap: Fraction(part.absolute_capacity),
+            max_cap: Fraction(part.maximum_capacity),
+            abs_max_cap: Fraction(part.absolute_maximum),
+            used_cap: Fraction(part.used_capacity),
+            abs_used_cap: Fraction(part.absolute_used),
+            weight: weighted.then_some(Fraction(part.weight)),
+            norm_weight: weighted.then_some(Fraction(part.normalized_weight)),
+            eff_min: self.amounts(&part.guaranteed),
+            eff_max: self.amounts(&part.limit),
+            used: self.unless_none(&part.used),
+            reserved: self.unless_none(&part.reserved),
+            pending: self.unless_none(&part.pending),
+            am_used: leaf.and_then(|_| self.unless_none(&part.master_used)),
+            am_limit: self.unless_none(&masters),
+            user_am_limit: self.unless_none(&of_user),
+        }
+    }
+
+    fn node(&self, slot: crate::id::NodeSlot) -> NodeView {
+        let node = &self.state.nodes[slot];
+        let mut killable: Vec<_> = node.killable.iter().map(|k| pair(k.container)).collect();
+        killable.sort_unstable();
+        NodeView {
+            node: node.name.to_string(),
+            partition: (node.partition != PartitionId::DEFAULT).then(|| self.name(node.partition)),
+            total: self.amounts(&node.total),
+            allocated: self.amounts(&node.allocated),
+            available: self.amounts(&node.free),
+            containers: node.containers,
+            reserved: node
+                .reserved
+                .map(|held| [self.state.apps[held.app].id.sequence, held.number]),
+            killable,
+        }
+    }
+
+    fn app(&self, ledger: &Ledger, slot: AppSlot) -> AppView {
+        let app: &App = &self.state.apps[slot];
+        let mut held: Vec<_> = app
+            .keys
+            .iter()
+            .flat_map(|asks| &asks.reserved)
+            .map(|held| (held.number, self.state.nodes[held.node].name.to_string()))
+            .collect();
+        held.sort_unstable();
+        AppView {
+            app: app.id.sequence,
+            state: stage_name(app.stage),
+            queue: self.state.queues[app.leaf].settings.path.to_string(),
+            priority: app.priority,
+            pending: self.by_partition(|p| app.part(p).pending),
+            used: self.by_partition(|p| app.part(p).used),
+            reserved: self.by_partition(|p| app.part(p).reserved),
+            live: ledger
+                .live_containers(slot)
+                .map(|container| container.id.number)
+                .collect(),
+            reserved_containers: held,
+        }
+    }
+}
+
+fn pair(id: ContainerId) -> [u32; 2] {
+    [id.app.sequence, id.number]
+}

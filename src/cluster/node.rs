@@ -1,0 +1,101 @@
+//! A node: its resources, its reservation, and what may be killed on it.
+
+use crate::id::{AppSlot, ContainerId, NameId, NodeName, PartitionId, QueueSlot, SchedulerKey};
+use crate::resource::ResourceVector;
+
+/// One machine of the cluster.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Host and port.
+    pub name: NodeName,
+    /// The host, as asks name it.
+    pub host: NameId,
+    /// The rack, as asks name it.
+    pub rack: NameId,
+    /// `NodeId.hashCode` of the name.
+    pub java_hash: i32,
+    /// Counts the registrations of this slot; a proposal names the one that it saw.
+    pub incarnation: u32,
+    /// Where the node's resources count.
+    pub partition: PartitionId,
+    /// Whether containers may be placed.
+    pub state: NodeState,
+    /// Everything the node offers.
+    pub total: ResourceVector,
+    /// Sum of the containers whose space is not free again.
+    pub allocated: ResourceVector,
+    /// `total - allocated`.
+    pub free: ResourceVector,
+    /// The container that waits for room here.
+    pub reserved: Option<Reservation>,
+    /// Containers that may be killed when their place is needed, in order of marking.
+    pub killable: Vec<Killable>,
+    /// Number of containers whose space is not free again.
+    pub containers: u32,
+    /// Attributes by `prefix/name`, and their values.
+    pub attributes: Vec<(String, String)>,
+    /// Allocation tags of the containers whose space is taken.
+    pub tags: Vec<TagCount>,
+    /// Whether the node was ever given a label, even an empty one.
+    pub labelled: bool,
+}
+
+impl Node {
+    /// Sum of the containers that may be killed.
+    #[must_use]
+    pub fn killable_total(&self) -> ResourceVector {
+        self.killable
+            .iter()
+            .fold(ResourceVector::NONE, |sum, killable| sum + killable.size)
+    }
+}
+
+/// Life of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeState {
+    /// Takes containers.
+    Running,
+    /// Takes no new ones; its total follows what is left.
+    Decommissioning,
+    /// Gone; the slot may be taken again.
+    Lost,
+}
+
+/// A container that waits for room on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    /// The application that reserved.
+    pub app: AppSlot,
+    /// The key it was asked under.
+    pub key: SchedulerKey,
+    /// Number of the container within its application.
+    pub number: u32,
+    /// Size of the container.
+    pub size: ResourceVector,
+}
+
+/// A container that may be killed when its place is needed (lazy preemption).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Killable {
+    /// The container.
+    pub container: ContainerId,
+    /// Its application.
+    pub app: AppSlot,
+    /// The leaf that pays for it.
+    pub leaf: QueueSlot,
+    /// Its size.
+    pub size: ResourceVector,
+    /// Whether it ended already and only its space is still taken.
+    pub ended: bool,
+}
+
+/// How many containers of an application with a tag take space on a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TagCount {
+    /// The application.
+    pub app: AppSlot,
+    /// The tag.
+    pub tag: std::sync::Arc<str>,
+    /// Containers that carry it.
+    pub count: u32,
+}

@@ -1,0 +1,35 @@
+//! A partition (node label): its nodes and what they offer together.
+
+use std::sync::Arc;
+
+use crate::id::NodeSlot;
+use crate::resource::ResourceVector;
+
+/// Nodes that share one label, or none.
+#[derive(Clone, Debug)]
+pub struct Partition {
+    /// The label; empty for the default partition.
+    pub name: Arc<str>,
+    /// Whether the cluster knows the label; the configuration may name others.
+    pub exists: bool,
+    /// Whether only requests that name the label are served here.
+    pub exclusive: bool,
+    /// Sum of the totals of its active nodes.
+    pub total: ResourceVector,
+    /// Its nodes in order of arrival.
+    pub nodes: Vec<NodeSlot>,
+}
+
+impl Partition {
+    /// A partition without nodes.
+    #[must_use]
+    pub fn new(name: Arc<str>, exists: bool, exclusive: bool) -> Self {
+        Self {
+            name,
+            exists,
+            exclusive,
+            total: ResourceVector::NONE,
+            nodes: Vec::new(),
+        }
+    }
+}

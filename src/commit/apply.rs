@@ -1,0 +1,335 @@
+//! Applying proposals: the only place where containers come into being.
+
+use std::sync::Arc;
+
+use super::containers::{Container, ContainerState};
+use super::deferred::Deferred;
+use super::event::{Ending, Event, UnreserveReason};
+use super::ledger::{ContainerSlot, Ledger};
+use super::validate::Conflict;
+use crate::cluster::{Reservation, TagCount};
+use crate::id::{AppSlot, ContainerId, NameId, NodeSlot, PartitionId, SchedulerKey};
+use crate::policy::Locality;
+use crate::proposer::{Assignment, Outcome, Proposal, ProposalKind, Release};
+use crate::queue::{Exclusivity, PlaceAsk, ReservedAt};
+
+/// What became of an assignment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum CommitOutcome {
+    /// A container was placed, or a reservation made, kept or given up.
+    Committed,
+    /// The proposal did not hold.
+    Rejected(Conflict),
+    /// There was nothing to commit.
+    Nothing,
+}
+
+impl Ledger {
+    /// Commits an assignment: its observations in any case, then what it proposes if it holds.
+    // As CapacityScheduler.tryCommit.
+    pub fn commit(&mut self, assignment: &Assignment) -> CommitOutcome {
+        self.observe(&assignment.observations);
+        match &assignment.outcome {
+            Outcome::Proposed(proposal) => self.commit_proposal(proposal),
+            Outcome::GiveUp(release) => {
+                self.release(release, UnreserveReason::Excess);
+                CommitOutcome::Committed
+            }
+            Outcome::Skipped(_) => CommitOutcome::Nothing,
+        }
+    }
+
+    fn commit_proposal(&mut self, proposal: &Proposal) -> CommitOutcome {
+        match self.validate(proposal) {
+            Ok(()) => match proposal.kind {
+                ProposalKind::Allocate => self.apply_allocation(proposal),
+                ProposalKind::Reserve => self.apply_reservation(proposal),
+            },
+            Err(conflict) => {
+                self.note_rejection(proposal, conflict);
+                return CommitOutcome::Rejected(conflict);
+            }
+        }
+        CommitOutcome::Committed
+    }
+
+    fn note_rejection(&mut self, proposal: &Proposal, conflict: Conflict) {
+        let held = proposal
+            .reserved
+            .and_then(|_| self.state.nodes[proposal.node].reserved);
+        self.events.push(Event::Rejected {
+            app: self.state.apps[proposal.app].id,
+            node: self.state.nodes[proposal.node].name.clone(),
+            size: held.map_or(proposal.size, |held| held.size),
+            kind: proposal.kind,
+            again: proposal.reserved.is_some(),
+            conflict,
+        });
+    }
+
+    // As FiCaSchedulerApp.apply and AbstractLeafQueue.apply for an allocation.
+    fn apply_allocation(&mut self, proposal: &Proposal) {
+        let (app, node) = (proposal.app, proposal.node);
+        let partition = self.state.nodes[node].partition;
+        let slot = self.container_of(proposal);
+        let requested_partition = self.state.apps[app].key_mut(proposal.key).partition;
+        let give_back = self.take_ask(app, proposal.key, proposal.locality, node);
+        let container = self.container_mut(slot);
+        container.state = ContainerState::Allocated;
+        container.on_node = true;
+        container.requested_partition = requested_partition;
+        container.borrowed = proposal.exclusivity == Exclusivity::Ignore;
+        container.give_back = Some(give_back);
+        let (id, size) = (container.id, container.size);
+        self.live[app.index()].insert(id.number, slot);
+        self.unfetched[app.index()].push(slot);
+        // The application is charged what the key asks now, which may differ from the size of a
+        // container that was reserved earlier.
+        self.state.apps[app].part_mut(partition).used += proposal.size;
+        let row = &mut self.state.nodes[node];
+        row.free -= size;
+        row.allocated += size;
+        row.containers += 1;
+        self.spaces[app.index()] += 1;
+        self.on_node[node.index()].push(slot);
+        self.note_tags(app, proposal.key, node);
+        self.deferred.push_back(Deferred::Allocated(app));
+        for victim in &proposal.kill {
+            self.kill_for(app, victim.container);
+        }
+        if let Some(exchange) = &proposal.exchange {
+            self.release(exchange, UnreserveReason::Exchange);
+        }
+        if proposal.reserved.is_none() {
+            self.charge(app, partition, size);
+            self.flag_for_reordering(app);
+        }
+        let leaf = self.state.apps[app].leaf;
+        self.events.push(Event::Allocated {
+            container: id,
+            node: self.state.nodes[node].name.clone(),
+            size,
+            queue: Arc::clone(&self.state.queues[leaf].settings.path),
+            key: proposal.key,
+            locality: proposal.locality,
+            requested: proposal.requested,
+            partition,
+            borrowed: proposal.exclusivity == Exclusivity::Ignore,
+            from_reservation: proposal.reserved.is_some(),
+        });
+    }
+
+    /// The container of a proposal: the reserved one, taken off its node, or a new one.
+    fn container_of(&mut self, proposal: &Proposal) -> ContainerSlot {
+        if proposal.reserved.is_some() {
+            let slot = self.reserved_on[proposal.node.index()]
+                .expect("validation found the reservation on the node");
+            self.unreserve(slot);
+            return slot;
+        }
+        self.new_container(proposal, ContainerState::Allocated)
+    }
+
+    fn new_container(&mut self, proposal: &Proposal, state: ContainerState) -> ContainerSlot {
+        let app = &mut self.state.apps[proposal.app];
+        let id = ContainerId {
+            app: app.id,
+            number: app.next_container,
+        };
+        app.next_container += 1;
+        self.stamp += 1;
+        self.store_container(Container {
+            id,
+            app: proposal.app,
+            key: proposal.key,
+            size: proposal.size,
+            node: proposal.node,
+            state,
+            on_node: false,
+            launched: false,
+            to_launch: false,
+            to_stop: false,
+            master: false,
+            stamp: self.stamp,
+            requested_partition: PartitionId::DEFAULT,
+            borrowed: false,
+            give_back: None,
+        })
+    }
+
+    /// Takes one container off the asks of a key; returns what to give back should it be lost.
+    // As LocalityAppPlacementAllocator.allocate and SingleConstraintAppPlacementAllocator.allocate.
+    fn take_ask(
+        &mut self,
+        app: AppSlot,
+        key: SchedulerKey,
+        level: Locality,
+        node: NodeSlot,
+    ) -> Box<[PlaceAsk]> {
+        let (host, rack) = (self.state.nodes[node].host, self.state.nodes[node].rack);
+        let asks = self.state.apps[app].key_mut(key);
+        let constrained = asks.constrained.is_some();
+        let places: &[NameId] = match level {
+            _ if constrained => &[NameId::ANY],
+            Locality::Node => &[host, rack, NameId::ANY],
+            Locality::Rack => &[rack, NameId::ANY],
+            Locality::Any => &[NameId::ANY],
+        };
+        let mut taken = Vec::with_capacity(places.len());
+        for &place in places {
+            if let Some(ask) = asks.at_mut(place) {
+                taken.push(*ask);
+                ask.count -= 1;
+            }
+        }
+        asks.asks.retain(|ask| {
+            ask.count != 0
+                || (constrained && ask.place == NameId::ANY)
+                || !places.contains(&ask.place)
+        });
+        if !constrained {
+            let left = asks.count(NameId::ANY);
+            asks.known = !asks.asks.is_empty();
+            let any = taken.iter().find(|ask| ask.place == NameId::ANY).copied();
+            if left == 0 {
+                self.close_key(app, key, false);
+                self.stop_asking_without_keys(app);
+            }
+            if let Some(any) = any {
+                let partition = any.partition.unwrap_or(PartitionId::DEFAULT);
+                self.add_pending(app, partition, -any.size);
+            }
+        }
+        taken.into_boxed_slice()
+    }
+
+    // As FiCaSchedulerApp.reserve and AbstractLeafQueue.apply for a reservation.
+    fn apply_reservation(&mut self, proposal: &Proposal) {
+        let (app, node, key) = (proposal.app, proposal.node, proposal.key);
+        let partition = self.state.nodes[node].partition;
+        let again = proposal.reserved.is_some();
+        let slot = match self.reserved_on[node.index()] {
+            Some(slot) if again => {
+                self.state.apps[app].key_mut(key).re_reservations += 1;
+                slot
+            }
+            _ => self.new_reservation(proposal),
+        };
+        let (id, size) = (self.container(slot).id, self.container(slot).size);
+        if !again {
+            self.charge(app, partition, size);
+            self.flag_for_reordering(app);
+            let leaf = self.state.apps[app].leaf;
+            self.add_reserved(leaf, partition, size);
+        }
+        self.events.push(Event::Reserved {
+            container: id,
+            node: self.state.nodes[node].name.clone(),
+            size,
+            key,
+            locality: proposal.locality,
+            requested: proposal.requested,
+            partition,
+            borrowed: proposal.exclusivity == Exclusivity::Ignore,
+            again,
+        });
+    }
+
+    fn new_reservation(&mut self, proposal: &Proposal) -> ContainerSlot {
+        let (app, node, key) = (proposal.app, proposal.node, proposal.key);
+        let slot = self.new_container(proposal, ContainerState::Reserved);
+        let (id, size) = (self.container(slot).id, self.container(slot).size);
+        let row = &self.state.nodes[node];
+        let (partition, java_hash) = (row.partition, row.java_hash);
+        let asks = self.state.apps[app].key_mut(key);
+        asks.re_reservations = 0;
+        asks.reserved.push(ReservedAt {
+            number: id.number,
+            node,
+            java_hash,
+            size,
+        });
+        asks.most_reserved = asks.most_reserved.max(asks.reserved.len());
+        self.state.apps[app].part_mut(partition).reserved += size;
+        self.state.nodes[node].reserved = Some(Reservation {
+            app,
+            key,
+            number: id.number,
+            size,
+        });
+        self.reserved_on[node.index()] = Some(slot);
+        slot
+    }
+
+    /// Gives up a reservation: application, queues and user are relieved of it.
+    fn release(&mut self, release: &Release, reason: UnreserveReason) {
+        let Some(slot) = self.reserved_on[release.node.index()] else {
+            return;
+        };
+        let container = self.container(slot);
+        if (container.app, container.id.number) != (release.app, release.number) {
+            return;
+        }
+        let (app, size) = (container.app, container.size);
+        let partition = self.state.nodes[release.node].partition;
+        if self.drop_reservation(slot, reason) {
+            self.flag_for_reordering(app);
+            self.charge(app, partition, -size);
+        }
+    }
+
+    /// Kills a container marked for it; those of the allocating leaf itself are spared.
+    fn kill_for(&mut self, app: AppSlot, victim: ContainerId) {
+        let Some(slot) = self.live_container(victim) else {
+            return;
+        };
+        let owner = self.container(slot).app;
+        if self.state.apps[owner].leaf != self.state.apps[app].leaf {
+            // The ask of a container that was marked is not given back.
+            self.container_mut(slot).give_back = None;
+            self.end_container(slot, Ending::Killed);
+        }
+    }
+
+    /// Counts the tags of a container on its node.
+    fn note_tags(&mut self, app: AppSlot, key: SchedulerKey, node: NodeSlot) {
+        let Some(fixed) = self.state.apps[app].key_mut(key).constrained.clone() else {
+            return;
+        };
+        let tags = &mut self.state.nodes[node].tags;
+        for tag in &fixed.tags {
+            match tags
+                .iter_mut()
+                .find(|known| known.app == app && known.tag == *tag)
+            {
+                Some(known) => known.count += 1,
+                None => tags.push(TagCount {
+                    app,
+                    tag: Arc::clone(tag),
+                    count: 1,
+                }),
+            }
+        }
+        self.tagged.insert((app, key), fixed);
+    }
+
+    /// Forgets the tags of a container whose space is free again.
+    pub(super) fn forget_tags(&mut self, app: AppSlot, key: SchedulerKey, node: NodeSlot) {
+        let Some(fixed) = self.tagged.get(&(app, key)) else {
+            return;
+        };
+        let tags = &mut self.state.nodes[node].tags;
+        for tag in &fixed.tags {
+            if let Some(at) = tags
+                .iter()
+                .position(|known| known.app == app && known.tag == *tag)
+            {
+                tags[at].count -= 1;
+                if tags[at].count == 0 {
+                    tags.swap_remove(at);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,603 @@
+//! Asks: validation, normalization, bookkeeping, and what an application is told.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::containers::ContainerState;
+use super::event::Ending;
+use super::ledger::{ContainerSlot, Ledger};
+use crate::id::{
+    AppSlot, ApplicationId, NameId, PartitionId, QueueSlot, SchedulerKey, java_order,
+};
+use crate::policy::headroom;
+use crate::queue::{
+    Ask, AskCall, AskReply, ConstrainedAsk, ConstrainedKey, Granted, LimitKind, PlaceAsk,
+};
+use crate::resource::{MAX_VALUE, ResourceVector};
+
+/// Most containers of one ask.
+const MAX_COUNT: i32 = 1_000_000;
+
+/// Most asks of one call, and most keys of one application.
+const MAX_ASKS: usize = 100_000;
+
+/// Why a call was refused; nothing of it was carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AskError {
+    /// No live application has the number.
+    UnknownApplication(ApplicationId),
+    /// The application's master has no container yet.
+    MasterNotRunning(ApplicationId),
+    /// A size is negative or above the maximum allocation.
+    OutOfRange {
+        /// The request.
+        size: ResourceVector,
+        /// The most that is allowed.
+        largest: ResourceVector,
+    },
+    /// A label stands on an ask for a host or rack.
+    LabelOnPlace(String),
+    /// A label expression names more than one label.
+    LabelExpression(String),
+    /// The queue may not use the label, or the cluster does not know it.
+    LabelAccess(String),
+    /// The number of containers is negative or beyond the bound, or their sum is.
+    Count(i64),
+    /// The call has more asks than the bound.
+    TooManyAsks(usize),
+    /// A scheduling request changes what its key fixed, or is not well formed.
+    Constrained(String),
+}
+
+impl AskError {
+    /// A stable word for the reason.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownApplication(_) => "unknown_application",
+            Self::MasterNotRunning(_) => "master_not_running",
+            Self::OutOfRange { .. } => "resource_out_of_range",
+            Self::LabelOnPlace(_) => "label_on_location",
+            Self::LabelExpression(_) => "label_expression",
+            Self::LabelAccess(_) => "label_access",
+            Self::Count(_) => "container_count",
+            Self::TooManyAsks(_) => "too_many_asks",
+            Self::Constrained(_) => "scheduling_request",
+        }
+    }
+}
+
+impl fmt::Display for AskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownApplication(id) => write!(f, "there is no live application {id}"),
+            Self::MasterNotRunning(id) => write!(f, "the master of {id} has no container yet"),
+            Self::OutOfRange { size, largest } => {
+                write!(f, "{size} is not between nothing and {largest}")
+            }
+            Self::LabelOnPlace(label) => {
+                write!(
+                    f,
+                    "label `{label}` on an ask for a host or rack; name it on `*`"
+                )
+            }
+            Self::LabelExpression(label) => write!(f, "`{label}` names more than one label"),
+            Self::LabelAccess(label) => {
+                write!(
+                    f,
+                    "label `{label}` is unknown or not accessible to the queue"
+                )
+            }
+            Self::Count(count) => write!(f, "{count} containers are out of range"),
+            Self::TooManyAsks(count) => write!(f, "{count} asks are more than {MAX_ASKS}"),
+            Self::Constrained(reason) => write!(f, "scheduling request: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for AskError {}
+
+/// An ask that passed the checks.
+struct Checked {
+    key: SchedulerKey,
+    place: NameId,
+    ask: PlaceAsk,
+}
+
+impl Ledger {
+    /// Largest allocation: the configured one, bounded by the largest node once there is one, and
+    /// by the queue's own.
+    // As ClusterNodeTracker.getMaxAllowedAllocation.
+    #[must_use]
+    pub fn largest_allocation(&self, queue: Option<QueueSlot>) -> ResourceVector {
+        let mut largest = self.state.settings.maximum_allocation;
+        if !self.nodes.is_empty() {
+            let biggest = self
+                .nodes
+                .values()
+                .fold(ResourceVector::NONE, |biggest, &node| {
+                    biggest.component_max(&self.state.nodes[node].total)
+                });
+            largest = largest.component_min(&biggest);
+        }
+        match queue {
+            Some(queue) => {
+                largest.component_min(&self.state.queues[queue].settings.maximum_allocation)
+            }
+            None => largest,
+        }
+    }
+
+    /// Checks size and label of an ask; returns the partition after defaults.
+    // As SchedulerUtils.normalizeAndValidateRequest.
+    pub(super) fn check_ask(
+        &self,
+        queue: Option<QueueSlot>,
+        size: &ResourceVector,
+        place: &str,
+        label: Option<&str>,
+        largest: &ResourceVector,
+    ) -> Result<Option<PartitionId>, AskError> {
+        let anywhere = place == "*";
+        let settings = queue.map(|queue| &self.state.queues[queue].settings);
+        let default = settings.and_then(|settings| settings.default_partition.as_deref());
+        let label = match label {
+            None if anywhere => default.or(settings.map(|_| "")),
+            label => label,
+        };
+        if !ResourceVector::NONE.fits_in(size) || !size.fits_in(largest) {
+            return Err(AskError::OutOfRange {
+                size: *size,
+                largest: *largest,
+            });
+        }
+        let Some(label) = label else { return Ok(None) };
+        if label.is_empty() {
+            return Ok(Some(PartitionId::DEFAULT));
+        }
+        if !anywhere {
+            return Err(AskError::LabelOnPlace(label.to_owned()));
+        }
+        if label.contains("&&") {
+            return Err(AskError::LabelExpression(label.to_owned()));
+        }
+        let known = self
+            .partition(label)
+            .filter(|&id| self.state.partitions[id].exists);
+        let accessible = settings.is_none_or(|settings| settings.accessible.contains(label));
+        match known {
+            Some(id) if accessible => Ok(Some(id)),
+            _ => Err(AskError::LabelAccess(label.to_owned())),
+        }
+    }
+
+    /// One call of an application: releases, asks, blacklist, and the answer.
+    ///
+    /// # Errors
+    ///
+    /// As [`AskError`]; then nothing changed.
+    pub fn ask(&mut self, app: AppSlot, call: &AskCall) -> Result<AskReply, AskError> {
+        let row = &self.state.apps[app];
+        if !row.unmanaged && row.master.is_none() {
+            return Err(AskError::MasterNotRunning(row.id));
+        }
+        let leaf = row.leaf;
+        let default = row.default_partition.clone();
+        let asks = call.asks.len() + call.constrained.len();
+        if asks > MAX_ASKS || row.keys.len() + asks > 2 * MAX_ASKS {
+            return Err(AskError::TooManyAsks(asks));
+        }
+        let largest = self.largest_allocation(Some(leaf));
+        let mut checked = Vec::with_capacity(call.asks.len());
+        for ask in &call.asks {
+            checked.push(self.checked(leaf, ask, default.as_deref(), &largest)?);
+        }
+        let constrained = self.check_constrained(app, &call.constrained)?;
+        let checked: Vec<_> = checked
+            .into_iter()
+            .zip(&call.asks)
+            .map(|((key, ask), from)| Checked {
+                key,
+                place: self.intern(&from.place),
+                ask,
+            })
+            .collect();
+        for number in &call.release {
+            if let Some(&slot) = self.live[app.index()].get(number) {
+                self.end_container(slot, Ending::Released);
+            }
+        }
+        let mut changed = self.update_asks(app, checked)?;
+        if !changed && !constrained.is_empty() {
+            self.update_constrained(app, constrained);
+            changed = true;
+        }
+        self.update_blacklist(app, call);
+        let reply = self.answer(app);
+        if changed {
+            self.flag_for_demand(app);
+        }
+        Ok(reply)
+    }
+
+    fn checked(
+        &self,
+        leaf: QueueSlot,
+        ask: &Ask,
+        default: Option<&str>,
+        largest: &ResourceVector,
+    ) -> Result<(SchedulerKey, PlaceAsk), AskError> {
+        let anywhere = ask.place == "*";
+        let label = ask.partition.as_deref().or(default.filter(|_| anywhere));
+        let partition = self.check_ask(Some(leaf), &ask.size, &ask.place, label, largest)?;
+        let (calculator, minimum) = (self.state.calculator, &self.state.minimum);
+        let size = calculator.normalize(&ask.size, minimum, largest, minimum);
+        // Asked once more with the cluster's maximum, as on the reference's way into the scheduler.
+        let cluster = self.largest_allocation(None);
+        let size = calculator.normalize(&size, minimum, &cluster, minimum);
+        self.check_count(&size, ask.count)?;
+        let key = SchedulerKey {
+            priority: ask.priority,
+            request_id: ask.request_id,
+        };
+        let ask = PlaceAsk {
+            place: NameId::ANY,
+            size,
+            count: ask.count,
+            relax: ask.relax_locality,
+            partition,
+        };
+        Ok((key, ask))
+    }
+
+    fn check_count(&self, size: &ResourceVector, count: i32) -> Result<(), AskError> {
+        let out_of_range = AskError::Count(i64::from(count));
+        if !(0..=MAX_COUNT).contains(&count) {
+            return Err(out_of_range);
+        }
+        let root = &self.state.queues[crate::snapshot::State::ROOT];
+        let room = ResourceVector::build(|_| MAX_VALUE << 8);
+        let sum = size
+            .checked_times(i64::from(count))
+            .map(|size| root.part(PartitionId::DEFAULT).pending + size);
+        match sum {
+            Some(sum) if sum.fits_in(&room) => Ok(()),
+            _ => Err(out_of_range),
+        }
+    }
+
+    /// Asks for the container of a waiting application's master.
+    pub(super) fn ask_for_master(&mut self, app: AppSlot, partition: Option<PartitionId>) {
+        let ask = PlaceAsk {
+            place: NameId::ANY,
+            size: self.state.apps[app].master_size,
+            count: 1,
+            relax: true,
+            partition,
+        };
+        let minimum = self.state.minimum;
+        let largest = self.largest_allocation(None);
+        let size = self
+            .state
+            .calculator
+            .normalize(&ask.size, &minimum, &largest, &minimum);
+        let ask = Checked {
+            key: SchedulerKey::MASTER,
+            place: NameId::ANY,
+            ask: PlaceAsk { size, ..ask },
+        };
+        self.update_own_asks(app, vec![ask]);
+    }
+
+    /// Gives back what a lost container had been asked with.
+    // As AbstractYarnScheduler.recoverResourceRequestForContainer.
+    pub(super) fn give_back(&mut self, app: AppSlot, key: SchedulerKey, asks: &[PlaceAsk]) {
+        let checked = asks
+            .iter()
+            .map(|ask| {
+                let known = self.state.apps[app].key(key).filter(|asks| asks.known);
+                let count = known
+                    .and_then(|asks| asks.at(ask.place))
+                    .map_or(0, |old| old.count);
+                Checked {
+                    key,
+                    place: ask.place,
+                    ask: PlaceAsk {
+                        count: count + 1,
+                        ..*ask
+                    },
+                }
+            })
+            .collect();
+        self.update_own_asks(app, checked);
+    }
+
+    /// Takes over asks of the scheduler's own making.
+    fn update_own_asks(&mut self, app: AppSlot, asks: Vec<Checked>) {
+        let constrained = |asks: &crate::queue::KeyAsks| asks.constrained.is_some();
+        let free = |checked: &Checked| !self.state.apps[app].key(checked.key).is_some_and(constrained);
+        let asks = asks.into_iter().filter(free).collect();
+        self.update_asks(app, asks)
+            .expect("keys of scheduling requests were left out");
+    }
+
+    /// Takes over asks, key by key in the order of a hash map; whether an ask for `*` was among
+    /// them. A key that belongs to a scheduling request ends it: what came before stays.
+    // As AppSchedulingInfo.updateResourceRequests with SingleConstraintAppPlacementAllocator.
+    fn update_asks(&mut self, app: AppSlot, asks: Vec<Checked>) -> Result<bool, AskError> {
+        // The last ask for one place counts.
+        let mut by_key: Vec<(SchedulerKey, Vec<Checked>)> = Vec::new();
+        let mut positions = BTreeMap::new();
+        for checked in asks {
+            let at = *positions.entry(checked.key).or_insert(by_key.len());
+            if at == by_key.len() {
+                by_key.push((checked.key, Vec::new()));
+            }
+            let places = &mut by_key[at].1;
+            match places.iter_mut().find(|other| other.place == checked.place) {
+                Some(other) => *other = checked,
+                None => places.push(checked),
+            }
+        }
+        java_order::sort(&mut by_key, 0, |(key, _)| {
+            java_order::scheduler_key_hash(key.priority, key.request_id)
+        });
+        let mut changed = false;
+        for (key, places) in by_key {
+            let known = self.state.apps[app].key(key);
+            if known.is_some_and(|asks| asks.constrained.is_some()) {
+                let reason = "the key belongs to a scheduling request".to_owned();
+                return Err(AskError::Constrained(reason));
+            }
+            for Checked { place, ask, .. } in places {
+                changed |= self.update_ask(app, key, PlaceAsk { place, ..ask });
+            }
+        }
+        Ok(changed)
+    }
+
+    fn update_ask(&mut self, app: AppSlot, key: SchedulerKey, mut new: PlaceAsk) -> bool {
+        let asks = self.state.apps[app].key_mut(key);
+        if !asks.known {
+            asks.known = true;
+            asks.partition = PartitionId::DEFAULT;
+        }
+        let old = asks.at(new.place).copied();
+        let any = asks.at(NameId::ANY).copied();
+        if new.place != NameId::ANY {
+            // Hosts and racks share the label of the ask for anywhere.
+            if let Some(any) = any {
+                new.partition = any.partition;
+            }
+        } else if old.is_none_or(|old| old.partition != new.partition) {
+            for other in asks.asks.iter_mut().filter(|ask| ask.place != NameId::ANY) {
+                other.partition = new.partition;
+            }
+        }
+        match asks.at_mut(new.place) {
+            Some(place) => *place = new,
+            None => asks.asks.push(new),
+        }
+        if new.place != NameId::ANY {
+            return false;
+        }
+        let partition = new.partition.unwrap_or(PartitionId::DEFAULT);
+        asks.partition = partition;
+        self.note_requested(app, partition);
+        self.pending_changed(app, key, old, &new);
+        true
+    }
+
+    fn note_requested(&mut self, app: AppSlot, partition: PartitionId) {
+        let requested = &mut self.state.apps[app].requested;
+        if let Err(at) = requested.binary_search(&partition) {
+            requested.insert(at, partition);
+        }
+    }
+
+    /// Follows a change of an ask for `*` in the figures of demand.
+    // As AppSchedulingInfo.updatePendingResources.
+    fn pending_changed(
+        &mut self,
+        app: AppSlot,
+        key: SchedulerKey,
+        old: Option<PlaceAsk>,
+        new: &PlaceAsk,
+    ) {
+        let before = old.map_or(0, |old| old.count);
+        if new.count <= 0 {
+            if before >= 0 {
+                self.close_key(app, key, true);
+            }
+            self.stop_asking_without_keys(app);
+        } else if before <= 0 {
+            self.state.apps[app].key_mut(key).outstanding = true;
+            self.start_asking(app);
+        }
+        if let Some(old) = old {
+            let partition = old.partition.unwrap_or(PartitionId::DEFAULT);
+            self.add_pending(app, partition, -old.size.times(i64::from(before)));
+        }
+        let partition = new.partition.unwrap_or(PartitionId::DEFAULT);
+        self.add_pending(app, partition, new.size.times(i64::from(new.count)));
+    }
+
+    /// A key has nothing outstanding any more; `forget`: its asks for hosts and racks go too.
+    pub(super) fn close_key(&mut self, app: AppSlot, key: SchedulerKey, forget: bool) {
+        let asks = self.state.apps[app].key_mut(key);
+        asks.outstanding = false;
+        if forget {
+            asks.known = false;
+            asks.asks.clear();
+            asks.partition = PartitionId::DEFAULT;
+        }
+    }
+
+    pub(super) fn stop_asking_without_keys(&mut self, app: AppSlot) {
+        let row = &self.state.apps[app];
+        if row.keys.iter().all(|asks| !asks.outstanding) {
+            let leaf = row.leaf;
+            self.stop_asking(app, leaf);
+        }
+    }
+
+    fn update_blacklist(&mut self, app: AppSlot, call: &AskCall) {
+        for name in &call.blacklist_add {
+            let name = self.intern(name);
+            let blacklist = &mut self.state.apps[app].blacklist;
+            if !blacklist.contains(&name) {
+                blacklist.push(name);
+            }
+        }
+        for name in &call.blacklist_remove {
+            let name = self.intern(name);
+            self.state.apps[app]
+                .blacklist
+                .retain(|&other| other != name);
+        }
+    }
+
+    /// Checks scheduling requests; returns them with the size after normalization.
+    fn check_constrained(
+        &self,
+        app: AppSlot,
+        requests: &[ConstrainedAsk],
+    ) -> Result<Vec<(SchedulerKey, Arc<ConstrainedKey>, i32)>, AskError> {
+        let (calculator, minimum) = (self.state.calculator, &self.state.minimum);
+        let largest = self.largest_allocation(None);
+        let mut checked = Vec::new();
+        for request in requests {
+            let key = SchedulerKey {
+                priority: request.priority,
+                request_id: request.request_id,
+            };
+            let mut tags: Vec<Arc<str>> = request.tags.iter().map(|t| t.as_str().into()).collect();
+            tags.sort_unstable();
+            let fixed = ConstrainedKey {
+                size: calculator.normalize(&request.size, minimum, &largest, minimum),
+                tags,
+                constraint: request.constraint.as_deref().map(Arc::from),
+            };
+            self.check_count(&fixed.size, request.count)?;
+            let known = self.state.apps[app].key(key);
+            let known = known.filter(|asks| asks.known || asks.constrained.is_some());
+            let changes =
+                |asks: &crate::queue::KeyAsks| asks.constrained.as_deref() != Some(&fixed);
+            if known.is_some_and(changes) {
+                let reason = "only the number of containers may change".to_owned();
+                return Err(AskError::Constrained(reason));
+            }
+            checked.push((key, Arc::new(fixed), request.count));
+        }
+        Ok(checked)
+    }
+
+    // As SingleConstraintAppPlacementAllocator.updatePendingAsk.
+    fn update_constrained(
+        &mut self,
+        app: AppSlot,
+        requests: Vec<(SchedulerKey, Arc<ConstrainedKey>, i32)>,
+    ) {
+        for (key, fixed, count) in requests {
+            let asks = self.state.apps[app].key_mut(key);
+            asks.known = true;
+            asks.constrained.get_or_insert_with(|| Arc::clone(&fixed));
+            let old = asks.at(NameId::ANY).copied();
+            let new = PlaceAsk {
+                place: NameId::ANY,
+                size: fixed.size,
+                count,
+                relax: true,
+                partition: Some(PartitionId::DEFAULT),
+            };
+            match asks.at_mut(NameId::ANY) {
+                Some(place) => *place = new,
+                None => asks.asks.push(new),
+            }
+            self.note_requested(app, PartitionId::DEFAULT);
+            self.pending_changed(app, key, old, &new);
+        }
+    }
+
+    /// What an application learns: new containers, ends, headroom, containers asked back.
+    fn answer(&mut self, app: AppSlot) -> AskReply {
+        let allocated = self.fetch(app);
+        let headroom = self.told_headroom(app);
+        let allocated = allocated
+            .into_iter()
+            .map(|slot| {
+                let container = self.container(slot);
+                Granted {
+                    container: container.id,
+                    node: self.state.nodes[container.node].name.clone(),
+                    size: container.size,
+                    priority: container.key.priority,
+                    request_id: container.key.request_id,
+                }
+            })
+            .collect();
+        let mut finished = std::mem::take(&mut self.finished[app.index()]);
+        finished.sort_unstable();
+        finished.dedup();
+        let mut asked_back = std::mem::take(&mut self.asked_back[app.index()]);
+        asked_back.sort_unstable();
+        AskReply {
+            allocated,
+            finished,
+            headroom,
+            asked_back,
+        }
+    }
+
+    /// Hands an application its new containers, which their nodes will launch.
+    pub(super) fn fetch(&mut self, app: AppSlot) -> Vec<ContainerSlot> {
+        let fetched = std::mem::take(&mut self.unfetched[app.index()]);
+        for &slot in &fetched {
+            let container = self.container_mut(slot);
+            container.state = ContainerState::Acquired;
+            container.give_back = None;
+            container.to_launch = true;
+        }
+        fetched
+    }
+
+    /// The headroom that an application is told: summed over the partitions that it asked for.
+    // As CapacityHeadroomProvider.getHeadroom.
+    pub(super) fn told_headroom(&mut self, app: AppSlot) -> ResourceVector {
+        let row = &self.state.apps[app];
+        if row.provider.is_none() {
+            return ResourceVector::NONE;
+        }
+        let requested = row.requested.clone();
+        let mut sum = if requested.is_empty() || requested == [PartitionId::DEFAULT] {
+            self.headroom_on(app, PartitionId::DEFAULT)
+        } else {
+            requested
+                .into_iter()
+                .fold(ResourceVector::NONE, |sum, partition| {
+                    sum + self.headroom_on(app, partition)
+                })
+        };
+        sum.set(crate::resource::MEMORY, sum.memory().max(0));
+        sum
+    }
+
+    fn headroom_on(&mut self, app: AppSlot, partition: PartitionId) -> ResourceVector {
+        let row = &self.state.apps[app];
+        let Some(provider) = row.provider else {
+            return ResourceVector::NONE;
+        };
+        let name = Arc::clone(&row.user_name);
+        let named = self.find_user(provider.leaf, &name);
+        let limit = self.user_limit(provider.leaf, named, partition, LimitKind::Respect);
+        let user = &self.state.users[provider.user];
+        let used = if user.generation == provider.generation {
+            user.part(partition).used
+        } else {
+            ResourceVector::NONE
+        };
+        headroom(&self.state, provider.leaf, partition, &limit, &used)
+    }
+}

@@ -1,0 +1,127 @@
+//! Attempts: how applications enter and leave a leaf, and how their priority changes.
+
+use super::ledger::Ledger;
+use crate::id::{AppSlot, QueueSlot};
+use crate::queue::{AppOrder, refresh_fair_figures};
+
+impl Ledger {
+    /// Enters an application in its leaf: parked, or waiting for room for its master.
+    pub(super) fn add_attempt(&mut self, app: AppSlot) {
+        let row = &self.state.apps[app];
+        let (leaf, runnable) = (row.leaf, row.runnable);
+        let user = self.user_of(app);
+        let users = self.state.queues[leaf].as_leaf_mut();
+        if !runnable {
+            users.parked.push(app);
+            self.update_stage(app);
+            return;
+        }
+        users.waiting.push(app);
+        self.state.users[user].waiting_apps += 1;
+        self.update_stage(app);
+        if self
+            .state
+            .calculator
+            .above_none(&self.state.cluster, &self.state.cluster)
+        {
+            self.activate(leaf);
+        }
+    }
+
+    /// Takes an application out of its leaf; `moved`: it goes on elsewhere.
+    // As AbstractLeafQueue.removeApplicationAttempt.
+    pub(super) fn remove_attempt(&mut self, app: AppSlot, moved: bool) {
+        let row = &self.state.apps[app];
+        let (leaf, runnable) = (row.leaf, row.runnable);
+        let (partition, size) = (row.master_partition, row.master_size);
+        let user = self.user_of(app);
+        let users = self.state.queues[leaf].as_leaf_mut();
+        users.dirty.retain(|&other| other != app);
+        users.parked.retain(|&other| other != app);
+        let before = users.active.len();
+        users.active.retain(|&other| other != app);
+        if users.active.len() < before {
+            self.state.queues[leaf].part_mut(partition).master_used -= size;
+            let record = &mut self.state.users[user];
+            record.parts[partition.index()].master_used -= size;
+            record.active_apps -= 1;
+        } else {
+            users.waiting.retain(|&other| other != app);
+            self.state.users[user].waiting_apps -= 1;
+        }
+        let record = &self.state.users[user];
+        if record.active_apps + record.waiting_apps == 0 && !record.removed {
+            self.remove_user(leaf, user);
+        }
+        self.activate(leaf);
+        if runnable && !moved {
+            self.runnable_ended(app);
+        }
+    }
+
+    /// Changes an application's priority, capped to the cluster's; returns the capped one.
+    ///
+    /// A change to the priority at submission is not noticed: the reference compares with the
+    /// application's own field, which no change touches.
+    // As CapacityScheduler.updateApplicationPriority, AbstractLeafQueue.updateApplicationPriority.
+    pub fn change_priority(&mut self, app: AppSlot, wanted: i32) -> i32 {
+        let priority = wanted.min(self.state.settings.maximum_application_priority);
+        let row = &mut self.state.apps[app];
+        if priority == row.submitted_priority {
+            return priority;
+        }
+        row.priority = priority;
+        let leaf = row.leaf;
+        let users = self.state.queues[leaf].as_leaf_mut();
+        users.dirty.retain(|&other| other != app);
+        if users.active.contains(&app) {
+            users.active.retain(|&other| other != app);
+            self.insert_active(leaf, app);
+        } else if !users.waiting.contains(&app) {
+            // An attempt that is parked enters the list of waiting ones and is in both.
+            users.waiting.push(app);
+        }
+        self.update_stage(app);
+        priority
+    }
+
+    /// The application's place in a fair order is to be looked up anew.
+    pub(super) fn flag_for_reordering(&mut self, app: AppSlot) {
+        self.flag(app, false);
+    }
+
+    /// The same for a change of demand, which counts only with size-based weights.
+    pub(super) fn flag_for_demand(&mut self, app: AppSlot) {
+        self.flag(app, true);
+    }
+
+    fn flag(&mut self, app: AppSlot, demand: bool) {
+        let leaf = self.state.apps[app].leaf;
+        let queue = &mut self.state.queues[leaf];
+        let AppOrder::Fair { size_based_weight } = queue.settings.leaf.app_order else {
+            return;
+        };
+        let dirty = &mut queue.as_leaf_mut().dirty;
+        if (size_based_weight || !demand) && !dirty.contains(&app) {
+            dirty.push(app);
+        }
+    }
+
+    /// Puts the applications of a fair leaf in order by what they use now. A waiting one that
+    /// was flagged slips in.
+    // As AbstractComparatorOrderingPolicy.reorderScheduleEntities.
+    pub(super) fn sort_flagged(&mut self, leaf: QueueSlot) {
+        let dirty = std::mem::take(&mut self.state.queues[leaf].as_leaf_mut().dirty);
+        for &app in &dirty {
+            refresh_fair_figures(&mut self.state.apps[app]);
+            self.state.queues[leaf]
+                .as_leaf_mut()
+                .active
+                .retain(|&other| other != app);
+        }
+        for app in dirty {
+            self.insert_active(leaf, app);
+            self.update_stage(app);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Calls that the scheduler makes on its resource manager: they wait until the present call has
+//! returned, and are then carried out in order.
+
+use super::containers::ContainerState;
+use super::event::Event;
+use super::ledger::{ContainerSlot, Ledger};
+use crate::id::{AppSlot, NodeSlot, PartitionId};
+use crate::queue::AppStage;
+use crate::resource::ResourceVector;
+
+/// One call that waits.
+#[derive(Clone, Debug)]
+pub(super) enum Deferred {
+    /// A new attempt asks for its master's container, on a partition.
+    AskForMaster(AppSlot, Option<PartitionId>),
+    /// The label manager tells a node's partition once more; without a node only the cluster is
+    /// looked at again.
+    Labels(Option<(NodeSlot, u32, PartitionId)>),
+    /// An application got a container; a waiting master takes it over.
+    Allocated(AppSlot),
+    /// A container was killed before its application fetched it.
+    GiveBack(ContainerSlot),
+    /// A container's node is to stop it.
+    Stop(ContainerSlot),
+    /// A container ended.
+    Finished(ContainerSlot),
+    /// A node's total is to become this.
+    NodeTotal(NodeSlot, u32, ResourceVector),
+    /// An application ended; its slot may be used again.
+    Forget(AppSlot),
+}
+
+impl Ledger {
+    /// Carries out what waits, and what that brings about; drops ended containers.
+    pub fn settle(&mut self) {
+        while let Some(call) = self.deferred.pop_front() {
+            match call {
+                Deferred::AskForMaster(app, partition) => self.ask_for_master(app, partition),
+                Deferred::Labels(node) => self.labels_told(node),
+                Deferred::Allocated(app) => self.start_master(app),
+                Deferred::GiveBack(slot) => self.give_back_container(slot),
+                Deferred::Stop(slot) => {
+                    let container = self.container_mut(slot);
+                    container.to_launch = false;
+                    container.to_stop = container.launched;
+                }
+                Deferred::Finished(slot) => self.container_finished_told(slot),
+                Deferred::NodeTotal(node, incarnation, total) => {
+                    if self.is_registered(node, incarnation) {
+                        self.set_total(node, total);
+                    }
+                }
+                Deferred::Forget(app) => self.forget_app(app),
+            }
+        }
+        self.drop_ended();
+    }
+
+    /// Frees the slot of an ended application once none of its containers takes space.
+    pub(super) fn forget_app(&mut self, app: AppSlot) {
+        if self.spaces[app.index()] == 0 && self.state.apps[app].stage == AppStage::Done {
+            self.state.apps[app].stage = AppStage::Gone;
+            self.tagged.retain(|(owner, _), _| *owner != app);
+            self.free_apps.push(app);
+        }
+    }
+
+    fn drop_ended(&mut self) {
+        for slot in std::mem::take(&mut self.ended) {
+            let container = self.container_mut(slot);
+            if container.state == ContainerState::Done && !container.on_node {
+                container.state = ContainerState::Gone;
+                self.free_containers.push(slot.0);
+            }
+        }
+    }
+
+    /// A waiting master takes over its container as soon as it is allocated.
+    fn start_master(&mut self, app: AppSlot) {
+        let row = &self.state.apps[app];
+        if row.stage.is_over() || row.unmanaged || row.master.is_some() {
+            return;
+        }
+        let fetched = self.fetch(app);
+        // The answer that fetches it reads the headroom, which may recompute a user limit.
+        self.told_headroom(app);
+        if let Some(&slot) = fetched.first() {
+            let container = self.container_mut(slot);
+            container.master = true;
+            let id = container.id;
+            self.state.apps[app].master = Some(id.number);
+            self.events.push(Event::MasterStarted {
+                app: id.app,
+                container: id,
+            });
+        }
+    }
+
+    /// Each end of a container is a call of its own: what those that were not fetched had taken is
+    /// asked again before their application leaves, which may make its user active once more.
+    pub(super) fn give_back_before_end(&mut self, app: AppSlot) {
+        let mut own = Vec::new();
+        let containers = &self.containers;
+        self.deferred.retain(|call| match call {
+            Deferred::GiveBack(slot) if containers[slot.0 as usize].app == app => {
+                own.push(*slot);
+                false
+            }
+            _ => true,
+        });
+        for slot in own {
+            self.give_back_container(slot);
+        }
+    }
+
+    fn give_back_container(&mut self, slot: ContainerSlot) {
+        let container = self.container_mut(slot);
+        let (app, key) = (container.app, container.key);
+        let asks = container.give_back.take();
+        if let Some(asks) = asks
+            && !self.state.apps[app].stage.is_over()
+        {
+            self.give_back(app, key, &asks);
+        }
+    }
+
+    /// The application learns of the end with its next call; without its master it ends too.
+    fn container_finished_told(&mut self, slot: ContainerSlot) {
+        let container = self.container(slot);
+        let (id, app) = (container.id, container.app);
+        let row = &self.state.apps[app];
+        if row.id != id.app || row.stage.is_over() {
+            return;
+        }
+        self.finished[app.index()].push(id.number);
+        if row.master == Some(id.number) {
+            self.events.push(Event::MasterLost { app: id.app });
+            self.end_app(app);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What the ledger tells the outside, in the order in which it happened.
+
+use std::sync::Arc;
+
+use super::validate::Conflict;
+use crate::id::{ApplicationId, ContainerId, NodeName, PartitionId, SchedulerKey};
+use crate::policy::Locality;
+use crate::proposer::ProposalKind;
+use crate::resource::ResourceVector;
+
+/// Something that happened to a container, a reservation or an application.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A container was placed.
+    Allocated {
+        /// The container.
+        container: ContainerId,
+        /// Its node.
+        node: NodeName,
+        /// Its size.
+        size: ResourceVector,
+        /// Full path of its leaf queue.
+        queue: Arc<str>,
+        /// The key that was served.
+        key: SchedulerKey,
+        /// The level used.
+        locality: Locality,
+        /// The first level asked.
+        requested: Option<Locality>,
+        /// Partition of the node.
+        partition: PartitionId,
+        /// Whether idle capacity of the partition was lent to a request without a label.
+        borrowed: bool,
+        /// Whether it took the place that a reservation held.
+        from_reservation: bool,
+    },
+    /// A reservation was made, or kept by a further attempt.
+    Reserved {
+        /// The container that waits.
+        container: ContainerId,
+        /// Its node.
+        node: NodeName,
+        /// Its size.
+        size: ResourceVector,
+        /// The key that was served.
+        key: SchedulerKey,
+        /// The level used.
+        locality: Locality,
+        /// The first level asked.
+        requested: Option<Locality>,
+        /// Partition of the node.
+        partition: PartitionId,
+        /// Whether idle capacity of the partition was lent to a request without a label.
+        borrowed: bool,
+        /// Whether it existed before.
+        again: bool,
+    },
+    /// A reservation ended without a container.
+    Unreserved {
+        /// The container that waited.
+        container: ContainerId,
+        /// Its node.
+        node: NodeName,
+        /// Its size.
+        size: ResourceVector,
+        /// Why.
+        reason: UnreserveReason,
+    },
+    /// A reservation went to another node.
+    ReservationMoved {
+        /// The container that waits.
+        container: ContainerId,
+        /// Where it waited.
+        from: NodeName,
+        /// Where it waits now.
+        to: NodeName,
+        /// Its size.
+        size: ResourceVector,
+    },
+    /// A container ended.
+    Ended {
+        /// The container.
+        container: ContainerId,
+        /// Its node.
+        node: NodeName,
+        /// Its size.
+        size: ResourceVector,
+        /// How.
+        ending: Ending,
+    },
+    /// A proposal was refused.
+    Rejected {
+        /// Its application.
+        app: ApplicationId,
+        /// Its node.
+        node: NodeName,
+        /// Size of the container.
+        size: ResourceVector,
+        /// What it wanted.
+        kind: ProposalKind,
+        /// Whether it wanted to keep a reservation.
+        again: bool,
+        /// Why.
+        conflict: Conflict,
+    },
+    /// The master of an application has its container; the application may ask from now on.
+    MasterStarted {
+        /// The application.
+        app: ApplicationId,
+        /// The master's container.
+        container: ContainerId,
+    },
+    /// The container of a master was lost, and the application ended with it.
+    MasterLost {
+        /// The application.
+        app: ApplicationId,
+    },
+}
+
+/// Why a reservation ended without a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UnreserveReason {
+    /// Given up for an allocation elsewhere.
+    Exchange,
+    /// Nobody asks for it any more.
+    Excess,
+    /// Node or application gone, label changed, or policy.
+    Kill,
+}
+
+/// How a container ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// By itself.
+    Finished,
+    /// Given back by its application.
+    Released,
+    /// By the scheduler: node or application gone, or preempted.
+    Killed,
+}

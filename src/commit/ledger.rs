@@ -1,0 +1,284 @@
+//! The ledger: the live state, the containers, and the names of everything.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::containers::Container;
+use super::deferred::Deferred;
+use super::event::Event;
+use super::refresh::RefreshError;
+use super::tree;
+use crate::cluster::Partition;
+use crate::id::{
+    AppSlot, ApplicationId, Map, NameId, NodeName, NodeSlot, PartitionId, QueueSlot, SchedulerKey,
+    UserSlot,
+};
+use crate::queue::{ConstrainedKey, Templates, TreeSettings};
+use crate::snapshot::State;
+
+/// A container's place in the ledger; reused once the container is gone from its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContainerSlot(pub u32);
+
+/// A partition (node label) that the cluster knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionSpec {
+    /// The label.
+    pub name: String,
+    /// Whether only requests that name it are served there.
+    pub exclusive: bool,
+}
+
+/// The live state and its only writer.
+#[derive(Debug)]
+pub struct Ledger {
+    /// What decisions read.
+    pub(super) state: State,
+    pub(super) templates: Arc<dyn Templates>,
+    pub(super) containers: Vec<Container>,
+    pub(super) free_containers: Vec<u32>,
+    /// Ended containers that may leave the ledger at the end of the step.
+    pub(super) ended: Vec<ContainerSlot>,
+    /// Live containers of an application, by number.
+    pub(super) live: Vec<BTreeMap<u32, ContainerSlot>>,
+    /// Containers that an application has not fetched yet, in order of allocation.
+    pub(super) unfetched: Vec<Vec<ContainerSlot>>,
+    /// Numbers of ended containers that an application has not learnt of.
+    pub(super) finished: Vec<Vec<u32>>,
+    /// Containers that an application is asked to give back and has not learnt of.
+    pub(super) asked_back: Vec<Vec<u32>>,
+    /// Containers whose space on a node is taken.
+    pub(super) on_node: Vec<Vec<ContainerSlot>>,
+    /// The container that waits on a node.
+    pub(super) reserved_on: Vec<Option<ContainerSlot>>,
+    /// Containers of an application whose space on a node is taken.
+    pub(super) spaces: Vec<u32>,
+    pub(super) free_apps: Vec<AppSlot>,
+    pub(super) free_users: Vec<UserSlot>,
+    pub(super) free_nodes: Vec<NodeSlot>,
+    pub(super) apps: Map<ApplicationId, AppSlot>,
+    pub(super) nodes: BTreeMap<NodeName, NodeSlot>,
+    pub(super) names: Map<Arc<str>, NameId>,
+    pub(super) partitions: BTreeMap<Arc<str>, PartitionId>,
+    pub(super) paths: BTreeMap<Arc<str>, QueueSlot>,
+    pub(super) users: Map<(QueueSlot, Arc<str>), UserSlot>,
+    /// Dropped records of users that still have outstanding asks.
+    pub(super) dropped_users: Map<(QueueSlot, Arc<str>), UserSlot>,
+    /// Running applications of each user, against the limit of parallel ones.
+    pub(super) running_of: BTreeMap<Arc<str>, i32>,
+    /// Scheduling requests whose containers carry tags on nodes.
+    pub(super) tagged: Map<(AppSlot, SchedulerKey), Arc<ConstrainedKey>>,
+    pub(super) deferred: VecDeque<Deferred>,
+    pub(super) events: Vec<Event>,
+    /// Attempts started so far.
+    pub(super) starts: u64,
+    /// Containers created so far, in order of creation.
+    pub(super) stamp: u64,
+}
+
+impl Ledger {
+    /// A ledger without nodes over a tree of queues.
+    ///
+    /// # Errors
+    ///
+    /// When the settings do not make a tree.
+    pub fn new(settings: TreeSettings, partitions: &[PartitionSpec]) -> Result<Self, RefreshError> {
+        let mut ledger = Self {
+            state: State::new(Arc::new(settings.scheduler)),
+            templates: settings.templates,
+            containers: Vec::new(),
+            free_containers: Vec::new(),
+            ended: Vec::new(),
+            live: Vec::new(),
+            unfetched: Vec::new(),
+            finished: Vec::new(),
+            asked_back: Vec::new(),
+            on_node: Vec::new(),
+            reserved_on: Vec::new(),
+            spaces: Vec::new(),
+            free_apps: Vec::new(),
+            free_users: Vec::new(),
+            free_nodes: Vec::new(),
+            apps: Map::default(),
+            nodes: BTreeMap::new(),
+            names: Map::default(),
+            partitions: BTreeMap::new(),
+            paths: BTreeMap::new(),
+            users: Map::default(),
+            dropped_users: Map::default(),
+            running_of: BTreeMap::new(),
+            tagged: Map::default(),
+            deferred: VecDeque::new(),
+            events: Vec::new(),
+            starts: 0,
+            stamp: 0,
+        };
+        ledger.names.insert("*".into(), NameId::ANY);
+        ledger.add_partition("", true, false);
+        for partition in partitions {
+            ledger.add_partition(&partition.name, true, partition.exclusive);
+        }
+        tree::build(&mut ledger, &settings.queues)?;
+        ledger.update_cluster();
+        Ok(ledger)
+    }
+
+    /// What decisions read.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Makes the state remember what is written, for publication.
+    pub fn track(&mut self) {
+        self.state.track();
+    }
+
+    /// The state, for publication: what was written since is handed over and forgotten.
+    pub fn state_to_publish(&mut self) -> &mut State {
+        &mut self.state
+    }
+
+    /// Hands over the events since the last call, in order.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// The id of a host, rack or `*`, interned on first use.
+    pub(super) fn intern(&mut self, name: &str) -> NameId {
+        if let Some(&id) = self.names.get(name) {
+            return id;
+        }
+        let id = NameId::at(self.names.len());
+        self.names.insert(name.into(), id);
+        id
+    }
+
+    /// The id of a partition by name.
+    #[must_use]
+    pub fn partition(&self, name: &str) -> Option<PartitionId> {
+        self.partitions.get(name).copied()
+    }
+
+    /// Adds a partition, or says of a known one that the cluster has it.
+    pub(super) fn add_partition(
+        &mut self,
+        name: &str,
+        exists: bool,
+        exclusive: bool,
+    ) -> PartitionId {
+        if let Some(&id) = self.partitions.get(name) {
+            if exists && !self.state.partitions[id].exists {
+                self.state.partitions[id].exists = true;
+                self.state.partitions[id].exclusive = exclusive;
+            }
+            return id;
+        }
+        let name: Arc<str> = name.into();
+        let partition = Partition::new(Arc::clone(&name), exists, exclusive);
+        let id = PartitionId::at(self.state.partitions.push(partition));
+        self.partitions.insert(name, id);
+        self.widen();
+        id
+    }
+
+    /// Gives every row a place for every partition.
+    fn widen(&mut self) {
+        let count = self.state.partitions.len();
+        for i in 0..self.state.queues.len() {
+            let queue = &mut self.state.queues[QueueSlot::at(i)];
+            queue.parts.resize_with(count, Default::default);
+            if let Some(leaf) = &mut queue.leaf {
+                leaf.parts.resize_with(count, Default::default);
+            }
+        }
+        for i in 0..self.state.users.len() {
+            let user = &mut self.state.users[UserSlot::at(i)];
+            user.parts.resize_with(count, Default::default);
+        }
+        for i in 0..self.state.apps.len() {
+            let app = &mut self.state.apps[AppSlot::at(i)];
+            app.parts.resize_with(count, Default::default);
+        }
+    }
+
+    /// A live application by id.
+    #[must_use]
+    pub fn app(&self, id: ApplicationId) -> Option<AppSlot> {
+        self.apps.get(&id).copied()
+    }
+
+    /// A registered node by name.
+    #[must_use]
+    pub fn node(&self, name: &NodeName) -> Option<NodeSlot> {
+        self.nodes.get(name).copied()
+    }
+
+    /// Registered nodes in order of their names.
+    pub fn nodes_by_name(&self) -> impl Iterator<Item = (&NodeName, NodeSlot)> {
+        self.nodes.iter().map(|(name, &slot)| (name, slot))
+    }
+
+    /// Live applications by id, ascending.
+    #[must_use]
+    pub fn apps_by_id(&self) -> Vec<(ApplicationId, AppSlot)> {
+        let mut apps: Vec<_> = self.apps.iter().map(|(&id, &slot)| (id, slot)).collect();
+        apps.sort_unstable();
+        apps
+    }
+
+    /// A queue by full path, or by a name that is not ambiguous.
+    #[must_use]
+    pub fn queue(&self, path: &str) -> Option<QueueSlot> {
+        if let Some(&slot) = self.paths.get(path) {
+            return Some(slot);
+        }
+        if path.contains('.') {
+            return None;
+        }
+        let mut named = self
+            .paths
+            .iter()
+            .filter(|(full, _)| full.rsplit('.').next() == Some(path));
+        let found = named.next()?.1;
+        named.next().is_none().then_some(*found)
+    }
+
+    /// A container in the ledger.
+    #[must_use]
+    pub fn container(&self, slot: ContainerSlot) -> &Container {
+        &self.containers[slot.0 as usize]
+    }
+
+    pub(super) fn container_mut(&mut self, slot: ContainerSlot) -> &mut Container {
+        &mut self.containers[slot.0 as usize]
+    }
+
+    pub(super) fn store_container(&mut self, container: Container) -> ContainerSlot {
+        if let Some(free) = self.free_containers.pop() {
+            self.containers[free as usize] = container;
+            return ContainerSlot(free);
+        }
+        self.containers.push(container);
+        let index = u32::try_from(self.containers.len() - 1).expect("fewer than 2^32 containers");
+        ContainerSlot(index)
+    }
+
+    /// The children of every parent by name, in the scheduler's order.
+    #[must_use]
+    pub fn child_order(&self) -> BTreeMap<String, Vec<String>> {
+        let queues = self.state.subtree(State::ROOT);
+        queues
+            .into_iter()
+            .map(|queue| &self.state.queues[queue])
+            .filter(|queue| !queue.children.is_empty())
+            .map(|queue| {
+                let names = queue
+                    .children
+                    .iter()
+                    .map(|&child| self.state.queues[child].settings.name().to_owned());
+                (queue.settings.path.to_string(), names.collect())
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,39 @@
+//! The committer: validates proposals against the live state, applies or rejects them, and
+//! carries out every other change, one at a time.
+//!
+//! # Invariants
+//!
+//! * Only the owner of the [`Ledger`] changes the live state; everything else reads.
+//! * A proposal is applied as a whole or leaves no trace but its observations.
+//! * Used of a queue is the sum of its children's, and of its containers and reservations.
+
+mod activation;
+mod apply;
+mod asks;
+mod attempts;
+mod capacity;
+mod containers;
+mod deferred;
+mod event;
+mod ledger;
+mod lifecycle;
+mod movement;
+mod nodes;
+mod observe;
+mod parallel;
+mod refresh;
+mod tree;
+mod usage;
+mod users;
+mod validate;
+mod vectors;
+
+pub use apply::CommitOutcome;
+pub use asks::AskError;
+pub use containers::{Container, ContainerState};
+pub use event::{Ending, Event, UnreserveReason};
+pub use ledger::{ContainerSlot, Ledger, PartitionSpec};
+pub use lifecycle::{AppError, SubmitError, Submitted};
+pub use nodes::{HeartbeatReply, NodeError};
+pub use refresh::RefreshError;
+pub use validate::Conflict;

@@ -1,0 +1,70 @@
+//! Moving an application to another leaf with its containers and asks.
+
+use super::ledger::{ContainerSlot, Ledger};
+use super::lifecycle::{AppError, SubmitError};
+use crate::id::{AppSlot, NameId, java_order};
+
+impl Ledger {
+    /// Moves an application to the leaf of a name; containers and asks go along.
+    ///
+    /// # Errors
+    ///
+    /// When the target refuses it; nothing changed then but for the user's record there.
+    // As CapacityScheduler.moveApplication.
+    pub fn move_app(&mut self, app: AppSlot, path: &str) -> Result<(), AppError> {
+        let unknown = || AppError::Move(SubmitError::UnknownQueue(path.to_owned()));
+        let to = self.queue(path).ok_or_else(unknown)?;
+        let name = std::sync::Arc::clone(&self.state.apps[app].user_name);
+        self.check_submission(to, &name).map_err(AppError::Move)?;
+        let from = self.state.apps[app].leaf;
+        let to_user = self.user(to, &name);
+        for container in self.containers_to_move(app) {
+            let container = self.container(container);
+            let (size, node) = (container.size, container.node);
+            let partition = self.state.nodes[node].partition;
+            self.charge(app, partition, -size);
+            // The leaf's reserved resources stay with the source, as in the reference.
+            self.charge_leaf(to, partition, size);
+            self.charge_user(to, to_user, partition, size);
+            self.charge_ancestors(to, partition, size);
+        }
+        self.remove_attempt(app, true);
+        self.stop_asking(app, from);
+        let row = &mut self.state.apps[app];
+        row.leaf = to;
+        row.user = to_user;
+        row.requested.clear();
+        self.add_attempt(app);
+        for i in 0..self.state.apps[app].keys.len() {
+            let asks = &self.state.apps[app].keys[i];
+            let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) else {
+                continue;
+            };
+            let (partition, size) = (asks.partition, any.size.times(i64::from(any.count)));
+            self.add_queue_pending(from, partition, -size);
+            self.add_queue_pending(to, partition, size);
+        }
+        if self.state.apps[app]
+            .keys
+            .iter()
+            .any(|asks| asks.outstanding)
+        {
+            self.start_asking(app);
+        }
+        self.app_left(from);
+        self.count_app(from, -1);
+        self.count_app(to, 1);
+        Ok(())
+    }
+
+    /// Live containers in the order of a hash map of their ids, then reservations.
+    fn containers_to_move(&self, app: AppSlot) -> Vec<ContainerSlot> {
+        let mut live: Vec<_> = self.live[app.index()].values().copied().collect();
+        java_order::sort(&mut live, 0, |&slot| {
+            let id = self.container(slot).id;
+            java_order::container_hash(id.app.cluster, id.app.sequence, id.number)
+        });
+        live.extend(self.reservations_of(app));
+        live
+    }
+}

@@ -1,0 +1,383 @@
+//! Nodes: registration, loss, new totals, new labels, heartbeats.
+
+use std::fmt;
+
+use super::containers::{Container, ContainerState};
+use super::deferred::Deferred;
+use super::event::Ending;
+use super::ledger::{ContainerSlot, Ledger};
+use crate::cluster::{Node, NodeState};
+use crate::id::{ContainerId, NodeName, NodeNameError, NodeSlot, PartitionId};
+use crate::queue::{NodeReport, NodeSpec};
+use crate::resource::{MAX_VALUE, ResourceVector};
+
+/// Why a call about a node was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NodeError {
+    /// The name is not one of a node.
+    Name(NodeNameError),
+    /// A node of that name is registered.
+    Duplicate(NodeName),
+    /// No node of that name is registered.
+    Unknown(NodeName),
+    /// The total is negative or above the bound of one value.
+    Total(ResourceVector),
+    /// The cluster does not know the label.
+    Label(String),
+    /// The rack's name is empty, too long, or holds control characters.
+    Rack(String),
+}
+
+impl fmt::Display for NodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(error) => error.fmt(f),
+            Self::Duplicate(name) => write!(f, "node {name} is registered already"),
+            Self::Unknown(name) => write!(f, "there is no node {name}"),
+            Self::Total(total) => write!(f, "{total} cannot be the total of a node"),
+            Self::Label(label) => write!(f, "the cluster does not know the label `{label}`"),
+            Self::Rack(rack) => write!(f, "`{rack}` is not the name of a rack"),
+        }
+    }
+}
+
+impl std::error::Error for NodeError {}
+
+/// What a node's heartbeat reported, ascending by application and number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeartbeatReply {
+    /// Containers launched since the last heartbeat.
+    pub launched: Vec<ContainerId>,
+    /// Containers stopped on order, whose space is free again.
+    pub exited: Vec<ContainerId>,
+    /// Containers that the node is to stop.
+    pub to_stop: Vec<ContainerId>,
+}
+
+impl Ledger {
+    /// Registers a node.
+    ///
+    /// # Errors
+    ///
+    /// As [`NodeError`]; the state is unchanged then.
+    pub fn add_node(&mut self, spec: &NodeSpec) -> Result<NodeSlot, NodeError> {
+        if self.nodes.contains_key(&spec.name) {
+            return Err(NodeError::Duplicate(spec.name.clone()));
+        }
+        check_total(&spec.total)?;
+        let partition = self.known_label(&spec.partition)?;
+        if spec.rack.is_empty() || spec.rack.len() > 256 || spec.rack.contains(char::is_control) {
+            let clipped = spec.rack.chars().take(64).flat_map(char::escape_debug);
+            return Err(NodeError::Rack(clipped.collect()));
+        }
+        let mut node = Node {
+            host: self.intern(spec.name.host()),
+            rack: self.intern(&spec.rack),
+            java_hash: spec.name.java_hash(),
+            name: spec.name.clone(),
+            incarnation: 0,
+            partition,
+            state: NodeState::Running,
+            total: spec.total,
+            allocated: ResourceVector::NONE,
+            free: spec.total,
+            reserved: None,
+            killable: Vec::new(),
+            containers: 0,
+            labelled: partition != PartitionId::DEFAULT,
+            attributes: spec.attributes.clone(),
+            tags: Vec::new(),
+        };
+        let slot = if let Some(slot) = self.free_nodes.pop() {
+            node.incarnation = self.state.nodes[slot].incarnation + 1;
+            self.state.nodes[slot] = node;
+            slot
+        } else {
+            self.on_node.push(Vec::new());
+            self.reserved_on.push(None);
+            NodeSlot::at(self.state.nodes.push(node))
+        };
+        self.nodes.insert(spec.name.clone(), slot);
+        self.state.node_count = self.nodes.len();
+        self.state.cluster += spec.total;
+        self.state.partitions[partition].total += spec.total;
+        self.state.partitions[partition].nodes.push(slot);
+        self.tell_labels(slot);
+        self.update_cluster();
+        Ok(slot)
+    }
+
+    /// Removes a lost node: its containers are killed in ascending order, then its reservation is
+    /// dropped.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    pub fn remove_node(&mut self, name: &NodeName) -> Result<(), NodeError> {
+        let slot = self.registered(name)?;
+        let row = &mut self.state.nodes[slot];
+        row.state = NodeState::Lost;
+        let (partition, total) = (row.partition, row.total);
+        self.state.partitions[partition].total -= total;
+        self.deferred.push_back(Deferred::Labels(None));
+        for container in self.containers_on(slot) {
+            self.end_container(container, Ending::Killed);
+            self.free_space(container);
+        }
+        if let Some(reserved) = self.reserved_on[slot.index()] {
+            self.end_container(reserved, Ending::Killed);
+        }
+        self.deferred.push_back(Deferred::Labels(None));
+        self.nodes.remove(name);
+        self.state.node_count = self.nodes.len();
+        self.state.partitions[partition]
+            .nodes
+            .retain(|&other| other != slot);
+        self.free_nodes.push(slot);
+        self.state.cluster -= total;
+        self.update_cluster();
+        Ok(())
+    }
+
+    /// Changes a node's total; nothing is killed, and its reservation is dropped.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered or the total is out of range.
+    pub fn resize_node(&mut self, name: &NodeName, total: ResourceVector) -> Result<(), NodeError> {
+        let slot = self.registered(name)?;
+        check_total(&total)?;
+        self.set_total(slot, total);
+        Ok(())
+    }
+
+    pub(super) fn set_total(&mut self, slot: NodeSlot, total: ResourceVector) {
+        let row = &mut self.state.nodes[slot];
+        if row.total != total {
+            let (before, partition) = (row.total, row.partition);
+            row.total = total;
+            row.free = total - row.allocated;
+            self.deferred.push_back(Deferred::Labels(None));
+            self.tell_labels(slot);
+            self.state.partitions[partition].total += total - before;
+            self.state.cluster += total - before;
+        }
+        self.update_cluster();
+    }
+
+    /// Moves a node to another partition.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered or the cluster does not know the label.
+    pub fn relabel_node(&mut self, name: &NodeName, label: &str) -> Result<(), NodeError> {
+        let slot = self.registered(name)?;
+        let partition = self.known_label(label)?;
+        let row = &mut self.state.nodes[slot];
+        let (before, total) = (row.partition, row.total);
+        if before == partition && row.labelled {
+            return Ok(());
+        }
+        row.labelled = true;
+        self.state.partitions[before].total -= total;
+        self.state.partitions[partition].total += total;
+        let incarnation = self.state.nodes[slot].incarnation;
+        self.deferred
+            .push_back(Deferred::Labels(Some((slot, incarnation, partition))));
+        Ok(())
+    }
+
+    /// A node takes no new containers; at later heartbeats its total follows what is left.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    pub fn decommission_node(&mut self, name: &NodeName) -> Result<(), NodeError> {
+        let slot = self.registered(name)?;
+        self.state.nodes[slot].state = NodeState::Decommissioning;
+        Ok(())
+    }
+
+    /// Takes over what a node reports; scheduling is up to the caller.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    pub fn node_reported(
+        &mut self,
+        name: &NodeName,
+        report: &NodeReport,
+    ) -> Result<HeartbeatReply, NodeError> {
+        let slot = self.registered(name)?;
+        let mut launched = Vec::new();
+        let mut exited = Vec::new();
+        let reported = |listed: &dyn Fn() -> bool| match report {
+            NodeReport::AsExpected => true,
+            NodeReport::Exactly { .. } => listed(),
+        };
+        let (said_launched, said_exited) = match report {
+            NodeReport::AsExpected => (&[][..], &[][..]),
+            NodeReport::Exactly { launched, exited } => (&launched[..], &exited[..]),
+        };
+        for container in self.containers_on(slot) {
+            let row = self.container(container);
+            if row.to_launch && reported(&|| said_launched.contains(&row.id)) {
+                launched.push(container);
+            }
+            if row.to_stop && reported(&|| said_exited.contains(&row.id)) {
+                exited.push(container);
+            }
+        }
+        let ids = |ledger: &Self, slots: &[ContainerSlot]| {
+            slots
+                .iter()
+                .map(|&slot| ledger.container(slot).id)
+                .collect()
+        };
+        let mut reply = HeartbeatReply {
+            launched: ids(self, &launched),
+            exited: ids(self, &exited),
+            to_stop: Vec::new(),
+        };
+        for container in launched {
+            let row = self.container_mut(container);
+            row.to_launch = false;
+            row.launched = true;
+            if row.state == ContainerState::Acquired {
+                row.state = ContainerState::Running;
+            }
+        }
+        for container in exited {
+            self.container_mut(container).to_stop = false;
+            self.free_space(container);
+        }
+        reply.to_stop = self.on_node[slot.index()]
+            .iter()
+            .map(|&container| self.container(container))
+            .filter(|container| container.to_stop)
+            .map(|container| container.id)
+            .collect();
+        let row = &self.state.nodes[slot];
+        if row.state == NodeState::Decommissioning && row.total != row.allocated {
+            let total = row.allocated;
+            self.deferred
+                .push_back(Deferred::NodeTotal(slot, row.incarnation, total));
+        }
+        Ok(reply)
+    }
+
+    /// A container ended by itself and its node has reported it.
+    pub fn container_exited(&mut self, slot: ContainerSlot) {
+        self.end_container(slot, Ending::Finished);
+        self.free_space(slot);
+        let container = self.container_mut(slot);
+        container.to_launch = false;
+        container.launched = false;
+        container.to_stop = false;
+    }
+
+    /// A live container by id, reservations excluded.
+    #[must_use]
+    pub fn live_container(&self, id: ContainerId) -> Option<ContainerSlot> {
+        let app = self.app(id.app)?;
+        self.live[app.index()].get(&id.number).copied()
+    }
+
+    /// Live containers of an application, by number.
+    pub fn live_containers(&self, app: crate::id::AppSlot) -> impl Iterator<Item = &Container> {
+        self.live[app.index()]
+            .values()
+            .map(|&slot| self.container(slot))
+    }
+
+    fn registered(&self, name: &NodeName) -> Result<NodeSlot, NodeError> {
+        self.node(name)
+            .ok_or_else(|| NodeError::Unknown(name.clone()))
+    }
+
+    pub(super) fn is_registered(&self, node: NodeSlot, incarnation: u32) -> bool {
+        let row = &self.state.nodes[node];
+        row.incarnation == incarnation && row.state != NodeState::Lost
+    }
+
+    fn known_label(&self, label: &str) -> Result<PartitionId, NodeError> {
+        self.partition(label)
+            .filter(|&id| self.state.partitions[id].exists)
+            .ok_or_else(|| NodeError::Label(label.to_owned()))
+    }
+
+    /// Containers whose space on a node is taken, by application and number.
+    fn containers_on(&self, node: NodeSlot) -> Vec<ContainerSlot> {
+        let mut containers = self.on_node[node.index()].clone();
+        containers.sort_unstable_by_key(|&slot| self.container(slot).id);
+        containers
+    }
+
+    /// The label manager tells the scheduler a node's present label.
+    fn tell_labels(&mut self, slot: NodeSlot) {
+        let row = &self.state.nodes[slot];
+        let told = (slot, row.incarnation, row.partition);
+        self.deferred.push_back(Deferred::Labels(Some(told)));
+    }
+
+    /// Running containers stay and their charge moves; a reservation is dropped.
+    // As CapacityScheduler.updateLabelsOnNode with updateNodeLabelsAndQueueResource.
+    pub(super) fn labels_told(&mut self, node: Option<(NodeSlot, u32, PartitionId)>) {
+        if let Some((slot, incarnation, partition)) = node
+            && self.is_registered(slot, incarnation)
+        {
+            let before = self.state.nodes[slot].partition;
+            for container in self.containers_on(slot) {
+                self.move_charge(container, before, partition);
+            }
+            if let Some(reserved) = self.reserved_on[slot.index()] {
+                self.end_container(reserved, Ending::Killed);
+            }
+            self.state.nodes[slot].partition = partition;
+            if before != partition {
+                self.state.partitions[before]
+                    .nodes
+                    .retain(|&other| other != slot);
+                self.state.partitions[partition].nodes.push(slot);
+            }
+        }
+        self.update_cluster();
+    }
+
+    fn move_charge(&mut self, container: ContainerSlot, from: PartitionId, to: PartitionId) {
+        let row = self.container(container);
+        let (app, size, master) = (row.app, row.size, row.master);
+        if self.app(row.id.app) != Some(app) {
+            return;
+        }
+        self.state.apps[app].part_mut(from).used -= size;
+        self.state.apps[app].part_mut(to).used += size;
+        for (partition, size) in [(from, -size), (to, size)] {
+            let leaf = self.state.apps[app].leaf;
+            let user = self.user_of(app);
+            self.charge_user(leaf, user, partition, size);
+            self.charge_leaf(leaf, partition, size);
+            self.charge_ancestors(leaf, partition, size);
+        }
+        if master {
+            let user = self.user_of(app);
+            let row = &mut self.state.apps[app];
+            row.master_partition = to;
+            let leaf = row.leaf;
+            for (partition, size) in [(from, -size), (to, size)] {
+                self.state.queues[leaf].part_mut(partition).master_used += size;
+                self.state.users[user].parts[partition.index()].master_used += size;
+            }
+        }
+    }
+}
+
+fn check_total(total: &ResourceVector) -> Result<(), NodeError> {
+    let largest = ResourceVector::build(|_| MAX_VALUE);
+    if ResourceVector::NONE.fits_in(total) && total.fits_in(&largest) {
+        Ok(())
+    } else {
+        Err(NodeError::Total(*total))
+    }
+}

@@ -1,0 +1,57 @@
+//! Applying what passes observed.
+
+use super::ledger::Ledger;
+use crate::proposer::Observation;
+
+impl Ledger {
+    /// Applies what a pass changed by looking, in order.
+    pub fn observe(&mut self, observations: &[Observation]) {
+        for observation in observations {
+            self.observe_one(observation);
+        }
+    }
+
+    fn observe_one(&mut self, observation: &Observation) {
+        let state = &mut self.state;
+        match *observation {
+            Observation::CurrentLimit { leaf, limit } => {
+                state.queues[leaf].as_leaf_mut().current_limit = limit;
+            }
+            Observation::UserLimit {
+                leaf,
+                partition,
+                kind,
+                version,
+                limit,
+            } => self.keep_user_limit(leaf, partition, kind, version, limit),
+            Observation::LimitTold { user, limit } => state.users[user].last_limit = limit,
+            Observation::Served { app, provider } => {
+                let users = state.queues[provider.leaf].as_leaf_mut();
+                users.published_limit = users.current_limit;
+                self.set_provider(app, Some(provider));
+            }
+            Observation::Gate {
+                user,
+                partition,
+                exclusivity,
+                gate,
+            } => {
+                let part = &mut state.users[user].parts[partition.index()];
+                part.gates[exclusivity as usize] = Some(gate);
+            }
+            Observation::Counters {
+                app,
+                key,
+                opportunities,
+                missed,
+            } => {
+                if let Ok(at) = state.apps[app].find_key(key) {
+                    let asks = &mut state.apps[app].keys[at];
+                    asks.opportunities = opportunities;
+                    asks.missed = missed;
+                }
+            }
+            Observation::Sorted { leaf } => self.sort_flagged(leaf),
+        }
+    }
+}

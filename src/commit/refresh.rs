@@ -1,0 +1,307 @@
+//! Refreshing the tree on a live scheduler: checked as a whole, then applied as a whole.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::ledger::Ledger;
+use super::tree;
+use crate::id::{QueueSlot, java_order};
+use crate::queue::{ConfiguredState, Queue, QueueKind, QueueSettings, QueueState, TreeSettings};
+use crate::snapshot::State;
+
+/// Why a tree of queues was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RefreshError {
+    /// A queue stands before its parent, or without one.
+    UnknownParent(String),
+    /// A queue is to run below one that does not.
+    RunningBelowStopped(String),
+    /// A queue is missing from the new tree and not stopped.
+    NotStopped(String),
+    /// A leaf that is not stopped is to become a parent.
+    KindChange(String),
+    /// The maximum allocation of a leaf is to shrink.
+    AllocationDecreased(String),
+}
+
+impl RefreshError {
+    /// A stable word for the reason.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownParent(_) => "unknown_parent",
+            Self::RunningBelowStopped(_) => "state_of_parent",
+            Self::NotStopped(_) => "queue_not_stopped",
+            Self::KindChange(_) => "queue_kind_change",
+            Self::AllocationDecreased(_) => "maximum_allocation_decreased",
+        }
+    }
+}
+
+impl fmt::Display for RefreshError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownParent(queue) => write!(f, "`{queue}` has no parent in the tree"),
+            Self::RunningBelowStopped(queue) => {
+                write!(f, "`{queue}` cannot run while its parent does not")
+            }
+            Self::NotStopped(queue) => {
+                write!(f, "`{queue}` is missing and was not stopped; stop it first")
+            }
+            Self::KindChange(queue) => {
+                write!(f, "`{queue}` cannot become a parent before it is stopped")
+            }
+            Self::AllocationDecreased(queue) => {
+                write!(f, "the maximum allocation of `{queue}` cannot shrink")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RefreshError {}
+
+impl Ledger {
+    /// Takes over a new configuration.
+    ///
+    /// # Errors
+    ///
+    /// As [`RefreshError`]; the tree stays as it is then.
+    // As CapacitySchedulerQueueManager.reinitializeQueues.
+    pub fn refresh(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
+        self.check_refresh(&settings)?;
+        self.apply_refresh(settings);
+        self.reconsider_parked();
+        Ok(())
+    }
+
+    /// Applies the present configuration once more, as the reference does after a refusal.
+    pub fn reapply(&mut self, settings: TreeSettings) {
+        self.apply_refresh(settings);
+    }
+
+    fn check_refresh(&self, settings: &TreeSettings) -> Result<(), RefreshError> {
+        let mut states: BTreeMap<&str, QueueState> = BTreeMap::new();
+        let mut new: BTreeMap<&str, &QueueSettings> = BTreeMap::new();
+        for queue in &settings.queues {
+            let above = match queue.parent_path() {
+                Some(path) => *states
+                    .get(path)
+                    .ok_or_else(|| RefreshError::UnknownParent(queue.path.to_string()))?,
+                None => QueueState::Running,
+            };
+            let state = match queue.state {
+                Some(ConfiguredState::Running) if above != QueueState::Running => {
+                    return Err(RefreshError::RunningBelowStopped(queue.path.to_string()));
+                }
+                Some(ConfiguredState::Stopped) => QueueState::Stopped,
+                Some(ConfiguredState::Running) => QueueState::Running,
+                None => above,
+            };
+            states.insert(&queue.path, state);
+            new.insert(&queue.path, queue);
+        }
+        for slot in self.state.subtree(State::ROOT) {
+            let old = &self.state.queues[slot];
+            if !old.settings.dynamic {
+                self.check_queue(old, new.get(old.settings.path.as_ref()).copied(), settings)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_queue(
+        &self,
+        old: &Queue,
+        new: Option<&QueueSettings>,
+        settings: &TreeSettings,
+    ) -> Result<(), RefreshError> {
+        let path = || old.settings.path.to_string();
+        let stopped = old.state == QueueState::Stopped;
+        let Some(new) = new else {
+            let stops = settings.stopped.contains(&old.settings.path);
+            return if stopped || stops {
+                Ok(())
+            } else {
+                Err(RefreshError::NotStopped(path()))
+            };
+        };
+        if old.is_leaf() && new.kind != QueueKind::Leaf && !stopped {
+            return Err(RefreshError::KindChange(path()));
+        }
+        let managed = |kind| kind == QueueKind::ManagedParent;
+        if !old.is_leaf()
+            && new.kind != QueueKind::Leaf
+            && managed(old.settings.kind) != managed(new.kind)
+        {
+            return Err(RefreshError::KindChange(path()));
+        }
+        let shrinks = !old
+            .settings
+            .maximum_allocation
+            .fits_in(&new.maximum_allocation);
+        if old.is_leaf() && new.kind == QueueKind::Leaf && shrinks {
+            return Err(RefreshError::AllocationDecreased(path()));
+        }
+        Ok(())
+    }
+
+    fn apply_refresh(&mut self, settings: TreeSettings) {
+        let mut scheduler = settings.scheduler;
+        // The calculator never changes on a live scheduler.
+        scheduler.calculator = self.state.calculator;
+        self.state.minimum = scheduler.minimum_allocation;
+        self.state.settings = Arc::new(scheduler);
+        self.templates = settings.templates;
+        let mut children: BTreeMap<&str, Vec<&QueueSettings>> = BTreeMap::new();
+        for queue in &settings.queues {
+            if let Some(parent) = queue.parent_path() {
+                children.entry(parent).or_default().push(queue);
+            }
+        }
+        if let Some(root) = settings.queues.first() {
+            self.merge(State::ROOT, root, &children);
+        }
+        self.update_cluster();
+    }
+
+    /// Reinitialises a queue in place, then its children; they end up in the order of a hash map
+    /// of their paths.
+    fn merge(
+        &mut self,
+        slot: QueueSlot,
+        settings: &QueueSettings,
+        below: &BTreeMap<&str, Vec<&QueueSettings>>,
+    ) {
+        self.reconfigure(slot, settings);
+        if self.state.queues[slot].is_leaf() {
+            return;
+        }
+        let path = Arc::clone(&self.state.queues[slot].settings.path);
+        let mut new = below.get(path.as_ref()).cloned().unwrap_or_default();
+        java_order::sort(&mut new, 0, |queue| java_order::string_hash(&queue.path));
+        let old = self.state.queues[slot].children.clone();
+        let known: BTreeMap<Arc<str>, QueueSlot> = old
+            .iter()
+            .map(|&child| (Arc::clone(&self.state.queues[child].settings.path), child))
+            .collect();
+        let mut order = old.clone();
+        let mut seen = known.len();
+        for queue in &new {
+            let kept = known.get(&queue.path).copied().filter(|&child| {
+                self.state.queues[child].is_leaf() == (queue.kind == QueueKind::Leaf)
+            });
+            match kept {
+                Some(child) => self.merge(child, queue, below),
+                None => {
+                    let built = self.build_below(slot, queue, below);
+                    match known.get(&queue.path) {
+                        Some(&replaced) => {
+                            self.state.queues[replaced].removed = true;
+                            let at = order.iter().position(|&child| child == replaced);
+                            order[at.expect("the replaced child is in the list")] = built;
+                        }
+                        None => {
+                            order.push(built);
+                            seen += 1;
+                        }
+                    }
+                }
+            }
+        }
+        self.keep_children(slot, order, &new, seen);
+    }
+
+    /// Drops children that the new configuration does not list; dynamic ones stay.
+    fn keep_children(
+        &mut self,
+        slot: QueueSlot,
+        order: Vec<QueueSlot>,
+        new: &[&QueueSettings],
+        most: usize,
+    ) {
+        let mut kept = Vec::new();
+        for child in order {
+            let row = &self.state.queues[child];
+            let listed = new.iter().any(|queue| queue.path == row.settings.path);
+            if listed {
+                kept.push(child);
+            } else if row.settings.dynamic {
+                let (name, leaf) = (row.settings.name().to_owned(), row.is_leaf());
+                let above = Arc::clone(&self.state.queues[slot].settings);
+                let templates = Arc::clone(&self.templates);
+                let settings = templates.dynamic(&above, &name, leaf);
+                self.merge(child, &settings, &BTreeMap::new());
+                kept.push(child);
+            } else {
+                self.remove_queue(child);
+            }
+        }
+        java_order::sort(&mut kept, most, |&child| {
+            java_order::string_hash(&self.state.queues[child].settings.path)
+        });
+        self.state.queues[slot].children = kept;
+    }
+
+    fn remove_queue(&mut self, slot: QueueSlot) {
+        for queue in self.state.subtree(slot) {
+            let row = &mut self.state.queues[queue];
+            row.removed = true;
+            let path = Arc::clone(&row.settings.path);
+            if self.paths.get(&path) == Some(&queue) {
+                self.paths.remove(&path);
+            }
+        }
+    }
+
+    /// Adds a new queue with everything below it.
+    fn build_below(
+        &mut self,
+        parent: QueueSlot,
+        settings: &QueueSettings,
+        below: &BTreeMap<&str, Vec<&QueueSettings>>,
+    ) -> QueueSlot {
+        let slot = tree::new_queue(self, Arc::new(settings.clone()), Some(parent))
+            .expect("states were checked before the refresh was applied");
+        self.state.queues[parent]
+            .children
+            .retain(|&child| child != slot);
+        for queue in below.get(settings.path.as_ref()).into_iter().flatten() {
+            let child = self.build_below(slot, queue, below);
+            self.state.queues[slot].children.push(child);
+        }
+        slot
+    }
+
+    fn reconfigure(&mut self, slot: QueueSlot, settings: &QueueSettings) {
+        let before = self.state.queues[slot].state;
+        for part in &mut self.state.queues[slot].parts {
+            part.capacity = 0.0;
+            part.maximum_capacity = 0.0;
+            part.absolute_capacity = 0.0;
+            part.absolute_maximum = 0.0;
+            part.weight = -1.0;
+        }
+        self.state.queues[slot].settings = Arc::new(settings.clone());
+        tree::configure(self, slot);
+        match settings.state {
+            Some(ConfiguredState::Stopped) if before == QueueState::Running => {
+                self.stop_queue(slot);
+            }
+            Some(ConfiguredState::Running) if before != QueueState::Running => {
+                self.state.queues[slot].state = QueueState::Running;
+            }
+            _ => {}
+        }
+        if self.state.settings.legacy_queue_mode {
+            self.update_absolute(slot);
+        }
+        if self.state.queues[slot].is_leaf() {
+            // The ordering policy is a new object: it knows of no application to look up anew.
+            self.state.queues[slot].as_leaf_mut().dirty.clear();
+            self.sort_active(slot);
+            self.refresh_weights(slot);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Building queues from settings, and creating queues that submissions name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::ledger::Ledger;
+use super::refresh::RefreshError;
+use crate::id::{Map, QueueSlot};
+use crate::policy::Limits;
+use crate::queue::{
+    CapacityMode, ConfiguredState, CreationScheme, LegacyCapacity, Queue, QueueKind, QueueSettings,
+    QueueState, VectorEntry,
+};
+use crate::resource::{ResourceVector, share};
+
+/// Builds the tree of a new ledger.
+pub(super) fn build(ledger: &mut Ledger, queues: &[QueueSettings]) -> Result<(), RefreshError> {
+    let mut slots: Map<Arc<str>, QueueSlot> = Map::default();
+    for settings in queues {
+        let parent = match settings.parent_path() {
+            Some(path) => Some(
+                *slots
+                    .get(path)
+                    .ok_or_else(|| RefreshError::UnknownParent(settings.path.to_string()))?,
+            ),
+            None => None,
+        };
+        let settings = Arc::new(settings.clone());
+        let path = Arc::clone(&settings.path);
+        let slot = new_queue(ledger, settings, parent)?;
+        slots.insert(path, slot);
+    }
+    Ok(())
+}
+
+/// Adds a queue below its parent.
+pub(super) fn new_queue(
+    ledger: &mut Ledger,
+    settings: Arc<QueueSettings>,
+    parent: Option<QueueSlot>,
+) -> Result<QueueSlot, RefreshError> {
+    let state = initial_state(ledger, &settings, parent)?;
+    let partitions = ledger.state.partitions.len();
+    let path = Arc::clone(&settings.path);
+    let leaf = (settings.kind == QueueKind::Leaf).then(Default::default);
+    let queue = Queue {
+        parent,
+        children: Vec::new(),
+        most_children: 0,
+        state,
+        parts: vec![Default::default(); partitions],
+        mode: CapacityMode::Percent,
+        apps: 0,
+        runnable: 0,
+        leaf,
+        removed: false,
+        settings,
+    };
+    let slot = QueueSlot::at(ledger.state.queues.push(queue));
+    if let Some(leaf) = &mut ledger.state.queues[slot].leaf {
+        leaf.parts.resize_with(partitions, Default::default);
+    }
+    configure(ledger, slot);
+    if let Some(parent) = parent {
+        let row = &mut ledger.state.queues[parent];
+        row.children.push(slot);
+        row.most_children = row.most_children.max(row.children.len());
+    }
+    ledger.paths.insert(path, slot);
+    Ok(slot)
+}
+
+/// The state of a queue at its first initialisation.
+// As AbstractCSQueue.initializeQueueState.
+fn initial_state(
+    ledger: &Ledger,
+    settings: &QueueSettings,
+    parent: Option<QueueSlot>,
+) -> Result<QueueState, RefreshError> {
+    let above = parent.map_or(QueueState::Running, |parent| {
+        ledger.state.queues[parent].state
+    });
+    match settings.state {
+        None if above == QueueState::Draining => Ok(QueueState::Stopped),
+        None => Ok(above),
+        Some(ConfiguredState::Running) if above != QueueState::Running => {
+            Err(RefreshError::RunningBelowStopped(settings.path.to_string()))
+        }
+        Some(ConfiguredState::Running) => Ok(QueueState::Running),
+        Some(ConfiguredState::Stopped) => Ok(QueueState::Stopped),
+    }
+}
+
+/// Fills a queue's figures from its settings; figures of use stay.
+pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
+    let settings = Arc::clone(&ledger.state.queues[slot].settings);
+    for name in settings.partitions.keys() {
+        ledger.add_partition(name, false, false);
+    }
+    let types = ledger.state.calculator.types();
+    for partition in ledger.state.partition_ids() {
+        let name = Arc::clone(&ledger.state.partitions[partition].name);
+        let part = ledger.state.queues[slot].part_mut(partition);
+        part.accessible = settings.accessible.contains(&name);
+        let of = settings.partitions.get(&name);
+        part.configured = of.is_some();
+        let Some(of) = of else { continue };
+        part.known = true;
+        part.mode = CapacityMode::Percent;
+        part.capacity = 0.0;
+        part.weight = -1.0;
+        part.configured_minimum = ResourceVector::NONE;
+        match of.capacity.legacy {
+            LegacyCapacity::Percent(percent) => part.capacity = share::quotient(percent, 100.0),
+            LegacyCapacity::Weight(weight) => {
+                part.mode = CapacityMode::Weight;
+                part.weight = weight;
+            }
+            LegacyCapacity::Absolute(amount) => {
+                part.mode = CapacityMode::Absolute;
+                part.configured_minimum = amount;
+            }
+            LegacyCapacity::Unusable => {
+                if let Some(weight) = common_weight(&of.capacity.vector, types) {
+                    part.weight = weight;
+                }
+            }
+        }
+        part.maximum_capacity = 0.0;
+        part.configured_maximum = ResourceVector::NONE;
+        match of.maximum.legacy {
+            LegacyCapacity::Percent(percent) => {
+                part.maximum_capacity = share::quotient(percent, 100.0);
+            }
+            LegacyCapacity::Absolute(amount) => part.configured_maximum = amount,
+            LegacyCapacity::Weight(_) | LegacyCapacity::Unusable => {}
+        }
+        part.master_share = of.maximum_master_share;
+    }
+    let queue = &mut ledger.state.queues[slot];
+    let has = |mode| {
+        queue
+            .parts
+            .iter()
+            .any(|part| part.configured && part.mode == mode)
+    };
+    queue.mode = if queue.parent.is_some() && has(CapacityMode::Absolute) {
+        CapacityMode::Absolute
+    } else if has(CapacityMode::Weight) {
+        CapacityMode::Weight
+    } else {
+        CapacityMode::Percent
+    };
+}
+
+/// The weight of a vector in which all types have the same one; it is shown as a weight.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "weights are shown as the reference's floats"
+)]
+fn common_weight(vector: &[VectorEntry], types: usize) -> Option<f32> {
+    let Some(VectorEntry::Weight(weight)) = vector.first() else {
+        return None;
+    };
+    let same = vector
+        .iter()
+        .all(|entry| *entry == VectorEntry::Weight(*weight));
+    (same && vector.len() == types).then_some(*weight as f32)
+}
+
+/// Creates the queue that a submission names below a parent that allows it; nothing otherwise.
+// As CapacitySchedulerQueueManager.createQueue for flexible automatic creation.
+pub(super) fn create(ledger: &mut Ledger, path: &str) -> Option<QueueSlot> {
+    let mut missing = BTreeMap::new();
+    let mut above = path;
+    let ancestor = loop {
+        let (parent, name) = above.rsplit_once('.')?;
+        if name.trim().is_empty() {
+            return None;
+        }
+        missing.insert(above.len(), above);
+        if let Some(&slot) = ledger.paths.get(parent) {
+            break slot;
+        }
+        above = parent;
+    };
+    let row = &ledger.state.queues[ancestor];
+    let creation = row.settings.creation.as_ref()?;
+    let mut depth = missing.len();
+    let mut dynamic = row;
+    while dynamic.settings.dynamic {
+        depth += 1;
+        dynamic = &ledger.state.queues[dynamic.parent?];
+    }
+    if row.is_leaf()
+        || creation.scheme != CreationScheme::Flexible
+        || depth > creation.maximum_depth
+        || row.children.len() >= creation.maximum_queues
+    {
+        return None;
+    }
+    let mut parent = ancestor;
+    let deepest = *missing.keys().next_back()?;
+    for (length, path) in missing {
+        let name = path.rsplit('.').next()?;
+        let above = Arc::clone(&ledger.state.queues[parent].settings);
+        let templates = Arc::clone(&ledger.templates);
+        let settings = templates.dynamic(&above, name, length == deepest);
+        parent = new_queue(ledger, Arc::new(settings), Some(parent)).ok()?;
+    }
+    let mut limits = Limits::new(ledger.state.cluster);
+    if !ledger.state.settings.legacy_queue_mode && ancestor == crate::snapshot::State::ROOT {
+        ledger.set_root_capacity();
+    }
+    ledger.update_queue(ancestor, &mut limits);
+    Some(parent)
+}
+
+impl Ledger {
+    /// A draining queue stops with its last application.
+    // As QueueStateManager and AbstractCSQueue.appFinished.
+    pub(super) fn app_left(&mut self, queue: QueueSlot) {
+        let row = &self.state.queues[queue];
+        if row.state != QueueState::Draining {
+            return;
+        }
+        let empty = match &row.leaf {
+            Some(leaf) => {
+                leaf.active.is_empty() && leaf.waiting.is_empty() && leaf.parked.is_empty()
+            }
+            None => row
+                .children
+                .iter()
+                .all(|&child| self.state.queues[child].state == QueueState::Stopped),
+        };
+        if empty {
+            self.state.queues[queue].state = QueueState::Stopped;
+        }
+    }
+
+    /// Stops a queue and everything below it; those with applications drain first.
+    pub(super) fn stop_queue(&mut self, queue: QueueSlot) {
+        if self.state.queues[queue].state != QueueState::Running {
+            return;
+        }
+        for child in self.state.queues[queue].children.clone() {
+            self.stop_queue(child);
+        }
+        self.state.queues[queue].state = QueueState::Draining;
+        self.app_left(queue);
+    }
+}

@@ -1,0 +1,341 @@
+//! Users of a leaf: records, activity, usage ratios, limits (`UsersManager`).
+
+use std::sync::Arc;
+
+use super::ledger::Ledger;
+use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot, java_order};
+use crate::policy::{compute_user_limit, user_value};
+use crate::queue::{HeadroomProvider, LimitKind, User};
+use crate::resource::{ResourceVector, share};
+
+impl Ledger {
+    /// The record of a user in a leaf, if there is one.
+    pub(super) fn find_user(&self, leaf: QueueSlot, name: &str) -> Option<UserSlot> {
+        let key = (leaf, Arc::from(name));
+        self.users.get(&key).copied()
+    }
+
+    /// The record of a user in a leaf, created on first use.
+    pub(super) fn user(&mut self, leaf: QueueSlot, name: &str) -> UserSlot {
+        if let Some(user) = self.find_user(leaf, name) {
+            return user;
+        }
+        let name: Arc<str> = name.into();
+        let queue = &self.state.queues[leaf];
+        let weight = queue.settings.user_weights.get(name.as_ref()).copied();
+        let partitions = self.state.partitions.len();
+        let mut record = User {
+            name: Arc::clone(&name),
+            leaf,
+            generation: 0,
+            weight: weight.unwrap_or(1.0),
+            waiting_apps: 0,
+            active_apps: 0,
+            asking_apps: 0,
+            providers: 0,
+            active: false,
+            removed: false,
+            last_limit: ResourceVector::NONE,
+            parts: vec![Default::default(); partitions],
+        };
+        let slot = match self.free_users.pop() {
+            Some(slot) => {
+                record.generation = self.state.users[slot].generation + 1;
+                self.state.users[slot] = record;
+                slot
+            }
+            None => UserSlot::at(self.state.users.push(record)),
+        };
+        self.take_over_asking(leaf, &name, slot);
+        self.users.insert((leaf, name), slot);
+        let users = self.state.queues[leaf].as_leaf_mut();
+        users.users.push(slot);
+        users.most_users = users.most_users.max(users.users.len());
+        let total = self.sum_weights(leaf, false);
+        self.state.queues[leaf].as_leaf_mut().total_weight = total;
+        slot
+    }
+
+    /// Who asks is kept by name: a new record takes over what is left of a dropped one, and the
+    /// applications of the user in the leaf refer to it from now on.
+    fn take_over_asking(&mut self, leaf: QueueSlot, name: &Arc<str>, slot: UserSlot) {
+        if let Some(dropped) = self.dropped_users.remove(&(leaf, Arc::clone(name))) {
+            let asking = std::mem::take(&mut self.state.users[dropped].asking_apps);
+            self.state.users[slot].asking_apps = asking;
+            self.free_user(dropped);
+        }
+        let users = self.state.queues[leaf].as_leaf();
+        let lists = [&users.active, &users.waiting, &users.parked];
+        for app in lists.into_iter().flatten().copied().collect::<Vec<_>>() {
+            if self.state.apps[app].user_name == *name {
+                self.state.apps[app].user = slot;
+            }
+        }
+    }
+
+    /// The record of an application's user, created anew when it was dropped.
+    pub(super) fn user_of(&mut self, app: AppSlot) -> UserSlot {
+        let row = &self.state.apps[app];
+        let (leaf, name) = (row.leaf, Arc::clone(&row.user_name));
+        if !self.state.users[row.user].removed && self.state.users[row.user].leaf == leaf {
+            return row.user;
+        }
+        let user = self.user(leaf, &name);
+        self.state.apps[app].user = user;
+        user
+    }
+
+    /// Drops the record of a user without applications.
+    pub(super) fn remove_user(&mut self, leaf: QueueSlot, user: UserSlot) {
+        let record = &mut self.state.users[user];
+        record.removed = true;
+        record.active = false;
+        let (name, asking) = (Arc::clone(&record.name), record.asking_apps > 0);
+        self.users.remove(&(leaf, Arc::clone(&name)));
+        self.state.queues[leaf]
+            .as_leaf_mut()
+            .users
+            .retain(|&other| other != user);
+        self.update_weights(leaf);
+        if asking {
+            self.dropped_users.insert((leaf, name), user);
+        } else {
+            self.free_user(user);
+        }
+    }
+
+    /// Frees the slot of a dropped record once nobody refers to it.
+    fn free_user(&mut self, user: UserSlot) {
+        let record = &self.state.users[user];
+        if record.removed && record.asking_apps == 0 && record.providers == 0 {
+            self.free_users.push(user);
+        }
+    }
+
+    /// Notes whom an application's headroom is computed for. A dropped record stays for it with
+    /// what it last said.
+    pub(super) fn set_provider(&mut self, app: AppSlot, provider: Option<HeadroomProvider>) {
+        let before = std::mem::replace(&mut self.state.apps[app].provider, provider);
+        if before == provider {
+            return;
+        }
+        if let Some(provider) = provider {
+            self.state.users[provider.user].providers += 1;
+        }
+        if let Some(before) = before {
+            self.state.users[before.user].providers -= 1;
+            self.free_user(before.user);
+        }
+    }
+
+    /// Sum of the weights of the users of a leaf, in the order of a hash map of their names.
+    fn sum_weights(&self, leaf: QueueSlot, only_active: bool) -> f32 {
+        let mut users: Vec<&User> = self.state.queues[leaf]
+            .as_leaf()
+            .users
+            .iter()
+            .map(|&user| &self.state.users[user])
+            .filter(|user| user.active || !only_active)
+            .collect();
+        java_order::sort(&mut users, 0, |user| java_order::string_hash(&user.name));
+        users
+            .iter()
+            .fold(0.0, |sum, user| share::sum(sum, user.weight))
+    }
+
+    fn update_weights(&mut self, leaf: QueueSlot) {
+        let (active, total) = (self.sum_weights(leaf, true), self.sum_weights(leaf, false));
+        let users = self.state.queues[leaf].as_leaf_mut();
+        users.active_weight = active;
+        users.total_weight = total;
+    }
+
+    /// Takes over the weights of the configuration.
+    pub(super) fn refresh_weights(&mut self, leaf: QueueSlot) {
+        let settings = Arc::clone(&self.state.queues[leaf].settings);
+        for user in self.state.queues[leaf].as_leaf().users.clone() {
+            let record = &mut self.state.users[user];
+            let weight = settings.user_weights.get(record.name.as_ref()).copied();
+            record.weight = weight.unwrap_or(1.0);
+        }
+        self.update_weights(leaf);
+        self.users_changed(leaf);
+    }
+
+    /// Something that user limits depend on changed.
+    pub(super) fn users_changed(&mut self, leaf: QueueSlot) {
+        self.state.queues[leaf].as_leaf_mut().users_version += 1;
+    }
+
+    /// A key of an application has outstanding asks.
+    // As UsersManager.activateApplication: not while the user has no activated application.
+    pub(super) fn start_asking(&mut self, app: AppSlot) {
+        let row = &self.state.apps[app];
+        let leaf = row.leaf;
+        let key = (leaf, Arc::clone(&row.user_name));
+        let known = self.users.get(&key).copied();
+        let idle = known.is_some_and(|user| self.state.users[user].active_apps <= 0);
+        if idle || row.asking {
+            return;
+        }
+        self.state.apps[app].asking = true;
+        let holder = known.or_else(|| self.dropped_users.get(&key).copied());
+        if let Some(holder) = holder.filter(|&user| self.state.users[user].asking_apps > 0) {
+            self.state.users[holder].asking_apps += 1;
+            return;
+        }
+        let user = self.user(leaf, &key.1);
+        self.state.users[user].asking_apps = 1;
+        self.state.queues[leaf].as_leaf_mut().asking_users += 1;
+        self.users_changed(leaf);
+        if self.state.users[user].active {
+            return;
+        }
+        self.state.users[user].active = true;
+        let weight = self.sum_weights(leaf, true);
+        self.state.queues[leaf].as_leaf_mut().active_weight = weight;
+        for partition in self.state.partition_ids() {
+            let used = self.state.users[user].part(partition).used;
+            let users = self.state.queues[leaf].as_leaf_mut();
+            users.parts[partition.index()].active_used += used;
+        }
+    }
+
+    /// No key of an application has outstanding asks any more.
+    // As UsersManager.deactivateApplication.
+    pub(super) fn stop_asking(&mut self, app: AppSlot, leaf: QueueSlot) {
+        let row = &self.state.apps[app];
+        let key = (leaf, Arc::clone(&row.user_name));
+        let user = self.users.get(&key).or_else(|| self.dropped_users.get(&key));
+        let (Some(&user), true) = (user, row.asking) else {
+            return;
+        };
+        self.state.apps[app].asking = false;
+        self.state.users[user].asking_apps -= 1;
+        if self.state.users[user].asking_apps > 0 {
+            return;
+        }
+        self.state.queues[leaf].as_leaf_mut().asking_users -= 1;
+        self.users_changed(leaf);
+        if self.state.users[user].removed {
+            self.dropped_users.remove(&key);
+            self.free_user(user);
+            return;
+        }
+        if !self.state.users[user].active {
+            return;
+        }
+        self.state.users[user].active = false;
+        let weight = self.sum_weights(leaf, true);
+        self.state.queues[leaf].as_leaf_mut().active_weight = weight;
+        for partition in self.state.partition_ids() {
+            let used = self.state.users[user].part(partition).used;
+            let users = self.state.queues[leaf].as_leaf_mut();
+            users.parts[partition.index()].active_used -= used;
+        }
+    }
+
+    /// Charges a user; the usage ratio of the leaf moves by the difference, in `f32`.
+    // As UsersManager.updateUserResourceUsage.
+    pub(super) fn charge_user(
+        &mut self,
+        leaf: QueueSlot,
+        user: UserSlot,
+        partition: PartitionId,
+        size: ResourceVector,
+    ) {
+        let record = &mut self.state.users[user];
+        let active = record.active;
+        record.parts[partition.index()].used += size;
+        let delta = self.update_usage_ratio(user, partition);
+        let users = self.state.queues[leaf].as_leaf_mut();
+        users.users_version += 1;
+        let part = &mut users.parts[partition.index()];
+        if active {
+            part.active_used += size;
+        }
+        part.usage_ratio = share::sum(part.usage_ratio, delta);
+    }
+
+    /// Recomputes a user's share of a partition; returns how much it moved.
+    fn update_usage_ratio(&mut self, user: UserSlot, partition: PartitionId) -> f32 {
+        let total = self.state.total(partition);
+        let calculator = self.state.calculator;
+        let part = &mut self.state.users[user].parts[partition.index()];
+        let before = part.usage_ratio;
+        part.usage_ratio = calculator.ratio(&part.used, &total);
+        share::difference(part.usage_ratio, before)
+    }
+
+    /// Sums the usage ratios of a leaf afresh, in the order of a hash map of its users.
+    // As UsersManager.updateUsageRatio.
+    pub(super) fn recompute_usage_ratio(&mut self, leaf: QueueSlot, partition: PartitionId) {
+        let users = self.state.queues[leaf].as_leaf();
+        let (mut order, most) = (users.users.clone(), users.most_users);
+        java_order::sort(&mut order, most, |&user| {
+            java_order::string_hash(&self.state.users[user].name)
+        });
+        let mut sum = 0.0;
+        for user in order {
+            self.state.users[user].parts[partition.index()].usage_ratio = 0.0;
+            sum = share::sum(sum, self.update_usage_ratio(user, partition));
+        }
+        let users = self.state.queues[leaf].as_leaf_mut();
+        users.parts[partition.index()].usage_ratio = sum;
+    }
+
+    /// The limit of a user, through the cache by version; what is computed is remembered, and so
+    /// is what the user was told.
+    // As UsersManager.getComputedResourceLimitForActiveUsers (and …ForAllUsers).
+    pub(super) fn user_limit(
+        &mut self,
+        leaf: QueueSlot,
+        user: Option<UserSlot>,
+        partition: PartitionId,
+        kind: LimitKind,
+    ) -> ResourceVector {
+        let users = self.state.queues[leaf].as_leaf();
+        let version = users.users_version;
+        let limit = match users.parts[partition.index()].limits[kind as usize] {
+            Some((known, limit)) if known == version => limit,
+            _ => {
+                let limit = compute_user_limit(&self.state, leaf, partition, kind);
+                self.keep_user_limit(leaf, partition, kind, version, limit);
+                limit
+            }
+        };
+        let told = user_value(
+            &self.state,
+            &limit,
+            user.map(|user| &self.state.users[user]),
+        );
+        if let Some(user) = user
+            && kind != LimitKind::All
+            && self.state.users[user].last_limit != told
+        {
+            self.state.users[user].last_limit = told;
+        }
+        told
+    }
+
+    /// Remembers a computed limit; users whose applications all wait are counted on the way.
+    pub(super) fn keep_user_limit(
+        &mut self,
+        leaf: QueueSlot,
+        partition: PartitionId,
+        kind: LimitKind,
+        version: u64,
+        limit: ResourceVector,
+    ) {
+        let waiting = self.state.queues[leaf]
+            .as_leaf()
+            .users
+            .iter()
+            .map(|&user| &self.state.users[user])
+            .filter(|user| user.waiting_apps > 0 && user.active_apps <= 0)
+            .count();
+        let users = self.state.queues[leaf].as_leaf_mut();
+        users.parts[partition.index()].limits[kind as usize] = Some((version, limit));
+        users.waiting_users = i32::try_from(waiting).unwrap_or(i32::MAX);
+    }
+}

@@ -1,0 +1,202 @@
+//! Validation: whether a proposal still holds against the live state.
+
+use std::fmt;
+
+use super::ledger::Ledger;
+use crate::cluster::NodeState;
+use crate::id::{NameId, QueueSlot};
+use crate::policy::{Locality, constraint_holds};
+use crate::proposer::{Proposal, ProposalKind};
+use crate::queue::Exclusivity;
+use crate::resource::ResourceVector;
+
+/// Why a proposal was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Conflict {
+    /// The application ended.
+    AppGone,
+    /// The node left, or came back as another one.
+    NodeGone,
+    /// The node takes no containers.
+    NodeState,
+    /// Nothing is outstanding under the key at the level used.
+    AskGone,
+    /// The reservation on the node is not the expected one.
+    ReservationChanged,
+    /// The reservation to give up is gone.
+    ExchangeGone,
+    /// A container to kill is gone.
+    VictimGone,
+    /// The container does not fit on the node.
+    DoesNotFit,
+    /// The user is over the limit.
+    OverUserLimit,
+    /// A queue would be over its maximum.
+    OverQueueLimit,
+    /// The placement constraint does not hold any more.
+    Constraint,
+}
+
+impl Conflict {
+    /// All reasons.
+    pub const ALL: [Self; 11] = [
+        Self::AppGone,
+        Self::NodeGone,
+        Self::NodeState,
+        Self::AskGone,
+        Self::ReservationChanged,
+        Self::ExchangeGone,
+        Self::VictimGone,
+        Self::DoesNotFit,
+        Self::OverUserLimit,
+        Self::OverQueueLimit,
+        Self::Constraint,
+    ];
+
+    /// A stable word for the reason.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AppGone => "app_gone",
+            Self::NodeGone => "node_gone",
+            Self::NodeState => "node_state",
+            Self::AskGone => "ask_gone",
+            Self::ReservationChanged => "reservation_changed",
+            Self::ExchangeGone => "exchange_gone",
+            Self::VictimGone => "victim_gone",
+            Self::DoesNotFit => "does_not_fit",
+            Self::OverUserLimit => "over_user_limit",
+            Self::OverQueueLimit => "over_queue_limit",
+            Self::Constraint => "constraint",
+        }
+    }
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Ledger {
+    /// Whether a proposal holds, in the reference's order of tests.
+    // As FiCaSchedulerApp.accept, AbstractLeafQueue.accept, AbstractCSQueue.accept.
+    pub(super) fn validate(&mut self, proposal: &Proposal) -> Result<(), Conflict> {
+        let app = &self.state.apps[proposal.app];
+        if app.generation != proposal.generation || app.stage.is_over() {
+            return Err(Conflict::AppGone);
+        }
+        if !self.is_registered(proposal.node, proposal.incarnation) {
+            return Err(Conflict::NodeGone);
+        }
+        let alive = |id| self.live_container(id).is_some();
+        if proposal.kill.iter().any(|victim| !alive(victim.container)) {
+            return Err(Conflict::VictimGone);
+        }
+        if self.state.nodes[proposal.node].state != NodeState::Running {
+            return Err(Conflict::NodeState);
+        }
+        let leaf = app.leaf;
+        match proposal.kind {
+            ProposalKind::Allocate => self.validate_allocation(proposal)?,
+            ProposalKind::Reserve => self.validate_reservation(proposal)?,
+        }
+        if proposal.reserved.is_some() {
+            return Ok(());
+        }
+        self.validate_limits(proposal, leaf)
+    }
+
+    fn validate_allocation(&self, proposal: &Proposal) -> Result<(), Conflict> {
+        let node = &self.state.nodes[proposal.node];
+        let app = &self.state.apps[proposal.app];
+        let asks = app.key(proposal.key).filter(|asks| asks.known);
+        let Some(asks) = asks.filter(|asks| asks.count(NameId::ANY) > 0) else {
+            return Err(Conflict::AskGone);
+        };
+        if !constraint_holds(&self.state, proposal.app, asks, node) {
+            return Err(Conflict::Constraint);
+        }
+        let level_gone = match proposal.locality {
+            Locality::Any => false,
+            Locality::Rack => asks.count(node.rack) <= 0,
+            Locality::Node => asks.count(node.rack) <= 0 || asks.count(node.host) <= 0,
+        };
+        if level_gone {
+            return Err(Conflict::AskGone);
+        }
+        let expected = node
+            .reserved
+            .filter(|held| held.app == proposal.app)
+            .map(|held| held.number);
+        if proposal.reserved != expected || (node.reserved.is_some() && expected.is_none()) {
+            return Err(Conflict::ReservationChanged);
+        }
+        if let Some(exchange) = &proposal.exchange {
+            let held = self.state.nodes[exchange.node].reserved;
+            if held.is_none_or(|held| (held.app, held.number) != (exchange.app, exchange.number)) {
+                return Err(Conflict::ExchangeGone);
+            }
+        }
+        let room = proposal
+            .kill
+            .iter()
+            .fold(node.free, |room, victim| room + victim.size);
+        if !self.state.calculator.fits_in(&proposal.size, &room) {
+            return Err(Conflict::DoesNotFit);
+        }
+        Ok(())
+    }
+
+    fn validate_reservation(&self, proposal: &Proposal) -> Result<(), Conflict> {
+        let asks = self.state.apps[proposal.app].key(proposal.key);
+        if asks.is_none_or(|asks| !asks.known || asks.count(NameId::ANY) <= 0) {
+            return Err(Conflict::AskGone);
+        }
+        let held = self.state.nodes[proposal.node].reserved;
+        let held = held.map(|held| (held.app, held.number));
+        let expected = proposal.reserved.map(|number| (proposal.app, number));
+        if held == expected {
+            Ok(())
+        } else {
+            Err(Conflict::ReservationChanged)
+        }
+    }
+
+    fn validate_limits(&mut self, proposal: &Proposal, leaf: QueueSlot) -> Result<(), Conflict> {
+        let partition = self.state.nodes[proposal.node].partition;
+        let user = self.state.apps[proposal.app].user;
+        if self.state.users[user].removed {
+            return Err(Conflict::OverUserLimit);
+        }
+        let released = proposal
+            .kill
+            .iter()
+            .map(|victim| victim.size)
+            .chain(proposal.exchange.map(|exchange| exchange.size))
+            .fold(ResourceVector::NONE, |sum, size| sum + size);
+        let kind = proposal.exclusivity.limit_kind();
+        let limit = self.user_limit(leaf, Some(user), partition, kind);
+        let used = self.state.users[user].part(partition).used - released;
+        let calculator = self.state.calculator;
+        if calculator
+            .compare(&self.state.cluster, &used, &limit)
+            .is_gt()
+        {
+            return Err(Conflict::OverUserLimit);
+        }
+        let net = proposal.size - released;
+        let total = self.state.total(partition);
+        for queue in self.state.chain(leaf) {
+            let part = self.state.queues[queue].part(partition);
+            let most = match proposal.exclusivity {
+                Exclusivity::Respect => part.limit,
+                Exclusivity::Ignore => total,
+            };
+            if !calculator.fits_in(&(part.used + net), &most) {
+                return Err(Conflict::OverQueueLimit);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,232 @@
+//! Access lists in the templates of queues that submissions create.
+
+use super::PREFIX;
+use super::list::{AccessList, Caller};
+use super::queue::QueuePermission;
+use crate::config::source::PropertySource;
+
+/// Whether a template of one of the queues from below `parent` down to `path` admits the caller.
+// As CapacitySchedulerQueueManager.getPermissionsForDynamicQueue.
+pub(super) fn admits(
+    source: &impl PropertySource,
+    caller: &Caller<'_>,
+    path: &str,
+    parent: &str,
+) -> bool {
+    let managed = source.flag(
+        &format!("{PREFIX}{parent}.auto-create-child-queue.enabled"),
+        false,
+    );
+    let admitted =
+        |list: Option<String>| list.is_some_and(|text| AccessList::parse(&text).admits(caller));
+    let mut queue = path;
+    while queue.len() > parent.len() {
+        let Some((above, _)) = queue.rsplit_once('.') else {
+            return false;
+        };
+        let permissions = [QueuePermission::Submit, QueuePermission::Administer];
+        let found = permissions.into_iter().any(|permission| {
+            admitted(if managed {
+                source.filled(&format!(
+                    "{PREFIX}{above}.leaf-queue-template.{}",
+                    permission.key()
+                ))
+            } else {
+                flexible(source, above, queue == path, permission)
+            })
+        });
+        if found {
+            return true;
+        }
+        queue = above;
+    }
+    false
+}
+
+/// The list in the templates of flexible creation below `parent`: templates of the kind of queue
+/// before common ones, and for each of them the explicit path before wildcards.
+// As AutoCreatedQueueTemplate.
+fn flexible(
+    source: &impl PropertySource,
+    parent: &str,
+    leaf: bool,
+    permission: QueuePermission,
+) -> Option<String> {
+    let own = if leaf {
+        "leaf-template"
+    } else {
+        "parent-template"
+    };
+    let paths = with_wildcards(source, parent);
+    [own, "template"].into_iter().find_map(|kind| {
+        paths.iter().find_map(|path| {
+            let key = permission.key();
+            source.filled(&format!(
+                "{PREFIX}{path}.auto-queue-creation-v2.{kind}.{key}"
+            ))
+        })
+    })
+}
+
+/// The path itself, then with its last part as a wildcard, then its last two, as many as queues
+/// may be created deep.
+fn with_wildcards(source: &impl PropertySource, path: &str) -> Vec<String> {
+    let depth = |prefix: &str| {
+        let key = format!("{prefix}.maximum-queue-depth");
+        source.get(&key)?.trim().parse::<usize>().ok()
+    };
+    let own = depth(&format!("{PREFIX}{path}.auto-queue-creation-v2"));
+    let depth = own.or_else(|| depth(&format!("{PREFIX}auto-queue-creation-v2")));
+    let parts: Vec<&str> = path.split('.').collect();
+    let wildcards = depth.unwrap_or(2).min(parts.len() - 1);
+    let with = |stars: usize| {
+        let fixed = parts[..parts.len() - stars].iter().copied();
+        let parts: Vec<&str> = fixed.chain(std::iter::repeat_n("*", stars)).collect();
+        parts.join(".")
+    };
+    (0..=wildcards).map(with).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn admitted(entries: &[(&str, &str)], path: &str, parent: &str) -> bool {
+        let entries = entries.iter();
+        let source: BTreeMap<String, String> = entries
+            .map(|(key, value)| (format!("{PREFIX}{key}"), (*value).to_owned()))
+            .collect();
+        let caller = Caller {
+            user: "bob",
+            groups: &[],
+            real_user: None,
+        };
+        admits(&source, &caller, path, parent)
+    }
+
+    #[test]
+    fn each_template_counts_for_the_queues_it_is_meant_for() {
+        const V2: &str = "auto-queue-creation-v2";
+        let submit = "acl_submit_applications";
+        for (key, value, path, parent, want) in [
+            (
+                format!("root.u.{V2}.template.{submit}"),
+                "bob",
+                "root.u.x",
+                "root.u",
+                true,
+            ),
+            (
+                format!("root.u.{V2}.template.{submit}"),
+                "ann",
+                "root.u.x",
+                "root.u",
+                false,
+            ),
+            (
+                format!("root.u.{V2}.leaf-template.{submit}"),
+                "bob",
+                "root.u.x",
+                "root.u",
+                true,
+            ),
+            (
+                format!("root.u.{V2}.leaf-template.acl_administer_queue"),
+                "bob",
+                "root.u.x",
+                "root.u",
+                true,
+            ),
+            (
+                format!("root.u.{V2}.leaf-template.{submit}"),
+                "bob",
+                "root.u.g.x",
+                "root.u",
+                false,
+            ),
+            (
+                format!("root.u.{V2}.parent-template.{submit}"),
+                "bob",
+                "root.u.g.x",
+                "root.u",
+                true,
+            ),
+            (
+                format!("root.u.{V2}.parent-template.{submit}"),
+                "bob",
+                "root.u.x",
+                "root.u",
+                false,
+            ),
+            (
+                format!("root.*.{V2}.template.{submit}"),
+                "bob",
+                "root.u.x",
+                "root.u",
+                true,
+            ),
+            (
+                format!("root.*.*.{V2}.template.{submit}"),
+                "bob",
+                "root.u.g.x",
+                "root.u.g",
+                true,
+            ),
+            (
+                format!("root.*.{V2}.template.{submit}"),
+                "bob",
+                "root.u.g.x",
+                "root.u.g",
+                false,
+            ),
+            (
+                format!("root.v.{V2}.template.{submit}"),
+                "bob",
+                "root.u.x",
+                "root.u",
+                false,
+            ),
+            (
+                format!("root.u.leaf-queue-template.{submit}"),
+                "bob",
+                "root.u.x",
+                "root.u",
+                false,
+            ),
+        ] {
+            let found = admitted(&[(&key, value)], path, parent);
+            assert_eq!(found, want, "{key} {path}");
+        }
+    }
+
+    #[test]
+    fn managed_parents_have_a_template_of_their_own() {
+        let template = ("root.u.leaf-queue-template.acl_submit_applications", "bob");
+        let managed = ("root.u.auto-create-child-queue.enabled", "true");
+        assert!(admitted(&[template, managed], "root.u.x", "root.u"));
+    }
+
+    #[test]
+    fn the_more_specific_template_is_the_one_that_counts() {
+        let leaf = "root.u.auto-queue-creation-v2.leaf-template.acl_submit_applications";
+        let common = "root.u.auto-queue-creation-v2.template.acl_submit_applications";
+        let wild = "root.*.auto-queue-creation-v2.template.acl_submit_applications";
+        assert!(!admitted(
+            &[(leaf, "ann"), (common, "bob")],
+            "root.u.x",
+            "root.u"
+        ));
+        assert!(!admitted(
+            &[(common, "ann"), (wild, "bob")],
+            "root.u.x",
+            "root.u"
+        ));
+        assert!(admitted(
+            &[(common, "bob"), (wild, "ann")],
+            "root.u.x",
+            "root.u"
+        ));
+    }
+}

@@ -1,0 +1,290 @@
+//! From files or key-value pairs to the settings of a scheduler.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::queue::TreeSettings;
+use crate::resource::MAX_TYPES;
+
+use super::advice;
+use super::diagnostic::{Diagnostic, Report, Severity, SourceFile, clip};
+use super::number;
+use super::properties::{Layers, Look, Properties};
+use super::queue::Context;
+use super::scheduler;
+use super::templates::ConfiguredTemplates;
+use super::tree::Builder;
+use super::xml::{self, Limits};
+
+/// Which layer a file belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// `yarn-site.xml`, `resource-types.xml`.
+    Site,
+    /// `capacity-scheduler.xml`; its values win.
+    Scheduler,
+}
+
+/// A configuration file in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Path or another name, for messages.
+    pub name: String,
+    /// The bytes as they are.
+    pub bytes: Vec<u8>,
+    /// The layer.
+    pub layer: Layer,
+}
+
+/// How a configuration is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Refuse what there are warnings about.
+    pub strict: bool,
+    /// Bounds of a file.
+    pub limits: Limits,
+    /// Environment variables that `${env.NAME}` may refer to.
+    pub environment: BTreeMap<String, String>,
+    /// Names of all resource types in vector order; read from `yarn.resource-types` when unset.
+    pub resource_types: Option<Vec<String>>,
+}
+
+/// A configuration that was accepted.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What a scheduler is started or refreshed with.
+    pub settings: TreeSettings,
+    /// All properties, for what is read elsewhere (placement rules, preemption).
+    pub properties: Arc<Properties>,
+    /// Warnings and hints, and the files that they point into.
+    pub report: Report,
+}
+
+/// Reads configuration files that are in memory.
+///
+/// # Errors
+///
+/// The report, when it has errors, or warnings in strict mode.
+pub fn load(sources: &[Source], options: &Options) -> Result<Loaded, Report> {
+    let mut layers = Layers::new(options.environment.clone());
+    let mut report = Report::default();
+    let mut broken = false;
+    for site in [true, false] {
+        for (file, source) in sources.iter().enumerate() {
+            if (source.layer == Layer::Site) != site {
+                continue;
+            }
+            match xml::read(&source.bytes, file, &options.limits) {
+                Ok(document) => {
+                    layers.document(&document, file, site);
+                    layers.findings.extend(document.warnings);
+                }
+                Err(finding) => {
+                    broken = true;
+                    report.diagnostics.push(*finding);
+                }
+            }
+        }
+    }
+    let file = |source: &Source| SourceFile {
+        name: source.name.clone(),
+        text: String::from_utf8(source.bytes.clone()).unwrap_or_default(),
+    };
+    report.files = sources.iter().map(file).collect();
+    if broken {
+        report.diagnostics.extend(layers.findings);
+        return Err(report);
+    }
+    finish(layers, report, options)
+}
+
+/// Reads a configuration from key-value pairs: those of the site, and those of
+/// `capacity-scheduler.xml`. `resource_types` names all types in vector order.
+///
+/// # Errors
+///
+/// The report, when it has errors; [`Report::first_error`] has the code that decides.
+pub fn from_pairs(
+    site: &BTreeMap<String, String>,
+    capacity_scheduler: &BTreeMap<String, String>,
+    resource_types: &[String],
+) -> Result<Loaded, Report> {
+    let mut layers = Layers::new(BTreeMap::new());
+    layers.pairs(site, true);
+    layers.pairs(capacity_scheduler, false);
+    let options = Options {
+        resource_types: Some(resource_types.to_vec()),
+        ..Options::default()
+    };
+    finish(layers, Report::default(), &options)
+}
+
+/// Paths whose `state` key says stopped, whether or not a list names the queue.
+fn stopped_queues(properties: &Properties) -> BTreeSet<Arc<str>> {
+    const PREFIX: &str = "yarn.scheduler.capacity.";
+    let states = properties.keys_below(PREFIX).filter_map(|key| {
+        let path = key.strip_prefix(PREFIX)?.strip_suffix(".state")?;
+        let value = properties.text(key).ok()??;
+        value.eq_ignore_ascii_case("stopped").then(|| path.into())
+    });
+    states.collect()
+}
+
+/// Everything that there is to say about configuration files that are in memory.
+#[must_use]
+pub fn check(sources: &[Source], options: &Options) -> Report {
+    match load(sources, options) {
+        Ok(loaded) => loaded.report,
+        Err(report) => report,
+    }
+}
+
+/// Reads a file of a layer from the disk.
+///
+/// # Errors
+///
+/// `E_IO`, when the file is missing, no regular file, unreadable, or larger than the limit.
+pub fn read_source(path: &Path, layer: Layer, limits: &Limits) -> Result<Source, Diagnostic> {
+    let name = path.display().to_string();
+    let refuse = |text: String| Diagnostic::error("E_IO", format!("{}: {text}", clip(&name)));
+    let data = std::fs::metadata(path).map_err(|e| refuse(e.to_string()))?;
+    if !data.is_file() {
+        return Err(refuse("not a regular file".to_owned()));
+    }
+    if data.len() > limits.bytes as u64 {
+        return Err(refuse(format!("more than {} bytes", limits.bytes)));
+    }
+    let bytes = std::fs::read(path).map_err(|e| refuse(e.to_string()))?;
+    Ok(Source { name, bytes, layer })
+}
+
+fn types_of(look: &Look<'_>, options: &Options) -> Vec<Arc<str>> {
+    let Some(names) = &options.resource_types else {
+        return scheduler::resource_types(look);
+    };
+    if names.len() > MAX_TYPES || names.len() < 2 {
+        let message = format!("{} resource types; there are 2 to {MAX_TYPES}", names.len());
+        look.note(Diagnostic::error("E_RESOURCE_TYPE", message));
+        return vec!["memory-mb".into(), "vcores".into()];
+    }
+    names.iter().map(|name| name.as_str().into()).collect()
+}
+
+fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loaded, Report> {
+    let (properties, findings) = layers.finish();
+    let properties = Arc::new(properties);
+    let look = Look::new(&properties);
+    let types = types_of(&look, options);
+    scheduler::check_limits(&look, &types);
+    let calculator = scheduler::calculator(&look, types.len());
+    let legacy = look.flag(&scheduler::key("legacy-queue-mode.enabled"), true);
+    let templates = ConfiguredTemplates {
+        properties: Arc::clone(&properties),
+        types: types.clone(),
+        calculator,
+        legacy,
+        largest: scheduler::largest_of_queues(&look, &types),
+        priority: look.int("yarn.cluster.max-application-priority", 0),
+    };
+    let context = Context {
+        look: &look,
+        types: &types,
+        calculator,
+        legacy,
+        largest: templates.largest,
+        priority: templates.priority,
+    };
+    let queues = Builder::new(context).build();
+    check_mapping_format(&look);
+    let settings = TreeSettings {
+        scheduler: scheduler::scheduler(&look, types, calculator),
+        queues,
+        stopped: stopped_queues(&properties),
+        templates: Arc::new(templates),
+    };
+    let mut found = look.take();
+    dedupe(&mut found);
+    found.extend(findings);
+    advice::warnings(&properties, &settings, &mut found);
+    // Errors keep their order: the first one is the reference's.
+    found.sort_by_key(|finding| finding.severity);
+    let errors = found
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error)
+        .count();
+    if errors > 100 {
+        found.drain(100..errors);
+    }
+    report.diagnostics.extend(found);
+    if report.refuses(options.strict) {
+        return Err(report);
+    }
+    Ok(Loaded {
+        settings,
+        properties,
+        report,
+    })
+}
+
+/// A value that several settings read is one finding.
+fn dedupe(findings: &mut Vec<Diagnostic>) {
+    let mut seen = std::collections::BTreeSet::new();
+    findings.retain(|finding| seen.insert((finding.code, finding.message.clone())));
+}
+
+/// The format of placement rules; the rules themselves are read where they are used.
+fn check_mapping_format(look: &Look<'_>) {
+    let key = scheduler::key("mapping-rule-format");
+    let Some(format) = look.text(&key) else {
+        return;
+    };
+    if format != "legacy" && format != "json" {
+        let message = format!("no format of placement rules `{}`", clip(&format));
+        let finding = Diagnostic::error("mapping_format", message)
+            .at(look.properties().span(&key))
+            .help("use `legacy` or `json`");
+        look.note(finding);
+    }
+}
+
+/// The strings that placement rules are made of, as written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MappingStrings {
+    /// Whether `mapping-rule-format` is `json`.
+    pub json_format: bool,
+    /// `queue-mappings`.
+    pub queue_mappings: String,
+    /// `yarn.scheduler.queue-placement-rules.app-name`.
+    pub app_mappings: String,
+    /// `mapping-rule-json`.
+    pub json: String,
+    /// `mapping-rule-json-file`.
+    pub json_file: String,
+    /// `queue-mappings-override.enable`.
+    pub override_queue: bool,
+    /// `workflow-priority-mappings`.
+    pub workflow_priorities: String,
+    /// `workflow-priority-mappings-override.enable`.
+    pub override_priority: bool,
+}
+
+impl MappingStrings {
+    /// The strings of a configuration; variables are replaced, and what still has some is empty.
+    #[must_use]
+    pub fn of(properties: &Properties) -> Self {
+        let text = |key: &str| properties.text(key).ok().flatten().unwrap_or_default();
+        let own = |name: &str| text(&scheduler::key(name));
+        let flag = |name: &str| number::boolean(&own(name)).unwrap_or(false);
+        Self {
+            json_format: own("mapping-rule-format") == "json",
+            queue_mappings: own("queue-mappings"),
+            app_mappings: text("yarn.scheduler.queue-placement-rules.app-name"),
+            json: own("mapping-rule-json"),
+            json_file: own("mapping-rule-json-file"),
+            override_queue: flag("queue-mappings-override.enable"),
+            workflow_priorities: own("workflow-priority-mappings"),
+            override_priority: flag("workflow-priority-mappings-override.enable"),
+        }
+    }
+}

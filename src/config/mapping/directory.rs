@@ -1,0 +1,60 @@
+//! What placement rules may know of the queues.
+
+/// The queues that exist at the moment, found by name.
+pub trait QueueDirectory {
+    /// Finds a queue by its full path, or by its last part when no other queue has the same.
+    fn find(&self, name: &str) -> Found;
+}
+
+/// What a name stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing.
+    Missing,
+    /// Several queues with this last part.
+    Ambiguous,
+    /// One queue.
+    Queue(QueueEntry),
+}
+
+impl Found {
+    /// The queue, if there is exactly one.
+    #[must_use]
+    pub fn queue(self) -> Option<QueueEntry> {
+        match self {
+            Self::Queue(entry) => Some(entry),
+            Self::Missing | Self::Ambiguous => None,
+        }
+    }
+}
+
+/// A queue that exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueEntry {
+    /// Full path, starting with `root`.
+    pub path: String,
+    /// Whether it takes applications or queues.
+    pub kind: QueueEntryKind,
+}
+
+/// What a queue holds, as far as placement cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueEntryKind {
+    /// Applications, or nothing while it is stopped: a rule that places into a stopped queue is
+    /// final.
+    Leaf,
+    /// Queues that the administrator declares.
+    Parent,
+    /// Queues that submissions may create too, one or two levels deep (flexible creation).
+    CreatingParent,
+    /// Leaves that submissions create (managed parent).
+    ManagedParent,
+}
+
+impl QueueEntryKind {
+    /// Whether submissions may create queues right below.
+    #[must_use]
+    pub const fn creates(self) -> bool {
+        matches!(self, Self::CreatingParent | Self::ManagedParent)
+    }
+}

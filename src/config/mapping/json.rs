@@ -1,0 +1,340 @@
+//! Reads JSON rules, inline or from a file.
+
+use serde_json::{Map, Value};
+
+use super::PREFIX;
+use super::error::MappingError;
+use super::rule::{Action, Fallback, Matcher, Rule};
+use crate::config::source::PropertySource;
+
+/// Reads the rules; inline text wins over a file, and without both there are none.
+pub(super) fn read(source: &impl PropertySource) -> Result<Vec<Rule>, Vec<MappingError>> {
+    let inline_key = format!("{PREFIX}mapping-rule-json");
+    if let Some(text) = source.filled(&inline_key) {
+        return document(&text, &inline_key);
+    }
+    let file_key = format!("{PREFIX}mapping-rule-json-file");
+    let Some(path) = source.filled(&file_key) else {
+        return Ok(Vec::new());
+    };
+    let path = path.trim();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        vec![MappingError::File {
+            path: path.to_owned(),
+            detail: error.to_string(),
+        }]
+    })?;
+    document(&text, path)
+}
+
+fn document(text: &str, place: &str) -> Result<Vec<Rule>, Vec<MappingError>> {
+    let wrong = |rule: Option<usize>, detail: String| MappingError::Json {
+        place: place.to_owned(),
+        rule,
+        detail,
+    };
+    // Text after the document is not read, as in the reference.
+    let first = serde_json::Deserializer::from_str(text).into_iter().next();
+    let value: Value = match first {
+        Some(Ok(value)) => value,
+        Some(Err(error)) => return Err(vec![wrong(None, error.to_string())]),
+        None => return Err(vec![wrong(None, "the document is empty".to_owned())]),
+    };
+    let rules = match value {
+        Value::Object(mut fields) => fields.remove("rules"),
+        _ => {
+            return Err(vec![wrong(
+                None,
+                "expected an object with `rules`".to_owned(),
+            )]);
+        }
+    };
+    let rules = match rules {
+        None => Vec::new(),
+        Some(Value::Array(rules)) => rules,
+        Some(_) => return Err(vec![wrong(None, "`rules` is not a list".to_owned())]),
+    };
+    let mut read = Vec::with_capacity(rules.len());
+    let mut errors = Vec::new();
+    for (at, value) in rules.iter().enumerate() {
+        match rule(value) {
+            Ok(rule) => read.push(rule),
+            Err(detail) => errors.push(wrong(Some(at + 1), detail)),
+        }
+    }
+    if errors.is_empty() {
+        Ok(read)
+    } else {
+        Err(errors)
+    }
+}
+
+fn rule(value: &Value) -> Result<Rule, String> {
+    let Value::Object(fields) = value else {
+        return Err("a rule is an object".to_owned());
+    };
+    let policy = required(fields, "policy")?;
+    let kind = required(fields, "type")?;
+    let matches = required(fields, "matches")?;
+    if matches.is_empty() {
+        return Err("`matches` is empty".to_owned());
+    }
+    let matcher = match (kind.as_str(), matches) {
+        ("user", matches) if matches == "*" => Matcher::Everyone,
+        ("user", matches) => Matcher::User(matches),
+        ("group", matches) if matches == "*" => {
+            return Err("`*` cannot be matched by groups".to_owned());
+        }
+        ("group", matches) => Matcher::Group(matches),
+        ("application", matches) => Matcher::Application(matches),
+        _ => return Err(format!("type `{kind}` is not user, group or application")),
+    };
+    let fallback = match text(fields, "fallbackResult")?.as_deref() {
+        None | Some("skip") => Fallback::Skip,
+        Some("reject") => Fallback::Reject,
+        Some("placeDefault") => Fallback::PlaceDefault,
+        Some(other) => {
+            return Err(format!(
+                "fallbackResult `{other}` is not skip, reject or placeDefault"
+            ));
+        }
+    };
+    Ok(Rule {
+        matcher,
+        action: action(fields, &policy)?,
+        fallback,
+    })
+}
+
+fn action(fields: &Map<String, Value>, policy: &str) -> Result<Action, String> {
+    let create = create(fields)?;
+    let parent = text(fields, "parentQueue")?;
+    let below = |variables: &str| {
+        parent.as_ref().map_or_else(
+            || variables.to_owned(),
+            |parent| format!("{parent}.{variables}"),
+        )
+    };
+    let pattern = match policy {
+        "reject" => return Ok(Action::Reject),
+        "setDefaultQueue" => return Ok(Action::SetDefault(required(fields, "value")?)),
+        "defaultQueue" => {
+            return Ok(Action::Place {
+                pattern: "%default".to_owned(),
+                create: false,
+            });
+        }
+        "specified" => "%specified".to_owned(),
+        "custom" => required(fields, "customPlacement")?,
+        "user" => below("%user"),
+        "primaryGroup" => below("%primary_group"),
+        "primaryGroupUser" => below("%primary_group.%user"),
+        "secondaryGroup" => below("%secondary_group"),
+        "secondaryGroupUser" => below("%secondary_group.%user"),
+        "applicationName" => below("%application"),
+        _ => return Err(format!("policy `{policy}` is unknown")),
+    };
+    Ok(Action::Place { pattern, create })
+}
+
+fn create(fields: &Map<String, Value>) -> Result<bool, String> {
+    match fields.get("create") {
+        None | Some(Value::Null) => Ok(true),
+        Some(Value::Bool(create)) => Ok(*create),
+        Some(Value::String(word)) if word == "true" => Ok(true),
+        Some(Value::String(word)) if word == "false" => Ok(false),
+        Some(other) => Err(format!("create `{other}` is not true or false")),
+    }
+}
+
+fn required(fields: &Map<String, Value>, name: &str) -> Result<String, String> {
+    text(fields, name)?.ok_or_else(|| format!("`{name}` is not set"))
+}
+
+/// A field as text; numbers and truth values are taken as they are written.
+fn text(fields: &Map<String, Value>, name: &str) -> Result<Option<String>, String> {
+    match fields.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(scalar @ (Value::Number(_) | Value::Bool(_))) => Ok(Some(scalar.to_string())),
+        Some(other) => Err(format!("`{name}` is not a text: {other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn read_text(text: &str) -> Result<Vec<Rule>, Vec<MappingError>> {
+        let key = format!("{PREFIX}mapping-rule-json");
+        read(&BTreeMap::from([(key, text.to_owned())]))
+    }
+
+    fn one(fields: &str) -> Result<Rule, String> {
+        let rules = read_text(&format!("{{\"rules\":[{{{fields}}}]}}"));
+        rules
+            .map(|mut rules| rules.remove(0))
+            .map_err(|errors| errors[0].to_string())
+    }
+
+    #[test]
+    fn every_policy_has_its_target() {
+        for (policy, plain, below) in [
+            ("specified", "%specified", "%specified"),
+            ("defaultQueue", "%default", "%default"),
+            ("user", "%user", "root.p.%user"),
+            ("primaryGroup", "%primary_group", "root.p.%primary_group"),
+            (
+                "primaryGroupUser",
+                "%primary_group.%user",
+                "root.p.%primary_group.%user",
+            ),
+            (
+                "secondaryGroup",
+                "%secondary_group",
+                "root.p.%secondary_group",
+            ),
+            (
+                "secondaryGroupUser",
+                "%secondary_group.%user",
+                "root.p.%secondary_group.%user",
+            ),
+            ("applicationName", "%application", "root.p.%application"),
+            ("custom", "root.x.%user", "root.x.%user"),
+        ] {
+            let base = format!(
+                r#""type":"user","matches":"*","policy":"{policy}","customPlacement":"root.x.%user""#
+            );
+            for (fields, want) in [
+                (base.clone(), plain),
+                (format!(r#"{base},"parentQueue":"root.p""#), below),
+            ] {
+                let rule = one(&fields).unwrap();
+                let create = policy != "defaultQueue";
+                let pattern = want.to_owned();
+                assert_eq!(rule.action, Action::Place { pattern, create }, "{policy}");
+                assert_eq!(rule.matcher, Matcher::Everyone);
+                assert_eq!(rule.fallback, Fallback::Skip);
+            }
+        }
+    }
+
+    #[test]
+    fn reject_and_set_default_place_nothing() {
+        let rule = one(r#""type":"user","matches":"a","policy":"reject""#).unwrap();
+        assert_eq!(
+            (rule.matcher, rule.action),
+            (Matcher::User("a".to_owned()), Action::Reject)
+        );
+        let set = r#""type":"group","matches":"g","policy":"setDefaultQueue","value":"root.b""#;
+        let rule = one(set).unwrap();
+        assert_eq!(rule.matcher, Matcher::Group("g".to_owned()));
+        assert_eq!(rule.action, Action::SetDefault("root.b".to_owned()));
+    }
+
+    #[test]
+    fn create_and_fallback_are_read() {
+        for (field, create, fallback) in [
+            (r#""create":true"#, true, Fallback::Skip),
+            (r#""create":false"#, false, Fallback::Skip),
+            (r#""create":"false""#, false, Fallback::Skip),
+            (r#""create":null"#, true, Fallback::Skip),
+            (r#""fallbackResult":"skip""#, true, Fallback::Skip),
+            (r#""fallbackResult":"reject""#, true, Fallback::Reject),
+            (
+                r#""fallbackResult":"placeDefault""#,
+                true,
+                Fallback::PlaceDefault,
+            ),
+            (r#""comment":[1]"#, true, Fallback::Skip),
+        ] {
+            let base = r#""type":"application","matches":5,"policy":"user""#;
+            let rule = one(&format!("{base},{field}")).unwrap();
+            assert_eq!(rule.matcher, Matcher::Application("5".to_owned()));
+            assert_eq!(rule.fallback, fallback, "{field}");
+            assert!(
+                matches!(rule.action, Action::Place { create: c, .. } if c == create),
+                "{field}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_faulty_rule_is_named_with_its_value() {
+        for (fields, word) in [
+            (r#""type":"user","matches":"*""#, "`policy` is not set"),
+            (r#""policy":"user","matches":"*""#, "`type` is not set"),
+            (r#""type":"user","policy":"user""#, "`matches` is not set"),
+            (r#""type":"user","policy":"user","matches":"""#, "is empty"),
+            (r#""type":"group","policy":"user","matches":"*""#, "groups"),
+            (r#""type":"User","policy":"user","matches":"*""#, "`User`"),
+            (
+                r#""type":"user","policy":"nonsense","matches":"*""#,
+                "`nonsense`",
+            ),
+            (
+                r#""type":"user","policy":"custom","matches":"*""#,
+                "`customPlacement`",
+            ),
+            (
+                r#""type":"user","policy":"setDefaultQueue","matches":"*""#,
+                "`value`",
+            ),
+            (
+                r#""type":"user","policy":"user","matches":"*","create":3"#,
+                "create `3`",
+            ),
+            (
+                r#""type":"user","policy":"user","matches":"*","fallbackResult":"x""#,
+                "`x`",
+            ),
+            (
+                r#""type":"user","policy":"user","matches":["a"]"#,
+                "`matches`",
+            ),
+        ] {
+            let error = one(fields).unwrap_err();
+            assert!(error.contains(word), "{fields}: {error}");
+            assert!(error.contains("rule 1"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_broken_document_is_refused() {
+        for text in [
+            "{",
+            "[]",
+            "7",
+            " ",
+            "{'rules':[]}",
+            r#"{"rules":7}"#,
+            r#"{"rules":null}"#,
+            r#"{"rules":[1]}"#,
+        ] {
+            let errors = read_text(text).unwrap_err();
+            assert_eq!(errors[0].code(), "mapping_json", "{text}");
+        }
+        for text in ["", "{}", r#"{"rules":[]}"#, r#"{"rules":[]} x"#] {
+            assert_eq!(read_text(text), Ok(Vec::new()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_serves_when_there_is_no_inline_text() {
+        let file = std::env::temp_dir().join(format!("capsched-rules-{}.json", std::process::id()));
+        let text = r#"{"rules":[{"type":"user","matches":"*","policy":"reject"}]}"#;
+        std::fs::write(&file, text).unwrap();
+        let name = format!(" {} ", file.display());
+        let key = format!("{PREFIX}mapping-rule-json-file");
+        let mut source = BTreeMap::from([(key, name)]);
+        assert_eq!(read(&source).map(|rules| rules.len()), Ok(1));
+        source.insert(format!("{PREFIX}mapping-rule-json"), "{}".to_owned());
+        assert_eq!(read(&source).map(|rules| rules.len()), Ok(0));
+        source.remove(&format!("{PREFIX}mapping-rule-json"));
+        std::fs::remove_file(&file).unwrap();
+        let errors = read(&source).unwrap_err();
+        assert_eq!(errors[0].code(), "mapping_file");
+    }
+}

@@ -1,0 +1,428 @@
+//! Properties in layers: capacity-scheduler.xml over the site over the defaults.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::id::Map;
+
+use super::diagnostic::{Diagnostic, Span, clip};
+use super::number;
+use super::xml::Document;
+
+/// Prefix of the keys of the Capacity Scheduler.
+pub(super) const PREFIX: &str = "yarn.scheduler.capacity.";
+
+/// Rounds of substitution after which a value counts as a cycle.
+const ROUNDS: usize = 20;
+
+/// Longest text that a substitution may produce.
+const LONGEST: usize = 1 << 20;
+
+/// Defaults of the shipped files that a value may refer to.
+const DEFAULTS: &[(&str, &str)] = &[
+    ("yarn.scheduler.minimum-allocation-mb", "1024"),
+    ("yarn.scheduler.minimum-allocation-vcores", "1"),
+    ("yarn.scheduler.maximum-allocation-mb", "8192"),
+    ("yarn.scheduler.maximum-allocation-vcores", "4"),
+    ("yarn.scheduler.include-port-in-node-name", "false"),
+    ("yarn.cluster.max-application-priority", "0"),
+    ("yarn.resourcemanager.scheduler.monitor.enable", "false"),
+    (
+        "yarn.resourcemanager.placement-constraints.handler",
+        "disabled",
+    ),
+    ("yarn.resourcemanager.max-completed-applications", "1000"),
+    (
+        "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms",
+        "1000",
+    ),
+    ("yarn.nodemanager.resource.memory-mb", "-1"),
+    ("yarn.nodemanager.resource.cpu-vcores", "-1"),
+    ("yarn.acl.enable", "false"),
+    ("yarn.admin.acl", "*"),
+];
+
+#[derive(Clone, Debug)]
+struct Entry {
+    value: Arc<str>,
+    span: Option<Span>,
+    name_span: Option<Span>,
+}
+
+/// All properties of a configuration, each with the layer that counts.
+#[derive(Clone, Debug, Default)]
+pub struct Properties {
+    merged: Map<Arc<str>, Entry>,
+    site: Map<Arc<str>, Entry>,
+    /// Keys of `merged` in order, so that a prefix is a range.
+    keys: Vec<Arc<str>>,
+    environment: BTreeMap<String, String>,
+}
+
+/// Collects the layers, lowest first.
+#[derive(Debug, Default)]
+pub(super) struct Layers {
+    properties: Properties,
+    finals: Map<Arc<str>, Option<Span>>,
+    pub(super) findings: Vec<Diagnostic>,
+}
+
+impl Layers {
+    pub(super) fn new(environment: BTreeMap<String, String>) -> Self {
+        let properties = Properties {
+            environment,
+            ..Properties::default()
+        };
+        Self {
+            properties,
+            ..Self::default()
+        }
+    }
+
+    /// Puts pairs without a place on top.
+    pub(super) fn pairs(&mut self, pairs: &BTreeMap<String, String>, site: bool) {
+        for (key, value) in pairs {
+            let entry = Entry {
+                value: value.as_str().into(),
+                span: None,
+                name_span: None,
+            };
+            self.put(key.as_str().into(), entry, site);
+        }
+    }
+
+    /// Puts the properties of a file on top.
+    pub(super) fn document(&mut self, document: &Document, file: usize, site: bool) {
+        let mut seen: Map<&str, (usize, &str)> = Map::default();
+        for (at, property) in document.properties.iter().enumerate() {
+            let place = |bytes: &std::ops::Range<usize>| {
+                Some(Span {
+                    file,
+                    bytes: bytes.clone(),
+                })
+            };
+            let key: Arc<str> = property.name.as_str().into();
+            if let Some(value) = &property.value {
+                if let Some(final_span) = self.finals.get(&key) {
+                    let text = format!("`{}` is final; this value has no effect", clip(&key));
+                    let finding = Diagnostic::warning("W_FINAL", text)
+                        .at(place(&property.value_span))
+                        .also(final_span.clone(), "declared final here");
+                    self.findings.push(finding);
+                    continue;
+                }
+                if let Some((first, before)) = seen.insert(&property.name, (at, value)) {
+                    let same = if before == value {
+                        "the same"
+                    } else {
+                        "another"
+                    };
+                    let text = format!(
+                        "`{}` stands twice, with {same} value; the last one counts",
+                        clip(&key)
+                    );
+                    let first = &document.properties[first].name_span;
+                    let finding = Diagnostic::warning("W_KEY_TWICE", text)
+                        .at(place(&property.name_span))
+                        .also(place(first), "first here");
+                    self.findings.push(finding);
+                }
+                let entry = Entry {
+                    value: value.as_str().into(),
+                    span: place(&property.value_span),
+                    name_span: place(&property.name_span),
+                };
+                self.put(Arc::clone(&key), entry, site);
+            }
+            if property.is_final {
+                self.finals.insert(key, place(&property.name_span));
+            }
+        }
+    }
+
+    fn put(&mut self, key: Arc<str>, entry: Entry, site: bool) {
+        if site {
+            self.properties.site.insert(Arc::clone(&key), entry.clone());
+        }
+        if self
+            .properties
+            .merged
+            .insert(Arc::clone(&key), entry)
+            .is_none()
+        {
+            self.properties.keys.push(key);
+        }
+    }
+
+    pub(super) fn finish(mut self) -> (Properties, Vec<Diagnostic>) {
+        self.properties.keys.sort_unstable();
+        (self.properties, self.findings)
+    }
+}
+
+impl Properties {
+    /// The value as written, of the highest layer that has one.
+    #[must_use]
+    pub fn raw(&self, key: &str) -> Option<&str> {
+        self.merged.get(key).map(|entry| &*entry.value)
+    }
+
+    /// The value with its variables replaced.
+    ///
+    /// # Errors
+    ///
+    /// The value, when replacing takes more than 20 rounds.
+    pub fn text(&self, key: &str) -> Result<Option<String>, String> {
+        self.raw(key).map(|raw| self.substitute(raw)).transpose()
+    }
+
+    /// Where the value stands, when it comes from a file.
+    #[must_use]
+    pub fn span(&self, key: &str) -> Option<Span> {
+        self.merged.get(key)?.span.clone()
+    }
+
+    /// Where the name stands, when it comes from a file.
+    #[must_use]
+    pub fn name_span(&self, key: &str) -> Option<Span> {
+        self.merged.get(key)?.name_span.clone()
+    }
+
+    /// All keys, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().map(|key| &**key)
+    }
+
+    /// The keys that start with a prefix, in order.
+    pub fn keys_below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+        let from = self.keys.partition_point(|key| &**key < prefix);
+        self.keys[from..]
+            .iter()
+            .map(|key| &**key)
+            .take_while(move |key| key.starts_with(prefix))
+    }
+
+    /// The site layer alone.
+    pub(super) fn site_only(&self) -> Self {
+        Self {
+            merged: self.site.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the site layer has the key.
+    #[must_use]
+    pub fn in_site(&self, key: &str) -> bool {
+        self.site.contains_key(key)
+    }
+
+    /// Replaces `${name}`, `${env.NAME}`, `${env.NAME:-default}` and `${env.NAME-default}`; an
+    /// unknown name stops the replacing and stays as it is.
+    // As Configuration.substituteVars.
+    fn substitute(&self, text: &str) -> Result<String, String> {
+        let mut now = text.to_owned();
+        for _ in 0..ROUNDS {
+            let Some((start, end)) = variable(&now) else {
+                return Ok(now);
+            };
+            let Some(value) = self.variable_value(&now[start..end]) else {
+                return Ok(now);
+            };
+            let whole = start - 2..end + 1;
+            if value.contains(&now[whole.clone()]) {
+                return Ok(text.to_owned());
+            }
+            now.replace_range(whole, &value);
+            if now.len() > LONGEST {
+                break;
+            }
+        }
+        Err(text.to_owned())
+    }
+
+    fn variable_value(&self, name: &str) -> Option<String> {
+        if let Some(rest) = name.strip_prefix("env.").filter(|rest| !rest.is_empty()) {
+            let known = |name: &str| self.environment.get(name).cloned();
+            let value = match rest.find('-') {
+                Some(at) if at > 0 && rest.as_bytes()[at - 1] == b':' => known(&rest[..at - 1])
+                    .filter(|value| !value.is_empty())
+                    .or_else(|| Some(rest[at + 1..].to_owned())),
+                Some(at) => known(&rest[..at]).or_else(|| Some(rest[at + 1..].to_owned())),
+                None => known(rest),
+            };
+            if value.is_some() {
+                return value;
+            }
+        }
+        if let Some(raw) = self.raw(name) {
+            return Some(raw.to_owned());
+        }
+        let default = DEFAULTS.iter().find(|(key, _)| *key == name);
+        default.map(|(_, value)| (*value).to_owned())
+    }
+}
+
+/// Where the first variable's name stands: after `${`, up to `}`, without `$`, `}` and spaces.
+fn variable(text: &str) -> Option<(usize, usize)> {
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    while let Some(found) = text[from..].find("${") {
+        let start = from + found + 2;
+        let stop = bytes[start..]
+            .iter()
+            .position(|b| matches!(b, b'}' | b' ' | b'$'));
+        let end = start + stop?;
+        match bytes[end] {
+            b'}' if end > start => return Some((start, end)),
+            // A `$` may open the next variable.
+            b'$' => from = end,
+            _ => from = end + 1,
+        }
+    }
+    None
+}
+
+/// Typed look-ups that note what cannot be read and go on with the default.
+#[derive(Debug)]
+pub(super) struct Look<'a> {
+    base: &'a Properties,
+    /// Keys of a queue that a template fills; they come first.
+    overlay: Option<&'a BTreeMap<String, String>>,
+    /// Whether keys of the scheduler below the overlay are hidden.
+    isolated: bool,
+    findings: RefCell<Vec<Diagnostic>>,
+}
+
+impl<'a> Look<'a> {
+    pub(super) fn new(base: &'a Properties) -> Self {
+        Self {
+            base,
+            overlay: None,
+            isolated: false,
+            findings: RefCell::default(),
+        }
+    }
+
+    pub(super) fn over(
+        base: &'a Properties,
+        overlay: &'a BTreeMap<String, String>,
+        isolated: bool,
+    ) -> Self {
+        Self {
+            base,
+            overlay: Some(overlay),
+            isolated,
+            findings: RefCell::default(),
+        }
+    }
+
+    pub(super) fn properties(&self) -> &'a Properties {
+        self.base
+    }
+
+    pub(super) fn note(&self, finding: Diagnostic) {
+        self.findings.borrow_mut().push(finding);
+    }
+
+    /// Notes an error about the value of a key.
+    pub(super) fn fail(&self, code: &'static str, key: &str, message: impl Into<String>) {
+        self.note(Diagnostic::error(code, message).at(self.base.span(key)));
+    }
+
+    pub(super) fn take(self) -> Vec<Diagnostic> {
+        self.findings.into_inner()
+    }
+
+    fn raw(&self, key: &str) -> Option<&str> {
+        if let Some(value) = self.overlay.and_then(|overlay| overlay.get(key)) {
+            return Some(value);
+        }
+        if self.isolated && key.starts_with(PREFIX) {
+            return None;
+        }
+        self.base.raw(key)
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.raw(key).is_some()
+    }
+
+    pub(super) fn text(&self, key: &str) -> Option<String> {
+        match self.base.substitute(self.raw(key)?) {
+            Ok(text) => Some(text),
+            Err(raw) => {
+                let message = format!(
+                    "`{}` of `{key}` still has variables after {ROUNDS} replacements",
+                    clip(&raw)
+                );
+                self.fail("substitution_cycle", key, message);
+                None
+            }
+        }
+    }
+
+    /// Keys with a prefix, those of the overlay included.
+    pub(super) fn keys_below(&self, prefix: &str) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        if !(self.isolated && prefix.starts_with(PREFIX)) {
+            all.extend(self.base.keys_below(prefix).map(str::to_owned));
+        }
+        if let Some(overlay) = self.overlay {
+            let more = overlay.range(prefix.to_owned()..);
+            let more = more
+                .map(|(key, _)| key)
+                .take_while(|key| key.starts_with(prefix));
+            all.extend(more.cloned());
+            all.sort_unstable();
+            all.dedup();
+        }
+        all
+    }
+
+    /// Notes that a value is no number.
+    pub(super) fn no_number(&self, key: &str, value: &str) {
+        let message = format!("`{}` is not a number, in `{}`", clip(value), clip(key));
+        let mut finding = Diagnostic::error("not_a_number", message).at(self.base.span(key));
+        if value.trim_end().ends_with('%') {
+            finding = finding.help("write the percentage without `%`");
+        } else if value.contains(',') && !value.contains('[') {
+            finding = finding.help("the decimal sign is a point");
+        }
+        self.note(finding);
+    }
+
+    fn parsed<T>(&self, key: &str, default: T, parse: impl Fn(&str) -> Option<T>) -> T {
+        let Some(text) = self.text(key) else {
+            return default;
+        };
+        parse(&text).unwrap_or_else(|| {
+            self.no_number(key, &text);
+            default
+        })
+    }
+
+    pub(super) fn float(&self, key: &str, default: f32) -> f32 {
+        self.parsed(key, default, number::float)
+    }
+
+    pub(super) fn int(&self, key: &str, default: i32) -> i32 {
+        self.parsed(key, default, number::integer)
+    }
+
+    pub(super) fn long(&self, key: &str, default: i64) -> i64 {
+        self.parsed(key, default, number::integer)
+    }
+
+    /// An integer by `Integer.parseInt` alone: not trimmed, never hexadecimal.
+    pub(super) fn plain_int(&self, key: &str, default: i32) -> i32 {
+        self.parsed(key, default, number::decimal)
+    }
+
+    pub(super) fn flag(&self, key: &str, default: bool) -> bool {
+        let value = self.text(key);
+        value
+            .and_then(|text| number::boolean(&text))
+            .unwrap_or(default)
+    }
+}

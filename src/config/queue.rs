@@ -1,0 +1,885 @@
+//! Settings of one queue, below those of its parent.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::queue::{
+    Accessible, AppOrder, CapacitySetting, ChildOrder, ConfiguredState, CreationScheme,
+    CreationSettings, LeafSettings, LegacyCapacity, LifetimeSettings, PartitionSettings,
+    QueueAccess, QueueKind, QueueSettings, VectorEntry,
+};
+use crate::resource::{Calculator, ResourceVector, share};
+
+use super::access;
+use super::amount::{self, BadAllocation, NoNumber};
+use super::diagnostic::{Diagnostic, clip};
+use super::number;
+use super::properties::{Look, PREFIX};
+use super::scheduler;
+
+const APP_ORDERS: &str = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.policy.";
+const LABELS: &str = "accessible-node-labels";
+
+/// What every queue of a configuration is read with.
+pub(super) struct Context<'a> {
+    pub(super) look: &'a Look<'a>,
+    pub(super) types: &'a [Arc<str>],
+    pub(super) calculator: Calculator,
+    pub(super) legacy: bool,
+    /// Largest allocation that a queue may have.
+    pub(super) largest: ResourceVector,
+    /// `yarn.cluster.max-application-priority`.
+    pub(super) priority: i32,
+}
+
+/// A queue's settings and what only the checks of the tree need.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) settings: QueueSettings,
+    pub(super) partitions: BTreeMap<Arc<str>, Numbers>,
+    pub(super) state: ConfiguredState,
+}
+
+/// The numbers that legacy mode keeps of a queue on one partition.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbers {
+    /// Guaranteed share as a fraction; 0 when the value is no percentage.
+    pub(super) capacity: f32,
+    /// −1 when the value is no weight.
+    pub(super) weight: f32,
+    pub(super) minimum: ResourceVector,
+    pub(super) maximum: ResourceVector,
+}
+
+impl Context<'_> {
+    /// A key of a queue.
+    fn key(path: &str, name: &str) -> String {
+        format!("{PREFIX}{path}.{name}")
+    }
+
+    /// A key of a queue on a partition.
+    pub(super) fn label_key(path: &str, label: &str, name: &str) -> String {
+        if label.is_empty() {
+            Self::key(path, name)
+        } else {
+            format!("{PREFIX}{path}.{LABELS}.{label}.{name}")
+        }
+    }
+
+    /// Names of the children, in order; a list of white space names one queue, the empty name.
+    pub(super) fn children(&self, path: &str) -> Vec<String> {
+        let text = self.look.text(&Self::key(path, "queues"));
+        let text = text.unwrap_or_default();
+        let names = text.split(',').filter(|name| !name.is_empty());
+        names.map(|name| number::trim(name).to_owned()).collect()
+    }
+
+    /// The kind of a queue with or without children.
+    pub(super) fn kind(&self, path: &str, children: bool) -> QueueKind {
+        let flag = |name: &str| self.look.flag(&Self::key(path, name), false);
+        let reservable = flag("reservable");
+        let managed = flag("auto-create-child-queue.enabled");
+        let inner = children || flag("auto-queue-creation-v2.enabled");
+        if reservable && inner {
+            let message = format!("`{}` has children, so it cannot be reservable", clip(path));
+            let key = Self::key(path, "reservable");
+            self.look.fail("reservable_parent", &key, message);
+        }
+        match (reservable, managed, inner) {
+            (true, _, false) => QueueKind::Plan,
+            (_, true, _) => QueueKind::ManagedParent,
+            (_, _, true) => QueueKind::Parent,
+            _ => QueueKind::Leaf,
+        }
+    }
+
+    /// Reads a queue in the order of the original, which decides what error comes first.
+    pub(super) fn read(&self, path: &str, kind: QueueKind, parent: Option<&Read>) -> Read {
+        let above = parent.map(|parent| &parent.settings);
+        let accessible = self.accessible(path, above);
+        let default_partition = self.default_partition(path, &accessible, above);
+        let (settings, numbers) = self.partitions(path, parent);
+        let maximum_allocation = self.maximum_allocation(path, above);
+        let configured = self.state(path);
+        let state = self.effective_state(path, configured, parent);
+        let access = self.access(path);
+        let user_weights = self.user_weights(path, above);
+        let key = |name: &str| Self::key(path, name);
+        let preemption_disabled = self.preemption_disabled(path);
+        let intra = self.intra_preemption_disabled(path);
+        let priority = self.look.int(&key("priority"), 0);
+        let node_policy = self.node_policy(path);
+        let lifetime = self.lifetime(path);
+        let parallel = self
+            .look
+            .int(&scheduler::key("max-parallel-apps"), i32::MAX);
+        let maximum_parallel = self.look.plain_int(&key("max-parallel-apps"), parallel);
+        let mut queue = QueueSettings {
+            path: path.into(),
+            kind,
+            dynamic: false,
+            accessible,
+            partitions: settings,
+            default_partition,
+            state: configured,
+            priority,
+            child_order: ChildOrder::Utilization,
+            maximum_allocation,
+            maximum_parallel,
+            user_weights,
+            maximum_master_share: self.master_share(path),
+            leaf: self.leaf(path, kind == QueueKind::Leaf),
+            creation: self.creation(path, kind),
+            preemption_disabled,
+            intra_queue_preemption_disabled: intra || preemption_disabled,
+            lifetime,
+            node_policy,
+            access,
+        };
+        if kind == QueueKind::Leaf {
+            self.check_leaf(&mut queue);
+        } else {
+            queue.child_order = self.child_order(path, above);
+        }
+        Read {
+            settings: queue,
+            partitions: numbers,
+            state,
+        }
+    }
+
+    fn accessible(&self, path: &str, above: Option<&QueueSettings>) -> Accessible {
+        let Some(above) = above else {
+            return Accessible::All;
+        };
+        let key = Self::key(path, LABELS);
+        let Some(text) = self.look.text(&key) else {
+            return above.accessible.clone();
+        };
+        let names = text.split(',').map(number::trim);
+        let names: BTreeSet<Arc<str>> = names.filter(|n| !n.is_empty()).map(Arc::from).collect();
+        let own = if names.contains("*") {
+            Accessible::All
+        } else {
+            Accessible::Only(names)
+        };
+        let outside = match (&above.accessible, &own) {
+            (Accessible::Only(_), Accessible::All) => Some("*".to_owned()),
+            (Accessible::Only(more), Accessible::Only(names)) => {
+                names.difference(more).next().map(ToString::to_string)
+            }
+            _ => None,
+        };
+        // Children of root are not measured by it: it may use everything.
+        if let Some(label) = outside
+            && above.parent_path().is_some()
+        {
+            let message = format!(
+                "`{}` may use the label `{}`, its parent may not",
+                clip(path),
+                clip(&label)
+            );
+            self.look.fail("label_not_in_parent", &key, message);
+        }
+        own
+    }
+
+    fn default_partition(
+        &self,
+        path: &str,
+        accessible: &Accessible,
+        above: Option<&QueueSettings>,
+    ) -> Option<Arc<str>> {
+        let key = Self::key(path, "default-node-label-expression");
+        if let Some(text) = self.look.text(&key) {
+            return Some(number::trim(&text).into());
+        }
+        let above = above?;
+        let inherits = match (accessible, &above.accessible) {
+            (Accessible::All, Accessible::All) => true,
+            (Accessible::Only(own), Accessible::Only(more)) => more.is_subset(own),
+            _ => false,
+        };
+        inherits.then(|| above.default_partition.clone()).flatten()
+    }
+
+    /// Partitions with a key of their own, the default one always.
+    fn labels(&self, path: &str) -> BTreeSet<String> {
+        let prefix = format!("{PREFIX}{path}.{LABELS}.");
+        let keys = self.look.keys_below(&prefix);
+        let labels = keys
+            .iter()
+            .filter_map(|key| Some(key[prefix.len()..].split_once('.')?.0.to_owned()));
+        labels.chain([String::new()]).collect()
+    }
+
+    fn partitions(
+        &self,
+        path: &str,
+        parent: Option<&Read>,
+    ) -> (
+        BTreeMap<Arc<str>, PartitionSettings>,
+        BTreeMap<Arc<str>, Numbers>,
+    ) {
+        let (mut settings, mut numbers) = (BTreeMap::new(), BTreeMap::new());
+        let mut kinds = BTreeSet::new();
+        for label in self.labels(path) {
+            let label: Arc<str> = label.into();
+            let master = self.look.float(
+                &Self::label_key(path, &label, "maximum-am-resource-percent"),
+                self.master_share(path),
+            );
+            let capacity_key = Self::label_key(path, &label, "capacity");
+            let text = self.look.text(&capacity_key);
+            kinds.insert(text.as_deref().is_some_and(amount::is_absolute));
+            let above = parent.and_then(|parent| parent.partitions.get(&label));
+            let (capacity, maximum, own) = self.capacities(path, &label, text.as_deref(), above);
+            numbers.insert(Arc::clone(&label), own);
+            let setting = PartitionSettings {
+                capacity,
+                maximum,
+                maximum_master_share: master,
+            };
+            settings.insert(label, setting);
+        }
+        if kinds.len() > 1 && parent.is_some() && self.legacy {
+            let message = format!(
+                "`{}` has an absolute capacity on one label and another kind on a second one",
+                clip(path)
+            );
+            let key = Self::key(path, "capacity");
+            self.look.fail("mixed_capacity_modes", &key, message);
+        }
+        (settings, numbers)
+    }
+
+    fn capacities(
+        &self,
+        path: &str,
+        label: &str,
+        capacity: Option<&str>,
+        above: Option<&Numbers>,
+    ) -> (CapacitySetting, CapacitySetting, Numbers) {
+        let root = path == "root";
+        let capacity_key = Self::label_key(path, label, "capacity");
+        let maximum_key = Self::label_key(path, label, "maximum-capacity");
+        let maximum = self.look.text(&maximum_key);
+        let maximum = maximum.as_deref();
+        let percent = self.percent(&capacity_key, capacity, root);
+        let most = if label.is_empty() {
+            self.maximum_percent(&maximum_key, maximum)
+        } else {
+            self.labelled_maximum(&maximum_key, maximum, root)
+        };
+        let weight = self.weight(&capacity_key, capacity);
+        let amounts = |key: &str, text: Option<&str>| {
+            self.number(key, text, |text| amount::absolute(text, self.types))
+                .flatten()
+        };
+        let low = amounts(&capacity_key, capacity);
+        let high = amounts(&maximum_key, maximum);
+        let inherited = self.check_amounts(path, label, low, high, above);
+        let numbers = Numbers {
+            capacity: share::quotient(percent, 100.0),
+            weight,
+            minimum: low.unwrap_or_default(),
+            maximum: inherited,
+        };
+        let setting = |key: &str, text: Option<&str>, legacy| CapacitySetting {
+            legacy,
+            vector: self.vector(key, text, root),
+        };
+        let bracket = |text: Option<&str>| {
+            text.is_some_and(|text| amount::is_absolute(text) || amount::is_vector(text))
+        };
+        let low_legacy = match low {
+            _ if root => LegacyCapacity::Percent(percent),
+            Some(amounts) => LegacyCapacity::Absolute(amounts),
+            None if bracket(capacity) => LegacyCapacity::Unusable,
+            None if weight >= 0.0 => LegacyCapacity::Weight(weight),
+            None => LegacyCapacity::Percent(percent),
+        };
+        let high_legacy = match high {
+            Some(amounts) => LegacyCapacity::Absolute(amounts),
+            None if bracket(maximum) => LegacyCapacity::Unusable,
+            None => LegacyCapacity::Percent(most),
+        };
+        (
+            setting(&capacity_key, capacity, low_legacy),
+            setting(&maximum_key, maximum, high_legacy),
+            numbers,
+        )
+    }
+
+    /// Reads a value; notes when it is no number.
+    fn number<T>(
+        &self,
+        key: &str,
+        text: Option<&str>,
+        read: impl Fn(&str) -> Result<T, NoNumber>,
+    ) -> Option<T> {
+        let text = text?;
+        let value = read(text);
+        if value.is_err() {
+            self.look.no_number(key, text);
+        }
+        value.ok()
+    }
+
+    fn vector(&self, key: &str, text: Option<&str>, root: bool) -> Vec<VectorEntry> {
+        if root {
+            return vec![VectorEntry::Percent(100.0); self.types.len()];
+        }
+        let read = |text: &str| amount::named_vector(text, self.types);
+        let named = self.number(key, text, read).unwrap_or_default();
+        amount::vector(&named, self.types.len())
+    }
+
+    /// The percentage of a capacity; 0 for other kinds.
+    fn percent(&self, key: &str, text: Option<&str>, root: bool) -> f32 {
+        let Some(text) = text.filter(|_| !root) else {
+            return if root { 100.0 } else { 0.0 };
+        };
+        if amount::is_absolute(text) || text.ends_with('w') || amount::is_vector(text) {
+            return 0.0;
+        }
+        let Some(value) = number::float(text) else {
+            self.look.no_number(key, text);
+            return 0.0;
+        };
+        self.finite(key, text, value);
+        if value < 0.0 || value > 100.0 {
+            self.out_of_range(key, text, "0 to 100");
+            return 0.0;
+        }
+        value
+    }
+
+    fn maximum_percent(&self, key: &str, text: Option<&str>) -> f32 {
+        let Some(text) = text else {
+            return 100.0;
+        };
+        if amount::is_absolute(text) || amount::is_vector(text) {
+            return 100.0;
+        }
+        let Some(value) = number::float(text) else {
+            self.look.no_number(key, text);
+            return 100.0;
+        };
+        self.finite(key, text, value);
+        if share::java_order(value, -1.0).is_eq() {
+            100.0
+        } else {
+            value
+        }
+    }
+
+    fn labelled_maximum(&self, key: &str, text: Option<&str>, root: bool) -> f32 {
+        let Some(text) = text.filter(|_| !root) else {
+            return 100.0;
+        };
+        if amount::is_absolute(text) || text.ends_with('w') || amount::is_vector(text) {
+            return 100.0;
+        }
+        self.percent(key, Some(text), false)
+    }
+
+    fn weight(&self, key: &str, text: Option<&str>) -> f32 {
+        let Some(read) = text.and_then(amount::weight) else {
+            return -1.0;
+        };
+        let text = text.unwrap_or_default();
+        let Ok(weight) = read else {
+            self.look.no_number(key, text);
+            return -1.0;
+        };
+        self.finite(key, text, weight);
+        let unset = share::distance(weight, -1.0) <= 1e-6;
+        if weight > 10_000.0 || (weight < -1e-6 && !unset) {
+            self.out_of_range(key, text, "0 to 10000, or -1 for none");
+            return -1.0;
+        }
+        weight
+    }
+
+    fn out_of_range(&self, key: &str, text: &str, range: &str) {
+        let message = format!("`{}` is out of range, in `{}`", clip(text), clip(key));
+        let finding = Diagnostic::error("capacity_out_of_range", message)
+            .at(self.look.properties().span(key))
+            .help(format!("allowed: {range}"));
+        self.look.note(finding);
+    }
+
+    fn finite(&self, key: &str, text: &str, value: f32) {
+        if value.is_nan() {
+            let message = format!("`{}` is no capacity, in `{}`", clip(text), clip(key));
+            self.look.fail("E_NAN", key, message);
+        }
+    }
+
+    /// Checks absolute values against each other; the result is the maximum that counts.
+    // As AbstractCSQueue.updateConfigurableResourceLimits, before any node is there.
+    fn check_amounts(
+        &self,
+        path: &str,
+        label: &str,
+        low: Option<ResourceVector>,
+        high: Option<ResourceVector>,
+        above: Option<&Numbers>,
+    ) -> ResourceVector {
+        let cluster = ResourceVector::NONE;
+        let more = |a: &ResourceVector, b: &ResourceVector| {
+            !b.is_none() && self.calculator.compare(&cluster, a, b).is_gt()
+        };
+        let (low, mut high) = (low.unwrap_or_default(), high.unwrap_or_default());
+        let top = above.map_or(ResourceVector::NONE, |above| above.maximum);
+        let key = Self::label_key(path, label, "maximum-capacity");
+        if more(&high, &top) {
+            let message = format!(
+                "the maximum {high} of `{}` is above the {top} of its parent",
+                clip(path)
+            );
+            self.look.fail("maximum_above_parent", &key, message);
+        }
+        if high.is_none() && !low.is_none() {
+            high = top;
+        }
+        if more(&low, &high) {
+            let message = format!(
+                "the capacity {low} of `{}` is above its maximum {high}",
+                clip(path)
+            );
+            let key = Self::label_key(path, label, "capacity");
+            self.look.fail("minimum_above_maximum", &key, message);
+        }
+        high
+    }
+
+    fn maximum_allocation(&self, path: &str, above: Option<&QueueSettings>) -> ResourceVector {
+        let mut own = above.map_or(self.largest, |above| above.maximum_allocation);
+        let key = Self::key(path, "maximum-allocation");
+        let text = self.look.text(&key).filter(|text| !text.is_empty());
+        let Some(text) = text else {
+            for (i, name) in ["mb", "vcores"].into_iter().enumerate() {
+                let key = Self::key(path, &format!("maximum-allocation-{name}"));
+                let value: i64 = self.look.int(&key, -1).into();
+                if value != -1 {
+                    own.set(i, value);
+                    self.check_allocation(path, &key, value, i);
+                }
+            }
+            return own;
+        };
+        match amount::allocation(&text, self.types) {
+            Ok(amounts) => {
+                for i in 0..self.types.len() {
+                    self.check_allocation(path, &key, amounts[i], i);
+                }
+                amounts
+            }
+            Err(bad) => {
+                let message = match bad {
+                    BadAllocation::Form(pair) => {
+                        format!("`{}` is not of the form `type=amount`", clip(&pair))
+                    }
+                    BadAllocation::Unit(pair) => {
+                        format!("the unit of `{}` is neither M nor G", clip(&pair))
+                    }
+                    BadAllocation::Type(name) => {
+                        format!("there is no resource type `{}`", clip(&name))
+                    }
+                    BadAllocation::Number(pair) => {
+                        format!("the number of `{}` is too large", clip(&pair))
+                    }
+                };
+                self.look.fail("maximum_allocation_syntax", &key, message);
+                own
+            }
+        }
+    }
+
+    fn check_allocation(&self, path: &str, key: &str, value: i64, index: usize) {
+        if value > self.largest[index] {
+            let message = format!(
+                "the maximum allocation of `{}` has {value} {}, the cluster's has {}",
+                clip(path),
+                self.types[index],
+                self.largest[index]
+            );
+            self.look.fail("maximum_allocation", key, message);
+        }
+    }
+
+    fn state(&self, path: &str) -> Option<ConfiguredState> {
+        let key = Self::key(path, "state");
+        let text = self.look.text(&key)?;
+        match text.to_uppercase().as_str() {
+            "RUNNING" => Some(ConfiguredState::Running),
+            "STOPPED" => Some(ConfiguredState::Stopped),
+            _ => {
+                let message = format!("no state `{}`", clip(&text));
+                let finding = Diagnostic::error("state_unknown", message)
+                    .at(self.look.properties().span(&key))
+                    .help("use RUNNING or STOPPED, without white space");
+                self.look.note(finding);
+                None
+            }
+        }
+    }
+
+    fn effective_state(
+        &self,
+        path: &str,
+        configured: Option<ConfiguredState>,
+        parent: Option<&Read>,
+    ) -> ConfiguredState {
+        let above = parent.map_or(ConfiguredState::Running, |parent| parent.state);
+        if configured == Some(ConfiguredState::Running) && above == ConfiguredState::Stopped {
+            let message = format!("`{}` is to run, but its parent is stopped", clip(path));
+            self.look
+                .fail("state_of_parent", &Self::key(path, "state"), message);
+        }
+        configured.unwrap_or(above)
+    }
+
+    fn access(&self, path: &str) -> QueueAccess {
+        let default = if path == "root" { "*" } else { " " };
+        let list = |name: &str| {
+            let text = self.look.text(&Self::key(path, name));
+            access::access_list(text.as_deref().unwrap_or(default))
+        };
+        QueueAccess {
+            submit: list("acl_submit_applications"),
+            administer: list("acl_administer_queue"),
+            priorities: Vec::new(),
+        }
+    }
+
+    // As UserWeights.createByConfig.
+    fn user_weights(&self, path: &str, above: Option<&QueueSettings>) -> BTreeMap<String, f32> {
+        let mut all = above
+            .map(|above| above.user_weights.clone())
+            .unwrap_or_default();
+        let prefix = Self::key(path, "user-settings.");
+        for key in self.look.keys_below(&prefix) {
+            let rest = &key[prefix.len()..];
+            let Some(at) = rest.find(".weight") else {
+                continue;
+            };
+            let before = rest[..at].chars().next_back();
+            let user = format!("{}{}", &rest[..at], &rest[at + ".weight".len()..]);
+            if before.is_none_or(char::is_whitespace) || user.is_empty() {
+                continue;
+            }
+            let weight = self.look.float(&key, f32::NEG_INFINITY);
+            if weight.is_nan() {
+                self.look.fail("E_NAN", &key, "a weight that is no number");
+            } else if weight != f32::NEG_INFINITY || self.look.has(&key) {
+                all.insert(user, weight);
+            }
+        }
+        all
+    }
+
+    // As CSQueuePreemptionSettings.isQueueHierarchyPreemptionDisabled.
+    fn preemption_disabled(&self, path: &str) -> bool {
+        let monitors = "yarn.resourcemanager.scheduler.monitor.enable";
+        !self.look.flag(monitors, false) || self.inherited_flag(path, "disable_preemption")
+    }
+
+    // As CSQueuePreemptionSettings.isIntraQueueHierarchyPreemptionDisabled.
+    pub(super) fn intra_preemption_disabled(&self, path: &str) -> bool {
+        let enabled =
+            "yarn.resourcemanager.monitor.capacity.preemption.intra-queue-preemption.enabled";
+        let name = "intra-queue-preemption.disable_preemption";
+        !self.look.flag(enabled, false) || self.inherited_flag(path, name)
+    }
+
+    /// The flag of the nearest queue that sets it, this one or an ancestor.
+    fn inherited_flag(&self, path: &str, name: &str) -> bool {
+        let mut path = path;
+        loop {
+            let text = self.look.text(&Self::key(path, name));
+            if let Some(flag) = text.and_then(|text| number::boolean(&text)) {
+                return flag;
+            }
+            match path.rsplit_once('.') {
+                Some((above, _)) => path = above,
+                None => return false,
+            }
+        }
+    }
+
+    // As CapacitySchedulerConfiguration.getMultiNodesSortingAlgorithmPolicy.
+    fn node_policy(&self, path: &str) -> Option<Arc<str>> {
+        let own = Self::key(path, "multi-node-sorting.policy");
+        let general = scheduler::key("multi-node-sorting.policy");
+        let key = if self.look.has(&own) { own } else { general };
+        let name = self.look.text(&key).filter(|name| !name.is_empty())?;
+        let name = number::trim(&name);
+        match scheduler::node_policy_class(self.look, name) {
+            None => {
+                let message = format!("the policy `{}` has no class", clip(name));
+                self.look.fail("multi_node_policy", &key, message);
+                None
+            }
+            Some((key, class)) if scheduler::node_policy(&class).is_none() => {
+                let properties = self.look.properties();
+                let finding = scheduler::unknown_node_policy(properties, &key, &class);
+                self.look.note(finding);
+                None
+            }
+            Some(_) => Some(name.into()),
+        }
+    }
+
+    // As QueueAppLifetimeAndLimitSettings.
+    fn lifetime(&self, path: &str) -> LifetimeSettings {
+        let ancestors = path.match_indices('.').map(|(at, _)| &path[..at]);
+        let (mut maximum_s, mut default_s, mut known) = (-1, -1, false);
+        for part in ancestors.chain([path]) {
+            let own = self.lifetime_of(part, path, MAXIMUM);
+            if own >= 0 || part == "root" {
+                maximum_s = own;
+            }
+            let own = self.lifetime_of(part, path, DEFAULT);
+            known |= own >= 0;
+            default_s = match own {
+                _ if own >= 0 || part == "root" => own,
+                _ if known && default_s <= maximum_s => default_s,
+                _ => maximum_s,
+            };
+        }
+        if maximum_s > 0 && default_s > maximum_s {
+            let message = format!(
+                "the default lifetime {default_s} of `{}` is above its maximum {maximum_s}",
+                clip(path)
+            );
+            self.look
+                .fail("lifetime", &Self::key(path, DEFAULT), message);
+        }
+        LifetimeSettings {
+            maximum_s,
+            default_s,
+        }
+    }
+
+    /// A number of this queue or, without noting errors again, of an ancestor.
+    fn lifetime_of(&self, part: &str, path: &str, name: &str) -> i64 {
+        let key = Self::key(part, name);
+        if part == path {
+            return self.look.long(&key, -1);
+        }
+        let text = self.look.properties().text(&key);
+        let text = text.ok().flatten();
+        text.and_then(|text| number::integer(&text)).unwrap_or(-1)
+    }
+
+    fn master_share(&self, path: &str) -> f32 {
+        let name = "maximum-am-resource-percent";
+        let general = self.look.float(&scheduler::key(name), 0.1);
+        self.look.float(&Self::key(path, name), general)
+    }
+
+    fn leaf(&self, path: &str, leaf: bool) -> LeafSettings {
+        let look = self.look;
+        let key = |name: &str| Self::key(path, name);
+        let general = |name: &str| scheduler::key(name);
+        let float =
+            |name: &str, default| look.float(&key(name), look.float(&general(name), default));
+        let maximum = |value: i32| (value >= 0).then_some(value);
+        if !leaf {
+            return LeafSettings {
+                user_limit_percent: 100.0,
+                user_limit_factor: 1.0,
+                maximum_applications: None,
+                app_order: AppOrder::Fifo,
+                default_priority: 0,
+                node_locality_delay: 40,
+                rack_locality_additional_delay: -1,
+                rack_locality_full_reset: true,
+            };
+        }
+        LeafSettings {
+            app_order: self.app_order(path),
+            user_limit_percent: float("minimum-user-limit-percent", 100.0),
+            user_limit_factor: float("user-limit-factor", 1.0),
+            maximum_applications: maximum(look.int(&key("maximum-applications"), -1)),
+            default_priority: look.int(&key("default-application-priority"), 0),
+            node_locality_delay: look.int(&general("node-locality-delay"), 40),
+            rack_locality_additional_delay: look
+                .int(&general("rack-locality-additional-delay"), -1),
+            rack_locality_full_reset: look.flag(&general("rack-locality-full-reset"), true),
+        }
+    }
+
+    fn app_order(&self, path: &str) -> AppOrder {
+        let key = Self::key(path, "ordering-policy");
+        let text = self.look.text(&key);
+        let text = text.as_deref().unwrap_or("fifo");
+        let option = |name: &str| self.look.text(&format!("{key}.{name}"));
+        match number::trim(text) {
+            "fifo" => return AppOrder::Fifo,
+            "fair" => return fair(option("fair.enable-size-based-weight")),
+            "fifo-with-partitions" => {
+                return exclusive(option("exclusive-enforced-partitions"));
+            }
+            "fifo-for-pending-apps" => return AppOrder::FifoForPendingApps,
+            _ => {}
+        }
+        match text.strip_prefix(APP_ORDERS) {
+            Some("FifoOrderingPolicy") => AppOrder::Fifo,
+            Some("FairOrderingPolicy") => fair(option("fair.enable-size-based-weight")),
+            Some("FifoOrderingPolicyWithExclusivePartitions") => {
+                exclusive(option("exclusive-enforced-partitions"))
+            }
+            Some("FifoOrderingPolicyForPendingApps") => AppOrder::FifoForPendingApps,
+            _ => {
+                let message = format!("no order of applications `{}`", clip(text));
+                let finding = Diagnostic::error("ordering_policy", message)
+                    .at(self.look.properties().span(&key))
+                    .help("a leaf has `fifo`, `fair`, `fifo-with-partitions` or `fifo-for-pending-apps`");
+                self.look.note(finding);
+                AppOrder::Fifo
+            }
+        }
+    }
+
+    fn child_order(&self, path: &str, above: Option<&QueueSettings>) -> ChildOrder {
+        let key = Self::key(path, "ordering-policy");
+        let Some(text) = self.look.text(&key) else {
+            return above.map_or(ChildOrder::Utilization, |above| above.child_order);
+        };
+        match number::trim(&text) {
+            "utilization" => ChildOrder::Utilization,
+            "priority-utilization" => ChildOrder::PriorityUtilization,
+            other => {
+                let message = format!("no order of queues `{}`", clip(other));
+                let finding = Diagnostic::error("ordering_policy", message)
+                    .at(self.look.properties().span(&key))
+                    .help("a parent has `utilization` or `priority-utilization`");
+                self.look.note(finding);
+                ChildOrder::Utilization
+            }
+        }
+    }
+
+    /// What only leaves are checked for, after everything else.
+    fn check_leaf(&self, queue: &mut QueueSettings) {
+        let path = Arc::clone(&queue.path);
+        let key = Self::key(&path, "acl_application_max_priority");
+        if let Some(text) = self.look.text(&key) {
+            match access::priorities(&text, self.priority) {
+                Ok(priorities) => queue.access.priorities = priorities,
+                Err(access::BadPriorities::Number(value)) => self.look.no_number(&key, &value),
+                Err(access::BadPriorities::Key(name)) => {
+                    let message = format!("no key `{}` in a priority list", clip(&name));
+                    self.look.fail("priority_acl", &key, message);
+                }
+                Err(access::BadPriorities::Nobody) => {
+                    let message = "a bracket of a priority list names neither user nor group";
+                    self.look.fail("priority_acl", &key, message);
+                }
+            }
+        }
+        if let Some(expression) = &queue.default_partition {
+            let mut labels = expression.split("&&").map(number::trim);
+            let outside =
+                labels.find(|label| !label.is_empty() && !queue.accessible.contains(label));
+            if let Some(label) = outside {
+                let message = format!(
+                    "the default label `{}` of `{}` is not accessible to it",
+                    clip(label),
+                    clip(&path)
+                );
+                let key = Self::key(&path, "default-node-label-expression");
+                self.look.fail("default_label", &key, message);
+            }
+        }
+        self.check_weights(queue);
+    }
+
+    // As UserWeights.validateForLeafQueue.
+    fn check_weights(&self, queue: &QueueSettings) {
+        let percent = queue.leaf.user_limit_percent;
+        let limit = if percent > 100.0 { 100.0 } else { percent };
+        let most = share::quotient(100.0, limit);
+        for (user, &weight) in &queue.user_weights {
+            if weight < 0.0 || weight > most {
+                let message = format!(
+                    "the weight {weight} of the user `{}` in `{}` is not within 0 and {most}",
+                    clip(user),
+                    clip(&queue.path)
+                );
+                let key = Self::key(&queue.path, &format!("user-settings.{user}.weight"));
+                let finding = Diagnostic::error("user_weight", message)
+                    .at(self.look.properties().span(&key))
+                    .help("the limit is 100 divided by minimum-user-limit-percent");
+                self.look.note(finding);
+            }
+        }
+    }
+
+    fn creation(&self, path: &str, kind: QueueKind) -> Option<CreationSettings> {
+        let key = |name: &str| Self::key(path, name);
+        let count = |value: i32| usize::try_from(value.max(0)).expect("at least 0");
+        if kind == QueueKind::ManagedParent {
+            let start = "auto-create-child-queue.";
+            let policy = key(&format!("{start}management-policy"));
+            let known = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.\
+                         queuemanagement.GuaranteedOrZeroCapacityOverTimePolicy";
+            if let Some(class) = self.look.text(&policy)
+                && class != known
+            {
+                let message = format!("no management policy `{}`", clip(&class));
+                self.look.fail("management_policy", &policy, message);
+            }
+            let most = self.look.int(&key(&format!("{start}max-queues")), 1000);
+            let fail = key(&format!("{start}fail-on-exceeding-parent-capacity"));
+            return Some(CreationSettings {
+                scheme: CreationScheme::Managed,
+                maximum_queues: count(most),
+                maximum_depth: 1,
+                fail_on_exceeding_parent: self.look.flag(&fail, false),
+            });
+        }
+        let start = "auto-queue-creation-v2.";
+        if kind != QueueKind::Parent || !self.look.flag(&key(&format!("{start}enabled")), false) {
+            return None;
+        }
+        let most = self.look.int(&key(&format!("{start}max-queues")), 1000);
+        Some(CreationSettings {
+            scheme: CreationScheme::Flexible,
+            maximum_queues: count(most),
+            maximum_depth: count(self.depth(path)),
+            fail_on_exceeding_parent: false,
+        })
+    }
+
+    /// `maximum-queue-depth` of a queue.
+    pub(super) fn depth(&self, path: &str) -> i32 {
+        let name = "auto-queue-creation-v2.maximum-queue-depth";
+        let general = self.look.int(&scheduler::key(name), 2);
+        self.look.int(&Self::key(path, name), general)
+    }
+}
+
+const MAXIMUM: &str = "maximum-application-lifetime";
+const DEFAULT: &str = "default-application-lifetime";
+
+fn fair(flag: Option<String>) -> AppOrder {
+    AppOrder::Fair {
+        size_based_weight: flag.is_some_and(|text| text.eq_ignore_ascii_case("true")),
+    }
+}
+
+fn exclusive(list: Option<String>) -> AppOrder {
+    let list = list.unwrap_or_default();
+    let names = number::trimmed_list(&list).into_iter();
+    AppOrder::FifoWithPartitions {
+        exclusive: names
+            .filter(|name| !name.is_empty())
+            .map(Arc::from)
+            .collect(),
+    }
+}

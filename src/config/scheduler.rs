@@ -1,0 +1,303 @@
+//! Settings of the whole scheduler.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::queue::{
+    AsynchronousSettings, ConstraintHandler, HeartbeatSettings, MultiNodeSettings, NodePolicy,
+    NodePolicySettings, SchedulerSettings, UserParallelSettings,
+};
+use crate::resource::{Calculator, MAX_TYPES, ResourceVector};
+
+use super::diagnostic::{Diagnostic, clip};
+use super::number;
+use super::properties::{Look, PREFIX, Properties};
+
+const CALCULATORS: &str = "org.apache.hadoop.yarn.util.resource.";
+const NODE_POLICIES: &str = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.";
+
+/// A key of the scheduler.
+pub(super) fn key(name: &str) -> String {
+    format!("{PREFIX}{name}")
+}
+
+/// The resource types of a site: memory, vcores and those of `yarn.resource-types`.
+pub(super) fn resource_types(look: &Look<'_>) -> Vec<Arc<str>> {
+    let mut all: Vec<Arc<str>> = vec!["memory-mb".into(), "vcores".into()];
+    let more = look.text("yarn.resource-types").unwrap_or_default();
+    for name in number::trimmed_list(&more) {
+        if name.is_empty() || name == "memory-mb" || name == "vcores" {
+            continue;
+        }
+        let refuse = |text: String| look.fail("E_RESOURCE_TYPE", "yarn.resource-types", text);
+        if name == "memory" || all.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+            refuse(format!("the resource type `{}` exists already", clip(name)));
+        } else if all.len() == MAX_TYPES {
+            refuse(format!("more than {MAX_TYPES} resource types"));
+            break;
+        } else {
+            all.push(name.into());
+        }
+    }
+    all
+}
+
+/// Smallest and largest allocation as the site has them; `types` names the resource types.
+fn allocations(look: &Look<'_>, types: &[Arc<str>]) -> [ResourceVector; 2] {
+    let mut low = ResourceVector::of(&[
+        look.int("yarn.scheduler.minimum-allocation-mb", 1024)
+            .into(),
+        look.int("yarn.scheduler.minimum-allocation-vcores", 1)
+            .into(),
+    ]);
+    let mut high = ResourceVector::of(&[
+        look.int("yarn.scheduler.maximum-allocation-mb", 8192)
+            .into(),
+        look.int("yarn.scheduler.maximum-allocation-vcores", 4)
+            .into(),
+    ]);
+    for (i, name) in types.iter().enumerate().skip(2) {
+        let key = |side: &str| format!("yarn.resource-types.{name}.{side}-allocation");
+        low.set(i, look.long(&key("minimum"), 0));
+        high.set(i, look.long(&key("maximum"), i64::MAX));
+    }
+    [low, high]
+}
+
+/// The largest allocation that queues are measured by; the scheduler's file may override it.
+pub(super) fn largest_of_queues(look: &Look<'_>, types: &[Arc<str>]) -> ResourceVector {
+    allocations(look, types)[1]
+}
+
+/// Checks the limits that the scheduler's file may override too.
+pub(super) fn check_limits(look: &Look<'_>, types: &[Arc<str>]) {
+    let [low, high] = allocations(look, types);
+    for (i, name) in ["mb", "vcores"].into_iter().enumerate() {
+        if low[i] > 0 && low[i] <= high[i] {
+            continue;
+        }
+        let key = |side: &str| format!("yarn.scheduler.{side}-allocation-{name}");
+        let (low_key, high_key) = (key("minimum"), key("maximum"));
+        let message = format!(
+            "`{low_key}` is {} and `{high_key}` is {}; both must be above 0 and the maximum not \
+             below the minimum",
+            low[i], high[i]
+        );
+        let known = look.properties();
+        let own = known.span(&low_key);
+        let finding = Diagnostic::error("scheduler_allocation_limits", message)
+            .at(own.clone().or_else(|| known.span(&high_key)))
+            .also(own.and_then(|_| known.span(&high_key)), "the maximum");
+        look.note(finding);
+    }
+}
+
+/// The resource calculator.
+pub(super) fn calculator(look: &Look<'_>, types: usize) -> Calculator {
+    let key = key("resource-calculator");
+    let text = look.text(&key);
+    let name = text.as_deref().map(number::trim);
+    match name.map(|name| name.strip_prefix(CALCULATORS).unwrap_or("")) {
+        Some("DominantResourceCalculator") => return Calculator::Dominant { types },
+        None | Some("DefaultResourceCalculator") => {}
+        Some(_) => {
+            let name = clip(name.unwrap_or_default());
+            let finding = Diagnostic::error("calculator_class", format!("no calculator `{name}`"))
+                .at(look.properties().span(&key))
+                .help(format!(
+                    "use `{CALCULATORS}DefaultResourceCalculator` or \
+                     `{CALCULATORS}DominantResourceCalculator`"
+                ));
+            look.note(finding);
+        }
+    }
+    if types > 2 {
+        let message = "the default calculator knows only memory, but there are further resource \
+                       types";
+        look.fail("calculator_for_types", &key, message);
+    }
+    Calculator::MemoryOnly { types }
+}
+
+/// Everything else of the scheduler.
+pub(super) fn scheduler(
+    look: &Look<'_>,
+    types: Vec<Arc<str>>,
+    calculator: Calculator,
+) -> SchedulerSettings {
+    let site = look.properties().site_only();
+    let site = Look::new(&site);
+    let [minimum_allocation, maximum_allocation] = allocations(&site, &types);
+    let global = look.int(&key("global-queue-max-application"), -1);
+    let flag = |name: &str, default| look.flag(&key(name), default);
+    SchedulerSettings {
+        resource_types: types,
+        calculator,
+        minimum_allocation,
+        maximum_allocation,
+        legacy_queue_mode: flag("legacy-queue-mode.enabled", true),
+        maximum_applications: look.int(&key("maximum-applications"), 10_000),
+        global_queue_maximum_applications: (global > 0).then_some(global),
+        maximum_application_priority: look.int("yarn.cluster.max-application-priority", 0),
+        continue_looking: flag("reservations-continue-look-all-nodes", true),
+        skip_reserved_nodes: flag("skip-allocate-on-nodes-with-reserved-containers", false),
+        master_non_exclusive: look.flag(
+            "yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation",
+            false,
+        ),
+        lazy_preemption: flag("lazy-preemption-enabled", false),
+        heartbeat: HeartbeatSettings {
+            maximum_offswitch: look
+                .int(&key("per-node-heartbeat.maximum-offswitch-assignments"), 1)
+                .max(1),
+            multiple_assignments: flag("per-node-heartbeat.multiple-assignments-enabled", true),
+            maximum_assignments: look.int(
+                &key("per-node-heartbeat.maximum-container-assignments"),
+                100,
+            ),
+        },
+        asynchronous: asynchronous(look),
+        multi_node: multi_node(look),
+        user_parallel: user_parallel(look),
+        node_labels: look.flag("yarn.node-labels.enabled", false),
+        constraint_handler: constraint_handler(look),
+    }
+}
+
+fn asynchronous(look: &Look<'_>) -> AsynchronousSettings {
+    let key = |name: &str| key(&format!("schedule-asynchronously.{name}"));
+    let enabled = look.flag(&key("enable"), false);
+    let interval_ms = look.long(&key("scheduling-interval-ms"), 5);
+    let threads = look.int(&key("maximum-threads"), 1).max(1);
+    let backlog = if enabled {
+        look.int(&key("maximum-pending-backlogs"), 100)
+    } else {
+        100
+    };
+    AsynchronousSettings {
+        enabled,
+        threads: usize::try_from(threads).expect("at least 1"),
+        interval_ms,
+        maximum_backlog: usize::try_from(backlog.max(0)).expect("at least 0"),
+    }
+}
+
+fn multi_node(look: &Look<'_>) -> MultiNodeSettings {
+    let names_key = key("multi-node-sorting.policy.names");
+    let names = look.text(&names_key).unwrap_or_default();
+    let mut policies = Vec::new();
+    for name in number::trimmed_list(&names) {
+        if name.is_empty() {
+            continue;
+        }
+        let order = match node_policy_class(look, name) {
+            None if name == "default" => NodePolicy::ResourceUsage,
+            None => {
+                let message = format!("the policy `{}` has no class", clip(name));
+                look.fail("multi_node_policy", &names_key, message);
+                continue;
+            }
+            Some((key, class)) => match node_policy(&class) {
+                Some(order) => order,
+                None => {
+                    look.note(unknown_node_policy(look.properties(), &key, &class));
+                    continue;
+                }
+            },
+        };
+        let key = key(&format!(
+            "multi-node-sorting.policy.{name}.sorting-interval.ms"
+        ));
+        let interval = look.long(&key, 1000);
+        let Ok(interval_ms) = u64::try_from(interval) else {
+            let message = format!("the sorting interval {interval} is negative");
+            look.fail("multi_node_policy", &key, message);
+            continue;
+        };
+        policies.push(NodePolicySettings {
+            name: name.into(),
+            order,
+            interval_ms,
+        });
+    }
+    MultiNodeSettings {
+        enabled: look.flag(&key("multi-node-placement-enabled"), false),
+        policies,
+    }
+}
+
+/// Key and class name of a named node lookup policy.
+pub(super) fn node_policy_class(look: &Look<'_>, name: &str) -> Option<(String, String)> {
+    let key = key(&format!("multi-node-sorting.policy.{name}.class"));
+    let class = look.text(&key).filter(|class| !class.is_empty())?;
+    let class = number::trim(&class).to_owned();
+    Some((key, class))
+}
+
+/// The order behind the class name of a node lookup policy.
+pub(super) fn node_policy(class: &str) -> Option<NodePolicy> {
+    Some(match class.strip_prefix(NODE_POLICIES).unwrap_or(class) {
+        "ResourceUsageMultiNodeLookupPolicy" => NodePolicy::ResourceUsage,
+        "ResourceUsageWithPartialShuffleMultiNodeLookupPolicy" => {
+            NodePolicy::ResourceUsagePartialShuffle
+        }
+        "BestFitMultiNodeLookupPolicy" => NodePolicy::BestFit,
+        _ => return None,
+    })
+}
+
+pub(super) fn unknown_node_policy(properties: &Properties, key: &str, class: &str) -> Diagnostic {
+    let message = format!("no node lookup policy `{}`", clip(class));
+    Diagnostic::error("multi_node_policy", message)
+        .at(properties.span(key))
+        .help(format!(
+            "use `{NODE_POLICIES}ResourceUsageMultiNodeLookupPolicy`"
+        ))
+}
+
+fn user_parallel(look: &Look<'_>) -> UserParallelSettings {
+    let (start, end) = (key("user."), ".max-parallel-apps");
+    let read = |key: &str, parse: fn(&str) -> Option<i32>| {
+        let text = look.text(key)?;
+        let value = parse(&text);
+        if value.is_none() {
+            // The original looks at these only when a user submits, and fails then.
+            let message = format!("`{}` is not a number; the value has no effect", clip(&text));
+            let finding = Diagnostic::warning("W_VALUE_IGNORED", message);
+            look.note(finding.at(look.properties().span(key)));
+        }
+        value
+    };
+    let mut by_user = BTreeMap::new();
+    for key in look.keys_below(&start) {
+        let user = key[start.len()..].strip_suffix(end);
+        if let Some(user) = user
+            && let Some(value) = read(&key, number::decimal)
+        {
+            by_user.insert(user.to_owned(), value);
+        }
+    }
+    let default = read(&key("user.max-parallel-apps"), number::integer);
+    UserParallelSettings {
+        default: default.unwrap_or(i32::MAX),
+        by_user,
+    }
+}
+
+fn constraint_handler(look: &Look<'_>) -> ConstraintHandler {
+    let key = "yarn.resourcemanager.placement-constraints.handler";
+    let text = look.text(key).unwrap_or_default();
+    match number::trim(&text) {
+        "scheduler" => ConstraintHandler::Scheduler,
+        "placement-processor" => ConstraintHandler::Processor,
+        "" | "disabled" => ConstraintHandler::Disabled,
+        other => {
+            let message = format!("no handler of placement constraints `{}`", clip(other));
+            let finding = Diagnostic::warning("W_VALUE_IGNORED", message)
+                .at(look.properties().span(key))
+                .help("use `scheduler`, `placement-processor` or `disabled`");
+            look.note(finding);
+            ConstraintHandler::Disabled
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Settings of queues that submissions create, from the templates of their parents.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::queue::{
+    CapacitySetting, ConfiguredState, CreationScheme, CreationSettings, LegacyCapacity, QueueKind,
+    QueueSettings, Templates, VectorEntry,
+};
+use crate::resource::{Calculator, ResourceVector};
+
+use super::properties::{Look, PREFIX, Properties};
+use super::queue::{Context, Read};
+
+/// Templates of a configuration.
+#[derive(Debug)]
+pub(super) struct ConfiguredTemplates {
+    pub(super) properties: Arc<Properties>,
+    pub(super) types: Vec<Arc<str>>,
+    pub(super) calculator: Calculator,
+    pub(super) legacy: bool,
+    pub(super) largest: ResourceVector,
+    pub(super) priority: i32,
+}
+
+impl Templates for ConfiguredTemplates {
+    fn dynamic(&self, parent: &QueueSettings, name: &str, leaf: bool) -> QueueSettings {
+        let managed = parent.kind == QueueKind::ManagedParent;
+        let path = format!("{}.{name}", parent.path);
+        let overlay = if managed {
+            self.managed_overlay(&parent.path, &path)
+        } else {
+            self.flexible_overlay(&parent.path, &path, leaf)
+        };
+        let look = Look::over(&self.properties, &overlay, managed);
+        let context = Context {
+            look: &look,
+            types: &self.types,
+            calculator: self.calculator,
+            legacy: self.legacy,
+            largest: self.largest,
+            priority: self.priority,
+        };
+        let above = Read {
+            settings: parent.clone(),
+            partitions: BTreeMap::new(),
+            state: ConfiguredState::Running,
+        };
+        let kind = if leaf {
+            QueueKind::Leaf
+        } else {
+            QueueKind::Parent
+        };
+        let mut queue = context.read(&path, kind, Some(&above)).settings;
+        queue.dynamic = true;
+        if managed {
+            queue.preemption_disabled = parent.preemption_disabled;
+            queue.intra_queue_preemption_disabled = parent.intra_queue_preemption_disabled;
+        } else {
+            self.flexible(&mut queue, parent, &context);
+        }
+        queue
+    }
+}
+
+impl ConfiguredTemplates {
+    /// Keys below `leaf-queue-template`, which are all that such a leaf sees.
+    // As AbstractManagedParentQueue.initializeLeafQueueConfigs.
+    fn managed_overlay(&self, parent: &str, path: &str) -> BTreeMap<String, String> {
+        let prefix = format!("{PREFIX}{parent}.leaf-queue-template.");
+        let keys = self.properties.keys_below(&prefix);
+        let pair = |key: &str| {
+            let value = self.properties.raw(key)?.to_owned();
+            Some((format!("{PREFIX}{path}.{}", &key[prefix.len()..]), value))
+        };
+        keys.filter_map(pair).collect()
+    }
+
+    /// Keys of the templates; those that the path has itself come before them, except for the
+    /// two that the original sets on every dynamic leaf.
+    // As AutoCreatedQueueTemplate.setTemplateEntriesForChild.
+    fn flexible_overlay(&self, parent: &str, path: &str, leaf: bool) -> BTreeMap<String, String> {
+        let mut overlay = BTreeMap::new();
+        if leaf {
+            let forced = [
+                ("user-limit-factor", "-1"),
+                ("maximum-am-resource-percent", "1"),
+            ];
+            for (name, value) in forced {
+                overlay.insert(format!("{PREFIX}{path}.{name}"), value.to_owned());
+            }
+        }
+        let own = if leaf {
+            "leaf-template"
+        } else {
+            "parent-template"
+        };
+        let depth = self.depth(parent);
+        let mut seen: BTreeMap<String, String> = BTreeMap::new();
+        for kind in [own, "template"] {
+            for (name, value) in template_entries(&self.properties, parent, kind, depth) {
+                seen.entry(name).or_insert(value);
+            }
+        }
+        for (name, value) in seen {
+            let key = format!("{PREFIX}{path}.{name}");
+            if self.properties.raw(&key).is_none() {
+                overlay.insert(key, value);
+            }
+        }
+        overlay
+    }
+
+    fn depth(&self, path: &str) -> i32 {
+        let look = Look::new(&self.properties);
+        let context = Context {
+            look: &look,
+            types: &self.types,
+            calculator: self.calculator,
+            legacy: self.legacy,
+            largest: self.largest,
+            priority: self.priority,
+        };
+        context.depth(path)
+    }
+
+    /// What holds for every dynamic queue, whatever its template says.
+    fn flexible(&self, queue: &mut QueueSettings, parent: &QueueSettings, context: &Context<'_>) {
+        let one = CapacitySetting {
+            legacy: LegacyCapacity::Weight(1.0),
+            vector: vec![VectorEntry::Weight(1.0); self.types.len()],
+        };
+        for (label, partition) in &parent.partitions {
+            if !queue.partitions.contains_key(label) {
+                let mut inherited = partition.clone();
+                inherited.maximum = CapacitySetting {
+                    legacy: LegacyCapacity::Percent(100.0),
+                    vector: vec![VectorEntry::Unset; self.types.len()],
+                };
+                inherited.maximum_master_share = queue.maximum_master_share;
+                queue.partitions.insert(Arc::clone(label), inherited);
+            }
+        }
+        let path = Arc::clone(&queue.path);
+        for (label, partition) in &mut queue.partitions {
+            if !context
+                .look
+                .has(&Context::label_key(&path, label, "capacity"))
+            {
+                partition.capacity = one.clone();
+            }
+        }
+        if queue.kind == QueueKind::Parent {
+            let key = format!("{PREFIX}{path}.auto-queue-creation-v2.max-queues");
+            let most = context.look.int(&key, 1000).max(0);
+            queue.creation = Some(CreationSettings {
+                scheme: CreationScheme::Flexible,
+                maximum_queues: usize::try_from(most).expect("at least 0"),
+                maximum_depth: usize::try_from(context.depth(&path).max(0)).expect("at least 0"),
+                fail_on_exceeding_parent: false,
+            });
+        }
+    }
+}
+
+/// The entries of one kind of template of a parent: its own, then those of paths whose last
+/// parts are `*`, at most `depth` of them.
+// As AutoCreatedQueueTemplate.setTemplateConfigEntries.
+pub(super) fn template_entries(
+    properties: &Properties,
+    parent: &str,
+    kind: &str,
+    depth: i32,
+) -> BTreeMap<String, String> {
+    let mut parts: Vec<&str> = parent.split('.').collect();
+    let levels = usize::try_from(depth.max(0)).unwrap_or(0);
+    let levels = levels.min(parts.len() - 1);
+    let mut all = BTreeMap::new();
+    for level in 0..=levels {
+        if level > 0 {
+            let at = parts.len() - level;
+            parts[at] = "*";
+        }
+        let prefix = format!("{PREFIX}{}.auto-queue-creation-v2.{kind}.", parts.join("."));
+        for key in properties.keys_below(&prefix) {
+            let value = properties.raw(key).unwrap_or_default();
+            let name = key[prefix.len()..].to_owned();
+            all.entry(name).or_insert_with(|| value.to_owned());
+        }
+    }
+    all
+}

@@ -1,0 +1,317 @@
+//! Builds the queue tree and checks each parent against its children.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::queue::{
+    CapacitySetting, ConfiguredState, LegacyCapacity, QueueKind, QueueSettings, VectorEntry,
+};
+use crate::resource::{MAX_VALUE, ResourceVector, share};
+
+use super::diagnostic::{Diagnostic, clip};
+use super::properties::PREFIX;
+use super::queue::{Context, Numbers, Read};
+
+/// Levels of queues, root included.
+const DEPTH: usize = 32;
+/// Queues of one tree.
+const QUEUES: usize = 1_000_000;
+/// Children of one queue.
+const CHILDREN: usize = 100_000;
+/// Bytes of a name and of a path.
+const NAME: usize = 256;
+const PATH: usize = 4_096;
+
+/// How far a sum of fractions may be from 0 or 1.
+const PRECISION: f32 = 0.0005;
+
+/// What legacy mode takes the capacities of some siblings for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Percent,
+    Weight,
+    Absolute,
+}
+
+/// Builds a tree in the order of the original.
+pub(super) struct Builder<'a> {
+    context: Context<'a>,
+    reads: Vec<Read>,
+    doubled: Vec<(String, String)>,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(context: Context<'a>) -> Self {
+        Self {
+            context,
+            reads: Vec::new(),
+            doubled: Vec::new(),
+        }
+    }
+
+    /// The queues, parents before their children.
+    pub(super) fn build(mut self) -> Vec<QueueSettings> {
+        self.queue("root", None, 1);
+        for (parent, name) in std::mem::take(&mut self.doubled) {
+            let message = format!("`{}` is named twice below `{}`", clip(&name), clip(&parent));
+            let key = format!("{PREFIX}{parent}.queues");
+            self.context.look.fail("E_QUEUE_DUP", &key, message);
+        }
+        self.reads.into_iter().map(|read| read.settings).collect()
+    }
+
+    fn queue(&mut self, path: &str, parent: Option<usize>, depth: usize) -> usize {
+        let look = self.context.look;
+        let children = self.context.children(path);
+        let kind = self.context.kind(path, !children.is_empty());
+        if parent.is_none() && matches!(kind, QueueKind::Leaf | QueueKind::Plan)
+            || parent.is_none() && kind == QueueKind::ManagedParent && children.is_empty()
+        {
+            let finding = Diagnostic::error("root_without_children", "`root` has no children")
+                .help(format!("name them in `{PREFIX}root.queues`"));
+            look.note(finding);
+        }
+        let above = parent.map(|parent| &self.reads[parent]);
+        let read = self.context.read(path, kind, above);
+        let at = self.reads.len();
+        self.reads.push(read);
+        let mut below = Vec::with_capacity(children.len());
+        if kind == QueueKind::Plan {
+            below.push(self.reservation(path, at));
+        }
+        let key = format!("{PREFIX}{path}.queues");
+        if children.len() > CHILDREN {
+            let message = format!("`{}` has more than {CHILDREN} children", clip(path));
+            look.fail("E_LIMIT", &key, message);
+            return at;
+        }
+        let mut names = BTreeSet::new();
+        for name in &children {
+            if !names.insert(name) {
+                self.doubled.push((path.to_owned(), name.clone()));
+            }
+            let child = format!("{path}.{name}");
+            if self.allowed(&key, name, &child, depth) {
+                below.push(self.queue(&child, Some(at), depth + 1));
+            }
+        }
+        if self.context.legacy && !below.is_empty() {
+            self.check(at, &below);
+        }
+        at
+    }
+
+    /// Whether a child can be a queue here.
+    fn allowed(&self, key: &str, name: &str, path: &str, depth: usize) -> bool {
+        let look = self.context.look;
+        let refusal = if name.contains('.') {
+            let message = format!(
+                "the name `{}` holds a `.`, which separates names",
+                clip(name)
+            );
+            Some(("E_QUEUE_NAME", message))
+        } else if name.len() > NAME || path.len() > PATH {
+            let message = format!(
+                "the name `{}` has more than {NAME} bytes, or its path more than {PATH}",
+                clip(name)
+            );
+            Some(("E_LIMIT", message))
+        } else if depth >= DEPTH {
+            let message = format!("`{}` is more than {DEPTH} levels deep", clip(path));
+            Some(("E_QUEUE_DEPTH", message))
+        } else if self.reads.len() >= QUEUES {
+            Some(("E_LIMIT", format!("more than {QUEUES} queues")))
+        } else {
+            None
+        };
+        if let Some((code, message)) = &refusal {
+            look.fail(code, key, message.clone());
+        }
+        refusal.is_none()
+    }
+
+    /// The leaf that a plan queue has from the start.
+    fn reservation(&mut self, path: &str, plan: usize) -> usize {
+        let name = path.rsplit('.').next().unwrap_or(path);
+        let path = format!("{path}.{name}-default");
+        let mut read = self
+            .context
+            .read(&path, QueueKind::Leaf, Some(&self.reads[plan]));
+        let types = self.context.types.len();
+        let whole = CapacitySetting {
+            legacy: LegacyCapacity::Percent(100.0),
+            vector: vec![VectorEntry::Percent(100.0); types],
+        };
+        for partition in read.settings.partitions.values_mut() {
+            partition.capacity = whole.clone();
+            partition.maximum = whole.clone();
+            partition.maximum_master_share = 1.0;
+        }
+        read.settings.maximum_master_share = 1.0;
+        let numbers = Numbers {
+            capacity: 1.0,
+            weight: -1.0,
+            minimum: ResourceVector::NONE,
+            maximum: ResourceVector::NONE,
+        };
+        read.partitions = BTreeMap::from([(Arc::from(""), numbers)]);
+        read.state = ConfiguredState::Running;
+        self.reads.push(read);
+        self.reads.len() - 1
+    }
+
+    // As AbstractParentQueue.setChildQueues.
+    fn check(&self, parent: usize, children: &[usize]) {
+        let Some(below) = self.mode(parent, children) else {
+            return;
+        };
+        let Some(own) = self.mode(parent, &[parent]) else {
+            return;
+        };
+        let path = &self.reads[parent].settings.path;
+        if below == Mode::Absolute || own == Mode::Absolute {
+            if below != own && &**path != "root" {
+                let message = format!(
+                    "`{}` and its children do not both have absolute capacities",
+                    clip(path)
+                );
+                self.capacity_error(
+                    "absolute_below_relative_parent",
+                    parent,
+                    children,
+                    "",
+                    message,
+                );
+                return;
+            }
+            self.check_minimums(parent, children);
+        }
+        if below == Mode::Percent {
+            for label in self.reads[parent].partitions.keys() {
+                self.check_sum(parent, children, own, label);
+            }
+        }
+    }
+
+    /// The mode of some queues on the partitions of `parent`; nothing when they mix modes.
+    // As AbstractParentQueue.getCapacityConfigurationTypeForQueues: an absolute value makes it
+    // forget the percentages that it saw before.
+    fn mode(&self, parent: usize, queues: &[usize]) -> Option<Mode> {
+        let (mut percent, mut weight, mut absolute) = (false, false, false);
+        for &queue in queues {
+            for label in self.reads[parent].partitions.keys() {
+                let Some(numbers) = self.reads[queue].partitions.get(label) else {
+                    continue;
+                };
+                percent |= numbers.capacity > 0.0;
+                weight |= numbers.weight >= 0.0;
+                if !numbers.minimum.is_none() {
+                    absolute = true;
+                    percent = false;
+                }
+            }
+        }
+        let root = queues == [0];
+        if !root && u8::from(percent) + u8::from(weight) + u8::from(absolute) > 1 {
+            let path = clip(&self.reads[parent].settings.path);
+            let message =
+                format!("the children of `{path}` mix percentages, weights and absolute values");
+            self.capacity_error("mixed_capacity_modes", parent, queues, "", message);
+            return None;
+        }
+        Some(if weight || queues.is_empty() {
+            Mode::Weight
+        } else if absolute {
+            Mode::Absolute
+        } else {
+            Mode::Percent
+        })
+    }
+
+    fn check_minimums(&self, parent: usize, children: &[usize]) {
+        for (label, own) in &self.reads[parent].partitions {
+            let mut sum = ResourceVector::NONE;
+            for &child in children {
+                if let Some(numbers) = self.reads[child].partitions.get(label) {
+                    let more = numbers.minimum;
+                    sum = ResourceVector::build(|i| sum[i].saturating_add(more[i]));
+                }
+            }
+            let cluster = ResourceVector::NONE;
+            let calculator = self.context.calculator;
+            if !own.minimum.is_none() && calculator.compare(&cluster, &own.minimum, &sum).is_lt() {
+                let message = format!(
+                    "`{}` has {}, its children have {sum} together",
+                    clip(&self.reads[parent].settings.path),
+                    own.minimum
+                );
+                self.capacity_error("children_exceed_parent", parent, children, label, message);
+            }
+        }
+    }
+
+    fn check_sum(&self, parent: usize, children: &[usize], own: Mode, label: &str) {
+        let read = &self.reads[parent];
+        let capacity = read.partitions[label].capacity;
+        let mut sum = 0.0;
+        for &child in children {
+            let numbers = self.reads[child].partitions.get(label);
+            sum = share::sum(sum, numbers.map_or(0.0, |numbers| numbers.capacity));
+        }
+        let path = clip(&read.settings.path);
+        let place = if label.is_empty() {
+            String::new()
+        } else {
+            format!(" on the label `{}`", clip(label))
+        };
+        let percent = share::product(sum, 100.0);
+        let key = format!("{PREFIX}{}.allow-zero-capacity-sum", read.settings.path);
+        let zero_allowed = || self.context.look.flag(&key, false);
+        let message = if share::distance(1.0, sum) <= PRECISION {
+            if own != Mode::Percent || share::magnitude(capacity) > 0.0 || zero_allowed() {
+                return;
+            }
+            format!("the children of `{path}` have capacities{place}, but the queue has none")
+        } else if share::magnitude(sum) > PRECISION {
+            format!(
+                "the capacities of the children of `{path}`{place} sum to {percent} %, not 100 %"
+            )
+        } else {
+            if own != Mode::Percent || share::magnitude(capacity) <= PRECISION || zero_allowed() {
+                return;
+            }
+            format!("the queue `{path}` has a capacity{place}, but its children have none")
+        };
+        self.capacity_error("capacity_sum", parent, children, label, message);
+    }
+
+    /// Notes an error about capacities, with those of the children.
+    fn capacity_error(
+        &self,
+        code: &'static str,
+        parent: usize,
+        children: &[usize],
+        label: &str,
+        message: String,
+    ) {
+        let properties = self.context.look.properties();
+        let path = &self.reads[parent].settings.path;
+        let list = properties.span(&format!("{PREFIX}{path}.queues"));
+        let mut finding = Diagnostic::error(code, message).at(list);
+        for &child in children.iter().take(12) {
+            let path = &self.reads[child].settings.path;
+            let key = Context::label_key(path, label, "capacity");
+            let written = properties.raw(&key).unwrap_or_default();
+            finding = finding.also(properties.span(&key), format!("{path}: {}", clip(written)));
+        }
+        self.context.look.note(finding);
+    }
+}
+
+/// Whether all amounts may enter the scheduler.
+pub(super) fn in_range(amounts: &ResourceVector, types: usize) -> bool {
+    amounts
+        .values(types)
+        .iter()
+        .all(|v| (0..=MAX_VALUE).contains(v))
+}

@@ -1,0 +1,563 @@
+//! Reads Hadoop configuration XML and keeps the byte range of every name and value.
+//!
+//! What counts as a property follows Hadoop's stream reader: names of elements are compared
+//! without prefix, `configuration` may be nested or have another name, unknown elements are
+//! passed over, and text is collected from the last `name`, `value`, `final`, `source` or `tag`
+//! on. Whether the file is well-formed is judged more strictly than the event reader does. No
+//! entity and no other file is ever read.
+
+use std::ops::Range;
+
+use quick_xml::Reader;
+use quick_xml::XmlVersion;
+use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
+
+use super::diagnostic::{Diagnostic, Span, clip};
+use super::number;
+
+/// Bounds on what one file may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one file.
+    pub bytes: usize,
+    /// Elements inside each other.
+    pub depth: usize,
+    /// Attributes of one tag.
+    pub attributes: usize,
+    /// Properties of one file.
+    pub properties: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            bytes: 64 << 20,
+            depth: 32,
+            attributes: 32,
+            properties: 5_000_000,
+        }
+    }
+}
+
+/// One property as it stands in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Property {
+    /// The name, trimmed; may be empty.
+    pub name: String,
+    /// The value as written; nothing when it is missing or empty.
+    pub value: Option<String>,
+    /// Whether `final` says exactly `true`.
+    pub is_final: bool,
+    /// Where the name stands.
+    pub name_span: Range<usize>,
+    /// Where the value stands; the whole element when there is none.
+    pub value_span: Range<usize>,
+}
+
+/// The properties of a file, in order, and what was odd about it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Document {
+    /// The properties.
+    pub properties: Vec<Property>,
+    /// Warnings.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Reads a file; `file` is its index in the report.
+///
+/// # Errors
+///
+/// When the text is not well-formed, uses a document type, includes another file, or exceeds a
+/// limit. Nothing of the file is used then.
+pub fn read(bytes: &[u8], file: usize, limits: &Limits) -> Result<Document, Box<Diagnostic>> {
+    if bytes.len() > limits.bytes {
+        let text = format!(
+            "the file has {} bytes, more than {}",
+            bytes.len(),
+            limits.bytes
+        );
+        return Err(Box::new(Diagnostic::error("E_LIMIT", text)));
+    }
+    let (text, offset) = decode(bytes, file)?;
+    let mut machine = Machine {
+        text,
+        offset,
+        file,
+        limits,
+        version: XmlVersion::Implicit1_0,
+        stack: Vec::new(),
+        seen_root: false,
+        token: String::new(),
+        token_span: 0..0,
+        collecting: false,
+        property: Pending::default(),
+        document: Document::default(),
+    };
+    machine.run()?;
+    Ok(machine.document)
+}
+
+/// Checks the encoding; the offset is that of the first character after a byte order mark.
+fn decode(bytes: &[u8], file: usize) -> Result<(&str, usize), Box<Diagnostic>> {
+    let refuse = |code, text: &str, range: Range<usize>| {
+        let span = Span { file, bytes: range };
+        Err(Box::new(Diagnostic::error(code, text).at(Some(span))))
+    };
+    match bytes {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [b'<', 0, ..] | [0, b'<', ..] => {
+            return refuse(
+                "E_XML_ENCODING",
+                "the file is UTF-16; only UTF-8 is read",
+                0..2,
+            );
+        }
+        [0x1f, 0x8b, ..] => return refuse("E_XML_SYNTAX", "the file looks like gzip", 0..2),
+        _ => {}
+    }
+    let offset = if bytes.starts_with(&[0xef, 0xbb, 0xbf]) {
+        3
+    } else {
+        0
+    };
+    let text = match std::str::from_utf8(&bytes[offset..]) {
+        Ok(text) => text,
+        Err(e) => {
+            let at = offset + e.valid_up_to();
+            let head = String::from_utf8_lossy(&bytes[offset..bytes.len().min(200)]);
+            let declared = head.contains("encoding=") && !head.to_lowercase().contains("utf-8");
+            let code = if declared {
+                "E_XML_ENCODING"
+            } else {
+                "E_XML_UTF8"
+            };
+            return refuse(code, "the file is not UTF-8", at..at + 1);
+        }
+    };
+    let bad = |c: char| {
+        (c < ' ' && !matches!(c, '\t' | '\n' | '\r')) || ('\u{fffe}'..='\u{ffff}').contains(&c)
+    };
+    if let Some((at, c)) = text.char_indices().find(|&(_, c)| bad(c)) {
+        let at = offset + at;
+        let text = format!("the character U+{:04X} may not stand in XML", u32::from(c));
+        return refuse("E_XML_CHAR", &text, at..at + c.len_utf8());
+    }
+    Ok((text, offset))
+}
+
+#[derive(Default)]
+struct Pending {
+    name: Option<String>,
+    value: Option<String>,
+    is_final: bool,
+    start: usize,
+    name_span: Range<usize>,
+    value_span: Option<Range<usize>>,
+}
+
+struct Machine<'a> {
+    text: &'a str,
+    offset: usize,
+    file: usize,
+    limits: &'a Limits,
+    version: XmlVersion,
+    stack: Vec<(&'a str, Range<usize>)>,
+    seen_root: bool,
+    token: String,
+    token_span: Range<usize>,
+    collecting: bool,
+    property: Pending,
+    document: Document,
+}
+
+type Checked = Result<(), Box<Diagnostic>>;
+
+impl<'a> Machine<'a> {
+    fn run(&mut self) -> Checked {
+        let mut reader = Reader::from_str(self.text);
+        reader.config_mut().check_comments = true;
+        let mut from = 0;
+        loop {
+            let event = reader.read_event();
+            let to = at(reader.buffer_position());
+            let event = match event {
+                Ok(event) => event,
+                Err(e) => {
+                    let from = at(reader.error_position());
+                    return self.fail(code_of(&e), &e.to_string(), from..to.max(from));
+                }
+            };
+            if matches!(event, Event::Eof) {
+                break;
+            }
+            self.event(event, from..to)?;
+            from = to;
+        }
+        if let Some((name, range)) = self.stack.last() {
+            let text = format!("the element `{}` is never closed", clip(name));
+            return self.fail("E_XML_UNCLOSED", &text, range.clone());
+        }
+        if self.seen_root {
+            return Ok(());
+        }
+        let end = self.text.len();
+        let hint = match self.text.trim_start().chars().next() {
+            Some('{' | '[') => "; it looks like JSON",
+            Some('-' | '#') => "; it looks like YAML",
+            _ => "",
+        };
+        self.fail(
+            "E_XML_NO_ROOT",
+            &format!("the file has no element{hint}"),
+            end..end,
+        )
+    }
+
+    fn event(&mut self, event: Event<'a>, range: Range<usize>) -> Checked {
+        match event {
+            Event::Start(tag) => self.start(&tag, range, false),
+            Event::Empty(tag) => self.start(&tag, range, true),
+            Event::End(_) => self.end(range),
+            Event::Text(text) => self.characters(&text.xml_content(self.version), range, true),
+            Event::CData(text) => self.characters(&text.xml_content(self.version), range, false),
+            Event::GeneralRef(name) => self.reference(&name, range),
+            Event::Decl(decl) => self.declaration(&decl, range),
+            Event::PI(pi) if pi.target().eq_ignore_ascii_case("xml") => self.fail(
+                "E_XML_SYNTAX",
+                "`xml` is no target of an instruction",
+                range,
+            ),
+            Event::PI(_) => {
+                self.warn(
+                    "W_XML_INSTRUCTION",
+                    "a processing instruction has no effect",
+                    range,
+                );
+                Ok(())
+            }
+            Event::DocType(_) => self.fail(
+                "E_XML_DOCTYPE",
+                "document types and their entities are not read",
+                range,
+            ),
+            Event::Comment(_) | Event::Eof => Ok(()),
+        }
+    }
+
+    fn declaration(&mut self, decl: &BytesDecl<'_>, range: Range<usize>) -> Checked {
+        if range.start != 0 {
+            let text = "the XML declaration must be the first thing in the file";
+            return self.fail("E_XML_SYNTAX", text, range);
+        }
+        match decl.xml_version() {
+            Ok(version) => self.version = version,
+            Err(e) => return self.fail("E_XML_SYNTAX", &e.to_string(), range),
+        }
+        match decl.encoding() {
+            None => Ok(()),
+            Some(Ok(name)) => {
+                let known = ["utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1"];
+                let name = name.to_ascii_lowercase();
+                let fits = name.starts_with("utf") || self.text.is_ascii();
+                if known.contains(&name.as_str()) && fits {
+                    return Ok(());
+                }
+                let text = format!("the encoding `{}` is not read; use UTF-8", clip(&name));
+                self.fail("E_XML_ENCODING", &text, range)
+            }
+            Some(Err(e)) => self.fail("E_XML_ATTR", &e.to_string(), range),
+        }
+    }
+
+    fn start(&mut self, tag: &BytesStart<'a>, range: Range<usize>, empty: bool) -> Checked {
+        if self.stack.is_empty() && self.seen_root {
+            return self.fail("E_XML_TRAILING", "a second root element", range);
+        }
+        // The slice of the text itself, which outlives the event.
+        let start = range.start + 1;
+        let name = &self.text[start..start + tag.name().0.len()];
+        if !is_name(name) {
+            let text = format!("`{}` is not a name of an element", clip(name));
+            return self.fail("E_XML_SYNTAX", &text, range);
+        }
+        if self.stack.len() >= self.limits.depth {
+            let text = format!("elements are nested more than {} deep", self.limits.depth);
+            return self.fail("E_XML_DEPTH", &text, range);
+        }
+        let attributes = self.attributes(tag, &range)?;
+        if self.stack.is_empty() {
+            self.seen_root = true;
+            if name != "configuration" {
+                let text = format!("the root element is `{}`, not `configuration`", clip(name));
+                self.warn("W_XML_ROOT", &text, range.clone());
+            }
+        }
+        self.stack.push((name, range.clone()));
+        self.open(name, attributes, &range)?;
+        if empty { self.end(range) } else { Ok(()) }
+    }
+
+    /// The attributes with their normalised values and where those stand.
+    fn attributes(
+        &self,
+        tag: &BytesStart<'_>,
+        range: &Range<usize>,
+    ) -> Result<Vec<(String, String, Range<usize>)>, Box<Diagnostic>> {
+        let mut all = Vec::new();
+        let raw = tag.attributes_raw();
+        for attribute in tag.attributes() {
+            if all.len() >= self.limits.attributes {
+                let text = format!("a tag has more than {} attributes", self.limits.attributes);
+                return self.fail("E_LIMIT", &text, range.clone());
+            }
+            let attribute = match attribute {
+                Ok(attribute) => attribute,
+                Err(e) => return self.fail("E_XML_ATTR", &e.to_string(), range.clone()),
+            };
+            if attribute.value.contains('<') {
+                return self.fail(
+                    "E_XML_ATTR",
+                    "`<` in a value of an attribute",
+                    range.clone(),
+                );
+            }
+            let value = match attribute.normalized_value(self.version) {
+                Ok(value) => value.into_owned(),
+                Err(e) => return self.fail("E_XML_ENTITY", &e.to_string(), range.clone()),
+            };
+            if let Some(c) = value.chars().find(|&c| !allowed(c, self.version)) {
+                let text = format!("a reference to the character U+{:04X}", u32::from(c));
+                return self.fail("E_XML_CHARREF", &text, range.clone());
+            }
+            let head = range.start + 1 + tag.name().0.len();
+            let start = head + raw.find(&*attribute.value).unwrap_or(0);
+            let span = start..start + attribute.value.len();
+            all.push((attribute.key.local_name().as_ref().to_owned(), value, span));
+        }
+        Ok(all)
+    }
+
+    fn open(
+        &mut self,
+        name: &str,
+        attributes: Vec<(String, String, Range<usize>)>,
+        range: &Range<usize>,
+    ) -> Checked {
+        match local(name) {
+            "property" => {
+                self.property = Pending {
+                    start: range.start,
+                    name_span: range.clone(),
+                    ..Pending::default()
+                };
+                for (key, value, span) in attributes {
+                    match key.as_str() {
+                        "name" => {
+                            self.property.name = Some(value);
+                            self.property.name_span = span;
+                        }
+                        "value" => {
+                            self.property.value = Some(value);
+                            self.property.value_span = Some(span);
+                        }
+                        "final" => self.property.is_final = value == "true",
+                        _ => {}
+                    }
+                }
+            }
+            "name" | "value" | "final" | "source" | "tag" => {
+                self.collecting = true;
+                self.token.clear();
+                self.token_span = range.end..range.end;
+            }
+            "include" if attributes.iter().any(|(key, ..)| key == "href") => {
+                let text = "other files are not included; put their properties here";
+                return self.fail("E_XML_INCLUDE", text, range.clone());
+            }
+            "configuration" | "description" | "include" | "fallback" => {}
+            other if self.stack.len() > 1 => {
+                let text = format!("the element `{}` has no effect", clip(other));
+                self.warn("W_XML_ELEMENT", &text, range.clone());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, range: Range<usize>) -> Checked {
+        let Some((name, _)) = self.stack.pop() else {
+            return self.fail("E_XML_MISMATCH", "an end tag without a start tag", range);
+        };
+        match local(name) {
+            "name" if !self.token.is_empty() => {
+                let name = number::trim(&self.token).to_owned();
+                if self.property.name.is_some() {
+                    self.warn("W_XML_TWICE", "a second name; the last one counts", range);
+                }
+                self.property.name = Some(name);
+                self.property.name_span = self.token_span.clone();
+            }
+            "value" if !self.token.is_empty() => {
+                if self.property.value.is_some() {
+                    self.warn("W_XML_TWICE", "a second value; the last one counts", range);
+                }
+                self.property.value = Some(self.token.clone());
+                self.property.value_span = Some(self.token_span.clone());
+            }
+            "final" => self.property.is_final = self.token == "true",
+            "property" => return self.close_property(range.end),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn close_property(&mut self, end: usize) -> Checked {
+        let property = std::mem::take(&mut self.property);
+        let whole = property.start..end;
+        let Some(name) = property.name else {
+            self.warn(
+                "W_XML_NAMELESS",
+                "a property without a name has no effect",
+                whole,
+            );
+            return Ok(());
+        };
+        if self.document.properties.len() >= self.limits.properties {
+            let text = format!("more than {} properties", self.limits.properties);
+            return self.fail("E_LIMIT", &text, whole);
+        }
+        let shift = |r: Range<usize>| r.start + self.offset..r.end + self.offset;
+        let property = Property {
+            name,
+            value: property.value,
+            is_final: property.is_final,
+            name_span: shift(property.name_span),
+            value_span: shift(property.value_span.unwrap_or(whole)),
+        };
+        self.document.properties.push(property);
+        Ok(())
+    }
+
+    fn characters(&mut self, text: &str, range: Range<usize>, markup: bool) -> Checked {
+        if self.stack.is_empty() {
+            if markup && text.chars().all(|c| c.is_ascii_whitespace()) {
+                return Ok(());
+            }
+            let code = if self.seen_root {
+                "E_XML_TRAILING"
+            } else {
+                "E_XML_NO_ROOT"
+            };
+            return self.fail(code, "text outside the root element", range);
+        }
+        if markup && self.text[range.clone()].contains("]]>") {
+            return self.fail("E_XML_SYNTAX", "`]]>` outside a CDATA section", range);
+        }
+        self.collect(text, range);
+        Ok(())
+    }
+
+    fn collect(&mut self, text: &str, range: Range<usize>) {
+        if self.collecting {
+            if self.token.is_empty() {
+                self.token_span = range.clone();
+            }
+            self.token.push_str(text);
+            self.token_span.end = range.end;
+        }
+    }
+
+    fn reference(&mut self, name: &BytesRef<'_>, range: Range<usize>) -> Checked {
+        if self.stack.is_empty() {
+            return self.fail(
+                "E_XML_SYNTAX",
+                "a reference outside the root element",
+                range,
+            );
+        }
+        let c = match &**name {
+            "amp" => '&',
+            "lt" => '<',
+            "gt" => '>',
+            "quot" => '"',
+            "apos" => '\'',
+            other if !name.is_char_ref() => {
+                let text = format!("the entity `{}` is not declared", clip(other));
+                return self.fail("E_XML_ENTITY", &text, range);
+            }
+            other => match name.resolve_char_ref() {
+                Ok(Some(c)) if allowed(c, self.version) => c,
+                _ => {
+                    let text = format!("`&{};` is no character of XML", clip(other));
+                    return self.fail("E_XML_CHARREF", &text, range);
+                }
+            },
+        };
+        self.collect(c.encode_utf8(&mut [0; 4]), range);
+        Ok(())
+    }
+
+    fn span(&self, range: Range<usize>) -> Span {
+        let end = self.text.len();
+        Span {
+            file: self.file,
+            bytes: range.start.min(end) + self.offset..range.end.min(end) + self.offset,
+        }
+    }
+
+    fn fail<T>(
+        &self,
+        code: &'static str,
+        text: &str,
+        range: Range<usize>,
+    ) -> Result<T, Box<Diagnostic>> {
+        let finding = Diagnostic::error(code, text).at(Some(self.span(range)));
+        Err(Box::new(finding))
+    }
+
+    fn warn(&mut self, code: &'static str, text: &str, range: Range<usize>) {
+        // A file of a million odd elements has one oddity, not a million.
+        if self.document.warnings.len() < 100 {
+            let finding = Diagnostic::warning(code, text).at(Some(self.span(range)));
+            self.document.warnings.push(finding);
+        }
+    }
+}
+
+fn at(position: u64) -> usize {
+    usize::try_from(position).expect("a position in a slice")
+}
+
+/// A name without its prefix.
+fn local(name: &str) -> &str {
+    name.rsplit(':').next().unwrap_or(name)
+}
+
+/// Whether a reference may stand for the character.
+fn allowed(c: char, version: XmlVersion) -> bool {
+    match c {
+        '\t' | '\n' | '\r' => true,
+        '\0' | '\u{fffe}' | '\u{ffff}' => false,
+        c if c < ' ' => version == XmlVersion::Explicit1_1,
+        _ => true,
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let start = |c: char| c.is_alphabetic() || matches!(c, '_' | ':');
+    let part = |c: char| start(c) || c.is_alphanumeric() || matches!(c, '-' | '.' | '\u{b7}');
+    name.chars().next().is_some_and(start) && name.chars().all(part)
+}
+
+fn code_of(error: &quick_xml::Error) -> &'static str {
+    use quick_xml::errors::{Error, IllFormedError};
+    match error {
+        Error::IllFormed(IllFormedError::MissingEndTag(_)) => "E_XML_UNCLOSED",
+        Error::IllFormed(
+            IllFormedError::MismatchedEndTag { .. } | IllFormedError::UnmatchedEndTag(_),
+        ) => "E_XML_MISMATCH",
+        Error::InvalidAttr(_) => "E_XML_ATTR",
+        Error::IllFormed(IllFormedError::UnclosedReference) | Error::Escape(_) => "E_XML_ENTITY",
+        Error::Encoding(_) => "E_XML_ENCODING",
+        _ => "E_XML_SYNTAX",
+    }
+}

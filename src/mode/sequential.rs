@@ -1,0 +1,384 @@
+//! The thread-free mode: every round runs on the caller's thread, proposal and commit in turn.
+//!
+//! Each decision follows from a call, so runs repeat exactly. It is the mode of recorded
+//! scenarios, of simulation in virtual time, and of small embedders.
+
+use crate::cluster::NodeState;
+use crate::commit::{
+    AppError, AskError, CommitOutcome, Event, HeartbeatReply, Ledger, NodeError, PartitionSpec,
+    RefreshError, SubmitError, Submitted,
+};
+use crate::id::{ApplicationId, ContainerId, NodeName, NodeSlot, PartitionId};
+use crate::policy::Locality;
+use crate::proposer::{Assignment, Candidates, Outcome, ProposalKind, propose, propose_reserved};
+use crate::queue::{AppSpec, AskCall, AskReply, Exclusivity, NodeReport, NodeSpec, TreeSettings};
+use crate::resource::ResourceVector;
+use crate::snapshot::State;
+
+/// A scheduler without threads.
+#[derive(Debug)]
+pub struct Sequential {
+    ledger: Ledger,
+}
+
+/// What one attempt came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Whether a container or reservation was proposed, whatever the commit made of it.
+    pub proposed: bool,
+    /// Whether it was a reservation.
+    pub reserving: bool,
+    /// The level used.
+    pub locality: Option<Locality>,
+}
+
+impl Sequential {
+    /// A scheduler without nodes.
+    ///
+    /// # Errors
+    ///
+    /// When the settings do not make a tree.
+    pub fn new(settings: TreeSettings, partitions: &[PartitionSpec]) -> Result<Self, RefreshError> {
+        let ledger = Ledger::new(settings, partitions)?;
+        Ok(Self { ledger })
+    }
+
+    /// The live state and its names, to be read.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Hands over what happened since the last call, in order.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        self.ledger.take_events()
+    }
+
+    /// Registers a node.
+    ///
+    /// # Errors
+    ///
+    /// As [`NodeError`]; the state is unchanged then.
+    pub fn add_node(&mut self, node: &NodeSpec) -> Result<(), NodeError> {
+        let result = self.ledger.add_node(node);
+        self.ledger.settle();
+        result.map(|_| ())
+    }
+
+    /// Removes a lost node; its containers are killed.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    pub fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
+        let result = self.ledger.remove_node(node);
+        self.ledger.settle();
+        result
+    }
+
+    /// Changes the total of a node; nothing is killed.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered or the total is out of range.
+    pub fn resize_node(&mut self, node: &NodeName, total: ResourceVector) -> Result<(), NodeError> {
+        let result = self.ledger.resize_node(node, total);
+        self.ledger.settle();
+        result
+    }
+
+    /// Moves a node to another partition.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered or the cluster does not know the label.
+    pub fn relabel_node(&mut self, node: &NodeName, label: &str) -> Result<(), NodeError> {
+        let result = self.ledger.relabel_node(node, label);
+        self.ledger.settle();
+        result
+    }
+
+    /// A node takes no new containers from now on.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    pub fn decommission_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
+        self.ledger.decommission_node(node)
+    }
+
+    /// Submits an application; its master's container is asked for at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`SubmitError`].
+    pub fn submit(&mut self, app: &AppSpec) -> Result<Submitted, SubmitError> {
+        let result = self.ledger.submit(app);
+        self.ledger.settle();
+        let slot = result?;
+        let state = self.ledger.state();
+        let row = &state.apps[slot];
+        Ok(Submitted {
+            queue: state.queues[row.leaf].settings.path.clone(),
+            stage: row.stage,
+            master: (!row.unmanaged).then_some(row.master_size),
+        })
+    }
+
+    /// One call of an application.
+    ///
+    /// # Errors
+    ///
+    /// As [`AskError`]; nothing of the call was carried out then.
+    pub fn ask(&mut self, app: ApplicationId, call: &AskCall) -> Result<AskReply, AskError> {
+        let slot = self
+            .ledger
+            .app(app)
+            .ok_or(AskError::UnknownApplication(app))?;
+        let result = self.ledger.ask(slot, call);
+        self.ledger.settle();
+        result
+    }
+
+    /// A node reports and, unless scheduling runs by itself, is scheduled.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    // As CapacityScheduler.nodeUpdate.
+    pub fn heartbeat(
+        &mut self,
+        node: &NodeName,
+        report: &NodeReport,
+    ) -> Result<HeartbeatReply, NodeError> {
+        let reply = self.ledger.node_reported(node, report)?;
+        if !self.ledger.state().settings.asynchronous.enabled
+            && let Some(slot) = self.ledger.node(node)
+        {
+            self.schedule_heartbeat(slot);
+        }
+        self.ledger.settle();
+        Ok(reply)
+    }
+
+    /// A node reports; nothing is scheduled.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    pub fn node_reported(
+        &mut self,
+        node: &NodeName,
+        report: &NodeReport,
+    ) -> Result<HeartbeatReply, NodeError> {
+        let reply = self.ledger.node_reported(node, report);
+        self.ledger.settle();
+        reply
+    }
+
+    /// A container ended by itself; queue and node are freed at once. Whether it was live.
+    pub fn container_finished(&mut self, container: ContainerId) -> bool {
+        let Some(slot) = self.ledger.live_container(container) else {
+            return false;
+        };
+        self.ledger.container_exited(slot);
+        self.ledger.settle();
+        true
+    }
+
+    /// Ends an application with its containers and reservations.
+    ///
+    /// # Errors
+    ///
+    /// When no live application has the number.
+    pub fn finish_app(&mut self, app: ApplicationId) -> Result<(), AppError> {
+        let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
+        self.ledger.end_app(slot);
+        self.ledger.settle();
+        Ok(())
+    }
+
+    /// Changes an application's priority; returns the effective one.
+    ///
+    /// # Errors
+    ///
+    /// When no live application has the number.
+    pub fn change_priority(&mut self, app: ApplicationId, wanted: i32) -> Result<i32, AppError> {
+        let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
+        Ok(self.ledger.change_priority(slot, wanted))
+    }
+
+    /// Moves an application to another leaf.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such application, or the target refuses it.
+    pub fn move_app(&mut self, app: ApplicationId, queue: &str) -> Result<(), AppError> {
+        let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
+        let result = self.ledger.move_app(slot, queue);
+        self.ledger.settle();
+        result
+    }
+
+    /// Takes over a new configuration, as a whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// As [`RefreshError`].
+    pub fn reconfigure(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
+        let result = self.ledger.refresh(settings);
+        self.ledger.settle();
+        result
+    }
+
+    /// Applies the present configuration once more: what the reference does after a refusal.
+    pub fn reapply(&mut self, settings: TreeSettings) {
+        self.ledger.reapply(settings);
+        self.ledger.settle();
+    }
+
+    /// One attempt on one running node; nothing when there is no such node.
+    pub fn schedule_node(&mut self, node: &NodeName) -> Option<Attempt> {
+        let slot = self.ledger.node(node)?;
+        if self.ledger.state().nodes[slot].state != NodeState::Running {
+            return None;
+        }
+        let attempt = self.attempt(vec![slot]);
+        self.ledger.settle();
+        Some(attempt)
+    }
+
+    /// Attempts over all running nodes of a partition, the last one's result; nothing when the
+    /// partition has none.
+    pub fn schedule_partition(&mut self, label: &str, times: u32) -> Option<Attempt> {
+        let partition = self.ledger.partition(label)?;
+        let mut last = None;
+        for _ in 0..times {
+            let nodes = self.running_nodes(partition);
+            if nodes.is_empty() {
+                return None;
+            }
+            last = Some(self.attempt(nodes));
+        }
+        self.ledger.settle();
+        last
+    }
+
+    /// Running nodes of a partition by name.
+    fn running_nodes(&self, partition: PartitionId) -> Vec<NodeSlot> {
+        let state = self.ledger.state();
+        let mut nodes: Vec<_> = state.partitions[partition]
+            .nodes
+            .iter()
+            .copied()
+            .filter(|&node| state.nodes[node].state == NodeState::Running)
+            .collect();
+        nodes.sort_by_cached_key(|&node| state.nodes[node].name.to_string());
+        nodes
+    }
+
+    // As CapacityScheduler.allocateContainersToNode with its canAllocateMore.
+    fn schedule_heartbeat(&mut self, node: NodeSlot) {
+        let bounds = self.ledger.state().settings.heartbeat;
+        let (mut offswitch, mut assigned) = (0, 0);
+        loop {
+            let attempt = self.attempt(self.candidates(node));
+            offswitch += i32::from(attempt.locality == Some(Locality::Any));
+            assigned += i32::from(attempt.proposed);
+            let more = attempt.proposed
+                && !attempt.reserving
+                && offswitch < bounds.maximum_offswitch
+                && bounds.multiple_assignments
+                && (bounds.maximum_assignments == -1 || assigned < bounds.maximum_assignments);
+            if !more {
+                return;
+            }
+        }
+    }
+
+    /// The node alone, or all running nodes of its partition under multi-node placement.
+    fn candidates(&self, node: NodeSlot) -> Vec<NodeSlot> {
+        let state = self.ledger.state();
+        if state.settings.multi_node.enabled {
+            let nodes = self.running_nodes(state.nodes[node].partition);
+            if !nodes.is_empty() {
+                return nodes;
+            }
+        }
+        vec![node]
+    }
+
+    /// One attempt: reservations first, then something new.
+    // As allocateContainerOnSingleNode and allocateContainersOnMultiNodes.
+    fn attempt(&mut self, nodes: Vec<NodeSlot>) -> Attempt {
+        const NOTHING: Attempt = Attempt {
+            proposed: false,
+            reserving: false,
+            locality: None,
+        };
+        let state = self.ledger.state();
+        if !state.settings.multi_node.enabled {
+            let node = nodes[0];
+            if state.nodes[node].reserved.is_some() {
+                self.fulfil(node);
+                return NOTHING;
+            }
+            if !has_room(state, node) {
+                return NOTHING;
+            }
+            return self.attempt_new(&Candidates::node(node));
+        }
+        for &node in &nodes {
+            if self.ledger.state().nodes[node].reserved.is_some() {
+                self.fulfil(node);
+            }
+        }
+        let candidates = Candidates::partition(self.ledger.state(), nodes);
+        self.attempt_new(&candidates)
+    }
+
+    fn fulfil(&mut self, node: NodeSlot) {
+        let assignment = propose_reserved(self.ledger.state(), node);
+        let _: CommitOutcome = self.ledger.commit(&assignment);
+    }
+
+    // As CapacityScheduler.allocateOrReserveNewContainers.
+    fn attempt_new(&mut self, candidates: &Candidates) -> Attempt {
+        let assignment = propose(self.ledger.state(), candidates, Exclusivity::Respect);
+        let _: CommitOutcome = self.ledger.commit(&assignment);
+        let attempt = summary(&assignment);
+        if attempt.proposed {
+            return attempt;
+        }
+        let state = self.ledger.state();
+        let partition = state.nodes[candidates.first()].partition;
+        if partition == PartitionId::DEFAULT || state.partitions[partition].exclusive {
+            return attempt;
+        }
+        let assignment = propose(state, candidates, Exclusivity::Ignore);
+        let _: CommitOutcome = self.ledger.commit(&assignment);
+        summary(&assignment)
+    }
+}
+
+fn summary(assignment: &Assignment) -> Attempt {
+    match &assignment.outcome {
+        Outcome::Proposed(proposal) => Attempt {
+            proposed: true,
+            reserving: proposal.kind == ProposalKind::Reserve,
+            locality: Some(proposal.locality),
+        },
+        Outcome::GiveUp(_) | Outcome::Skipped(_) => Attempt {
+            proposed: false,
+            reserving: false,
+            locality: None,
+        },
+    }
+}
+
+/// Whether the smallest allocation fits in what is free or may be killed on a node.
+fn has_room(state: &State, node: NodeSlot) -> bool {
+    let node = &state.nodes[node];
+    let room = node.free + node.killable_total();
+    state.calculator.containers(&room, &state.minimum) > 0
+}

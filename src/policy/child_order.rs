@@ -1,0 +1,60 @@
+//! The order of the children of a parent (`PriorityUtilizationQueueOrderingPolicy`).
+
+use std::cmp::Ordering;
+
+use crate::id::{PartitionId, QueueSlot};
+use crate::queue::ChildOrder;
+use crate::resource::share;
+use crate::snapshot::State;
+
+/// The children of `parent` in the order in which they are served on `partition`.
+pub fn order_children(state: &State, parent: QueueSlot, partition: PartitionId) -> Vec<QueueSlot> {
+    let queue = &state.queues[parent];
+    let mut children = queue.children.clone();
+    children.sort_by(|&a, &b| compare_children(state, queue.settings.child_order, partition, a, b));
+    children
+}
+
+/// Which of two siblings goes first; equal ones keep their place in the list.
+#[must_use]
+pub fn compare_children(
+    state: &State,
+    order: ChildOrder,
+    partition: PartitionId,
+    a: QueueSlot,
+    b: QueueSlot,
+) -> Ordering {
+    let (a, b) = (&state.queues[a], &state.queues[b]);
+    if partition != PartitionId::DEFAULT {
+        let access = b.can_access(partition).cmp(&a.can_access(partition));
+        if access.is_ne() {
+            return access;
+        }
+    }
+    let (x, y) = (a.part(partition), b.part(partition));
+    let (guaranteed, other) = (x.absolute_capacity > 0.0, y.absolute_capacity > 0.0);
+    if guaranteed != other {
+        return other.cmp(&guaranteed);
+    }
+    let (used, used_other) = if guaranteed {
+        (x.used_capacity, y.used_capacity)
+    } else {
+        (x.absolute_used, y.absolute_used)
+    };
+    let (priority, priority_other) = match order {
+        ChildOrder::Utilization => (0, 0),
+        ChildOrder::PriorityUtilization => (a.settings.priority, b.settings.priority),
+    };
+    let by_use = if priority != priority_other && (used < 1.0) == (used_other < 1.0) {
+        priority_other.cmp(&priority)
+    } else {
+        share::java_order(used, used_other)
+    };
+    by_use.then_with(|| {
+        if x.configured_minimum.is_none() && y.configured_minimum.is_none() {
+            share::java_order(y.absolute_capacity, x.absolute_capacity)
+        } else {
+            y.configured_minimum.cmp(&x.configured_minimum)
+        }
+    })
+}

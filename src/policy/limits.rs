@@ -1,0 +1,290 @@
+//! Limits: maximum capacity, user limit, headroom, the limit for application masters.
+
+use crate::id::{PartitionId, QueueSlot};
+use crate::queue::{Exclusivity, Leaf, LimitKind, User};
+use crate::resource::{ResourceVector, share};
+use crate::snapshot::State;
+
+/// What a queue is told from above (`ResourceLimits`).
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Most that the queue may use in all.
+    pub limit: ResourceVector,
+    /// What is left of it; may be negative.
+    pub headroom: ResourceVector,
+    /// How much of the application's reservations must go before it may get more.
+    pub must_unreserve: ResourceVector,
+    /// Headroom of siblings that their own limits stopped, kept free for them.
+    pub blocked: ResourceVector,
+    /// Whether containers marked for it may be killed to make room.
+    pub may_kill: bool,
+}
+
+impl Limits {
+    /// A limit with nothing used and nothing blocked.
+    #[must_use]
+    pub fn new(limit: ResourceVector) -> Self {
+        Self {
+            limit,
+            headroom: limit,
+            must_unreserve: ResourceVector::NONE,
+            blocked: ResourceVector::NONE,
+            may_kill: false,
+        }
+    }
+}
+
+/// The limit of a child, from what its parent was told; lowers the parent's own limit to its
+/// maximum on the way. `scheduling` is off while capacities are recomputed, which always happens
+/// on the default partition and without blocked headroom.
+// As AbstractParentQueue.getResourceLimitsOfChild.
+pub fn child_limit(
+    state: &State,
+    parent: QueueSlot,
+    child: QueueSlot,
+    partition: PartitionId,
+    limits: &mut Limits,
+    scheduling: bool,
+) -> Limits {
+    let calculator = state.calculator;
+    let part = state.queues[parent].part(partition);
+    limits.limit = calculator.min(&state.cluster, &limits.limit, &part.limit);
+    let blocked = if scheduling {
+        limits.blocked
+    } else {
+        ResourceVector::NONE
+    };
+    let available = limits.limit - blocked - part.used + state.killable(parent, partition);
+    let used = state.queues[child].part(partition).used;
+    Limits::new(calculator.round_down(&(available + used), &state.minimum))
+}
+
+/// The gate at a queue's maximum: tests what is used now, not what is asked. Sets the headroom.
+// As AbstractCSQueue.canAssignToThisQueue.
+pub fn passes_maximum(
+    state: &State,
+    queue: QueueSlot,
+    partition: PartitionId,
+    limits: &mut Limits,
+    could_unreserve: &ResourceVector,
+    exclusivity: Exclusivity,
+) -> bool {
+    let calculator = state.calculator;
+    let row = &state.queues[queue];
+    let part = row.part(partition);
+    let current = match exclusivity {
+        Exclusivity::Respect => calculator.min(&state.cluster, &part.limit, &limits.limit),
+        Exclusivity::Ignore => state.total(partition),
+    };
+    let used = if row.is_leaf() {
+        part.used
+    } else {
+        part.used - state.killable(queue, partition)
+    };
+    limits.headroom = current - used;
+    if calculator.compare(&state.cluster, &used, &current).is_lt() {
+        return true;
+    }
+    state.settings.continue_looking
+        && calculator.above_none(&state.cluster, could_unreserve)
+        && calculator
+            .compare(&state.cluster, &(used - *could_unreserve), &current)
+            .is_lt()
+}
+
+/// A leaf's maximum on a partition, rounded down to the allocation step.
+fn maximum_rounded_down(state: &State, leaf: QueueSlot, partition: PartitionId) -> ResourceVector {
+    let limit = &state.queues[leaf].part(partition).limit;
+    state.calculator.round_down(limit, &state.minimum)
+}
+
+/// The limit behind headrooms: the leaf's maximum on the default partition or what the parent
+/// handed down, whichever is smaller as a whole.
+// As AbstractLeafQueue.updateCurrentResourceLimits.
+#[must_use]
+pub fn queue_current_limit(
+    state: &State,
+    leaf: QueueSlot,
+    handed: &ResourceVector,
+) -> ResourceVector {
+    let own = maximum_rounded_down(state, leaf, PartitionId::DEFAULT);
+    state.calculator.min(&state.cluster, &own, handed)
+}
+
+/// The limit of a user of weight 1.
+// As UsersManager.computeUserLimit.
+#[must_use]
+pub fn compute_user_limit(
+    state: &State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    kind: LimitKind,
+) -> ResourceVector {
+    let (calculator, low) = (state.calculator, &state.minimum);
+    let total = state.total(partition);
+    let queue = &state.queues[leaf];
+    let users = queue.as_leaf();
+    let settings = &queue.settings.leaf;
+    let guaranteed = queue.part(partition).guaranteed;
+    let figures = &users.parts[partition.index()];
+
+    let capacity = calculator.max(&total, &guaranteed, low);
+    let consumed = calculator.times_up(&total, f64::from(figures.usage_ratio), low);
+    let current = if calculator.compare(&total, &consumed, &capacity).is_lt() {
+        capacity
+    } else {
+        consumed + *low
+    };
+    let (base, weight) = match kind {
+        LimitKind::All => (current, users.total_weight),
+        LimitKind::Respect | LimitKind::Ignore => (figures.active_used + *low, users.active_weight),
+    };
+    let equal_share = calculator.divide_ceil_f32(&base, weight);
+    let percent = f64::from(settings.user_limit_percent);
+    let minimum_share = calculator.divide_ceil(&share::times(&current, percent), 100);
+    let share = calculator.max(&total, &equal_share, &minimum_share);
+    let cap = match kind {
+        LimitKind::Ignore => total,
+        LimitKind::Respect | LimitKind::All => {
+            if unbounded(settings.user_limit_factor) || guaranteed.is_none() {
+                maximum_rounded_down(state, leaf, partition)
+            } else {
+                share::times(&capacity, f64::from(settings.user_limit_factor))
+            }
+        }
+    };
+    calculator.round_up(&calculator.min(&total, &share, &cap), low)
+}
+
+/// Whether a user limit factor is the one that means "no bound".
+#[expect(
+    clippy::float_cmp,
+    reason = "the setting -1 is a word, not a measurement"
+)]
+fn unbounded(factor: f32) -> bool {
+    factor == -1.0
+}
+
+/// What a limit comes to for one user, by weight; 1 for users without a record.
+#[must_use]
+pub fn user_value(state: &State, limit: &ResourceVector, user: Option<&User>) -> ResourceVector {
+    let weight = user.map_or(1.0, |user| user.weight);
+    state
+        .calculator
+        .times_down(limit, f64::from(weight), &state.minimum)
+}
+
+/// How much more a user may get in a leaf on a partition; may be negative.
+// As AbstractLeafQueue.getHeadroom.
+#[must_use]
+pub fn headroom(
+    state: &State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    user_limit: &ResourceVector,
+    user_used: &ResourceVector,
+) -> ResourceVector {
+    let queue = &state.queues[leaf];
+    let part = queue.part(partition);
+    let queue_limit = if partition == PartitionId::DEFAULT {
+        queue.as_leaf().published_limit
+    } else {
+        part.limit
+    };
+    let own = user_limit
+        .minus_floored(user_used)
+        .component_min(&queue_limit.minus_floored(&part.used));
+    let own = state.calculator.round_down(&own, &state.minimum);
+    let total = state.total(partition);
+    let free = total - state.queues[State::ROOT].part(partition).used;
+    state.calculator.min(&total, &free, &own)
+}
+
+/// The limit for application masters of a leaf on a partition.
+// As AbstractLeafQueue.calculateAndGetAMResourceLimitPerPartition.
+#[must_use]
+pub fn master_limit(state: &State, leaf: QueueSlot, partition: PartitionId) -> ResourceVector {
+    let queue = &state.queues[leaf];
+    let part = queue.part(partition);
+    let current = if partition == PartitionId::DEFAULT {
+        queue.as_leaf().published_limit
+    } else {
+        ResourceVector::NONE
+    };
+    let usable = if state.calculator.fits_in(&part.guaranteed, &current) {
+        current
+    } else {
+        part.guaranteed
+    };
+    state
+        .calculator
+        .times_up(&usable, f64::from(part.master_share), &state.minimum)
+}
+
+/// The limit for the masters of one user: of a user of weight 1, and of this user.
+// As AbstractLeafQueue.getUserAMResourceLimitPerPartition.
+#[must_use]
+pub fn user_master_limits(
+    state: &State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    weight: f32,
+) -> (ResourceVector, ResourceVector) {
+    let queue = &state.queues[leaf];
+    let settings = &queue.settings.leaf;
+    let users: &Leaf = queue.as_leaf();
+    let part = queue.part(partition);
+    let equal = share::user_am_share(settings.user_limit_percent, users.active_users());
+    let queue_limit = users.parts[partition.index()]
+        .master_limit
+        .unwrap_or_default();
+    let bound = |of_user: f32| {
+        let by = if unbounded(settings.user_limit_factor) {
+            part.master_share
+        } else {
+            let share = share::product(part.master_share, of_user);
+            share::product(share, settings.user_limit_factor)
+        };
+        let limit = state
+            .calculator
+            .times_up(&part.guaranteed, f64::from(by), &state.minimum);
+        state.calculator.min(&state.cluster, &limit, &queue_limit)
+    };
+    let weighted = share::product(equal, weight);
+    (
+        bound(equal),
+        bound(if weighted < 1.0 { weighted } else { 1.0 }),
+    )
+}
+
+/// Pending resources of a leaf's active applications as far as user limits let them grow.
+/// `limit_of` gives the limit of an application's user; reservations may be left out.
+pub fn pending_within_limits(
+    state: &State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    without_reserved: bool,
+    mut limit_of: impl FnMut(&User) -> ResourceVector,
+) -> ResourceVector {
+    let none = ResourceVector::NONE;
+    let mut room = std::collections::BTreeMap::new();
+    let mut total = none;
+    for &app in &state.queues[leaf].as_leaf().active {
+        let app = &state.apps[app];
+        let left = room.entry(app.user).or_insert_with(|| {
+            let user = &state.users[app.user];
+            (limit_of(user) - user.part(partition).used).component_max(&none)
+        });
+        let figures = app.part(partition);
+        let reserved = if without_reserved {
+            figures.reserved
+        } else {
+            none
+        };
+        let wanted = (figures.pending - reserved).component_max(&none);
+        let granted = left.component_min(&wanted);
+        total += granted;
+        *left -= granted;
+    }
+    total
+}

@@ -1,0 +1,23 @@
+//! Orders and limits: pure functions of a state that say who goes first and how far.
+
+mod app_order;
+mod child_order;
+mod constraint;
+mod constraints;
+mod limits;
+mod locality;
+
+pub use app_order::{compare_active, compare_waiting, fair_key};
+pub use child_order::{compare_children, order_children};
+pub use constraint::{
+    Applications, AttributeOp, BatchNode, BatchOutcome, BatchPlacement, BatchRequest, Constraint,
+    ConstraintRegistry, ConstraintSyntaxError, Namespace, NodeView, QueryError, Reduce,
+    RegistryError, RequestOrder, Scope, SingleConstraint, SpecItem, TagIndex, TagView, Target,
+    evaluate, parse_constraint, parse_placement_spec, place_batch,
+};
+pub use constraints::constraint_holds;
+pub use limits::{
+    Limits, child_limit, compute_user_limit, headroom, master_limit, passes_maximum,
+    pending_within_limits, queue_current_limit, user_master_limits, user_value,
+};
+pub use locality::{Locality, may_use, reservations_starve};

@@ -1,0 +1,453 @@
+//! One application on the candidate nodes: keys, nodes, locality, fit, reservations.
+
+use super::assignment::{Observation, Proposal, ProposalKind, Release, SkipReason};
+use super::walk::{Found, Pass};
+use crate::cluster::{Killable, Node, Reservation};
+use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, java_order};
+use crate::policy::{Limits, Locality, constraint_holds, may_use, reservations_starve};
+use crate::queue::{App, Exclusivity, KeyAsks, NodePolicy};
+use crate::resource::ResourceVector;
+use crate::snapshot::State;
+
+/// What one node or one key answers (`ContainerAllocation.AllocationState`).
+enum Answer {
+    Allocate(Fit),
+    Reserve(Fit),
+    /// A less local level may do.
+    LocalitySkipped,
+    /// The next key may do.
+    KeySkipped,
+    /// The next application may do.
+    AppSkipped,
+    /// The queue must wait.
+    QueueSkipped,
+}
+
+/// A container that has a place.
+struct Fit {
+    size: ResourceVector,
+    locality: Locality,
+    requested: Locality,
+    exchange: Option<Release>,
+    kill: Vec<Killable>,
+}
+
+/// One key of an application during a pass, with counters that the state does not know yet.
+struct Visit<'a> {
+    slot: AppSlot,
+    app: &'a App,
+    asks: &'a KeyAsks,
+    limits: &'a Limits,
+    reserved: Option<&'a Reservation>,
+    opportunities: i32,
+    missed: i32,
+}
+
+impl Pass<'_> {
+    /// Serves the first key of an application that can be served.
+    // As RegularContainerAllocator.assignContainers.
+    pub(super) fn allocate(&mut self, slot: AppSlot, limits: &Limits) -> Found {
+        let state = self.state;
+        let app = &state.apps[slot];
+        if !has_pending(app, self.partition, self.exclusivity) {
+            return Found::Skip(SkipReason::Other);
+        }
+        for asks in &app.keys {
+            if !asks.outstanding {
+                continue;
+            }
+            match self.key(slot, asks, limits, None) {
+                (Answer::KeySkipped, _) => {}
+                (answer, node) => return self.convert(slot, asks, answer, node, None),
+            }
+        }
+        Found::Skip(SkipReason::Other)
+    }
+
+    /// Serves the key of a reservation on the node that is reserved.
+    pub(super) fn allocate_reserved(&mut self, held: &Reservation, limits: &Limits) -> Found {
+        let state = self.state;
+        let app = &state.apps[held.app];
+        let excess = Found::GiveUp(Release {
+            app: held.app,
+            key: held.key,
+            number: held.number,
+            node: self.candidates.first(),
+            size: held.size,
+        });
+        match app.key(held.key) {
+            Some(asks) if asks.known && asks.count(NameId::ANY) != 0 => {
+                let (answer, node) = self.key(held.app, asks, limits, Some(held));
+                self.convert(held.app, asks, answer, node, Some(held))
+            }
+            _ => excess,
+        }
+    }
+
+    /// Walks the candidate nodes for one key.
+    // As RegularContainerAllocator.allocate.
+    fn key(
+        &mut self,
+        slot: AppSlot,
+        asks: &KeyAsks,
+        limits: &Limits,
+        reserved: Option<&Reservation>,
+    ) -> (Answer, NodeSlot) {
+        let state = self.state;
+        let app = &state.apps[slot];
+        let mut visit = Visit {
+            slot,
+            app,
+            asks,
+            limits,
+            reserved,
+            opportunities: asks.opportunities,
+            missed: asks.missed,
+        };
+        let nodes = self.candidates.ordered(node_policy(state, app));
+        let mut last = (Answer::KeySkipped, nodes[0]);
+        for (i, &node) in nodes.iter().enumerate() {
+            let is_last = i + 1 == nodes.len();
+            let row = &state.nodes[node];
+            if state.settings.skip_reserved_nodes && row.reserved.is_some() && !is_last {
+                continue;
+            }
+            if reserved.is_none()
+                && let Some(answer) = self.precheck(&mut visit, row)
+            {
+                last = (answer, node);
+                continue;
+            }
+            let answer = self.try_node(&mut visit, node, row);
+            let done = match &answer {
+                Answer::Allocate(_) => true,
+                Answer::Reserve(_) => is_last,
+                _ => false,
+            };
+            last = (answer, node);
+            if done {
+                visit.reset_after(row, state, &last.0);
+                break;
+            }
+        }
+        self.note_counters(&visit);
+        last
+    }
+
+    fn note_counters(&mut self, visit: &Visit<'_>) {
+        let (before, opportunities, missed) = (visit.asks, visit.opportunities, visit.missed);
+        if (before.opportunities, before.missed) != (opportunities, missed) {
+            self.observations.push(Observation::Counters {
+                app: visit.slot,
+                key: before.key,
+                opportunities,
+                missed,
+            });
+        }
+    }
+
+    /// What can be said before a node is looked at closely, in the order of 3.4.
+    fn precheck(&self, visit: &mut Visit<'_>, node: &Node) -> Option<Answer> {
+        let (state, app, asks) = (self.state, visit.app, visit.asks);
+        let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) else {
+            return Some(Answer::KeySkipped);
+        };
+        let lending = self.exclusivity == Exclusivity::Ignore;
+        let waits = !app.unmanaged && app.master.is_none();
+        if lending && waits && !state.settings.master_non_exclusive {
+            return Some(Answer::AppSkipped);
+        }
+        let looked_at = if lending {
+            PartitionId::DEFAULT
+        } else {
+            node.partition
+        };
+        if asks.partition != looked_at || !constraint_holds(state, visit.slot, asks, node) {
+            return Some(Answer::KeySkipped);
+        }
+        let continue_looking = state.settings.continue_looking;
+        if !continue_looking && !reservations_starve(state, app, asks, &any.size) {
+            return Some(Answer::KeySkipped);
+        }
+        let mut headroom = visit.limits.headroom;
+        if continue_looking {
+            headroom += app.part(node.partition).reserved;
+        }
+        if !state.calculator.fits_in(&any.size, &headroom) {
+            return Some(Answer::QueueSkipped);
+        }
+        let mut missed = 0;
+        if asks.partition == PartitionId::DEFAULT {
+            visit.missed = visit.missed.saturating_add(1);
+            missed = visit.missed;
+        }
+        let nodes = i32::try_from(state.node_count).unwrap_or(i32::MAX);
+        (lending && missed < nodes).then_some(Answer::AppSkipped)
+    }
+
+    fn try_node(&self, visit: &mut Visit<'_>, slot: NodeSlot, node: &Node) -> Answer {
+        let blacklist = &visit.app.blacklist;
+        if blacklist.contains(&node.host) || blacklist.contains(&node.rack) {
+            return Answer::AppSkipped;
+        }
+        visit.opportunities = visit.opportunities.saturating_add(1);
+        let answer = self.cascade(visit, slot, node);
+        if visit.reserved.is_none() && matches!(answer, Answer::KeySkipped) {
+            visit.opportunities = (visit.opportunities - 1).max(0);
+        }
+        answer
+    }
+
+    /// Host, rack, anywhere: the first level that yields something.
+    // As RegularContainerAllocator.assignContainersOnNode.
+    fn cascade(&self, visit: &Visit<'_>, slot: NodeSlot, node: &Node) -> Answer {
+        let asks = visit.asks;
+        let mut requested = None;
+        if asks.count(node.host) > 0 {
+            requested = Some(Locality::Node);
+            let answer = self.level(visit, slot, node, Locality::Node, Locality::Node);
+            if matches!(answer, Answer::Allocate(_) | Answer::Reserve(_)) {
+                return answer;
+            }
+        }
+        if asks.count(node.rack) > 0 {
+            if !asks.relaxed(node.rack) {
+                return Answer::KeySkipped;
+            }
+            let first = *requested.get_or_insert(Locality::Rack);
+            let answer = self.level(visit, slot, node, Locality::Rack, first);
+            if matches!(answer, Answer::Allocate(_) | Answer::Reserve(_)) {
+                return answer;
+            }
+        }
+        if asks.count(NameId::ANY) > 0 {
+            if !asks.relaxed(NameId::ANY) {
+                return Answer::KeySkipped;
+            }
+            let first = requested.unwrap_or(Locality::Any);
+            return match self.level(visit, slot, node, Locality::Any, first) {
+                Answer::LocalitySkipped => Answer::AppSkipped,
+                answer => answer,
+            };
+        }
+        Answer::KeySkipped
+    }
+
+    fn level(
+        &self,
+        visit: &Visit<'_>,
+        slot: NodeSlot,
+        node: &Node,
+        level: Locality,
+        requested: Locality,
+    ) -> Answer {
+        let (state, asks) = (self.state, visit.asks);
+        let settings = &state.queues[visit.app.leaf].settings.leaf;
+        let reserved = visit.reserved.is_some();
+        let (host, rack) = (node.host, node.rack);
+        if !may_use(
+            state,
+            settings,
+            asks,
+            host,
+            rack,
+            level,
+            visit.opportunities,
+            reserved,
+        ) {
+            return Answer::LocalitySkipped;
+        }
+        let place = match level {
+            Locality::Node => host,
+            Locality::Rack => rack,
+            Locality::Any => NameId::ANY,
+        };
+        match asks.at(place) {
+            Some(ask) => self.fit(visit, slot, node, &ask.size, level, requested),
+            None => Answer::LocalitySkipped,
+        }
+    }
+
+    /// Whether a container fits now, after killing or unreserving something, or should wait here.
+    // As RegularContainerAllocator.assignContainer.
+    fn fit(
+        &self,
+        visit: &Visit<'_>,
+        slot: NodeSlot,
+        node: &Node,
+        size: &ResourceVector,
+        locality: Locality,
+        requested: Locality,
+    ) -> Answer {
+        let state = self.state;
+        let calculator = state.calculator;
+        if !calculator.fits_in(size, &node.total) {
+            return Answer::LocalitySkipped;
+        }
+        let from_reservation = visit.reserved.is_some();
+        let continue_looking = state.settings.continue_looking;
+        let wanted = reservations_starve(state, visit.app, visit.asks, size);
+        let limits = visit.limits;
+        let missing = *size - limits.headroom;
+        let missing = calculator.max(&state.cluster, &missing, &limits.must_unreserve);
+        let must_unreserve = calculator.any_above_zero(&missing);
+        let mut kill = Vec::new();
+        let mut fits = calculator.containers(&node.free, size) > 0;
+        if !fits && calculator.containers(&node.free, size) == 0 && limits.may_kill {
+            fits = self.room_by_killing(node, size, &mut kill);
+        }
+        let fit = |exchange, kill| Fit {
+            size: *size,
+            locality,
+            requested,
+            exchange,
+            kill,
+        };
+        if fits {
+            let mut exchange = None;
+            if !from_reservation && continue_looking && (!wanted || must_unreserve) {
+                let least = if must_unreserve { &missing } else { size };
+                exchange = self.reservation_of(visit, least);
+                if exchange.is_none() {
+                    return Answer::LocalitySkipped;
+                }
+            }
+            return Answer::Allocate(fit(exchange, kill));
+        }
+        if !(wanted || from_reservation)
+            || (continue_looking && !from_reservation && must_unreserve)
+        {
+            return Answer::LocalitySkipped;
+        }
+        debug_assert!(!fits, "slot {slot:?}");
+        Answer::Reserve(fit(None, Vec::new()))
+    }
+
+    /// Collects containers to kill until the request fits.
+    fn room_by_killing(
+        &self,
+        node: &Node,
+        size: &ResourceVector,
+        kill: &mut Vec<Killable>,
+    ) -> bool {
+        let mut order = node.killable.clone();
+        java_order::sort(&mut order, 0, |killable| {
+            let id = killable.container;
+            java_order::container_hash(id.app.cluster, id.app.sequence, id.number)
+        });
+        let mut room = node.free;
+        for killable in order {
+            kill.push(killable);
+            room += killable.size;
+            if self.state.calculator.fits_in(size, &room) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A reservation of the key that covers an amount, in the order of a hash map of nodes.
+    fn reservation_of(&self, visit: &Visit<'_>, least: &ResourceVector) -> Option<Release> {
+        let mut held = visit.asks.reserved.clone();
+        java_order::sort(&mut held, 0, |held| held.java_hash);
+        let found = held
+            .into_iter()
+            .find(|held| self.state.calculator.fits_in(least, &held.size))?;
+        Some(Release {
+            app: visit.slot,
+            key: visit.asks.key,
+            number: found.number,
+            node: found.node,
+            size: found.size,
+        })
+    }
+
+    fn convert(
+        &self,
+        slot: AppSlot,
+        asks: &KeyAsks,
+        answer: Answer,
+        node: NodeSlot,
+        held: Option<&Reservation>,
+    ) -> Found {
+        let (kind, fit) = match answer {
+            Answer::Allocate(fit) => (ProposalKind::Allocate, fit),
+            Answer::Reserve(fit) => (ProposalKind::Reserve, fit),
+            Answer::AppSkipped => return Found::Skip(SkipReason::Other),
+            Answer::QueueSkipped => return Found::Skip(SkipReason::QueueLimit),
+            Answer::LocalitySkipped | Answer::KeySkipped => {
+                return Found::Skip(SkipReason::Nothing);
+            }
+        };
+        if !self
+            .state
+            .calculator
+            .above_none(&self.state.cluster, &fit.size)
+        {
+            return Found::Skip(SkipReason::Nothing);
+        }
+        Found::Proposal(Box::new(Proposal {
+            kind,
+            app: slot,
+            generation: self.state.apps[slot].generation,
+            key: asks.key,
+            node,
+            incarnation: self.state.nodes[node].incarnation,
+            size: fit.size,
+            locality: fit.locality,
+            requested: Some(fit.requested),
+            exclusivity: self.exclusivity,
+            reserved: held.map(|held| held.number),
+            exchange: fit.exchange,
+            kill: fit.kill,
+        }))
+    }
+}
+
+impl Visit<'_> {
+    /// Resets the counters of a key that got a container or a reservation.
+    // As RegularContainerAllocator.doAllocation: before the commit, whatever becomes of it.
+    fn reset_after(&mut self, node: &Node, state: &State, answer: &Answer) {
+        let (Answer::Allocate(fit) | Answer::Reserve(fit)) = answer else {
+            return;
+        };
+        if self.reserved.is_some() {
+            return;
+        }
+        let settings = &state.queues[self.app.leaf].settings.leaf;
+        let resets = match fit.locality {
+            Locality::Node => true,
+            Locality::Rack => settings.rack_locality_full_reset,
+            Locality::Any => false,
+        };
+        if resets {
+            self.opportunities = 0;
+        }
+        if node.partition == PartitionId::DEFAULT {
+            self.missed = 0;
+        }
+    }
+}
+
+/// Whether an application has something outstanding for the partition that is looked at.
+fn has_pending(app: &App, partition: PartitionId, exclusivity: Exclusivity) -> bool {
+    let looked_at = match exclusivity {
+        Exclusivity::Respect => partition,
+        Exclusivity::Ignore => PartitionId::DEFAULT,
+    };
+    let pending = &app.part(looked_at).pending;
+    if looked_at == PartitionId::DEFAULT {
+        return !pending.minus_floored(&ResourceVector::NONE).is_none();
+    }
+    !pending.is_none()
+}
+
+/// The node lookup policy of an application's leaf; nothing when it is unknown.
+fn node_policy(state: &State, app: &App) -> Option<NodePolicy> {
+    let name = state.queues[app.leaf].settings.node_policy.as_ref()?;
+    let policies = &state.settings.multi_node.policies;
+    policies
+        .iter()
+        .find(|policy| policy.name == *name)
+        .map(|policy| policy.order)
+}

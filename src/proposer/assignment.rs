@@ -1,0 +1,170 @@
+//! What a pass returns: a proposal or a reason, and what it observed on the way.
+
+use crate::cluster::Killable;
+use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, SchedulerKey, UserSlot};
+use crate::policy::Locality;
+use crate::queue::{Exclusivity, Gate, HeadroomProvider, LimitKind};
+use crate::resource::ResourceVector;
+
+/// The result of one pass.
+#[derive(Debug)]
+#[must_use]
+pub struct Assignment {
+    /// What is to be done.
+    pub outcome: Outcome,
+    /// What changes though nothing else does, in order.
+    pub observations: Vec<Observation>,
+}
+
+/// What is to be done after a pass.
+#[derive(Debug)]
+#[must_use]
+pub enum Outcome {
+    /// A container to allocate, or a reservation to make or keep.
+    Proposed(Box<Proposal>),
+    /// A reservation that nobody asks for any more.
+    GiveUp(Release),
+    /// Nothing, and why.
+    Skipped(SkipReason),
+}
+
+/// Why a queue or an application got nothing (`CSAssignment.SkippedType` and the null assignment).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SkipReason {
+    /// The queue may not use the partition.
+    NoAccess,
+    /// Nobody below the queue asks for anything.
+    NothingPending,
+    /// The node is reserved, or has less free than the smallest allocation.
+    NodeFull,
+    /// The queue is at its maximum.
+    AtMaximum,
+    /// A request is larger than the headroom of its queue (`QUEUE_LIMIT`).
+    QueueLimit,
+    /// No application may be served, or none fits (`OTHER`).
+    Other,
+    /// An application waits, and those behind it wait with it.
+    Nothing,
+}
+
+/// One container on one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// Whether to allocate or to reserve.
+    pub kind: ProposalKind,
+    /// The application.
+    pub app: AppSlot,
+    /// Generation of the application's slot.
+    pub generation: u32,
+    /// The key that is served.
+    pub key: SchedulerKey,
+    /// The node.
+    pub node: NodeSlot,
+    /// Incarnation of the node's slot.
+    pub incarnation: u32,
+    /// Size as the key asks it now.
+    pub size: ResourceVector,
+    /// The level used.
+    pub locality: Locality,
+    /// The first level for which an ask existed.
+    pub requested: Option<Locality>,
+    /// Whether partition exclusivity was respected.
+    pub exclusivity: Exclusivity,
+    /// Number of the reserved container that is fulfilled or kept.
+    pub reserved: Option<u32>,
+    /// A reservation to give up for this.
+    pub exchange: Option<Release>,
+    /// Containers to kill for this.
+    pub kill: Vec<Killable>,
+}
+
+/// What a proposal does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProposalKind {
+    /// Places a container.
+    Allocate,
+    /// Makes a reservation, or keeps one.
+    Reserve,
+}
+
+/// A reservation to give up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// The application.
+    pub app: AppSlot,
+    /// The key of the reservation.
+    pub key: SchedulerKey,
+    /// Number of the container.
+    pub number: u32,
+    /// Where it waits.
+    pub node: NodeSlot,
+    /// Its size.
+    pub size: ResourceVector,
+}
+
+/// Something that a pass changes by looking.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Observation {
+    /// A leaf was told a limit.
+    CurrentLimit {
+        /// The leaf.
+        leaf: QueueSlot,
+        /// Its limit on the default partition.
+        limit: ResourceVector,
+    },
+    /// A user limit was computed.
+    UserLimit {
+        /// The leaf.
+        leaf: QueueSlot,
+        /// The partition.
+        partition: PartitionId,
+        /// Which of the limits.
+        kind: LimitKind,
+        /// Version of the users for which it holds.
+        version: u64,
+        /// The limit of a user of weight 1.
+        limit: ResourceVector,
+    },
+    /// A user's limit was handed to an application.
+    LimitTold {
+        /// The user's record.
+        user: UserSlot,
+        /// The limit.
+        limit: ResourceVector,
+    },
+    /// A leaf computed a user limit for an application: its limit becomes the published one, and
+    /// the application has a headroom from now on.
+    Served {
+        /// The application.
+        app: AppSlot,
+        /// Whom its headroom is computed for.
+        provider: HeadroomProvider,
+    },
+    /// It was found out whether a user may be assigned more.
+    Gate {
+        /// The user's record.
+        user: UserSlot,
+        /// The partition.
+        partition: PartitionId,
+        /// The mode.
+        exclusivity: Exclusivity,
+        /// What was found.
+        gate: Gate,
+    },
+    /// Counters of a key moved.
+    Counters {
+        /// The application.
+        app: AppSlot,
+        /// The key.
+        key: SchedulerKey,
+        /// Scheduling opportunities.
+        opportunities: i32,
+        /// Missed opportunities on the default partition.
+        missed: i32,
+    },
+    /// The applications of a leaf with a fair order were put in order.
+    Sorted {
+        /// The leaf.
+        leaf: QueueSlot,
+    },
+}

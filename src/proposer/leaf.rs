@@ -1,0 +1,269 @@
+//! A leaf queue: its applications in order, gated by queue maximum and user limit.
+
+use super::assignment::{Observation, SkipReason};
+use super::walk::{Found, Pass};
+use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
+use crate::policy::{
+    Limits, compare_active, compute_user_limit, fair_key, passes_maximum, queue_current_limit,
+    user_value,
+};
+use crate::queue::{AppOrder, Exclusivity, Gate, HeadroomProvider, Leaf};
+use crate::resource::ResourceVector;
+use crate::snapshot::State;
+
+/// What one visit of a leaf has found out and its state does not know yet.
+struct Visit {
+    leaf: QueueSlot,
+    limit: Option<ResourceVector>,
+    gates: Vec<(UserSlot, Gate)>,
+}
+
+impl Pass<'_> {
+    // As AbstractLeafQueue.assignContainers.
+    pub(super) fn leaf(&mut self, leaf: QueueSlot, limits: &mut Limits) -> Found {
+        let state = self.state;
+        let queue = &state.queues[leaf];
+        self.tell_limit(leaf, limits);
+        let part = queue.part(self.partition);
+        limits.may_kill = if part.guaranteed.is_none() {
+            part.absolute_used < part.absolute_capacity
+        } else {
+            let calculator = state.calculator;
+            calculator
+                .compare(&state.cluster, &part.used, &part.guaranteed)
+                .is_lt()
+        };
+        if let Some(node) = self.candidates.single()
+            && let Some(reservation) = state.nodes[node].reserved
+            && state.apps[reservation.app].leaf == leaf
+        {
+            return self.allocate_reserved(&reservation, limits);
+        }
+        if let Err(reason) = self.demand(leaf) {
+            return Found::Skip(reason);
+        }
+        let resorted = self.resorted(leaf);
+        let order = resorted.as_deref().unwrap_or(&queue.as_leaf().active);
+        let mut visit = Visit {
+            leaf,
+            limit: None,
+            gates: Vec::new(),
+        };
+        self.applications(order, &mut visit, limits)
+    }
+
+    fn applications(&mut self, order: &[AppSlot], visit: &mut Visit, limits: &mut Limits) -> Found {
+        let state = self.state;
+        let mut check_queue = true;
+        for &app in order {
+            let held = state.apps[app].part(PartitionId::DEFAULT).reserved;
+            if check_queue {
+                let (partition, mode) = (self.partition, self.exclusivity);
+                if !passes_maximum(state, visit.leaf, partition, limits, &held, mode) {
+                    return Found::Skip(SkipReason::AtMaximum);
+                }
+                check_queue = state.settings.continue_looking && !held.is_none();
+            }
+            if !self.passes_user_limit(app, &held, visit, limits) {
+                continue;
+            }
+            match self.allocate(app, limits) {
+                Found::Skip(SkipReason::Other) => {}
+                found => return found,
+            }
+        }
+        Found::Skip(SkipReason::Other)
+    }
+
+    /// Notes the limit that the leaf was told, when it is another one.
+    fn tell_limit(&mut self, leaf: QueueSlot, limits: &Limits) {
+        let limit = queue_current_limit(self.state, leaf, &limits.limit);
+        if self.state.queues[leaf].as_leaf().current_limit != limit {
+            self.observations
+                .push(Observation::CurrentLimit { leaf, limit });
+        }
+    }
+
+    /// The order of the applications of a fair leaf when some of them moved since it was sorted.
+    fn resorted(&mut self, leaf: QueueSlot) -> Option<Vec<AppSlot>> {
+        let queue = &self.state.queues[leaf];
+        let AppOrder::Fair { size_based_weight } = queue.settings.leaf.app_order else {
+            return None;
+        };
+        let users: &Leaf = queue.as_leaf();
+        if users.dirty.is_empty() {
+            return None;
+        }
+        self.observations.push(Observation::Sorted { leaf });
+        let mut apps: Vec<_> = users.active.clone();
+        apps.extend(users.dirty.iter().filter(|app| !users.active.contains(app)));
+        let mut keyed: Vec<_> = apps
+            .into_iter()
+            .map(|slot| {
+                let app = &self.state.apps[slot];
+                if users.dirty.contains(&slot) {
+                    let mut moved = app.clone();
+                    crate::queue::refresh_fair_figures(&mut moved);
+                    (fair_key(&moved, size_based_weight), app.start, app.id, slot)
+                } else {
+                    (fair_key(app, size_based_weight), app.start, app.id, slot)
+                }
+            })
+            .collect();
+        keyed.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+        Some(keyed.into_iter().map(|(_, _, _, slot)| slot).collect())
+    }
+
+    /// The user gate: whether the application's user may get more, by what the user has now.
+    // As AbstractLeafQueue.canAssignToUser with CachedUserLimit.
+    fn passes_user_limit(
+        &mut self,
+        app: AppSlot,
+        held: &ResourceVector,
+        visit: &mut Visit,
+        limits: &mut Limits,
+    ) -> bool {
+        let state = self.state;
+        let row = &state.apps[app];
+        if state.users[row.user].removed {
+            return false;
+        }
+        let version = state.queues[visit.leaf].as_leaf().users_version;
+        let known = self.known_gate(row.user, version, visit);
+        let limit = self.user_limit(app, known.map(|gate| gate.limit), visit);
+        let mut gate = known.unwrap_or(Gate {
+            version,
+            limit,
+            can_assign: true,
+            reserved: ResourceVector::NONE,
+        });
+        if !gate.can_assign && held.fits_in(&gate.reserved) {
+            return false;
+        }
+        let passes = self.below_limit(row.user, held, &limit, limits);
+        if !passes && gate.reserved.fits_in(held) {
+            gate.can_assign = false;
+            gate.reserved = *held;
+        }
+        if known != Some(gate) {
+            self.note_gate(row.user, gate, visit);
+        }
+        passes
+    }
+
+    fn known_gate(&self, user: UserSlot, version: u64, visit: &Visit) -> Option<Gate> {
+        let here = visit.gates.iter().rev().find(|(known, _)| *known == user);
+        here.map(|(_, gate)| *gate).or_else(|| {
+            let part = self.state.users[user].part(self.partition);
+            part.gates[self.exclusivity as usize].filter(|gate| gate.version == version)
+        })
+    }
+
+    fn note_gate(&mut self, user: UserSlot, gate: Gate, visit: &mut Visit) {
+        visit.gates.push((user, gate));
+        self.observations.push(Observation::Gate {
+            user,
+            partition: self.partition,
+            exclusivity: self.exclusivity,
+            gate,
+        });
+    }
+
+    /// The limit of an application's user; computed when no version of it is known, and the
+    /// leaf's limit is published on the way.
+    // As AbstractLeafQueue.computeUserLimitAndSetHeadroom.
+    fn user_limit(
+        &mut self,
+        app: AppSlot,
+        known: Option<ResourceVector>,
+        visit: &mut Visit,
+    ) -> ResourceVector {
+        let state = self.state;
+        let row = &state.apps[app];
+        let user = &state.users[row.user];
+        let limit = known.unwrap_or_else(|| {
+            let common = self.common_limit(visit);
+            let limit = user_value(state, &common, Some(user));
+            if user.last_limit != limit {
+                self.observations.push(Observation::LimitTold {
+                    user: row.user,
+                    limit,
+                });
+            }
+            limit
+        });
+        let provider = HeadroomProvider {
+            leaf: visit.leaf,
+            user: row.user,
+            generation: user.generation,
+        };
+        self.observations
+            .push(Observation::Served { app, provider });
+        limit
+    }
+
+    /// The limit of a user of weight 1, from the leaf's cache or computed once a visit.
+    fn common_limit(&mut self, visit: &mut Visit) -> ResourceVector {
+        if let Some(limit) = visit.limit {
+            return limit;
+        }
+        let (state, leaf, partition) = (self.state, visit.leaf, self.partition);
+        let kind = self.exclusivity.limit_kind();
+        let users = state.queues[leaf].as_leaf();
+        let cached = users.parts[partition.index()].limits[kind as usize];
+        let limit = match cached {
+            Some((version, limit)) if version == users.users_version => limit,
+            _ => {
+                let limit = compute_user_limit(state, leaf, partition, kind);
+                self.observations.push(Observation::UserLimit {
+                    leaf,
+                    partition,
+                    kind,
+                    version: users.users_version,
+                    limit,
+                });
+                limit
+            }
+        };
+        visit.limit = Some(limit);
+        limit
+    }
+
+    /// Tests what the user has now, strictly, and how much would have to be unreserved.
+    fn below_limit(
+        &self,
+        user: UserSlot,
+        held: &ResourceVector,
+        limit: &ResourceVector,
+        limits: &mut Limits,
+    ) -> bool {
+        let state = self.state;
+        let (calculator, cluster) = (state.calculator, &state.cluster);
+        let user = &state.users[user];
+        limits.must_unreserve = ResourceVector::NONE;
+        let used = user.part(self.partition).used;
+        if calculator.compare(cluster, &used, limit).is_le() {
+            return true;
+        }
+        // The reference reads the default partition here, whatever the node's partition is.
+        let left = user.part(PartitionId::DEFAULT).used - *held;
+        if state.settings.continue_looking && calculator.compare(cluster, &left, limit).is_le() {
+            limits.must_unreserve = used - *limit;
+            return true;
+        }
+        false
+    }
+}
+
+/// Whether a leaf's list of active applications is in the order of its policy.
+#[cfg(debug_assertions)]
+pub(super) fn in_order(state: &State, leaf: QueueSlot) -> bool {
+    let queue = &state.queues[leaf];
+    let order = &queue.settings.leaf.app_order;
+    queue
+        .as_leaf()
+        .active
+        .is_sorted_by(|&a, &b| compare_active(order, &state.apps[a], &state.apps[b]).is_le())
+}
+
+const _: () = assert!(Exclusivity::Respect as usize == 0 && Exclusivity::Ignore as usize == 1);

@@ -1,0 +1,166 @@
+//! The walk down the queues: from root to the most deserving leaf that can be served.
+
+use super::assignment::{Assignment, Observation, Outcome, Proposal, Release, SkipReason};
+use super::candidates::Candidates;
+use crate::id::{NodeSlot, PartitionId, QueueSlot};
+use crate::policy::{Limits, child_limit, order_children, passes_maximum};
+use crate::queue::Exclusivity;
+use crate::resource::{ResourceVector, VCORES};
+use crate::snapshot::State;
+
+/// What a queue or application answers during a pass.
+pub(super) enum Found {
+    /// A container or reservation.
+    Proposal(Box<Proposal>),
+    /// A reservation to give up.
+    GiveUp(Release),
+    /// Nothing.
+    Skip(SkipReason),
+}
+
+/// One pass: what it reads and what it has observed so far.
+pub(super) struct Pass<'a> {
+    pub(super) state: &'a State,
+    pub(super) candidates: &'a Candidates,
+    pub(super) partition: PartitionId,
+    pub(super) exclusivity: Exclusivity,
+    pub(super) observations: Vec<Observation>,
+}
+
+/// Looks for the next container to place on the candidates, from root downwards.
+// As CapacityScheduler.allocateOrReserveNewContainers, one of its two passes.
+pub fn propose(state: &State, candidates: &Candidates, exclusivity: Exclusivity) -> Assignment {
+    let partition = state.nodes[candidates.first()].partition;
+    let handed = match exclusivity {
+        Exclusivity::Respect => state.total(partition),
+        Exclusivity::Ignore => state.total(PartitionId::DEFAULT),
+    };
+    let mut pass = Pass {
+        state,
+        candidates,
+        partition,
+        exclusivity,
+        observations: Vec::new(),
+    };
+    let found = pass.queue(State::ROOT, &mut Limits::new(handed));
+    pass.finish(found)
+}
+
+/// Tries to turn the reservation on a node into a container, or keeps it, or gives it up.
+// As CapacityScheduler.allocateFromReservedContainer: the limit is that of the default partition.
+pub fn propose_reserved(state: &State, node: NodeSlot) -> Assignment {
+    let candidates = Candidates::node(node);
+    let row = &state.nodes[node];
+    let mut pass = Pass {
+        state,
+        candidates: &candidates,
+        partition: row.partition,
+        exclusivity: Exclusivity::Respect,
+        observations: Vec::new(),
+    };
+    let found = match row.reserved {
+        Some(reservation) => {
+            let leaf = state.apps[reservation.app].leaf;
+            pass.leaf(leaf, &mut Limits::new(state.total(PartitionId::DEFAULT)))
+        }
+        None => Found::Skip(SkipReason::Other),
+    };
+    pass.finish(found)
+}
+
+impl Pass<'_> {
+    fn finish(self, found: Found) -> Assignment {
+        let outcome = match found {
+            Found::Proposal(proposal) => Outcome::Proposed(proposal),
+            Found::GiveUp(release) => Outcome::GiveUp(release),
+            Found::Skip(reason) => Outcome::Skipped(reason),
+        };
+        Assignment {
+            outcome,
+            observations: self.observations,
+        }
+    }
+
+    fn queue(&mut self, queue: QueueSlot, limits: &mut Limits) -> Found {
+        if self.state.queues[queue].is_leaf() {
+            self.leaf(queue, limits)
+        } else {
+            self.parent(queue, limits)
+        }
+    }
+
+    /// Whether requests of a queue may and want to use the partition.
+    pub(super) fn demand(&self, queue: QueueSlot) -> Result<(), SkipReason> {
+        let row = &self.state.queues[queue];
+        let looked_at = match self.exclusivity {
+            Exclusivity::Respect if !row.can_access(self.partition) => {
+                return Err(SkipReason::NoAccess);
+            }
+            Exclusivity::Respect => self.partition,
+            Exclusivity::Ignore => PartitionId::DEFAULT,
+        };
+        let pending = &row.part(looked_at).pending;
+        let calculator = self.state.calculator;
+        if calculator.above_none(&self.state.cluster, pending) {
+            Ok(())
+        } else {
+            Err(SkipReason::NothingPending)
+        }
+    }
+
+    /// A parent: its children in order, the first that can be served wins.
+    // As AbstractParentQueue.assignContainers.
+    fn parent(&mut self, queue: QueueSlot, limits: &mut Limits) -> Found {
+        if let Err(reason) = self.demand(queue) {
+            return Found::Skip(reason);
+        }
+        let state = self.state;
+        if self
+            .candidates
+            .single()
+            .is_some_and(|node| !has_room(state, node))
+        {
+            return Found::Skip(SkipReason::NodeFull);
+        }
+        // The reference reads metrics here, which know memory and vcores only.
+        let reserved = state.queues[queue].part(PartitionId::DEFAULT).reserved;
+        let could = ResourceVector::build(|i| if i <= VCORES { reserved[i] } else { 0 });
+        if !passes_maximum(
+            state,
+            queue,
+            self.partition,
+            limits,
+            &could,
+            self.exclusivity,
+        ) {
+            return Found::Skip(SkipReason::AtMaximum);
+        }
+        let mut reason = SkipReason::Nothing;
+        for child in order_children(state, queue, self.partition) {
+            let mut below = child_limit(state, queue, child, self.partition, limits, true);
+            match self.queue(child, &mut below) {
+                Found::Skip(SkipReason::QueueLimit) => {
+                    reason = SkipReason::QueueLimit;
+                    let blocked = if state.queues[child].is_leaf() {
+                        below.headroom
+                    } else {
+                        below.blocked
+                    };
+                    let calculator = state.calculator;
+                    limits.blocked +=
+                        calculator.max(&state.cluster, &blocked, &ResourceVector::NONE);
+                }
+                Found::Skip(_) | Found::GiveUp(_) => {}
+                found @ Found::Proposal(_) => return found,
+            }
+        }
+        Found::Skip(reason)
+    }
+}
+
+/// Whether a node takes anything new: unreserved, and the smallest allocation fits.
+fn has_room(state: &State, node: NodeSlot) -> bool {
+    let node = &state.nodes[node];
+    let room = node.free + node.killable_total();
+    node.reserved.is_none() && state.calculator.fits_in(&state.minimum, &room)
+}

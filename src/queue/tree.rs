@@ -1,0 +1,280 @@
+//! A queue of the tree: its figures on every partition, and what only leaves have.
+
+use std::sync::Arc;
+
+use super::settings::QueueSettings;
+use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
+use crate::resource::ResourceVector;
+
+/// One queue.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    /// What the configuration says.
+    pub settings: Arc<QueueSettings>,
+    /// The queue above; nothing for root.
+    pub parent: Option<QueueSlot>,
+    /// The queues below, in list order: that of the configuration, later that of a hash map.
+    pub children: Vec<QueueSlot>,
+    /// Most children that the list ever had.
+    pub most_children: usize,
+    /// Present state.
+    pub state: QueueState,
+    /// Figures by partition; every known partition has a place.
+    pub parts: Vec<QueuePart>,
+    /// Mode of the capacities, over all partitions.
+    pub mode: CapacityMode,
+    /// Applications below a parent.
+    pub apps: i32,
+    /// Running applications that count against the parallel limit.
+    pub runnable: i32,
+    /// What only leaves have.
+    pub leaf: Option<Box<Leaf>>,
+    /// Whether the queue was deleted; its slot stays.
+    pub removed: bool,
+}
+
+impl Queue {
+    /// Whether the queue holds applications.
+    #[inline]
+    #[must_use]
+    pub fn is_leaf(&self) -> bool {
+        self.leaf.is_some()
+    }
+
+    /// Whether requests for a partition are served here.
+    #[inline]
+    #[must_use]
+    pub fn can_access(&self, partition: PartitionId) -> bool {
+        partition == PartitionId::DEFAULT || self.parts[partition.index()].accessible
+    }
+
+    /// The figures on a partition.
+    #[inline]
+    #[must_use]
+    pub fn part(&self, partition: PartitionId) -> &QueuePart {
+        &self.parts[partition.index()]
+    }
+
+    /// The figures on a partition, to be written.
+    #[inline]
+    pub fn part_mut(&mut self, partition: PartitionId) -> &mut QueuePart {
+        &mut self.parts[partition.index()]
+    }
+
+    /// The leaf part of a leaf queue.
+    ///
+    /// # Panics
+    ///
+    /// For a parent: callers know what they hold.
+    #[inline]
+    #[must_use]
+    pub fn as_leaf(&self) -> &Leaf {
+        self.leaf.as_ref().expect("only leaves hold applications")
+    }
+
+    /// The leaf part of a leaf queue, to be written.
+    ///
+    /// # Panics
+    ///
+    /// For a parent: callers know what they hold.
+    #[inline]
+    pub fn as_leaf_mut(&mut self) -> &mut Leaf {
+        self.leaf.as_mut().expect("only leaves hold applications")
+    }
+}
+
+/// State of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueState {
+    /// Accepts applications.
+    Running,
+    /// Accepts none and waits for those it has.
+    Draining,
+    /// Accepts none and has none.
+    Stopped,
+}
+
+/// How a queue's capacity is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CapacityMode {
+    /// Percent of the parent.
+    Percent,
+    /// Weight among siblings.
+    Weight,
+    /// An amount of each type.
+    Absolute,
+}
+
+/// Figures of a queue on one partition. Fractions are the reference's `f32`.
+#[derive(Clone, Debug)]
+pub struct QueuePart {
+    /// Whether requests for the partition are served here.
+    pub accessible: bool,
+    /// Whether the queue has settings of its own for the partition.
+    pub configured: bool,
+    /// Whether the partition has capacity figures, configured or from use.
+    pub known: bool,
+    /// Mode of the capacity on this partition.
+    pub mode: CapacityMode,
+    /// Capacity as a fraction of the parent's.
+    pub capacity: f32,
+    /// Capacity as a fraction of the partition.
+    pub absolute_capacity: f32,
+    /// Maximum as a fraction of the parent's.
+    pub maximum_capacity: f32,
+    /// Maximum as a fraction of the partition.
+    pub absolute_maximum: f32,
+    /// Used resources as a fraction of the guarantee.
+    pub used_capacity: f32,
+    /// Used resources as a fraction of the partition.
+    pub absolute_used: f32,
+    /// Weight; −1 when unset.
+    pub weight: f32,
+    /// Weight as a fraction of the siblings' sum.
+    pub normalized_weight: f32,
+    /// Share for application masters.
+    pub master_share: f32,
+    /// Containers and reservations of the queue.
+    pub used: ResourceVector,
+    /// Reservations of the queue.
+    pub reserved: ResourceVector,
+    /// Outstanding asks of the queue.
+    pub pending: ResourceVector,
+    /// Application masters that count against the limit for masters.
+    pub master_used: ResourceVector,
+    /// Guaranteed resources.
+    pub guaranteed: ResourceVector,
+    /// Most that the queue may use.
+    pub limit: ResourceVector,
+    /// Absolute capacity of the configuration; nothing in other modes.
+    pub configured_minimum: ResourceVector,
+    /// Absolute maximum of the configuration; nothing in other modes.
+    pub configured_maximum: ResourceVector,
+    /// How far the children's absolute minimums are scaled down, by type; only of parents.
+    pub minimum_ratio: Option<[Option<f32>; crate::resource::MAX_TYPES]>,
+    /// The children in the order in which they are served; only of parents.
+    pub child_order: Vec<QueueSlot>,
+}
+
+impl Default for QueuePart {
+    fn default() -> Self {
+        let none = ResourceVector::NONE;
+        Self {
+            accessible: false,
+            configured: false,
+            known: false,
+            mode: CapacityMode::Percent,
+            capacity: 0.0,
+            absolute_capacity: 0.0,
+            maximum_capacity: 0.0,
+            absolute_maximum: 0.0,
+            used_capacity: 0.0,
+            absolute_used: 0.0,
+            weight: -1.0,
+            normalized_weight: 0.0,
+            master_share: 0.0,
+            used: none,
+            reserved: none,
+            pending: none,
+            master_used: none,
+            guaranteed: none,
+            limit: none,
+            configured_minimum: none,
+            configured_maximum: none,
+            minimum_ratio: None,
+            child_order: Vec::new(),
+        }
+    }
+}
+
+/// What only leaf queues have.
+#[derive(Clone, Debug, Default)]
+pub struct Leaf {
+    /// Active applications in the order in which they are served, as last sorted.
+    pub active: Vec<AppSlot>,
+    /// Applications that wait for room for their master.
+    pub waiting: Vec<AppSlot>,
+    /// Applications parked by the limit of parallel ones.
+    pub parked: Vec<AppSlot>,
+    /// Applications whose place in a fair order is looked up anew at the next pass.
+    pub dirty: Vec<AppSlot>,
+    /// Records of users, in order of creation.
+    pub users: Vec<UserSlot>,
+    /// Most user records that there ever were at once.
+    pub most_users: usize,
+    /// Users with an application that has outstanding asks.
+    pub asking_users: i32,
+    /// Users whose applications all wait, as last counted.
+    pub waiting_users: i32,
+    /// Sum of the weights of active users.
+    pub active_weight: f32,
+    /// Sum of the weights of all users.
+    pub total_weight: f32,
+    /// Counts what may change a user limit.
+    pub users_version: u64,
+    /// Limit of the queue on the default partition, as the last pass computed it.
+    pub current_limit: ResourceVector,
+    /// The copy of it that headroom and the limit for masters read.
+    pub published_limit: ResourceVector,
+    /// Most applications of the queue.
+    pub maximum_applications: i32,
+    /// Most applications of one user.
+    pub maximum_applications_per_user: i32,
+    /// Figures by partition.
+    pub parts: Vec<LeafPart>,
+}
+
+impl Leaf {
+    /// `getNumActiveUsers`: users with asks and users whose applications all wait.
+    #[must_use]
+    pub fn active_users(&self) -> i32 {
+        self.asking_users + self.waiting_users
+    }
+}
+
+/// Figures of a leaf on one partition.
+#[derive(Clone, Debug, Default)]
+pub struct LeafPart {
+    /// Limit for application masters, once computed.
+    pub master_limit: Option<ResourceVector>,
+    /// Limit for the masters of one user of weight 1, as last computed.
+    pub user_master_limit: ResourceVector,
+    /// Sum of the users' usage ratios, kept by adding differences.
+    pub usage_ratio: f32,
+    /// Use of the users with outstanding asks.
+    pub active_used: ResourceVector,
+    /// User limits by [`LimitKind`], each with the users' version it was computed at.
+    pub limits: [Option<(u64, ResourceVector)>; 3],
+}
+
+/// Which user limit: of active users in the two ways to use a partition, or of all users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitKind {
+    /// Of active users, partition exclusivity respected.
+    Respect = 0,
+    /// Of active users on borrowed capacity.
+    Ignore = 1,
+    /// Of all users; serves preemption.
+    All = 2,
+}
+
+/// Whether requests must name the partition, or idle capacity is lent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exclusivity {
+    /// `RESPECT_PARTITION_EXCLUSIVITY`.
+    Respect,
+    /// `IGNORE_PARTITION_EXCLUSIVITY`: requests for the default partition.
+    Ignore,
+}
+
+impl Exclusivity {
+    /// The user limit that gates allocations in this mode.
+    #[inline]
+    #[must_use]
+    pub const fn limit_kind(self) -> LimitKind {
+        match self {
+            Self::Respect => LimitKind::Respect,
+            Self::Ignore => LimitKind::Ignore,
+        }
+    }
+}

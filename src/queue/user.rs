@@ -1,0 +1,71 @@
+//! A user's record in one leaf queue.
+
+use std::sync::Arc;
+
+use crate::id::{PartitionId, QueueSlot};
+use crate::resource::ResourceVector;
+
+/// A user of one leaf.
+#[derive(Clone, Debug)]
+pub struct User {
+    /// Name of the user.
+    pub name: Arc<str>,
+    /// The leaf.
+    pub leaf: QueueSlot,
+    /// Counts the records of this slot.
+    pub generation: u32,
+    /// Weight of the user limit.
+    pub weight: f32,
+    /// Applications that wait for room for their master.
+    pub waiting_apps: i32,
+    /// Active applications.
+    pub active_apps: i32,
+    /// Applications with outstanding asks.
+    pub asking_apps: i32,
+    /// Applications whose headroom is computed for this record.
+    pub providers: u32,
+    /// Whether the user's use counts as that of an active user.
+    pub active: bool,
+    /// Whether the record was dropped; it stays until nobody refers to it.
+    pub removed: bool,
+    /// User limit as last handed to an application of the user.
+    pub last_limit: ResourceVector,
+    /// Figures by partition.
+    pub parts: Vec<UserPart>,
+}
+
+impl User {
+    /// The figures on a partition.
+    #[inline]
+    #[must_use]
+    pub fn part(&self, partition: PartitionId) -> &UserPart {
+        &self.parts[partition.index()]
+    }
+}
+
+/// Figures of a user on one partition.
+#[derive(Clone, Debug, Default)]
+pub struct UserPart {
+    /// Containers and reservations of the user.
+    pub used: ResourceVector,
+    /// Masters of the user that count against the limit for masters.
+    pub master_used: ResourceVector,
+    /// Use as a share of the partition.
+    pub usage_ratio: f32,
+    /// What the last passes found about the user's limit, respecting and ignoring exclusivity.
+    pub gates: [Option<Gate>; 2],
+}
+
+/// What a pass found about a user: the limit, and whether it was reached.
+// As AbstractLeafQueue.CachedUserLimit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gate {
+    /// Version of the users for which this holds.
+    pub version: u64,
+    /// The user's limit.
+    pub limit: ResourceVector,
+    /// Whether the user may be assigned more.
+    pub can_assign: bool,
+    /// Reserved resources up to which a refusal holds.
+    pub reserved: ResourceVector,
+}

@@ -1,0 +1,11 @@
+//! The state that decisions read: live in the ledger, frozen in a published snapshot, and as the
+//! working copy of a proposer.
+//!
+//! One type, [`State`], serves all three, so that the same functions decide on each. A published
+//! [`Snapshot`] is its immutable form.
+
+mod state;
+mod table;
+
+pub use state::{Snapshot, State};
+pub use table::{Frozen, Slot, Table};

@@ -1,0 +1,186 @@
+//! The state: tables of partitions, queues, users, applications and nodes.
+
+use std::sync::Arc;
+
+use super::table::{Frozen, Table};
+use crate::cluster::{Node, Partition};
+use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, UserSlot, Version};
+use crate::queue::{App, Queue, SchedulerSettings, User};
+use crate::resource::{Calculator, ResourceVector};
+
+/// Everything that a decision reads.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// Settings of the whole scheduler.
+    pub settings: Arc<SchedulerSettings>,
+    /// How resources are compared.
+    pub calculator: Calculator,
+    /// Smallest allocation and rounding step.
+    pub minimum: ResourceVector,
+    /// Sum of the totals of all nodes.
+    pub cluster: ResourceVector,
+    /// Number of registered nodes.
+    pub node_count: usize,
+    /// Partitions; the default one first.
+    pub partitions: Table<PartitionId, Partition>,
+    /// Queues; root first.
+    pub queues: Table<QueueSlot, Queue>,
+    /// Users' records in leaves.
+    pub users: Table<UserSlot, User>,
+    /// Applications.
+    pub apps: Table<AppSlot, App>,
+    /// Nodes.
+    pub nodes: Table<NodeSlot, Node>,
+}
+
+impl State {
+    /// The root queue.
+    pub const ROOT: QueueSlot = QueueSlot(0);
+
+    /// An empty state under some settings.
+    #[must_use]
+    pub fn new(settings: Arc<SchedulerSettings>) -> Self {
+        Self {
+            calculator: settings.calculator,
+            minimum: settings.minimum_allocation,
+            settings,
+            cluster: ResourceVector::NONE,
+            node_count: 0,
+            partitions: Table::default(),
+            queues: Table::default(),
+            users: Table::default(),
+            apps: Table::default(),
+            nodes: Table::default(),
+        }
+    }
+
+    /// Total of the active nodes of a partition.
+    #[inline]
+    #[must_use]
+    pub fn total(&self, partition: PartitionId) -> ResourceVector {
+        self.partitions[partition].total
+    }
+
+    /// All partitions, the default one first.
+    pub fn partition_ids(&self) -> impl Iterator<Item = PartitionId> + use<> {
+        (0..self.partitions.len()).map(PartitionId::at)
+    }
+
+    /// The queue and its ancestors, upwards.
+    pub fn chain(&self, queue: QueueSlot) -> impl Iterator<Item = QueueSlot> + '_ {
+        std::iter::successors(Some(queue), |&queue| self.queues[queue].parent)
+    }
+
+    /// The queue and everything below it, parents first, children in list order.
+    #[must_use]
+    pub fn subtree(&self, queue: QueueSlot) -> Vec<QueueSlot> {
+        let mut found = Vec::new();
+        let mut open = vec![queue];
+        while let Some(next) = open.pop() {
+            found.push(next);
+            open.extend(self.queues[next].children.iter().rev());
+        }
+        found
+    }
+
+    /// Sum of the containers of a queue that may be killed on a partition.
+    #[must_use]
+    pub fn killable(&self, queue: QueueSlot, partition: PartitionId) -> ResourceVector {
+        if !self.settings.lazy_preemption {
+            return ResourceVector::NONE;
+        }
+        let mut sum = ResourceVector::NONE;
+        for &node in &self.partitions[partition].nodes {
+            for killable in &self.nodes[node].killable {
+                let mut above = self.chain(killable.leaf);
+                if !killable.ended && above.any(|above| above == queue) {
+                    sum += killable.size;
+                }
+            }
+        }
+        sum
+    }
+
+    /// Makes every table remember what is written to it.
+    pub fn track(&mut self) {
+        self.partitions.track();
+        self.queues.track();
+        self.users.track();
+        self.apps.track();
+        self.nodes.track();
+    }
+}
+
+/// An immutable, numbered state, shared between its readers.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Number of the publication.
+    pub version: Version,
+    /// Settings of the whole scheduler.
+    pub settings: Arc<SchedulerSettings>,
+    /// Sum of the totals of all nodes.
+    pub cluster: ResourceVector,
+    /// Number of registered nodes.
+    pub node_count: usize,
+    /// Partitions.
+    pub partitions: Frozen<Partition>,
+    /// Queues.
+    pub queues: Frozen<Queue>,
+    /// Users' records.
+    pub users: Frozen<User>,
+    /// Applications.
+    pub apps: Frozen<App>,
+    /// Nodes.
+    pub nodes: Frozen<Node>,
+}
+
+impl Snapshot {
+    /// The snapshot before the first publication of a tracked state.
+    #[must_use]
+    pub fn empty(settings: Arc<SchedulerSettings>) -> Self {
+        Self {
+            version: Version(0),
+            settings,
+            cluster: ResourceVector::NONE,
+            node_count: 0,
+            partitions: Frozen::default(),
+            queues: Frozen::default(),
+            users: Frozen::default(),
+            apps: Frozen::default(),
+            nodes: Frozen::default(),
+        }
+    }
+
+    /// The next snapshot: copies what was written to `state` since this one, shares the rest.
+    #[must_use]
+    pub fn next(&self, state: &mut State) -> Self {
+        let mut next = self.clone();
+        next.version = Version(self.version.0 + 1);
+        next.settings = Arc::clone(&state.settings);
+        next.cluster = state.cluster;
+        next.node_count = state.node_count;
+        next.partitions.publish(&mut state.partitions);
+        next.queues.publish(&mut state.queues);
+        next.users.publish(&mut state.users);
+        next.apps.publish(&mut state.apps);
+        next.nodes.publish(&mut state.nodes);
+        next
+    }
+}
+
+impl State {
+    /// Makes a working copy equal to `newer`; `older` is the snapshot it was last equal to.
+    pub fn refresh(&mut self, older: &Snapshot, newer: &Snapshot) {
+        self.settings = Arc::clone(&newer.settings);
+        self.calculator = newer.settings.calculator;
+        self.minimum = newer.settings.minimum_allocation;
+        self.cluster = newer.cluster;
+        self.node_count = newer.node_count;
+        self.partitions
+            .refresh(&older.partitions, &newer.partitions);
+        self.queues.refresh(&older.queues, &newer.queues);
+        self.users.refresh(&older.users, &newer.users);
+        self.apps.refresh(&older.apps, &newer.apps);
+        self.nodes.refresh(&older.nodes, &newer.nodes);
+    }
+}
