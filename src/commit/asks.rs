@@ -7,9 +7,7 @@ use std::sync::Arc;
 use super::containers::ContainerState;
 use super::event::Ending;
 use super::ledger::{ContainerSlot, Ledger};
-use crate::id::{
-    AppSlot, ApplicationId, NameId, PartitionId, QueueSlot, SchedulerKey, java_order,
-};
+use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot, SchedulerKey, java_order};
 use crate::policy::headroom;
 use crate::queue::{
     Ask, AskCall, AskReply, ConstrainedAsk, ConstrainedKey, Granted, LimitKind, PlaceAsk,
@@ -317,7 +315,11 @@ impl Ledger {
     /// Takes over asks of the scheduler's own making.
     fn update_own_asks(&mut self, app: AppSlot, asks: Vec<Checked>) {
         let constrained = |asks: &crate::queue::KeyAsks| asks.constrained.is_some();
-        let free = |checked: &Checked| !self.state.apps[app].key(checked.key).is_some_and(constrained);
+        let free = |checked: &Checked| {
+            !self.state.apps[app]
+                .key(checked.key)
+                .is_some_and(constrained)
+        };
         let asks = asks.into_iter().filter(free).collect();
         self.update_asks(app, asks)
             .expect("keys of scheduling requests were left out");
