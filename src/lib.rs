@@ -5,6 +5,11 @@
 //! `simulator`; the other floors are public for the packages of this repository.
 
 pub mod id;
+pub mod time;
+
+pub mod sync;
+
+pub mod metrics;
 pub mod resource;
 
 pub mod cluster;
@@ -20,3 +25,4 @@ pub mod mode;
 pub mod config;
 
 pub mod api;
+pub mod simulator;

@@ -1,1 +1,91 @@
-//! Helpers that the loom models share.
+//! Helpers that the loom models share: exploration in both flavours, and witnesses.
+//!
+//! Everything here exists only under `cfg(capsched_loom)`; `cargo loom` sets it.
+
+#![cfg(capsched_loom)]
+
+use std::sync::atomic::Ordering;
+
+use capsched::sync::{Flavour, with_flavour};
+
+#[expect(
+    clippy::disallowed_types,
+    reason = "counts over all executions of a model, where a loom word would start anew each time"
+)]
+type Count = std::sync::atomic::AtomicU64;
+
+/// The bound on preemptions unless `LOOM_MAX_PREEMPTIONS` says otherwise.
+const MAX_PREEMPTIONS: usize = 2;
+
+/// Steps in one execution after which loom gives up; a retry without progress reaches it.
+const MAX_BRANCHES: usize = 10_000;
+
+/// An event that a model must have met in some execution; else the model explores less than its
+/// author thought.
+#[derive(Debug)]
+pub struct Witness {
+    event: &'static str,
+    seen: Count,
+}
+
+impl Witness {
+    /// An event that was not met yet.
+    #[must_use]
+    pub const fn of(event: &'static str) -> Self {
+        Self {
+            event,
+            seen: Count::new(0),
+        }
+    }
+
+    /// Counts the event when it happened in this execution.
+    pub fn met_if(&self, happened: bool) {
+        if happened {
+            self.seen.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether any execution met the event.
+    #[must_use]
+    pub fn was_met(&self) -> bool {
+        self.seen.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// Explores a model in both flavours of the facade.
+///
+/// # Panics
+///
+/// When an execution fails, or when a witness was never met. With a planted bug only the first
+/// counts, so that a mutant is killed by the property of the model and by nothing else.
+pub fn explore(witnesses: &[&Witness], model: impl Fn() + Copy + Send + Sync + 'static) {
+    for flavour in [Flavour::Plain, Flavour::Rmw] {
+        explore_in(flavour, model);
+    }
+    if std::env::var_os("CAPSCHED_MUTANT").is_some() {
+        return;
+    }
+    for witness in witnesses {
+        assert!(
+            witness.was_met(),
+            "no execution met the event: {}",
+            witness.event
+        );
+    }
+}
+
+/// Explores a model in one flavour and says how many executions there were.
+pub fn explore_in(flavour: Flavour, model: impl Fn() + Copy + Send + Sync + 'static) -> u64 {
+    let executions = std::sync::Arc::new(Count::new(0));
+    let counted = std::sync::Arc::clone(&executions);
+    let mut builder = loom::model::Builder::new();
+    builder.max_branches = MAX_BRANCHES;
+    builder.preemption_bound.get_or_insert(MAX_PREEMPTIONS);
+    with_flavour(flavour, || {
+        builder.check(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            model();
+        });
+    });
+    executions.load(Ordering::Relaxed)
+}

@@ -1,11 +1,14 @@
 //! The promise to outsiders: engines, requests, events, views.
 
+mod scheduler;
+mod stepped;
 mod view;
 
 pub use crate::commit::{
-    AppError, AskError, Conflict, Ending, Event, HeartbeatReply, NodeError, PartitionSpec,
-    RefreshError, SubmitError, Submitted, UnreserveReason,
+    AppError, AskError, Conflict, Ending, Event as Decision, HeartbeatReply, NodeError,
+    PartitionSpec, RefreshError, SubmitError, Submitted, UnreserveReason,
 };
+pub use crate::id::{ApplicationId, ContainerId, NodeName};
 pub use crate::mode::{Attempt, Sequential};
 pub use crate::policy::Locality;
 pub use crate::proposer::ProposalKind;
@@ -13,4 +16,9 @@ pub use crate::queue::{
     AppSpec, AppStage, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec,
     TreeSettings,
 };
-pub use view::{AppView, Fraction, NodeView, PartitionView, QueueView, StateView, UserView};
+pub use crate::resource::{MAX_TYPES, MAX_VALUE, ResourceVector};
+pub use scheduler::{ContainerError, Event, ReleaseReason, Scheduler};
+pub use stepped::{ModeKind, Stepped};
+pub use view::{
+    AppView, Fraction, LeafView, NodeView, PartitionView, QueueView, StateView, UserView,
+};

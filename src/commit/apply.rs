@@ -105,10 +105,12 @@ impl Ledger {
             self.charge(app, partition, size);
             self.flag_for_reordering(app);
         }
+        let leaf = self.state.apps[app].leaf;
         self.events.push(Event::Allocated {
             container: id,
             node: self.state.nodes[node].name.clone(),
             size,
+            queue: Arc::clone(&self.state.queues[leaf].settings.path),
             key: proposal.key,
             locality: proposal.locality,
             requested: proposal.requested,

@@ -1,5 +1,7 @@
 //! What the ledger tells the outside, in the order in which it happened.
 
+use std::sync::Arc;
+
 use super::validate::Conflict;
 use crate::id::{ApplicationId, ContainerId, NodeName, PartitionId, SchedulerKey};
 use crate::policy::Locality;
@@ -17,6 +19,8 @@ pub enum Event {
         node: NodeName,
         /// Its size.
         size: ResourceVector,
+        /// Full path of its leaf queue.
+        queue: Arc<str>,
         /// The key that was served.
         key: SchedulerKey,
         /// The level used.

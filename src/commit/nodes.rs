@@ -7,7 +7,7 @@ use super::deferred::Deferred;
 use super::event::Ending;
 use super::ledger::{ContainerSlot, Ledger};
 use crate::cluster::{Node, NodeState};
-use crate::id::{ContainerId, NodeName, NodeSlot, PartitionId};
+use crate::id::{ContainerId, NodeName, NodeNameError, NodeSlot, PartitionId};
 use crate::queue::{NodeReport, NodeSpec};
 use crate::resource::{MAX_VALUE, ResourceVector};
 
@@ -15,6 +15,8 @@ use crate::resource::{MAX_VALUE, ResourceVector};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NodeError {
+    /// The name is not one of a node.
+    Name(NodeNameError),
     /// A node of that name is registered.
     Duplicate(NodeName),
     /// No node of that name is registered.
@@ -30,6 +32,7 @@ pub enum NodeError {
 impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Name(error) => error.fmt(f),
             Self::Duplicate(name) => write!(f, "node {name} is registered already"),
             Self::Unknown(name) => write!(f, "there is no node {name}"),
             Self::Total(total) => write!(f, "{total} cannot be the total of a node"),

@@ -55,7 +55,7 @@ impl fmt::Display for ContainerId {
 /// A node: host and port. Order is by host, then port.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeName {
-    host: Box<str>,
+    host: std::sync::Arc<str>,
     port: u16,
 }
 

@@ -161,6 +161,21 @@ impl Sequential {
         Ok(reply)
     }
 
+    /// A node reports; nothing is scheduled.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    pub fn node_reported(
+        &mut self,
+        node: &NodeName,
+        report: &NodeReport,
+    ) -> Result<HeartbeatReply, NodeError> {
+        let reply = self.ledger.node_reported(node, report);
+        self.ledger.settle();
+        reply
+    }
+
     /// A container ended by itself; queue and node are freed at once. Whether it was live.
     pub fn container_finished(&mut self, container: ContainerId) -> bool {
         let Some(slot) = self.ledger.live_container(container) else {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use capsched::api::{
-    AppError, AppSpec, AppStage, Ask, AskCall, AskError, ConstrainedAsk, Ending, Event, Locality,
+    AppError, AppSpec, AppStage, Ask, AskCall, AskError, ConstrainedAsk, Decision, Ending, Locality,
     NodeReport, NodeSpec, PartitionSpec, ProposalKind, Sequential, StateView, SubmitError,
     TreeSettings, UnreserveReason,
 };
@@ -428,8 +428,8 @@ impl Player<'_> {
         let (mut started, mut lost) = (Vec::new(), Vec::new());
         for event in self.engine.take_events() {
             match &event {
-                Event::MasterStarted { app, .. } => started.push(app.sequence),
-                Event::MasterLost { app } => lost.push(app.sequence),
+                Decision::MasterStarted { app, .. } => started.push(app.sequence),
+                Decision::MasterLost { app } => lost.push(app.sequence),
                 _ => self.tell_decision(&event, &mut decisions),
             }
         }
@@ -438,7 +438,7 @@ impl Player<'_> {
         list(out, "am_lost", lost);
     }
 
-    fn tell_decision(&self, event: &Event, decisions: &mut Vec<Value>) {
+    fn tell_decision(&self, event: &Decision, decisions: &mut Vec<Value>) {
         let types = self.scenario.resource_types.len();
         let state = self.engine.ledger().state();
         let basics =
@@ -449,7 +449,7 @@ impl Player<'_> {
                 })
             };
         let decision = match event {
-            Event::Allocated {
+            Decision::Allocated {
                 container,
                 node,
                 size,
@@ -460,7 +460,7 @@ impl Player<'_> {
                 borrowed,
                 ..
             }
-            | Event::Reserved {
+            | Decision::Reserved {
                 container,
                 node,
                 size,
@@ -472,8 +472,8 @@ impl Player<'_> {
                 ..
             } => {
                 let kind = match event {
-                    Event::Reserved { again: true, .. } => "re_reserve",
-                    Event::Reserved { .. } => "reserve",
+                    Decision::Reserved { again: true, .. } => "re_reserve",
+                    Decision::Reserved { .. } => "reserve",
                     _ => "allocate",
                 };
                 let mut decision = basics(kind, container, node, size);
@@ -490,7 +490,7 @@ impl Player<'_> {
                 }
                 if matches!(
                     event,
-                    Event::Allocated {
+                    Decision::Allocated {
                         from_reservation: true,
                         ..
                     }
@@ -499,7 +499,7 @@ impl Player<'_> {
                 }
                 decision
             }
-            Event::Unreserved {
+            Decision::Unreserved {
                 container,
                 node,
                 size,
@@ -513,7 +513,7 @@ impl Player<'_> {
                 });
                 decision
             }
-            Event::ReservationMoved {
+            Decision::ReservationMoved {
                 container,
                 from,
                 to,
@@ -523,7 +523,7 @@ impl Player<'_> {
                 decision["from"] = json!(from.to_string());
                 decision
             }
-            Event::Ended {
+            Decision::Ended {
                 container,
                 node,
                 size,
@@ -537,7 +537,7 @@ impl Player<'_> {
                 });
                 decision
             }
-            Event::Rejected {
+            Decision::Rejected {
                 app,
                 node,
                 size,
@@ -567,7 +567,7 @@ impl Player<'_> {
                 }
                 decision
             }
-            Event::MasterStarted { .. } | Event::MasterLost { .. } => return,
+            Decision::MasterStarted { .. } | Decision::MasterLost { .. } => return,
         };
         decisions.push(decision);
     }

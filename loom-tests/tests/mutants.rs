@@ -1,0 +1,91 @@
+//! The runner of the mutants: each planted bug must be noticed by a model named here.
+//!
+//! A mutant runs in a process of its own, this binary started again, because a deadlock aborts.
+//! It is killed when that process fails. `cargo loom-mutants` shows the table.
+
+use std::process::Command;
+
+use capsched::sync::Mutant;
+
+/// The models that must notice the bug; one of them failing suffices.
+fn killers(mutant: Mutant) -> &'static [&'static str] {
+    match mutant {
+        Mutant::A1 | Mutant::A1Version | Mutant::A2 => {
+            &["publish::two_readers_of_two_publications_never_go_back"]
+        }
+        Mutant::A4 => &["publish::an_older_version_is_refused"],
+        Mutant::B1Ring | Mutant::B2Ring | Mutant::B5Ring => {
+            &["ring::closing_keeps_every_accepted_item_with_one_slot"]
+        }
+        Mutant::B6Ring | Mutant::B7Ring | Mutant::B9Ring => {
+            &["ring::closing_keeps_every_accepted_item_with_one_slot"]
+        }
+        Mutant::B8Ring | Mutant::B10Ring => {
+            &["ring::a_parked_receiver_gets_every_item_and_the_end"]
+        }
+        Mutant::B1Inbox | Mutant::B2Inbox | Mutant::B6Inbox | Mutant::B7Inbox | Mutant::B8Inbox => {
+            &["inbox::two_senders_of_one_item"]
+        }
+        Mutant::B4 | Mutant::B5Inbox | Mutant::B9Inbox => {
+            &["inbox::two_senders_of_two_items_share_one_slot"]
+        }
+        Mutant::B11Ring => &["ring::an_item_alone_wakes_a_parked_receiver"],
+        Mutant::B11Inbox => &["inbox::items_alone_wake_a_parked_receiver"],
+        Mutant::B3 | Mutant::B10Inbox => {
+            &["inbox::the_last_sender_that_goes_away_finishes_the_inbox"]
+        }
+        Mutant::G1 | Mutant::G2Waker | Mutant::G2Sleeper => {
+            &["parking::a_sleeper_is_woken_by_each_of_two_wakers"]
+        }
+        Mutant::G3 | Mutant::G4 | Mutant::G6 => {
+            &["parking::a_sleeper_is_woken_by_each_of_two_wakers"]
+        }
+        Mutant::S1 => &["shutdown::every_accepted_item_is_answered"],
+        Mutant::S2 | Mutant::S3 => &["shutdown::who_waits_for_the_end_sees_the_answers"],
+        Mutant::S4 => &["shutdown::a_dying_owner_releases_who_waits"],
+    }
+}
+
+/// What the process said last about its end, or nothing when it ended well.
+fn cause_of_death(mutant: Mutant) -> Option<String> {
+    let program = std::env::current_exe().expect("a running test has a path");
+    let output = Command::new(program)
+        .args(["--exact", "--test-threads=1", "--nocapture"])
+        .args(killers(mutant))
+        .env("CAPSCHED_MUTANT", format!("{mutant:?}"))
+        .env_remove("RUST_BACKTRACE")
+        .output()
+        .expect("the test binary can be started again");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("running 1 test"),
+        "{mutant:?}: the table names a model that does not exist"
+    );
+    (!output.status.success()).then(|| first_panic(&said))
+}
+
+fn first_panic(said: &str) -> String {
+    let mut lines = said
+        .lines()
+        .skip_while(|line| !line.contains("panicked at"));
+    let place = lines.next().unwrap_or("no panic: the process was aborted");
+    let message = lines.next().unwrap_or_default();
+    let place = place.rsplit("panicked at ").next().unwrap_or(place);
+    format!("{message} ({})", place.trim_end_matches(':'))
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "the table is what the command is for")]
+fn every_mutant_is_killed() {
+    let mut survivors = Vec::new();
+    for &mutant in Mutant::ALL {
+        match cause_of_death(mutant) {
+            Some(cause) => println!("{mutant:?}: killed: {cause}"),
+            None => {
+                println!("{mutant:?}: SURVIVED");
+                survivors.push(mutant);
+            }
+        }
+    }
+    assert!(survivors.is_empty(), "no model noticed {survivors:?}");
+}

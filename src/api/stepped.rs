@@ -1,0 +1,172 @@
+//! The sequential engine behind the scheduler trait: one of the three modes, run step by step.
+
+use std::collections::BTreeSet;
+
+use super::scheduler::{ContainerError, Event, Scheduler};
+use crate::commit::{AppError, AskError, HeartbeatReply, NodeError, SubmitError, Submitted};
+use crate::id::{ApplicationId, ContainerId, NodeName};
+use crate::mode::Sequential;
+use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec};
+
+/// Which of the three modes decides, when rounds are run step by step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ModeKind {
+    /// Nodes are scheduled at their heartbeats.
+    Heartbeat,
+    /// Rounds walk the nodes one by one, whatever their heartbeats.
+    Asynchronous,
+    /// Rounds look at all nodes of a partition.
+    Global,
+}
+
+impl ModeKind {
+    /// The mode's name in output: `heartbeat`, `asynchronous`, `global`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Heartbeat => "heartbeat",
+            Self::Asynchronous => "asynchronous",
+            Self::Global => "global",
+        }
+    }
+}
+
+/// A sequential engine in one of the modes. Same calls, same decisions.
+#[derive(Debug)]
+pub struct Stepped {
+    engine: Sequential,
+    mode: ModeKind,
+    nodes: Vec<NodeName>,
+    partitions: BTreeSet<String>,
+    events: Vec<Event>,
+    /// Where the next asynchronous walk starts.
+    start: usize,
+}
+
+impl Stepped {
+    /// An engine that is scheduled in `mode`.
+    #[must_use]
+    pub fn new(engine: Sequential, mode: ModeKind) -> Self {
+        Self {
+            engine,
+            mode,
+            nodes: Vec::new(),
+            partitions: BTreeSet::new(),
+            events: Vec::new(),
+            start: 0,
+        }
+    }
+
+    /// The engine, to be read.
+    #[must_use]
+    pub fn engine(&self) -> &Sequential {
+        &self.engine
+    }
+
+    fn gather(&mut self) -> usize {
+        let before = self.events.len();
+        let decisions = self.engine.take_events();
+        self.events.extend(decisions.iter().filter_map(Event::of));
+        let placed = |event: &&Event| matches!(event, Event::Allocated { .. });
+        self.events[before..].iter().filter(placed).count()
+    }
+
+    /// One attempt on every node, from a start that moves on with each round.
+    fn walk_nodes(&mut self) {
+        let count = self.nodes.len();
+        for i in 0..count {
+            let node = &self.nodes[(self.start + i) % count];
+            self.engine.schedule_node(node);
+        }
+        self.start = (self.start + 1) % count.max(1);
+    }
+
+    /// Attempts on every partition until one brings nothing.
+    fn walk_partitions(&mut self) {
+        for partition in &self.partitions {
+            for _ in 0..self.nodes.len().max(1) {
+                let attempt = self.engine.schedule_partition(partition, 1);
+                if attempt.is_none_or(|attempt| !attempt.proposed || attempt.reserving) {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+impl Scheduler for Stepped {
+    fn add_node(&mut self, node: NodeSpec) -> Result<(), NodeError> {
+        self.engine.add_node(&node)?;
+        self.nodes.push(node.name);
+        self.partitions.insert(node.partition);
+        self.gather();
+        Ok(())
+    }
+
+    fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
+        self.engine.remove_node(node)?;
+        self.nodes.retain(|other| other != node);
+        self.gather();
+        Ok(())
+    }
+
+    fn submit(&mut self, app: AppSpec) -> Result<Submitted, SubmitError> {
+        let submitted = self.engine.submit(&app)?;
+        self.gather();
+        if app.master.is_none() {
+            self.events.push(Event::MasterStarted {
+                app: app.id,
+                container: None,
+            });
+        }
+        Ok(submitted)
+    }
+
+    fn ask(&mut self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError> {
+        let reply = self.engine.ask(app, &call);
+        self.gather();
+        reply
+    }
+
+    fn heartbeat(
+        &mut self,
+        node: &NodeName,
+        report: NodeReport,
+    ) -> Result<HeartbeatReply, NodeError> {
+        let reply = match self.mode {
+            ModeKind::Heartbeat => self.engine.heartbeat(node, &report),
+            ModeKind::Asynchronous | ModeKind::Global => self.engine.node_reported(node, &report),
+        };
+        self.gather();
+        reply
+    }
+
+    fn container_finished(&mut self, container: ContainerId) -> Result<(), ContainerError> {
+        if !self.engine.container_finished(container) {
+            return Err(ContainerError(container));
+        }
+        self.gather();
+        Ok(())
+    }
+
+    fn finish_app(&mut self, app: ApplicationId) -> Result<(), AppError> {
+        self.engine.finish_app(app)?;
+        self.gather();
+        Ok(())
+    }
+
+    fn events(&mut self, into: &mut Vec<Event>) {
+        into.append(&mut self.events);
+    }
+
+    fn schedule(&mut self) -> usize {
+        match self.mode {
+            ModeKind::Heartbeat => {}
+            ModeKind::Asynchronous => self.walk_nodes(),
+            ModeKind::Global => self.walk_partitions(),
+        }
+        self.gather()
+    }
+
+    fn advance(&mut self, _to_ms: u64) {}
+}

@@ -1,0 +1,112 @@
+//! Closed enums: sets of reasons that are known in full, so that each can have its own counter.
+
+use std::fmt::Debug;
+
+/// A fieldless enum all of whose variants are known.
+///
+/// Implement it by [`closed_enum!`](crate::closed_enum), which refuses a list with a variant
+/// missing.
+pub trait Closed: Copy + Eq + Debug + Send + Sync + 'static {
+    /// All variants, each at its [`Closed::index`].
+    const ALL: &'static [Self];
+
+    /// The position in [`Closed::ALL`].
+    fn index(self) -> usize;
+
+    /// The name in reports and metric labels: lower case, words joined by hyphens.
+    fn name(self) -> &'static str;
+}
+
+/// Implements [`Closed`](crate::metrics::Closed) for a fieldless enum by listing its variants in
+/// the order of their declaration, each with its name in reports.
+///
+/// ```
+/// #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// enum Refusal {
+///     TooBig,
+///     TooLate,
+/// }
+/// capsched::closed_enum!(Refusal { TooBig => "too-big", TooLate => "too-late" });
+///
+/// use capsched::metrics::Closed;
+/// assert_eq!(Refusal::ALL[Refusal::TooLate.index()].name(), "too-late");
+/// ```
+#[macro_export]
+macro_rules! closed_enum {
+    ($enum:ty { $($variant:ident => $name:literal),+ $(,)? }) => {
+        impl $crate::metrics::Closed for $enum {
+            const ALL: &'static [Self] = &[$(<$enum>::$variant),+];
+
+            #[inline]
+            fn index(self) -> usize {
+                self as usize
+            }
+
+            fn name(self) -> &'static str {
+                match self {
+                    $(<$enum>::$variant => $name),+
+                }
+            }
+        }
+
+        const _: () = {
+            let all = <$enum as $crate::metrics::Closed>::ALL;
+            let mut idx = 0;
+            while idx < all.len() {
+                assert!(all[idx] as usize == idx, "list the variants in their order");
+                idx += 1;
+            }
+        };
+    };
+}
+
+/// Where the time of a decision goes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Phase {
+    /// Getting hold of a fresher snapshot.
+    Refresh,
+    /// Ordering queues and applications.
+    Order,
+    /// Looking for a node.
+    Scan,
+    /// A whole round of a proposer, the phases above included.
+    Propose,
+    /// A proposal's stay in its ring.
+    Queued,
+    /// Checking a proposal against the live ledger.
+    Validate,
+    /// Changing the ledger.
+    Apply,
+    /// Building and publishing a snapshot.
+    Publish,
+    /// From the ask's (intended) arrival to its committed container.
+    EndToEnd,
+}
+
+crate::closed_enum!(Phase {
+    Refresh => "refresh",
+    Order => "order",
+    Scan => "scan",
+    Propose => "propose",
+    Queued => "queued",
+    Validate => "validate",
+    Apply => "apply",
+    Publish => "publish",
+    EndToEnd => "end-to-end",
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_phase_stands_at_its_index_and_has_its_own_name() {
+        for (idx, phase) in Phase::ALL.iter().enumerate() {
+            assert_eq!(phase.index(), idx);
+            let same = Phase::ALL
+                .iter()
+                .filter(|other| other.name() == phase.name());
+            assert_eq!(same.count(), 1, "{}", phase.name());
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! What a run is measured by: the hash of its decisions, waits, use over time.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Write;
+
+use hdrhistogram::Histogram;
+
+use crate::api::{Event, MAX_TYPES, ReleaseReason, ResourceVector};
+
+/// Lines of the time series that are kept; when there are more, every second one goes and the
+/// period doubles, so that memory stays bounded.
+const MAX_SAMPLES: usize = 4096;
+
+/// Someone who sees a run while it goes.
+pub trait Watch {
+    /// A decision of the scheduler, in order.
+    fn decision(&mut self, at_ms: u64, event: &Event) {
+        let _ = (at_ms, event);
+    }
+
+    /// A line of the time series.
+    fn sample(&mut self, sample: &Sample) {
+        let _ = sample;
+    }
+}
+
+impl Watch for () {}
+
+/// Writes every decision as a line of JSON.
+#[derive(Debug)]
+pub struct JsonLog<W> {
+    into: W,
+    types: usize,
+    failed: Option<std::io::Error>,
+}
+
+impl<W: Write> JsonLog<W> {
+    /// A log of sizes with the first `types` resource types.
+    pub const fn new(into: W, types: usize) -> Self {
+        Self {
+            into,
+            types,
+            failed: None,
+        }
+    }
+
+    /// Flushes the log.
+    ///
+    /// # Errors
+    ///
+    /// The first failure to write; lines after it were not written.
+    pub fn finish(mut self) -> std::io::Result<W> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        self.into.flush()?;
+        Ok(self.into)
+    }
+}
+
+impl<W: Write> Watch for JsonLog<W> {
+    fn decision(&mut self, at_ms: u64, event: &Event) {
+        if self.failed.is_some() {
+            return;
+        }
+        let size = |size: &ResourceVector| size.values(self.types.min(MAX_TYPES)).to_vec();
+        let line = match event {
+            Event::Allocated {
+                container,
+                node,
+                size: held,
+                queue,
+                priority,
+                request_id,
+            } => serde_json::json!({"at_ms": at_ms, "did": "allocated",
+                "container": container.to_string(), "node": node.to_string(), "size": size(held),
+                "queue": queue.as_ref(), "priority": priority, "request_id": request_id}),
+            Event::Reserved {
+                container,
+                node,
+                size: held,
+            } => serde_json::json!({"at_ms": at_ms, "did": "reserved",
+                "container": container.to_string(), "node": node.to_string(), "size": size(held)}),
+            Event::Released { container, reason } => serde_json::json!({"at_ms": at_ms,
+                "did": "released", "container": container.to_string(),
+                "reason": reason_name(*reason)}),
+            Event::MasterStarted { app, container } => serde_json::json!({"at_ms": at_ms,
+                "did": "started", "app": app.to_string(),
+                "container": container.as_ref().map(ToString::to_string)}),
+        };
+        self.failed = writeln!(self.into, "{line}").err();
+    }
+}
+
+/// The name of a reason, as in logs.
+pub(super) const fn reason_name(reason: ReleaseReason) -> &'static str {
+    match reason {
+        ReleaseReason::Finished => "finished",
+        ReleaseReason::GivenBack => "given-back",
+        ReleaseReason::Killed => "killed",
+        ReleaseReason::Unreserved => "unreserved",
+    }
+}
+
+/// FNV-1a over the ordered decisions: equal hashes mean equal runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DecisionHash(u64);
+
+impl Default for DecisionHash {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl DecisionHash {
+    pub(super) const fn value(self) -> u64 {
+        self.0
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn container(&mut self, container: crate::api::ContainerId) {
+        self.bytes(&container.app.sequence.to_le_bytes());
+        self.bytes(&container.number.to_le_bytes());
+    }
+
+    fn place(&mut self, node: &crate::api::NodeName, size: &ResourceVector) {
+        self.bytes(node.host().as_bytes());
+        self.bytes(&node.port().to_le_bytes());
+        for index in 0..MAX_TYPES {
+            self.bytes(&size[index].to_le_bytes());
+        }
+    }
+
+    /// Takes a decision in.
+    pub(super) fn add(&mut self, at_ms: u64, event: &Event) {
+        self.bytes(&at_ms.to_le_bytes());
+        match event {
+            Event::Allocated {
+                container,
+                node,
+                size,
+                ..
+            } => {
+                self.bytes(b"A");
+                self.container(*container);
+                self.place(node, size);
+            }
+            Event::Reserved {
+                container,
+                node,
+                size,
+            } => {
+                self.bytes(b"R");
+                self.container(*container);
+                self.place(node, size);
+            }
+            Event::Released { container, reason } => {
+                self.bytes(b"F");
+                self.container(*container);
+                self.bytes(reason_name(*reason).as_bytes());
+            }
+            Event::MasterStarted { app, .. } => {
+                self.bytes(b"M");
+                self.bytes(&app.sequence.to_le_bytes());
+            }
+        }
+    }
+}
+
+/// Waits in virtual ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// Number of waits.
+    pub count: u64,
+    /// Half of them were at most this long.
+    pub p50_ms: u64,
+    /// 95 % were at most this long.
+    pub p95_ms: u64,
+    /// 99 % were at most this long.
+    pub p99_ms: u64,
+    /// The longest.
+    pub max_ms: u64,
+}
+
+impl Waits {
+    pub(super) fn of(histogram: &Histogram<u64>) -> Self {
+        if histogram.is_empty() {
+            return Self::default();
+        }
+        Self {
+            count: histogram.len(),
+            p50_ms: histogram.value_at_quantile(0.5),
+            p95_ms: histogram.value_at_quantile(0.95),
+            p99_ms: histogram.value_at_quantile(0.99),
+            max_ms: histogram.max(),
+        }
+    }
+}
+
+impl fmt::Display for Waits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "p50 {} ms, p95 {} ms, p99 {} ms, max {} ms of {}",
+            self.p50_ms, self.p95_ms, self.p99_ms, self.max_ms, self.count
+        )
+    }
+}
+
+/// An empty histogram of ms with three significant digits.
+pub(super) fn waits() -> Histogram<u64> {
+    Histogram::new(3).expect("three digits are within the range of the histogram")
+}
+
+/// Records a wait; the histogram grows with it.
+pub(super) fn take_wait(histogram: &mut Histogram<u64>, ms: u64) {
+    histogram
+        .record(ms)
+        .expect("a histogram without bounds grows to any value");
+}
+
+/// The cluster at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// Virtual ms since the start.
+    pub at_ms: u64,
+    /// Use of each leaf queue.
+    pub used: BTreeMap<String, ResourceVector>,
+    /// Everything all nodes offer.
+    pub total: ResourceVector,
+    /// Containers asked for and not placed, masters included.
+    pub waiting: u64,
+    /// Largest shortfall of a queue with unmet demand below its guarantee, in thousandths of the
+    /// cluster.
+    pub gap_permille: u32,
+}
+
+/// The kept lines of the time series.
+#[derive(Clone, Debug)]
+pub(super) struct Series {
+    pub(super) samples: Vec<Sample>,
+    /// Period of the kept lines, in lines taken.
+    every: u64,
+    taken: u64,
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Self {
+            samples: Vec::new(),
+            every: 1,
+            taken: 0,
+        }
+    }
+}
+
+impl Series {
+    pub(super) fn push(&mut self, sample: Sample) {
+        if self.taken.is_multiple_of(self.every) {
+            self.samples.push(sample);
+        }
+        self.taken += 1;
+        if self.samples.len() >= MAX_SAMPLES {
+            let mut index = 0;
+            self.samples.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.every *= 2;
+        }
+    }
+}
+
+/// Use of every type over time: sums of amount times ms.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Use {
+    used: [i128; MAX_TYPES],
+    total: [i128; MAX_TYPES],
+}
+
+impl Use {
+    pub(super) fn add(&mut self, ms: u64, used: &ResourceVector, total: &ResourceVector) {
+        for index in 0..MAX_TYPES {
+            self.used[index] += i128::from(used[index]) * i128::from(ms);
+            self.total[index] += i128::from(total[index]) * i128::from(ms);
+        }
+    }
+
+    /// Mean use of each of the first `types` types, in thousandths of what there was.
+    pub(super) fn permille(&self, types: usize) -> Vec<u32> {
+        let share = |(used, total): (&i128, &i128)| {
+            if *total <= 0 {
+                0
+            } else {
+                u32::try_from(used * 1000 / total).unwrap_or(0)
+            }
+        };
+        self.used
+            .iter()
+            .zip(&self.total)
+            .take(types)
+            .map(share)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{ApplicationId, ContainerId, NodeName};
+
+    fn allocated(host: &str) -> Event {
+        Event::Allocated {
+            container: ContainerId {
+                app: ApplicationId::new(1),
+                number: 2,
+            },
+            node: NodeName::new(host, 0).unwrap(),
+            size: ResourceVector::of(&[1024, 1]),
+            queue: "root.a".into(),
+            priority: 20,
+            request_id: 0,
+        }
+    }
+
+    #[test]
+    fn the_hash_depends_on_time_node_and_order() {
+        let hash = |events: &[(u64, &str)]| {
+            let mut hash = DecisionHash::default();
+            for (at, host) in events {
+                hash.add(*at, &allocated(host));
+            }
+            hash.value()
+        };
+        assert_eq!(hash(&[(1, "a"), (2, "b")]), hash(&[(1, "a"), (2, "b")]));
+        assert_ne!(hash(&[(1, "a")]), hash(&[(2, "a")]));
+        assert_ne!(hash(&[(1, "a")]), hash(&[(1, "b")]));
+        assert_ne!(hash(&[(1, "a"), (1, "b")]), hash(&[(1, "b"), (1, "a")]));
+    }
+
+    #[test]
+    fn decisions_are_lines_of_json() {
+        let mut log = JsonLog::new(Vec::new(), 2);
+        log.decision(7, &allocated("h"));
+        let text = String::from_utf8(log.finish().unwrap()).unwrap();
+        let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(line["did"], "allocated");
+        assert_eq!(line["size"], serde_json::json!([1024, 1]));
+        assert_eq!(line["container"], "container_1_0001_01_000002");
+    }
+
+    #[test]
+    fn a_long_series_keeps_every_second_line() {
+        let mut series = Series::default();
+        for at_ms in 0..10_000 {
+            series.push(Sample {
+                at_ms,
+                ..Sample::default()
+            });
+        }
+        assert!(series.samples.len() < MAX_SAMPLES);
+        assert_eq!(series.samples[1].at_ms - series.samples[0].at_ms, 4);
+        assert!(series.samples.is_sorted_by_key(|sample| sample.at_ms));
+    }
+
+    #[test]
+    fn use_is_the_mean_over_time() {
+        let mut usage = Use::default();
+        let total = ResourceVector::of(&[100, 10]);
+        usage.add(10, &ResourceVector::of(&[100, 5]), &total);
+        usage.add(30, &ResourceVector::NONE, &total);
+        assert_eq!(usage.permille(3), [250, 125, 0]);
+    }
+}

@@ -1,0 +1,230 @@
+//! An application that runs in the simulation: its stages, what it still wants, what it holds.
+
+use crate::api::{Ask, AskCall, ContainerId};
+use crate::simulator::workload::Job;
+
+/// The place that stands for anywhere.
+const ANYWHERE: &str = "*";
+
+/// One submitted application.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) job: Job,
+    pub(super) submitted_ms: u64,
+    /// Leaf queue it was placed in.
+    pub(super) queue: String,
+    /// Container of its master, once there is one.
+    pub(super) master: Option<ContainerId>,
+    /// Whether it may ask.
+    pub(super) started: bool,
+    /// Whether it got a container besides its master's.
+    pub(super) served: bool,
+    /// Last call; nothing before the first.
+    pub(super) called_ms: Option<u64>,
+    /// Whether a call is on the agenda.
+    pub(super) call_due: bool,
+    stage: u32,
+    groups: Vec<Progress>,
+}
+
+/// How far a group of tasks is.
+#[derive(Clone, Debug, Default)]
+struct Progress {
+    /// Whether its containers are asked for.
+    wanted: bool,
+    /// Whether the number asked for has to be told.
+    dirty: bool,
+    /// Containers placed and not lost.
+    placed: u32,
+    /// Containers that ran to their end.
+    done: u32,
+    /// Containers placed ever; the next one's index for its run time.
+    index: u32,
+}
+
+impl Running {
+    pub(super) fn new(job: Job, submitted_ms: u64, queue: String) -> Self {
+        Self {
+            groups: vec![Progress::default(); job.tasks.len()],
+            job,
+            submitted_ms,
+            queue,
+            master: None,
+            started: false,
+            served: false,
+            called_ms: None,
+            call_due: false,
+            stage: 0,
+        }
+    }
+
+    /// Containers asked for and not placed.
+    pub(super) fn waiting(&self) -> u64 {
+        let missing = |(group, progress): (&_, &Progress)| missing(group, progress);
+        self.job.tasks.iter().zip(&self.groups).map(missing).sum()
+    }
+
+    /// Whether every container of every group ran to its end.
+    pub(super) fn is_done(&self) -> bool {
+        let done = |(group, progress): (&crate::simulator::TaskGroup, &Progress)| {
+            progress.done >= group.count
+        };
+        self.job.tasks.iter().zip(&self.groups).all(done)
+    }
+
+    /// Groups that begin now, with their delays in ms; nothing while the current stage runs.
+    pub(super) fn begin_stage(&mut self) -> Vec<(usize, u64)> {
+        let unfinished = |stage: u32| {
+            self.job
+                .tasks
+                .iter()
+                .zip(&self.groups)
+                .any(|(group, progress)| group.stage == stage && progress.done < group.count)
+        };
+        let stages = self.job.tasks.iter().map(|group| group.stage);
+        let Some(stage) = stages.filter(|&stage| unfinished(stage)).min() else {
+            return Vec::new();
+        };
+        self.stage = stage;
+        let begins = |(index, group): (usize, &crate::simulator::TaskGroup)| {
+            (group.stage == stage && !self.groups[index].wanted && group.count > 0)
+                .then_some((index, group.delay_ms))
+        };
+        self.job
+            .tasks
+            .iter()
+            .enumerate()
+            .filter_map(begins)
+            .collect()
+    }
+
+    /// Wants the containers of a group from now on; how many these are.
+    pub(super) fn want(&mut self, group: usize) -> u64 {
+        let progress = &mut self.groups[group];
+        if progress.wanted {
+            return 0;
+        }
+        progress.wanted = true;
+        progress.dirty = true;
+        u64::from(self.job.tasks[group].count)
+    }
+
+    /// A container of a group was placed; its index within the group.
+    pub(super) fn place(&mut self, group: usize) -> Option<u32> {
+        let progress = self.groups.get_mut(group)?;
+        progress.placed += 1;
+        progress.index += 1;
+        Some(progress.index - 1)
+    }
+
+    /// A container of a group ran to its end.
+    pub(super) fn complete(&mut self, group: usize) {
+        self.groups[group].done += 1;
+    }
+
+    /// A container of a group was lost and is wanted again.
+    pub(super) fn lose(&mut self, group: usize) {
+        let progress = &mut self.groups[group];
+        progress.placed = progress.placed.saturating_sub(1);
+        progress.dirty = true;
+    }
+
+    /// The call that tells what is wanted and was not told yet.
+    pub(super) fn call(&mut self) -> AskCall {
+        let mut call = AskCall::default();
+        for (index, (group, progress)) in self.job.tasks.iter().zip(&mut self.groups).enumerate() {
+            if !std::mem::take(&mut progress.dirty) {
+                continue;
+            }
+            let count = i32::try_from(missing(group, progress)).unwrap_or(i32::MAX);
+            let ask = |place: &str| Ask {
+                priority: group.priority,
+                request_id: i64::try_from(index).expect("the groups of a job are few"),
+                place: place.to_owned(),
+                size: group.size,
+                count,
+                relax_locality: true,
+                partition: None,
+            };
+            let places = group.hosts.iter().chain(&group.racks);
+            call.asks.extend(places.map(|place| ask(place)));
+            call.asks.push(ask(ANYWHERE));
+        }
+        call
+    }
+}
+
+fn missing(group: &crate::simulator::TaskGroup, progress: &Progress) -> u64 {
+    if progress.wanted {
+        u64::from(group.count.saturating_sub(progress.placed))
+    } else {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::ResourceVector;
+    use crate::simulator::{Run, TaskGroup};
+
+    fn running(groups: Vec<TaskGroup>) -> Running {
+        let job = Job {
+            at_ms: 0,
+            user: "u".to_owned(),
+            queue: "q".to_owned(),
+            name: "j".to_owned(),
+            priority: None,
+            master: None,
+            partition: None,
+            tags: Vec::new(),
+            tasks: groups,
+            line: 0,
+        };
+        Running::new(job, 0, "root.q".to_owned())
+    }
+
+    fn group(count: u32, stage: u32) -> TaskGroup {
+        let mut group = TaskGroup::new(ResourceVector::of(&[1, 1]), count, Run::Same(1));
+        group.stage = stage;
+        group
+    }
+
+    #[test]
+    fn a_stage_begins_when_the_smaller_ones_are_done() {
+        let mut app = running(vec![group(1, 3), group(0, 1), group(1, 7)]);
+        assert_eq!(app.begin_stage(), [(0, 0)]);
+        assert_eq!(app.want(0), 1);
+        assert_eq!(app.want(0), 0);
+        assert_eq!((app.waiting(), app.call().asks.len()), (1, 1));
+        assert!(app.call().asks.is_empty());
+        assert!(app.begin_stage().is_empty());
+        assert_eq!(app.place(0), Some(0));
+        app.complete(0);
+        assert_eq!(app.begin_stage(), [(2, 0)]);
+        app.want(2);
+        app.place(2);
+        app.complete(2);
+        assert!(app.is_done() && app.begin_stage().is_empty());
+    }
+
+    #[test]
+    fn a_lost_container_is_asked_for_again_at_every_place() {
+        let mut wanted = group(3, 0);
+        wanted.hosts = vec!["h".to_owned()];
+        wanted.racks = vec!["/r".to_owned()];
+        let mut app = running(vec![wanted]);
+        app.want(0);
+        assert_eq!(app.call().asks.len(), 3);
+        app.place(0);
+        app.place(0);
+        app.lose(0);
+        let asks = app.call().asks;
+        assert_eq!(
+            (asks.len(), asks[2].count, asks[2].place.as_str()),
+            (3, 2, "*")
+        );
+        assert_eq!(app.place(0), Some(2));
+        assert_eq!(app.place(9), None);
+    }
+}

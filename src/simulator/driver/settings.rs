@@ -1,0 +1,163 @@
+//! Settings and result of a run.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::record::{Sample, Waits};
+use crate::simulator::report::MappingReport;
+
+/// How a run is driven.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DriverSettings {
+    /// Number of resource types of the cluster.
+    pub types: usize,
+    /// Period of a node's heartbeats in ms; the nodes are spread evenly over it.
+    pub heartbeat_ms: u64,
+    /// Period of rounds in ms for a mode that does not wait for heartbeats; heartbeats go on beside
+    /// them. Nothing for the heartbeat mode.
+    pub round_ms: Option<u64>,
+    /// Shortest time between two calls of an application; 0 lets it take over what it got at once.
+    pub call_ms: u64,
+    /// Heartbeats and rounds pause when nothing waits, or when nothing changed for this many
+    /// virtual ms; they go on with the next submission, completion or call. Rules of a scheduler
+    /// that wait for time alone, such as preemption, need this longer than their own periods.
+    /// Nothing: never pause while something waits.
+    pub quiet_ms: Option<u64>,
+    /// The run ends when nothing is left to come and nothing changed for this many ms.
+    pub patience_ms: u64,
+    /// The run ends at this time at the latest.
+    pub until_ms: Option<u64>,
+    /// Period of the time series in ms.
+    pub sample_ms: u64,
+    /// Guarantees by queue path in thousandths of the cluster, for the fairness gap.
+    pub guarantees: Vec<(String, u32)>,
+}
+
+impl Default for DriverSettings {
+    fn default() -> Self {
+        Self {
+            types: 2,
+            heartbeat_ms: 1000,
+            round_ms: None,
+            call_ms: 1000,
+            quiet_ms: Some(30_000),
+            patience_ms: 600_000,
+            until_ms: None,
+            sample_ms: 10_000,
+            guarantees: Vec::new(),
+        }
+    }
+}
+
+/// Numbers of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunCounts {
+    /// Jobs submitted and taken.
+    pub submitted: u64,
+    /// Jobs the scheduler refused.
+    pub refused: u64,
+    /// Jobs whose containers all ran to their end.
+    pub finished: u64,
+    /// Jobs that ended because their master was lost.
+    pub failed: u64,
+    /// Jobs that were not done at the end.
+    pub unfinished: u64,
+    /// Of these, jobs that never got a container besides their master's.
+    pub unserved: u64,
+    /// Containers that submitted jobs bring, masters included.
+    pub offered: u64,
+    /// Containers placed, masters included.
+    pub placed: u64,
+    /// Of these, masters.
+    pub masters: u64,
+    /// Containers that ran to their end, without masters.
+    pub completed: u64,
+    /// Containers taken away before their end, by preemption or with their node.
+    pub lost: u64,
+    /// Reservations made.
+    pub reserved: u64,
+    /// Calls, completions and ends that the scheduler refused.
+    pub refused_calls: u64,
+    /// Placements that belong to no group of a job.
+    pub strays: u64,
+    /// Containers still asked for at the end.
+    pub waiting: u64,
+    /// Heartbeats sent.
+    pub heartbeats: u64,
+    /// Rounds run.
+    pub rounds: u64,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct RunReport {
+    /// Virtual ms of the last event.
+    pub ended_ms: u64,
+    /// Virtual ms of the last submission.
+    pub last_submission_ms: u64,
+    /// Hash of all decisions in order: equal for equal runs.
+    pub decisions: u64,
+    /// Numbers.
+    pub counts: RunCounts,
+    /// From submission to the first container besides the master's.
+    pub first_container: Waits,
+    /// From submission to the end of the job.
+    pub turnaround: Waits,
+    /// Mean use of each type over the run, in thousandths.
+    pub used_permille: Vec<u32>,
+    /// Mean and largest fairness gap over the samples, in thousandths of the cluster.
+    pub gap_permille: (u32, u32),
+    /// The time series.
+    pub series: Vec<Sample>,
+    /// Violations by the id of their invariant.
+    pub violations: BTreeMap<&'static str, u64>,
+    /// The first findings of the auditor, and the first refusals of the scheduler.
+    pub messages: Vec<String>,
+    /// What the importer made of the trace.
+    pub mapping: MappingReport,
+}
+
+impl fmt::Display for RunReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let n = &self.counts;
+        writeln!(f, "virtual time     {} ms", self.ended_ms)?;
+        writeln!(
+            f,
+            "jobs             {} submitted, {} refused, {} finished, {} failed, {} unfinished \
+             ({} without a container)",
+            n.submitted, n.refused, n.finished, n.failed, n.unfinished, n.unserved
+        )?;
+        writeln!(
+            f,
+            "containers       {} offered, {} placed, {} completed, {} lost, {} waiting",
+            n.offered, n.placed, n.completed, n.lost, n.waiting
+        )?;
+        writeln!(f, "first container  {}", self.first_container)?;
+        writeln!(f, "turnaround       {}", self.turnaround)?;
+        write!(f, "used             ")?;
+        for permille in &self.used_permille {
+            write!(f, "{}.{} %  ", permille / 10, permille % 10)?;
+        }
+        let (mean, max) = self.gap_permille;
+        writeln!(
+            f,
+            "\nfairness gap     mean {}.{} %, max {}.{} %",
+            mean / 10,
+            mean % 10,
+            max / 10,
+            max % 10
+        )?;
+        writeln!(
+            f,
+            "violations       {}",
+            self.violations.values().sum::<u64>()
+        )?;
+        for (id, count) in &self.violations {
+            writeln!(f, "  {id:<4} {count}")?;
+        }
+        for message in &self.messages {
+            writeln!(f, "  {message}")?;
+        }
+        writeln!(f, "decisions        {:016x}", self.decisions)
+    }
+}

@@ -1,0 +1,214 @@
+//! Whole runs against the toy scheduler.
+
+use super::toy::{Flaw, Toy};
+use super::*;
+use crate::api::{NodeName, NodeSpec, ResourceVector, Scheduler};
+use crate::simulator::{Job, Ready, Run, TaskGroup};
+
+fn node(host: &str) -> NodeSpec {
+    NodeSpec::new(
+        NodeName::new(host, 0).unwrap(),
+        ResourceVector::of(&[4096, 4]),
+    )
+}
+
+fn job(name: &str, at_ms: u64, master: bool, tasks: Vec<TaskGroup>) -> Job {
+    Job {
+        at_ms,
+        user: "u".to_owned(),
+        queue: "root.a".to_owned(),
+        name: name.to_owned(),
+        priority: None,
+        master: master.then(|| ResourceVector::of(&[512, 1])),
+        partition: None,
+        tags: Vec::new(),
+        tasks,
+        line: 0,
+    }
+}
+
+fn group(count: u32, stage: u32, ms: u64) -> TaskGroup {
+    let mut group = TaskGroup::new(ResourceVector::of(&[1024, 1]), count, Run::Same(ms));
+    group.stage = stage;
+    group
+}
+
+fn driver(flaw: Flaw, hosts: &[&str], settings: DriverSettings) -> Driver<Toy> {
+    let mut driver = Driver::new(Toy::new(flaw), settings);
+    for host in hosts {
+        driver.node_arrives(0, node(host));
+    }
+    driver
+}
+
+fn run(driver: &mut Driver<Toy>, jobs: Vec<Job>) -> RunReport {
+    driver.run(&mut Ready::new(jobs), &mut ()).unwrap()
+}
+
+#[test]
+fn a_job_with_a_master_and_two_stages_runs_to_its_end() {
+    let mut driver = driver(Flaw::None, &["n1", "n2"], DriverSettings::default());
+    let tasks = vec![group(3, 0, 5000), group(1, 1, 7000)];
+    let report = run(&mut driver, vec![job("j", 0, true, tasks)]);
+    let counts = &report.counts;
+    assert_eq!(
+        (counts.submitted, counts.finished, counts.unfinished),
+        (1, 1, 0)
+    );
+    assert_eq!((counts.offered, counts.placed, counts.masters), (5, 5, 1));
+    assert_eq!((counts.completed, counts.waiting, counts.lost), (4, 0, 0));
+    assert!(report.turnaround.max_ms >= 12_000, "{report}");
+    assert!(report.violations.is_empty(), "{report}");
+    assert_eq!(driver.scheduler().schedule(), 0);
+}
+
+#[test]
+fn the_same_run_gives_the_same_hash_and_another_job_another() {
+    let once = |ms| {
+        let mut driver = driver(Flaw::None, &["n1"], DriverSettings::default());
+        let jobs = (0..20)
+            .map(|n| {
+                job(
+                    &format!("j{n}"),
+                    n * 700,
+                    n % 10 == 0,
+                    vec![group(2, 0, ms)],
+                )
+            })
+            .collect();
+        run(&mut driver, jobs)
+    };
+    let report = once(3000);
+    assert_eq!(report.decisions, once(3000).decisions);
+    assert_ne!(report.decisions, once(3001).decisions);
+    assert_eq!(report.counts.finished, 20);
+    assert!(report.used_permille[0] > 300, "{report}");
+}
+
+#[test]
+fn rounds_place_without_waiting_for_heartbeats() {
+    let settings = DriverSettings {
+        round_ms: Some(10),
+        heartbeat_ms: 100_000,
+        call_ms: 0,
+        ..DriverSettings::default()
+    };
+    let mut driver = driver(Flaw::None, &["n0", "n1"], settings);
+    let report = run(
+        &mut driver,
+        vec![job("j", 5, false, vec![group(8, 0, 100)])],
+    );
+    assert_eq!(report.counts.finished, 1);
+    assert_eq!(report.first_container.max_ms, 5);
+    assert!(report.ended_ms < 200, "{report}");
+}
+
+#[test]
+fn what_never_fits_ends_the_run_and_is_counted() {
+    let mut driver = driver(Flaw::None, &["n1"], DriverSettings::default());
+    let mut huge = group(1, 0, 10);
+    huge.size = ResourceVector::of(&[99_999, 1]);
+    let report = run(&mut driver, vec![job("j", 0, false, vec![huge])]);
+    assert_eq!((report.counts.unfinished, report.counts.unserved), (1, 1));
+    assert_eq!(report.counts.waiting, 1);
+    assert!(report.counts.heartbeats < 100, "{report}");
+}
+
+#[test]
+fn services_hold_their_containers_to_the_end_of_the_run() {
+    let settings = DriverSettings {
+        until_ms: Some(60_000),
+        ..DriverSettings::default()
+    };
+    let mut driver = driver(Flaw::None, &["n1"], settings);
+    let mut service = group(2, 0, 0);
+    service.run = Run::Forever;
+    let report = run(&mut driver, vec![job("s", 0, true, vec![service])]);
+    assert_eq!((report.counts.completed, report.counts.unfinished), (0, 1));
+    assert_eq!(report.counts.lost, 0);
+}
+
+#[test]
+fn a_lost_node_costs_containers_that_are_asked_for_again() {
+    let mut driver = driver(Flaw::None, &["n1", "n2"], DriverSettings::default());
+    driver.node_leaves(10_000, NodeName::new("n1", 0).unwrap());
+    let report = run(
+        &mut driver,
+        vec![job("j", 0, false, vec![group(6, 0, 30_000)])],
+    );
+    assert_eq!((report.counts.finished, report.counts.completed), (1, 6));
+    assert_eq!((report.counts.lost, report.counts.placed), (4, 10));
+    assert!(report.violations.is_empty(), "{report}");
+}
+
+#[test]
+fn all_nodes_may_go_and_the_run_still_ends() {
+    let mut driver = driver(Flaw::None, &["n1"], DriverSettings::default());
+    driver.node_leaves(2000, NodeName::new("n1", 0).unwrap());
+    driver.node_leaves(3000, NodeName::new("n9", 0).unwrap());
+    let report = run(
+        &mut driver,
+        vec![job("j", 0, true, vec![group(2, 0, 9000)])],
+    );
+    assert_eq!((report.counts.finished, report.counts.failed), (0, 1));
+    assert_eq!(report.counts.refused_calls, 1);
+    assert!(report.messages[0].contains("n9"), "{report}");
+}
+
+#[test]
+fn refused_jobs_are_counted_with_their_reason() {
+    let mut driver = driver(Flaw::None, &["n1"], DriverSettings::default());
+    let mut closed = job("j", 0, false, vec![group(1, 0, 1)]);
+    closed.queue = "root.closed".to_owned();
+    let report = run(
+        &mut driver,
+        vec![closed, job("k", 1, false, vec![group(1, 0, 1)])],
+    );
+    assert_eq!((report.counts.refused, report.counts.finished), (1, 1));
+    assert_eq!(report.messages, ["j: the queue is closed"]);
+}
+
+#[test]
+fn the_auditor_sees_a_flawed_scheduler() {
+    let mut over = driver(Flaw::IgnoresRoom, &["n1"], DriverSettings::default());
+    let report = run(&mut over, vec![job("j", 0, false, vec![group(6, 0, 1000)])]);
+    assert_eq!(report.violations["N1"], 2, "{report}");
+    let settings = DriverSettings {
+        until_ms: Some(5000),
+        ..DriverSettings::default()
+    };
+    let mut leaks = driver(Flaw::LeaksLostNodes, &["n1"], settings);
+    leaks.node_leaves(3000, NodeName::new("n1", 0).unwrap());
+    let report = run(
+        &mut leaks,
+        vec![job("j", 0, false, vec![group(1, 0, 90_000)])],
+    );
+    assert_eq!(report.violations["N4"], 1, "{report}");
+}
+
+#[test]
+fn a_starved_queue_shows_as_a_gap() {
+    let settings = DriverSettings {
+        guarantees: vec![("root.a".to_owned(), 500), ("root.b".to_owned(), 500)],
+        ..DriverSettings::default()
+    };
+    let mut driver = driver(Flaw::None, &["n1"], settings);
+    let mut late = job("late", 2000, false, vec![group(2, 0, 1000)]);
+    late.queue = "root.b".to_owned();
+    let jobs = vec![job("early", 0, false, vec![group(4, 0, 60_000)]), late];
+    let report = run(&mut driver, jobs);
+    assert_eq!(report.gap_permille.1, 500, "{report}");
+    assert_eq!(report.counts.finished, 2);
+}
+
+#[test]
+fn weeks_without_work_cost_no_heartbeats() {
+    let mut driver = driver(Flaw::None, &["n1"], DriverSettings::default());
+    let week = 7 * 24 * 3_600_000;
+    let jobs = (0..4)
+        .map(|n| job(&format!("j{n}"), n * week, true, vec![group(1, 0, 1000)]))
+        .collect();
+    let report = run(&mut driver, jobs);
+    assert_eq!(report.counts.finished, 4);
+    assert!(report.counts.heartbeats < 100, "{report}");
+}

@@ -1,0 +1,241 @@
+//! The formats by name, and the recognition of a file by its content.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::source::Source;
+use crate::simulator::error::{TraceError, TraceErrorKind};
+
+/// A trace format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Format {
+    /// Alibaba's GPU cluster of 2023, CSV.
+    Openb,
+    /// Hadoop's load simulator, concatenated JSON objects.
+    Sls,
+    /// The generator settings of Hadoop's load simulator, one JSON object.
+    Synth,
+    /// Hadoop's job history as Rumen writes it, concatenated JSON objects.
+    Rumen,
+    /// The Facebook days of SWIM, tab separated.
+    Swim,
+    /// The Standard Workload Format of the Parallel Workloads Archive.
+    Swf,
+    /// LinkedIn's scale tester, JSON lines.
+    Dynoyarn,
+    /// Our own, JSON lines, usually packed with zstd.
+    Native,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Self; 8] = [
+        Self::Openb,
+        Self::Sls,
+        Self::Synth,
+        Self::Rumen,
+        Self::Swim,
+        Self::Swf,
+        Self::Dynoyarn,
+        Self::Native,
+    ];
+
+    /// The name on a command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Openb => "openb",
+            Self::Sls => "sls",
+            Self::Synth => "synth",
+            Self::Rumen => "rumen",
+            Self::Swim => "swim",
+            Self::Swf => "swf",
+            Self::Dynoyarn => "dynoyarn",
+            Self::Native => "native",
+        }
+    }
+
+    /// Fields of the trace that are used.
+    #[must_use]
+    pub const fn uses(self) -> &'static str {
+        match self {
+            Self::Openb => {
+                "name cpu_milli memory_mib num_gpu gpu_milli qos creation_time deletion_time \
+                 scheduled_time"
+            }
+            Self::Sls => {
+                "am.type job.start.ms job.queue.name job.id job.user job.count job.label.expression \
+                 am.<resource> job.tasks[count container.host container.duration.ms duration.ms \
+                 container.start.ms container.end.ms container.priority container.type \
+                 container.request.delay container.<resource>]"
+            }
+            Self::Synth => "all of workloads, job_classes, tasks (old and new keys), rand_seed",
+            Self::Rumen => {
+                "jobID user queue submitTime mapTasks reduceTasks attempts[hostName startTime \
+                 finishTime]"
+            }
+            Self::Swim => "job submit input shuffle output",
+            Self::Swf => "1 2 4 5 7 8 10 12 13 15 16",
+            Self::Dynoyarn => {
+                "appId appType queue user submitTime amResourceRequest applicationTags nodeLabel \
+                 resourceRequestSpecs"
+            }
+            Self::Native => "everything",
+        }
+    }
+
+    /// Fields of the trace that are left aside.
+    #[must_use]
+    pub const fn ignores(self) -> &'static str {
+        match self {
+            Self::Openb => "gpu_spec pod_phase",
+            Self::Sls => "job.end.ms container.execution.type container.allocation.id",
+            Self::Synth => "duration deadline_factor reservation execution_type",
+            Self::Rumen => "everything else, such as counters and distributions",
+            Self::Swim => "gap, input path",
+            Self::Swf => {
+                "wait and status (outcomes of another scheduler), CPU time, requested time, \
+                 executable, preceding job, think time"
+            }
+            Self::Dynoyarn | Self::Native => "nothing",
+        }
+    }
+
+    /// Recognises a source by its first 64 KiB.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be read or look like none of the formats.
+    pub fn detect(source: &mut Source) -> Result<Self, TraceError> {
+        let head = String::from_utf8_lossy(source.head()?).into_owned();
+        let found = of_text(head.trim_start_matches('\u{feff}'));
+        found.ok_or_else(|| {
+            let first = head.lines().next().unwrap_or_default();
+            TraceError::new(
+                TraceErrorKind::BadFile,
+                &source.name,
+                1,
+                "the format is not recognised; name it",
+            )
+            .with_value(first)
+        })
+    }
+}
+
+fn of_text(head: &str) -> Option<Format> {
+    let line = head.lines().find(|line| !line.trim().is_empty())?;
+    let has = |key: &str| head.contains(key);
+    if line.trim_start().starts_with(['{', '/']) {
+        return if has("\"capsched\"") {
+            Some(Format::Native)
+        } else if has("\"job_classes\"") || has("\"rand_seed\"") {
+            Some(Format::Synth)
+        } else if has("\"resourceRequestSpecs\"") {
+            Some(Format::Dynoyarn)
+        } else if has("\"jobID\"") {
+            Some(Format::Rumen)
+        } else if has("\"job.tasks\"") || has("\"num.nodes\"") || has("\"job.start.ms\"") {
+            Some(Format::Sls)
+        } else {
+            None
+        };
+    }
+    if line.starts_with(';') {
+        return Some(Format::Swf);
+    }
+    let columns: Vec<&str> = line.split(',').map(str::trim).collect();
+    if columns.contains(&"cpu_milli") && columns.contains(&"num_gpu") {
+        return Some(Format::Openb);
+    }
+    if line.split('\t').count() >= 6 && !line.contains(' ') {
+        return Some(Format::Swim);
+    }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let number = |word: &&str| word.parse::<f64>().is_ok();
+    (words.len() >= 18 && words.iter().take(18).all(number)).then_some(Format::Swf)
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A name that is no format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownFormat(String);
+
+impl fmt::Display for UnknownFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+        write!(
+            f,
+            "`{}` is no format; there are {}",
+            self.0,
+            names.join(", ")
+        )
+    }
+}
+
+impl std::error::Error for UnknownFormat {}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFormat> {
+        Self::ALL
+            .into_iter()
+            .find(|format| format.name() == text)
+            .ok_or_else(|| UnknownFormat(crate::simulator::error::clip(text)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_recognised_by_content() {
+        for (text, expected) in [
+            (
+                "{\"capsched\":\"trace\",\"version\":1}",
+                Some(Format::Native),
+            ),
+            ("// x\n{\"num.nodes\": 3}", Some(Format::Sls)),
+            (
+                "{\"workloads\":[{\"job_classes\":[]}]}",
+                Some(Format::Synth),
+            ),
+            ("{\"jobID\":\"job_1\"}", Some(Format::Rumen)),
+            (
+                "{\"appId\":\"a\",\"resourceRequestSpecs\":[]}",
+                Some(Format::Dynoyarn),
+            ),
+            (
+                "name,cpu_milli,memory_mib,num_gpu,gpu_milli\n",
+                Some(Format::Openb),
+            ),
+            ("job0\t49\t49\t1\t2\t3\n", Some(Format::Swim)),
+            ("; Version: 2\n", Some(Format::Swf)),
+            (
+                " 1 0 -1 83 1 -1 -1 -1 1200 -1 -1 1 1 -1 -1 1 -1 -1\n",
+                Some(Format::Swf),
+            ),
+            ("hello\n", None),
+            ("", None),
+            ("{\"a\":1}", None),
+        ] {
+            let got = Format::detect(&mut Source::text("t", text)).ok();
+            assert_eq!(got, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        for format in Format::ALL {
+            assert_eq!(format.name().parse(), Ok(format));
+        }
+        let error = "sl".parse::<Format>().unwrap_err();
+        assert!(error.to_string().contains("openb, sls"));
+    }
+}

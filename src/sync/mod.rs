@@ -1,0 +1,38 @@
+//! The concurrent protocols and the facade over std and loom; no other floor names an atomic.
+//!
+//! `README.md` beside this file states each protocol in numbered steps. `loom-tests/` explores
+//! them and kills the mutants of [`Mutant`].
+//!
+//! # Invariants
+//!
+//! * There is no `unsafe` here: a [`ring`] and an [`inbox`] hand values over in slots whose lock is
+//!   never contended, because the protocol gives each slot to one side at a time.
+//! * Nothing here spins on another thread or sleeps for a time; who has nothing to do parks.
+//! * Protocols use no sequentially consistent load or store, which loom cannot explore, but
+//!   read-modify-writes on one word and explicit fences.
+//! * A refused call gives its value back.
+
+mod arc_cell;
+mod facade;
+mod inbox;
+mod mutant;
+mod parking;
+mod publish;
+mod ring;
+mod shutdown;
+mod slot;
+mod tail;
+
+pub use facade::{
+    Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering,
+    fence, spin_loop, yield_now,
+};
+#[cfg(capsched_loom)]
+pub use facade::{Flavour, with_flavour};
+pub use inbox::{InboxReceiver, InboxSender, inbox};
+pub use mutant::{Mutant, injected};
+pub use parking::{Parked, Parker, Waker, parking};
+pub use publish::{Published, PublishedReader, Publisher, published};
+pub use ring::{RingReceiver, RingSender, ring};
+pub use shutdown::{Ended, Phase, Requested, Shutdown, ShutdownOwner, shutdown};
+pub use tail::{Received, SendCounts, TrySendError};

@@ -1,0 +1,130 @@
+//! Planted bugs: each mutant is one wrong edit of a protocol that a loom model must notice.
+//!
+//! The switch exists only under `cfg(capsched_loom)`, where the environment variable
+//! `CAPSCHED_MUTANT` names the mutant of the process; in every other build [`injected`] is a
+//! constant `false` and the wrong branch is not compiled in.
+
+use crate::sync::Ordering;
+
+macro_rules! mutants {
+    ($($(#[$doc:meta])+ $name:ident,)+) => {
+        /// One planted bug. Its documentation says what is done wrong.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Mutant {
+            $($(#[$doc])+ $name,)+
+        }
+
+        impl Mutant {
+            /// All planted bugs; the runner demands that a model kills each.
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+        }
+    };
+}
+
+mutants! {
+    /// The pointer of a published value is stored Relaxed (in loom's stand-in for arc-swap).
+    A1,
+    /// The version word is stored Relaxed.
+    A1Version,
+    /// The version word is stored before the pointer.
+    A2,
+    /// The publisher accepts an older version.
+    A4,
+    /// A ring's item count is stored Relaxed.
+    B1Ring,
+    /// An inbox slot's stamp is stored Relaxed.
+    B1Inbox,
+    /// A ring's sender checks "closed" and then counts its item in a second step.
+    B2Ring,
+    /// An inbox's sender checks "closed" and then claims its slot in a second step.
+    B2Inbox,
+    /// An inbox's receiver frees its slot for the wrong lap.
+    B3,
+    /// An inbox's stamps do not tell "full" from "free in the next lap" at capacity one.
+    B4,
+    /// A full ring answers that it took the item.
+    B5Ring,
+    /// A full inbox answers that it took the item.
+    B5Inbox,
+    /// A ring's receiver takes from a slot without looking at the count.
+    B6Ring,
+    /// An inbox's receiver takes from a slot without looking at the stamp.
+    B6Inbox,
+    /// A ring is closed by a load and a store.
+    B7Ring,
+    /// An inbox is closed by a load and a store.
+    B7Inbox,
+    /// A ring's receiver takes the first emptiness after the close for the end.
+    B8Ring,
+    /// An inbox's receiver takes the first emptiness after the close for the end.
+    B8Inbox,
+    /// A ring's receiver hands a slot back Relaxed.
+    B9Ring,
+    /// An inbox's receiver hands a slot back Relaxed.
+    B9Inbox,
+    /// A sender that goes away leaves its ring open.
+    B10Ring,
+    /// The last sender that goes away leaves its inbox open.
+    B10Inbox,
+    /// A ring's sender wakes the receiver before it counts its item.
+    B11Ring,
+    /// An inbox's sender wakes the receiver before it fills its slot.
+    B11Inbox,
+    /// The bell is rung without holding its lock.
+    G1,
+    /// The waker has no fence between its work and "does anybody sleep?".
+    G2Waker,
+    /// The sleeper has no fence between its announcement and its last look.
+    G2Sleeper,
+    /// The sleeper announces itself after its last look.
+    G3,
+    /// The sleeper takes its ticket after its announcement.
+    G4,
+    /// The waker rings before it withdraws the announcement.
+    G6,
+    /// A shutdown is requested by a load and a store.
+    S1,
+    /// A shutdown wakes its threads before it is visible.
+    S2,
+    /// The end of a shutdown is announced to nobody.
+    S3,
+    /// An owner that dies without finishing leaves the waiters waiting.
+    S4,
+}
+
+/// Whether this process runs with that bug planted.
+#[cfg(not(capsched_loom))]
+#[inline(always)]
+#[must_use]
+pub const fn injected(_: Mutant) -> bool {
+    false
+}
+
+/// Whether this process runs with that bug planted.
+///
+/// # Panics
+///
+/// When `CAPSCHED_MUTANT` names no mutant.
+#[cfg(capsched_loom)]
+#[must_use]
+pub fn injected(mutant: Mutant) -> bool {
+    static CHOSEN: std::sync::OnceLock<Option<Mutant>> = std::sync::OnceLock::new();
+    let chosen = CHOSEN.get_or_init(|| {
+        let name = std::env::var("CAPSCHED_MUTANT").ok()?;
+        let found = Mutant::ALL
+            .iter()
+            .find(|known| format!("{known:?}") == name);
+        Some(*found.unwrap_or_else(|| panic!("CAPSCHED_MUTANT names no mutant: {name:?}")))
+    });
+    *chosen == Some(mutant)
+}
+
+/// The ordering of a store, or Relaxed when the bug is planted.
+#[inline(always)]
+pub(super) fn weakened(mutant: Mutant, order: Ordering) -> Ordering {
+    if injected(mutant) {
+        Ordering::Relaxed
+    } else {
+        order
+    }
+}

@@ -1,0 +1,364 @@
+//! House rules that no lint knows: floors and their edges, module comments, characters, sizes.
+//!
+//! The table of edges is a decision about the architecture. A new edge is one line here and is
+//! argued for in the commit that adds it; see `docs/ARCHITECTURE.md`.
+
+#[path = "tidy/rules.rs"]
+mod rules;
+#[path = "tidy/source.rs"]
+mod source;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rules::Floor;
+
+/// The floors, lowest first, with the floors that each may use.
+const FLOORS: &[Floor] = &[
+    floor("id", &[]),
+    floor("time", &["id"]),
+    floor("sync", &["id", "time"]),
+    floor("metrics", &["id", "time", "sync"]),
+    floor("resource", &["id"]),
+    floor("cluster", &["id", "resource"]),
+    floor("queue", &["id", "resource", "cluster"]),
+    floor(
+        "snapshot",
+        &["id", "sync", "metrics", "resource", "cluster", "queue"],
+    ),
+    floor(
+        "policy",
+        &["id", "resource", "cluster", "queue", "snapshot"],
+    ),
+    floor(
+        "proposer",
+        &["id", "resource", "cluster", "queue", "snapshot", "policy"],
+    ),
+    floor(
+        "commit",
+        &[
+            "id", "time", "sync", "metrics", "resource", "cluster", "queue", "snapshot", "policy",
+            "proposer",
+        ],
+    ),
+    floor(
+        "mode",
+        &[
+            "id", "time", "sync", "metrics", "resource", "cluster", "queue", "snapshot", "policy",
+            "proposer", "commit",
+        ],
+    ),
+    floor(
+        "rescheduler",
+        &[
+            "id", "metrics", "resource", "cluster", "queue", "snapshot", "policy", "proposer",
+            "commit",
+        ],
+    ),
+    floor(
+        "config",
+        &[
+            "id",
+            "resource",
+            "cluster",
+            "queue",
+            "policy",
+            "mode",
+            "rescheduler",
+        ],
+    ),
+    floor(
+        "explain",
+        &[
+            "id",
+            "resource",
+            "cluster",
+            "queue",
+            "snapshot",
+            "policy",
+            "proposer",
+            "rescheduler",
+        ],
+    ),
+    floor(
+        "api",
+        &[
+            "id",
+            "time",
+            "sync",
+            "metrics",
+            "resource",
+            "cluster",
+            "queue",
+            "snapshot",
+            "policy",
+            "proposer",
+            "commit",
+            "mode",
+            "rescheduler",
+            "config",
+            "explain",
+        ],
+    ),
+    floor(
+        "simulator",
+        &[
+            "id", "time", "metrics", "resource", "queue", "config", "api",
+        ],
+    ),
+];
+
+/// Floors whose functions depend on their arguments alone.
+const PURE: &[&str] = &["resource", "policy", "proposer", "explain"];
+
+/// What a pure floor may not even reach through an edge.
+const IMPURE: &[&str] = &["time", "sync", "metrics"];
+
+/// Crates and parts of the standard library that belong to some floors only.
+const OUTSIDE: &[(&str, &[&str])] = &[
+    ("arc_swap", &["sync"]),
+    ("crossbeam_queue", &["sync"]),
+    ("crossbeam_utils", &["sync"]),
+    ("loom", &["sync"]),
+    ("foldhash", &["id"]),
+    ("hdrhistogram", &["metrics"]),
+    ("quick_xml", &["config"]),
+    ("serde", &["config", "explain", "api", "simulator"]),
+    ("serde_json", &["config", "explain", "api", "simulator"]),
+    ("std::sync::atomic", &["sync"]),
+    ("std::thread", &["sync", "mode"]),
+    ("std::time::Instant", &["time"]),
+    ("std::time::SystemTime", &["time"]),
+    ("std::env", &[]),
+    ("std::net", &[]),
+    ("std::process", &[]),
+];
+
+/// Longest file without its unit tests.
+const LINES: usize = 500;
+
+/// Longer files with the lines they are allowed; a number here only ever goes down.
+const LONGER: &[(&str, usize)] = &[];
+
+/// Open work goes to the issue list.
+const FORBIDDEN: &[&str] = &[
+    concat!("TO", "DO"),
+    concat!("FIX", "ME"),
+    concat!("XX", "X"),
+];
+
+const fn floor(name: &'static str, uses: &'static [&'static str]) -> Floor {
+    Floor { name, uses }
+}
+
+#[test]
+fn every_edge_points_down() {
+    assert_none(rules::edges_not_down(FLOORS));
+}
+
+#[test]
+fn pure_floors_have_no_edge_to_clocks_atomics_and_counters() {
+    for floor in FLOORS.iter().filter(|floor| PURE.contains(&floor.name)) {
+        let edge = floor.uses.iter().find(|used| IMPURE.contains(used));
+        assert_eq!(edge, None, "{} is pure", floor.name);
+    }
+}
+
+#[test]
+fn the_simulator_knows_the_engine_by_its_front_door_only() {
+    let simulator = FLOORS.last().expect("the table is not empty");
+    let open = [
+        "id", "time", "metrics", "resource", "queue", "config", "api",
+    ];
+    assert_eq!((simulator.name, simulator.uses), ("simulator", &open[..]));
+}
+
+#[test]
+fn floors_use_each_other_by_listed_edges_only() {
+    check_engine(|path, floor, text| {
+        let mut wrong = rules::edges_not_listed(floor, text, FLOORS);
+        let front_page = path == format!("src/{floor}.rs") || path == format!("src/{floor}/mod.rs");
+        wrong.extend(rules::climbs(front_page, text));
+        wrong
+    });
+}
+
+#[test]
+fn outside_crates_stay_on_their_floors() {
+    check_engine(|path, floor, text| {
+        let text = if path.ends_with("tests.rs") {
+            ""
+        } else {
+            source::without_tests(text)
+        };
+        rules::outside_paths(floor, text, OUTSIDE)
+    });
+    let listed = |name: &String| OUTSIDE.iter().any(|(path, _)| path == name);
+    let mut names = rules::dependencies(&read("Cargo.toml"));
+    names.retain(|name| !listed(name));
+    assert_none(names);
+}
+
+#[test]
+fn the_library_lists_its_floors_in_order() {
+    let lib = read("src/lib.rs");
+    assert_none(rules::root_modules(&lib, FLOORS));
+    let declared = rules::module_names(&lib);
+    let undeclared = |name: &str| !declared.iter().any(|floor| floor == name);
+    let mut floors = existing_floors();
+    floors.retain(|name| undeclared(name));
+    assert_none(floors);
+}
+
+#[test]
+fn files_begin_by_saying_what_they_are_for() {
+    let files = rust_files();
+    check(&files, |_, text| rules::module_comment(text));
+    assert_none(rules::equal_comments(&files));
+}
+
+#[test]
+fn only_comments_hold_other_characters_than_ascii() {
+    check(&rust_files(), |_, text| rules::characters(text));
+}
+
+#[test]
+fn files_stay_short() {
+    let mut files = rust_files();
+    files.retain(|(path, _)| !path.starts_with("tests/") && !path.ends_with("tests.rs"));
+    check(&files, |path, text| {
+        let exception = LONGER.iter().find(|(longer, _)| *longer == path);
+        rules::length(text, LINES, exception.map(|(_, lines)| *lines))
+    });
+    let gone = |longer: &str| !files.iter().any(|(path, _)| path == longer);
+    let stale: Vec<&str> = LONGER
+        .iter()
+        .map(|(path, _)| *path)
+        .filter(|path| gone(path))
+        .collect();
+    assert_none(stale);
+}
+
+#[test]
+fn unsafe_code_stays_in_the_facade() {
+    let mut files = rust_files();
+    files.retain(|(path, _)| !path.starts_with("src/sync"));
+    check(&files, |_, text| {
+        let code = source::only(source::Part::Code, text);
+        rules::forbidden(&code, &["unsafe", "static_mut_refs", "unsafe_code"])
+    });
+}
+
+#[test]
+fn no_text_promises_later_work() {
+    let texts = files_where(|name| {
+        [".rs", ".md", ".toml", ".sh", ".java"]
+            .iter()
+            .any(|end| name.ends_with(end))
+    });
+    check(&texts, |_, text| rules::forbidden(text, FORBIDDEN));
+}
+
+#[test]
+fn the_architecture_page_names_every_floor() {
+    let floors = existing_floors();
+    let page = read("docs/ARCHITECTURE.md");
+    assert_none(rules::unnamed(&page, floors.iter().map(String::as_str)));
+}
+
+#[test]
+fn links_between_pages_lead_somewhere() {
+    let pages = files_where(|name| name.ends_with(".md"));
+    check(&pages, |path, text| {
+        let page = root().join(path);
+        let folder = page.parent().expect("a page lies in a folder");
+        let mut links = rules::file_links(text);
+        links.retain(|target| !folder.join(target).exists());
+        links
+            .iter()
+            .map(|target| format!("no file {target}"))
+            .collect()
+    });
+}
+
+/// Applies a rule to every file of the engine, with the name of the file's floor.
+fn check_engine(rule: impl Fn(&str, &str, &str) -> Vec<String>) {
+    let mut files = rust_files();
+    files.retain(|(path, _)| path.starts_with("src/") && path != "src/lib.rs");
+    check(&files, |path, text| {
+        let inside = path.trim_start_matches("src/");
+        let floor = inside.split(['/', '.']).next().unwrap_or_default();
+        rule(path, floor, text)
+    });
+}
+
+/// Applies a rule to files and fails with everything that it found.
+fn check(files: &[(String, String)], rule: impl Fn(&str, &str) -> Vec<String>) {
+    assert!(!files.is_empty(), "no file was checked");
+    let found = files.iter().flat_map(|(path, text)| {
+        let wrong = rule(path, text).into_iter();
+        wrong.map(move |what| format!("{path}: {what}"))
+    });
+    assert_none(found.collect::<Vec<String>>());
+}
+
+fn assert_none<T: AsRef<str>>(wrong: Vec<T>) {
+    let lines: Vec<&str> = wrong.iter().map(AsRef::as_ref).collect();
+    assert!(
+        lines.is_empty(),
+        "against the house rules:\n{}",
+        lines.join("\n")
+    );
+}
+
+/// The folders and single files under `src`, which are the floors that exist.
+fn existing_floors() -> Vec<String> {
+    let entries = fs::read_dir(root().join("src")).expect("the engine has sources");
+    let names = entries.map(|entry| entry.expect("a readable folder").file_name());
+    let mut floors: Vec<String> = names
+        .map(|name| name.to_string_lossy().trim_end_matches(".rs").to_owned())
+        .filter(|name| name != "lib")
+        .collect();
+    floors.sort();
+    floors
+}
+
+fn rust_files() -> Vec<(String, String)> {
+    files_where(|name| name.ends_with(".rs"))
+}
+
+/// Path from the root and text of every file whose name is wanted; build output and hidden folders
+/// are left out.
+fn files_where(wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    let mut folders = vec![root()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a readable folder") {
+            let path = entry.expect("a readable entry").path();
+            let name = path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned());
+            let name = name.expect("an entry has a name");
+            if path.is_dir() && name != "target" && name != "runs" && !name.starts_with('.') {
+                folders.push(path);
+            } else if path.is_file() && wanted(&name) {
+                let inside = path
+                    .strip_prefix(root())
+                    .expect("the walk starts at the root");
+                let inside = inside.to_string_lossy().replace('\\', "/");
+                files.push((inside.clone(), read(&inside)));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+fn read(path: &str) -> String {
+    let text = fs::read_to_string(root().join(Path::new(path)));
+    text.unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}

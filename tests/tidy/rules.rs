@@ -1,0 +1,458 @@
+//! The house rules as functions from text to the list of what is wrong with it.
+
+use crate::source::{Part, Word, lines_without_tests, only, words};
+
+/// A floor of the engine and the floors that it may use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Floor {
+    pub(crate) name: &'static str,
+    pub(crate) uses: &'static [&'static str],
+}
+
+/// An edge that does not point to a floor further down in the table.
+pub(crate) fn edges_not_down(floors: &[Floor]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (at, floor) in floors.iter().enumerate() {
+        for used in floor.uses {
+            if !floors[..at].iter().any(|below| below.name == *used) {
+                wrong.push(format!(
+                    "the edge {} -> {used} does not point down",
+                    floor.name
+                ));
+            }
+        }
+    }
+    wrong
+}
+
+/// A `crate::` path that uses no edge of the table, or that hides which floor it uses.
+pub(crate) fn edges_not_listed(floor: &str, source: &str, floors: &[Floor]) -> Vec<String> {
+    let uses = floors.iter().find(|f| f.name == floor).map(|f| f.uses);
+    let Some(uses) = uses else {
+        return vec![format!("{floor} is not in the table of floors")];
+    };
+    let code = only(Part::Code, source);
+    let mut wrong = Vec::new();
+    for word in words(&code).iter().filter(|word| word.text == "crate") {
+        match target(word.rest) {
+            Target::Visibility => {}
+            Target::Floor(name) if name == floor || uses.contains(&name) => {}
+            Target::Floor(name) => wrong.push(at(word, &format!("no edge {floor} -> {name}"))),
+            Target::Unclear => wrong.push(at(word, "name one floor after crate::")),
+        }
+    }
+    wrong
+}
+
+/// What stands behind the word `crate`.
+enum Target<'a> {
+    /// `pub(crate)`.
+    Visibility,
+    Floor(&'a str),
+    /// A group, a glob or an alias.
+    Unclear,
+}
+
+fn target(rest: &str) -> Target<'_> {
+    let rest = rest.trim_start();
+    if rest.starts_with(')') {
+        return Target::Visibility;
+    }
+    let Some(path) = rest.strip_prefix("::").map(str::trim_start) else {
+        return Target::Unclear;
+    };
+    match words(path).first() {
+        Some(first) if path.starts_with(first.text) => Target::Floor(first.text),
+        _ => Target::Unclear,
+    }
+}
+
+/// Ways around the table: climbing two modules, or out of a floor from its front page.
+pub(crate) fn climbs(front_page: bool, source: &str) -> Vec<String> {
+    let code = only(Part::Code, source);
+    let own_lines = lines_without_tests(source);
+    let mut wrong = Vec::new();
+    for word in words(&code).iter().filter(|word| word.text == "super") {
+        let path = word.rest.trim_start().strip_prefix("::");
+        let Some(path) = path.map(str::trim_start) else {
+            continue;
+        };
+        if words(path)
+            .first()
+            .is_some_and(|next| next.text == "super" && path.starts_with("super"))
+        {
+            wrong.push(at(word, "super::super; name the floor"));
+        } else if front_page && word.line <= own_lines {
+            wrong.push(at(
+                word,
+                "a front page has nothing above it; name the floor",
+            ));
+        }
+    }
+    wrong
+}
+
+/// Root modules that are no floors, and floors out of order, as they stand in `lib.rs`.
+pub(crate) fn root_modules(lib: &str, floors: &[Floor]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut height = 0;
+    for name in module_names(lib) {
+        match floors.iter().position(|floor| floor.name == name) {
+            None => wrong.push(format!("{name} is not in the table of floors")),
+            Some(at) if at < height => wrong.push(format!("{name} stands above its floor")),
+            Some(at) => height = at,
+        }
+    }
+    wrong
+}
+
+/// The modules that a file declares without a body, in order.
+pub(crate) fn module_names(source: &str) -> Vec<String> {
+    let code = only(Part::Code, source);
+    let found = words(&code);
+    let pairs = found.windows(2);
+    pairs
+        .filter(|pair| pair[0].text == "mod" && pair[1].rest.trim_start().starts_with(';'))
+        .map(|pair| pair[1].text.to_owned())
+        .collect()
+}
+
+/// What is wrong with the first line, which says what the file is for.
+pub(crate) fn module_comment(source: &str) -> Vec<String> {
+    let first = source.lines().next().unwrap_or_default();
+    match first.strip_prefix("//! ") {
+        None => vec!["the first line is no `//!` comment".to_owned()],
+        Some(text) if text.split_whitespace().count() < 3 => {
+            vec!["the first line says too little".to_owned()]
+        }
+        Some(_) => Vec::new(),
+    }
+}
+
+/// First lines that say the same; files come as path and text.
+pub(crate) fn equal_comments(files: &[(String, String)]) -> Vec<String> {
+    let mut firsts: Vec<(String, &str)> = files
+        .iter()
+        .map(|(path, text)| {
+            (
+                plain(text.lines().next().unwrap_or_default()),
+                path.as_str(),
+            )
+        })
+        .collect();
+    firsts.sort();
+    let pairs = firsts.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+    pairs
+        .map(|pair| format!("{} and {} begin with the same words", pair[0].1, pair[1].1))
+        .collect()
+}
+
+fn plain(line: &str) -> String {
+    let lower = line.to_lowercase();
+    let found: Vec<&str> = words(&lower).iter().map(|word| word.text).collect();
+    found.join(" ")
+}
+
+/// Characters that a reader cannot see or type: anything but ASCII in code and literals, where an
+/// escape says more, and invisible characters anywhere.
+pub(crate) fn characters(source: &str) -> Vec<String> {
+    let comments = only(Part::Comment, source);
+    let mut wrong = Vec::new();
+    for (at, (line, comment)) in source.lines().zip(comments.lines()).enumerate() {
+        let outside = line
+            .chars()
+            .zip(comment.chars())
+            .find(|(c, kept)| !c.is_ascii() && c != kept);
+        if let Some((c, _)) = outside {
+            wrong.push(format!(
+                "line {}: {} outside a comment",
+                at + 1,
+                c.escape_unicode()
+            ));
+        }
+        if let Some(c) = line.chars().find(|&c| is_invisible(c)) {
+            wrong.push(format!("line {}: invisible {}", at + 1, c.escape_unicode()));
+        }
+    }
+    wrong
+}
+
+fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{a0}' | '\u{ad}' | '\u{feff}' | '\u{fe00}'..='\u{fe0f}'
+        )
+        || matches!(c, '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}')
+        || c >= '\u{e0000}'
+}
+
+/// A file that has grown beyond what is allowed, or whose exception is no longer needed.
+pub(crate) fn length(source: &str, limit: usize, exception: Option<usize>) -> Vec<String> {
+    let lines = lines_without_tests(source);
+    match exception {
+        Some(_) if lines <= limit => vec!["needs no exception in length any more".to_owned()],
+        Some(allowed) if lines > allowed => vec![format!("{lines} lines, {allowed} were excepted")],
+        None if lines > limit => vec![format!("{lines} lines without tests, at most {limit}")],
+        _ => Vec::new(),
+    }
+}
+
+/// Words that must not stand in any text.
+pub(crate) fn forbidden(text: &str, forbidden: &[&str]) -> Vec<String> {
+    let found = words(text);
+    let found = found.iter().filter(|word| forbidden.contains(&word.text));
+    found
+        .map(|word| at(word, &format!("{} is not written here", word.text)))
+        .collect()
+}
+
+/// Paths into crates or modules that only some floors may use; a rule is a path and its floors.
+pub(crate) fn outside_paths(floor: &str, source: &str, rules: &[(&str, &[&str])]) -> Vec<String> {
+    let code = only(Part::Code, source);
+    let dense: String = code
+        .lines()
+        .map(|line| format!("{}\n", line.trim()))
+        .collect();
+    let mut wrong = Vec::new();
+    for (path, floors) in rules.iter().filter(|(_, floors)| !floors.contains(&floor)) {
+        let (first, more) = path.split_once("::").unwrap_or((path, ""));
+        let hit = words(&dense).into_iter().find(|word| {
+            let tail = word.rest.strip_prefix("::");
+            let root = !dense[..dense.len() - word.rest.len() - word.text.len()].ends_with("::");
+            word.text == first && root && tail.is_some_and(|tail| follows(tail, more))
+        });
+        if let Some(word) = hit {
+            wrong.push(at(
+                &word,
+                &format!("{path} belongs to {}", floors.join(", ")),
+            ));
+        }
+    }
+    wrong
+}
+
+fn follows(tail: &str, path: &str) -> bool {
+    let end = tail.strip_prefix(path).map(|rest| rest.chars().next());
+    end.is_some_and(|next| {
+        path.is_empty() || !next.is_some_and(|c| c == '_' || c.is_alphanumeric())
+    })
+}
+
+/// The crates that a manifest depends on at run time, in the spelling of Rust paths.
+pub(crate) fn dependencies(manifest: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut inside = false;
+    for line in manifest.lines().map(str::trim) {
+        if line.starts_with('[') {
+            inside = line.starts_with("[target.") && line.ends_with(".dependencies]")
+                || line == "[dependencies]";
+        } else if inside && line.contains('=') {
+            let name = line.split(['.', '=', ' ']).next().unwrap_or_default();
+            names.push(name.replace('-', "_"));
+        }
+    }
+    names
+}
+
+/// Floors that a page does not name in backquotes.
+pub(crate) fn unnamed<'a>(page: &str, floors: impl Iterator<Item = &'a str>) -> Vec<String> {
+    floors
+        .filter(|floor| !page.contains(&format!("`{floor}`")))
+        .map(|floor| format!("the page does not name `{floor}`"))
+        .collect()
+}
+
+/// Targets of links in a page that lead to files, without their anchors.
+pub(crate) fn file_links(page: &str) -> Vec<&str> {
+    let targets = page
+        .split("](")
+        .skip(1)
+        .filter_map(|tail| tail.split(')').next());
+    targets
+        .map(|target| target.split('#').next().unwrap_or_default())
+        .filter(|target| !target.is_empty() && !target.contains("://"))
+        .collect()
+}
+
+fn at(word: &Word<'_>, what: &str) -> String {
+    format!("line {}: {what}", word.line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOORS: &[Floor] = &[
+        Floor {
+            name: "low",
+            uses: &[],
+        },
+        Floor {
+            name: "middle",
+            uses: &["low"],
+        },
+        Floor {
+            name: "high",
+            uses: &["middle"],
+        },
+    ];
+
+    #[test]
+    fn an_edge_up_or_to_nowhere_is_refused() {
+        assert!(edges_not_down(FLOORS).is_empty());
+        let up = [
+            Floor {
+                name: "low",
+                uses: &["high"],
+            },
+            Floor {
+                name: "high",
+                uses: &[],
+            },
+        ];
+        assert_eq!(edges_not_down(&up).len(), 1);
+        assert_eq!(
+            edges_not_down(&[Floor {
+                name: "low",
+                uses: &["none"]
+            }])
+            .len(),
+            1
+        );
+        assert_eq!(
+            edges_not_down(&[Floor {
+                name: "low",
+                uses: &["low"]
+            }])
+            .len(),
+            1
+        );
+    }
+
+    #[test]
+    fn an_import_needs_a_listed_edge() {
+        let fine = "use crate::low::{A};\npub(crate) fn b() { crate::middle::c() } // crate::high";
+        assert!(edges_not_listed("middle", fine, FLOORS).is_empty());
+        for bad in [
+            "use crate::high::A;",
+            "fn a() { crate :: high::b() }",
+            "use crate::{low::A};",
+            "use crate::*;",
+            "use crate as it;",
+            "macro_rules! a { () => { $crate::high::B } }",
+        ] {
+            assert_eq!(edges_not_listed("middle", bad, FLOORS).len(), 1, "{bad}");
+        }
+        assert_eq!(
+            edges_not_listed("high", "use crate::low::A;", FLOORS).len(),
+            1
+        );
+        assert_eq!(edges_not_listed("cellar", "", FLOORS).len(), 1);
+    }
+
+    #[test]
+    fn climbing_out_is_refused() {
+        assert!(climbs(false, "use super::A;\npub(super) fn b() {}").is_empty());
+        assert_eq!(climbs(false, "use super::super::A;").len(), 1);
+        assert_eq!(climbs(false, "fn a() { super:: super::b() }").len(), 1);
+        assert_eq!(climbs(true, "use super::low::A;").len(), 1);
+        let tests = "fn a() {}\n#[cfg(test)]\nmod tests {\n    use super::a;\n}";
+        assert!(climbs(true, tests).is_empty());
+    }
+
+    #[test]
+    fn root_modules_follow_the_table() {
+        assert!(root_modules("pub mod low;\n\n#[doc(hidden)]\npub mod high;", FLOORS).is_empty());
+        assert_eq!(root_modules("pub mod high;\npub mod low;", FLOORS).len(), 1);
+        assert_eq!(root_modules("mod attic;", FLOORS).len(), 1);
+        assert!(root_modules("mod inline { }", FLOORS).is_empty());
+    }
+
+    #[test]
+    fn a_file_says_what_it_is_for() {
+        assert!(module_comment("//! Something that counts.\n").is_empty());
+        for bad in [
+            "",
+            "// Something that counts.",
+            "//! Nodes.",
+            "use a;\n//! Too late, sorry.",
+        ] {
+            assert_eq!(module_comment(bad).len(), 1, "{bad}");
+        }
+    }
+
+    #[test]
+    fn two_files_do_not_say_the_same() {
+        let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
+        let files = [
+            file("a", "//! Orders of queues.\n"),
+            file("b", "//! orders, of queues\n"),
+            file("c", "//! Orders of nodes.\n"),
+        ];
+        assert_eq!(equal_comments(&files).len(), 1);
+        assert!(equal_comments(&files[1..]).is_empty());
+    }
+
+    #[test]
+    fn strange_characters_are_refused() {
+        assert!(characters("//! a \u{d7} b\nlet c = \"d\"; // \u{2264}\n").is_empty());
+        assert_eq!(characters("let \u{e4} = 1;").len(), 1);
+        assert_eq!(characters("let a = \"\u{d7}\";").len(), 1);
+        for hidden in ["\u{202e}", "\u{200b}", "\u{a0}", "\t", "\r", "\u{feff}"] {
+            assert_eq!(characters(&format!("// a{hidden}b")).len(), 1, "{hidden:?}");
+        }
+    }
+
+    #[test]
+    fn files_grow_only_by_exception() {
+        let source = "a\n".repeat(11);
+        assert_eq!(length(&source, 10, None).len(), 1);
+        assert!(length(&source, 11, None).is_empty());
+        assert!(length(&source, 10, Some(11)).is_empty());
+        assert_eq!(length(&source, 9, Some(10)).len(), 1);
+        assert_eq!(length(&source, 11, Some(20)).len(), 1);
+    }
+
+    #[test]
+    fn words_are_refused_wherever_they_stand() {
+        assert_eq!(
+            forbidden("// BANNED: later\nlet a = \"BANNED\";", &["BANNED"]).len(),
+            2
+        );
+        assert!(forbidden("UNBANNED banned", &["BANNED"]).is_empty());
+    }
+
+    #[test]
+    fn an_outside_crate_belongs_to_its_floors() {
+        let rules: &[(&str, &[&str])] = &[("tool", &["low"]), ("std::thread", &["high"])];
+        assert!(outside_paths("low", "use tool::A;", rules).is_empty());
+        assert_eq!(outside_paths("high", "use tool::A;", rules).len(), 1);
+        assert_eq!(
+            outside_paths("low", "fn a() { std::thread::spawn(b) }", rules).len(),
+            1
+        );
+        assert!(
+            outside_paths("low", "std::threads::a(); a::tool::b(); // tool::c", rules).is_empty()
+        );
+        assert!(outside_paths("high", "use std::thread;", rules).is_empty());
+        assert_eq!(outside_paths("low", "use std::thread;", rules).len(), 1);
+    }
+
+    #[test]
+    fn dependencies_are_those_of_the_running_library() {
+        let manifest = "[dependencies]\na-b.workspace = true\nc = \"1\"\n\n[dev-dependencies]\nd = \
+                        \"1\"\n[target.'cfg(x)'.dependencies]\ne.workspace = true\n[lints]\nf = 1\n";
+        assert_eq!(dependencies(manifest), ["a_b", "c", "e"]);
+    }
+
+    #[test]
+    fn a_page_names_its_floors_and_links_to_files() {
+        assert_eq!(
+            unnamed("the `low` one", ["low", "high"].into_iter()).len(),
+            1
+        );
+        let page = "[a](docs/A.md#x) [b](https://b.org/c.md) [d](#d)";
+        assert_eq!(file_links(page), ["docs/A.md"]);
+    }
+}
