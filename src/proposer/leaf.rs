@@ -125,12 +125,16 @@ impl Pass<'_> {
     ) -> bool {
         let state = self.state;
         let row = &state.apps[app];
-        if state.users[row.user].removed {
-            return false;
-        }
         let version = state.queues[visit.leaf].as_leaf().users_version;
         let known = self.known_gate(row.user, version, visit);
-        let limit = self.user_limit(app, known.map(|gate| gate.limit), visit);
+        // A user whose record was dropped has no limit and gets nothing; that too is remembered,
+        // and holds for a new record until something changes.
+        let removed = state.users[row.user].removed;
+        let limit = if removed {
+            ResourceVector::NONE
+        } else {
+            self.user_limit(app, known.map(|gate| gate.limit), visit)
+        };
         let mut gate = known.unwrap_or(Gate {
             version,
             limit,
@@ -140,7 +144,7 @@ impl Pass<'_> {
         if !gate.can_assign && held.fits_in(&gate.reserved) {
             return false;
         }
-        let passes = self.below_limit(row.user, held, &limit, limits);
+        let passes = !removed && self.below_limit(row.user, held, &limit, limits);
         if !passes && gate.reserved.fits_in(held) {
             gate.can_assign = false;
             gate.reserved = *held;

@@ -78,9 +78,13 @@ fn start(scenario: &Scenario) -> Result<Player<'_>, String> {
 fn settings(site: &Pairs, pairs: &Pairs, types: &[String]) -> Result<TreeSettings, String> {
     match config::from_pairs(site, pairs, types) {
         Ok(loaded) => Ok(loaded.settings),
-        Err(report) => Err(report
-            .first_error()
-            .map_or_else(|| "other".to_owned(), |error| error.code.to_owned())),
+        Err(report) => {
+            let code = report.first_error().map_or("other", |error| error.code);
+            // The scenarios have no words for the other reasons.
+            let known = ["capacity_sum", "mixed_capacity_modes"];
+            let code = known.into_iter().find(|known| *known == code);
+            Err(code.unwrap_or("other").to_owned())
+        }
     }
 }
 
