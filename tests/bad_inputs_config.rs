@@ -425,7 +425,11 @@ fn trees_that_cannot_be_are_refused() {
         has_warning(&check(&weights("a,b\u{202e}c")), "W_QUEUE_NAME"),
         "B15"
     );
-    assert_eq!(code(&check(&weights("a,队列,café"))), "", "B13");
+    assert_eq!(
+        code(&check(&weights("a,\u{961f}\u{5217},caf\u{e9}"))),
+        "",
+        "B13"
+    );
 }
 
 #[test]
@@ -445,7 +449,7 @@ fn values_are_judged_as_the_reference_does() {
         ("B21", capacity("100f"), ""),
         ("B21", capacity("0x1.9p6"), ""),
         ("B21", capacity("1_00"), "not_a_number"),
-        ("B21", capacity("１００"), "not_a_number"),
+        ("B21", capacity("\u{ff11}\u{ff10}\u{ff10}"), "not_a_number"),
         ("B21", capacity("100,0"), "not_a_number"),
         ("B22", capacity("100%"), "not_a_number"),
         ("B24", capacity("99.96"), ""),
@@ -616,7 +620,7 @@ fn nasty() -> impl Strategy<Value = String> {
         "0x1p-149",
         "99999999999999999999",
         "\u{202e}",
-        "队",
+        "\u{961f}",
         "\r\n",
         " ",
         "=",

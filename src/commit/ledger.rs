@@ -30,6 +30,9 @@ pub struct PartitionSpec {
     pub exclusive: bool,
 }
 
+/// What passes found about users whose records went: a version of the users, and by name.
+pub(super) type DroppedGates = (u64, Vec<(Arc<str>, Vec<Gates>)>);
+
 /// The live state and its only writer.
 #[derive(Debug)]
 pub struct Ledger {
@@ -66,7 +69,7 @@ pub struct Ledger {
     /// Dropped records of users that still have outstanding asks.
     pub(super) dropped_users: Map<(QueueSlot, Arc<str>), UserSlot>,
     /// What passes found about users whose records went, for one version of a leaf's users.
-    pub(super) dropped_gates: BTreeMap<QueueSlot, (u64, Vec<(Arc<str>, Vec<Gates>)>)>,
+    pub(super) dropped_gates: BTreeMap<QueueSlot, DroppedGates>,
     /// Running applications of each user, against the limit of parallel ones.
     pub(super) running_of: BTreeMap<Arc<str>, i32>,
     /// Scheduling requests whose containers carry tags on nodes.

@@ -8,6 +8,7 @@
 //! * Used of a queue is the sum of its children's, and of its containers and reservations.
 
 mod activation;
+mod answer;
 mod apply;
 mod asks;
 mod attempts;
@@ -30,7 +31,7 @@ mod validate;
 mod vectors;
 
 pub use apply::CommitOutcome;
-pub use asks::AskError;
+pub use asks::{AskError, OutOfRange};
 pub use containers::{Container, ContainerState};
 pub use event::{Ending, Event, UnreserveReason};
 pub use ledger::{ContainerSlot, Ledger, PartitionSpec};

@@ -172,15 +172,10 @@ impl<C: Clock> Proposer<C> {
         let mut batch = Vec::with_capacity(BATCH);
         let index = StdArc::clone(self.index.refresh());
         for partition in copy.partition_ids() {
+            self.look_at_reserved(copy, partition, &mut round, &mut batch);
             let Some(candidates) = self.candidates(copy, &index, partition) else {
                 continue;
             };
-            for &node in candidates.all() {
-                if copy.nodes[node].reserved.is_some() {
-                    let assignment = self.timed(|| propose_reserved(copy, node));
-                    note(&mut round, copy, assignment, &mut batch, false);
-                }
-            }
             loop {
                 let before = batch.len();
                 let placed = self.attempt(copy, &candidates, &mut round, &mut batch);
@@ -197,6 +192,26 @@ impl<C: Clock> Proposer<C> {
         }
         self.send(version, &mut batch);
         round
+    }
+
+    /// Reservations first: they are fulfilled, kept or given up. Each is one proposer's.
+    fn look_at_reserved(
+        &mut self,
+        copy: &mut State,
+        partition: PartitionId,
+        round: &mut Round,
+        batch: &mut Vec<Assignment>,
+    ) {
+        let (own, of) = self.share;
+        let nodes = copy.partitions[partition].nodes.iter().copied();
+        let reserved: Vec<_> = nodes
+            .filter(|node| node.index() % of == own)
+            .filter(|&node| copy.nodes[node].reserved.is_some())
+            .collect();
+        for node in reserved {
+            let assignment = self.timed(|| propose_reserved(copy, node));
+            note(round, copy, assignment, batch, false);
+        }
     }
 
     /// Running nodes of a partition with room, this proposer's share first, in the sorted order.

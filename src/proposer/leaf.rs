@@ -4,12 +4,10 @@ use super::assignment::{Observation, SkipReason};
 use super::walk::{Found, Pass};
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
-    Limits, compare_active, compute_user_limit, fair_key, passes_maximum, queue_current_limit,
-    user_value,
+    Limits, compute_user_limit, fair_key, passes_maximum, queue_current_limit, user_value,
 };
 use crate::queue::{AppOrder, Exclusivity, Gate, HeadroomProvider, Leaf};
 use crate::resource::ResourceVector;
-use crate::snapshot::State;
 
 /// What one visit of a leaf has found out and its state does not know yet.
 struct Visit {
@@ -257,17 +255,6 @@ impl Pass<'_> {
         }
         false
     }
-}
-
-/// Whether a leaf's list of active applications is in the order of its policy.
-#[cfg(debug_assertions)]
-pub(super) fn in_order(state: &State, leaf: QueueSlot) -> bool {
-    let queue = &state.queues[leaf];
-    let order = &queue.settings.leaf.app_order;
-    queue
-        .as_leaf()
-        .active
-        .is_sorted_by(|&a, &b| compare_active(order, &state.apps[a], &state.apps[b]).is_le())
 }
 
 const _: () = assert!(Exclusivity::Respect as usize == 0 && Exclusivity::Ignore as usize == 1);
