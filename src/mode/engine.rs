@@ -20,8 +20,9 @@ use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSetting
 use crate::resource::ResourceVector;
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicU64, Ended, InboxSender, Mutex, Parked, Parker, Published, Publisher, Received,
-    RingReceiver, Shutdown, TrySendError, Waker, inbox, parking, published, ring, shutdown,
+    Arc, AtomicU64, Ended, InboxSender, Mutex, Ordering, Parked, Parker, Published, Publisher,
+    Received, RingReceiver, Shutdown, TrySendError, Waker, inbox, parking, published, ring,
+    shutdown,
 };
 use crate::time::Clock;
 
@@ -81,6 +82,7 @@ pub struct Threaded {
     events: Mutex<RingReceiver<Vec<Event>>>,
     fates: CounterReader<Fate>,
     latencies: Mutex<Collector>,
+    panics: Arc<AtomicU64>,
     shutdown: Shutdown,
     threads: Vec<JoinHandle<()>>,
 }
@@ -173,6 +175,7 @@ impl Threaded {
             events: Mutex::new(events),
             fates,
             latencies: Mutex::new(Collector::new()),
+            panics: Arc::new(AtomicU64::new(0)),
             shutdown: stop.clone(),
             threads: Vec::new(),
         };
@@ -191,6 +194,7 @@ impl Threaded {
                 shutdown: stop.clone(),
                 idle_at,
                 committer: commit_waker.clone(),
+                panics: Arc::clone(&started.panics),
                 recorder: collector.recorder(),
                 clock: clock.clone(),
             };
@@ -391,6 +395,19 @@ impl Threaded {
     #[must_use]
     pub fn fates(&self) -> Counts<Fate> {
         self.fates.read()
+    }
+
+    /// Rounds of proposers that panicked; each such proposer started afresh.
+    #[must_use]
+    pub fn worker_panics(&self) -> u64 {
+        // Relaxed: a count that nothing else depends on.
+        self.panics.load(Ordering::Relaxed)
+    }
+
+    /// Whether the engine still takes commands; not after a stop, nor after its committer died.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        !self.shutdown.is_requested()
     }
 
     /// Latencies by phase so far, in ns; merged here, off the hot threads.

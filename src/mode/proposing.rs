@@ -1,5 +1,6 @@
 //! A proposer thread: reads snapshots, decides on its working copy, sends what it decided.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc as StdArc;
 use std::time::Duration;
 
@@ -50,6 +51,8 @@ pub(super) struct Proposer<C> {
     pub(super) idle_at: Arc<AtomicU64>,
     /// Woken when this proposer comes to rest, for those who wait for quiescence.
     pub(super) committer: Waker,
+    /// Rounds that panicked, of all proposers.
+    pub(super) panics: Arc<AtomicU64>,
     pub(super) recorder: Recorder,
     pub(super) clock: C,
 }
@@ -65,8 +68,16 @@ struct Round {
 }
 
 impl<C: Clock> Proposer<C> {
-    /// Runs until shutdown.
+    /// Runs until shutdown. A round that panics is counted and the proposer starts afresh: its
+    /// copy and what it had not sent yet are dropped, the ledger never saw them.
     pub(super) fn run(mut self) {
+        while catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
+            // Relaxed: a count that nothing else depends on.
+            self.panics.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn work(&mut self) {
         let mut seen = StdArc::clone(self.snapshots.refresh());
         let mut copy = State::new(StdArc::clone(&seen.settings));
         copy.refresh(&Snapshot::empty(StdArc::clone(&seen.settings)), &seen);
