@@ -246,7 +246,7 @@ impl<C: Clock> Proposer<C> {
         } else {
             sorted.iter().copied().filter(usable).collect()
         };
-        (!nodes.is_empty()).then(|| Candidates::in_order(copy, nodes))
+        (!nodes.is_empty()).then(|| Candidates::in_order(nodes))
     }
 
     /// The two passes of an attempt; whether something was proposed.
