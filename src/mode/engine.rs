@@ -420,6 +420,12 @@ impl Threaded {
         collector.collect().clone()
     }
 
+    /// Asks for the end and returns at once: commands that were accepted are still answered, later
+    /// ones are refused as closed.
+    pub fn request_stop(&self) {
+        let _ = self.shutdown.request();
+    }
+
     /// Ends the engine: every accepted command has its answer, all threads are joined.
     pub fn stop(mut self) -> Ended {
         self.end()
