@@ -1,6 +1,6 @@
 //! The ledger: the live state, the containers, and the names of everything.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::containers::Container;
@@ -76,6 +76,10 @@ pub struct Ledger {
     pub(super) tagged: Map<(AppSlot, SchedulerKey), Arc<ConstrainedKey>>,
     pub(super) deferred: VecDeque<Deferred>,
     pub(super) events: Vec<Event>,
+    /// Time in ms, as far as it was told.
+    pub(super) now_ms: u64,
+    /// When lifetimes end, in ms, and whose.
+    pub(super) deadlines: BTreeSet<(u64, AppSlot, u32)>,
     /// Attempts started so far.
     pub(super) starts: u64,
     /// Containers created so far, in order of creation.
@@ -117,6 +121,8 @@ impl Ledger {
             tagged: Map::default(),
             deferred: VecDeque::new(),
             events: Vec::new(),
+            now_ms: 0,
+            deadlines: BTreeSet::new(),
             starts: 0,
             stamp: 0,
         };

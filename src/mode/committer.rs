@@ -113,6 +113,7 @@ impl<C: Clock> Committer<C> {
     pub(super) fn run(mut self) {
         loop {
             self.tell();
+            self.expire();
             let proposals = self.untold.is_empty() && self.take_proposals();
             let commands = self.take_commands();
             if proposals || commands {
@@ -184,6 +185,7 @@ impl<C: Clock> Committer<C> {
                 break;
             };
             any = true;
+            self.engine.set_time(self.clock.now_ms());
             let quiet = command.carry_out(&mut self.engine, self.heartbeats_schedule);
             self.quiet.extend(quiet);
             self.freed_at = Version(self.snapshot.version.0 + 1);
@@ -199,6 +201,15 @@ impl<C: Clock> Committer<C> {
         drop(self.publisher.publish(next.version, next));
         for proposer in &self.proposers {
             proposer.wake();
+        }
+    }
+
+    /// Ends applications whose lifetime is over.
+    fn expire(&mut self) {
+        let due = |deadline: u64| deadline <= self.clock.now_ms();
+        if self.engine.ledger().next_deadline().is_some_and(due) {
+            self.engine.advance_to(self.clock.now_ms());
+            self.publish();
         }
     }
 
@@ -224,12 +235,19 @@ impl<C: Clock> Committer<C> {
                 .park_for(PATIENCE, || inbox.has_news() || shutdown.is_requested());
             return;
         }
-        self.parker.park_until(|| {
+        let ready = || {
             inbox.has_news()
                 || rings.iter().any(RingReceiver::has_news)
                 || shutdown.is_requested()
                 || (!self.quiet.is_empty() && all_idle(idle, version))
-        });
+        };
+        match self.engine.ledger().next_deadline() {
+            Some(deadline) => {
+                let left = Duration::from_millis(deadline.saturating_sub(self.clock.now_ms()));
+                let _: Parked = self.parker.park_for(left, ready);
+            }
+            None => self.parker.park_until(ready),
+        }
     }
 
     /// Answers those who wait for quiescence: when nothing is to be done, or nothing can be done

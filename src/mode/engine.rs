@@ -6,13 +6,13 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use super::Sequential;
-use super::command::{Command, Reply};
+use super::command::{Command, Look, Reply, answer};
 use super::committer::{Committer, Fate};
 use super::index::NodeIndex;
 use super::proposing::Proposer;
 use crate::commit::{
-    AppError, AskError, Event, HeartbeatReply, NodeError, PartitionSpec, RefreshError, SubmitError,
-    Submitted,
+    AppError, AskError, Event, HeartbeatReply, Ledger, NodeError, PartitionSpec, RefreshError,
+    SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName, Version};
 use crate::metrics::{Collector, CounterReader, Counts, HistogramSet, counters};
@@ -372,6 +372,17 @@ impl Threaded {
     /// Waits until every proposer has looked at the present state and found nothing to do.
     pub fn quiesce(&self) {
         self.call(Command::Quiesce);
+    }
+
+    /// Looks at the live ledger on the committer's thread, between two commands; keep it short.
+    /// Nothing once the engine has shut down.
+    pub fn inspect<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Ledger) -> T + Send + 'static,
+    ) -> Option<T> {
+        self.call(|reply: Reply<T>| {
+            Command::Inspect(Look(Box::new(move |ledger| answer(&reply, look(ledger)))))
+        })
     }
 
     /// The latest snapshot; it lags behind the live state by at most one batch.
