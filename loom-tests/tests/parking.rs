@@ -1,6 +1,6 @@
 //! M6: parking and waking.
 //!
-//! Threads: one or two sleepers and one or two wakers; the work is a flag per waker, or a
+//! Threads: one or two sleepers and one to three wakers; the work is a flag per waker, or a
 //! published version.
 //! Property: no wake-up is lost. A lost one leaves a sleeper waiting for ever, which loom reports
 //! as a deadlock.
@@ -40,6 +40,25 @@ fn a_sleeper_is_woken_by_each_of_two_wakers() {
         });
         TWICE.met_if(looks == 3);
         AT_ONCE.met_if(looks == 1);
+        for waker in wakers {
+            waker.join().expect("a waker does not panic");
+        }
+    });
+}
+
+#[test]
+fn a_sleeper_is_woken_by_the_last_of_three_wakers() {
+    static SLEPT: Witness = Witness::of("the sleeper had to sleep");
+    explore(&[&SLEPT], || {
+        let (waker, parker) = parking();
+        let done: [_; 3] = flags();
+        let wakers = done.each_ref().map(|flag| work(flag, &waker));
+        let mut looks = 0;
+        parker.park_until(|| {
+            looks += 1;
+            done.iter().all(|flag| flag.load(Ordering::Acquire))
+        });
+        SLEPT.met_if(looks > 1);
         for waker in wakers {
             waker.join().expect("a waker does not panic");
         }

@@ -9,7 +9,7 @@ pub use crate::commit::{
     PartitionSpec, RefreshError, SubmitError, Submitted, UnreserveReason,
 };
 pub use crate::id::{ApplicationId, ContainerId, NodeName};
-pub use crate::mode::{Attempt, Sequential};
+pub use crate::mode::{Attempt, Fate, Mode, Sequential, StartError, Threaded};
 pub use crate::policy::Locality;
 pub use crate::proposer::ProposalKind;
 pub use crate::queue::{

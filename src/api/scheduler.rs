@@ -190,7 +190,7 @@ impl Event {
             },
             commit::Event::MasterStarted { app, container } => Self::MasterStarted {
                 app: *app,
-                container: Some(*container),
+                container: *container,
             },
             commit::Event::ReservationMoved { .. }
             | commit::Event::Rejected { .. }

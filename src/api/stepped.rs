@@ -1,11 +1,11 @@
-//! The sequential engine behind the scheduler trait: one of the three modes, run step by step.
+//! Engines behind the scheduler trait: sequential ones run step by step, and threaded ones.
 
 use std::collections::BTreeSet;
 
 use super::scheduler::{ContainerError, Event, Scheduler};
 use crate::commit::{AppError, AskError, HeartbeatReply, NodeError, SubmitError, Submitted};
 use crate::id::{ApplicationId, ContainerId, NodeName};
-use crate::mode::Sequential;
+use crate::mode::{Fate, Sequential, Threaded};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec};
 
 /// Which of the three modes decides, when rounds are run step by step.
@@ -113,12 +113,6 @@ impl Scheduler for Stepped {
     fn submit(&mut self, app: AppSpec) -> Result<Submitted, SubmitError> {
         let submitted = self.engine.submit(&app)?;
         self.gather();
-        if app.master.is_none() {
-            self.events.push(Event::MasterStarted {
-                app: app.id,
-                container: None,
-            });
-        }
         Ok(submitted)
     }
 
@@ -166,6 +160,59 @@ impl Scheduler for Stepped {
             ModeKind::Global => self.walk_partitions(),
         }
         self.gather()
+    }
+
+    fn advance(&mut self, _to_ms: u64) {}
+}
+
+/// A threaded engine behind the scheduler trait: after each call for a round the caller waits until
+/// every proposer has found nothing more to do.
+impl Scheduler for Threaded {
+    fn add_node(&mut self, node: NodeSpec) -> Result<(), NodeError> {
+        Self::add_node(self, node)
+    }
+
+    fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
+        Self::remove_node(self, node.clone())
+    }
+
+    fn submit(&mut self, app: AppSpec) -> Result<Submitted, SubmitError> {
+        Self::submit(self, app)
+    }
+
+    fn ask(&mut self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError> {
+        Self::ask(self, app, call)
+    }
+
+    fn heartbeat(
+        &mut self,
+        node: &NodeName,
+        report: NodeReport,
+    ) -> Result<HeartbeatReply, NodeError> {
+        Self::heartbeat(self, node.clone(), report)
+    }
+
+    fn container_finished(&mut self, container: ContainerId) -> Result<(), ContainerError> {
+        if Self::container_finished(self, container) {
+            Ok(())
+        } else {
+            Err(ContainerError(container))
+        }
+    }
+
+    fn finish_app(&mut self, app: ApplicationId) -> Result<(), AppError> {
+        Self::finish_app(self, app)
+    }
+
+    fn events(&mut self, into: &mut Vec<Event>) {
+        into.extend(self.take_events().iter().filter_map(Event::of));
+    }
+
+    fn schedule(&mut self) -> usize {
+        let placed = |engine: &Self| engine.fates().get(Fate::Committed);
+        let before = placed(self);
+        self.quiesce();
+        usize::try_from(placed(self) - before).unwrap_or(usize::MAX)
     }
 
     fn advance(&mut self, _to_ms: u64) {}

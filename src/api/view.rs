@@ -222,7 +222,7 @@ fn is_zero(value: &usize) -> bool {
 
 /// The word for where an application stands.
 #[must_use]
-pub fn stage_name(stage: AppStage) -> &'static str {
+fn stage_name(stage: AppStage) -> &'static str {
     match stage {
         AppStage::Parked => "non_runnable",
         AppStage::Waiting => "pending",

@@ -91,7 +91,7 @@ impl Ledger {
             self.state.apps[app].master = Some(id.number);
             self.events.push(Event::MasterStarted {
                 app: id.app,
-                container: id,
+                container: Some(id),
             });
         }
     }

@@ -103,12 +103,13 @@ pub enum Event {
         /// Why.
         conflict: Conflict,
     },
-    /// The master of an application has its container; the application may ask from now on.
+    /// The master of an application has its container; the application may ask from now on. An
+    /// unmanaged application may ask as soon as it is accepted.
     MasterStarted {
         /// The application.
         app: ApplicationId,
-        /// The master's container.
-        container: ContainerId,
+        /// The master's container; nothing for an unmanaged application.
+        container: Option<ContainerId>,
     },
     /// The container of a master was lost, and the application ended with it.
     MasterLost {

@@ -8,6 +8,7 @@ use super::deferred::Deferred;
 use super::event::Event;
 use super::refresh::RefreshError;
 use super::tree;
+use super::users::Gates;
 use crate::cluster::Partition;
 use crate::id::{
     AppSlot, ApplicationId, Map, NameId, NodeName, NodeSlot, PartitionId, QueueSlot, SchedulerKey,
@@ -28,6 +29,9 @@ pub struct PartitionSpec {
     /// Whether only requests that name it are served there.
     pub exclusive: bool,
 }
+
+/// What passes found about users whose records went: a version of the users, and by name.
+pub(super) type DroppedGates = (u64, Vec<(Arc<str>, Vec<Gates>)>);
 
 /// The live state and its only writer.
 #[derive(Debug)]
@@ -64,6 +68,8 @@ pub struct Ledger {
     pub(super) users: Map<(QueueSlot, Arc<str>), UserSlot>,
     /// Dropped records of users that still have outstanding asks.
     pub(super) dropped_users: Map<(QueueSlot, Arc<str>), UserSlot>,
+    /// What passes found about users whose records went, for one version of a leaf's users.
+    pub(super) dropped_gates: BTreeMap<QueueSlot, DroppedGates>,
     /// Running applications of each user, against the limit of parallel ones.
     pub(super) running_of: BTreeMap<Arc<str>, i32>,
     /// Scheduling requests whose containers carry tags on nodes.
@@ -106,6 +112,7 @@ impl Ledger {
             paths: BTreeMap::new(),
             users: Map::default(),
             dropped_users: Map::default(),
+            dropped_gates: BTreeMap::new(),
             running_of: BTreeMap::new(),
             tagged: Map::default(),
             deferred: VecDeque::new(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::asks::AskError;
 use super::deferred::Deferred;
-use super::event::Ending;
+use super::event::{Ending, Event};
 use super::ledger::Ledger;
 use super::tree;
 use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot};
@@ -28,6 +28,8 @@ pub struct Submitted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SubmitError {
+    /// The engine has shut down.
+    Closed,
     /// A live application has the number.
     Duplicate(ApplicationId),
     /// The user's name is empty, too long, or holds control characters.
@@ -66,6 +68,7 @@ impl SubmitError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
+            Self::Closed => "closed",
             Self::Duplicate(_) => "duplicate_application",
             Self::UserName(_) => "user_name",
             Self::Master(error) => error.code(),
@@ -81,6 +84,7 @@ impl SubmitError {
 impl fmt::Display for SubmitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Closed => f.write_str("the engine has shut down"),
             Self::Duplicate(id) => write!(f, "{id} was submitted before"),
             Self::UserName(name) => write!(f, "`{name}` is not a user name"),
             Self::Master(error) => write!(f, "the container of the master: {error}"),
@@ -112,6 +116,8 @@ impl std::error::Error for SubmitError {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AppError {
+    /// The engine has shut down.
+    Closed,
     /// No live application has the number.
     Unknown(ApplicationId),
     /// The queue to move to refuses it.
@@ -123,6 +129,7 @@ impl AppError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
+            Self::Closed => "closed",
             Self::Unknown(_) => "unknown_application",
             Self::Move(error) => error.code(),
         }
@@ -132,6 +139,7 @@ impl AppError {
 impl fmt::Display for AppError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Closed => f.write_str("the engine has shut down"),
             Self::Unknown(id) => write!(f, "there is no live application {id}"),
             Self::Move(error) => write!(f, "the application stays where it is: {error}"),
         }
@@ -189,7 +197,12 @@ impl Ledger {
             self.count_runnable(app, 1);
         }
         self.add_attempt(app);
-        if spec.master.is_some() {
+        if spec.master.is_none() {
+            self.events.push(Event::MasterStarted {
+                app: spec.id,
+                container: None,
+            });
+        } else {
             self.deferred
                 .push_back(Deferred::AskForMaster(app, master.label));
         }

@@ -15,6 +15,8 @@ use crate::resource::{MAX_VALUE, ResourceVector};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NodeError {
+    /// The engine has shut down.
+    Closed,
     /// The name is not one of a node.
     Name(NodeNameError),
     /// A node of that name is registered.
@@ -32,6 +34,7 @@ pub enum NodeError {
 impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Closed => f.write_str("the engine has shut down"),
             Self::Name(error) => error.fmt(f),
             Self::Duplicate(name) => write!(f, "node {name} is registered already"),
             Self::Unknown(name) => write!(f, "there is no node {name}"),

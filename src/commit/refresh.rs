@@ -14,6 +14,8 @@ use crate::snapshot::State;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RefreshError {
+    /// The engine has shut down.
+    Closed,
     /// A queue stands before its parent, or without one.
     UnknownParent(String),
     /// A queue is to run below one that does not.
@@ -31,6 +33,7 @@ impl RefreshError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
+            Self::Closed => "closed",
             Self::UnknownParent(_) => "unknown_parent",
             Self::RunningBelowStopped(_) => "state_of_parent",
             Self::NotStopped(_) => "queue_not_stopped",
@@ -43,6 +46,7 @@ impl RefreshError {
 impl fmt::Display for RefreshError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Closed => f.write_str("the engine has shut down"),
             Self::UnknownParent(queue) => write!(f, "`{queue}` has no parent in the tree"),
             Self::RunningBelowStopped(queue) => {
                 write!(f, "`{queue}` cannot run while its parent does not")
@@ -186,7 +190,7 @@ impl Ledger {
             .iter()
             .map(|&child| (Arc::clone(&self.state.queues[child].settings.path), child))
             .collect();
-        let mut order = old.clone();
+        let mut order = old;
         let mut seen = known.len();
         for queue in &new {
             let kept = known.get(&queue.path).copied().filter(|&child| {

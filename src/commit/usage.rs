@@ -3,6 +3,7 @@
 use super::ledger::Ledger;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
 use crate::resource::ResourceVector;
+use crate::snapshot::State;
 
 impl Ledger {
     /// Charges an application's leaf, user and ancestors; negative amounts give back.
@@ -21,8 +22,7 @@ impl Ledger {
         partition: PartitionId,
         size: ResourceVector,
     ) {
-        self.state.queues[leaf].part_mut(partition).used += size;
-        self.update_used(leaf, partition);
+        charge_queue(&mut self.state, leaf, partition, size);
     }
 
     pub(super) fn charge_ancestors(
@@ -31,30 +31,12 @@ impl Ledger {
         partition: PartitionId,
         size: ResourceVector,
     ) {
-        let mut above = self.state.queues[leaf].parent;
-        while let Some(queue) = above {
-            self.charge_leaf(queue, partition, size);
-            above = self.state.queues[queue].parent;
-        }
+        charge_ancestors(&mut self.state, leaf, partition, size);
     }
 
     /// Recomputes the used shares of a queue on a partition.
-    // As CSQueueUtils.updateUsedCapacity.
     pub(super) fn update_used(&mut self, queue: QueueSlot, partition: PartitionId) {
-        let calculator = self.state.calculator;
-        let total = self.state.total(partition);
-        let minimum = self.state.minimum;
-        let part = self.state.queues[queue].part_mut(partition);
-        part.known = true;
-        if calculator.above_none(&total, &total) {
-            let guaranteed = calculator.max(&total, &part.guaranteed, &minimum);
-            let guaranteed = calculator.max(&total, &guaranteed, &minimum);
-            part.absolute_used = calculator.divide(&total, &part.used, &total);
-            part.used_capacity = calculator.divide(&total, &part.used, &guaranteed);
-        } else {
-            part.absolute_used = 0.0;
-            part.used_capacity = 0.0;
-        }
+        update_used(&mut self.state, queue, partition);
     }
 
     /// Reserved resources of a leaf and its ancestors.
@@ -89,10 +71,63 @@ impl Ledger {
         partition: PartitionId,
         size: ResourceVector,
     ) {
-        let mut next = Some(leaf);
-        while let Some(queue) = next {
-            self.state.queues[queue].part_mut(partition).pending += size;
-            next = self.state.queues[queue].parent;
-        }
+        add_queue_pending(&mut self.state, leaf, partition, size);
+    }
+}
+
+/// Charges one queue.
+pub(super) fn charge_queue(
+    state: &mut State,
+    queue: QueueSlot,
+    partition: PartitionId,
+    size: ResourceVector,
+) {
+    state.queues[queue].part_mut(partition).used += size;
+    update_used(state, queue, partition);
+}
+
+/// Charges everything above a leaf.
+pub(super) fn charge_ancestors(
+    state: &mut State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    size: ResourceVector,
+) {
+    let mut above = state.queues[leaf].parent;
+    while let Some(queue) = above {
+        charge_queue(state, queue, partition, size);
+        above = state.queues[queue].parent;
+    }
+}
+
+/// Recomputes the used shares of a queue on a partition.
+// As CSQueueUtils.updateUsedCapacity.
+fn update_used(state: &mut State, queue: QueueSlot, partition: PartitionId) {
+    let calculator = state.calculator;
+    let total = state.total(partition);
+    let minimum = state.minimum;
+    let part = state.queues[queue].part_mut(partition);
+    part.known = true;
+    if calculator.above_none(&total, &total) {
+        let guaranteed = calculator.max(&total, &part.guaranteed, &minimum);
+        part.absolute_used = calculator.divide(&total, &part.used, &total);
+        part.used_capacity = calculator.divide(&total, &part.used, &guaranteed);
+    } else {
+        part.absolute_used = 0.0;
+        part.used_capacity = 0.0;
+    }
+}
+
+/// Outstanding asks of a leaf and its ancestors.
+pub(super) fn add_queue_pending(
+    state: &mut State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    size: ResourceVector,
+) {
+    let mut next = Some(leaf);
+    while let Some(queue) = next {
+        state.queues[queue].part_mut(partition).pending += size;
+        next = state.queues[queue].parent;
     }
 }

@@ -1,5 +1,12 @@
 //! Modes: who runs rounds, on which threads.
 
+mod command;
+mod committer;
+mod engine;
+mod index;
+mod proposing;
 mod sequential;
 
+pub use committer::Fate;
+pub use engine::{Mode, StartError, Threaded};
 pub use sequential::{Attempt, Sequential};

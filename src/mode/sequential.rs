@@ -43,6 +43,25 @@ impl Sequential {
         Ok(Self { ledger })
     }
 
+    /// Makes the live state remember what is written, for publication.
+    pub(super) fn track(&mut self) {
+        self.ledger.track();
+    }
+
+    pub(super) fn state_to_publish(&mut self) -> &mut State {
+        self.ledger.state_to_publish()
+    }
+
+    /// Commits what a proposer decided elsewhere.
+    pub(super) fn commit(&mut self, assignment: &Assignment) -> CommitOutcome {
+        self.ledger.commit(assignment)
+    }
+
+    /// Carries out the calls that commits brought about.
+    pub(super) fn settle(&mut self) {
+        self.ledger.settle();
+    }
+
     /// The live state and its names, to be read.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {

@@ -9,6 +9,8 @@ use crate::snapshot::State;
 pub struct Candidates {
     nodes: Vec<NodeSlot>,
     orders: Vec<(NodePolicy, Vec<NodeSlot>)>,
+    /// Whether the nodes are in order for everybody.
+    whole: bool,
 }
 
 impl Candidates {
@@ -18,6 +20,7 @@ impl Candidates {
         Self {
             nodes: vec![node],
             orders: Vec::new(),
+            whole: true,
         }
     }
 
@@ -34,11 +37,31 @@ impl Candidates {
         if nodes.len() > 1 {
             for policy in &state.settings.multi_node.policies {
                 if orders.iter().all(|(known, _)| *known != policy.order) {
-                    orders.push((policy.order, sorted(state, policy.order, &nodes)));
+                    orders.push((policy.order, sort_nodes(state, policy.order, &nodes)));
                 }
             }
         }
-        Self { nodes, orders }
+        Self {
+            nodes,
+            orders,
+            whole: false,
+        }
+    }
+
+    /// Several nodes of one partition that are in the right order already, as a periodically
+    /// sorted index has it; every application tries them in this order.
+    ///
+    /// # Panics
+    ///
+    /// Without nodes.
+    #[must_use]
+    pub fn in_order(nodes: Vec<NodeSlot>) -> Self {
+        assert!(!nodes.is_empty(), "candidates are at least one node");
+        Self {
+            nodes,
+            orders: Vec::new(),
+            whole: true,
+        }
     }
 
     /// The only node, if there is just one.
@@ -67,7 +90,7 @@ impl Candidates {
     /// The nodes in the order of a policy; only the first node for applications without one.
     #[must_use]
     pub fn ordered(&self, policy: Option<NodePolicy>) -> &[NodeSlot] {
-        if self.nodes.len() == 1 {
+        if self.whole || self.nodes.len() == 1 {
             return &self.nodes;
         }
         policy
@@ -77,7 +100,8 @@ impl Candidates {
 }
 
 /// Nodes in the order of a policy.
-fn sorted(state: &State, policy: NodePolicy, nodes: &[NodeSlot]) -> Vec<NodeSlot> {
+#[must_use]
+pub fn sort_nodes(state: &State, policy: NodePolicy, nodes: &[NodeSlot]) -> Vec<NodeSlot> {
     let mut nodes = nodes.to_vec();
     nodes.sort_by(|&a, &b| {
         let (a, b) = (&state.nodes[a], &state.nodes[b]);

@@ -16,5 +16,5 @@ mod walk;
 pub use assignment::{
     Assignment, Observation, Outcome, Proposal, ProposalKind, Release, SkipReason,
 };
-pub use candidates::Candidates;
+pub use candidates::{Candidates, sort_nodes};
 pub use walk::{propose, propose_reserved};

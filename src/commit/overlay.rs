@@ -1,0 +1,106 @@
+//! The overlay: a proposer's own proposals, applied to its working copy until the next snapshot.
+//!
+//! It follows what limits and orders read: node, asks, queues, user. Containers, events and names
+//! belong to the ledger alone.
+
+use super::usage::{add_queue_pending, charge_ancestors, charge_queue};
+use super::users::charge_user;
+use crate::id::{NameId, PartitionId};
+use crate::policy::Locality;
+use crate::proposer::{Observation, Proposal, ProposalKind};
+use crate::snapshot::State;
+
+/// Applies a proposal to a working copy as the ledger would. Whether it could: reservations and
+/// exchanges wait for the ledger's answer.
+#[must_use]
+pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> bool {
+    let simple = proposal.kind == ProposalKind::Allocate
+        && proposal.reserved.is_none()
+        && proposal.exchange.is_none()
+        && proposal.kill.is_empty();
+    if !simple {
+        return false;
+    }
+    let (app, size) = (proposal.app, proposal.size);
+    let node = &mut state.nodes[proposal.node];
+    let (partition, host, rack) = (node.partition, node.host, node.rack);
+    node.free -= size;
+    node.allocated += size;
+    node.containers += 1;
+    let row = &mut state.apps[app];
+    let (leaf, user) = (row.leaf, row.user);
+    row.part_mut(partition).used += size;
+    let Ok(at) = row.find_key(proposal.key) else {
+        return false;
+    };
+    let asks = &mut row.keys[at];
+    let places: &[NameId] = match proposal.locality {
+        Locality::Node => &[host, rack, NameId::ANY],
+        Locality::Rack => &[rack, NameId::ANY],
+        Locality::Any => &[NameId::ANY],
+    };
+    let asked = asks.at(NameId::ANY).copied();
+    for &place in places {
+        if let Some(ask) = asks.at_mut(place) {
+            ask.count -= 1;
+        }
+    }
+    if asks.constrained.is_none() {
+        asks.asks.retain(|ask| ask.count != 0);
+        asks.outstanding = asks.count(NameId::ANY) > 0;
+        if let Some(asked) = asked {
+            let wanted = asked.partition.unwrap_or(PartitionId::DEFAULT);
+            row.part_mut(wanted).pending -= asked.size;
+            add_queue_pending(state, leaf, wanted, -asked.size);
+        }
+    }
+    charge_queue(state, leaf, partition, size);
+    charge_user(state, leaf, user, partition, size);
+    charge_ancestors(state, leaf, partition, size);
+    true
+}
+
+/// Applies what a pass observed to a working copy, as far as its later passes read it.
+pub fn observe_on_copy(state: &mut State, observations: &[Observation]) {
+    for observation in observations {
+        match *observation {
+            Observation::CurrentLimit { leaf, limit } => {
+                state.queues[leaf].as_leaf_mut().current_limit = limit;
+            }
+            Observation::UserLimit {
+                leaf,
+                partition,
+                kind,
+                version,
+                limit,
+            } => {
+                let users = state.queues[leaf].as_leaf_mut();
+                users.parts[partition.index()].limits[kind as usize] = Some((version, limit));
+            }
+            Observation::Gate {
+                user,
+                partition,
+                exclusivity,
+                gate,
+            } => {
+                let part = &mut state.users[user].parts[partition.index()];
+                part.gates[exclusivity as usize] = Some(gate);
+            }
+            Observation::Counters {
+                app,
+                key,
+                opportunities,
+                missed,
+            } => {
+                let row = &mut state.apps[app];
+                if let Ok(at) = row.find_key(key) {
+                    row.keys[at].opportunities = opportunities;
+                    row.keys[at].missed = missed;
+                }
+            }
+            Observation::LimitTold { user, limit } => state.users[user].last_limit = limit,
+            Observation::Served { app, provider } => state.apps[app].provider = Some(provider),
+            Observation::Sorted { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Commands: everything that outsiders change, in one order, each with its answer.
+
+use std::sync::mpsc::SyncSender;
+
+use crate::commit::{
+    AppError, AskError, HeartbeatReply, NodeError, RefreshError, SubmitError, Submitted,
+};
+use crate::id::{ApplicationId, ContainerId, NodeName};
+use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
+use crate::resource::ResourceVector;
+
+use super::Sequential;
+
+/// Where the answer to a command goes.
+pub(super) type Reply<T> = SyncSender<T>;
+
+/// One change that an outsider asks for.
+#[derive(Debug)]
+pub(super) enum Command {
+    AddNode(NodeSpec, Reply<Result<(), NodeError>>),
+    RemoveNode(NodeName, Reply<Result<(), NodeError>>),
+    ResizeNode(NodeName, ResourceVector, Reply<Result<(), NodeError>>),
+    RelabelNode(NodeName, String, Reply<Result<(), NodeError>>),
+    DecommissionNode(NodeName, Reply<Result<(), NodeError>>),
+    Submit(AppSpec, Reply<Result<Submitted, SubmitError>>),
+    Ask(ApplicationId, AskCall, Reply<Result<AskReply, AskError>>),
+    Heartbeat(
+        NodeName,
+        NodeReport,
+        Reply<Result<HeartbeatReply, NodeError>>,
+    ),
+    ContainerFinished(ContainerId, Reply<bool>),
+    FinishApp(ApplicationId, Reply<Result<(), AppError>>),
+    ChangePriority(ApplicationId, i32, Reply<Result<i32, AppError>>),
+    MoveApp(ApplicationId, String, Reply<Result<(), AppError>>),
+    Reconfigure(Box<TreeSettings>, Reply<Result<(), RefreshError>>),
+    /// Answered once every proposer has looked at the present state and found nothing.
+    Quiesce(Reply<()>),
+}
+
+impl Command {
+    /// Carries the command out and answers. A caller that no longer waits is no error. A
+    /// quiescence command comes back: the committer answers it when it is due.
+    pub(super) fn carry_out(self, engine: &mut Sequential, schedules: bool) -> Option<Reply<()>> {
+        match self {
+            Self::AddNode(node, reply) => answer(&reply, engine.add_node(&node)),
+            Self::RemoveNode(node, reply) => answer(&reply, engine.remove_node(&node)),
+            Self::ResizeNode(node, total, reply) => {
+                answer(&reply, engine.resize_node(&node, total));
+            }
+            Self::RelabelNode(node, label, reply) => {
+                answer(&reply, engine.relabel_node(&node, &label));
+            }
+            Self::DecommissionNode(node, reply) => answer(&reply, engine.decommission_node(&node)),
+            Self::Submit(app, reply) => answer(&reply, engine.submit(&app)),
+            Self::Ask(app, call, reply) => answer(&reply, engine.ask(app, &call)),
+            Self::Heartbeat(node, report, reply) if schedules => {
+                answer(&reply, engine.heartbeat(&node, &report));
+            }
+            Self::Heartbeat(node, report, reply) => {
+                answer(&reply, engine.node_reported(&node, &report));
+            }
+            Self::ContainerFinished(container, reply) => {
+                answer(&reply, engine.container_finished(container));
+            }
+            Self::FinishApp(app, reply) => answer(&reply, engine.finish_app(app)),
+            Self::ChangePriority(app, priority, reply) => {
+                answer(&reply, engine.change_priority(app, priority));
+            }
+            Self::MoveApp(app, queue, reply) => answer(&reply, engine.move_app(app, &queue)),
+            Self::Reconfigure(settings, reply) => answer(&reply, engine.reconfigure(*settings)),
+            Self::Quiesce(reply) => return Some(reply),
+        }
+        None
+    }
+}
+
+/// Sends an answer; the caller may have given up.
+pub(super) fn answer<T>(reply: &Reply<T>, value: T) {
+    drop(reply.try_send(value));
+}

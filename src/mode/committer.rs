@@ -1,0 +1,257 @@
+//! The committer thread: the only writer. Takes proposals and commands in turn, publishes.
+
+use std::time::Duration;
+
+use crate::commit::{CommitOutcome, Conflict, Event};
+use crate::id::Version;
+use crate::metrics::{CounterWriter, Phase, Recorder};
+use crate::snapshot::Snapshot;
+use crate::sync::{
+    Arc, AtomicU64, InboxReceiver, Ordering, Parked, Parker, Publisher, Received, RingReceiver,
+    RingSender, ShutdownOwner, TrySendError, Waker,
+};
+use crate::time::Clock;
+
+use super::Sequential;
+use super::command::{Command, Reply, answer};
+use super::proposing::Batch;
+
+/// Commands that are carried out before proposals get their turn again.
+const COMMANDS: usize = 256;
+
+/// How long the committer waits for a reader of events before it looks again.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// What became of proposals: applied, or refused by one [`Conflict`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Applied.
+    Committed,
+    /// The application ended.
+    AppGone,
+    /// The node left.
+    NodeGone,
+    /// The node takes no containers.
+    NodeState,
+    /// Nothing is outstanding any more.
+    AskGone,
+    /// The reservation on the node is another one.
+    ReservationChanged,
+    /// The reservation to give up is gone.
+    ExchangeGone,
+    /// A container to kill is gone.
+    VictimGone,
+    /// The container does not fit.
+    DoesNotFit,
+    /// The user is over the limit.
+    OverUserLimit,
+    /// A queue would be over its maximum.
+    OverQueueLimit,
+    /// The placement constraint does not hold.
+    Constraint,
+}
+
+crate::closed_enum!(Fate {
+    Committed => "committed",
+    AppGone => "app-gone",
+    NodeGone => "node-gone",
+    NodeState => "node-state",
+    AskGone => "ask-gone",
+    ReservationChanged => "reservation-changed",
+    ExchangeGone => "exchange-gone",
+    VictimGone => "victim-gone",
+    DoesNotFit => "does-not-fit",
+    OverUserLimit => "over-user-limit",
+    OverQueueLimit => "over-queue-limit",
+    Constraint => "constraint",
+});
+
+impl From<Conflict> for Fate {
+    fn from(conflict: Conflict) -> Self {
+        match conflict {
+            Conflict::AppGone => Self::AppGone,
+            Conflict::NodeGone => Self::NodeGone,
+            Conflict::NodeState => Self::NodeState,
+            Conflict::AskGone => Self::AskGone,
+            Conflict::ReservationChanged => Self::ReservationChanged,
+            Conflict::ExchangeGone => Self::ExchangeGone,
+            Conflict::VictimGone => Self::VictimGone,
+            Conflict::DoesNotFit => Self::DoesNotFit,
+            Conflict::OverUserLimit => Self::OverUserLimit,
+            Conflict::OverQueueLimit => Self::OverQueueLimit,
+            Conflict::Constraint => Self::Constraint,
+        }
+    }
+}
+
+/// What the committer thread owns.
+pub(super) struct Committer<C> {
+    pub(super) engine: Sequential,
+    /// Whether heartbeats schedule their node.
+    pub(super) heartbeats_schedule: bool,
+    pub(super) rings: Vec<RingReceiver<Batch>>,
+    pub(super) inbox: InboxReceiver<Command>,
+    pub(super) publisher: Publisher<Snapshot>,
+    pub(super) snapshot: std::sync::Arc<Snapshot>,
+    pub(super) proposers: Vec<Waker>,
+    pub(super) idle_at: Vec<Arc<AtomicU64>>,
+    pub(super) parker: Parker,
+    pub(super) shutdown: ShutdownOwner,
+    pub(super) events: RingSender<Vec<Event>>,
+    /// Events that nobody has made room for. While there are any, no proposal is taken.
+    pub(super) untold: Vec<Event>,
+    pub(super) fates: CounterWriter<Fate>,
+    pub(super) recorder: Recorder,
+    pub(super) clock: C,
+    pub(super) quiet: Vec<Reply<()>>,
+    /// The last version at which slots were freed; observations made before are not applied.
+    pub(super) freed_at: Version,
+}
+
+impl<C: Clock> Committer<C> {
+    /// Runs until shutdown; every accepted command has its answer then.
+    pub(super) fn run(mut self) {
+        loop {
+            self.tell();
+            let proposals = self.untold.is_empty() && self.take_proposals();
+            let commands = self.take_commands();
+            if proposals || commands {
+                self.publish();
+                continue;
+            }
+            self.answer_quiet();
+            if self.shutdown.is_requested() {
+                break;
+            }
+            self.rest();
+        }
+        self.inbox.close();
+        while self.take_commands() || self.take_proposals() {}
+        for reply in self.quiet.drain(..) {
+            answer(&reply, ());
+        }
+        self.publish();
+        self.shutdown.finish();
+    }
+
+    /// Commits one batch of every proposer in turn; whether there was one.
+    fn take_proposals(&mut self) -> bool {
+        let mut any = false;
+        for i in 0..self.rings.len() {
+            if let Received::Item(batch) = self.rings[i].try_recv() {
+                any = true;
+                self.commit(batch);
+            }
+        }
+        if any {
+            self.engine.settle();
+        }
+        any
+    }
+
+    fn commit(&mut self, mut batch: Batch) {
+        let timed = self.recorder.is_active();
+        let before = if timed { self.clock.now_ns() } else { 0 };
+        let stale = batch.version < self.freed_at;
+        let mut decided = 0;
+        for assignment in &mut batch.assignments {
+            if stale {
+                assignment.observations.clear();
+            }
+            match self.engine.commit(assignment) {
+                CommitOutcome::Committed => {
+                    decided += 1;
+                    self.fates.count(Fate::Committed);
+                }
+                CommitOutcome::Rejected(conflict) => {
+                    decided += 1;
+                    self.fates.count(conflict.into());
+                }
+                CommitOutcome::Nothing => {}
+            }
+        }
+        if timed && decided > 0 {
+            let each = self.clock.now_ns().saturating_sub(before) / decided;
+            self.recorder.record_n(Phase::Apply, each, decided);
+            self.recorder.hand_over();
+        }
+    }
+
+    fn take_commands(&mut self) -> bool {
+        let mut any = false;
+        for _ in 0..COMMANDS {
+            let Received::Item(command) = self.inbox.try_recv() else {
+                break;
+            };
+            any = true;
+            let quiet = command.carry_out(&mut self.engine, self.heartbeats_schedule);
+            self.quiet.extend(quiet);
+            self.freed_at = Version(self.snapshot.version.0 + 1);
+        }
+        any
+    }
+
+    fn publish(&mut self) {
+        self.untold.extend(self.engine.take_events());
+        self.tell();
+        let next = std::sync::Arc::new(self.snapshot.next(self.engine.state_to_publish()));
+        self.snapshot = std::sync::Arc::clone(&next);
+        drop(self.publisher.publish(next.version, next));
+        for proposer in &self.proposers {
+            proposer.wake();
+        }
+    }
+
+    /// Hands events over as far as there is room.
+    fn tell(&mut self) {
+        if self.untold.is_empty() {
+            return;
+        }
+        match self.events.try_send(std::mem::take(&mut self.untold)) {
+            Ok(()) | Err(TrySendError::Closed(_)) => {}
+            Err(TrySendError::Full(back)) => self.untold = back,
+        }
+    }
+
+    /// Sleeps until there is something to do.
+    fn rest(&self) {
+        let (rings, inbox, shutdown) = (&self.rings, &self.inbox, &self.shutdown);
+        let (idle, version) = (&self.idle_at, self.snapshot.version);
+        if !self.untold.is_empty() {
+            // The reader of events makes room without a word.
+            let _: Parked = self
+                .parker
+                .park_for(PATIENCE, || inbox.has_news() || shutdown.is_requested());
+            return;
+        }
+        self.parker.park_until(|| {
+            inbox.has_news()
+                || rings.iter().any(RingReceiver::has_news)
+                || shutdown.is_requested()
+                || (!self.quiet.is_empty() && all_idle(idle, version))
+        });
+    }
+
+    /// Answers those who wait for quiescence: when nothing is to be done, or nothing can be done
+    /// before somebody reads the events.
+    fn answer_quiet(&mut self) {
+        if self.quiet.is_empty() {
+            return;
+        }
+        let waits = self.rings.iter().any(RingReceiver::has_news) || self.inbox.has_news();
+        let done = !waits && all_idle(&self.idle_at, self.snapshot.version);
+        if !done && self.untold.is_empty() {
+            return;
+        }
+        for reply in self.quiet.drain(..) {
+            answer(&reply, ());
+        }
+    }
+}
+
+/// Whether every proposer has looked at a version and found nothing.
+fn all_idle(idle_at: &[Arc<AtomicU64>], version: Version) -> bool {
+    // Acquire: pairs with the Release in `Proposer::rest`.
+    let seen = |at: &Arc<AtomicU64>| at.load(Ordering::Acquire) >= version.0;
+    idle_at.iter().all(seen)
+}

@@ -1,0 +1,466 @@
+//! The threaded engine: one committer, any number of proposers, a node sorter.
+
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc as StdArc, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use super::Sequential;
+use super::command::{Command, Reply};
+use super::committer::{Committer, Fate};
+use super::index::NodeIndex;
+use super::proposing::Proposer;
+use crate::commit::{
+    AppError, AskError, Event, HeartbeatReply, NodeError, PartitionSpec, RefreshError, SubmitError,
+    Submitted,
+};
+use crate::id::{ApplicationId, ContainerId, NodeName, Version};
+use crate::metrics::{Collector, CounterReader, Counts, HistogramSet, counters};
+use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
+use crate::resource::ResourceVector;
+use crate::snapshot::Snapshot;
+use crate::sync::{
+    Arc, AtomicU64, Ended, InboxSender, Mutex, Ordering, Parked, Parker, Published, Publisher,
+    Received, RingReceiver, Shutdown, TrySendError, Waker, inbox, parking, published, ring,
+    shutdown,
+};
+use crate::time::Clock;
+
+/// Batches that a proposer may have waiting.
+const RING: usize = 8;
+
+/// Commands that may wait; callers wait beyond that.
+const INBOX: usize = 4096;
+
+/// Batches of events that may wait; then no proposal is taken until somebody reads them.
+const EVENTS: usize = 4096;
+
+/// How often nodes are sorted when no interval is configured.
+const SORT_EVERY: Duration = Duration::from_millis(100);
+
+/// Who runs rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Nodes are scheduled at their heartbeats, by the committer itself.
+    Heartbeat,
+    /// Threads walk the nodes one by one and never wait for heartbeats.
+    Asynchronous {
+        /// Number of proposers, at least 1.
+        threads: usize,
+    },
+    /// Threads take the most deserving ask and look for a node among all of a partition.
+    Global {
+        /// Number of proposers, at least 1.
+        threads: usize,
+    },
+}
+
+impl Mode {
+    /// Number of proposer threads.
+    #[must_use]
+    pub const fn threads(self) -> usize {
+        match self {
+            Self::Heartbeat => 0,
+            Self::Asynchronous { threads } | Self::Global { threads } => {
+                if threads == 0 {
+                    1
+                } else {
+                    threads
+                }
+            }
+        }
+    }
+}
+
+/// A running engine. Calls may come from any number of threads; each waits for its answer.
+///
+/// Dropping it ends its threads.
+#[derive(Debug)]
+pub struct Threaded {
+    commands: InboxSender<Command>,
+    snapshots: Published<Snapshot>,
+    events: Mutex<RingReceiver<Vec<Event>>>,
+    fates: CounterReader<Fate>,
+    latencies: Mutex<Collector>,
+    panics: Arc<AtomicU64>,
+    shutdown: Shutdown,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// An engine that could not start.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The settings do not make a tree.
+    Settings(RefreshError),
+    /// The operating system refused a thread.
+    Thread(std::io::Error),
+}
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Settings(error) => error.fmt(f),
+            Self::Thread(error) => write!(f, "a thread could not be started: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Settings(error) => Some(error),
+            Self::Thread(error) => Some(error),
+        }
+    }
+}
+
+impl Threaded {
+    /// Starts the threads of a mode over a tree of queues.
+    ///
+    /// # Errors
+    ///
+    /// As [`StartError`]; threads that were started are ended.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one list of parts and who holds which end of each"
+    )]
+    pub fn start<C: Clock + Clone + 'static>(
+        settings: TreeSettings,
+        partitions: &[PartitionSpec],
+        mode: Mode,
+        clock: C,
+    ) -> Result<Self, StartError> {
+        let mut engine = Sequential::new(settings, partitions).map_err(StartError::Settings)?;
+        engine.track();
+        let settings = StdArc::clone(&engine.ledger().state().settings);
+        let sort_every = settings.multi_node.policies.first().map(|p| p.interval_ms);
+        let first = Snapshot::empty(settings).next(engine.state_to_publish());
+        let snapshot = StdArc::new(first);
+        let (publisher, snapshots) = published(snapshot.version, StdArc::clone(&snapshot));
+        let (commit_waker, commit_parker) = parking();
+        let (commands, inbox) = inbox(INBOX);
+        let (event_sender, events) = ring(EVENTS);
+        let (sort_waker, sort_parker) = parking();
+        let parks: Vec<_> = (0..mode.threads()).map(|_| parking()).collect();
+        let proposers: Vec<Waker> = parks.iter().map(|(waker, _)| waker.clone()).collect();
+        let mut wakers = proposers.clone();
+        wakers.extend([commit_waker.clone(), sort_waker]);
+        let (stop, owner) = shutdown(wakers);
+        let (index_publisher, index) = published(Version(0), StdArc::new(NodeIndex::default()));
+        let mut collector = Collector::new();
+        let (fate_writer, fates) = counters();
+        let mut committer = Committer {
+            engine,
+            heartbeats_schedule: mode == Mode::Heartbeat,
+            rings: Vec::new(),
+            inbox,
+            publisher,
+            snapshot,
+            proposers,
+            idle_at: Vec::new(),
+            parker: commit_parker,
+            shutdown: owner,
+            events: event_sender,
+            untold: Vec::new(),
+            fates: fate_writer,
+            recorder: collector.recorder(),
+            clock: clock.clone(),
+            quiet: Vec::new(),
+            freed_at: Version(0),
+        };
+        let mut started = Self {
+            commands: commands.waking(commit_waker.clone()),
+            snapshots: snapshots.clone(),
+            events: Mutex::new(events),
+            fates,
+            latencies: Mutex::new(Collector::new()),
+            panics: Arc::new(AtomicU64::new(0)),
+            shutdown: stop.clone(),
+            threads: Vec::new(),
+        };
+        for (i, (_, parker)) in parks.into_iter().enumerate() {
+            let (sender, receiver) = ring(RING);
+            committer.rings.push(receiver);
+            let idle_at = Arc::new(AtomicU64::new(0));
+            committer.idle_at.push(Arc::clone(&idle_at));
+            let proposer = Proposer {
+                mode,
+                share: (i, mode.threads()),
+                snapshots: snapshots.reader(),
+                index: index.reader(),
+                ring: sender.waking(commit_waker.clone()),
+                parker,
+                shutdown: stop.clone(),
+                idle_at,
+                committer: commit_waker.clone(),
+                panics: Arc::clone(&started.panics),
+                recorder: collector.recorder(),
+                clock: clock.clone(),
+            };
+            started.spawn(&format!("capsched-propose-{i}"), move || proposer.run())?;
+        }
+        if matches!(mode, Mode::Global { .. }) {
+            let every = sort_every.map_or(SORT_EVERY, |ms| Duration::from_millis(ms.max(1)));
+            started.spawn("capsched-sort", move || {
+                sort_nodes(&snapshots, index_publisher, &stop, &sort_parker, every);
+            })?;
+        }
+        started.spawn("capsched-commit", move || committer.run())?;
+        started.latencies = Mutex::new(collector);
+        Ok(started)
+    }
+
+    fn spawn(
+        &mut self,
+        name: &str,
+        body: impl FnOnce() + Send + 'static,
+    ) -> Result<(), StartError> {
+        let thread = Builder::new().name(name.to_owned()).spawn(body);
+        self.threads.push(thread.map_err(StartError::Thread)?);
+        Ok(())
+    }
+
+    /// Sends a command and waits for its answer; nothing once the engine has shut down.
+    fn call<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Option<T> {
+        let (reply, answer): (_, Receiver<T>) = sync_channel(1);
+        let mut command = command(reply);
+        loop {
+            match self.commands.try_send(command) {
+                Ok(()) => break,
+                Err(TrySendError::Closed(_)) => return None,
+                Err(TrySendError::Full(back)) => {
+                    command = back;
+                    crate::sync::yield_now();
+                }
+            }
+        }
+        answer.recv().ok()
+    }
+
+    /// Registers a node.
+    ///
+    /// # Errors
+    ///
+    /// As [`NodeError`]; the state is unchanged then.
+    pub fn add_node(&self, node: NodeSpec) -> Result<(), NodeError> {
+        self.call(|reply| Command::AddNode(node, reply))
+            .unwrap_or(Err(NodeError::Closed))
+    }
+
+    /// Removes a lost node; its containers are killed.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    pub fn remove_node(&self, node: NodeName) -> Result<(), NodeError> {
+        self.call(|reply| Command::RemoveNode(node, reply))
+            .unwrap_or(Err(NodeError::Closed))
+    }
+
+    /// Changes the total of a node; nothing is killed.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered or the total is out of range.
+    pub fn resize_node(&self, node: NodeName, total: ResourceVector) -> Result<(), NodeError> {
+        self.call(|reply| Command::ResizeNode(node, total, reply))
+            .unwrap_or(Err(NodeError::Closed))
+    }
+
+    /// Moves a node to another partition.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered or the cluster does not know the label.
+    pub fn relabel_node(&self, node: NodeName, label: String) -> Result<(), NodeError> {
+        self.call(|reply| Command::RelabelNode(node, label, reply))
+            .unwrap_or(Err(NodeError::Closed))
+    }
+
+    /// A node takes no new containers from now on.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    pub fn decommission_node(&self, node: NodeName) -> Result<(), NodeError> {
+        self.call(|reply| Command::DecommissionNode(node, reply))
+            .unwrap_or(Err(NodeError::Closed))
+    }
+
+    /// Submits an application.
+    ///
+    /// # Errors
+    ///
+    /// As [`SubmitError`].
+    pub fn submit(&self, app: AppSpec) -> Result<Submitted, SubmitError> {
+        self.call(|reply| Command::Submit(app, reply))
+            .unwrap_or(Err(SubmitError::Closed))
+    }
+
+    /// One call of an application.
+    ///
+    /// # Errors
+    ///
+    /// As [`AskError`]; nothing of the call was carried out then.
+    pub fn ask(&self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError> {
+        self.call(|reply| Command::Ask(app, call, reply))
+            .unwrap_or(Err(AskError::Closed))
+    }
+
+    /// A node reports; in heartbeat mode it is scheduled.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    pub fn heartbeat(
+        &self,
+        node: NodeName,
+        report: NodeReport,
+    ) -> Result<HeartbeatReply, NodeError> {
+        self.call(|reply| Command::Heartbeat(node, report, reply))
+            .unwrap_or(Err(NodeError::Closed))
+    }
+
+    /// A container ended by itself. Whether it was live.
+    #[must_use]
+    pub fn container_finished(&self, container: ContainerId) -> bool {
+        self.call(|reply| Command::ContainerFinished(container, reply))
+            .unwrap_or(false)
+    }
+
+    /// Ends an application with its containers and reservations.
+    ///
+    /// # Errors
+    ///
+    /// When no live application has the number.
+    pub fn finish_app(&self, app: ApplicationId) -> Result<(), AppError> {
+        self.call(|reply| Command::FinishApp(app, reply))
+            .unwrap_or(Err(AppError::Closed))
+    }
+
+    /// Changes an application's priority; returns the effective one.
+    ///
+    /// # Errors
+    ///
+    /// When no live application has the number.
+    pub fn change_priority(&self, app: ApplicationId, priority: i32) -> Result<i32, AppError> {
+        self.call(|reply| Command::ChangePriority(app, priority, reply))
+            .unwrap_or(Err(AppError::Closed))
+    }
+
+    /// Moves an application to another leaf.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such application, or the target refuses it.
+    pub fn move_app(&self, app: ApplicationId, queue: String) -> Result<(), AppError> {
+        self.call(|reply| Command::MoveApp(app, queue, reply))
+            .unwrap_or(Err(AppError::Closed))
+    }
+
+    /// Takes over a new configuration, as a whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// As [`RefreshError`].
+    pub fn reconfigure(&self, settings: TreeSettings) -> Result<(), RefreshError> {
+        self.call(|reply| Command::Reconfigure(Box::new(settings), reply))
+            .unwrap_or(Err(RefreshError::Closed))
+    }
+
+    /// Waits until every proposer has looked at the present state and found nothing to do.
+    pub fn quiesce(&self) {
+        self.call(Command::Quiesce);
+    }
+
+    /// The latest snapshot; it lags behind the live state by at most one batch.
+    #[must_use]
+    pub fn snapshot(&self) -> StdArc<Snapshot> {
+        self.snapshots.load()
+    }
+
+    /// Hands over what happened since the last call, in order. Events wait in a bounded queue;
+    /// when it is full, no proposal is committed until they are read.
+    pub fn take_events(&self) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut ring = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Received::Item(more) = ring.try_recv() {
+            events.extend(more);
+        }
+        events
+    }
+
+    /// What became of proposals so far.
+    #[must_use]
+    pub fn fates(&self) -> Counts<Fate> {
+        self.fates.read()
+    }
+
+    /// Rounds of proposers that panicked; each such proposer started afresh.
+    #[must_use]
+    pub fn worker_panics(&self) -> u64 {
+        // Relaxed: a count that nothing else depends on.
+        self.panics.load(Ordering::Relaxed)
+    }
+
+    /// Whether the engine still takes commands; not after a stop, nor after its committer died.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        !self.shutdown.is_requested()
+    }
+
+    /// Latencies by phase so far, in ns; merged here, off the hot threads.
+    #[must_use]
+    pub fn latencies(&self) -> HistogramSet<crate::metrics::Phase> {
+        let mut collector = self
+            .latencies
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        collector.collect().clone()
+    }
+
+    /// Ends the engine: every accepted command has its answer, all threads are joined.
+    pub fn stop(mut self) -> Ended {
+        self.end()
+    }
+
+    fn end(&mut self) -> Ended {
+        let _ = self.shutdown.request();
+        let ended = if self.threads.is_empty() {
+            Ended::Stopped
+        } else {
+            self.shutdown.wait()
+        };
+        for thread in self.threads.drain(..) {
+            // A panic of a thread was told by its own hook; the end is known to be poisoned.
+            drop(thread.join());
+        }
+        ended
+    }
+}
+
+impl Drop for Threaded {
+    fn drop(&mut self) {
+        let _: Ended = self.end();
+    }
+}
+
+/// The node sorter: sorts the nodes of the latest snapshot again and again.
+fn sort_nodes(
+    snapshots: &Published<Snapshot>,
+    mut publisher: Publisher<NodeIndex>,
+    shutdown: &Shutdown,
+    parker: &Parker,
+    every: Duration,
+) {
+    let mut sorted = Version(0);
+    while !shutdown.is_requested() {
+        let snapshot = snapshots.load();
+        if snapshot.version > sorted {
+            sorted = snapshot.version;
+            drop(publisher.publish(sorted, StdArc::new(NodeIndex::of(&snapshot))));
+        }
+        let _: Parked = parker.park_for(every, || shutdown.is_requested());
+    }
+}

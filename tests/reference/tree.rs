@@ -1,0 +1,346 @@
+//! Building, checking and refreshing the queue tree; queues that are made on demand.
+
+use super::config::{Config, P, Refusal};
+use super::resources::{fits, hash_order, string_hash};
+use super::state::{Limits, Mode, Queue, QueueIdx, QueueState, Scheduler, Settings};
+use std::collections::{BTreeMap, BTreeSet};
+
+fn nearly(a: f32, b: f64) -> bool {
+    (f64::from(a) - b).abs() <= 0.0005
+}
+
+impl Scheduler {
+    /// A queue by path, or by its last name.
+    pub(crate) fn find_queue(&self, path: &str) -> Option<QueueIdx> {
+        let short = !path.contains('.');
+        let named = |q: &QueueIdx| {
+            let queue = self.q(*q);
+            queue.path == path || (short && queue.name == path)
+        };
+        self.tree(self.root).into_iter().find(named)
+    }
+
+    pub(crate) fn read_settings(&mut self) {
+        let conf = &self.conf;
+        self.settings = Settings {
+            legacy: conf.flag("legacy-queue-mode.enabled", true),
+            continue_looking: conf.flag("reservations-continue-look-all-nodes", true),
+            skip_reserved_nodes: conf
+                .flag("skip-allocate-on-nodes-with-reserved-containers", false),
+            asynchronous: conf.flag("schedule-asynchronously.enable", false),
+            multi_node: conf.flag("multi-node-placement-enabled", false),
+            max_offswitch: conf
+                .int("per-node-heartbeat.maximum-offswitch-assignments", 1)
+                .max(1),
+            multiple: conf.flag("per-node-heartbeat.multiple-assignments-enabled", true),
+            max_assign: conf.int("per-node-heartbeat.maximum-container-assignments", 100),
+            max_priority: conf.site_int("yarn.cluster.max-application-priority", 0),
+            am_non_exclusive: conf
+                .get("yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation")
+                == Some("true"),
+        };
+    }
+
+    fn new_queue(&mut self, path: &str, parent: Option<QueueIdx>, is_leaf: bool) -> QueueIdx {
+        self.queues.push(Queue {
+            path: path.to_owned(),
+            name: path.rsplit('.').next().unwrap().to_owned(),
+            parent,
+            is_leaf,
+            queue_limit: self.zero.clone(),
+            current_limit: self.zero.clone(),
+            limit_version: u64::MAX,
+            ..Queue::default()
+        });
+        self.queues.len() - 1
+    }
+
+    pub(crate) fn build(
+        &mut self,
+        path: &str,
+        parent: Option<QueueIdx>,
+    ) -> Result<QueueIdx, Refusal> {
+        let names = self.conf.children(path);
+        let on_demand = self.conf.text_flag(path, "auto-queue-creation-v2.enabled");
+        let is_leaf = names.is_empty() && !on_demand && path != "root";
+        let q = self.new_queue(path, parent, is_leaf);
+        self.configure(q)?;
+        self.first_state(q)?;
+        for name in names {
+            let c = self.build(&format!("{path}.{name}"), Some(q))?;
+            self.queues[q].children.push(c);
+        }
+        Ok(q)
+    }
+
+    fn first_state(&mut self, q: QueueIdx) -> Result<(), Refusal> {
+        let above = self.queues[q]
+            .parent
+            .map_or(QueueState::Running, |up| self.queues[up].state);
+        self.queues[q].state = match self.conf.text(&self.queues[q].path, "state") {
+            None if above == QueueState::Draining => QueueState::Stopped,
+            None => above,
+            Some("RUNNING") if above == QueueState::Running => QueueState::Running,
+            Some("STOPPED") => QueueState::Stopped,
+            Some(_) => return Err("other"),
+        };
+        Ok(())
+    }
+
+    /// Rules of legacy mode for every parent.
+    pub(crate) fn check(&self, root: QueueIdx) -> Result<(), Refusal> {
+        if !self.settings.legacy {
+            return Ok(());
+        }
+        for q in self.tree(root) {
+            if !self.queues[q].children.is_empty() {
+                self.check_parent(q)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_parent(&self, q: QueueIdx) -> Result<(), Refusal> {
+        let queue = self.q(q);
+        let mut kinds: BTreeSet<Mode> = BTreeSet::new();
+        let mut labels: BTreeSet<&String> = BTreeSet::new();
+        for c in &queue.children {
+            let c = self.q(*c);
+            for p in &c.labels {
+                labels.insert(p);
+                match c.modes[p] {
+                    mode @ (Mode::Weight | Mode::Absolute) => {
+                        kinds.insert(mode);
+                    }
+                    _ if c.caps[p].cap > 0.0 => {
+                        kinds.insert(Mode::Percent);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        if kinds.len() > 1 {
+            return Err("mixed_capacity_modes");
+        }
+        let absolute = kinds.contains(&Mode::Absolute);
+        let mine = queue.mode == Mode::Absolute;
+        let inner = queue.parent.is_some();
+        if (absolute && inner && !mine) || (inner && mine && !absolute && !kinds.is_empty()) {
+            return Err("other");
+        }
+        if kinds.iter().any(|k| *k != Mode::Percent) {
+            return Ok(());
+        }
+        labels.into_iter().try_for_each(|p| self.check_sum(q, p))
+    }
+
+    fn check_sum(&self, q: QueueIdx, p: &str) -> Result<(), Refusal> {
+        let queue = self.q(q);
+        let zero_allowed = self.conf.text_flag(&queue.path, "allow-zero-capacity-sum");
+        let below = |c: &QueueIdx| self.queues[*c].caps.get(p).map(|c| c.cap);
+        let caps: Vec<f32> = queue.children.iter().filter_map(below).collect();
+        let total = caps.iter().fold(0.0f32, |t, c| t + c);
+        let mine = queue.caps.get(p).map_or(0.0, |c| c.cap);
+        let matters = queue.mode != Mode::Weight && !zero_allowed;
+        let fine = if nearly(total, 1.0) {
+            mine > 0.0 || !matters
+        } else {
+            nearly(total, 0.0) && caps.iter().all(|c| *c <= 0.0) && (mine <= 0.0 || !matters)
+        };
+        if fine { Ok(()) } else { Err("capacity_sum") }
+    }
+
+    /// Takes a changed configuration. Everything is checked on a new tree first; after a refusal
+    /// the old configuration is applied once more, as a refresh of its own.
+    pub(crate) fn refresh(
+        &mut self,
+        changes: BTreeMap<String, String>,
+        removed: &[String],
+    ) -> Result<(), Refusal> {
+        let old = self.conf.queues.clone();
+        let mut keys = old.clone();
+        keys.retain(|k, _| !removed.contains(k));
+        keys.extend(changes);
+        if let Err(e) = self.apply_refresh(keys) {
+            self.apply_refresh(old).unwrap();
+            return Err(e);
+        }
+        let mut lists = Vec::new();
+        self.gather(self.root, &mut lists);
+        self.promote(&lists, None);
+        Ok(())
+    }
+
+    fn apply_refresh(&mut self, keys: BTreeMap<String, String>) -> Result<(), Refusal> {
+        let old_conf = self.conf.clone();
+        self.conf = Config {
+            queues: keys,
+            ..old_conf.clone()
+        };
+        self.read_settings();
+        match self.checked_tree() {
+            Ok(new_root) => {
+                self.merge(self.root, new_root);
+                self.update_cluster();
+                Ok(())
+            }
+            Err(e) => {
+                self.conf = old_conf;
+                self.read_settings();
+                Err(e)
+            }
+        }
+    }
+
+    fn checked_tree(&mut self) -> Result<QueueIdx, Refusal> {
+        let new_root = self.build("root", None)?;
+        self.check(new_root)?;
+        let new: BTreeMap<String, QueueIdx> = self
+            .tree(new_root)
+            .into_iter()
+            .map(|q| (self.queues[q].path.clone(), q))
+            .collect();
+        for q in self.tree(self.root) {
+            let queue = self.q(q);
+            if queue.dynamic {
+                continue;
+            }
+            let stopped = queue.state == QueueState::Stopped;
+            let Some(n) = new.get(&queue.path).map(|n| self.q(*n)) else {
+                if !stopped && self.conf.text(&queue.path, "state") != Some("STOPPED") {
+                    return Err("other");
+                }
+                continue;
+            };
+            if queue.is_leaf && !n.is_leaf && !stopped {
+                return Err("other");
+            }
+            if queue.is_leaf && n.is_leaf && !fits(&queue.max_alloc, &n.max_alloc) {
+                return Err("other");
+            }
+        }
+        Ok(new_root)
+    }
+
+    /// Settings of the new tree enter the old one; children end up in hash order of their paths.
+    fn merge(&mut self, q: QueueIdx, new: QueueIdx) {
+        self.reconfigure(q);
+        if self.queues[q].is_leaf {
+            return;
+        }
+        let path_of = |s: &Self, q: QueueIdx| s.queues[q].path.clone();
+        let mut order: Vec<(String, QueueIdx)> = self.queues[q]
+            .children
+            .iter()
+            .map(|c| (path_of(self, *c), *c))
+            .collect();
+        let incoming: Vec<(String, QueueIdx)> = self.queues[new]
+            .children
+            .iter()
+            .map(|c| (path_of(self, *c), *c))
+            .collect();
+        let hash = |x: &(String, QueueIdx)| string_hash(&x.0);
+        for (path, n) in hash_order(&incoming, hash, 0) {
+            match order.iter().position(|x| x.0 == path) {
+                Some(at) if self.queues[order[at].1].is_leaf == self.queues[n].is_leaf => {
+                    self.merge(order[at].1, n);
+                }
+                known => {
+                    self.queues[n].parent = Some(q);
+                    match known {
+                        Some(at) => order[at].1 = n,
+                        None => order.push((path, n)),
+                    }
+                }
+            }
+        }
+        let most = order.len();
+        order.retain(|x| self.queues[x.1].dynamic || incoming.iter().any(|y| y.0 == x.0));
+        self.queues[q].children = hash_order(&order, hash, most).iter().map(|x| x.1).collect();
+    }
+
+    fn reconfigure(&mut self, q: QueueIdx) {
+        let before = self.queues[q].state;
+        for c in self.queues[q].caps.values_mut() {
+            (c.cap, c.max, c.abs, c.abs_max, c.weight) = (0.0, 0.0, 0.0, 0.0, -1.0);
+        }
+        self.configure(q).unwrap();
+        match self.conf.text(&self.queues[q].path, "state") {
+            Some("STOPPED") if before == QueueState::Running => self.stop(q),
+            Some("RUNNING") => self.queues[q].state = QueueState::Running,
+            _ => {}
+        }
+        if self.settings.legacy {
+            self.update_absolute(q);
+        }
+        if self.queues[q].is_leaf {
+            // The ordering policy object is a new one.
+            self.queues[q].dirty.clear();
+            self.refresh_weights(q);
+        }
+    }
+
+    fn stop(&mut self, q: QueueIdx) {
+        if self.queues[q].state != QueueState::Running {
+            return;
+        }
+        for c in self.queues[q].children.clone() {
+            self.stop(c);
+        }
+        self.queues[q].state = QueueState::Draining;
+        self.app_finished(q);
+    }
+
+    /// A draining queue stops with its last application.
+    pub(crate) fn app_finished(&mut self, q: QueueIdx) {
+        let queue = self.q(q);
+        if queue.state != QueueState::Draining {
+            return;
+        }
+        let empty = if queue.is_leaf {
+            queue.active.is_empty() && queue.waiting.is_empty() && queue.parked.is_empty()
+        } else {
+            queue
+                .children
+                .iter()
+                .all(|c| self.queues[*c].state == QueueState::Stopped)
+        };
+        if empty {
+            self.queues[q].state = QueueState::Stopped;
+        }
+    }
+
+    /// A leaf made on demand under an existing parent, from the parent's templates.
+    pub(crate) fn auto_create(&mut self, path: &str) -> Option<QueueIdx> {
+        let parent = self.find_queue(path.rsplit_once('.').map_or(path, |x| x.0))?;
+        let queue = self.q(parent);
+        let up = queue.path.clone();
+        let most = self
+            .conf
+            .text_int(&up, "auto-queue-creation-v2.max-queues")
+            .unwrap_or(1000);
+        let enabled = self.conf.text_flag(&up, "auto-queue-creation-v2.enabled");
+        if queue.is_leaf || !enabled || queue.children.len() as i64 >= most {
+            return None;
+        }
+        for kind in ["leaf-template.", "template."] {
+            let head = format!("{P}{up}.auto-queue-creation-v2.{kind}");
+            for (k, v) in self.conf.queues.clone() {
+                if let Some(key) = k.strip_prefix(&head) {
+                    self.conf
+                        .queues
+                        .entry(format!("{P}{path}.{key}"))
+                        .or_insert(v);
+                }
+            }
+        }
+        let state = self.queues[parent].state;
+        let q = self.new_queue(path, Some(parent), true);
+        self.queues[q].dynamic = true;
+        self.configure(q).unwrap();
+        self.queues[q].state = state;
+        self.queues[parent].children.push(q);
+        self.update_queue(parent, Limits::new(self.cluster.clone()));
+        Some(q)
+    }
+}

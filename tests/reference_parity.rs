@@ -1,0 +1,158 @@
+//! The reference scheduler against recordings of the real Capacity Scheduler.
+//!
+//! The recordings lie outside the repository: their folder is named by `CAPSCHED_PARITY`. Without
+//! them the test says so and passes.
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
+
+mod reference;
+
+use reference::Reference;
+use reference::compare::differences;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn recordings() -> PathBuf {
+    std::env::var_os("CAPSCHED_PARITY").map_or_else(|| "../shared/parity".into(), PathBuf::from)
+}
+
+fn scenarios(folder: &Path, out: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> = folder
+        .read_dir()
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            scenarios(&path, out);
+        } else if path.extension().is_some_and(|e| e == "json") {
+            out.push(path);
+        }
+    }
+}
+
+/// The first difference of a scenario, none when all steps agree.
+fn first_difference(scenario: &Value) -> Option<String> {
+    let steps = scenario["steps"].as_array().unwrap();
+    let mut reference = match (Reference::new(scenario), &steps[0]) {
+        (Ok(_), first) if first["do"] == "start" => return Some("started".to_owned()),
+        (Ok(reference), _) => reference,
+        (Err(code), first) if first["expect"]["error"]["code"] == code => return None,
+        (Err(code), _) => return Some(format!("refused to start with {code}")),
+    };
+    for (i, step) in steps.iter().enumerate() {
+        let found = differences(&step["expect"], &reference.play(step));
+        if let Some(first) = found.first() {
+            let mut inputs = step.clone();
+            inputs.as_object_mut().unwrap().remove("expect");
+            return Some(format!(
+                "step {i} {inputs}\n    {first} (of {})",
+                found.len()
+            ));
+        }
+    }
+    None
+}
+
+#[test]
+fn the_reference_decides_as_the_recorded_scheduler_did() {
+    let folder = recordings();
+    if !folder.is_dir() {
+        eprintln!(
+            "no recordings at {}; set CAPSCHED_PARITY to their folder",
+            folder.display()
+        );
+        return;
+    }
+    let mut files = Vec::new();
+    for part in ["hand", "random"] {
+        scenarios(&folder.join(part), &mut files);
+    }
+    let (mut played, mut failed) = (0, Vec::new());
+    for file in &files {
+        let text = std::fs::read_to_string(file).unwrap();
+        let scenario: Value = serde_json::from_str(&text).unwrap();
+        let preempts = |s: &Value| s["do"] == "preempt";
+        if scenario["steps"].as_array().unwrap().iter().any(preempts) {
+            continue;
+        }
+        played += 1;
+        if let Some(difference) = first_difference(&scenario) {
+            failed.push(format!("{}: {difference}", file.display()));
+        }
+    }
+    assert!(played > 0, "no scenario in {}", folder.display());
+    assert!(
+        failed.is_empty(),
+        "{} of {played} differ:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
+}
+
+/// A leaf with two nodes; the application asks for three containers of 2 GiB.
+const SMALL: &str = r#"{
+    "resource_types": ["memory-mb", "vcores"], "site": {}, "config": {
+        "yarn.scheduler.capacity.root.queues": "a",
+        "yarn.scheduler.capacity.root.a.capacity": "100"
+    },
+    "steps": [
+        {"do": "add_node", "node": "h1:1", "res": [4096, 4]},
+        {"do": "add_node", "node": "h2:1", "res": [4096, 4]},
+        {"do": "submit", "app": 1, "user": "u", "queue": "a", "unmanaged": true},
+        {"do": "ask", "app": 1, "requests": [{"res": [2048, 1], "count": 3}]},
+        {"do": "heartbeat", "node": "h1:1"},
+        {"do": "heartbeat", "node": "h1:1"},
+        {"do": "heartbeat", "node": "h1:1"},
+        {"do": "heartbeat", "node": "h2:1"},
+        {"do": "heartbeat", "node": "h2:1"},
+        {"do": "state"}
+    ]
+}"#;
+
+fn play_small() -> Vec<Value> {
+    let scenario: Value = serde_json::from_str(SMALL).unwrap();
+    let mut reference = Reference::new(&scenario).unwrap();
+    scenario["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| reference.play(step))
+        .collect()
+}
+
+#[test]
+fn an_off_switch_ask_gets_one_container_a_heartbeat_until_it_is_served() {
+    let answers = play_small();
+    let node = |i: usize| answers[i]["decisions"][0]["node"].as_str();
+    let served: Vec<Option<&str>> = (4..9).map(node).collect();
+    assert_eq!(
+        served,
+        [Some("h1:1"), Some("h1:1"), None, Some("h2:1"), None]
+    );
+    let leaf = &answers[9]["queues"][1];
+    assert_eq!(leaf["labels"][""]["used"], serde_json::json!([6144, 3]));
+    assert_eq!(leaf["labels"][""].get("pending"), None);
+}
+
+#[test]
+fn the_same_steps_give_the_same_answers() {
+    assert_eq!(play_small(), play_small());
+}
+
+#[test]
+fn a_refused_configuration_does_not_start() {
+    let mut scenario: Value = serde_json::from_str(SMALL).unwrap();
+    scenario["config"]["yarn.scheduler.capacity.root.a.capacity"] = "90".into();
+    assert_eq!(Reference::new(&scenario).err(), Some("capacity_sum"));
+}
+
+#[test]
+fn ratios_are_compared_as_java_floats_and_remarks_are_left_out() {
+    let want =
+        serde_json::json!({"cap": 0.1, "choices": 2, "error": {"code": "x", "message": "m"}});
+    let got = serde_json::json!({"cap": 0.100_000_001, "error": {"code": "x"}});
+    assert_eq!(differences(&want, &got), Vec::<String>::new());
+    let other = serde_json::json!({"cap": 0.11, "error": {"code": "y"}});
+    assert_eq!(differences(&want, &other).len(), 2);
+}
