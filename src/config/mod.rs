@@ -9,6 +9,7 @@ mod diagnostic;
 mod load;
 mod mapping;
 mod number;
+mod preemption;
 mod properties;
 mod queue;
 mod scheduler;

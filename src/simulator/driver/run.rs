@@ -91,8 +91,7 @@ impl<S: Scheduler> Driver<S> {
     /// When a host cannot be a node's name or the scheduler refuses the node.
     pub fn add_nodes(&mut self, nodes: &[NodeLine]) -> Result<(), NodeError> {
         for line in nodes {
-            let name =
-                NodeName::new(&line.host, 0).map_err(NodeError::Name)?;
+            let name = NodeName::new(&line.host, 0).map_err(NodeError::Name)?;
             self.add_node(NodeSpec {
                 name,
                 rack: line.rack.clone(),
@@ -268,8 +267,10 @@ impl<S: Scheduler> Driver<S> {
         if has_master {
             self.more_waiting(&submitted.queue, 1);
         }
-        self.apps
-            .insert(id, Running::new(job, self.now_ms, submitted.queue.to_string()));
+        self.apps.insert(
+            id,
+            Running::new(job, self.now_ms, submitted.queue.to_string()),
+        );
     }
 
     fn more_waiting(&mut self, queue: &str, n: u64) {
