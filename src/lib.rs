@@ -22,6 +22,8 @@ pub mod proposer;
 pub mod commit;
 pub mod mode;
 
+pub mod rescheduler;
+
 pub mod config;
 
 pub mod api;

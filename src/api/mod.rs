@@ -6,7 +6,7 @@ mod view;
 
 pub use crate::commit::{
     AppError, AskError, Conflict, Ending, Event as Decision, HeartbeatReply, NodeError,
-    PartitionSpec, RefreshError, SubmitError, Submitted, UnreserveReason,
+    PartitionSpec, PreemptionRound, RefreshError, SubmitError, Submitted, UnreserveReason,
 };
 pub use crate::id::{ApplicationId, ContainerId, NodeName};
 pub use crate::mode::{Attempt, Fate, Mode, Sequential, StartError, Threaded};
@@ -16,6 +16,7 @@ pub use crate::queue::{
     AppSpec, AppStage, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec,
     TreeSettings,
 };
+pub use crate::rescheduler::{Rescheduler, Settings as PreemptionSettings};
 pub use crate::resource::{MAX_TYPES, MAX_VALUE, ResourceVector};
 pub use scheduler::{ContainerError, Event, ReleaseReason, Scheduler};
 pub use stepped::{ModeKind, Stepped};

@@ -152,6 +152,7 @@ impl Ledger {
             to_stop: false,
             master: false,
             stamp: self.stamp,
+            created_ms: self.now_ms,
             requested_partition: PartitionId::DEFAULT,
             borrowed: false,
             give_back: None,

@@ -34,6 +34,8 @@ pub struct Container {
     pub master: bool,
     /// Position in the order of creation.
     pub stamp: u64,
+    /// Time of creation in ms since the start.
+    pub created_ms: u64,
     /// Partition of the request that it serves.
     pub requested_partition: PartitionId,
     /// Whether it runs on borrowed capacity of its node's partition.

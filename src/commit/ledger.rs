@@ -84,6 +84,10 @@ pub struct Ledger {
     pub(super) starts: u64,
     /// Containers created so far, in order of creation.
     pub(super) stamp: u64,
+    /// Position of each node in the order of registrations.
+    pub(super) registered_at: Vec<u64>,
+    /// Registrations so far.
+    pub(super) registrations: u64,
 }
 
 impl Ledger {
@@ -125,6 +129,8 @@ impl Ledger {
             deadlines: BTreeSet::new(),
             starts: 0,
             stamp: 0,
+            registered_at: Vec::new(),
+            registrations: 0,
         };
         ledger.names.insert("*".into(), NameId::ANY);
         ledger.add_partition("", true, false);

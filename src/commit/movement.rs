@@ -33,6 +33,7 @@ impl Ledger {
         row.leaf = to;
         row.user = to_user;
         row.requested.clear();
+        self.move_killable(app);
         self.add_attempt(app);
         for i in 0..self.state.apps[app].keys.len() {
             let asks = &self.state.apps[app].keys[i];

@@ -99,8 +99,11 @@ impl Ledger {
         } else {
             self.on_node.push(Vec::new());
             self.reserved_on.push(None);
+            self.registered_at.push(0);
             NodeSlot::at(self.state.nodes.push(node))
         };
+        self.registrations += 1;
+        self.registered_at[slot.index()] = self.registrations;
         self.nodes.insert(spec.name.clone(), slot);
         self.state.node_count = self.nodes.len();
         self.state.cluster += spec.total;

@@ -419,6 +419,18 @@ const TABLE: &[Entry] = &[
         "W_LABEL_DISABLED",
         "Labels are configured while `yarn.node-labels.enabled` is not true.",
     ),
+    entry(
+        "E_PREEMPTION",
+        "A key of preemption has a value that the policy cannot work with: a time or a share below \
+         0, a share that is no number, an interval of 0, or an unknown order. It is refused only \
+         while the monitor is on; otherwise nothing reads it.",
+    ),
+    entry(
+        "W_PREEMPTION",
+        "A key of preemption has no effect, or another key takes its effect: the monitor is off, \
+         no queue serves by priority, nothing may be asked back, or containers are forgotten \
+         before their wait is over.",
+    ),
 ];
 
 /// The word of the reference's recordings for a code.

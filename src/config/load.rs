@@ -5,11 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::queue::TreeSettings;
+use crate::rescheduler;
 use crate::resource::{Calculator, MAX_TYPES};
 
 use super::advice;
 use super::diagnostic::{Diagnostic, Report, Severity, SourceFile, clip};
 use super::number;
+use super::preemption;
 use super::properties::{Layers, Look, Properties};
 use super::queue::Context;
 use super::scheduler;
@@ -58,7 +60,9 @@ pub struct Options {
 pub struct Loaded {
     /// What a scheduler is started or refreshed with.
     pub settings: TreeSettings,
-    /// All properties, for what is read elsewhere (placement rules, preemption).
+    /// What preemption is configured with.
+    pub preemption: rescheduler::Settings,
+    /// All properties, for what is read elsewhere (placement rules).
     pub properties: Arc<Properties>,
     /// Warnings and hints, and the files that they point into.
     pub report: Report,
@@ -205,6 +209,7 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
         priority: templates.priority,
     };
     let queues = Builder::new(context).build();
+    let preemption = preemption::settings(&look, &queues);
     check_mapping_format(&look);
     let settings = TreeSettings {
         scheduler: scheduler::scheduler(&look, types, calculator),
@@ -231,6 +236,7 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
     }
     Ok(Loaded {
         settings,
+        preemption,
         properties,
         report,
     })

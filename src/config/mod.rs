@@ -38,6 +38,7 @@ mod keys;
 mod load;
 mod mapping;
 mod number;
+mod preemption;
 mod properties;
 mod queue;
 mod queue_capacity;

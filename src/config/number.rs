@@ -28,6 +28,14 @@ pub(super) fn float(text: &str) -> Option<f32> {
     Some(magnitude.copysign(negative))
 }
 
+/// A Java double, read as [`float`] reads floats; hexadecimal ones with the precision of a float.
+pub(super) fn double(text: &str) -> Option<f64> {
+    let narrow = float(text)?;
+    let body = trim(text);
+    let body = body.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(body);
+    Some(body.parse().unwrap_or_else(|_| f64::from(narrow)))
+}
+
 fn decimal_float(body: &str) -> Option<f32> {
     let body = body.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(body);
     let (mantissa, exponent) = match body.find(['e', 'E']) {

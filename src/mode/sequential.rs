@@ -6,7 +6,7 @@
 use crate::cluster::NodeState;
 use crate::commit::{
     AppError, AskError, CommitOutcome, Event, HeartbeatReply, Ledger, NodeError, PartitionSpec,
-    RefreshError, SubmitError, Submitted,
+    PreemptionRound, RefreshError, SubmitError, Submitted, Verdicts,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName, NodeSlot, PartitionId};
 use crate::policy::Locality;
@@ -281,6 +281,20 @@ impl Sequential {
     pub fn reapply(&mut self, settings: TreeSettings) {
         self.ledger.reapply(settings);
         self.ledger.settle();
+    }
+
+    /// One round of preemption: `decide` looks at the live state, then its verdicts are carried
+    /// out.
+    pub fn preempt(&mut self, decide: impl FnOnce(&Ledger) -> Verdicts) -> PreemptionRound {
+        let verdicts = decide(&self.ledger);
+        let round = self.ledger.preempt(&verdicts);
+        self.ledger.settle();
+        round
+    }
+
+    /// Moves the clock forward; only preemption looks at it.
+    pub fn advance_clock(&mut self, ms: u64) {
+        self.ledger.advance_clock(ms);
     }
 
     /// One attempt on one running node; nothing when there is no such node.

@@ -2,8 +2,10 @@
 
 use std::cmp::Ordering;
 
-use crate::queue::{App, AppOrder};
+use crate::id::{AppSlot, QueueSlot};
+use crate::queue::{App, AppOrder, Leaf, refresh_fair_figures};
 use crate::resource::share;
+use crate::snapshot::State;
 
 /// The order of applications that wait for room for their master: priority, then submission.
 #[must_use]
@@ -32,4 +34,42 @@ pub fn compare_active(order: &AppOrder, a: &App, b: &App) -> Ordering {
 #[must_use]
 pub fn fair_key(app: &App, size_based_weight: bool) -> f64 {
     share::fair_magnitude(app.fair_used, app.fair_demand, size_based_weight)
+}
+
+/// The order of the applications of a fair leaf when some of them moved since it was sorted;
+/// waiting ones that moved are among them. Nothing when the leaf's list is in order.
+// As AbstractComparatorOrderingPolicy.reorderScheduleEntities.
+#[must_use]
+pub fn resorted(state: &State, leaf: QueueSlot) -> Option<Vec<AppSlot>> {
+    let queue = &state.queues[leaf];
+    let AppOrder::Fair { size_based_weight } = queue.settings.leaf.app_order else {
+        return None;
+    };
+    let users: &Leaf = queue.as_leaf();
+    if users.dirty.is_empty() {
+        return None;
+    }
+    let mut apps: Vec<_> = users.active.clone();
+    apps.extend(users.dirty.iter().filter(|app| !users.active.contains(app)));
+    let mut keyed: Vec<_> = apps
+        .into_iter()
+        .map(|slot| {
+            let app = &state.apps[slot];
+            let key = current_fair_key(app, users.dirty.contains(&slot), size_based_weight);
+            (key, app.start, app.id, slot)
+        })
+        .collect();
+    keyed.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    Some(keyed.into_iter().map(|(_, _, _, slot)| slot).collect())
+}
+
+/// Magnitude of an application in the fair order; `moved`: of its figures now, not as last cached.
+#[must_use]
+pub fn current_fair_key(app: &App, moved: bool, size_based_weight: bool) -> f64 {
+    if !moved {
+        return fair_key(app, size_based_weight);
+    }
+    let mut now = app.clone();
+    refresh_fair_figures(&mut now);
+    fair_key(&now, size_based_weight)
 }

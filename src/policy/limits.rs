@@ -1,6 +1,6 @@
 //! Limits: maximum capacity, user limit, headroom, the limit for application masters.
 
-use crate::id::{PartitionId, QueueSlot};
+use crate::id::{PartitionId, QueueSlot, UserSlot};
 use crate::queue::{Exclusivity, Leaf, LimitKind, User};
 use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
@@ -264,7 +264,7 @@ pub fn pending_within_limits(
     leaf: QueueSlot,
     partition: PartitionId,
     without_reserved: bool,
-    mut limit_of: impl FnMut(&User) -> ResourceVector,
+    mut limit_of: impl FnMut(UserSlot) -> ResourceVector,
 ) -> ResourceVector {
     let none = ResourceVector::NONE;
     let mut room = std::collections::BTreeMap::new();
@@ -273,7 +273,7 @@ pub fn pending_within_limits(
         let app = &state.apps[app];
         let left = room.entry(app.user).or_insert_with(|| {
             let user = &state.users[app.user];
-            (limit_of(user) - user.part(partition).used).component_max(&none)
+            (limit_of(app.user) - user.part(partition).used).component_max(&none)
         });
         let figures = app.part(partition);
         let reserved = if without_reserved {

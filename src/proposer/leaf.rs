@@ -4,9 +4,9 @@ use super::assignment::{Observation, SkipReason};
 use super::walk::{Found, Pass};
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
-    Limits, compute_user_limit, fair_key, passes_maximum, queue_current_limit, user_value,
+    Limits, compute_user_limit, passes_maximum, queue_current_limit, resorted, user_value,
 };
-use crate::queue::{AppOrder, Exclusivity, Gate, HeadroomProvider, Leaf};
+use crate::queue::{Exclusivity, Gate, HeadroomProvider};
 use crate::resource::ResourceVector;
 
 /// What one visit of a leaf has found out and its state does not know yet.
@@ -84,32 +84,9 @@ impl Pass<'_> {
 
     /// The order of the applications of a fair leaf when some of them moved since it was sorted.
     fn resorted(&mut self, leaf: QueueSlot) -> Option<Vec<AppSlot>> {
-        let queue = &self.state.queues[leaf];
-        let AppOrder::Fair { size_based_weight } = queue.settings.leaf.app_order else {
-            return None;
-        };
-        let users: &Leaf = queue.as_leaf();
-        if users.dirty.is_empty() {
-            return None;
-        }
+        let order = resorted(self.state, leaf)?;
         self.observations.push(Observation::Sorted { leaf });
-        let mut apps: Vec<_> = users.active.clone();
-        apps.extend(users.dirty.iter().filter(|app| !users.active.contains(app)));
-        let mut keyed: Vec<_> = apps
-            .into_iter()
-            .map(|slot| {
-                let app = &self.state.apps[slot];
-                if users.dirty.contains(&slot) {
-                    let mut moved = app.clone();
-                    crate::queue::refresh_fair_figures(&mut moved);
-                    (fair_key(&moved, size_based_weight), app.start, app.id, slot)
-                } else {
-                    (fair_key(app, size_based_weight), app.start, app.id, slot)
-                }
-            })
-            .collect();
-        keyed.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-        Some(keyed.into_iter().map(|(_, _, _, slot)| slot).collect())
+        Some(order)
     }
 
     /// The user gate: whether the application's user may get more, by what the user has now.

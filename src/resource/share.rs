@@ -84,6 +84,20 @@ pub fn times_ceil(value: i64, by: f64) -> i64 {
     ((value as f64 * by) as f32).ceil() as i64
 }
 
+/// `value · by` in `f64`, rounded up without a detour through `f32`.
+#[inline]
+#[must_use]
+pub fn ceil_times(value: i64, by: f64) -> i64 {
+    (value as f64 * by).ceil() as i64
+}
+
+/// `1 + part` in `f64`.
+#[inline]
+#[must_use]
+pub fn one_and(part: f64) -> f64 {
+    1.0 + part
+}
+
 /// `value · by` in `f64`, truncated.
 #[inline]
 #[must_use]

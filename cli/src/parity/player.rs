@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use capsched::api::{
     AppError, AppSpec, AppStage, Ask, AskCall, AskError, ConstrainedAsk, Decision, NodeReport,
-    NodeSpec, PartitionSpec, Sequential, StateView, SubmitError, TreeSettings,
+    NodeSpec, PartitionSpec, PreemptionSettings, Rescheduler, Sequential, StateView, SubmitError,
+    TreeSettings,
 };
 use capsched::config;
 use capsched::id::{ApplicationId, ContainerId, NodeName};
@@ -22,6 +23,7 @@ type Pairs = BTreeMap<String, String>;
 struct Player<'a> {
     scenario: &'a Scenario,
     engine: Sequential,
+    preemption: Rescheduler,
     config: Pairs,
     /// Where each application ever submitted stood after the last step.
     seen: BTreeMap<u32, Option<AppStage>>,
@@ -55,7 +57,7 @@ pub(super) fn play(scenario: &Scenario) -> Result<Option<(usize, Vec<Difference>
 
 fn start(scenario: &Scenario) -> Result<Player<'_>, String> {
     let types = &scenario.resource_types;
-    let settings = settings(&scenario.site, &scenario.config, types)?;
+    let (settings, preemption) = settings(&scenario.site, &scenario.config, types)?;
     let labels: Vec<_> = scenario
         .cluster_labels
         .iter()
@@ -68,6 +70,7 @@ fn start(scenario: &Scenario) -> Result<Player<'_>, String> {
     Ok(Player {
         scenario,
         engine,
+        preemption: Rescheduler::new(preemption),
         config: scenario.config.clone(),
         seen: BTreeMap::new(),
         unmanaged: BTreeMap::new(),
@@ -75,9 +78,13 @@ fn start(scenario: &Scenario) -> Result<Player<'_>, String> {
 }
 
 /// The tree of a configuration, or the code of the reason why there is none.
-fn settings(site: &Pairs, pairs: &Pairs, types: &[String]) -> Result<TreeSettings, String> {
+fn settings(
+    site: &Pairs,
+    pairs: &Pairs,
+    types: &[String],
+) -> Result<(TreeSettings, PreemptionSettings), String> {
     match config::from_pairs(site, pairs, types) {
-        Ok(loaded) => Ok(loaded.settings),
+        Ok(loaded) => Ok((loaded.settings, loaded.preemption)),
         Err(report) => {
             let code = report.first_error().map_or("other", |error| error.code);
             // The scenarios have no words for the other reasons.
@@ -113,9 +120,8 @@ impl Player<'_> {
     fn carry_out(&mut self, action: &Action, out: &mut Answer) -> Result<()> {
         match action {
             Action::Start {} => bail!("the configuration was accepted, a refusal was recorded"),
-            Action::Preempt {} | Action::AdvanceClock { .. } => {
-                bail!("preemption is not supported")
-            }
+            Action::Preempt {} => self.preempt(out),
+            Action::AdvanceClock { ms } => self.engine.advance_clock(*ms),
             Action::State {} => {}
             Action::Submit(submit) => self.submit(submit, out),
             Action::Ask(ask) => self.ask(ask, out),
@@ -395,20 +401,45 @@ impl Player<'_> {
         changed.retain(|key, _| !remove.contains(key));
         changed.extend(set.iter().map(|(key, value)| (key.clone(), value.clone())));
         let (site, types) = (&self.scenario.site, &self.scenario.resource_types);
-        let accepted = settings(site, &changed, types)
-            .is_ok_and(|settings| self.engine.reconfigure(settings).is_ok());
+        let accepted = settings(site, &changed, types).is_ok_and(|(settings, preemption)| {
+            let accepted = self.engine.reconfigure(settings).is_ok();
+            if accepted {
+                self.preemption.settings = preemption;
+            }
+            accepted
+        });
         out.insert("accepted".into(), json!(accepted));
         if accepted {
             self.config = changed;
         } else {
             error(out, "invalid_configuration");
             // The reference applies its old configuration once more.
-            if let Ok(settings) = settings(site, &self.config, types) {
+            if let Ok((settings, _)) = settings(site, &self.config, types) {
                 self.engine.reapply(settings);
             }
         }
         let view = self.engine.ledger().child_order();
         out.insert("child_order".into(), json!(view));
+    }
+
+    /// One round of preemption: what it asks back, and what it kills or drops.
+    fn preempt(&mut self, out: &mut Answer) {
+        let policy = &mut self.preemption;
+        let round = self.engine.preempt(|ledger| policy.round(ledger));
+        list(
+            out,
+            "mark",
+            round.marks.into_iter().map(reference).collect(),
+        );
+        let kills = round.kills.into_iter();
+        let mut told: Vec<_> = kills.map(|id| (id, json!(reference(id)))).collect();
+        told.extend(round.dropped.into_iter().map(|id| {
+            let [app, number] = reference(id);
+            (id, json!([app, number, "KILL_RESERVED_CONTAINER"]))
+        }));
+        told.sort_by_key(|(id, _)| *id);
+        let told = told.into_iter().map(|(_, told)| told);
+        list(out, "kill", told.collect());
     }
 
     fn tell_stages(&mut self, out: &mut Answer) {

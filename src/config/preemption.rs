@@ -1,0 +1,395 @@
+//! Settings of preemption: the keys of the monitor and what contradicts what among them.
+
+use crate::queue::{ChildOrder, QueueSettings};
+use crate::rescheduler::{IntraQueueOrder, IntraQueueSettings, QueuePrioritySettings, Settings};
+
+use super::diagnostic::{Diagnostic, clip};
+use super::number;
+use super::properties::Look;
+use super::scheduler::key;
+
+const PREFIX: &str = "yarn.resourcemanager.monitor.capacity.preemption.";
+const MONITOR: &str = "yarn.resourcemanager.scheduler.monitor.enable";
+const POLICIES: &str = "yarn.resourcemanager.scheduler.monitor.policies";
+const POLICY: &str = "org.apache.hadoop.yarn.server.resourcemanager.monitor.capacity.\
+                      ProportionalCapacityPreemptionPolicy";
+const BALANCE: &str = "preemption-to-balance-queue-after-satisfied.enabled";
+const BALANCE_WAIT: &str = "preemption-to-balance-queue-after-satisfied.max-wait-before-kill";
+const LOW_USE: &str = "ordering-policy.priority-utilization.underutilized-preemption.";
+
+/// Reads the keys of preemption. What the reference never looks at because the monitor is off is
+/// not refused.
+pub(super) fn settings(look: &Look<'_>, queues: &[QueueSettings]) -> Settings {
+    let read = Reader { look };
+    let defaults = Settings::default();
+    let settings = Settings {
+        enabled: read.enabled(),
+        observe_only: read.flag("observe_only", false),
+        monitoring_interval_ms: read.time(
+            &own("monitoring_interval"),
+            1,
+            defaults.monitoring_interval_ms,
+        ),
+        max_wait_before_kill_ms: read.time(
+            &own("max_wait_before_kill"),
+            0,
+            defaults.max_wait_before_kill_ms,
+        ),
+        total_per_round: read.part("total_preemption_per_round", defaults.total_per_round),
+        max_ignored_over_capacity: read.double(
+            "max_ignored_over_capacity",
+            defaults.max_ignored_over_capacity,
+        ),
+        natural_termination_factor: read.double(
+            "natural_termination_factor",
+            defaults.natural_termination_factor,
+        ),
+        for_reservations: read.flag("select_based_on_reserved_containers", false),
+        reserved_counts_as_demand: read
+            .flag("additional_res_balance_based_on_reserved_containers", false),
+        conservative: read.flag("conservative-drf", false),
+        balance: read
+            .flag(BALANCE, false)
+            .then(|| read.time(&own(BALANCE_WAIT), 0, Settings::BALANCE_WAIT_MS)),
+        intra_queue: read
+            .flag("intra-queue-preemption.enabled", false)
+            .then(|| read.intra_queue()),
+        queue_priority: look
+            .flag(&key(&format!("{LOW_USE}enabled")), false)
+            .then(|| read.queue_priority()),
+    };
+    read.contradictions(&settings, queues);
+    settings
+}
+
+/// A key of the monitor.
+fn own(name: &str) -> String {
+    format!("{PREFIX}{name}")
+}
+
+struct Reader<'a> {
+    look: &'a Look<'a>,
+}
+
+impl Reader<'_> {
+    fn enabled(&self) -> bool {
+        if !self.look.flag(MONITOR, false) {
+            return false;
+        }
+        let Some(policies) = self.look.text(POLICIES) else {
+            return true;
+        };
+        let mut enabled = false;
+        for policy in number::trimmed_list(&policies) {
+            if policy == POLICY {
+                enabled = true;
+            } else if !policy.is_empty() {
+                let message = format!("no monitor policy `{}`; it does not run", clip(policy));
+                self.warn(
+                    POLICIES,
+                    message,
+                    "the only policy is `ProportionalCapacityPreemptionPolicy`",
+                );
+            }
+        }
+        enabled
+    }
+
+    fn intra_queue(&self) -> IntraQueueSettings {
+        let defaults = IntraQueueSettings::default();
+        let name = |name: &str| format!("intra-queue-preemption.{name}");
+        IntraQueueSettings {
+            minimum_threshold: self.part(&name("minimum-threshold"), defaults.minimum_threshold),
+            max_allowable_limit: self
+                .part(&name("max-allowable-limit"), defaults.max_allowable_limit),
+            order: self.order(&own(&name("preemption-order-policy"))),
+            conservative: self.flag(&name("conservative-drf"), defaults.conservative),
+        }
+    }
+
+    fn order(&self, key: &str) -> IntraQueueOrder {
+        let text = self.look.text(key).unwrap_or_default();
+        match number::trim(&text).to_ascii_lowercase().as_str() {
+            "" | "userlimit_first" => IntraQueueOrder::UserLimitFirst,
+            "priority_first" => IntraQueueOrder::PriorityFirst,
+            _ => {
+                let message = format!("no order of preemption `{}`", clip(&text));
+                self.refuse(key, message, "use `userlimit_first` or `priority_first`");
+                IntraQueueOrder::UserLimitFirst
+            }
+        }
+    }
+
+    fn queue_priority(&self) -> QueuePrioritySettings {
+        let defaults = QueuePrioritySettings::default();
+        let name = |name: &str| key(&format!("{LOW_USE}{name}"));
+        QueuePrioritySettings {
+            reserved_container_delay_ms: self.time(
+                &name("reserved-container-delay-ms"),
+                0,
+                defaults.reserved_container_delay_ms,
+            ),
+            may_move_reservations: self.look.flag(&name("allow-move-reservation"), false),
+        }
+    }
+
+    fn flag(&self, name: &str, default: bool) -> bool {
+        self.look.flag(&own(name), default)
+    }
+
+    /// A time in ms, at least `least`.
+    fn time(&self, key: &str, least: u64, default: u64) -> u64 {
+        let fallback = i64::try_from(default).expect("defaults are small");
+        let value = self.look.long(key, fallback);
+        match u64::try_from(value) {
+            Ok(value) if value >= least => value,
+            _ => {
+                let message = format!("`{key}` is {value}");
+                self.refuse(key, message, &format!("use at least {least} ms"));
+                default
+            }
+        }
+    }
+
+    /// A share that is not negative.
+    fn part(&self, name: &str, default: f32) -> f32 {
+        let key = own(name);
+        let value = self.look.float(&key, default);
+        if value.is_finite() && value >= 0.0 {
+            return value;
+        }
+        self.not_a_share(&key, f64::from(value));
+        default
+    }
+
+    /// A share that is not negative, as a Java double.
+    fn double(&self, name: &str, default: f64) -> f64 {
+        let key = own(name);
+        let Some(text) = self.look.text(&key) else {
+            return default;
+        };
+        let Some(value) = number::double(&text) else {
+            self.look.no_number(&key, &text);
+            return default;
+        };
+        if value.is_finite() && value >= 0.0 {
+            return value;
+        }
+        self.not_a_share(&key, value);
+        default
+    }
+
+    fn not_a_share(&self, key: &str, value: f64) {
+        let message = format!("`{key}` is {value}");
+        self.refuse(key, message, "use a number from 0 on; 0.1 is a tenth");
+    }
+
+    fn refuse(&self, key: &str, message: String, help: &str) {
+        let finding = if self.look.flag(MONITOR, false) {
+            Diagnostic::error("E_PREEMPTION", message)
+        } else {
+            Diagnostic::warning("W_PREEMPTION", message)
+        };
+        let place = self.look.properties().span(key);
+        self.look.note(finding.at(place).help(help));
+    }
+
+    fn warn(&self, key: &str, message: String, help: &str) {
+        let finding = Diagnostic::warning("W_PREEMPTION", message);
+        let place = self.look.properties().span(key);
+        self.look.note(finding.at(place).help(help));
+    }
+
+    /// Settings that take each other's effect.
+    fn contradictions(&self, settings: &Settings, queues: &[QueueSettings]) {
+        let lazy = key("lazy-preemption-enabled");
+        let wanted = [
+            (
+                own("select_based_on_reserved_containers"),
+                settings.for_reservations,
+            ),
+            (own(BALANCE), settings.balance.is_some()),
+            (
+                own("intra-queue-preemption.enabled"),
+                settings.intra_queue.is_some(),
+            ),
+            (
+                key(&format!("{LOW_USE}enabled")),
+                settings.queue_priority.is_some(),
+            ),
+            (lazy.clone(), self.look.flag(&lazy, false)),
+        ];
+        if !settings.enabled {
+            for (key, _) in wanted.iter().filter(|(_, wanted)| *wanted) {
+                let message = format!("`{key}` has no effect: preemption is off");
+                self.warn(key, message, &format!("set `{MONITOR}` to `true`"));
+            }
+            return;
+        }
+        let forgotten = settings.max_wait_before_kill_ms.saturating_mul(2);
+        if let Some(wait) = settings.balance.filter(|&wait| wait > forgotten) {
+            let message = format!(
+                "containers asked back to balance queues are never killed: `{}` is {wait}, and \
+                 what was asked back is forgotten after twice `{}`, {forgotten}",
+                own(BALANCE_WAIT),
+                own("max_wait_before_kill"),
+            );
+            self.warn(
+                &own(BALANCE_WAIT),
+                message,
+                "make the wait of the balance pass shorter",
+            );
+        }
+        let by_priority =
+            |queue: &QueueSettings| queue.child_order == ChildOrder::PriorityUtilization;
+        if settings.queue_priority.is_some() && !queues.iter().any(by_priority) {
+            let (key, _) = &wanted[3];
+            let message = format!("`{key}` has no effect: no queue serves by priority");
+            self.warn(
+                key,
+                message,
+                "set an `ordering-policy` to `priority-utilization`",
+            );
+        }
+        let nothing = [
+            (
+                "total_preemption_per_round",
+                settings.total_per_round <= 0.0,
+            ),
+            (
+                "natural_termination_factor",
+                settings.natural_termination_factor <= 0.0,
+            ),
+        ];
+        for (name, _) in nothing.into_iter().filter(|(_, nothing)| *nothing) {
+            let message = format!("`{}` is 0: nothing is ever asked back", own(name));
+            self.warn(
+                &own(name),
+                message,
+                &format!("to switch preemption off, set `{MONITOR}`"),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::diagnostic::Report;
+    use super::super::load::{Loaded, from_pairs};
+    use super::*;
+
+    fn load(pairs: &[(&str, &str)]) -> Result<Loaded, Report> {
+        let map = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            let pairs = pairs
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+            pairs.collect()
+        };
+        let queues = [
+            ("yarn.scheduler.capacity.root.queues", "a"),
+            ("yarn.scheduler.capacity.root.a.capacity", "100"),
+        ];
+        let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+        from_pairs(&map(pairs), &map(&queues), &types)
+    }
+
+    fn findings(report: &Report) -> Vec<&'static str> {
+        let preemption = ["E_PREEMPTION", "W_PREEMPTION", "not_a_number"];
+        let codes = report.diagnostics.iter().map(|finding| finding.code);
+        codes.filter(|code| preemption.contains(code)).collect()
+    }
+
+    #[test]
+    fn without_keys_the_defaults_of_the_reference_hold() {
+        assert_eq!(load(&[]).unwrap().preemption, Settings::default());
+    }
+
+    #[test]
+    fn keys_are_read_under_their_names() {
+        let loaded = load(&[
+            (MONITOR, "true"),
+            (&own("observe_only"), "TRUE"),
+            (&own("monitoring_interval"), "1000"),
+            (&own("max_wait_before_kill"), "0"),
+            (&own("total_preemption_per_round"), "0.5"),
+            (&own("max_ignored_over_capacity"), "0.3d"),
+            (&own("natural_termination_factor"), "1"),
+            (&own(BALANCE), "true"),
+            (&own(BALANCE_WAIT), "0"),
+            (&own("intra-queue-preemption.enabled"), "true"),
+            (
+                &own("intra-queue-preemption.preemption-order-policy"),
+                "PRIORITY_FIRST",
+            ),
+        ])
+        .unwrap();
+        let expected = Settings {
+            enabled: true,
+            observe_only: true,
+            monitoring_interval_ms: 1000,
+            max_wait_before_kill_ms: 0,
+            total_per_round: 0.5,
+            max_ignored_over_capacity: 0.3,
+            natural_termination_factor: 1.0,
+            balance: Some(0),
+            intra_queue: Some(IntraQueueSettings {
+                order: IntraQueueOrder::PriorityFirst,
+                ..IntraQueueSettings::default()
+            }),
+            ..Settings::default()
+        };
+        assert_eq!(loaded.preemption, expected);
+        assert_eq!(findings(&loaded.report), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_while_the_monitor_runs() {
+        let bad = [
+            ("monitoring_interval", "0"),
+            ("monitoring_interval", "-1"),
+            ("max_wait_before_kill", "-1"),
+            ("total_preemption_per_round", "-0.1"),
+            ("max_ignored_over_capacity", "NaN"),
+            ("natural_termination_factor", "Infinity"),
+        ];
+        for (name, value) in bad {
+            let report = load(&[(MONITOR, "true"), (&own(name), value)]).unwrap_err();
+            assert_eq!(findings(&report), ["E_PREEMPTION"], "{name} {value}");
+            let accepted = load(&[(&own(name), value)]).unwrap();
+            assert_eq!(
+                findings(&accepted.report),
+                ["W_PREEMPTION"],
+                "{name} {value}"
+            );
+        }
+        let beyond = "9223372036854775808";
+        let report = load(&[(MONITOR, "true"), (&own("monitoring_interval"), beyond)]);
+        assert_eq!(findings(&report.unwrap_err()), ["not_a_number"]);
+    }
+
+    #[test]
+    fn settings_that_take_each_others_effect_are_warned_about() {
+        let off = load(&[(&own("intra-queue-preemption.enabled"), "true")]).unwrap();
+        assert_eq!(findings(&off.report), ["W_PREEMPTION"]);
+        let balance = load(&[(MONITOR, "true"), (&own(BALANCE), "true")]).unwrap();
+        assert_eq!(findings(&balance.report), ["W_PREEMPTION"]);
+        let nothing = [(MONITOR, "true"), (&own("natural_termination_factor"), "0")];
+        assert_eq!(findings(&load(&nothing).unwrap().report), ["W_PREEMPTION"]);
+    }
+
+    #[test]
+    fn other_policies_do_not_run() {
+        let loaded = load(&[(MONITOR, "true"), (POLICIES, "org.example.Mine")]).unwrap();
+        assert!(!loaded.preemption.enabled);
+        assert_eq!(findings(&loaded.report), ["W_PREEMPTION"]);
+        let both = format!("org.example.Mine, {POLICY}");
+        assert!(
+            load(&[(MONITOR, "true"), (POLICIES, &both)])
+                .unwrap()
+                .preemption
+                .enabled
+        );
+    }
+}

@@ -1,0 +1,464 @@
+//! From the live state to a view, and the policy as its owner runs it.
+
+use std::collections::BTreeMap;
+
+use super::round::{Memory, plan};
+use super::settings::Settings;
+use super::view::{
+    AppView, ContainerView, LeafView, NodeView, QueuePartView, QueueView, UserLimits, UserView,
+    View,
+};
+use crate::commit::{Container, ContainerState, Ledger, Verdicts};
+use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot, UserSlot};
+use crate::policy::{
+    compute_user_limit, current_fair_key, pending_within_limits, resorted, user_value,
+};
+use crate::proposer::Observation;
+use crate::queue::{AppOrder, ChildOrder, LimitKind};
+use crate::resource::{ResourceVector, share};
+use crate::snapshot::State;
+
+/// The preemption policy: its settings and what it asked back when.
+#[derive(Clone, Debug, Default)]
+pub struct Rescheduler {
+    /// What it is configured with; may change between rounds.
+    pub settings: Settings,
+    memory: Memory,
+}
+
+impl Rescheduler {
+    /// A policy that asked nothing back yet.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            memory: Memory::default(),
+        }
+    }
+
+    /// One round over the live state; nothing when the policy is off.
+    // As ProportionalCapacityPreemptionPolicy.editSchedule.
+    pub fn round(&mut self, ledger: &Ledger) -> Verdicts {
+        if !self.settings.enabled {
+            return Verdicts::default();
+        }
+        let mut look = Look::new(ledger);
+        let view = look.view();
+        let memory = &mut self.memory;
+        let plan = plan(&view, &self.settings, &mut look, memory, ledger.now_ms());
+        Verdicts {
+            observations: look.observations(),
+            verdicts: plan.verdicts,
+        }
+    }
+}
+
+/// Positions in the view, and what looking changes.
+struct Look<'a> {
+    ledger: &'a Ledger,
+    state: &'a State,
+    partitions: Vec<PartitionId>,
+    /// Position of each partition among those of the view.
+    partition_at: Vec<Option<usize>>,
+    queues: Vec<QueueSlot>,
+    queue_at: BTreeMap<QueueSlot, usize>,
+    users: Vec<UserSlot>,
+    user_at: BTreeMap<UserSlot, usize>,
+    apps: Vec<AppSlot>,
+    app_at: BTreeMap<AppSlot, usize>,
+    limits: BTreeMap<(QueueSlot, PartitionId, usize), ResourceVector>,
+    computed: Vec<Observation>,
+    told: BTreeMap<UserSlot, ResourceVector>,
+    sorted: Vec<QueueSlot>,
+}
+
+/// A limit of users of weight 1, from the leaf's cache or computed once a round.
+fn common_limit(
+    state: &State,
+    limits: &mut BTreeMap<(QueueSlot, PartitionId, usize), ResourceVector>,
+    computed: &mut Vec<Observation>,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    kind: LimitKind,
+) -> ResourceVector {
+    let users = state.queues[leaf].as_leaf();
+    let version = users.users_version;
+    *limits
+        .entry((leaf, partition, kind as usize))
+        .or_insert_with(|| {
+            let cached = users.parts[partition.index()].limits[kind as usize];
+            if let Some((known, limit)) = cached
+                && known == version
+            {
+                return limit;
+            }
+            let limit = compute_user_limit(state, leaf, partition, kind);
+            computed.push(Observation::UserLimit {
+                leaf,
+                partition,
+                kind,
+                version,
+                limit,
+            });
+            limit
+        })
+}
+
+impl UserLimits for Look<'_> {
+    fn among_all(&mut self, queue: usize, user: usize, partition: usize) -> ResourceVector {
+        let (leaf, partition) = (self.queues[queue], self.partitions[partition]);
+        let (limits, computed) = (&mut self.limits, &mut self.computed);
+        let kind = LimitKind::All;
+        let limit = common_limit(self.state, limits, computed, leaf, partition, kind);
+        user_value(
+            self.state,
+            &limit,
+            Some(&self.state.users[self.users[user]]),
+        )
+    }
+}
+
+impl<'a> Look<'a> {
+    fn new(ledger: &'a Ledger) -> Self {
+        let state = ledger.state();
+        let exists = |id: &PartitionId| state.partitions[*id].exists;
+        let mut partitions: Vec<_> = state.partition_ids().filter(exists).collect();
+        partitions.sort_by_key(|&id| &state.partitions[id].name);
+        let mut partition_at = vec![None; state.partitions.len()];
+        for (i, id) in partitions.iter().enumerate() {
+            partition_at[id.index()] = Some(i);
+        }
+        let queues = state.subtree(State::ROOT);
+        let queue_at = queues.iter().enumerate().map(|(i, &slot)| (slot, i));
+        Self {
+            ledger,
+            state,
+            partitions,
+            partition_at,
+            queue_at: queue_at.collect(),
+            queues,
+            users: Vec::new(),
+            user_at: BTreeMap::new(),
+            apps: Vec::new(),
+            app_at: BTreeMap::new(),
+            limits: BTreeMap::new(),
+            computed: Vec::new(),
+            told: BTreeMap::new(),
+            sorted: Vec::new(),
+        }
+    }
+
+    /// What looking changes, for the ledger.
+    fn observations(self) -> Vec<Observation> {
+        let told = self.told.into_iter();
+        let told = told.map(|(user, limit)| Observation::LimitTold { user, limit });
+        let sorted = self.sorted.into_iter();
+        let sorted = sorted.map(|leaf| Observation::Sorted { leaf });
+        self.computed
+            .into_iter()
+            .chain(told)
+            .chain(sorted)
+            .collect()
+    }
+
+    fn view(&mut self) -> View {
+        let state = self.state;
+        let nodes = self.ledger.nodes_by_registration();
+        self.number_apps(&nodes);
+        let mut queues = self.queues();
+        self.set_demand(&mut queues);
+        let mut apps: Vec<_> = self.apps.iter().map(|&app| self.app(app)).collect();
+        for (i, app) in apps.iter().enumerate() {
+            if let Some(leaf) = &mut queues[app.queue].leaf {
+                leaf.apps.push(i);
+            }
+        }
+        for i in 0..queues.len() {
+            let leaf = self.leaf(i, &queues[i]);
+            if let (Some(leaf), Some(row)) = (leaf, &mut queues[i].leaf) {
+                row.active = leaf.active;
+                row.waiting = leaf.waiting;
+                row.fair = leaf.fair;
+                row.masters = leaf.masters;
+            }
+        }
+        let mut containers = Vec::new();
+        let nodes = self.nodes(&nodes, &mut apps, &mut containers);
+        let partitions = self.partitions.iter();
+        View {
+            calculator: state.calculator,
+            cluster: state.cluster,
+            minimum: state.minimum,
+            partitions: partitions.map(|&id| state.total(id)).collect(),
+            queues,
+            users: self.users.iter().map(|&user| self.user(user)).collect(),
+            apps,
+            nodes,
+            containers,
+        }
+    }
+
+    /// Gives every live application, and every ended one with containers on nodes, a position.
+    fn number_apps(&mut self, nodes: &[NodeSlot]) {
+        let state = self.state;
+        let mut all: BTreeMap<_, _> = self.ledger.apps_by_id().into_iter().collect();
+        for &node in nodes {
+            for container in self.ledger.containers_of_node(node) {
+                all.entry(container.id.app).or_insert(container.app);
+            }
+        }
+        for slot in all.into_values() {
+            let row = &state.apps[slot];
+            if !self.queue_at.contains_key(&row.leaf) {
+                continue;
+            }
+            self.app_at.insert(slot, self.apps.len());
+            self.apps.push(slot);
+            if !self.user_at.contains_key(&row.user) {
+                self.user_at.insert(row.user, self.users.len());
+                self.users.push(row.user);
+            }
+        }
+    }
+
+    fn queues(&self) -> Vec<QueueView> {
+        let state = self.state;
+        let killable = self.killable();
+        let queue = |(i, &slot): (usize, &QueueSlot)| {
+            let row = &state.queues[slot];
+            let parent = row.parent.map(|parent| &state.queues[parent].settings);
+            let by_priority =
+                parent.is_some_and(|parent| parent.child_order == ChildOrder::PriorityUtilization);
+            let children = row.children.iter().map(|child| self.queue_at[child]);
+            QueueView {
+                path: row.settings.path.clone(),
+                parent: row.parent.map(|parent| self.queue_at[&parent]),
+                children: children.collect(),
+                priority: if by_priority {
+                    row.settings.priority
+                } else {
+                    0
+                },
+                preemption_disabled: row.settings.preemption_disabled,
+                intra_queue_disabled: row.settings.intra_queue_preemption_disabled,
+                parts: (0..self.partitions.len())
+                    .map(|partition| self.part(slot, partition, killable[i][partition]))
+                    .collect(),
+                leaf: row.is_leaf().then(LeafView::default),
+            }
+        };
+        self.queues.iter().enumerate().map(queue).collect()
+    }
+
+    // As TempQueuePerPartition's copy of a queue.
+    fn part(&self, queue: QueueSlot, partition: usize, killable: ResourceVector) -> QueuePartView {
+        let state = self.state;
+        let id = self.partitions[partition];
+        let (part, total) = (state.queues[queue].part(id), state.total(id));
+        let shared = id != PartitionId::DEFAULT && !state.partitions[id].exclusive;
+        let maximum = if shared { 1.0 } else { part.absolute_maximum };
+        let or_share = |amount: ResourceVector, of: f32| {
+            if amount.is_none() {
+                share::times(&total, f64::from(of))
+            } else {
+                amount
+            }
+        };
+        QueuePartView {
+            used: part.used,
+            reserved: part.reserved,
+            guaranteed: or_share(part.guaranteed, part.absolute_capacity),
+            maximum: or_share(part.limit, maximum),
+            killable,
+            pending: ResourceVector::NONE,
+            pending_without_reserved: ResourceVector::NONE,
+            absolute_capacity: part.absolute_capacity,
+            used_capacity: part.used_capacity,
+        }
+    }
+
+    /// Containers that may be killed, by queue and partition.
+    fn killable(&self) -> Vec<Vec<ResourceVector>> {
+        let state = self.state;
+        let none = vec![ResourceVector::NONE; self.partitions.len()];
+        let mut sums = vec![none; self.queues.len()];
+        if !state.settings.lazy_preemption {
+            return sums;
+        }
+        for (i, &partition) in self.partitions.iter().enumerate() {
+            let nodes = state.partitions[partition].nodes.iter();
+            let killable = nodes.flat_map(|&node| &state.nodes[node].killable);
+            for killable in killable.filter(|killable| !killable.ended) {
+                for queue in state.chain(killable.leaf) {
+                    if let Some(&at) = self.queue_at.get(&queue) {
+                        sums[at][i] += killable.size;
+                    }
+                }
+            }
+        }
+        sums
+    }
+
+    /// Demand of leaves within their users' limits, summed up in their ancestors. Users are told
+    /// the limits, partition by partition.
+    fn set_demand(&mut self, queues: &mut [QueueView]) {
+        for partition in 0..self.partitions.len() {
+            for i in 0..queues.len() {
+                if queues[i].leaf.is_none() {
+                    continue;
+                }
+                let demand = [false, true].map(|without| self.demand(i, partition, without));
+                let mut above = Some(i);
+                while let Some(queue) = above {
+                    let part = &mut queues[queue].parts[partition];
+                    part.pending += demand[0];
+                    part.pending_without_reserved += demand[1];
+                    above = queues[queue].parent;
+                }
+            }
+        }
+    }
+
+    fn demand(&mut self, queue: usize, partition: usize, without_reserved: bool) -> ResourceVector {
+        let (state, leaf, id) = (self.state, self.queues[queue], self.partitions[partition]);
+        let (limits, computed) = (&mut self.limits, &mut self.computed);
+        let told = &mut self.told;
+        pending_within_limits(state, leaf, id, without_reserved, |user| {
+            let limit = common_limit(state, limits, computed, leaf, id, LimitKind::Respect);
+            let record = &state.users[user];
+            let limit = user_value(state, &limit, Some(record));
+            if !record.removed {
+                told.insert(user, limit);
+            }
+            limit
+        })
+    }
+
+    /// The applications of a leaf. A leaf that others may take from is sorted on the way.
+    fn leaf(&mut self, queue: usize, row: &QueueView) -> Option<LeafView> {
+        let (state, slot) = (self.state, self.queues[queue]);
+        let leaf = state.queues[slot].leaf.as_ref()?;
+        let moved = resorted(state, slot).filter(|_| !row.preemption_disabled);
+        if moved.is_some() {
+            self.sorted.push(slot);
+        }
+        let position = |apps: &[AppSlot]| -> Vec<usize> {
+            let apps = apps.iter().filter_map(|app| self.app_at.get(app));
+            apps.copied().collect()
+        };
+        let settings = &state.queues[slot].settings.leaf;
+        let part = state.queues[slot].part(PartitionId::DEFAULT);
+        Some(LeafView {
+            active: position(moved.as_deref().unwrap_or(&leaf.active)),
+            waiting: position(&leaf.waiting),
+            apps: Vec::new(),
+            fair: matches!(settings.app_order, AppOrder::Fair { .. }),
+            masters: share::times(&part.guaranteed, f64::from(part.master_share)),
+        })
+    }
+
+    fn user(&self, user: UserSlot) -> UserView {
+        let record = &self.state.users[user];
+        let partitions = self.partitions.iter();
+        UserView {
+            used: partitions.map(|&id| record.part(id).used).collect(),
+        }
+    }
+
+    fn app(&self, slot: AppSlot) -> AppView {
+        let row = &self.state.apps[slot];
+        let queue = &self.state.queues[row.leaf];
+        let figures = |f: fn(&crate::queue::AppPart) -> ResourceVector| {
+            let partitions = self.partitions.iter();
+            partitions.map(|&id| f(row.part(id))).collect()
+        };
+        let fair_key = match (&queue.settings.leaf.app_order, &queue.leaf) {
+            (AppOrder::Fair { size_based_weight }, Some(leaf)) => {
+                let moved = leaf.dirty.contains(&slot) && !queue.settings.preemption_disabled;
+                current_fair_key(row, moved, *size_based_weight)
+            }
+            _ => 0.0,
+        };
+        AppView {
+            id: row.id,
+            queue: self.queue_at[&row.leaf],
+            user: self.user_at[&row.user],
+            priority: row.priority,
+            master_size: row.master_size,
+            master_partition: self.partition_at[row.master_partition.index()],
+            started: row.unmanaged || row.master.is_some(),
+            used: figures(|part| part.used),
+            pending: figures(|part| part.pending),
+            fair_key: (fair_key, row.start),
+            live: Vec::new(),
+            reserved: Vec::new(),
+        }
+    }
+
+    fn nodes(
+        &self,
+        slots: &[NodeSlot],
+        apps: &mut [AppView],
+        containers: &mut Vec<ContainerView>,
+    ) -> Vec<NodeView> {
+        let mut nodes = Vec::new();
+        for &slot in slots {
+            let row = &self.state.nodes[slot];
+            let Some(partition) = self.partition_at[row.partition.index()] else {
+                continue;
+            };
+            let mut node = NodeView {
+                slot,
+                java_hash: row.java_hash,
+                partition,
+                total: row.total,
+                allocated: row.allocated,
+                killable: row.killable_total(),
+                running: Vec::new(),
+                reserved: None,
+            };
+            for container in self.ledger.containers_of_node(slot) {
+                if let Some(view) = self.container(container, nodes.len()) {
+                    node.running.push(containers.len());
+                    if container.state != ContainerState::Done {
+                        apps[view.app].live.push(containers.len());
+                    }
+                    containers.push(view);
+                }
+            }
+            let held = self.ledger.reservation_on(slot);
+            if let Some(view) = held.and_then(|held| self.container(held, nodes.len())) {
+                node.reserved = Some(containers.len());
+                apps[view.app].reserved.push(containers.len());
+                containers.push(view);
+            }
+            nodes.push(node);
+        }
+        for app in apps {
+            app.live.sort_by_key(|&at| containers[at].id);
+            app.reserved.sort_by_key(|&at| containers[at].id);
+        }
+        nodes
+    }
+
+    fn container(&self, row: &Container, node: usize) -> Option<ContainerView> {
+        let app = *self.app_at.get(&row.app)?;
+        let killable = &self.state.nodes[row.node].killable;
+        let asks = self.state.apps[row.app].key(row.key);
+        let asks = asks.filter(|asks| asks.known);
+        Some(ContainerView {
+            id: row.id,
+            app,
+            key: row.key,
+            size: row.size,
+            node,
+            requested_partition: self.partition_at[row.requested_partition.index()],
+            reserved: row.state == ContainerState::Reserved,
+            master: row.master,
+            killable: killable.iter().any(|killable| killable.container == row.id),
+            may_move: asks.is_none_or(|asks| asks.relaxed(NameId::ANY)),
+            stamp: row.stamp,
+            created_ms: row.created_ms,
+        })
+    }
+}

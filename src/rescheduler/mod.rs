@@ -1,0 +1,30 @@
+//! Preemption: who uses more than its share, and which containers are asked back or killed for it.
+//!
+//! A round is a pure function of a [`View`], the [`Settings`] and a [`Memory`] of what was asked
+//! back when. It yields verdicts, which are commands to the ledger like everybody else's.
+//!
+//! # Invariants
+//!
+//! * Nothing here changes the state; what a round learns by looking is handed on as observations.
+//! * One budget bounds everything that a round selects, over all selectors and partitions.
+//! * A container is killed only in a round that selects it again after its wait is over.
+
+mod extract;
+mod fifo;
+mod ideal;
+mod intra;
+mod order;
+mod priority;
+mod quota;
+mod reserved;
+mod round;
+mod settings;
+mod view;
+
+pub use extract::Rescheduler;
+pub use round::{Memory, Plan, plan};
+pub use settings::{IntraQueueOrder, IntraQueueSettings, QueuePrioritySettings, Settings};
+pub use view::{
+    AppView, ContainerView, LeafView, NodeView, QueuePartView, QueueView, UserLimits, UserView,
+    View,
+};
