@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use capsched::api::{ModeKind, ResourceVector, Sequential, Stepped};
-use capsched::config::{self, Layer, Limits, Options, load, read_source};
+use capsched::config::{Layer, Limits, Options, load, read_source};
 use capsched::simulator::import::{Format, ImportOptions, Source, nodes, open};
 use capsched::simulator::{
     Archetype, Driver, DriverSettings, Job, MapRules, OrderSettings, Ready, ResourceTypes,
@@ -14,11 +14,6 @@ use capsched::simulator::{
 
 const RULES: &str = "qos=LS:root.prod.serving,qos=Guaranteed:root.prod.critical,\
                      qos=BE:root.batch.besteffort,qos=Burstable:root.batch.burst";
-
-/// What lets one decision look at all nodes.
-const MULTI_NODE: &str = "<configuration><property>\
-    <name>yarn.scheduler.capacity.multi-node-placement-enabled</name><value>true</value>\
-    </property></configuration>";
 
 fn shipped(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -37,11 +32,7 @@ fn demo(mode: ModeKind) -> Stepped {
         file("demo.xml", Layer::Scheduler),
     ];
     if mode == ModeKind::Global {
-        sources.push(config::Source {
-            name: "global".to_owned(),
-            bytes: MULTI_NODE.as_bytes().to_vec(),
-            layer: Layer::Scheduler,
-        });
+        sources.push(file("demo-global.xml", Layer::Scheduler));
     }
     let loaded = load(&sources, &Options::default()).unwrap();
     assert!(!loaded.report.refuses(true), "{:?}", loaded.report);
@@ -79,9 +70,6 @@ fn openb(mode: ModeKind, part: usize, order: &OrderSettings) -> RunReport {
     driver.run(&mut Ready::new(pods), &mut ()).unwrap()
 }
 
-/// The modes that look at one node at a time.
-const NODE_BY_NODE: [ModeKind; 2] = [ModeKind::Heartbeat, ModeKind::Asynchronous];
-
 const MODES: [ModeKind; 3] = [
     ModeKind::Heartbeat,
     ModeKind::Asynchronous,
@@ -95,12 +83,12 @@ fn a_part_of_openb_fills_the_cluster_without_a_violation_and_repeats() {
         hold: true,
         ..OrderSettings::default()
     };
-    for mode in NODE_BY_NODE {
-        let report = openb(mode, 40, &order);
+    for mode in MODES {
+        let report = openb(mode, 80, &order);
         assert!(report.violations.is_empty(), "{mode:?} {report}");
-        assert_eq!((report.counts.submitted, report.counts.refused), (204, 0));
-        assert!(report.counts.placed > 100, "{mode:?} {report}");
-        assert_eq!(report.decisions, openb(mode, 40, &order).decisions);
+        assert_eq!((report.counts.submitted, report.counts.refused), (102, 0));
+        assert!(report.counts.placed > 40, "{mode:?} {report}");
+        assert_eq!(report.decisions, openb(mode, 80, &order).decisions);
     }
 }
 
@@ -110,7 +98,7 @@ fn a_part_of_openb_comes_and_goes_and_leaves_nothing_behind() {
         compress: 20_000,
         ..OrderSettings::default()
     };
-    for mode in NODE_BY_NODE {
+    for mode in MODES {
         let report = openb(mode, 80, &order);
         assert!(report.violations.is_empty(), "{mode:?} {report}");
         let counts = &report.counts;
