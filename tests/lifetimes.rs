@@ -37,6 +37,7 @@ fn run_one_container(engine: &mut Sequential) -> ApplicationId {
         master: None,
         master_partition: None,
         partition: None,
+        placement_parent: None,
         tags: Vec::new(),
     };
     engine.submit(&spec).unwrap();

@@ -52,6 +52,7 @@ fn run(mode: Mode) -> (usize, ResourceVector) {
             id,
             user: format!("u{}", i % 3),
             queue: if i % 2 == 0 { "root.a" } else { "root.b" }.to_owned(),
+            placement_parent: None,
             priority: None,
             master: None,
             master_partition: None,
@@ -146,6 +147,7 @@ fn submit_until_closed(engine: &Threaded, first: u32) -> (usize, usize) {
             master: None,
             master_partition: None,
             partition: None,
+            placement_parent: None,
             tags: Vec::new(),
         };
         match engine.submit(spec) {

@@ -255,12 +255,23 @@ impl Ledger {
         if path.contains('.') {
             return None;
         }
-        let mut named = self
-            .paths
-            .iter()
-            .filter(|(full, _)| full.rsplit('.').next() == Some(path));
-        let found = named.next()?.1;
-        named.next().is_none().then_some(*found)
+        let mut named = self.queues_named(path);
+        let found = named.next()?;
+        named.next().is_none().then_some(found)
+    }
+
+    /// Whether a name stands for several queues.
+    #[must_use]
+    pub fn is_ambiguous(&self, name: &str) -> bool {
+        let full = name.contains('.') || self.paths.contains_key(name);
+        !full && self.queues_named(name).nth(1).is_some()
+    }
+
+    /// Queues whose path ends with a name.
+    fn queues_named(&self, name: &str) -> impl Iterator<Item = QueueSlot> {
+        let named = move |path: &str| path.rsplit('.').next() == Some(name);
+        let all = self.paths.iter();
+        all.filter_map(move |(path, &slot)| named(path).then_some(slot))
     }
 
     /// A container in the ledger.

@@ -9,7 +9,7 @@ use super::event::{Ending, Event};
 use super::ledger::Ledger;
 use super::tree;
 use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot};
-use crate::queue::{App, AppSpec, AppStage, QueueState};
+use crate::queue::{App, AppSpec, AppStage, QueueKind, QueueState};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -43,6 +43,10 @@ pub enum SubmitError {
     },
     /// There is no such queue, and none may be created.
     UnknownQueue(String),
+    /// Several queues have the name.
+    AmbiguousQueue(String),
+    /// The leaf belongs to a managed parent, and no placement rule named that parent.
+    WithoutMapping(String),
     /// The queue holds queues.
     NotALeaf(String),
     /// The queue or one above it accepts no applications.
@@ -74,6 +78,8 @@ impl SubmitError {
             Self::Master(error) => error.code(),
             Self::TooManyInScheduler { .. } => "max_system_applications",
             Self::UnknownQueue(_) => "unknown_queue",
+            Self::AmbiguousQueue(_) => "ambiguous_queue",
+            Self::WithoutMapping(_) => "auto_created_queue_without_mapping",
             Self::NotALeaf(_) => "not_a_leaf",
             Self::QueueStopped(_) => "queue_stopped",
             Self::TooManyInQueue { .. } | Self::TooManyOfUser { .. } => "max_applications",
@@ -95,6 +101,15 @@ impl fmt::Display for SubmitError {
                 )
             }
             Self::UnknownQueue(queue) => write!(f, "there is no queue `{queue}`"),
+            Self::AmbiguousQueue(queue) => {
+                write!(f, "several queues are named `{queue}`; give a full path")
+            }
+            Self::WithoutMapping(queue) => {
+                write!(
+                    f,
+                    "`{queue}` is only open to what placement rules put there"
+                )
+            }
             Self::NotALeaf(queue) => write!(f, "`{queue}` holds queues, not applications"),
             Self::QueueStopped(queue) => write!(f, "`{queue}` accepts no applications"),
             Self::TooManyInQueue { queue, limit } => {
@@ -185,10 +200,11 @@ impl Ledger {
         if self.state.queues[State::ROOT].apps >= limit {
             return Err(SubmitError::TooManyInScheduler { limit });
         }
-        let leaf = match queue.or_else(|| tree::create(self, &spec.queue)) {
+        let leaf = match queue {
             Some(leaf) => leaf,
-            None => return Err(SubmitError::UnknownQueue(spec.queue.clone())),
+            None => self.create_leaf(spec)?,
         };
+        self.check_placement(leaf, spec)?;
         self.check_submission(leaf, &spec.user)?;
         let app = self.new_app(spec, leaf, priority, &master);
         self.count_app(leaf, 1);
@@ -208,6 +224,40 @@ impl Ledger {
                 .push_back(Deferred::AskForMaster(app, master.label));
         }
         Ok(app)
+    }
+
+    /// Creates the leaf of a submission whose queue does not exist.
+    // As CapacityScheduler.getOrCreateQueueFromPlacementContext.
+    fn create_leaf(&mut self, spec: &AppSpec) -> Result<QueueSlot, SubmitError> {
+        let name = &spec.queue;
+        if self.is_ambiguous(name) {
+            return Err(SubmitError::AmbiguousQueue(name.clone()));
+        }
+        let placed = spec.placement_parent.as_ref().map(|parent| {
+            let leaf = name.rsplit('.').next().unwrap_or(name);
+            format!("{parent}.{leaf}")
+        });
+        let path = placed.as_ref().unwrap_or(name);
+        if placed.is_none() && tree::is_below_managed(self, path) {
+            return Err(SubmitError::WithoutMapping(path.clone()));
+        }
+        let created = tree::create(self, path);
+        created.ok_or_else(|| SubmitError::UnknownQueue(name.clone()))
+    }
+
+    /// A leaf of a managed parent takes only what placement rules put below that parent.
+    fn check_placement(&self, leaf: QueueSlot, spec: &AppSpec) -> Result<(), SubmitError> {
+        let queue = &self.state.queues[leaf];
+        let Some(parent) = queue.parent.filter(|_| queue.is_leaf()) else {
+            return Ok(());
+        };
+        let parent = &self.state.queues[parent].settings;
+        let placed = spec.placement_parent.as_deref() == Some(&*parent.path);
+        if parent.kind == QueueKind::ManagedParent && !placed {
+            let path = queue.settings.path.to_string();
+            return Err(SubmitError::WithoutMapping(path));
+        }
+        Ok(())
     }
 
     /// Checks the request for the master's container and normalizes it.

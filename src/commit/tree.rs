@@ -1,6 +1,5 @@
 //! Building queues from settings, and creating queues that submissions name.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ledger::Ledger;
@@ -168,17 +167,27 @@ fn common_weight(vector: &[VectorEntry], types: usize) -> Option<f32> {
     (same && vector.len() == types).then_some(*weight as f32)
 }
 
-/// Creates the queue that a submission names below a parent that allows it; nothing otherwise.
-// As CapacitySchedulerQueueManager.createQueue for flexible automatic creation.
+/// Whether a path is that of a leaf of a managed parent, existing or not.
+pub(super) fn is_below_managed(ledger: &Ledger, path: &str) -> bool {
+    let above = path.rsplit_once('.').map(|(parent, _)| parent);
+    let above = above.and_then(|parent| ledger.paths.get(parent));
+    above.is_some_and(|&parent| {
+        ledger.state.queues[parent].settings.kind == QueueKind::ManagedParent
+    })
+}
+
+/// Creates a leaf, with the parents that are missing, where automatic creation allows it; nothing
+/// otherwise.
+// As CapacitySchedulerQueueManager.createQueue.
 pub(super) fn create(ledger: &mut Ledger, path: &str) -> Option<QueueSlot> {
-    let mut missing = BTreeMap::new();
+    let mut missing = Vec::new();
     let mut above = path;
     let ancestor = loop {
         let (parent, name) = above.rsplit_once('.')?;
         if name.trim().is_empty() {
             return None;
         }
-        missing.insert(above.len(), above);
+        missing.push(name);
         if let Some(&slot) = ledger.paths.get(parent) {
             break slot;
         }
@@ -186,26 +195,28 @@ pub(super) fn create(ledger: &mut Ledger, path: &str) -> Option<QueueSlot> {
     };
     let row = &ledger.state.queues[ancestor];
     let creation = row.settings.creation.as_ref()?;
-    let mut depth = missing.len();
-    let mut dynamic = row;
-    while dynamic.settings.dynamic {
-        depth += 1;
-        dynamic = &ledger.state.queues[dynamic.parent?];
-    }
-    if row.is_leaf()
-        || creation.scheme != CreationScheme::Flexible
-        || depth > creation.maximum_depth
-        || row.children.len() >= creation.maximum_queues
-    {
+    let allowed = match creation.scheme {
+        CreationScheme::Managed => missing.len() == 1,
+        CreationScheme::Flexible => {
+            missing.len() <= levels_left(ledger, ancestor)? && takes_weights(ledger, ancestor)
+        }
+    };
+    if row.is_leaf() || !allowed || row.children.len() >= creation.maximum_queues {
         return None;
     }
+    let managed = creation.scheme == CreationScheme::Managed;
+    let exact = creation.fail_on_exceeding_parent;
     let mut parent = ancestor;
-    let deepest = *missing.keys().next_back()?;
-    for (length, path) in missing {
-        let name = path.rsplit('.').next()?;
+    while let Some(name) = missing.pop() {
         let above = Arc::clone(&ledger.state.queues[parent].settings);
         let templates = Arc::clone(&ledger.templates);
-        let settings = templates.dynamic(&above, name, length == deepest);
+        let mut settings = templates.dynamic(&above, name, missing.is_empty());
+        if managed && !guarantee_fits(ledger, parent, &settings) {
+            if exact {
+                return None;
+            }
+            without_guarantee(&mut settings);
+        }
         parent = new_queue(ledger, Arc::new(settings), Some(parent)).ok()?;
     }
     let mut limits = Limits::new(ledger.state.cluster);
@@ -214,6 +225,60 @@ pub(super) fn create(ledger: &mut Ledger, path: &str) -> Option<QueueSlot> {
     }
     ledger.update_queue(ancestor, &mut limits);
     Some(parent)
+}
+
+/// Levels that may still be created below a queue.
+// As CapacitySchedulerQueueManager.determineMissingParents: levels count from the nearest queue
+// that the configuration has.
+fn levels_left(ledger: &Ledger, queue: QueueSlot) -> Option<usize> {
+    let row = &ledger.state.queues[queue];
+    let mut used = 0;
+    let mut fixed = row;
+    while fixed.settings.dynamic {
+        used += 1;
+        fixed = &ledger.state.queues[fixed.parent?];
+    }
+    let creation = fixed.settings.creation.as_ref();
+    let creation = creation.or(row.settings.creation.as_ref())?;
+    creation.maximum_depth.checked_sub(used)
+}
+
+/// Whether the children of a parent go by weights, which legacy mode asks for.
+// As AbstractParentQueue.addDynamicChildQueue.
+fn takes_weights(ledger: &Ledger, queue: QueueSlot) -> bool {
+    let children = &ledger.state.queues[queue].children;
+    let weighs = |&child: &QueueSlot| {
+        let parts = &ledger.state.queues[child].parts;
+        parts
+            .iter()
+            .any(|part| part.configured && part.weight > 0.0)
+    };
+    !ledger.state.settings.legacy_queue_mode || children.is_empty() || children.iter().any(weighs)
+}
+
+/// Whether the guarantee of one more leaf of a managed parent fits into the parent's.
+// As ManagedParentQueue.addChildQueue and GuaranteedOrZeroCapacityOverTimePolicy.
+fn guarantee_fits(ledger: &Ledger, parent: QueueSlot, template: &QueueSettings) -> bool {
+    let share_of = |settings: &QueueSettings| {
+        let part = settings.partitions.get("");
+        match part.map(|part| part.capacity.legacy) {
+            Some(LegacyCapacity::Percent(percent)) => percent,
+            _ => 0.0,
+        }
+    };
+    let children = ledger.state.queues[parent].children.iter();
+    let own = |&child: &QueueSlot| share_of(&ledger.state.queues[child].settings);
+    children.map(own).fold(share_of(template), share::sum) <= 100.0
+}
+
+/// A leaf of a managed parent has the guarantee of the template or none.
+fn without_guarantee(settings: &mut QueueSettings) {
+    for part in settings.partitions.values_mut() {
+        part.capacity.legacy = LegacyCapacity::Percent(0.0);
+        for entry in &mut part.capacity.vector {
+            *entry = VectorEntry::Percent(0.0);
+        }
+    }
 }
 
 impl Ledger {

@@ -41,6 +41,9 @@ pub struct AppSpec {
     pub user: String,
     /// Queue: a full path, or a leaf name that is unambiguous.
     pub queue: String,
+    /// Path of the parent that placement rules put the application below; nothing when they had
+    /// no opinion. Leaves of a managed parent are only open to applications placed there.
+    pub placement_parent: Option<String>,
     /// Wished priority, larger is more important; the queue's default when unset.
     pub priority: Option<i32>,
     /// Container of the application master; nothing for an unmanaged application, which may ask at

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 /// Keys whose values are the reference's `f32` fractions, compared bit by bit.
-const FRACTIONS: [&str; 8] = [
+const FRACTIONS: [&str; 11] = [
     "cap",
     "abs_cap",
     "max_cap",
@@ -14,6 +14,16 @@ const FRACTIONS: [&str; 8] = [
     "abs_used_cap",
     "weight",
     "norm_weight",
+    "user_limit",
+    "user_limit_factor",
+    "max_am_percent",
+];
+
+/// Objects whose keys are names, not fields; their values are compared as the object's.
+const BY_NAME: [&str; 3] = [
+    "user_weights",
+    "configured_capacity",
+    "configured_max_capacity",
 ];
 
 /// One place where the two differ.
@@ -55,7 +65,8 @@ pub(super) fn differences(expected: &Value, actual: &Value) -> Vec<Difference> {
 
 /// Parts of an object that are remarks, not demands.
 fn is_remark(inside: &str, key: &str) -> bool {
-    key == "choices" || (inside == "error" && matches!(key, "class" | "type" | "message"))
+    let of_error = ["class", "type", "message", "cause", "cause_message"];
+    key == "choices" || (inside == "error" && of_error.contains(&key))
 }
 
 fn compare(place: &str, key: &str, expected: &Value, actual: &Value, out: &mut Vec<Difference>) {
@@ -67,8 +78,10 @@ fn compare(place: &str, key: &str, expected: &Value, actual: &Value, out: &mut V
                     continue;
                 }
                 let place = format!("{place}.{name}");
+                // Inside these the names are those of users, labels and the like.
+                let part = if BY_NAME.contains(&key) { key } else { name };
                 match (want.get(name), got.get(name)) {
-                    (Some(want), Some(got)) => compare(&place, name, want, got, out),
+                    (Some(want), Some(got)) => compare(&place, part, want, got, out),
                     (want, got) => out.push(Difference {
                         place,
                         expected: want.cloned(),
@@ -88,17 +101,7 @@ fn compare(place: &str, key: &str, expected: &Value, actual: &Value, out: &mut V
             }
         }
         _ => {
-            let equal = match (
-                FRACTIONS.contains(&key),
-                fraction(expected),
-                fraction(actual),
-            ) {
-                (true, Some(want), Some(got)) => {
-                    want.to_bits() == got.to_bits() || (want.is_nan() && got.is_nan())
-                }
-                _ => expected == actual,
-            };
-            if !equal {
+            if !same(key, expected, actual) {
                 out.push(Difference {
                     place: place.to_owned(),
                     expected: Some(expected.clone()),
@@ -107,6 +110,41 @@ fn compare(place: &str, key: &str, expected: &Value, actual: &Value, out: &mut V
             }
         }
     }
+}
+
+/// Whether two values without named parts are the same.
+fn same(key: &str, expected: &Value, actual: &Value) -> bool {
+    let float = FRACTIONS.contains(&key) || key == "user_weights";
+    let fractions = if float {
+        fraction(expected).zip(fraction(actual))
+    } else {
+        None
+    };
+    match key {
+        "configured_capacity" | "configured_max_capacity" => {
+            expected == actual || vector(expected).is_some_and(|want| Some(want) == vector(actual))
+        }
+        _ => match fractions {
+            Some((want, got)) => want.to_bits() == got.to_bits() || (want.is_nan() && got.is_nan()),
+            None => expected == actual,
+        },
+    }
+}
+
+/// The entries of a capacity vector by type: the bits of the number, and the unit.
+fn vector(text: &Value) -> Option<Vec<(&str, u64, &str)>> {
+    let inner = text.as_str()?.strip_prefix('[')?.strip_suffix(']')?;
+    let pairs = inner.split(',').filter(|pair| !pair.is_empty());
+    let mut entries: Vec<_> = pairs.map(vector_entry).collect::<Option<_>>()?;
+    entries.sort_unstable();
+    Some(entries)
+}
+
+fn vector_entry(pair: &str) -> Option<(&str, u64, &str)> {
+    let (name, number) = pair.split_once('=')?;
+    let digits = number.trim_end_matches(['%', 'w']);
+    let value: f64 = digits.parse().ok()?;
+    Some((name, value.to_bits(), &number[digits.len()..]))
 }
 
 /// A fraction as the reference's float.

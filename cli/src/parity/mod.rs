@@ -1,170 +1,190 @@
 //! `capsched parity`: plays recordings of the real scheduler and compares every step.
 
+mod acl;
+mod archive;
 mod compare;
+mod configuration;
 mod decision;
+mod mapping;
 mod player;
+mod refresh;
 mod scenario;
+mod setting;
+mod submission;
+mod verdict;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use compare::Difference;
+use acl::Access;
+use configuration::Configuration;
+use mapping::Mapping;
 use scenario::Scenario;
+use verdict::Verdict;
 
 /// Arguments of `capsched parity`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Scenario files, or folders of them.
+    /// Recordings (.json, .jsonl, .jsonl.zst), or folders of them.
     #[arg(required = true)]
     paths: Vec<PathBuf>,
-    /// Print one JSON object per scenario.
+    /// Print one JSON object per recording.
     #[arg(long)]
     json: bool,
-    /// Print only the first difference of a scenario.
+    /// Print only the first difference of a recording.
     #[arg(long)]
     first_difference: bool,
-    /// Run only scenarios with this tag.
+    /// Play only scenarios with this tag.
     #[arg(long, value_name = "TAG")]
     only: Option<String>,
+    /// Leave out scenarios with this tag.
+    #[arg(long, value_name = "TAG")]
+    without: Vec<String>,
+    /// Where configuration files lie that a recording only names; by default
+    /// `../data/capacity-scheduler-xml` beside the folder of recordings.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Play nothing; write the recordings into one compressed archive instead.
+    #[arg(long, requires = "output")]
+    pack: bool,
+    /// The archive to write.
+    #[arg(short, long, value_name = "FILE.jsonl.zst", requires = "pack")]
+    output: Option<PathBuf>,
 }
 
-/// What became of one scenario.
+/// One recording of any kind.
 #[derive(Debug)]
-enum Verdict {
-    Passed,
-    Failed {
-        step: usize,
-        input: Value,
-        differences: Vec<Difference>,
-    },
-    Broken(String),
+enum Recording {
+    Scenario(Scenario),
+    Refresh(Scenario),
+    Configuration(Configuration),
+    Mapping(Mapping),
+    Access(Access),
+}
+
+impl Recording {
+    /// Reads a recording; its fields tell its kind.
+    fn read(value: Value) -> Result<Self> {
+        let has = |name: &str| value.get(name).is_some();
+        if has("steps") {
+            let scenario = Scenario::read(value)?;
+            return Ok(match scenario.xml {
+                Some(_) => Self::Refresh(scenario),
+                None => Self::Scenario(scenario),
+            });
+        }
+        if has("submissions") {
+            let mapping = serde_json::from_value(value).context("not a mapping")?;
+            return Ok(Self::Mapping(mapping));
+        }
+        if has("checks") {
+            let access = serde_json::from_value(value).context("no access checks")?;
+            return Ok(Self::Access(access));
+        }
+        if has("expect") && (has("xml") || has("file")) {
+            let configuration = serde_json::from_value(value).context("not a configuration")?;
+            return Ok(Self::Configuration(configuration));
+        }
+        bail!("neither a scenario nor a configuration, mapping or access checks")
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Scenario(of) | Self::Refresh(of) => &of.name,
+            Self::Configuration(of) => &of.name,
+            Self::Mapping(of) => &of.name,
+            Self::Access(of) => &of.name,
+        }
+    }
+
+    fn tags(&self) -> &[String] {
+        match self {
+            Self::Scenario(of) | Self::Refresh(of) => &of.tags,
+            _ => &[],
+        }
+    }
+
+    fn play(&self, data: &Path) -> Verdict {
+        let verdict = match self {
+            Self::Scenario(of) => player::play(of).map(|found| match found {
+                None => Verdict::Passed,
+                Some((step, found)) => Verdict::of_step(step, of.steps[step].shown(), found),
+            }),
+            Self::Refresh(of) => refresh::play(of),
+            Self::Configuration(of) => of.play(data),
+            Self::Mapping(of) => of.play(),
+            Self::Access(of) => of.play(),
+        };
+        verdict.unwrap_or_else(|error| Verdict::Broken(format!("{error:#}")))
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+    deliberate: usize,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let mut files = Vec::new();
+    if let Some(archive) = &args.output {
+        archive::pack(&args.paths, archive, args.data.as_deref())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let shown = if args.first_difference { 1 } else { 8 };
+    let mut tally = Tally::default();
     for path in &args.paths {
-        collect(path, &mut files)?;
+        let data = archive::data_folder(path, args.data.as_deref());
+        archive::each(path, &mut |file, value| {
+            let (name, verdict) = match value.and_then(Recording::read) {
+                Ok(recording) if !args.wants(recording.tags()) => return,
+                Ok(recording) => (recording.name().to_owned(), recording.play(&data)),
+                Err(error) => (
+                    file.display().to_string(),
+                    Verdict::Broken(format!("{error:#}")),
+                ),
+            };
+            match &verdict {
+                Verdict::Passed => tally.passed += 1,
+                Verdict::Deliberate(_) => tally.deliberate += 1,
+                Verdict::Failed { .. } | Verdict::Broken(_) => tally.failed += 1,
+            }
+            verdict.print(file, &name, args.json, shown);
+        })?;
     }
-    let (mut passed, mut failed) = (0usize, 0usize);
-    for file in &files {
-        let text = read(file)?;
-        let (name, verdict) = match Scenario::parse(&text) {
-            Ok(scenario) if !wanted(args, &scenario) => continue,
-            Ok(scenario) => (scenario.name.clone(), play(&scenario)),
-            Err(error) => (
-                file.display().to_string(),
-                Verdict::Broken(format!("{error:#}")),
-            ),
-        };
-        match &verdict {
-            Verdict::Passed => passed += 1,
-            Verdict::Failed { .. } | Verdict::Broken(_) => failed += 1,
-        }
-        report(args, file, &name, &verdict);
-    }
-    let deliberate = 0;
-    if args.json {
-        println!(
-            "{}",
-            json!({"passed": passed, "failed": failed, "deliberate": deliberate})
-        );
-    } else {
-        println!("{passed} passed, {failed} failed, {deliberate} deliberate");
-    }
-    Ok(if failed == 0 {
+    tally.print(args.json);
+    Ok(if tally.failed == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     })
 }
 
-fn wanted(args: &Args, scenario: &Scenario) -> bool {
-    args.only
-        .as_ref()
-        .is_none_or(|tag| scenario.tags.contains(tag))
-}
-
-/// Plays a scenario up to the first step that differs.
-fn play(scenario: &Scenario) -> Verdict {
-    match player::play(scenario) {
-        Ok(None) => Verdict::Passed,
-        Ok(Some((step, differences))) => Verdict::Failed {
-            step,
-            input: scenario.steps[step].shown(),
-            differences,
-        },
-        Err(error) => Verdict::Broken(format!("{error:#}")),
+impl Args {
+    /// Whether recordings with these tags are played.
+    fn wants(&self, tags: &[String]) -> bool {
+        let only = self.only.as_ref().is_none_or(|tag| tags.contains(tag));
+        let without = self.without.iter().any(|tag| tags.contains(tag));
+        only && !without
     }
 }
 
-fn report(args: &Args, file: &Path, name: &str, verdict: &Verdict) {
-    if args.json {
-        let object = match verdict {
-            Verdict::Passed => json!({"scenario": name, "file": file, "passed": true}),
-            Verdict::Failed {
-                step,
-                input,
-                differences,
-            } => json!({
-                "scenario": name, "file": file, "passed": false, "step": step, "input": input,
-                "differences": differences.iter().map(Difference::to_json).collect::<Vec<_>>(),
-            }),
-            Verdict::Broken(error) => {
-                json!({"scenario": name, "file": file, "passed": false, "error": error})
-            }
-        };
-        println!("{object}");
-        return;
-    }
-    match verdict {
-        Verdict::Passed => println!("pass  {name}"),
-        Verdict::Broken(error) => println!("FAIL  {name}: {error}"),
-        Verdict::Failed {
-            step,
-            input,
-            differences,
-        } => {
-            println!("FAIL  {name} at step {step}: {input}");
-            let shown = if args.first_difference { 1 } else { 8 };
-            for difference in differences.iter().take(shown) {
-                println!("      {difference}");
-            }
-            if differences.len() > shown {
-                println!("      and {} more", differences.len() - shown);
-            }
+impl Tally {
+    fn print(&self, as_json: bool) {
+        let Self {
+            passed,
+            failed,
+            deliberate,
+        } = self;
+        if as_json {
+            let all = json!({"passed": passed, "failed": failed, "deliberate": deliberate});
+            println!("{all}");
+        } else {
+            println!("{passed} passed, {failed} failed, {deliberate} deliberate");
         }
     }
-}
-
-/// Scenario files below a path, sorted.
-fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    let context = || format!("cannot read {}", path.display());
-    if !path.is_dir() {
-        files.push(path.to_owned());
-        return Ok(());
-    }
-    let mut entries: Vec<_> = std::fs::read_dir(path)
-        .with_context(context)?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<_, _>>()
-        .with_context(context)?;
-    entries.sort();
-    for entry in entries {
-        if entry.is_dir()
-            || entry
-                .extension()
-                .is_some_and(|extension| extension == "json")
-        {
-            collect(&entry, files)?;
-        }
-    }
-    Ok(())
-}
-
-fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use capsched::api::{
     AppError, AppSpec, AppStage, Ask, AskCall, AskError, ConstrainedAsk, Decision, NodeReport,
-    NodeSpec, PartitionSpec, PreemptionSettings, Rescheduler, Sequential, StateView, SubmitError,
-    TreeSettings,
+    NodeSpec, PartitionSpec, PreemptionSettings, RefreshError, Rescheduler, Sequential, StateView,
+    SubmitError, TreeSettings,
 };
 use capsched::config;
 use capsched::id::{ApplicationId, ContainerId, NodeName};
@@ -20,7 +20,8 @@ use super::scenario::{self, Action, Scenario, reference};
 type Pairs = BTreeMap<String, String>;
 
 /// The engine and what the resource manager around it remembers.
-struct Player<'a> {
+#[derive(Debug)]
+pub(super) struct Player<'a> {
     scenario: &'a Scenario,
     engine: Sequential,
     preemption: Rescheduler,
@@ -67,14 +68,7 @@ fn start(scenario: &Scenario) -> Result<Player<'_>, String> {
         })
         .collect();
     let engine = Sequential::new(settings, &labels).map_err(|error| error.code().to_owned())?;
-    Ok(Player {
-        scenario,
-        engine,
-        preemption: Rescheduler::new(preemption),
-        config: scenario.config.clone(),
-        seen: BTreeMap::new(),
-        unmanaged: BTreeMap::new(),
-    })
+    Ok(Player::over(scenario, engine, Rescheduler::new(preemption)))
 }
 
 /// The tree of a configuration, or the code of the reason why there is none.
@@ -105,8 +99,35 @@ fn error(out: &mut Answer, code: &str) {
     out.insert("error".into(), json!({"code": code}));
 }
 
-impl Player<'_> {
-    fn step(&mut self, action: &Action) -> Result<Value> {
+impl<'a> Player<'a> {
+    /// A player over an engine that was started with the scenario's configuration.
+    pub(super) fn over(
+        scenario: &'a Scenario,
+        engine: Sequential,
+        preemption: Rescheduler,
+    ) -> Self {
+        Self {
+            scenario,
+            engine,
+            preemption,
+            config: scenario.config.clone(),
+            seen: BTreeMap::new(),
+            unmanaged: BTreeMap::new(),
+        }
+    }
+
+    /// The engine, to be read.
+    pub(super) fn engine(&self) -> &Sequential {
+        &self.engine
+    }
+
+    /// Replaces the whole configuration.
+    pub(super) fn refresh(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
+        self.engine.reconfigure(settings)
+    }
+
+    /// Carries out a step; what it came to, in the words of the recordings.
+    pub(super) fn step(&mut self, action: &Action) -> Result<Value> {
         if matches!(action, Action::State {}) {
             return Ok(serde_json::to_value(StateView::of(self.engine.ledger()))?);
         }
@@ -265,10 +286,8 @@ impl Player<'_> {
         let spec = AppSpec {
             id,
             user: submit.user.clone(),
-            queue: match &submit.placement_parent {
-                Some(parent) => format!("{parent}.{}", submit.queue),
-                None => submit.queue.clone(),
-            },
+            queue: submit.queue.clone(),
+            placement_parent: submit.placement_parent.clone(),
             priority: submit.priority,
             master: match (&submit.am, submit.unmanaged) {
                 (Some(size), false) => Some(size.0),

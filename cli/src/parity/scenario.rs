@@ -24,7 +24,11 @@ pub(super) struct Scenario {
     pub(super) resource_types: Vec<String>,
     #[serde(default)]
     pub(super) site: BTreeMap<String, String>,
+    /// The configuration as pairs, or
+    #[serde(default)]
     pub(super) config: BTreeMap<String, String>,
+    /// as a file, with refreshes that replace it.
+    pub(super) xml: Option<String>,
     #[serde(default)]
     pub(super) cluster_labels: Vec<Label>,
     #[serde(default)]
@@ -148,6 +152,11 @@ pub(super) enum Action {
         #[serde(default)]
         remove: Vec<String>,
     },
+    Refresh {
+        #[expect(dead_code, reason = "a remark of the file")]
+        change: String,
+        xml: String,
+    },
     Preempt {},
     AdvanceClock {
         ms: u64,
@@ -245,8 +254,11 @@ impl<'de> Deserialize<'de> for Node {
 
 impl Scenario {
     /// Reads a scenario.
-    pub(super) fn parse(text: &str) -> Result<Self> {
-        let scenario: Self = serde_json::from_str(text).context("not a scenario")?;
+    pub(super) fn read(value: Value) -> Result<Self> {
+        let scenario: Self = serde_json::from_value(value).context("not a scenario")?;
+        if scenario.xml.is_some() == !scenario.config.is_empty() {
+            bail!("a scenario has either `config` or `xml`");
+        }
         if scenario.steps.is_empty() {
             bail!("the scenario has no steps");
         }

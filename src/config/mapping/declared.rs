@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::directory::{Found, QueueDirectory, QueueEntry, QueueEntryKind};
-use crate::queue::{CreationScheme, QueueKind, QueueSettings};
+use super::live::kind;
+use crate::queue::QueueSettings;
 
 /// A directory of the declared queues, and of those that submissions created since.
 ///
@@ -45,17 +46,6 @@ impl DeclaredQueues {
             let name = path.rsplit('.').next().unwrap_or(&path).to_owned();
             self.by_name.entry(name).or_default().push(path);
         }
-    }
-}
-
-/// What a queue holds, from its settings.
-fn kind(queue: &QueueSettings) -> QueueEntryKind {
-    let scheme = queue.creation.as_ref().map(|creation| creation.scheme);
-    match (queue.kind, scheme) {
-        (QueueKind::Leaf, _) => QueueEntryKind::Leaf,
-        (QueueKind::ManagedParent, _) => QueueEntryKind::ManagedParent,
-        (QueueKind::Parent, Some(CreationScheme::Flexible)) => QueueEntryKind::CreatingParent,
-        (QueueKind::Parent | QueueKind::Plan, _) => QueueEntryKind::Parent,
     }
 }
 

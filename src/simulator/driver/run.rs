@@ -242,6 +242,7 @@ impl<S: Scheduler> Driver<S> {
             id,
             user: job.user.clone(),
             queue: job.queue.clone(),
+            placement_parent: None,
             priority: job.priority,
             master: job.master,
             master_partition: job.partition.clone(),

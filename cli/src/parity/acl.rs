@@ -1,0 +1,162 @@
+//! Recorded access control: who may do what.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use capsched::config::{Caller, QueuePermission};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::compare::differences;
+use super::scenario::Label;
+use super::setting::Member;
+use super::submission::{Header, Job, Scene, demands, open};
+use super::verdict::{Verdict, judge};
+
+/// One configuration and questions about it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Access {
+    pub(super) name: String,
+    #[expect(dead_code, reason = "a remark of the file")]
+    description: String,
+    #[expect(dead_code, reason = "a remark of the file")]
+    source: String,
+    xml: String,
+    site: BTreeMap<String, String>,
+    groups: BTreeMap<String, Vec<String>>,
+    resource_types: Vec<String>,
+    cluster_labels: Vec<Label>,
+    nodes: Vec<Member>,
+    start: Value,
+    #[expect(dead_code, reason = "a remark of the file")]
+    recorded_with: String,
+    checks: Vec<Check>,
+}
+
+/// A question with its recorded answer.
+#[derive(Debug)]
+struct Check {
+    question: Question,
+    expect: Value,
+    input: Value,
+}
+
+impl<'de> Deserialize<'de> for Check {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let mut object = serde_json::Map::<String, Value>::deserialize(deserializer)?;
+        let expect = object.remove("expect").unwrap_or_default();
+        let input = Value::Object(object);
+        let question = Question::deserialize(input.clone())
+            .map_err(|error| D::Error::custom(format!("{error} in check {input}")))?;
+        Ok(Self {
+            question,
+            expect,
+            input,
+        })
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "check", rename_all = "snake_case", deny_unknown_fields)]
+enum Question {
+    QueueAcl {
+        user: String,
+        acl: Permission,
+        queue: String,
+    },
+    Submit {
+        user: String,
+        queue: String,
+        priority: Option<i32>,
+    },
+    ModifyApp {
+        user: String,
+        queue: String,
+        owner: String,
+    },
+    ClusterAdmin {
+        user: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+enum Permission {
+    SubmitApplications,
+    AdministerQueue,
+}
+
+impl Access {
+    /// Asks the questions in order, up to the first with another answer.
+    pub(super) fn play(&self) -> Result<Verdict> {
+        let mut scene = match open(&Header {
+            xml: &self.xml,
+            site: &self.site,
+            resource_types: &self.resource_types,
+            cluster_labels: &self.cluster_labels,
+            nodes: &self.nodes,
+            groups: &self.groups,
+        })? {
+            Ok(scene) => scene,
+            Err(refusal) => return Ok(judge(differences(&self.start, &refusal))),
+        };
+        let start = differences(&self.start, &json!({"accepted": true}));
+        if !start.is_empty() {
+            return Ok(judge(start));
+        }
+        for (i, check) in self.checks.iter().enumerate() {
+            let mut actual = answer(&mut scene, &check.question);
+            let wanted = demands(&check.expect, &mut actual);
+            let found = differences(&wanted, &actual);
+            let verdict = Verdict::of_step(i, check.input.clone(), found);
+            if !verdict.passed() {
+                return Ok(verdict);
+            }
+        }
+        Ok(Verdict::Passed)
+    }
+}
+
+fn answer(scene: &mut Scene<'_>, question: &Question) -> Value {
+    let user = match question {
+        Question::QueueAcl { user, .. }
+        | Question::Submit { user, .. }
+        | Question::ModifyApp { user, .. }
+        | Question::ClusterAdmin { user } => user,
+    };
+    let groups = scene.groups(user);
+    let caller = Caller {
+        user,
+        groups: &groups,
+        real_user: None,
+    };
+    let allowed = match question {
+        Question::QueueAcl { acl, queue, .. } => {
+            let permission = match acl {
+                Permission::SubmitApplications => QueuePermission::Submit,
+                Permission::AdministerQueue => QueuePermission::Administer,
+            };
+            let path = scene.path(queue);
+            scene.admission.grants(&caller, permission, &path)
+        }
+        Question::ModifyApp { queue, owner, .. } => {
+            let path = scene.path(queue);
+            scene.admission.may_modify(&caller, owner, &path)
+        }
+        Question::ClusterAdmin { .. } => scene.admission.is_admin(&caller),
+        Question::Submit {
+            queue, priority, ..
+        } => {
+            return scene.submit(&Job {
+                user,
+                queue,
+                name: "job",
+                tags: &[],
+                priority: *priority,
+            });
+        }
+    };
+    json!({"allowed": allowed})
+}

@@ -1,0 +1,126 @@
+//! Recordings on disk: single files, lines, compressed lines, and folders of all three.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::configuration::Configuration;
+
+/// Calls back with every recording below a path, files in order of their names.
+pub(super) fn each(path: &Path, call: &mut dyn FnMut(&Path, Result<Value>)) -> Result<()> {
+    let context = || format!("cannot read {}", path.display());
+    if path.is_dir() {
+        for entry in entries(path).with_context(context)? {
+            if entry.is_dir() || Form::of(&entry).is_some() {
+                each(&entry, call)?;
+            }
+        }
+        return Ok(());
+    }
+    let file = File::open(path).with_context(context)?;
+    match Form::of(path) {
+        Some(Form::Lines) => lines(path, file, call),
+        Some(Form::Compressed) => {
+            lines(path, zstd::Decoder::new(file).with_context(context)?, call)
+        }
+        Some(Form::Single) | None => {
+            let value = serde_json::from_reader(BufReader::new(file)).context("not JSON");
+            call(path, value);
+            Ok(())
+        }
+    }
+}
+
+/// How a file holds recordings.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    /// One.
+    Single,
+    /// One a line.
+    Lines,
+    /// One a line, compressed.
+    Compressed,
+}
+
+impl Form {
+    fn of(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?;
+        let forms = [
+            (".json", Self::Single),
+            (".jsonl", Self::Lines),
+            (".jsonl.zst", Self::Compressed),
+        ];
+        let mut forms = forms.into_iter();
+        forms.find_map(|(end, form)| name.ends_with(end).then_some(form))
+    }
+}
+
+fn entries(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder)?;
+    let mut paths = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<std::io::Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn lines(path: &Path, file: impl Read, call: &mut dyn FnMut(&Path, Result<Value>)) -> Result<()> {
+    for (number, line) in BufReader::new(file).lines().enumerate() {
+        let place = || format!("{}, line {}", path.display(), number + 1);
+        let line = line.with_context(place)?;
+        if !line.trim().is_empty() {
+            let value =
+                serde_json::from_str(&line).with_context(|| format!("not JSON: {}", place()));
+            call(path, value);
+        }
+    }
+    Ok(())
+}
+
+/// Where configuration files lie that recordings below `path` only name.
+pub(super) fn data_folder(path: &Path, given: Option<&Path>) -> PathBuf {
+    if let Some(given) = given {
+        return given.to_owned();
+    }
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let beside = |above: &Path| above.join("data/capacity-scheduler-xml");
+    let mut candidates = path.ancestors().skip(1).map(beside);
+    let found = candidates.find(|candidate| candidate.is_dir());
+    found.unwrap_or_else(|| PathBuf::from("../data/capacity-scheduler-xml"))
+}
+
+/// Writes the recordings below paths into one archive, one a line, each with the text of its
+/// configuration.
+pub(super) fn pack(paths: &[PathBuf], archive: &Path, data: Option<&Path>) -> Result<()> {
+    let context = || format!("cannot write {}", archive.display());
+    let file = File::create(archive).with_context(context)?;
+    let mut encoder = zstd::Encoder::new(BufWriter::new(file), 19).with_context(context)?;
+    encoder.long_distance_matching(true).with_context(context)?;
+    let mut written = Ok(());
+    for path in paths {
+        let data = data_folder(path, data);
+        each(path, &mut |file, value| {
+            if written.is_ok() {
+                let line = value.and_then(|value| line_of(value, &data));
+                written = line
+                    .and_then(|line| Ok(encoder.write_all(line.as_bytes())?))
+                    .with_context(|| format!("cannot pack {}", file.display()));
+            }
+        })?;
+    }
+    written?;
+    let mut file = encoder.finish().with_context(context)?;
+    file.flush().with_context(context)
+}
+
+fn line_of(mut value: Value, data: &Path) -> Result<String> {
+    if let Some(object) = value.as_object_mut()
+        && object.contains_key("file")
+    {
+        Configuration::inline(object, data)?;
+    }
+    Ok(format!("{value}\n"))
+}

@@ -1,0 +1,87 @@
+//! Recorded queue mappings: where applications go.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::compare::differences;
+use super::scenario::Label;
+use super::setting::Member;
+use super::submission::{Header, Job, demands, open};
+use super::verdict::{Verdict, judge};
+
+/// One set of rules and the applications that it places.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Mapping {
+    pub(super) name: String,
+    #[expect(dead_code, reason = "a remark of the file")]
+    description: String,
+    #[expect(dead_code, reason = "a remark of the file")]
+    source: String,
+    xml: String,
+    site: BTreeMap<String, String>,
+    groups: BTreeMap<String, Vec<String>>,
+    resource_types: Vec<String>,
+    cluster_labels: Vec<Label>,
+    nodes: Vec<Member>,
+    start: Value,
+    #[expect(dead_code, reason = "a remark of the file")]
+    recorded_with: String,
+    submissions: Vec<Submission>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Submission {
+    user: String,
+    queue: String,
+    name: String,
+    #[serde(default)]
+    tags: Vec<String>,
+    expect: Value,
+}
+
+impl Mapping {
+    /// Submits the applications in order, up to the first whose way differs.
+    pub(super) fn play(&self) -> Result<Verdict> {
+        let mut scene = match open(&Header {
+            xml: &self.xml,
+            site: &self.site,
+            resource_types: &self.resource_types,
+            cluster_labels: &self.cluster_labels,
+            nodes: &self.nodes,
+            groups: &self.groups,
+        })? {
+            Ok(scene) => scene,
+            Err(refusal) => return Ok(judge(differences(&self.start, &refusal))),
+        };
+        let start = differences(&self.start, &json!({"accepted": true}));
+        if !start.is_empty() {
+            return Ok(judge(start));
+        }
+        for (i, submission) in self.submissions.iter().enumerate() {
+            let mut actual = scene.submit(&Job {
+                user: &submission.user,
+                queue: &submission.queue,
+                name: &submission.name,
+                tags: &submission.tags,
+                priority: None,
+            });
+            let wanted = demands(&submission.expect, &mut actual);
+            let verdict = Verdict::of_step(i, submission.shown(), differences(&wanted, &actual));
+            if !verdict.passed() {
+                return Ok(verdict);
+            }
+        }
+        Ok(Verdict::Passed)
+    }
+}
+
+impl Submission {
+    fn shown(&self) -> Value {
+        json!({"user": self.user, "queue": self.queue, "name": self.name, "tags": self.tags})
+    }
+}

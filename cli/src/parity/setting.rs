@@ -1,0 +1,137 @@
+//! What all recordings that come with a configuration file share: how it is read and started.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, anyhow, bail};
+use capsched::api::{NodeSpec, PartitionSpec, Sequential};
+use capsched::config::{self, Admission, Layer, Loaded, Options, Source};
+use capsched::resource::{Calculator, ResourceVector};
+use serde::Deserialize;
+
+use super::scenario::{Amounts, Label, Node};
+
+/// The user that the recorded scheduler ran as.
+pub(super) const DAEMON: &str = "yarn";
+
+/// A node that registers after the start.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Member {
+    node: Node,
+    res: Amounts,
+    #[serde(default)]
+    labels: Vec<String>,
+}
+
+/// The world around a configuration file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setting<'a> {
+    pub(super) site: &'a BTreeMap<String, String>,
+    pub(super) resource_types: &'a [String],
+    pub(super) cluster_labels: &'a [Label],
+}
+
+/// A configuration file and its placement rules, both accepted.
+#[derive(Debug)]
+pub(super) struct Accepted {
+    pub(super) loaded: Loaded,
+    pub(super) admission: Admission,
+}
+
+/// A refusal: all reasons that were found, the deciding one first.
+#[derive(Debug)]
+pub(super) struct Refused {
+    /// Words of the recordings.
+    pub(super) words: Vec<String>,
+    /// The deciding reason's own code, for differences that are meant.
+    pub(super) code: String,
+}
+
+impl Setting<'_> {
+    /// Reads a configuration file; `running` is the calculator of a scheduler that is refreshed.
+    pub(super) fn read(&self, xml: &str, running: Option<Calculator>) -> Result<Accepted, Refused> {
+        let source = |name: &str, text: &str, layer| Source {
+            name: name.to_owned(),
+            bytes: text.as_bytes().to_vec(),
+            layer,
+        };
+        let sources = [
+            source("yarn-site.xml", &self.site_file(), Layer::Site),
+            source("capacity-scheduler.xml", xml, Layer::Scheduler),
+        ];
+        let options = Options {
+            resource_types: Some(self.resource_types.to_vec()),
+            running,
+            ..Options::default()
+        };
+        let loaded = config::load(&sources, &options).map_err(|report| Refused {
+            words: report
+                .errors()
+                .map(|error| error.word().to_owned())
+                .collect(),
+            code: report
+                .first_error()
+                .map_or_else(String::new, |error| error.code.to_owned()),
+        })?;
+        let admission = Admission::read(&loaded, DAEMON).map_err(|errors| {
+            let words: Vec<_> = errors.iter().map(|error| error.code().to_owned()).collect();
+            Refused {
+                code: words.first().cloned().unwrap_or_default(),
+                words,
+            }
+        })?;
+        Ok(Accepted { loaded, admission })
+    }
+
+    /// The site's properties as a file.
+    fn site_file(&self) -> String {
+        let mut text = String::from("<configuration>");
+        let labels = ("yarn.node-labels.enabled", "true");
+        let own = self.site.iter().map(|(key, value)| (&**key, &**value));
+        for (key, value) in [labels].into_iter().chain(own) {
+            text += "<property><name>";
+            text += &escape(key);
+            text += "</name><value>";
+            text += &escape(value);
+            text += "</value></property>";
+        }
+        text + "</configuration>"
+    }
+
+    /// Starts a scheduler without threads; its nodes register in order.
+    pub(super) fn start(&self, loaded: &Loaded, nodes: &[Member]) -> Result<Sequential> {
+        let labels: Vec<_> = self
+            .cluster_labels
+            .iter()
+            .map(|label| PartitionSpec {
+                name: label.name.clone(),
+                exclusive: label.exclusive,
+            })
+            .collect();
+        let mut engine = Sequential::new(loaded.settings.clone(), &labels)
+            .map_err(|error| anyhow!("the tree was refused: {error}"))?;
+        for member in nodes {
+            let mut spec = NodeSpec::new(member.node.0.clone(), member.res.0);
+            match member.labels.as_slice() {
+                [] => {}
+                [label] => spec.partition.clone_from(label),
+                _ => bail!("{} has several labels", member.node.0),
+            }
+            engine.add_node(&spec)?;
+        }
+        Ok(engine)
+    }
+}
+
+fn escape(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('>', "&gt;")
+}
+
+/// The largest amounts of each type that a node of a live scheduler has.
+pub(super) fn largest_node(engine: &Sequential) -> Option<ResourceVector> {
+    let ledger = engine.ledger();
+    let nodes = ledger.nodes_by_name();
+    let totals = nodes.map(|(_, slot)| ledger.state().nodes[slot].total);
+    totals.reduce(|a, b| a.component_max(&b))
+}

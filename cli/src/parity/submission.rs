@@ -1,0 +1,184 @@
+//! A submission as mappings and access checks record it: the manager's part, then the scheduler's.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use capsched::api::{AppSpec, ApplicationId, Sequential};
+use capsched::config::{Admission, Caller, LiveQueues, Wish};
+use capsched::queue::QueueAccess;
+use capsched::resource::ResourceVector;
+use serde_json::{Map, Value, json};
+
+use super::scenario::Label;
+use super::setting::{Member, Setting};
+
+/// A live scheduler behind placement rules and access control.
+#[derive(Debug)]
+pub(super) struct Scene<'a> {
+    pub(super) engine: Sequential,
+    pub(super) admission: Admission,
+    groups: &'a BTreeMap<String, Vec<String>>,
+    submitted: u32,
+}
+
+/// What mappings and access checks have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header<'a> {
+    pub(super) xml: &'a str,
+    pub(super) site: &'a BTreeMap<String, String>,
+    pub(super) resource_types: &'a [String],
+    pub(super) cluster_labels: &'a [Label],
+    pub(super) nodes: &'a [Member],
+    pub(super) groups: &'a BTreeMap<String, Vec<String>>,
+}
+
+/// A submission.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Job<'a> {
+    pub(super) user: &'a str,
+    pub(super) queue: &'a str,
+    pub(super) name: &'a str,
+    pub(super) tags: &'a [String],
+    pub(super) priority: Option<i32>,
+}
+
+/// Starts a scheduler; without one, the answer says why.
+pub(super) fn open<'a>(header: &Header<'a>) -> Result<Result<Scene<'a>, Value>> {
+    let setting = Setting {
+        site: header.site,
+        resource_types: header.resource_types,
+        cluster_labels: header.cluster_labels,
+    };
+    match setting.read(header.xml, None) {
+        Ok(accepted) => Ok(Ok(Scene {
+            engine: setting.start(&accepted.loaded, header.nodes)?,
+            admission: accepted.admission,
+            groups: header.groups,
+            submitted: 0,
+        })),
+        Err(refused) => Ok(Err(json!({
+            "accepted": false,
+            "error": {"code": refused.words.first()},
+        }))),
+    }
+}
+
+impl Scene<'_> {
+    pub(super) fn groups(&self, user: &str) -> Vec<String> {
+        self.groups.get(user).cloned().unwrap_or_default()
+    }
+
+    /// The full path of a queue that exists; other names stay as they are.
+    pub(super) fn path(&self, name: &str) -> String {
+        let ledger = self.engine.ledger();
+        ledger.queue(name).map_or_else(
+            || name.to_owned(),
+            |slot| ledger.state().queues[slot].settings.path.to_string(),
+        )
+    }
+
+    fn paths(&self) -> Vec<String> {
+        let state = self.engine.ledger().state();
+        let queues = state.subtree(capsched::snapshot::State::ROOT);
+        let path = |slot| state.queues[slot].settings.path.to_string();
+        queues.into_iter().map(path).collect()
+    }
+
+    /// Submits; the answer is in the words of the recordings.
+    pub(super) fn submit(&mut self, job: &Job<'_>) -> Value {
+        let mut answer = Map::new();
+        let ledger = self.engine.ledger();
+        let own = self.groups(job.user);
+        let wish = Wish {
+            caller: Caller {
+                user: job.user,
+                groups: &own,
+                real_user: None,
+            },
+            queue: job.queue,
+            application: job.name,
+            tags: job.tags,
+            priority: job.priority,
+        };
+        let default_priority = |path: &str| {
+            let leaf = ledger.queue(path).map(|slot| &ledger.state().queues[slot]);
+            let leaf = leaf.filter(|queue| queue.is_leaf());
+            leaf.map_or(0, |queue| queue.settings.leaf.default_priority)
+        };
+        let admitted = self.admission.admit(
+            &wish,
+            |user| self.groups(user),
+            &LiveQueues(ledger),
+            default_priority,
+        );
+        let admitted = match admitted {
+            Ok(admitted) => admitted,
+            Err(refusal) => {
+                refuse(&mut answer, "resource manager", refusal.code());
+                return Value::Object(answer);
+            }
+        };
+        if let Some(place) = &admitted.placement {
+            let placed = json!({"queue": place.leaf, "parent": place.parent});
+            answer.insert("placed".to_owned(), placed);
+        }
+        answer.insert("queue_of_submission".to_owned(), json!(admitted.queue));
+        self.submitted += 1;
+        let spec = AppSpec {
+            id: ApplicationId::new(self.submitted),
+            user: job.user.to_owned(),
+            queue: admitted.queue,
+            placement_parent: admitted.placement.map(|place| place.parent),
+            priority: Some(admitted.priority),
+            master: Some(ResourceVector::of(&[1024, 1])),
+            master_partition: None,
+            partition: None,
+            tags: Vec::new(),
+        };
+        let before = self.paths();
+        match self.engine.submit(&spec) {
+            Ok(submitted) => {
+                answer.insert("accepted".to_owned(), json!(true));
+                answer.insert("queue".to_owned(), json!(&*submitted.queue));
+                if job.priority.is_some() && admitted.priority != 0 {
+                    answer.insert("priority".to_owned(), json!(admitted.priority));
+                }
+            }
+            Err(refusal) => refuse(&mut answer, "scheduler", refusal.code()),
+        }
+        self.note_created(&before, &mut answer);
+        Value::Object(answer)
+    }
+
+    /// Queues that a submission created; their access lists start empty.
+    fn note_created(&mut self, before: &[String], answer: &mut Map<String, Value>) {
+        let mut created = self.paths();
+        created.retain(|path| !before.contains(path));
+        for path in &created {
+            let path = path.as_str().into();
+            self.admission.queue_created(path, QueueAccess::default());
+        }
+        if !created.is_empty() {
+            answer.insert("created".to_owned(), json!(created));
+        }
+    }
+}
+
+fn refuse(answer: &mut Map<String, Value>, by: &str, code: &str) {
+    answer.insert("accepted".to_owned(), json!(false));
+    answer.insert("refused_by".to_owned(), json!(by));
+    answer.insert("error".to_owned(), json!({"code": code}));
+}
+
+/// Takes out of a recorded answer what need not be equal.
+pub(super) fn demands(recorded: &Value, actual: &mut Value) -> Value {
+    let mut recorded = recorded.clone();
+    if recorded["accepted"] == json!(false) {
+        for answer in [&mut recorded, actual] {
+            if let Some(answer) = answer.as_object_mut() {
+                answer.remove("queue_of_submission");
+            }
+        }
+    }
+    recorded
+}

@@ -1,0 +1,98 @@
+//! What became of a recording, and how it is told.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::compare::Difference;
+
+/// What became of one recording.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// Everything agreed.
+    Passed,
+    /// Something did not.
+    Failed {
+        /// Number of the step from 0, and its input; nothing without steps.
+        step: Option<(usize, Value)>,
+        /// What did not agree.
+        differences: Vec<Difference>,
+    },
+    /// Refused here, and meant to be, with this code; the reference accepts it.
+    Deliberate(String),
+    /// The recording cannot be played.
+    Broken(String),
+}
+
+/// The verdict of a comparison.
+pub(super) fn judge(differences: Vec<Difference>) -> Verdict {
+    if differences.is_empty() {
+        return Verdict::Passed;
+    }
+    Verdict::Failed {
+        step: None,
+        differences,
+    }
+}
+
+impl Verdict {
+    /// The verdict of a step.
+    pub(super) fn of_step(step: usize, input: Value, differences: Vec<Difference>) -> Self {
+        if differences.is_empty() {
+            return Self::Passed;
+        }
+        Self::Failed {
+            step: Some((step, input)),
+            differences,
+        }
+    }
+
+    /// Whether everything agreed.
+    pub(super) const fn passed(&self) -> bool {
+        matches!(self, Self::Passed)
+    }
+
+    /// Prints the verdict on a recording, as one JSON object or as lines with at most `shown`
+    /// differences.
+    pub(super) fn print(&self, file: &Path, name: &str, as_json: bool, shown: usize) {
+        if as_json {
+            println!("{}", self.to_json(file, name));
+            return;
+        }
+        match self {
+            Self::Passed => println!("pass  {name}"),
+            Self::Deliberate(code) => println!("meant {name}: refused with {code}"),
+            Self::Broken(error) => println!("FAIL  {name}: {error}"),
+            Self::Failed { step, differences } => {
+                match step {
+                    Some((number, input)) => println!("FAIL  {name} at step {number}: {input}"),
+                    None => println!("FAIL  {name}"),
+                }
+                for difference in differences.iter().take(shown) {
+                    println!("      {difference}");
+                }
+                if differences.len() > shown {
+                    println!("      and {} more", differences.len() - shown);
+                }
+            }
+        }
+    }
+
+    fn to_json(&self, file: &Path, name: &str) -> Value {
+        let mut object = json!({"scenario": name, "file": file, "passed": self.passed()});
+        match self {
+            Self::Passed => {}
+            Self::Deliberate(code) => object["deliberate"] = json!(code),
+            Self::Broken(error) => object["error"] = json!(error),
+            Self::Failed { step, differences } => {
+                if let Some((number, input)) = step {
+                    object["step"] = json!(number);
+                    object["input"] = input.clone();
+                }
+                let all = differences.iter().map(Difference::to_json);
+                object["differences"] = all.collect();
+            }
+        }
+        object
+    }
+}
