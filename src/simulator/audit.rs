@@ -19,8 +19,10 @@
 //! | K6 | what is handed to an application was placed, and is handed over once |
 //! | R1 | a reservation on a node is replaced by its owner or after its release |
 //! | R3 | a reserved container is placed on the node it was reserved on |
+//!
+//! Counts of proposals (P1, P3) are not among the outputs; the engine's own auditor checks them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::{
     ApplicationId, AskCall, AskReply, ContainerId, Event, NodeName, NodeSpec, ResourceVector,
@@ -29,6 +31,9 @@ use crate::id::{Map, Set};
 
 /// Findings that are kept as text; further ones are only counted.
 const FINDINGS: usize = 20;
+
+/// Events between two full checks, at least.
+const FULL_CHECK: usize = 4096;
 
 /// Places and counts of everything that outputs told of.
 #[derive(Debug, Default)]
@@ -47,6 +52,10 @@ pub struct Ledger {
     total: ResourceVector,
     counts: BTreeMap<&'static str, u64>,
     findings: Vec<String>,
+    /// What the last full check found: a violation that stands is counted once.
+    standing: BTreeSet<(&'static str, String)>,
+    /// Events since the last full check.
+    unchecked: usize,
 }
 
 #[derive(Debug)]
@@ -78,7 +87,8 @@ struct AppEntry {
 const MASTER_KEY: (i32, i64) = (0, -1);
 
 impl Ledger {
-    /// Sets the most a queue may use; queues without a limit are not checked for Q4.
+    /// Sets the most a queue may use. Queues without a limit are not checked for Q4, and none should
+    /// be set where the limit legally is the partition's, as without exclusivity.
     pub fn limit(&mut self, queue: &str, most: ResourceVector) {
         self.limits.insert(queue.to_owned(), most);
     }
@@ -151,6 +161,7 @@ impl Ledger {
 
     /// Something the scheduler did.
     pub fn event(&mut self, event: &Event) {
+        self.unchecked += 1;
         match event {
             Event::Allocated {
                 container,
@@ -330,12 +341,21 @@ impl Ledger {
         }
     }
 
+    /// A full check when enough happened since the last one that its cost does not show.
+    pub fn check_when_due(&mut self) {
+        if self.unchecked >= self.containers.len().max(FULL_CHECK) {
+            self.check();
+        }
+    }
+
     /// Adds everything up again from the live containers and compares.
+    ///
+    /// Not between a call that removes something and the events that tell of its end.
     pub fn check(&mut self) {
         let mut nodes: BTreeMap<&NodeName, ResourceVector> = BTreeMap::new();
         let mut queues: BTreeMap<&str, ResourceVector> = BTreeMap::new();
         let mut users: BTreeMap<(&str, &str), ResourceVector> = BTreeMap::new();
-        let mut found = Vec::new();
+        let mut found = BTreeSet::new();
         for (container, held) in &self.containers {
             *nodes.entry(&held.node).or_default() += held.size;
             for path in ancestors(&held.queue) {
@@ -343,19 +363,19 @@ impl Ledger {
             }
             *users.entry((&held.queue, &held.user)).or_default() += held.size;
             if !self.nodes.contains_key(&held.node) {
-                found.push((
+                found.insert((
                     "N4",
                     format!("{container} lives on {}, not a node", held.node),
                 ));
             }
             if !self.apps.contains_key(&container.app) {
-                found.push(("U8", format!("{container} outlives its application")));
+                found.insert(("U8", format!("{container} outlives its application")));
             }
         }
         for (name, entry) in &self.nodes {
             let sum = nodes.get(name).copied().unwrap_or_default();
             if sum != entry.used {
-                found.push((
+                found.insert((
                     "N3",
                     format!("{name} uses {}, its containers {sum}", entry.used),
                 ));
@@ -364,7 +384,7 @@ impl Ledger {
         for (path, used) in &self.queues {
             let sum = queues.get(path.as_str()).copied().unwrap_or_default();
             if sum != *used {
-                found.push((
+                found.insert((
                     "Q1",
                     format!("{path} uses {used}, the containers below it {sum}"),
                 ));
@@ -373,12 +393,16 @@ impl Ledger {
         for ((queue, user), used) in &self.users {
             let sum = users.get(&(queue.as_str(), user.as_str())).copied();
             if sum.unwrap_or_default() != *used {
-                found.push(("U1", format!("{user} uses {used} in {queue}, not the sum")));
+                found.insert(("U1", format!("{user} uses {used} in {queue}, not the sum")));
             }
         }
-        for (id, text) in found {
-            self.violated(id, text);
+        for (id, text) in &found {
+            if !self.standing.contains(&(*id, text.clone())) {
+                self.violated(id, text.clone());
+            }
         }
+        self.standing = found;
+        self.unchecked = 0;
         self.users.retain(|_, used| !used.is_none());
     }
 

@@ -18,6 +18,7 @@ mod random;
 mod report;
 mod stat;
 mod synthetic;
+mod tally;
 mod workload;
 
 pub use audit::Ledger;

@@ -81,7 +81,8 @@ pub struct InOrder<W> {
 struct Held {
     at_ms: u64,
     sequence: u64,
-    job: Job,
+    /// Boxed, because the heap moves its entries often.
+    job: Box<Job>,
 }
 
 impl Ord for Held {
@@ -138,7 +139,7 @@ impl<W: Workload> InOrder<W> {
                         self.held.push(Held {
                             at_ms: job.at_ms,
                             sequence: self.taken,
-                            job,
+                            job: Box::new(job),
                         });
                     }
                 }
@@ -220,7 +221,7 @@ impl<W: Workload> InOrder<W> {
                 group.run = Run::Forever;
             }
         }
-        Ok(job)
+        Ok(*job)
     }
 }
 

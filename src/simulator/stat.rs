@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use hdrhistogram::Histogram;
-
 use super::error::TraceError;
 use super::report::MappingReport;
+use super::tally::Tally;
 use super::workload::{Job, Workload};
 
 /// Queues and users that are counted by name; others are counted together.
@@ -68,21 +67,21 @@ impl TraceStat {
     pub fn of(workload: &mut dyn Workload) -> Result<Self, TraceError> {
         let mut stat = Self::default();
         let [mut per_job, mut memory, mut vcores, mut runs] =
-            [histogram(), histogram(), histogram(), histogram()];
+            std::array::from_fn(|_| Tally::default());
         let mut hour = (0, 0);
         while let Some(job) = workload.next().transpose()? {
             stat.count(&job, &mut hour);
             let n: u64 = job.tasks.iter().map(|group| u64::from(group.count)).sum();
-            take(&mut per_job, n, 1);
+            per_job.record(n, 1);
             for group in &job.tasks {
                 let count = u64::from(group.count);
-                take(&mut memory, positive(group.size.memory()), count);
-                take(&mut vcores, positive(group.size.vcores()), count);
+                memory.record(positive(group.size.memory()), count);
+                vcores.record(positive(group.size.vcores()), count);
                 if group.run.of(0).is_none() {
                     stat.endless += count;
                 }
                 for ms in (0..group.count.min(RUNS)).filter_map(|index| group.run.of(index)) {
-                    take(&mut runs, ms, 1);
+                    runs.record(ms, 1);
                 }
             }
         }
@@ -126,28 +125,16 @@ fn count_name(names: &mut BTreeMap<String, u64>, name: &str) {
     *names.entry(name.to_owned()).or_default() += 1;
 }
 
-fn histogram() -> Histogram<u64> {
-    Histogram::new(3).expect("three digits are within the range of the histogram")
-}
-
-fn take(histogram: &mut Histogram<u64>, value: u64, count: u64) {
-    histogram
-        .record_n(value, count)
-        .expect("a histogram without bounds grows to any value");
-}
-
 fn positive(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
-fn spread(histogram: &Histogram<u64>) -> Spread {
-    // The lowest value that the histogram cannot tell apart: sizes are round numbers.
-    let at = |quantile| histogram.lowest_equivalent(histogram.value_at_quantile(quantile));
+fn spread(tally: &Tally) -> Spread {
     Spread {
-        p50: at(0.5),
-        p90: at(0.9),
-        p99: at(0.99),
-        max: at(1.0),
+        p50: tally.permille(500),
+        p90: tally.permille(900),
+        p99: tally.permille(990),
+        max: tally.max(),
     }
 }
 

@@ -5,6 +5,8 @@
 
 mod agenda;
 mod beats;
+mod follow;
+mod measure;
 mod record;
 mod run;
 mod running;

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
 
-use hdrhistogram::Histogram;
-
 use crate::api::{Event, MAX_TYPES, ReleaseReason, ResourceVector};
+use crate::simulator::tally::Tally;
 
 /// Lines of the time series that are kept; when there are more, every second one goes and the
 /// period doubles, so that memory stays bounded.
@@ -189,16 +188,13 @@ pub struct Waits {
 }
 
 impl Waits {
-    pub(super) fn of(histogram: &Histogram<u64>) -> Self {
-        if histogram.is_empty() {
-            return Self::default();
-        }
+    pub(super) fn of(tally: &Tally) -> Self {
         Self {
-            count: histogram.len(),
-            p50_ms: histogram.value_at_quantile(0.5),
-            p95_ms: histogram.value_at_quantile(0.95),
-            p99_ms: histogram.value_at_quantile(0.99),
-            max_ms: histogram.max(),
+            count: tally.len(),
+            p50_ms: tally.permille(500),
+            p95_ms: tally.permille(950),
+            p99_ms: tally.permille(990),
+            max_ms: tally.max(),
         }
     }
 }
@@ -211,18 +207,6 @@ impl fmt::Display for Waits {
             self.p50_ms, self.p95_ms, self.p99_ms, self.max_ms, self.count
         )
     }
-}
-
-/// An empty histogram of ms with three significant digits.
-pub(super) fn waits() -> Histogram<u64> {
-    Histogram::new(3).expect("three digits are within the range of the histogram")
-}
-
-/// Records a wait; the histogram grows with it.
-pub(super) fn take_wait(histogram: &mut Histogram<u64>, ms: u64) {
-    histogram
-        .record(ms)
-        .expect("a histogram without bounds grows to any value");
 }
 
 /// The cluster at one moment.

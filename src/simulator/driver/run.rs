@@ -1,21 +1,21 @@
-//! The run: what comes next, what the scheduler did about it, and what follows from that.
+//! The run: what comes next in virtual time, submissions, heartbeats and rounds.
 
-use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
 
 use super::agenda::{Agenda, Due};
 use super::beats::Beats;
-use super::record::{DecisionHash, Sample, Series, Use, Waits, Watch, take_wait, waits};
+use super::record::{DecisionHash, Series, Use, Watch};
 use super::running::Running;
 use super::settings::{DriverSettings, RunCounts, RunReport};
 use crate::api::{
-    AppSpec, ApplicationId, ContainerId, Event, NodeError, NodeName, NodeReport, NodeSpec,
-    ReleaseReason, ResourceVector, Scheduler,
+    AppSpec, ApplicationId, ContainerId, NodeError, NodeName, NodeReport, NodeSpec, ResourceVector,
+    Scheduler,
 };
 use crate::id::Map;
 use crate::simulator::audit::Ledger;
 use crate::simulator::error::TraceError;
+use crate::simulator::tally::Tally;
 use crate::simulator::workload::{Job, NodeLine, Workload};
-use std::collections::BTreeMap;
 
 /// Refusals of the scheduler that are kept as text.
 const MESSAGES: usize = 20;
@@ -23,33 +23,33 @@ const MESSAGES: usize = 20;
 /// Drives a scheduler through a workload.
 #[derive(Debug)]
 pub struct Driver<S> {
-    scheduler: S,
-    settings: DriverSettings,
-    now_ms: u64,
-    agenda: Agenda,
+    pub(super) scheduler: S,
+    pub(super) settings: DriverSettings,
+    pub(super) now_ms: u64,
+    pub(super) agenda: Agenda,
     /// Entries of the agenda other than heartbeats, rounds and samples.
-    to_come: u64,
-    beats: Beats,
-    beating: bool,
-    rounding: bool,
-    changed_ms: u64,
-    apps: Map<ApplicationId, Running>,
-    next_app: u32,
+    pub(super) to_come: u64,
+    pub(super) beats: Beats,
+    pub(super) beating: bool,
+    pub(super) rounding: bool,
+    pub(super) changed_ms: u64,
+    pub(super) apps: Map<ApplicationId, Running>,
+    pub(super) next_app: u32,
     /// Containers that run or wait to be taken over, with their group and index within it.
-    live: Map<ContainerId, (usize, u32)>,
+    pub(super) live: Map<ContainerId, (usize, u32)>,
     /// Containers asked for and not placed, by leaf queue.
-    waiting: BTreeMap<String, u64>,
-    n_waiting: u64,
-    counts: RunCounts,
-    ledger: Ledger,
-    hash: DecisionHash,
-    first: Histogram<u64>,
-    turnaround: Histogram<u64>,
-    usage: Use,
-    series: Series,
-    gaps: (u64, u64, u32),
-    messages: Vec<String>,
-    last_submission_ms: u64,
+    pub(super) waiting: BTreeMap<String, u64>,
+    pub(super) n_waiting: u64,
+    pub(super) counts: RunCounts,
+    pub(super) ledger: Ledger,
+    pub(super) hash: DecisionHash,
+    pub(super) first: Tally,
+    pub(super) turnaround: Tally,
+    pub(super) usage: Use,
+    pub(super) series: Series,
+    pub(super) gaps: (u64, u64, u32),
+    pub(super) messages: Vec<String>,
+    pub(super) last_submission_ms: u64,
 }
 
 impl<S: Scheduler> Driver<S> {
@@ -74,8 +74,8 @@ impl<S: Scheduler> Driver<S> {
             counts: RunCounts::default(),
             ledger: Ledger::default(),
             hash: DecisionHash::default(),
-            first: waits(),
-            turnaround: waits(),
+            first: Tally::default(),
+            turnaround: Tally::default(),
             usage: Use::default(),
             series: Series::default(),
             gaps: (0, 0, 0),
@@ -103,7 +103,7 @@ impl<S: Scheduler> Driver<S> {
         Ok(())
     }
 
-    fn add_node(&mut self, node: NodeSpec) -> Result<(), NodeError> {
+    pub(super) fn add_node(&mut self, node: NodeSpec) -> Result<(), NodeError> {
         self.scheduler.add_node(node.clone())?;
         self.ledger.node_added(&node);
         self.beats
@@ -182,7 +182,7 @@ impl<S: Scheduler> Driver<S> {
         Ok(report)
     }
 
-    fn plan(&mut self, at_ms: u64, due: Due) {
+    pub(super) fn plan(&mut self, at_ms: u64, due: Due) {
         self.to_come += 1;
         self.agenda.add(at_ms, due);
     }
@@ -221,7 +221,7 @@ impl<S: Scheduler> Driver<S> {
     }
 
     /// Keeps a refusal.
-    fn noted<E: std::fmt::Display>(&mut self, refusal: Option<E>) -> bool {
+    pub(super) fn noted<E: std::fmt::Display>(&mut self, refusal: Option<E>) -> bool {
         let Some(refusal) = refusal else {
             return false;
         };
@@ -273,7 +273,7 @@ impl<S: Scheduler> Driver<S> {
         );
     }
 
-    fn more_waiting(&mut self, queue: &str, n: u64) {
+    pub(super) fn more_waiting(&mut self, queue: &str, n: u64) {
         self.n_waiting += n;
         match self.waiting.get_mut(queue) {
             Some(waiting) => *waiting += n,
@@ -283,7 +283,7 @@ impl<S: Scheduler> Driver<S> {
         }
     }
 
-    fn fewer_waiting(&mut self, queue: &str, n: u64) {
+    pub(super) fn fewer_waiting(&mut self, queue: &str, n: u64) {
         self.n_waiting = self.n_waiting.saturating_sub(n);
         if let Some(waiting) = self.waiting.get_mut(queue) {
             *waiting = waiting.saturating_sub(n);
@@ -330,257 +330,6 @@ impl<S: Scheduler> Driver<S> {
             self.rounding = true;
             self.agenda
                 .add((self.now_ms / period + 1) * period, Due::Round);
-        }
-    }
-
-    fn plan_call(&mut self, id: ApplicationId) {
-        let Some(app) = self.apps.get_mut(&id) else {
-            return;
-        };
-        if !app.started || app.call_due {
-            return;
-        }
-        app.call_due = true;
-        let at_ms = app
-            .called_ms
-            .map_or(self.now_ms, |called| called + self.settings.call_ms)
-            .max(self.now_ms);
-        self.plan(at_ms, Due::Call(id));
-    }
-
-    fn call(&mut self, id: ApplicationId) {
-        let Some(app) = self.apps.get_mut(&id) else {
-            return;
-        };
-        app.call_due = false;
-        app.called_ms = Some(self.now_ms);
-        let call = app.call();
-        self.ledger.asked(id, &call);
-        match self.scheduler.ask(id, call) {
-            Ok(reply) => {
-                self.ledger.replied(id, &reply);
-                for granted in reply.allocated {
-                    self.start(granted.container);
-                }
-            }
-            Err(refusal) => {
-                self.noted(Some(refusal));
-            }
-        }
-    }
-
-    /// A container was taken over and runs from now on.
-    fn start(&mut self, container: ContainerId) {
-        let Some((group, index)) = self.live.get(&container).copied() else {
-            return;
-        };
-        let Some(app) = self.apps.get(&container.app) else {
-            return;
-        };
-        if let Some(ms) = app.job.tasks[group].run.of(index) {
-            self.plan(self.now_ms.saturating_add(ms), Due::End(container));
-        }
-    }
-
-    fn end(&mut self, container: ContainerId) {
-        let Some((group, _)) = self.live.remove(&container) else {
-            return;
-        };
-        let result = self.scheduler.container_finished(container);
-        self.noted(result.err());
-        self.counts.completed += 1;
-        let id = container.app;
-        if let Some(app) = self.apps.get_mut(&id) {
-            app.complete(group);
-            self.go_on(id);
-        }
-    }
-
-    /// Begins the next stage, or ends the application when there is none.
-    fn go_on(&mut self, id: ApplicationId) {
-        let Some(app) = self.apps.get_mut(&id) else {
-            return;
-        };
-        if app.is_done() {
-            self.finish(id);
-            return;
-        }
-        let begins = app.begin_stage();
-        if begins.is_empty() {
-            return;
-        }
-        for (group, delay_ms) in begins {
-            if delay_ms == 0 {
-                self.want(id, group);
-            } else {
-                self.plan(self.now_ms.saturating_add(delay_ms), Due::Want(id, group));
-            }
-        }
-        self.plan_call(id);
-    }
-
-    fn want(&mut self, id: ApplicationId, group: usize) {
-        if let Some(app) = self.apps.get_mut(&id) {
-            let n = app.want(group);
-            let queue = app.queue.clone();
-            self.more_waiting(&queue, n);
-        }
-    }
-
-    fn finish(&mut self, id: ApplicationId) {
-        let Some(app) = self.apps.remove(&id) else {
-            return;
-        };
-        let master_waits = app.job.master.is_some() && app.master.is_none() && !app.started;
-        self.fewer_waiting(&app.queue, app.waiting() + u64::from(master_waits));
-        if app.is_done() {
-            self.counts.finished += 1;
-            take_wait(&mut self.turnaround, self.now_ms - app.submitted_ms);
-        } else {
-            self.counts.failed += 1;
-            self.live.retain(|container, _| container.app != id);
-        }
-        let result = self.scheduler.finish_app(id);
-        self.noted(result.err());
-        self.ledger.app_ended(id);
-    }
-
-    /// Takes everything that the scheduler did, in order.
-    fn take_events(&mut self, watch: &mut dyn Watch) {
-        let mut events = Vec::new();
-        self.scheduler.events(&mut events);
-        if !events.is_empty() {
-            self.changed_ms = self.now_ms;
-        }
-        for event in events {
-            self.hash.add(self.now_ms, &event);
-            watch.decision(self.now_ms, &event);
-            self.ledger.event(&event);
-            match event {
-                Event::Allocated {
-                    container,
-                    request_id,
-                    ..
-                } => self.allocated(container, request_id),
-                Event::Reserved { .. } => self.counts.reserved += 1,
-                Event::Released { container, reason } => self.released(container, reason),
-                Event::MasterStarted { app, container } => {
-                    if let Some(running) = self.apps.get_mut(&app) {
-                        running.started = true;
-                        running.master = container.or(running.master);
-                        self.go_on(app);
-                    }
-                }
-            }
-        }
-    }
-
-    fn allocated(&mut self, container: ContainerId, request_id: i64) {
-        self.counts.placed += 1;
-        let Some(app) = self.apps.get_mut(&container.app) else {
-            self.counts.strays += 1;
-            return;
-        };
-        let queue = app.queue.clone();
-        if request_id == -1 && app.job.master.is_some() && app.master.is_none() {
-            app.master = Some(container);
-            self.counts.masters += 1;
-            self.fewer_waiting(&queue, 1);
-            return;
-        }
-        let group = usize::try_from(request_id).unwrap_or(usize::MAX);
-        let Some(index) = app.place(group) else {
-            self.counts.strays += 1;
-            return;
-        };
-        if !std::mem::replace(&mut app.served, true) {
-            take_wait(&mut self.first, self.now_ms - app.submitted_ms);
-        }
-        self.live.insert(container, (group, index));
-        self.fewer_waiting(&queue, 1);
-        self.plan_call(container.app);
-    }
-
-    fn released(&mut self, container: ContainerId, reason: ReleaseReason) {
-        let lost = reason == ReleaseReason::Killed;
-        let Some(app) = self.apps.get_mut(&container.app) else {
-            return;
-        };
-        if let Some((group, _)) = self.live.remove(&container) {
-            app.lose(group);
-            self.counts.lost += u64::from(lost);
-            let queue = app.queue.clone();
-            self.more_waiting(&queue, 1);
-            self.plan_call(container.app);
-        } else if app.master == Some(container) {
-            self.counts.lost += u64::from(lost);
-            self.plan(self.now_ms, Due::Finish(container.app));
-        }
-    }
-
-    fn sample(&mut self, watch: &mut dyn Watch) {
-        let gap_permille = self.gap();
-        let (sum, n, most) = self.gaps;
-        self.gaps = (sum + u64::from(gap_permille), n + 1, most.max(gap_permille));
-        let sample = Sample {
-            at_ms: self.now_ms,
-            used: self.ledger.leaves(),
-            total: self.ledger.cluster().1,
-            waiting: self.n_waiting,
-            gap_permille,
-        };
-        watch.sample(&sample);
-        self.series.push(sample);
-        let next = self.now_ms.saturating_add(self.settings.sample_ms.max(1));
-        self.agenda.add(next, Due::Sample);
-    }
-
-    /// How far the worst queue with unmet demand is below its guarantee.
-    fn gap(&self) -> u32 {
-        let total = self.ledger.cluster().1;
-        let gap = |(queue, guarantee): &(String, u32)| {
-            let below = |path: &str| {
-                path.strip_prefix(queue.as_str())
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-            };
-            let wants = self.waiting.iter().any(|(path, n)| *n > 0 && below(path));
-            let used = self.ledger.used_by(queue);
-            let share = (0..self.settings.types)
-                .filter(|&index| total[index] > 0)
-                .map(|index| i128::from(used[index]) * 1000 / i128::from(total[index]))
-                .max();
-            let share = u32::try_from(share.unwrap_or(0)).unwrap_or(0);
-            if wants {
-                guarantee.saturating_sub(share)
-            } else {
-                0
-            }
-        };
-        self.settings.guarantees.iter().map(gap).max().unwrap_or(0)
-    }
-
-    fn report(&self) -> RunReport {
-        let mut counts = self.counts.clone();
-        counts.unfinished = counts.submitted - counts.finished - counts.failed;
-        counts.unserved = counts.submitted.saturating_sub(self.first.len());
-        counts.waiting = self.n_waiting;
-        let (sum, n, most) = self.gaps;
-        let mean = u32::try_from(sum / n.max(1)).unwrap_or(u32::MAX);
-        let mut messages = self.ledger.findings().to_vec();
-        messages.extend(self.messages.iter().cloned());
-        RunReport {
-            ended_ms: self.now_ms,
-            last_submission_ms: self.last_submission_ms,
-            decisions: self.hash.value(),
-            counts,
-            first_container: Waits::of(&self.first),
-            turnaround: Waits::of(&self.turnaround),
-            used_permille: self.usage.permille(self.settings.types),
-            gap_permille: (mean, most),
-            series: self.series.samples.clone(),
-            violations: self.ledger.violations().clone(),
-            messages,
-            mapping: crate::simulator::MappingReport::default(),
         }
     }
 }

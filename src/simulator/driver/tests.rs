@@ -3,7 +3,7 @@
 use super::toy::{Flaw, Toy};
 use super::*;
 use crate::api::{NodeName, NodeSpec, ResourceVector, Scheduler};
-use crate::simulator::{Job, Ready, Run, TaskGroup};
+use crate::simulator::{Job, Ready, Run, Synthetic, SyntheticSettings, TaskGroup, equal_nodes};
 
 fn node(host: &str) -> NodeSpec {
     NodeSpec::new(
@@ -165,7 +165,11 @@ fn refused_jobs_are_counted_with_their_reason() {
         vec![closed, job("k", 1, false, vec![group(1, 0, 1)])],
     );
     assert_eq!((report.counts.refused, report.counts.finished), (1, 1));
-    assert_eq!(report.messages, ["j: the queue is closed"]);
+    assert_eq!(report.messages.len(), 1);
+    assert!(
+        report.messages[0].starts_with("j: `root.closed`"),
+        "{report}"
+    );
 }
 
 #[test]
@@ -211,4 +215,46 @@ fn weeks_without_work_cost_no_heartbeats() {
     let report = run(&mut driver, jobs);
     assert_eq!(report.counts.finished, 4);
     assert!(report.counts.heartbeats < 100, "{report}");
+}
+
+#[test]
+fn half_a_synthetic_day_runs_without_a_violation_and_repeats() {
+    let once = || {
+        let settings = SyntheticSettings {
+            jobs: 150,
+            span_ms: 6 * 3_600_000,
+            scale_permille: 100,
+            services: 3,
+            ..SyntheticSettings::default()
+        };
+        let driving = DriverSettings {
+            quiet_ms: Some(5000),
+            ..DriverSettings::default()
+        };
+        let mut driver = Driver::new(Toy::new(Flaw::None), driving);
+        let size = ResourceVector::of(&[131_072, 64]);
+        driver.add_nodes(&equal_nodes(20, 10, size)).unwrap();
+        driver.run(&mut Synthetic::new(settings), &mut ()).unwrap()
+    };
+    let report = once();
+    assert!(report.violations.is_empty(), "{report}");
+    assert_eq!(
+        (report.counts.submitted, report.counts.unfinished),
+        (153, 3)
+    );
+    assert_eq!(report.counts.offered, report.counts.placed);
+    assert_eq!(report.mapping.used, 153);
+    assert_eq!(report.decisions, once().decisions);
+}
+
+#[test]
+fn a_bad_row_ends_the_run_with_its_error() {
+    use crate::simulator::import::{ImportOptions, Source, swim};
+    let mut driver = driver(Flaw::None, &["n1"], DriverSettings::default());
+    let mut workload = swim(
+        Source::text("t", "j0\t0\t0\t1\t0\t1\nj1\tx\t0\t1\t0\t1\n"),
+        &ImportOptions::default(),
+    );
+    let error = driver.run(&mut workload, &mut ()).unwrap_err();
+    assert_eq!(error.line, 2);
 }

@@ -20,6 +20,8 @@ const GUESSED_MIB: u64 = 2048;
 struct Log {
     lines: Lines,
     context: Context,
+    /// The current line, kept for its space.
+    text: String,
 }
 
 /// The jobs as a workload.
@@ -27,6 +29,7 @@ pub fn swf(source: Source, options: &ImportOptions) -> impl Workload + use<> {
     Imported::new(Log {
         lines: Lines::new(source),
         context: Context::new("swf", options),
+        text: String::new(),
     })
 }
 
@@ -48,31 +51,35 @@ impl Reader for Log {
             return Ok(Step::Dropped);
         }
         self.context.report.rows += 1;
-        let fields: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-        self.job(&fields)
-            .map_err(|message| self.lines.error(TraceErrorKind::BadRow, message))
+        let mut copy = std::mem::take(&mut self.text);
+        copy.clear();
+        copy.push_str(text);
+        let fields: Vec<&str> = copy.split_whitespace().collect();
+        let step = self.job(&fields);
+        self.text = copy;
+        step.map_err(|message| self.lines.error(TraceErrorKind::BadRow, message))
     }
 }
 
 /// Field `number` (from 1) as a whole number; -1 is unknown.
-fn known(fields: &[String], number: usize, what: &str) -> Result<Option<u64>, String> {
-    match fields[number - 1].as_str() {
+fn known(fields: &[&str], number: usize, what: &str) -> Result<Option<u64>, String> {
+    match fields[number - 1] {
         "-1" => Ok(None),
         text => whole(text, what),
     }
 }
 
 impl Log {
-    fn job(&mut self, fields: &[String]) -> Result<Step, String> {
+    fn job(&mut self, fields: &[&str]) -> Result<Step, String> {
         if fields.len() < 18 {
             return Err(format!("{} fields, the format has 18", fields.len()));
         }
-        let at_ms = seconds(&fields[1], "the submit time")?.ok_or("the submit time is blank")?;
+        let at_ms = seconds(fields[1], "the submit time")?.ok_or("the submit time is blank")?;
         if fields[3] == "-1" {
             self.context.report.drop_row("run time unknown");
             return Ok(Step::Dropped);
         }
-        let run_ms = seconds(&fields[3], "the run time")?.ok_or("the run time is blank")?;
+        let run_ms = seconds(fields[3], "the run time")?.ok_or("the run time is blank")?;
         let requested = known(fields, 8, "the requested processors")?.filter(|n| *n > 0);
         let allocated = known(fields, 5, "the allocated processors")?.filter(|n| *n > 0);
         let Some(processors) = requested.or(allocated) else {
@@ -90,7 +97,7 @@ impl Log {
             at_ms,
             user,
             queue,
-            name: fields[0].clone(),
+            name: fields[0].to_owned(),
             priority: None,
             master: None,
             partition: None,
@@ -101,7 +108,7 @@ impl Log {
     }
 
     /// Memory per processor in MiB.
-    fn memory(&mut self, fields: &[String], processors: u64) -> Result<u64, String> {
+    fn memory(&mut self, fields: &[&str], processors: u64) -> Result<u64, String> {
         let requested = known(fields, 10, "the requested memory")?.filter(|n| *n > 0);
         if fields.len() > 18
             && let Some(bytes) = requested
@@ -124,15 +131,15 @@ impl Log {
         ))
     }
 
-    fn owner(&mut self, fields: &[String]) -> (String, String) {
-        let of = |number: usize| Some(fields[number - 1].as_str()).filter(|text| *text != "-1");
+    fn owner(&mut self, fields: &[&str]) -> (String, String) {
+        let of = |number: usize| Some(fields[number - 1]).filter(|text| *text != "-1");
         let (user, group, queue, partition) = (of(12), of(13), of(15), of(16));
         let named = [
             ("user", user.unwrap_or("")),
             ("group", group.unwrap_or("")),
             ("queue", queue.unwrap_or("")),
             ("partition", partition.unwrap_or("")),
-            ("id", fields[0].as_str()),
+            ("id", fields[0]),
         ];
         let own_queue = queue
             .map(|n| format!("root.q{n}"))
