@@ -108,6 +108,9 @@ const FLOORS: &[Floor] = &[
     ),
 ];
 
+/// Exported macros, which stand at the root of the crate, with their floors.
+const MACROS: &[(&str, &str)] = &[("closed_enum", "metrics")];
+
 /// Floors whose functions depend on their arguments alone.
 const PURE: &[&str] = &["resource", "policy", "proposer", "explain"];
 
@@ -118,7 +121,7 @@ const IMPURE: &[&str] = &["time", "sync", "metrics"];
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("arc_swap", &["sync"]),
     ("crossbeam_queue", &["sync"]),
-    ("crossbeam_utils", &["sync"]),
+    ("crossbeam_utils", &["time", "sync"]),
     ("loom", &["sync"]),
     ("foldhash", &["id"]),
     ("hdrhistogram", &["metrics"]),
@@ -132,7 +135,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("std::thread", &["sync", "mode"]),
     ("std::time::Instant", &["time"]),
     ("std::time::SystemTime", &["time"]),
-    ("std::env", &[]),
+    ("std::env", &["sync"]),
     ("std::net", &[]),
     ("std::process", &[]),
 ];
@@ -141,7 +144,16 @@ const OUTSIDE: &[(&str, &[&str])] = &[
 const LINES: usize = 500;
 
 /// Longer files with the lines they are allowed; a number here only ever goes down.
-const LONGER: &[(&str, usize)] = &[];
+const LONGER: &[(&str, usize)] = &[
+    ("cli/src/parity/player.rs", 624),
+    ("src/commit/asks.rs", 605),
+    ("src/config/queue.rs", 885),
+    ("src/config/xml.rs", 563),
+];
+
+/// Signs that texts for people may hold: section, times, middle dot, minus, at most, at least,
+/// unequal, ellipsis, arrow.
+const SIGNS: &str = "\u{a7}\u{d7}\u{b7}\u{2212}\u{2264}\u{2265}\u{2260}\u{2026}\u{2192}";
 
 /// Open work goes to the issue list.
 const FORBIDDEN: &[&str] = &[
@@ -179,7 +191,7 @@ fn the_simulator_knows_the_engine_by_its_front_door_only() {
 #[test]
 fn floors_use_each_other_by_listed_edges_only() {
     check_engine(|path, floor, text| {
-        let mut wrong = rules::edges_not_listed(floor, text, FLOORS);
+        let mut wrong = rules::edges_not_listed(floor, text, FLOORS, MACROS);
         let front_page = path == format!("src/{floor}.rs") || path == format!("src/{floor}/mod.rs");
         wrong.extend(rules::climbs(front_page, text));
         wrong
@@ -221,8 +233,8 @@ fn files_begin_by_saying_what_they_are_for() {
 }
 
 #[test]
-fn only_comments_hold_other_characters_than_ascii() {
-    check(&rust_files(), |_, text| rules::characters(text));
+fn code_is_ascii_and_every_character_can_be_seen() {
+    check(&rust_files(), |_, text| rules::characters(text, SIGNS));
 }
 
 #[test]
@@ -243,12 +255,10 @@ fn files_stay_short() {
 }
 
 #[test]
-fn unsafe_code_stays_in_the_facade() {
-    let mut files = rust_files();
-    files.retain(|(path, _)| !path.starts_with("src/sync"));
-    check(&files, |_, text| {
+fn no_file_holds_unsafe_code() {
+    check(&rust_files(), |_, text| {
         let code = source::only(source::Part::Code, text);
-        rules::forbidden(&code, &["unsafe", "static_mut_refs", "unsafe_code"])
+        rules::forbidden(&code, &["unsafe", "unsafe_code"])
     });
 }
 

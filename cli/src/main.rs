@@ -4,6 +4,7 @@
     reason = "results of a command go to standard output"
 )]
 
+mod check;
 mod parity;
 
 use std::process::ExitCode;
@@ -21,12 +22,15 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Check configuration files as the real scheduler would read them, and more.
+    Check(check::Args),
     /// Play recordings of the real scheduler and compare every step.
     Parity(parity::Args),
 }
 
 fn main() -> Result<ExitCode> {
     match Cli::parse().command {
+        Command::Check(args) => Ok(check::run(&args)),
         Command::Parity(args) => parity::run(&args),
     }
 }

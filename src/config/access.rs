@@ -51,6 +51,8 @@ pub(super) enum BadPriorities {
     Key(String),
     /// A bracket that names nobody.
     Nobody,
+    /// A bracket without `max_priority`.
+    NoMaximum,
 }
 
 /// Brackets of `user=… group=… max_priority=… default_priority=…`; text outside them, such as
@@ -72,18 +74,19 @@ pub(super) fn priorities(text: &str, most: i32) -> Result<Vec<PriorityAccess>, B
 }
 
 fn priority(inner: &str, most: i32) -> Result<PriorityAccess, BadPriorities> {
-    let (mut who, mut maximum, mut default) = (Vec::new(), 0, 0);
+    let (mut who, mut maximum, mut default) = (Vec::new(), None, None);
     for pair in inner.split(' ').filter(|pair| !pair.is_empty()) {
         let mut parts = pair.split('=');
         let (Some(key), Some(value)) = (parts.next(), parts.next().filter(|v| !v.is_empty()))
         else {
             continue;
         };
-        let number = || number::decimal(value).ok_or(BadPriorities::Number(value.to_owned()));
+        let number =
+            || number::decimal::<i32>(value).ok_or(BadPriorities::Number(value.to_owned()));
         match number::trim(key).to_ascii_uppercase().as_str() {
             "USER" | "GROUP" => who.push(number::trim(value)),
-            "MAX_PRIORITY" => maximum = number()?,
-            "DEFAULT_PRIORITY" => default = number()?.max(0),
+            "MAX_PRIORITY" => maximum = Some(number()?),
+            "DEFAULT_PRIORITY" => default = Some(number()?.max(0)),
             _ => return Err(BadPriorities::Key(key.to_owned())),
         }
     }
@@ -94,7 +97,7 @@ fn priority(inner: &str, most: i32) -> Result<PriorityAccess, BadPriorities> {
     };
     Ok(PriorityAccess {
         who: access_list(number::trim(&text)),
-        maximum: maximum.min(most),
+        maximum: maximum.ok_or(BadPriorities::NoMaximum)?.min(most),
         default,
     })
 }
@@ -124,11 +127,11 @@ mod tests {
         );
         let read = read.unwrap();
         assert_eq!(access_text(&read[0].who), "ann dev");
-        assert_eq!((read[0].maximum, read[0].default), (10, 0));
+        assert_eq!((read[0].maximum, read[0].default), (10, Some(0)));
         assert_eq!(priorities("*", 10), Ok(Vec::new()));
         let two = priorities("[user=* max_priority=3][group=g max_priority=1]", 5).unwrap();
         assert!(two[0].who.everybody);
-        assert_eq!(two.len(), 2);
+        assert_eq!((two.len(), two[1].default), (2, None));
         assert_eq!(
             priorities("[user=a max_priority=x]", 1),
             Err(BadPriorities::Number("x".into()))
@@ -140,6 +143,10 @@ mod tests {
         assert_eq!(
             priorities("[max_priority=1]", 1),
             Err(BadPriorities::Nobody)
+        );
+        assert_eq!(
+            priorities("[user=a default_priority=1]", 1),
+            Err(BadPriorities::NoMaximum)
         );
     }
 }

@@ -277,11 +277,8 @@ mod tests {
     fn absolute_values_have_case_sensitive_units() {
         assert_eq!(amounts("[memory=10Gi,vcores=2]"), Some(vec![10_240, 2, 0]));
         assert_eq!(amounts("[memory=10G,vcores=2]"), Some(vec![9_536, 2, 0]));
-        assert_eq!(
-            amounts("[ memory = 1,gpu=3]"),
-            None,
-            "a space before the number"
-        );
+        let spaced = absolute("[ memory = 1,gpu=3]", &types());
+        assert_eq!(spaced, Err(NoNumber), "a space before the number");
         assert_eq!(amounts("[memory-mb=1T]"), Some(vec![953_674, 0, 0]));
         assert_eq!(amounts("[memory=5,vcores=2w]"), Some(vec![5, 0, 0]));
         for unset in [

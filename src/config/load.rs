@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::queue::TreeSettings;
-use crate::resource::MAX_TYPES;
+use crate::resource::{Calculator, MAX_TYPES};
 
 use super::advice;
 use super::diagnostic::{Diagnostic, Report, Severity, SourceFile, clip};
@@ -48,6 +48,9 @@ pub struct Options {
     pub environment: BTreeMap<String, String>,
     /// Names of all resource types in vector order; read from `yarn.resource-types` when unset.
     pub resource_types: Option<Vec<String>>,
+    /// The calculator of the scheduler that is refreshed: it never changes, whatever the new
+    /// configuration says about it.
+    pub running: Option<Calculator>,
 }
 
 /// A configuration that was accepted.
@@ -145,9 +148,12 @@ pub fn check(sources: &[Source], options: &Options) -> Report {
 /// # Errors
 ///
 /// `E_IO`, when the file is missing, no regular file, unreadable, or larger than the limit.
-pub fn read_source(path: &Path, layer: Layer, limits: &Limits) -> Result<Source, Diagnostic> {
+pub fn read_source(path: &Path, layer: Layer, limits: &Limits) -> Result<Source, Box<Diagnostic>> {
     let name = path.display().to_string();
-    let refuse = |text: String| Diagnostic::error("E_IO", format!("{}: {text}", clip(&name)));
+    let refuse = |text: String| {
+        let message = format!("{}: {text}", clip(&name));
+        Box::new(Diagnostic::error("E_IO", message))
+    };
     let data = std::fs::metadata(path).map_err(|e| refuse(e.to_string()))?;
     if !data.is_file() {
         return Err(refuse("not a regular file".to_owned()));
@@ -177,7 +183,9 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
     let look = Look::new(&properties);
     let types = types_of(&look, options);
     scheduler::check_limits(&look, &types);
-    let calculator = scheduler::calculator(&look, types.len());
+    let calculator = options
+        .running
+        .unwrap_or_else(|| scheduler::calculator(&look, types.len()));
     let legacy = look.flag(&scheduler::key("legacy-queue-mode.enabled"), true);
     let templates = ConfiguredTemplates {
         properties: Arc::clone(&properties),
@@ -192,6 +200,7 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
         types: &types,
         calculator,
         legacy,
+        refresh: options.running.is_some(),
         largest: templates.largest,
         priority: templates.priority,
     };
@@ -286,5 +295,206 @@ impl MappingStrings {
             workflow_priorities: own("workflow-priority-mappings"),
             override_priority: flag("workflow-priority-mappings-override.enable"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{Accessible, ConfiguredState, LegacyCapacity};
+
+    fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        pairs.iter().map(pair).collect()
+    }
+
+    fn load_pairs(site: &[(&str, &str)], own: &[(&str, &str)]) -> Result<Loaded, Report> {
+        let key = |(name, value): &(&str, &str)| {
+            (
+                format!("yarn.scheduler.capacity.{name}"),
+                (*value).to_owned(),
+            )
+        };
+        let own: BTreeMap<String, String> = own.iter().map(key).collect();
+        from_pairs(&pairs(site), &own, &["memory-mb".into(), "vcores".into()])
+    }
+
+    const TWO: [(&str, &str); 3] = [
+        ("root.queues", "a,b"),
+        ("root.a.capacity", "70"),
+        ("root.b.capacity", "30"),
+    ];
+
+    #[test]
+    fn queues_come_in_the_order_of_the_tree() {
+        let mut own = TWO.to_vec();
+        own.extend([("root.a.queues", "y,x"), ("root.a.x.capacity", "100")]);
+        let loaded = load_pairs(&[], &own).unwrap();
+        let queues = loaded.settings.queues.iter();
+        let paths: Vec<&str> = queues.map(|queue| &*queue.path).collect();
+        assert_eq!(paths, ["root", "root.a", "root.a.y", "root.a.x", "root.b"]);
+    }
+
+    #[test]
+    fn the_site_is_overridden_and_referred_to() {
+        let site = [
+            ("share", "70"),
+            ("yarn.scheduler.capacity.root.b.capacity", "1"),
+            ("yarn.cluster.max-application-priority", "10"),
+        ];
+        let mut own = TWO.to_vec();
+        own[1].1 = "${share}";
+        let loaded = load_pairs(&site, &own).unwrap();
+        assert_eq!(loaded.settings.scheduler.maximum_application_priority, 10);
+        let capacity = &loaded.settings.queues[1].partitions[""].capacity;
+        assert_eq!(capacity.legacy, LegacyCapacity::Percent(70.0));
+    }
+
+    #[test]
+    fn settings_are_inherited() {
+        let mut own = TWO.to_vec();
+        own.extend([
+            ("root.a.queues", "x"),
+            ("root.a.x.capacity", "100"),
+            ("root.a.accessible-node-labels", "l"),
+            ("root.a.default-node-label-expression", "l"),
+            ("root.a.user-settings.ann.weight", "0.5"),
+            ("root.a.maximum-allocation-mb", "4096"),
+            ("root.a.maximum-application-lifetime", "100"),
+            ("root.a.default-application-lifetime", "60"),
+            ("root.a.ordering-policy", "priority-utilization"),
+            ("root.a.state", "STOPPED"),
+        ]);
+        let loaded = load_pairs(&[], &own).unwrap();
+        let leaf = &loaded.settings.queues[2];
+        assert_eq!(&*leaf.path, "root.a.x");
+        assert_eq!(leaf.accessible, Accessible::Only(["l".into()].into()));
+        assert_eq!(leaf.default_partition.as_deref(), Some("l"));
+        assert_eq!(leaf.user_weights, BTreeMap::from([("ann".to_owned(), 0.5)]));
+        assert_eq!(leaf.maximum_allocation.values(2), [4096, 4]);
+        assert_eq!(
+            (leaf.lifetime.maximum_s, leaf.lifetime.default_s),
+            (100, 60)
+        );
+        assert_eq!(leaf.state, None, "the tree follows the parent");
+        assert_eq!(
+            loaded.settings.queues[1].state,
+            Some(ConfiguredState::Stopped)
+        );
+    }
+
+    #[test]
+    fn rules_of_labels_hold_below_root() {
+        let mut own = TWO.to_vec();
+        own.extend([
+            ("root.a.queues", "x"),
+            ("root.a.x.capacity", "100"),
+            ("root.a.accessible-node-labels", "l"),
+            ("root.a.x.accessible-node-labels", "l,m"),
+        ]);
+        let refused = load_pairs(&[], &own).unwrap_err();
+        assert_eq!(refused.first_error().unwrap().code, "label_not_in_parent");
+        let mut own = TWO.to_vec();
+        own.extend([
+            ("root.a.accessible-node-labels", "l"),
+            ("root.a.default-node-label-expression", "m"),
+        ]);
+        let refused = load_pairs(&[], &own).unwrap_err();
+        assert_eq!(refused.first_error().unwrap().code, "default_label");
+    }
+
+    #[test]
+    fn a_refresh_keeps_the_calculator() {
+        let text = "<configuration><property name=\"yarn.scheduler.capacity.root.queues\" \
+                    value=\"a\"/><property name=\"yarn.scheduler.capacity.root.a.capacity\" \
+                    value=\"100\"/><property name=\"yarn.scheduler.capacity.resource-calculator\" \
+                    value=\"x\"/></configuration>";
+        let source = Source {
+            name: "cs".into(),
+            bytes: text.into(),
+            layer: Layer::Scheduler,
+        };
+        let mut options = Options::default();
+        let sources = [source];
+        assert!(load(&sources, &options).is_err());
+        options.running = Some(Calculator::Dominant { types: 2 });
+        let loaded = load(&sources, &options).unwrap();
+        let calculator = loaded.settings.scheduler.calculator;
+        assert_eq!(calculator, Calculator::Dominant { types: 2 });
+    }
+
+    #[test]
+    fn mapping_strings_are_kept_as_written() {
+        let mut own = TWO.to_vec();
+        own.extend([
+            ("queue-mappings", "u:ann:a"),
+            ("mapping-rule-format", "json"),
+            ("queue-mappings-override.enable", "true"),
+        ]);
+        let loaded = load_pairs(&[], &own).unwrap();
+        let strings = MappingStrings::of(&loaded.properties);
+        assert_eq!(strings.queue_mappings, "u:ann:a");
+        assert!(strings.json_format && strings.override_queue);
+        assert_eq!(strings.json_file, "");
+    }
+
+    #[test]
+    fn lifetimes_follow_the_published_example() {
+        // policies D.17 example 11
+        let own = [
+            ("root.queues", "a,b,c"),
+            ("root.a.capacity", "1w"),
+            ("root.b.capacity", "1w"),
+            ("root.c.capacity", "1w"),
+            ("root.maximum-application-lifetime", "1000"),
+            ("root.default-application-lifetime", "500"),
+            ("root.b.maximum-application-lifetime", "0"),
+            ("root.c.maximum-application-lifetime", "300"),
+        ];
+        let loaded = load_pairs(&[], &own).unwrap();
+        let of = |at: usize| {
+            let lifetime = loaded.settings.queues[at].lifetime;
+            (lifetime.maximum_s, lifetime.default_s)
+        };
+        assert_eq!([of(0), of(1)], [(1000, 500), (1000, 500)]);
+        assert_eq!([of(2), of(3)], [(0, 0), (300, 300)]);
+    }
+
+    #[test]
+    fn preemption_is_inherited_once_monitors_run() {
+        let monitors = ("yarn.resourcemanager.scheduler.monitor.enable", "true");
+        let mut own = TWO.to_vec();
+        own.extend([
+            ("root.a.queues", "x,y"),
+            ("root.a.x.capacity", "100"),
+            ("root.a.disable_preemption", "true"),
+            ("root.a.y.disable_preemption", "false"),
+        ]);
+        let flags = |site: &[(&str, &str)]| {
+            let loaded = load_pairs(site, &own).unwrap();
+            let queues = loaded.settings.queues.iter();
+            queues.map(|q| q.preemption_disabled).collect::<Vec<bool>>()
+        };
+        assert_eq!(flags(&[]), [true; 5]);
+        let order = [false, true, true, false, false];
+        assert_eq!(flags(&[monitors]), order, "root, a, x, y, b");
+    }
+
+    #[test]
+    fn strict_mode_refuses_warnings() {
+        let text = "<configuration><property name=\"yarn.scheduler.capacity.root.queues\" \
+                    value=\"a\"/><property name=\"yarn.scheduler.capacity.root.a.capacity\" \
+                    value=\"100\"/><odd/></configuration>";
+        let source = Source {
+            name: "cs".into(),
+            bytes: text.into(),
+            layer: Layer::Scheduler,
+        };
+        let mut options = Options::default();
+        assert!(load(std::slice::from_ref(&source), &options).is_ok());
+        options.strict = true;
+        let report = load(&[source], &options).unwrap_err();
+        assert_eq!(report.first_error(), None);
+        assert_eq!(report.diagnostics[0].code, "W_XML_ELEMENT");
     }
 }

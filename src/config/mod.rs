@@ -1,27 +1,61 @@
-//! Hadoop configuration as the Capacity Scheduler reads it.
+//! Hadoop configuration as the Capacity Scheduler of 3.4.2 reads it.
+//!
+//! [`load`] reads `capacity-scheduler.xml` and the files below it, [`from_pairs`] takes key-value
+//! pairs; both give the [`TreeSettings`](crate::queue::TreeSettings) of a scheduler or a
+//! [`Report`] of everything that is wrong. [`check`] is the report alone.
+//!
+//! # Invariants
+//!
+//! * A configuration is refused exactly when the reference refuses it, except for the cases of
+//!   `docs/DIFFERENCES.md`; the first error carries the reference's word for the reason.
+//! * Reading never panics, opens no other file and no connection, and is bounded by [`Limits`].
+//! * Start and refresh use the same function; only the calculator is kept by a refresh.
+//!
+//! ```
+//! use capsched::config::{self, Layer, Options, Source};
+//! let text = r#"<configuration>
+//!   <property name="yarn.scheduler.capacity.root.queues" value="prod,dev"/>
+//!   <property name="yarn.scheduler.capacity.root.prod.capacity" value="70"/>
+//!   <property name="yarn.scheduler.capacity.root.dev.capacity" value="40"/>
+//! </configuration>"#;
+//! let file = Source {
+//!     name: "capacity-scheduler.xml".into(),
+//!     bytes: text.into(),
+//!     layer: Layer::Scheduler,
+//! };
+//! let report = config::check(&[file], &Options::default());
+//! assert_eq!(report.first_error().map(|e| e.code), Some("capacity_sum"));
+//! ```
 
 mod access;
 mod acl;
+mod admission;
 mod advice;
 mod amount;
 mod codes;
 mod diagnostic;
+mod keys;
 mod load;
 mod mapping;
 mod number;
 mod properties;
 mod queue;
+mod queue_capacity;
+mod queue_leaf;
 mod scheduler;
+mod settings_json;
 mod source;
 mod templates;
 mod tree;
 mod xml;
+mod xml_text;
 
 pub use access::access_text;
+
 pub use acl::{
-    AccessList, AdminAccess, Caller, PriorityAccess, PriorityAclError, PriorityRefusal,
-    QueueAccess, QueuePermission,
+    AccessTree, AdminAccess, Caller, PriorityRefusal, QueuePermission, effective_priority,
 };
+pub use admission::{Admission, AdmissionRefusal, Admitted, Wish};
 pub use codes::{codes, explain_code};
 pub use diagnostic::{Diagnostic, Label, Report, Severity, SourceFile, Span};
 pub use load::{
@@ -32,5 +66,6 @@ pub use mapping::{
     QueueEntry, QueueEntryKind, Submission, TagUserOverride, TargetProblem, WorkflowPriorities,
 };
 pub use properties::Properties;
+pub use settings_json::{float, queue_json, scheduler_json};
 pub use source::PropertySource;
 pub use xml::{Document, Limits, Property, read};

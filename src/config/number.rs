@@ -24,11 +24,8 @@ pub(super) fn float(text: &str) -> Option<f32> {
         _ if body.starts_with("0x") || body.starts_with("0X") => hex_float(&body[2..])?,
         _ => decimal_float(body)?,
     };
-    Some(if sign.is_empty() {
-        magnitude
-    } else {
-        -magnitude
-    })
+    let negative = if sign.is_empty() { 1.0 } else { -1.0 };
+    Some(magnitude.copysign(negative))
 }
 
 fn decimal_float(body: &str) -> Option<f32> {

@@ -27,6 +27,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("yarn.scheduler.maximum-allocation-vcores", "4"),
     ("yarn.scheduler.include-port-in-node-name", "false"),
     ("yarn.cluster.max-application-priority", "0"),
+    ("yarn.node-labels.enabled", "false"),
     ("yarn.resourcemanager.scheduler.monitor.enable", "false"),
     (
         "yarn.resourcemanager.placement-constraints.handler",
@@ -135,6 +136,11 @@ impl Layers {
                 };
                 self.put(Arc::clone(&key), entry, site);
             }
+            if property.value.is_none() {
+                let text = format!("`{}` has no value and counts as unset", clip(&key));
+                let finding = Diagnostic::warning("W_VALUE_EMPTY", text);
+                self.findings.push(finding.at(place(&property.name_span)));
+            }
             if property.is_final {
                 self.finals.insert(key, place(&property.name_span));
             }
@@ -209,6 +215,11 @@ impl Properties {
             merged: self.site.clone(),
             ..Self::default()
         }
+    }
+
+    /// Whether there is a site layer at all.
+    pub(super) fn has_site(&self) -> bool {
+        !self.site.is_empty()
     }
 
     /// Whether the site layer has the key.

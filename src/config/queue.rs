@@ -4,21 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::queue::{
-    Accessible, AppOrder, CapacitySetting, ChildOrder, ConfiguredState, CreationScheme,
-    CreationSettings, LeafSettings, LegacyCapacity, LifetimeSettings, PartitionSettings,
-    QueueAccess, QueueKind, QueueSettings, VectorEntry,
+    Accessible, ChildOrder, ConfiguredState, CreationScheme, CreationSettings, LifetimeSettings,
+    QueueAccess, QueueKind, QueueSettings,
 };
-use crate::resource::{Calculator, ResourceVector, share};
+use crate::resource::{Calculator, ResourceVector};
 
 use super::access;
-use super::amount::{self, BadAllocation, NoNumber};
+use super::amount::{self, BadAllocation};
 use super::diagnostic::{Diagnostic, clip};
 use super::number;
 use super::properties::{Look, PREFIX};
 use super::scheduler;
 
-const APP_ORDERS: &str = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.policy.";
-const LABELS: &str = "accessible-node-labels";
+pub(super) const LABELS: &str = "accessible-node-labels";
 
 /// What every queue of a configuration is read with.
 pub(super) struct Context<'a> {
@@ -26,6 +24,8 @@ pub(super) struct Context<'a> {
     pub(super) types: &'a [Arc<str>],
     pub(super) calculator: Calculator,
     pub(super) legacy: bool,
+    /// Whether a running scheduler is refreshed.
+    pub(super) refresh: bool,
     /// Largest allocation that a queue may have.
     pub(super) largest: ResourceVector,
     /// `yarn.cluster.max-application-priority`.
@@ -53,7 +53,7 @@ pub(super) struct Numbers {
 
 impl Context<'_> {
     /// A key of a queue.
-    fn key(path: &str, name: &str) -> String {
+    pub(super) fn key(path: &str, name: &str) -> String {
         format!("{PREFIX}{path}.{name}")
     }
 
@@ -201,258 +201,6 @@ impl Context<'_> {
             _ => false,
         };
         inherits.then(|| above.default_partition.clone()).flatten()
-    }
-
-    /// Partitions with a key of their own, the default one always.
-    fn labels(&self, path: &str) -> BTreeSet<String> {
-        let prefix = format!("{PREFIX}{path}.{LABELS}.");
-        let keys = self.look.keys_below(&prefix);
-        let labels = keys
-            .iter()
-            .filter_map(|key| Some(key[prefix.len()..].split_once('.')?.0.to_owned()));
-        labels.chain([String::new()]).collect()
-    }
-
-    fn partitions(
-        &self,
-        path: &str,
-        parent: Option<&Read>,
-    ) -> (
-        BTreeMap<Arc<str>, PartitionSettings>,
-        BTreeMap<Arc<str>, Numbers>,
-    ) {
-        let (mut settings, mut numbers) = (BTreeMap::new(), BTreeMap::new());
-        let mut kinds = BTreeSet::new();
-        for label in self.labels(path) {
-            let label: Arc<str> = label.into();
-            let master = self.look.float(
-                &Self::label_key(path, &label, "maximum-am-resource-percent"),
-                self.master_share(path),
-            );
-            let capacity_key = Self::label_key(path, &label, "capacity");
-            let text = self.look.text(&capacity_key);
-            kinds.insert(text.as_deref().is_some_and(amount::is_absolute));
-            let above = parent.and_then(|parent| parent.partitions.get(&label));
-            let (capacity, maximum, own) = self.capacities(path, &label, text.as_deref(), above);
-            numbers.insert(Arc::clone(&label), own);
-            let setting = PartitionSettings {
-                capacity,
-                maximum,
-                maximum_master_share: master,
-            };
-            settings.insert(label, setting);
-        }
-        if kinds.len() > 1 && parent.is_some() && self.legacy {
-            let message = format!(
-                "`{}` has an absolute capacity on one label and another kind on a second one",
-                clip(path)
-            );
-            let key = Self::key(path, "capacity");
-            self.look.fail("mixed_capacity_modes", &key, message);
-        }
-        (settings, numbers)
-    }
-
-    fn capacities(
-        &self,
-        path: &str,
-        label: &str,
-        capacity: Option<&str>,
-        above: Option<&Numbers>,
-    ) -> (CapacitySetting, CapacitySetting, Numbers) {
-        let root = path == "root";
-        let capacity_key = Self::label_key(path, label, "capacity");
-        let maximum_key = Self::label_key(path, label, "maximum-capacity");
-        let maximum = self.look.text(&maximum_key);
-        let maximum = maximum.as_deref();
-        let percent = self.percent(&capacity_key, capacity, root);
-        let most = if label.is_empty() {
-            self.maximum_percent(&maximum_key, maximum)
-        } else {
-            self.labelled_maximum(&maximum_key, maximum, root)
-        };
-        let weight = self.weight(&capacity_key, capacity);
-        let amounts = |key: &str, text: Option<&str>| {
-            self.number(key, text, |text| amount::absolute(text, self.types))
-                .flatten()
-        };
-        let low = amounts(&capacity_key, capacity);
-        let high = amounts(&maximum_key, maximum);
-        let inherited = self.check_amounts(path, label, low, high, above);
-        let numbers = Numbers {
-            capacity: share::quotient(percent, 100.0),
-            weight,
-            minimum: low.unwrap_or_default(),
-            maximum: inherited,
-        };
-        let setting = |key: &str, text: Option<&str>, legacy| CapacitySetting {
-            legacy,
-            vector: self.vector(key, text, root),
-        };
-        let bracket = |text: Option<&str>| {
-            text.is_some_and(|text| amount::is_absolute(text) || amount::is_vector(text))
-        };
-        let low_legacy = match low {
-            _ if root => LegacyCapacity::Percent(percent),
-            Some(amounts) => LegacyCapacity::Absolute(amounts),
-            None if bracket(capacity) => LegacyCapacity::Unusable,
-            None if weight >= 0.0 => LegacyCapacity::Weight(weight),
-            None => LegacyCapacity::Percent(percent),
-        };
-        let high_legacy = match high {
-            Some(amounts) => LegacyCapacity::Absolute(amounts),
-            None if bracket(maximum) => LegacyCapacity::Unusable,
-            None => LegacyCapacity::Percent(most),
-        };
-        (
-            setting(&capacity_key, capacity, low_legacy),
-            setting(&maximum_key, maximum, high_legacy),
-            numbers,
-        )
-    }
-
-    /// Reads a value; notes when it is no number.
-    fn number<T>(
-        &self,
-        key: &str,
-        text: Option<&str>,
-        read: impl Fn(&str) -> Result<T, NoNumber>,
-    ) -> Option<T> {
-        let text = text?;
-        let value = read(text);
-        if value.is_err() {
-            self.look.no_number(key, text);
-        }
-        value.ok()
-    }
-
-    fn vector(&self, key: &str, text: Option<&str>, root: bool) -> Vec<VectorEntry> {
-        if root {
-            return vec![VectorEntry::Percent(100.0); self.types.len()];
-        }
-        let read = |text: &str| amount::named_vector(text, self.types);
-        let named = self.number(key, text, read).unwrap_or_default();
-        amount::vector(&named, self.types.len())
-    }
-
-    /// The percentage of a capacity; 0 for other kinds.
-    fn percent(&self, key: &str, text: Option<&str>, root: bool) -> f32 {
-        let Some(text) = text.filter(|_| !root) else {
-            return if root { 100.0 } else { 0.0 };
-        };
-        if amount::is_absolute(text) || text.ends_with('w') || amount::is_vector(text) {
-            return 0.0;
-        }
-        let Some(value) = number::float(text) else {
-            self.look.no_number(key, text);
-            return 0.0;
-        };
-        self.finite(key, text, value);
-        if value < 0.0 || value > 100.0 {
-            self.out_of_range(key, text, "0 to 100");
-            return 0.0;
-        }
-        value
-    }
-
-    fn maximum_percent(&self, key: &str, text: Option<&str>) -> f32 {
-        let Some(text) = text else {
-            return 100.0;
-        };
-        if amount::is_absolute(text) || amount::is_vector(text) {
-            return 100.0;
-        }
-        let Some(value) = number::float(text) else {
-            self.look.no_number(key, text);
-            return 100.0;
-        };
-        self.finite(key, text, value);
-        if share::java_order(value, -1.0).is_eq() {
-            100.0
-        } else {
-            value
-        }
-    }
-
-    fn labelled_maximum(&self, key: &str, text: Option<&str>, root: bool) -> f32 {
-        let Some(text) = text.filter(|_| !root) else {
-            return 100.0;
-        };
-        if amount::is_absolute(text) || text.ends_with('w') || amount::is_vector(text) {
-            return 100.0;
-        }
-        self.percent(key, Some(text), false)
-    }
-
-    fn weight(&self, key: &str, text: Option<&str>) -> f32 {
-        let Some(read) = text.and_then(amount::weight) else {
-            return -1.0;
-        };
-        let text = text.unwrap_or_default();
-        let Ok(weight) = read else {
-            self.look.no_number(key, text);
-            return -1.0;
-        };
-        self.finite(key, text, weight);
-        let unset = share::distance(weight, -1.0) <= 1e-6;
-        if weight > 10_000.0 || (weight < -1e-6 && !unset) {
-            self.out_of_range(key, text, "0 to 10000, or -1 for none");
-            return -1.0;
-        }
-        weight
-    }
-
-    fn out_of_range(&self, key: &str, text: &str, range: &str) {
-        let message = format!("`{}` is out of range, in `{}`", clip(text), clip(key));
-        let finding = Diagnostic::error("capacity_out_of_range", message)
-            .at(self.look.properties().span(key))
-            .help(format!("allowed: {range}"));
-        self.look.note(finding);
-    }
-
-    fn finite(&self, key: &str, text: &str, value: f32) {
-        if value.is_nan() {
-            let message = format!("`{}` is no capacity, in `{}`", clip(text), clip(key));
-            self.look.fail("E_NAN", key, message);
-        }
-    }
-
-    /// Checks absolute values against each other; the result is the maximum that counts.
-    // As AbstractCSQueue.updateConfigurableResourceLimits, before any node is there.
-    fn check_amounts(
-        &self,
-        path: &str,
-        label: &str,
-        low: Option<ResourceVector>,
-        high: Option<ResourceVector>,
-        above: Option<&Numbers>,
-    ) -> ResourceVector {
-        let cluster = ResourceVector::NONE;
-        let more = |a: &ResourceVector, b: &ResourceVector| {
-            !b.is_none() && self.calculator.compare(&cluster, a, b).is_gt()
-        };
-        let (low, mut high) = (low.unwrap_or_default(), high.unwrap_or_default());
-        let top = above.map_or(ResourceVector::NONE, |above| above.maximum);
-        let key = Self::label_key(path, label, "maximum-capacity");
-        if more(&high, &top) {
-            let message = format!(
-                "the maximum {high} of `{}` is above the {top} of its parent",
-                clip(path)
-            );
-            self.look.fail("maximum_above_parent", &key, message);
-        }
-        if high.is_none() && !low.is_none() {
-            high = top;
-        }
-        if more(&low, &high) {
-            let message = format!(
-                "the capacity {low} of `{}` is above its maximum {high}",
-                clip(path)
-            );
-            let key = Self::label_key(path, label, "capacity");
-            self.look.fail("minimum_above_maximum", &key, message);
-        }
-        high
     }
 
     fn maximum_allocation(&self, path: &str, above: Option<&QueueSettings>) -> ResourceVector {
@@ -675,74 +423,10 @@ impl Context<'_> {
         text.and_then(|text| number::integer(&text)).unwrap_or(-1)
     }
 
-    fn master_share(&self, path: &str) -> f32 {
+    pub(super) fn master_share(&self, path: &str) -> f32 {
         let name = "maximum-am-resource-percent";
         let general = self.look.float(&scheduler::key(name), 0.1);
         self.look.float(&Self::key(path, name), general)
-    }
-
-    fn leaf(&self, path: &str, leaf: bool) -> LeafSettings {
-        let look = self.look;
-        let key = |name: &str| Self::key(path, name);
-        let general = |name: &str| scheduler::key(name);
-        let float =
-            |name: &str, default| look.float(&key(name), look.float(&general(name), default));
-        let maximum = |value: i32| (value >= 0).then_some(value);
-        if !leaf {
-            return LeafSettings {
-                user_limit_percent: 100.0,
-                user_limit_factor: 1.0,
-                maximum_applications: None,
-                app_order: AppOrder::Fifo,
-                default_priority: 0,
-                node_locality_delay: 40,
-                rack_locality_additional_delay: -1,
-                rack_locality_full_reset: true,
-            };
-        }
-        LeafSettings {
-            app_order: self.app_order(path),
-            user_limit_percent: float("minimum-user-limit-percent", 100.0),
-            user_limit_factor: float("user-limit-factor", 1.0),
-            maximum_applications: maximum(look.int(&key("maximum-applications"), -1)),
-            default_priority: look.int(&key("default-application-priority"), 0),
-            node_locality_delay: look.int(&general("node-locality-delay"), 40),
-            rack_locality_additional_delay: look
-                .int(&general("rack-locality-additional-delay"), -1),
-            rack_locality_full_reset: look.flag(&general("rack-locality-full-reset"), true),
-        }
-    }
-
-    fn app_order(&self, path: &str) -> AppOrder {
-        let key = Self::key(path, "ordering-policy");
-        let text = self.look.text(&key);
-        let text = text.as_deref().unwrap_or("fifo");
-        let option = |name: &str| self.look.text(&format!("{key}.{name}"));
-        match number::trim(text) {
-            "fifo" => return AppOrder::Fifo,
-            "fair" => return fair(option("fair.enable-size-based-weight")),
-            "fifo-with-partitions" => {
-                return exclusive(option("exclusive-enforced-partitions"));
-            }
-            "fifo-for-pending-apps" => return AppOrder::FifoForPendingApps,
-            _ => {}
-        }
-        match text.strip_prefix(APP_ORDERS) {
-            Some("FifoOrderingPolicy") => AppOrder::Fifo,
-            Some("FairOrderingPolicy") => fair(option("fair.enable-size-based-weight")),
-            Some("FifoOrderingPolicyWithExclusivePartitions") => {
-                exclusive(option("exclusive-enforced-partitions"))
-            }
-            Some("FifoOrderingPolicyForPendingApps") => AppOrder::FifoForPendingApps,
-            _ => {
-                let message = format!("no order of applications `{}`", clip(text));
-                let finding = Diagnostic::error("ordering_policy", message)
-                    .at(self.look.properties().span(&key))
-                    .help("a leaf has `fifo`, `fair`, `fifo-with-partitions` or `fifo-for-pending-apps`");
-                self.look.note(finding);
-                AppOrder::Fifo
-            }
-        }
     }
 
     fn child_order(&self, path: &str, above: Option<&QueueSettings>) -> ChildOrder {
@@ -764,62 +448,6 @@ impl Context<'_> {
         }
     }
 
-    /// What only leaves are checked for, after everything else.
-    fn check_leaf(&self, queue: &mut QueueSettings) {
-        let path = Arc::clone(&queue.path);
-        let key = Self::key(&path, "acl_application_max_priority");
-        if let Some(text) = self.look.text(&key) {
-            match access::priorities(&text, self.priority) {
-                Ok(priorities) => queue.access.priorities = priorities,
-                Err(access::BadPriorities::Number(value)) => self.look.no_number(&key, &value),
-                Err(access::BadPriorities::Key(name)) => {
-                    let message = format!("no key `{}` in a priority list", clip(&name));
-                    self.look.fail("priority_acl", &key, message);
-                }
-                Err(access::BadPriorities::Nobody) => {
-                    let message = "a bracket of a priority list names neither user nor group";
-                    self.look.fail("priority_acl", &key, message);
-                }
-            }
-        }
-        if let Some(expression) = &queue.default_partition {
-            let mut labels = expression.split("&&").map(number::trim);
-            let outside =
-                labels.find(|label| !label.is_empty() && !queue.accessible.contains(label));
-            if let Some(label) = outside {
-                let message = format!(
-                    "the default label `{}` of `{}` is not accessible to it",
-                    clip(label),
-                    clip(&path)
-                );
-                let key = Self::key(&path, "default-node-label-expression");
-                self.look.fail("default_label", &key, message);
-            }
-        }
-        self.check_weights(queue);
-    }
-
-    // As UserWeights.validateForLeafQueue.
-    fn check_weights(&self, queue: &QueueSettings) {
-        let percent = queue.leaf.user_limit_percent;
-        let limit = if percent > 100.0 { 100.0 } else { percent };
-        let most = share::quotient(100.0, limit);
-        for (user, &weight) in &queue.user_weights {
-            if weight < 0.0 || weight > most {
-                let message = format!(
-                    "the weight {weight} of the user `{}` in `{}` is not within 0 and {most}",
-                    clip(user),
-                    clip(&queue.path)
-                );
-                let key = Self::key(&queue.path, &format!("user-settings.{user}.weight"));
-                let finding = Diagnostic::error("user_weight", message)
-                    .at(self.look.properties().span(&key))
-                    .help("the limit is 100 divided by minimum-user-limit-percent");
-                self.look.note(finding);
-            }
-        }
-    }
-
     fn creation(&self, path: &str, kind: QueueKind) -> Option<CreationSettings> {
         let key = |name: &str| Self::key(path, name);
         let count = |value: i32| usize::try_from(value.max(0)).expect("at least 0");
@@ -834,6 +462,8 @@ impl Context<'_> {
                 let message = format!("no management policy `{}`", clip(&class));
                 self.look.fail("management_policy", &policy, message);
             }
+            // The original reads the capacities of the template when it makes the parent.
+            self.partitions(&key("leaf-queue-template")[PREFIX.len()..], None);
             let most = self.look.int(&key(&format!("{start}max-queues")), 1000);
             let fail = key(&format!("{start}fail-on-exceeding-parent-capacity"));
             return Some(CreationSettings {
@@ -866,20 +496,3 @@ impl Context<'_> {
 
 const MAXIMUM: &str = "maximum-application-lifetime";
 const DEFAULT: &str = "default-application-lifetime";
-
-fn fair(flag: Option<String>) -> AppOrder {
-    AppOrder::Fair {
-        size_based_weight: flag.is_some_and(|text| text.eq_ignore_ascii_case("true")),
-    }
-}
-
-fn exclusive(list: Option<String>) -> AppOrder {
-    let list = list.unwrap_or_default();
-    let names = number::trimmed_list(&list).into_iter();
-    AppOrder::FifoWithPartitions {
-        exclusive: names
-            .filter(|name| !name.is_empty())
-            .map(Arc::from)
-            .collect(),
-    }
-}

@@ -167,12 +167,15 @@ pub(super) fn scheduler(
 fn asynchronous(look: &Look<'_>) -> AsynchronousSettings {
     let key = |name: &str| key(&format!("schedule-asynchronously.{name}"));
     let enabled = look.flag(&key("enable"), false);
-    let interval_ms = look.long(&key("scheduling-interval-ms"), 5);
-    let threads = look.int(&key("maximum-threads"), 1).max(1);
-    let backlog = if enabled {
-        look.int(&key("maximum-pending-backlogs"), 100)
+    // Without threads the original does not read their settings, however broken they are.
+    let (interval_ms, threads, backlog) = if enabled {
+        (
+            look.long(&key("scheduling-interval-ms"), 5),
+            look.int(&key("maximum-threads"), 1).max(1),
+            look.int(&key("maximum-pending-backlogs"), 100),
+        )
     } else {
-        100
+        (5, 1, 100)
     };
     AsynchronousSettings {
         enabled,

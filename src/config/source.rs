@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::number;
+use super::properties::Properties;
+
 /// Property values by full key, after substitution of variables.
 pub trait PropertySource {
     /// The value of a property, untrimmed; nothing when it is not set.
@@ -15,11 +18,10 @@ pub trait PropertySource {
     /// A property that is `true` or `false` in any case; `default` when it is anything else.
     // As Configuration.getBoolean.
     fn flag(&self, key: &str, default: bool) -> bool {
-        match self.get(key).map(|value| value.trim().to_ascii_lowercase()) {
-            Some(value) if value == "true" => true,
-            Some(value) if value == "false" => false,
-            _ => default,
-        }
+        let value = self.get(key);
+        value
+            .and_then(|value| number::boolean(&value))
+            .unwrap_or(default)
     }
 }
 
@@ -29,18 +31,22 @@ impl PropertySource for BTreeMap<String, String> {
     }
 }
 
+impl PropertySource for Properties {
+    /// A value whose variables cannot be replaced counts as not set; loading has refused it.
+    fn get(&self, key: &str) -> Option<String> {
+        self.text(key).ok().flatten()
+    }
+}
+
 /// The entries of a list that is separated by commas or line ends: trimmed, without empty ones and
 /// repetitions.
 // As Configuration.getTrimmedStringCollection.
 pub(super) fn entries(list: &str) -> Vec<&str> {
-    let mut entries = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
-    for entry in list.split([',', '\n']).map(str::trim) {
-        if !entry.is_empty() && seen.insert(entry) {
-            entries.push(entry);
-        }
-    }
+    let entries = number::trimmed_list(list).into_iter();
     entries
+        .filter(|entry| !entry.is_empty() && seen.insert(*entry))
+        .collect()
 }
 
 /// The parts of an entry between colons: trimmed, without empty ones.

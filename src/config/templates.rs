@@ -38,6 +38,7 @@ impl Templates for ConfiguredTemplates {
             types: &self.types,
             calculator: self.calculator,
             legacy: self.legacy,
+            refresh: false,
             largest: self.largest,
             priority: self.priority,
         };
@@ -118,6 +119,7 @@ impl ConfiguredTemplates {
             types: &self.types,
             calculator: self.calculator,
             legacy: self.legacy,
+            refresh: false,
             largest: self.largest,
             priority: self.priority,
         };
@@ -189,4 +191,96 @@ pub(super) fn template_entries(
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use crate::config::{Loaded, from_pairs};
+    use crate::queue::{CreationScheme, LegacyCapacity, QueueKind, QueueSettings, VectorEntry};
+
+    fn load(pairs: &[(&str, &str)]) -> Loaded {
+        let key = |name: &str| format!("yarn.scheduler.capacity.{name}");
+        let pair = |(name, value): &(&str, &str)| (key(name), (*value).to_owned());
+        let pairs: BTreeMap<String, String> = pairs.iter().map(pair).collect();
+        let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+        from_pairs(&BTreeMap::new(), &pairs, &types).unwrap()
+    }
+
+    fn queue<'a>(loaded: &'a Loaded, path: &str) -> &'a QueueSettings {
+        let mut queues = loaded.settings.queues.iter();
+        queues.find(|queue| &*queue.path == path).unwrap()
+    }
+
+    fn weight(queue: &QueueSettings) -> LegacyCapacity {
+        queue.partitions[""].capacity.legacy
+    }
+
+    #[test]
+    fn the_more_explicit_template_wins() {
+        // policies D.17 example 7
+        let loaded = load(&[
+            ("root.queues", "a,z"),
+            ("root.a.capacity", "1w"),
+            ("root.z.capacity", "1w"),
+            ("root.a.auto-queue-creation-v2.enabled", "true"),
+            ("root.z.auto-queue-creation-v2.enabled", "true"),
+            ("root.*.auto-queue-creation-v2.template.capacity", "2w"),
+            ("root.a.auto-queue-creation-v2.leaf-template.capacity", "5w"),
+            ("root.a.v.capacity", "7w"),
+        ]);
+        let templates = &loaded.settings.templates;
+        let make = |parent: &str, name: &str| {
+            weight(&templates.dynamic(queue(&loaded, parent), name, true))
+        };
+        assert_eq!(make("root.a", "u"), LegacyCapacity::Weight(5.0));
+        assert_eq!(make("root.z", "u"), LegacyCapacity::Weight(2.0));
+        assert_eq!(make("root.a", "v"), LegacyCapacity::Weight(7.0));
+    }
+
+    #[test]
+    fn dynamic_queues_have_defaults_of_their_own() {
+        let loaded = load(&[
+            ("root.queues", "a"),
+            ("root.a.capacity", "1w"),
+            ("root.a.auto-queue-creation-v2.enabled", "true"),
+            ("user-limit-factor", "3"),
+        ]);
+        let parent = queue(&loaded, "root.a");
+        assert_eq!(parent.kind, QueueKind::Parent);
+        let leaf = loaded.settings.templates.dynamic(parent, "u", true);
+        assert!(leaf.dynamic);
+        assert_eq!(weight(&leaf), LegacyCapacity::Weight(1.0));
+        assert_eq!(
+            leaf.partitions[""].capacity.vector,
+            [VectorEntry::Weight(1.0); 2]
+        );
+        let factor = leaf.leaf.user_limit_factor;
+        assert_eq!((factor, leaf.maximum_master_share), (-1.0, 1.0));
+        let inner = loaded.settings.templates.dynamic(parent, "p", false);
+        let creation = inner.creation.clone().unwrap();
+        assert_eq!(creation.scheme, CreationScheme::Flexible);
+        let below = loaded.settings.templates.dynamic(&inner, "u", true);
+        assert_eq!(&*below.path, "root.a.p.u");
+    }
+
+    #[test]
+    fn managed_leaves_see_nothing_but_their_template() {
+        let loaded = load(&[
+            ("root.queues", "m"),
+            ("root.m.capacity", "100"),
+            ("root.m.auto-create-child-queue.enabled", "true"),
+            ("root.m.auto-create-child-queue.max-queues", "3"),
+            ("root.m.leaf-queue-template.capacity", "20"),
+            ("root.m.u.capacity", "30"),
+            ("user-limit-factor", "3"),
+        ]);
+        let parent = queue(&loaded, "root.m");
+        assert_eq!(parent.kind, QueueKind::ManagedParent);
+        assert_eq!(parent.creation.as_ref().unwrap().maximum_queues, 3);
+        let leaf = loaded.settings.templates.dynamic(parent, "u", true);
+        assert_eq!(weight(&leaf), LegacyCapacity::Percent(20.0));
+        assert_eq!(leaf.leaf.user_limit_factor.to_bits(), 1f32.to_bits());
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::queue::{
     CapacitySetting, ConfiguredState, LegacyCapacity, QueueKind, QueueSettings, VectorEntry,
 };
-use crate::resource::{MAX_VALUE, ResourceVector, share};
+use crate::resource::{ResourceVector, share};
 
 use super::diagnostic::{Diagnostic, clip};
 use super::properties::PREFIX;
@@ -19,8 +19,8 @@ const QUEUES: usize = 1_000_000;
 /// Children of one queue.
 const CHILDREN: usize = 100_000;
 /// Bytes of a name and of a path.
-const NAME: usize = 256;
-const PATH: usize = 4_096;
+pub(super) const NAME: usize = 256;
+pub(super) const PATH: usize = 4_096;
 
 /// How far a sum of fractions may be from 0 or 1.
 const PRECISION: f32 = 0.0005;
@@ -95,7 +95,9 @@ impl<'a> Builder<'a> {
                 below.push(self.queue(&child, Some(at), depth + 1));
             }
         }
-        if self.context.legacy && !below.is_empty() {
+        // A refresh also checks parents that wait for their first child; they count as weights.
+        let waiting = self.context.refresh && kind == QueueKind::Parent;
+        if self.context.legacy && (waiting || !below.is_empty()) {
             self.check(at, &below);
         }
         at
@@ -297,7 +299,17 @@ impl<'a> Builder<'a> {
         let properties = self.context.look.properties();
         let path = &self.reads[parent].settings.path;
         let list = properties.span(&format!("{PREFIX}{path}.queues"));
-        let mut finding = Diagnostic::error(code, message).at(list);
+        let help = match code {
+            "capacity_sum" => {
+                "let the values sum to 100, or give all siblings weights (`7w`, `3w`)"
+            }
+            "mixed_capacity_modes" => {
+                "give all siblings the same kind of value, or set legacy-queue-mode.enabled to false"
+            }
+            "children_exceed_parent" => "raise the capacity of the parent, or lower the children's",
+            _ => "give the queue and its children the same kind of value",
+        };
+        let mut finding = Diagnostic::error(code, message).at(list).help(help);
         for &child in children.iter().take(12) {
             let path = &self.reads[child].settings.path;
             let key = Context::label_key(path, label, "capacity");
@@ -306,12 +318,4 @@ impl<'a> Builder<'a> {
         }
         self.context.look.note(finding);
     }
-}
-
-/// Whether all amounts may enter the scheduler.
-pub(super) fn in_range(amounts: &ResourceVector, types: usize) -> bool {
-    amounts
-        .values(types)
-        .iter()
-        .all(|v| (0..=MAX_VALUE).contains(v))
 }

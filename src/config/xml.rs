@@ -14,6 +14,7 @@ use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 
 use super::diagnostic::{Diagnostic, Span, clip};
 use super::number;
+use super::xml_text::{allowed, code_of, decode, is_name, local};
 
 /// Bounds on what one file may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,53 +98,6 @@ pub fn read(bytes: &[u8], file: usize, limits: &Limits) -> Result<Document, Box<
     Ok(machine.document)
 }
 
-/// Checks the encoding; the offset is that of the first character after a byte order mark.
-fn decode(bytes: &[u8], file: usize) -> Result<(&str, usize), Box<Diagnostic>> {
-    let refuse = |code, text: &str, range: Range<usize>| {
-        let span = Span { file, bytes: range };
-        Err(Box::new(Diagnostic::error(code, text).at(Some(span))))
-    };
-    match bytes {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [b'<', 0, ..] | [0, b'<', ..] => {
-            return refuse(
-                "E_XML_ENCODING",
-                "the file is UTF-16; only UTF-8 is read",
-                0..2,
-            );
-        }
-        [0x1f, 0x8b, ..] => return refuse("E_XML_SYNTAX", "the file looks like gzip", 0..2),
-        _ => {}
-    }
-    let offset = if bytes.starts_with(&[0xef, 0xbb, 0xbf]) {
-        3
-    } else {
-        0
-    };
-    let text = match std::str::from_utf8(&bytes[offset..]) {
-        Ok(text) => text,
-        Err(e) => {
-            let at = offset + e.valid_up_to();
-            let head = String::from_utf8_lossy(&bytes[offset..bytes.len().min(200)]);
-            let declared = head.contains("encoding=") && !head.to_lowercase().contains("utf-8");
-            let code = if declared {
-                "E_XML_ENCODING"
-            } else {
-                "E_XML_UTF8"
-            };
-            return refuse(code, "the file is not UTF-8", at..at + 1);
-        }
-    };
-    let bad = |c: char| {
-        (c < ' ' && !matches!(c, '\t' | '\n' | '\r')) || ('\u{fffe}'..='\u{ffff}').contains(&c)
-    };
-    if let Some((at, c)) = text.char_indices().find(|&(_, c)| bad(c)) {
-        let at = offset + at;
-        let text = format!("the character U+{:04X} may not stand in XML", u32::from(c));
-        return refuse("E_XML_CHAR", &text, at..at + c.len_utf8());
-    }
-    Ok((text, offset))
-}
-
 #[derive(Default)]
 struct Pending {
     name: Option<String>,
@@ -168,6 +122,9 @@ struct Machine<'a> {
     property: Pending,
     document: Document,
 }
+
+/// Name without prefix, normalised value, and where the value stands.
+type Attribute = (String, String, Range<usize>);
 
 type Checked = Result<(), Box<Diagnostic>>;
 
@@ -301,13 +258,12 @@ impl<'a> Machine<'a> {
         &self,
         tag: &BytesStart<'_>,
         range: &Range<usize>,
-    ) -> Result<Vec<(String, String, Range<usize>)>, Box<Diagnostic>> {
+    ) -> Result<Vec<Attribute>, Box<Diagnostic>> {
         let mut all = Vec::new();
-        let raw = tag.attributes_raw();
         for attribute in tag.attributes() {
             if all.len() >= self.limits.attributes {
                 let text = format!("a tag has more than {} attributes", self.limits.attributes);
-                return self.fail("E_LIMIT", &text, range.clone());
+                return self.fail("E_XML_LIMIT", &text, range.clone());
             }
             let attribute = match attribute {
                 Ok(attribute) => attribute,
@@ -328,20 +284,20 @@ impl<'a> Machine<'a> {
                 let text = format!("a reference to the character U+{:04X}", u32::from(c));
                 return self.fail("E_XML_CHARREF", &text, range.clone());
             }
-            let head = range.start + 1 + tag.name().0.len();
-            let start = head + raw.find(&*attribute.value).unwrap_or(0);
-            let span = start..start + attribute.value.len();
+            // A raw value is a slice of the tag, and the tag one of the text.
+            let from = attribute.value.as_ptr().addr();
+            let start = from.saturating_sub(self.text.as_ptr().addr());
+            let span = if start < self.text.len() {
+                start..start + attribute.value.len()
+            } else {
+                range.clone()
+            };
             all.push((attribute.key.local_name().as_ref().to_owned(), value, span));
         }
         Ok(all)
     }
 
-    fn open(
-        &mut self,
-        name: &str,
-        attributes: Vec<(String, String, Range<usize>)>,
-        range: &Range<usize>,
-    ) -> Checked {
+    fn open(&mut self, name: &str, attributes: Vec<Attribute>, range: &Range<usize>) -> Checked {
         match local(name) {
             "property" => {
                 self.property = Pending {
@@ -525,39 +481,4 @@ impl<'a> Machine<'a> {
 
 fn at(position: u64) -> usize {
     usize::try_from(position).expect("a position in a slice")
-}
-
-/// A name without its prefix.
-fn local(name: &str) -> &str {
-    name.rsplit(':').next().unwrap_or(name)
-}
-
-/// Whether a reference may stand for the character.
-fn allowed(c: char, version: XmlVersion) -> bool {
-    match c {
-        '\t' | '\n' | '\r' => true,
-        '\0' | '\u{fffe}' | '\u{ffff}' => false,
-        c if c < ' ' => version == XmlVersion::Explicit1_1,
-        _ => true,
-    }
-}
-
-fn is_name(name: &str) -> bool {
-    let start = |c: char| c.is_alphabetic() || matches!(c, '_' | ':');
-    let part = |c: char| start(c) || c.is_alphanumeric() || matches!(c, '-' | '.' | '\u{b7}');
-    name.chars().next().is_some_and(start) && name.chars().all(part)
-}
-
-fn code_of(error: &quick_xml::Error) -> &'static str {
-    use quick_xml::errors::{Error, IllFormedError};
-    match error {
-        Error::IllFormed(IllFormedError::MissingEndTag(_)) => "E_XML_UNCLOSED",
-        Error::IllFormed(
-            IllFormedError::MismatchedEndTag { .. } | IllFormedError::UnmatchedEndTag(_),
-        ) => "E_XML_MISMATCH",
-        Error::InvalidAttr(_) => "E_XML_ATTR",
-        Error::IllFormed(IllFormedError::UnclosedReference) | Error::Escape(_) => "E_XML_ENTITY",
-        Error::Encoding(_) => "E_XML_ENCODING",
-        _ => "E_XML_SYNTAX",
-    }
 }

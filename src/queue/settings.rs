@@ -231,8 +231,8 @@ pub struct PriorityAccess {
     pub who: AccessList,
     /// Largest priority, already capped to the cluster's.
     pub maximum: i32,
-    /// Priority of applications that ask for none.
-    pub default: i32,
+    /// Priority of applications that ask for none; without one they are refused.
+    pub default: Option<i32>,
 }
 
 impl QueueSettings {

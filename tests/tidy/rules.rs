@@ -25,8 +25,14 @@ pub(crate) fn edges_not_down(floors: &[Floor]) -> Vec<String> {
     wrong
 }
 
-/// A `crate::` path that uses no edge of the table, or that hides which floor it uses.
-pub(crate) fn edges_not_listed(floor: &str, source: &str, floors: &[Floor]) -> Vec<String> {
+/// A `crate::` path that uses no edge of the table, or that hides which floor it uses. Exported
+/// macros stand at the root of the crate; they come with the floor that they belong to.
+pub(crate) fn edges_not_listed(
+    floor: &str,
+    source: &str,
+    floors: &[Floor],
+    macros: &[(&str, &str)],
+) -> Vec<String> {
     let uses = floors.iter().find(|f| f.name == floor).map(|f| f.uses);
     let Some(uses) = uses else {
         return vec![format!("{floor} is not in the table of floors")];
@@ -34,7 +40,13 @@ pub(crate) fn edges_not_listed(floor: &str, source: &str, floors: &[Floor]) -> V
     let code = only(Part::Code, source);
     let mut wrong = Vec::new();
     for word in words(&code).iter().filter(|word| word.text == "crate") {
-        match target(word.rest) {
+        let mut target = target(word.rest);
+        if let Target::Floor(name) = &mut target
+            && let Some((_, owner)) = macros.iter().find(|(exported, _)| exported == name)
+        {
+            *name = owner;
+        }
+        match target {
             Target::Visibility => {}
             Target::Floor(name) if name == floor || uses.contains(&name) => {}
             Target::Floor(name) => wrong.push(at(word, &format!("no edge {floor} -> {name}"))),
@@ -67,29 +79,35 @@ fn target(rest: &str) -> Target<'_> {
     }
 }
 
-/// Ways around the table: climbing two modules, or out of a floor from its front page.
+/// Ways around the table: climbing two modules, or out of a floor from its front page. Unit tests
+/// are a module further down, so they may climb one more.
 pub(crate) fn climbs(front_page: bool, source: &str) -> Vec<String> {
     let code = only(Part::Code, source);
     let own_lines = lines_without_tests(source);
     let mut wrong = Vec::new();
-    for word in words(&code).iter().filter(|word| word.text == "super") {
-        let path = word.rest.trim_start().strip_prefix("::");
-        let Some(path) = path.map(str::trim_start) else {
-            continue;
-        };
-        if words(path)
-            .first()
-            .is_some_and(|next| next.text == "super" && path.starts_with("super"))
-        {
-            wrong.push(at(word, "super::super; name the floor"));
-        } else if front_page && word.line <= own_lines {
-            wrong.push(at(
-                word,
-                "a front page has nothing above it; name the floor",
-            ));
+    let mut inside_path = false;
+    for word in words(&code) {
+        if word.text == "super" && !inside_path {
+            let height = climbed(word.rest);
+            let allowed = usize::from(!front_page) + usize::from(word.line > own_lines);
+            if height > allowed {
+                wrong.push(at(&word, "climbs too far; name the floor"));
+            }
         }
+        inside_path = word.text == "super" && word.rest.trim_start().starts_with("::");
     }
     wrong
+}
+
+/// How many modules a path climbs whose first `super` is followed by this.
+fn climbed(rest: &str) -> usize {
+    match rest.trim_start().strip_prefix("::").map(str::trim_start) {
+        None => 0,
+        Some(path) if words(path).first().is_some_and(|w| w.text == "super") => {
+            1 + path.strip_prefix("super").map_or(0, climbed)
+        }
+        Some(_) => 1,
+    }
 }
 
 /// Root modules that are no floors, and floors out of order, as they stand in `lib.rs`.
@@ -153,25 +171,31 @@ fn plain(line: &str) -> String {
     found.join(" ")
 }
 
-/// Characters that a reader cannot see or type: anything but ASCII in code and literals, where an
-/// escape says more, and invisible characters anywhere.
-pub(crate) fn characters(source: &str) -> Vec<String> {
+/// Characters that a reader cannot see, and characters outside ASCII where they do not belong: code
+/// holds none, literals only the given signs, comments and the literals of unit tests any.
+pub(crate) fn characters(source: &str, signs: &str) -> Vec<String> {
+    let code = only(Part::Code, source);
     let comments = only(Part::Comment, source);
+    let own_lines = lines_without_tests(source);
     let mut wrong = Vec::new();
-    for (at, (line, comment)) in source.lines().zip(comments.lines()).enumerate() {
-        let outside = line
-            .chars()
-            .zip(comment.chars())
-            .find(|(c, kept)| !c.is_ascii() && c != kept);
-        if let Some((c, _)) = outside {
-            wrong.push(format!(
-                "line {}: {} outside a comment",
-                at + 1,
-                c.escape_unicode()
-            ));
+    let parts = source.lines().zip(code.lines()).zip(comments.lines());
+    for (at, ((line, code), comment)) in parts.enumerate() {
+        let mut say = |c: char, what: &str| {
+            wrong.push(format!("line {}: {} {what}", at + 1, c.escape_unicode()));
+        };
+        if let Some(c) = code.chars().find(|c| !c.is_ascii()) {
+            say(c, "in code");
+        }
+        let literal = line.chars().zip(code.chars().zip(comment.chars()));
+        let literal = literal.filter(|(c, (code, comment))| c != code && c != comment);
+        let strange = |c: &char| !c.is_ascii() && !signs.contains(*c);
+        if at < own_lines
+            && let Some(c) = literal.map(|(c, _)| c).find(strange)
+        {
+            say(c, "in a literal");
         }
         if let Some(c) = line.chars().find(|&c| is_invisible(c)) {
-            wrong.push(format!("line {}: invisible {}", at + 1, c.escape_unicode()));
+            say(c, "is invisible");
         }
     }
     wrong
@@ -214,17 +238,18 @@ pub(crate) fn outside_paths(floor: &str, source: &str, rules: &[(&str, &[&str])]
         .lines()
         .map(|line| format!("{}\n", line.trim()))
         .collect();
+    let found = words(&dense);
     let mut wrong = Vec::new();
     for (path, floors) in rules.iter().filter(|(_, floors)| !floors.contains(&floor)) {
         let (first, more) = path.split_once("::").unwrap_or((path, ""));
-        let hit = words(&dense).into_iter().find(|word| {
+        let hit = found.iter().find(|word| {
             let tail = word.rest.strip_prefix("::");
             let root = !dense[..dense.len() - word.rest.len() - word.text.len()].ends_with("::");
             word.text == first && root && tail.is_some_and(|tail| follows(tail, more))
         });
         if let Some(word) = hit {
             wrong.push(at(
-                &word,
+                word,
                 &format!("{path} belongs to {}", floors.join(", ")),
             ));
         }
@@ -333,7 +358,7 @@ mod tests {
     #[test]
     fn an_import_needs_a_listed_edge() {
         let fine = "use crate::low::{A};\npub(crate) fn b() { crate::middle::c() } // crate::high";
-        assert!(edges_not_listed("middle", fine, FLOORS).is_empty());
+        assert!(edges_not_listed("middle", fine, FLOORS, &[]).is_empty());
         for bad in [
             "use crate::high::A;",
             "fn a() { crate :: high::b() }",
@@ -342,13 +367,25 @@ mod tests {
             "use crate as it;",
             "macro_rules! a { () => { $crate::high::B } }",
         ] {
-            assert_eq!(edges_not_listed("middle", bad, FLOORS).len(), 1, "{bad}");
+            assert_eq!(
+                edges_not_listed("middle", bad, FLOORS, &[]).len(),
+                1,
+                "{bad}"
+            );
         }
         assert_eq!(
-            edges_not_listed("high", "use crate::low::A;", FLOORS).len(),
+            edges_not_listed("high", "use crate::low::A;", FLOORS, &[]).len(),
             1
         );
-        assert_eq!(edges_not_listed("cellar", "", FLOORS).len(), 1);
+        assert_eq!(edges_not_listed("cellar", "", FLOORS, &[]).len(), 1);
+    }
+
+    #[test]
+    fn a_macro_counts_as_its_floor() {
+        let macros = &[("count", "low")];
+        let source = "crate::count!(A);";
+        assert!(edges_not_listed("middle", source, FLOORS, macros).is_empty());
+        assert_eq!(edges_not_listed("high", source, FLOORS, macros).len(), 1);
     }
 
     #[test]
@@ -357,8 +394,12 @@ mod tests {
         assert_eq!(climbs(false, "use super::super::A;").len(), 1);
         assert_eq!(climbs(false, "fn a() { super:: super::b() }").len(), 1);
         assert_eq!(climbs(true, "use super::low::A;").len(), 1);
-        let tests = "fn a() {}\n#[cfg(test)]\nmod tests {\n    use super::a;\n}";
-        assert!(climbs(true, tests).is_empty());
+        let tests =
+            |path: &str| format!("fn a() {{}}\n#[cfg(test)]\nmod tests {{\n use {path};\n}}");
+        assert!(climbs(true, &tests("super::a")).is_empty());
+        assert!(climbs(false, &tests("super::super::a")).is_empty());
+        assert_eq!(climbs(true, &tests("super::super::a")).len(), 1);
+        assert_eq!(climbs(false, &tests("super::super::super::a")).len(), 1);
     }
 
     #[test]
@@ -396,11 +437,18 @@ mod tests {
 
     #[test]
     fn strange_characters_are_refused() {
-        assert!(characters("//! a \u{d7} b\nlet c = \"d\"; // \u{2264}\n").is_empty());
-        assert_eq!(characters("let \u{e4} = 1;").len(), 1);
-        assert_eq!(characters("let a = \"\u{d7}\";").len(), 1);
+        let fine = "//! a \u{d7} b\nlet c = \"d \u{2264}\"; // \u{e4}\n";
+        assert!(characters(fine, "\u{2264}").is_empty());
+        assert_eq!(characters(fine, "").len(), 1);
+        assert_eq!(characters("let \u{e4} = 1;", "\u{e4}").len(), 1);
+        let tests = "#[cfg(test)]\nmod tests {\n    const A: &str = \"\u{e4}\";\n}";
+        assert!(characters(tests, "").is_empty());
         for hidden in ["\u{202e}", "\u{200b}", "\u{a0}", "\t", "\r", "\u{feff}"] {
-            assert_eq!(characters(&format!("// a{hidden}b")).len(), 1, "{hidden:?}");
+            assert_eq!(
+                characters(&format!("// a{hidden}b"), "").len(),
+                1,
+                "{hidden:?}"
+            );
         }
     }
 

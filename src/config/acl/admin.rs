@@ -1,7 +1,9 @@
 //! The administrators of the cluster, and what they and others may do with applications.
 
-use super::list::{AccessList, Caller};
+use super::caller::Caller;
+use crate::config::access::access_list;
 use crate::config::source::PropertySource;
+use crate::queue::AccessList;
 
 /// Whether access is checked at all, and who administers the cluster.
 // As AdminACLsManager and ApplicationACLsManager.
@@ -20,7 +22,7 @@ impl AdminAccess {
         let admins = source.filled("yarn.admin.acl");
         Self {
             enabled: source.flag("yarn.acl.enable", false),
-            admins: admins.map_or_else(AccessList::everybody, |text| AccessList::parse(&text)),
+            admins: access_list(admins.as_deref().unwrap_or("*")),
             daemon: daemon.to_owned(),
         }
     }
@@ -34,14 +36,14 @@ impl AdminAccess {
     /// Whether the caller administers the cluster.
     #[must_use]
     pub fn is_admin(&self, caller: &Caller<'_>) -> bool {
-        caller.user == self.daemon || self.admins.admits(caller)
+        caller.user == self.daemon || caller.is_in(&self.admins)
     }
 
     /// Whether the caller may kill or move an application of `owner`. `administers` tells whether
-    /// the caller administers the application's queue.
+    /// the caller administers the application's queue. The daemon's user has no privilege here.
     #[must_use]
     pub fn may_modify(&self, caller: &Caller<'_>, owner: &str, administers: bool) -> bool {
-        !self.enabled || caller.user == owner || self.is_admin(caller) || administers
+        !self.enabled || caller.user == owner || caller.is_in(&self.admins) || administers
     }
 }
 
@@ -90,7 +92,7 @@ mod tests {
             ("true", "bob", false, false),
             ("true", "bob", true, true),
             ("true", "adm", false, true),
-            ("true", "yarn", false, true),
+            ("true", "yarn", false, false),
             ("false", "bob", false, true),
         ] {
             let access = access(enabled, Some("adm"));

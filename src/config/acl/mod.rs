@@ -1,19 +1,20 @@
 //! Access control: who may submit to a queue, administer it, or ask for a priority.
 //!
-//! An [`AccessList`] names users and groups. [`QueueAccess`] holds the two lists of every queue,
-//! where a grant of an ancestor is a grant; [`AdminAccess`] knows the administrators of the
-//! cluster; [`PriorityAccess`] bounds the priority of applications by leaf and user.
+//! The lists themselves are [settings](crate::queue::AccessList) of the queues; here they are
+//! judged for a [`Caller`]. [`AccessTree`] holds the lists of all queues, where a grant of an
+//! ancestor is a grant; [`AdminAccess`] knows the administrators of the cluster;
+//! [`effective_priority`] bounds the priority of applications by leaf and user.
 
 mod admin;
-mod list;
+mod caller;
 mod priority;
-mod queue;
 mod template;
+mod tree;
 
 pub use admin::AdminAccess;
-pub use list::{AccessList, Caller};
-pub use priority::{PriorityAccess, PriorityAclError, PriorityRefusal};
-pub use queue::{QueueAccess, QueuePermission};
+pub use caller::Caller;
+pub use priority::{PriorityRefusal, effective_priority};
+pub use tree::{AccessTree, QueuePermission};
 
 /// Prefix of the scheduler's properties.
 const PREFIX: &str = "yarn.scheduler.capacity.";

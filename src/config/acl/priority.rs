@@ -1,59 +1,9 @@
 //! Bounds on the priority of applications, by leaf and user.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use super::PREFIX;
-use super::list::{AccessList, Caller};
-use crate::config::source::PropertySource;
-
-/// The priority groups of all leaves that have some.
-// As AppPriorityACLsManager.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PriorityAccess {
-    enabled: bool,
-    cluster_maximum: i32,
-    by_leaf: BTreeMap<String, Vec<PriorityGroup>>,
-}
-
-/// One bracket of `acl_application_max_priority`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct PriorityGroup {
-    members: AccessList,
-    maximum: i32,
-    default: Option<i32>,
-}
-
-/// A bracket that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PriorityAclError {
-    /// The queue.
-    pub queue: String,
-    /// The text between the brackets.
-    pub group: String,
-    /// What is wrong with it.
-    pub detail: String,
-}
-
-impl PriorityAclError {
-    /// A stable word for the fault.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        "priority_acl"
-    }
-}
-
-impl fmt::Display for PriorityAclError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}.acl_application_max_priority: [{}]: {}",
-            self.queue, self.group, self.detail
-        )
-    }
-}
-
-impl std::error::Error for PriorityAclError {}
+use super::caller::Caller;
+use crate::queue::PriorityAccess;
 
 /// Why a submission is refused for its priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,141 +40,170 @@ impl fmt::Display for PriorityRefusal {
 
 impl std::error::Error for PriorityRefusal {}
 
-impl PriorityAccess {
-    /// Reads the groups of the leaves at these paths.
-    ///
-    /// # Errors
-    ///
-    /// Every bracket that cannot be used.
-    pub fn read<'a>(
-        source: &impl PropertySource,
-        leaves: impl IntoIterator<Item = &'a str>,
-    ) -> Result<Self, Vec<PriorityAclError>> {
-        let maximum = source.filled("yarn.cluster.max-application-priority");
-        let maximum = maximum.and_then(|text| text.trim().parse().ok());
-        let mut access = Self {
-            enabled: source.flag("yarn.acl.enable", false),
-            cluster_maximum: maximum.unwrap_or(0),
-            by_leaf: BTreeMap::new(),
-        };
-        let mut errors = Vec::new();
-        for leaf in leaves {
-            let key = format!("{PREFIX}{leaf}.acl_application_max_priority");
-            let text = source.filled(&key).unwrap_or_default();
-            match groups(&text, access.cluster_maximum) {
-                Ok(groups) if groups.is_empty() => {}
-                Ok(groups) => {
-                    access.by_leaf.insert(leaf.to_owned(), groups);
-                }
-                Err((group, detail)) => errors.push(PriorityAclError {
-                    queue: leaf.to_owned(),
-                    group,
-                    detail,
-                }),
-            }
-        }
-        if errors.is_empty() {
-            Ok(access)
-        } else {
-            Err(errors)
-        }
+/// The priority of an application: the one asked for, else the default of the user's group, else
+/// `queue_default`; capped to the cluster's maximum. `groups` are those of the leaf, or none when
+/// access is not checked or the leaf does not exist yet.
+///
+/// # Errors
+///
+/// When the leaf has groups and none of the user reaches up to the priority, or the user's group
+/// has no default where one is needed.
+// As CapacityScheduler.checkAndGetApplicationPriority and AppPriorityACLsManager.
+pub fn effective_priority(
+    groups: &[PriorityAccess],
+    caller: &Caller<'_>,
+    asked: Option<i32>,
+    queue_default: i32,
+    cluster_maximum: i32,
+) -> Result<i32, PriorityRefusal> {
+    let of_caller = || groups.iter().filter(|group| caller.is_in(&group.who));
+    // The group with the largest maximum stands for the user, of equal ones the last.
+    let own_default = || of_caller().max_by_key(|group| group.maximum);
+    let wanted = match asked {
+        Some(asked) => asked,
+        None => match own_default() {
+            Some(group) => group.default.ok_or(PriorityRefusal::NoDefault)?,
+            None => queue_default,
+        },
+    };
+    let priority = wanted.min(cluster_maximum);
+    if groups.is_empty() || of_caller().any(|group| priority <= group.maximum) {
+        Ok(priority)
+    } else {
+        Err(PriorityRefusal::TooHigh { priority })
     }
+}
 
-    /// The priority of an application in a leaf: the one asked for, else the default of the user's
-    /// group, else `queue_default`; capped to the cluster's maximum.
-    ///
-    /// # Errors
-    ///
-    /// When no group of the user reaches up to the priority, or the group has no default where one
-    /// is needed.
-    // As CapacityScheduler.checkAndGetApplicationPriority.
-    pub fn effective(
-        &self,
-        caller: &Caller<'_>,
-        leaf: &str,
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::access::priorities;
+
+    fn effective(
+        text: &str,
+        user: &str,
+        groups: &[&str],
         asked: Option<i32>,
-        queue_default: i32,
     ) -> Result<i32, PriorityRefusal> {
-        let groups = self.by_leaf.get(leaf).filter(|_| self.enabled);
-        let wanted = match (asked, groups) {
-            (Some(asked), _) => asked,
-            (None, None) => queue_default,
-            (None, Some(groups)) => {
-                let mut of_user = groups.iter().filter(|group| group.members.admits(caller));
-                match of_user.next_back() {
-                    Some(group) => group.default.ok_or(PriorityRefusal::NoDefault)?,
-                    None => queue_default,
-                }
-            }
+        let groups: Vec<String> = groups.iter().map(|&group| group.to_owned()).collect();
+        let caller = Caller {
+            user,
+            groups: &groups,
+            real_user: None,
         };
-        let priority = wanted.min(self.cluster_maximum);
-        let permitted = groups.is_none_or(|groups| {
-            groups
-                .iter()
-                .any(|group| group.members.admits(caller) && priority <= group.maximum)
-        });
-        if permitted {
-            Ok(priority)
-        } else {
-            Err(PriorityRefusal::TooHigh { priority })
+        let groups = priorities(text, 10).unwrap();
+        effective_priority(&groups, &caller, asked, 1, 10)
+    }
+
+    const fn too_high(priority: i32) -> Result<i32, PriorityRefusal> {
+        Err(PriorityRefusal::TooHigh { priority })
+    }
+
+    #[test]
+    fn groups_bound_and_default_the_priority() {
+        let two =
+            "[user=ann group=ops max_priority=7 default_priority=4] [user=cid max_priority=3]";
+        for (user, groups, asked, want) in [
+            ("ann", &[][..], None, Ok(4)),
+            ("ann", &[], Some(0), Ok(0)),
+            ("ann", &[], Some(7), Ok(7)),
+            ("ann", &[], Some(8), too_high(8)),
+            ("ann", &[], Some(12), too_high(10)),
+            ("bob", &["ops"], None, Ok(4)),
+            ("bob", &["ops"], Some(8), too_high(8)),
+            ("cid", &[], Some(3), Ok(3)),
+            ("cid", &[], Some(4), too_high(4)),
+            ("cid", &[], None, Err(PriorityRefusal::NoDefault)),
+            ("dan", &[], None, too_high(1)),
+            ("dan", &[], Some(0), too_high(0)),
+        ] {
+            let found = effective(two, user, groups, asked);
+            assert_eq!(found, want, "{user} {groups:?} {asked:?}");
         }
     }
-}
 
-/// Reads all brackets, the lowest maximum first; of a faulty one its text and the fault.
-// As AppPriorityACLConfigurationParser.getPriorityAcl.
-fn groups(text: &str, cluster_maximum: i32) -> Result<Vec<PriorityGroup>, (String, String)> {
-    let mut groups = Vec::new();
-    let mut rest = text;
-    while let Some(open) = rest.find('[') {
-        let inside = &rest[open + 1..];
-        let end = inside.find(']').unwrap_or(inside.len());
-        let (words, after) = inside.split_at(end);
-        if !words.trim().is_empty() {
-            let read = group(words, cluster_maximum);
-            groups.push(read.map_err(|detail| (words.trim().to_owned(), detail))?);
+    /// Groups, user, the user's group, priority asked for, and the answer.
+    type Case = (
+        &'static str,
+        &'static str,
+        &'static str,
+        Option<i32>,
+        Result<i32, PriorityRefusal>,
+    );
+
+    const FORMS: &[Case] = &[
+        ("", "dan", "", None, Ok(1)),
+        ("", "dan", "", Some(12), Ok(10)),
+        ("*", "dan", "", Some(5), Ok(5)),
+        (
+            "[user=* max_priority=5 default_priority=2]",
+            "dan",
+            "",
+            None,
+            Ok(2),
+        ),
+        (
+            "[user=* max_priority=5 default_priority=2]",
+            "dan",
+            "",
+            Some(6),
+            too_high(6),
+        ),
+        ("[user=x group=* max_priority=5]", "dan", "", Some(5), Ok(5)),
+        ("[user=ann max_priority=99]", "ann", "", Some(10), Ok(10)),
+        (
+            "[user=ann max_priority=3 default_priority=-2]",
+            "ann",
+            "",
+            None,
+            Ok(0),
+        ),
+        (
+            "[user=ann max_priority=3 default_priority=5]",
+            "ann",
+            "",
+            None,
+            too_high(5),
+        ),
+        (
+            "[user=a,b max_priority=3][user=c MAX_PRIORITY=4]",
+            "c",
+            "",
+            Some(4),
+            Ok(4),
+        ),
+        ("[user=a max_priority=3", "a", "", Some(3), Ok(3)),
+        (
+            "[] [ ] [user=a stray max_priority=3]",
+            "a",
+            "",
+            Some(3),
+            Ok(3),
+        ),
+        ("[group=ops max_priority=3]", "ops", "", Some(3), Ok(3)),
+        (
+            "[group=ops max_priority=3]",
+            "bob",
+            "ops",
+            Some(3),
+            too_high(3),
+        ),
+    ];
+
+    #[test]
+    fn every_form_of_the_text_is_read() {
+        for (text, user, group, asked, want) in FORMS {
+            let found = effective(text, user, &[group], *asked);
+            assert_eq!(found, *want, "{text} {user} {group} {asked:?}");
         }
-        rest = after;
     }
-    groups.sort_by_key(|group| group.maximum);
-    Ok(groups)
-}
 
-fn group(words: &str, cluster_maximum: i32) -> Result<PriorityGroup, String> {
-    let mut maximum = None;
-    let mut default = None;
-    let mut names: Vec<&str> = Vec::new();
-    for word in words.split_whitespace() {
-        let mut sides = word.split('=').filter(|side| !side.is_empty());
-        let (Some(key), Some(value)) = (sides.next(), sides.next()) else {
-            continue;
-        };
-        let number = || {
-            let number = value.parse::<i32>();
-            number.map_err(|_| format!("`{value}` is not a whole number"))
-        };
-        match key.to_ascii_lowercase().as_str() {
-            "user" | "group" => names.push(value),
-            "max_priority" => maximum = Some(number()?),
-            "default_priority" => default = Some(number()?.max(0)),
-            _ => return Err(format!("`{key}` is unknown")),
-        }
-    }
-    let maximum = maximum.ok_or("max_priority is not set")?;
-    Ok(PriorityGroup {
-        members: members(&names)?,
-        maximum: maximum.min(cluster_maximum),
-        default,
-    })
-}
-
-/// The first list that is given stands for users and the second for groups, whatever they are
-/// called: a group without users is read as users, as in the original.
-fn members(names: &[&str]) -> Result<AccessList, String> {
-    match names {
-        [] => Err("neither user nor group is set".to_owned()),
-        ["*", ..] => Ok(AccessList::everybody()),
-        [users] => Ok(AccessList::parse(users)),
-        [users, groups, ..] => Ok(AccessList::parse(&format!("{users} {groups}"))),
+    #[test]
+    fn a_user_in_several_groups_may_use_the_best_one() {
+        let text = "[user=ann max_priority=9 default_priority=8][group=x,user=y max_priority=1]\
+                    [user=* max_priority=2 default_priority=1]";
+        assert_eq!(effective(text, "ann", &[], Some(9)), Ok(9));
+        assert_eq!(effective(text, "ann", &[], None), Ok(8));
+        assert_eq!(effective(text, "bob", &[], None), Ok(1));
     }
 }

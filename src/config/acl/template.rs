@@ -1,8 +1,9 @@
 //! Access lists in the templates of queues that submissions create.
 
 use super::PREFIX;
-use super::list::{AccessList, Caller};
-use super::queue::QueuePermission;
+use super::caller::Caller;
+use super::tree::QueuePermission;
+use crate::config::access::access_list;
 use crate::config::source::PropertySource;
 
 /// Whether a template of one of the queues from below `parent` down to `path` admits the caller.
@@ -18,7 +19,7 @@ pub(super) fn admits(
         false,
     );
     let admitted =
-        |list: Option<String>| list.is_some_and(|text| AccessList::parse(&text).admits(caller));
+        |list: Option<String>| list.is_some_and(|text| caller.is_in(&access_list(&text)));
     let mut queue = path;
     while queue.len() > parent.len() {
         let Some((above, _)) = queue.rsplit_once('.') else {
@@ -106,98 +107,86 @@ mod tests {
         admits(&source, &caller, path, parent)
     }
 
+    /// Template, its value, queue to be created, existing parent, and whether `bob` may. `V` and
+    /// `S` stand for the words of the keys.
+    const TEMPLATES: &[(&str, &str, &str, &str, bool)] = &[
+        ("root.u.V.template.S", "bob", "root.u.x", "root.u", true),
+        ("root.u.V.template.S", "ann", "root.u.x", "root.u", false),
+        (
+            "root.u.V.leaf-template.S",
+            "bob",
+            "root.u.x",
+            "root.u",
+            true,
+        ),
+        (
+            "root.u.V.leaf-template.A",
+            "bob",
+            "root.u.x",
+            "root.u",
+            true,
+        ),
+        (
+            "root.u.V.leaf-template.S",
+            "bob",
+            "root.u.g.x",
+            "root.u",
+            false,
+        ),
+        (
+            "root.u.V.parent-template.S",
+            "bob",
+            "root.u.g.x",
+            "root.u",
+            true,
+        ),
+        (
+            "root.u.V.parent-template.S",
+            "bob",
+            "root.u.x",
+            "root.u",
+            false,
+        ),
+        ("root.*.V.template.S", "bob", "root.u.x", "root.u", true),
+        (
+            "root.*.*.V.template.S",
+            "bob",
+            "root.u.g.x",
+            "root.u.g",
+            true,
+        ),
+        (
+            "root.*.V.template.S",
+            "bob",
+            "root.u.g.x",
+            "root.u.g",
+            false,
+        ),
+        (
+            "root.*.*.*.V.template.S",
+            "bob",
+            "root.u.g.h.x",
+            "root.u.g.h",
+            false,
+        ),
+        ("root.v.V.template.S", "bob", "root.u.x", "root.u", false),
+        (
+            "root.u.leaf-queue-template.S",
+            "bob",
+            "root.u.x",
+            "root.u",
+            false,
+        ),
+    ];
+
     #[test]
     fn each_template_counts_for_the_queues_it_is_meant_for() {
-        const V2: &str = "auto-queue-creation-v2";
-        let submit = "acl_submit_applications";
-        for (key, value, path, parent, want) in [
-            (
-                format!("root.u.{V2}.template.{submit}"),
-                "bob",
-                "root.u.x",
-                "root.u",
-                true,
-            ),
-            (
-                format!("root.u.{V2}.template.{submit}"),
-                "ann",
-                "root.u.x",
-                "root.u",
-                false,
-            ),
-            (
-                format!("root.u.{V2}.leaf-template.{submit}"),
-                "bob",
-                "root.u.x",
-                "root.u",
-                true,
-            ),
-            (
-                format!("root.u.{V2}.leaf-template.acl_administer_queue"),
-                "bob",
-                "root.u.x",
-                "root.u",
-                true,
-            ),
-            (
-                format!("root.u.{V2}.leaf-template.{submit}"),
-                "bob",
-                "root.u.g.x",
-                "root.u",
-                false,
-            ),
-            (
-                format!("root.u.{V2}.parent-template.{submit}"),
-                "bob",
-                "root.u.g.x",
-                "root.u",
-                true,
-            ),
-            (
-                format!("root.u.{V2}.parent-template.{submit}"),
-                "bob",
-                "root.u.x",
-                "root.u",
-                false,
-            ),
-            (
-                format!("root.*.{V2}.template.{submit}"),
-                "bob",
-                "root.u.x",
-                "root.u",
-                true,
-            ),
-            (
-                format!("root.*.*.{V2}.template.{submit}"),
-                "bob",
-                "root.u.g.x",
-                "root.u.g",
-                true,
-            ),
-            (
-                format!("root.*.{V2}.template.{submit}"),
-                "bob",
-                "root.u.g.x",
-                "root.u.g",
-                false,
-            ),
-            (
-                format!("root.v.{V2}.template.{submit}"),
-                "bob",
-                "root.u.x",
-                "root.u",
-                false,
-            ),
-            (
-                format!("root.u.leaf-queue-template.{submit}"),
-                "bob",
-                "root.u.x",
-                "root.u",
-                false,
-            ),
-        ] {
+        for (key, value, path, parent, want) in TEMPLATES {
+            let key = key.replace(".V.", ".auto-queue-creation-v2.");
+            let key = key.replace(".S", ".acl_submit_applications");
+            let key = key.replace(".A", ".acl_administer_queue");
             let found = admitted(&[(&key, value)], path, parent);
-            assert_eq!(found, want, "{key} {path}");
+            assert_eq!(found, *want, "{key} {path}");
         }
     }
 

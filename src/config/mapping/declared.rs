@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::PREFIX;
 use super::directory::{Found, QueueDirectory, QueueEntry, QueueEntryKind};
-use crate::config::source::{PropertySource, entries};
+use crate::queue::{CreationScheme, QueueKind, QueueSettings};
 
 /// A directory of the declared queues, and of those that submissions created since.
 ///
@@ -16,34 +15,11 @@ pub struct DeclaredQueues {
 }
 
 impl DeclaredQueues {
-    /// Reads the lists of children, from `root` down.
+    /// The queues of a configuration.
     #[must_use]
-    pub fn read(source: &impl PropertySource) -> Self {
-        let mut queues = Self {
-            by_path: BTreeMap::new(),
-            by_name: BTreeMap::new(),
-        };
-        let mut open = vec!["root".to_owned()];
-        while let Some(path) = open.pop() {
-            let list = source.get(&format!("{PREFIX}{path}.queues"));
-            let list = list.unwrap_or_default();
-            let children = entries(&list);
-            let flag = |key: &str| source.flag(&format!("{PREFIX}{path}.{key}"), false);
-            let kind = if flag("auto-queue-creation-v2.enabled") {
-                QueueEntryKind::CreatingParent
-            } else if !children.is_empty() || flag("reservable") {
-                QueueEntryKind::Parent
-            } else if flag("auto-create-child-queue.enabled") {
-                QueueEntryKind::ManagedParent
-            } else {
-                QueueEntryKind::Leaf
-            };
-            // A name with a dot would be a path; the check of the queue tree refuses it.
-            let children = children.iter().filter(|name| !name.contains('.'));
-            open.extend(children.map(|name| format!("{path}.{name}")));
-            queues.add(path, kind);
-        }
-        queues
+    pub fn of<'a>(queues: impl IntoIterator<Item = &'a QueueSettings>) -> Self {
+        let entry = |queue: &'a QueueSettings| (&*queue.path, kind(queue));
+        queues.into_iter().map(entry).collect()
     }
 
     /// Notes a leaf that a submission created, and the parents that were created with it.
@@ -59,11 +35,40 @@ impl DeclaredQueues {
         }
     }
 
+    /// Full paths of all queues, ascending.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.by_path.keys().map(String::as_str)
+    }
+
     fn add(&mut self, path: String, kind: QueueEntryKind) {
         if self.by_path.insert(path.clone(), kind).is_none() {
             let name = path.rsplit('.').next().unwrap_or(&path).to_owned();
             self.by_name.entry(name).or_default().push(path);
         }
+    }
+}
+
+/// What a queue holds, from its settings.
+fn kind(queue: &QueueSettings) -> QueueEntryKind {
+    let scheme = queue.creation.as_ref().map(|creation| creation.scheme);
+    match (queue.kind, scheme) {
+        (QueueKind::Leaf, _) => QueueEntryKind::Leaf,
+        (QueueKind::ManagedParent, _) => QueueEntryKind::ManagedParent,
+        (QueueKind::Parent, Some(CreationScheme::Flexible)) => QueueEntryKind::CreatingParent,
+        (QueueKind::Parent | QueueKind::Plan, _) => QueueEntryKind::Parent,
+    }
+}
+
+impl<'a> FromIterator<(&'a str, QueueEntryKind)> for DeclaredQueues {
+    fn from_iter<I: IntoIterator<Item = (&'a str, QueueEntryKind)>>(entries: I) -> Self {
+        let mut queues = Self {
+            by_path: BTreeMap::new(),
+            by_name: BTreeMap::new(),
+        };
+        for (path, kind) in entries {
+            queues.add(path.to_owned(), kind);
+        }
+        queues
     }
 }
 
@@ -92,16 +97,18 @@ mod tests {
 
     #[test]
     fn names_kinds_and_created_queues_are_found() {
-        let source: BTreeMap<String, String> = [
-            ("root.queues", " a, b ,v1,v2,odd.name"),
-            ("root.a.queues", "x"),
-            ("root.b.queues", "x,y"),
-            ("root.v1.auto-create-child-queue.enabled", "true"),
-            ("root.v2.auto-queue-creation-v2.enabled", "true"),
+        let mut queues: DeclaredQueues = [
+            ("root", QueueEntryKind::Parent),
+            ("root.a", QueueEntryKind::Parent),
+            ("root.a.x", QueueEntryKind::Leaf),
+            ("root.b", QueueEntryKind::Parent),
+            ("root.b.x", QueueEntryKind::Leaf),
+            ("root.b.y", QueueEntryKind::Leaf),
+            ("root.v1", QueueEntryKind::ManagedParent),
+            ("root.v2", QueueEntryKind::CreatingParent),
         ]
-        .map(|(key, value)| (format!("{PREFIX}{key}"), value.to_owned()))
-        .into();
-        let mut queues = DeclaredQueues::read(&source);
+        .into_iter()
+        .collect();
         queues.created("root.v2.g.u");
         let kind = |name: &str| {
             queues
@@ -123,6 +130,6 @@ mod tests {
         }
         assert_eq!(queues.find("x"), Found::Ambiguous);
         assert_eq!(queues.find("a.x"), Found::Missing);
-        assert_eq!(queues.find("name"), Found::Missing);
+        assert_eq!(queues.find("z"), Found::Missing);
     }
 }

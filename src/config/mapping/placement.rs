@@ -174,7 +174,7 @@ impl PlacementRules {
             match &rule.action {
                 Action::Reject => return Decision::Rejected { rule: at },
                 Action::SetDefault(value) => {
-                    let value = variables.replace(value);
+                    let value = variables.replace(value).into_owned();
                     variables.set_default(value);
                     continue;
                 }
@@ -210,7 +210,14 @@ fn matches<D: QueueDirectory>(
         Matcher::Everyone => true,
         // The name is compared as it is, but `%user` in a rule has its dots replaced.
         Matcher::User(name) => variables.replace(name) == submission.user,
-        Matcher::Group(name) => submission.groups.contains(&variables.replace(name)),
+        Matcher::Group(name) => {
+            let name = variables.replace(name);
+            submission.groups.iter().any(|group| *group == *name)
+        }
         Matcher::Application(name) => variables.replace(name) == submission.application,
     }
 }
+
+#[cfg(test)]
+#[path = "placement_tests.rs"]
+mod tests;

@@ -3,6 +3,8 @@
 use std::fmt;
 
 use super::directory::{Found, QueueDirectory, QueueEntry, QueueEntryKind};
+use crate::config::diagnostic::clip;
+use crate::config::tree::{NAME, PATH};
 
 /// What is wrong with the target of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +34,12 @@ pub enum TargetProblem {
     /// The queue does not exist, and the rule must not create it.
     CreateForbidden {
         /// The path.
+        path: String,
+    },
+    /// The queue does not exist, and its path cannot be that of a queue: a name in it has white
+    /// space around it, a control character or too many bytes.
+    NotAName {
+        /// The path, cut to 64 characters.
         path: String,
     },
     /// The queue holds queues, not applications.
@@ -67,6 +75,7 @@ impl fmt::Display for TargetProblem {
                 f,
                 "the queue `{path}` does not exist, and the rule does not create queues"
             ),
+            Self::NotAName { path } => write!(f, "`{path}` cannot be the path of a queue"),
             Self::NotALeaf { path } => write!(f, "the queue `{path}` is not a leaf"),
             Self::BelowLeaf { path, leaf } => {
                 write!(f, "the path `{path}` goes on below the leaf `{leaf}`")
@@ -175,6 +184,9 @@ pub(super) fn resolve(
         let path = from_root(queues, &full)?;
         match look_up(queues, &path)? {
             Lookup::Creatable if !create => return Err(TargetProblem::CreateForbidden { path }),
+            Lookup::Creatable if !may_be_declared(&path) => {
+                return Err(TargetProblem::NotAName { path: clip(&path) });
+            }
             Lookup::Creatable | Lookup::Exists(_) => path,
         }
     } else {
@@ -186,6 +198,15 @@ pub(super) fn resolve(
         }
         _ => Ok(path),
     }
+}
+
+/// Whether a configuration could declare a queue with this path. Variables bring names of users,
+/// groups and applications into it, which nobody has checked.
+fn may_be_declared(path: &str) -> bool {
+    path.len() <= PATH
+        && path.split('.').all(|name| {
+            name.len() <= NAME && name.trim() == name && !name.contains(char::is_control)
+        })
 }
 
 /// A path without white space around its parent and its last part.

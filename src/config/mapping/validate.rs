@@ -62,3 +62,98 @@ fn variable_target(path: &str, queues: &impl QueueDirectory) -> Result<(), Targe
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::DeclaredQueues;
+
+    fn queues() -> DeclaredQueues {
+        [
+            ("root", QueueEntryKind::Parent),
+            ("root.default", QueueEntryKind::Leaf),
+            ("root.a", QueueEntryKind::Parent),
+            ("root.a.x", QueueEntryKind::Leaf),
+            ("root.a.y", QueueEntryKind::Leaf),
+            ("root.b", QueueEntryKind::Parent),
+            ("root.b.y", QueueEntryKind::Leaf),
+            ("root.v1", QueueEntryKind::ManagedParent),
+            ("root.v2", QueueEntryKind::CreatingParent),
+            ("root.v2.z", QueueEntryKind::Leaf),
+        ]
+        .into_iter()
+        .collect()
+    }
+
+    #[test]
+    fn targets_that_may_come_to_be_leaves_are_accepted() {
+        for target in [
+            "root.default",
+            "default",
+            "x",
+            "a.x",
+            "root.a.x",
+            "root.v1.new",
+            "v1.new",
+            "root.v2.new",
+            "root.v2.g.new",
+            "root.v2.z",
+            "%user",
+            "%specified",
+            "%default",
+            "%primary_group.%user",
+            "%user.any.thing",
+            "root.%user",
+            "root.a.%user",
+            "a.%secondary_group",
+            "root.a.%user.x",
+            "root.v1.%user",
+            "root.v1.g.%user",
+            "root.v2.%primary_group.%user",
+            "root.v2.g.%user",
+        ] {
+            assert_eq!(validate_target(target, &queues()), Ok(()), "{target}");
+        }
+    }
+
+    #[test]
+    fn targets_that_nobody_can_reach_are_refused() {
+        for (target, message) in [
+            ("", "the path `` has an empty part"),
+            (".", "the path `.` has an empty part"),
+            ("root..x", "the path `root..x` has an empty part"),
+            ("root..%user", "the path `root..%user` has an empty part"),
+            ("root", "the queue `root` is not a leaf"),
+            ("a", "the queue `root.a` is not a leaf"),
+            ("root.v2", "the queue `root.v2` is not a leaf"),
+            ("y", "several queues are called `y`"),
+            ("y.%user", "several queues are called `y`"),
+            (
+                "nowhere",
+                "the path `nowhere` starts with `nowhere`, which does not exist",
+            ),
+            (
+                "%none",
+                "the path `%none` starts with `%none`, which does not exist",
+            ),
+            (
+                "root.a.x.%user",
+                "the path `root.a.x.%user` goes on below the leaf `root.a.x`",
+            ),
+        ] {
+            let problem = validate_target(target, &queues()).unwrap_err();
+            assert_eq!(problem.to_string(), message, "{target}");
+        }
+        for target in [
+            "root.a.new",
+            "root.a.x.new",
+            "root.v1.g.new",
+            "root.v2.g.h.new",
+            "root.nowhere.%user",
+        ] {
+            let path = target.to_owned();
+            let problem = TargetProblem::NotCreatable { path };
+            assert_eq!(validate_target(target, &queues()), Err(problem), "{target}");
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! The variables of one submission and their replacement.
 
+use std::borrow::Cow;
+
 use super::directory::QueueDirectory;
 use super::placement::Submission;
 use super::target::path_parts;
@@ -59,7 +61,10 @@ impl<'a, D: QueueDirectory> Variables<'a, D> {
     }
 
     /// Replaces variables wherever they occur in a text.
-    pub(super) fn replace(&self, text: &str) -> String {
+    pub(super) fn replace<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if !text.contains('%') {
+            return Cow::Borrowed(text);
+        }
         let mut text = text.to_owned();
         for (name, value) in NAMES.iter().zip(&self.values) {
             if let Some(value) = value
@@ -68,7 +73,7 @@ impl<'a, D: QueueDirectory> Variables<'a, D> {
                 text = text.replace(name, value);
             }
         }
-        text
+        Cow::Owned(text)
     }
 
     /// Replaces the parts of a path that are variables.

@@ -168,10 +168,9 @@ fn seen_from(namespace: &Namespace, app: ApplicationId) -> Applications<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse::parse_constraint;
-    use super::super::tags::{NodeView, TagIndex};
     use super::*;
     use crate::id::{NameId, NodeSlot};
+    use crate::policy::{NodeView, TagIndex, parse_constraint};
 
     const ME: ApplicationId = ApplicationId::new(1);
     const OTHER: ApplicationId = ApplicationId::new(2);

@@ -266,7 +266,7 @@ fn expression(text: Piece<'_>, depth: usize) -> Result<Constraint, Wrong> {
     let operator = text.part(0, open).trim();
     if operator.is("and") || operator.is("or") {
         let Some((_, inner)) = text.call() else {
-            return Err(text.wrong("(…:…) after and, or"));
+            return Err(text.wrong("(...:...) after and, or"));
         };
         let children = inner.items()?;
         let children = children
@@ -459,7 +459,10 @@ mod tests {
             "or(java=1.8:java=11)",
             "or(rm.yarn.io/java=1.8:rm.yarn.io/java=11)",
         ),
-        ("größe=groß", "rm.yarn.io/größe=groß"),
+        (
+            "gr\u{f6}\u{df}e=gro\u{df}",
+            "rm.yarn.io/gr\u{f6}\u{df}e=gro\u{df}",
+        ),
     ];
 
     #[test]
@@ -500,12 +503,12 @@ mod tests {
             ("cardinality,node,zk,99999999999,2", 20, "99999999999"),
             ("cardinality,node,zk,1.5,2", 20, "1.5"),
             ("within,node,zk", 0, "within"),
-            ("ä,in", 0, "ä"),
+            ("\u{e4},in", 0, "\u{e4}"),
             ("and", 0, "and"),
             ("and()", 4, ""),
             ("and(in,node,zk", 0, "and(in,node,zk"),
             ("and(in,node,zk)x", 0, "and(in,node,zk)x"),
-            ("and(in,node,ä:in,cell,b)", 17, "cell"),
+            ("and(in,node,\u{e4}:in,cell,b)", 17, "cell"),
             ("and(in,node,a))", 13, ")"),
             ("in,node,mine/a", 8, "mine/a"),
             ("in,node,self/", 13, ""),
@@ -532,8 +535,8 @@ mod tests {
             |levels: usize| format!("{}in,node,a{}", "and(".repeat(levels), ")".repeat(levels));
         assert!(parse_constraint(&deep(64)).is_ok());
         assert!(parse_constraint(&deep(65)).is_err());
-        assert!(parse_constraint(&deep(100_000)).is_err());
-        assert!(parse_constraint(&"(".repeat(100_000)).is_err());
+        assert!(parse_constraint(&deep(5_000)).is_err());
+        assert!(parse_constraint(&"(".repeat(5_000)).is_err());
     }
 
     fn shown(text: &str) -> Result<Vec<String>, ConstraintSyntaxError> {
@@ -615,7 +618,7 @@ mod tests {
             "!",
             "/",
             "app-id/",
-            "ä",
+            "\u{e4}",
             " ",
             "cardinality",
             "1",

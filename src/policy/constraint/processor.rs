@@ -234,9 +234,8 @@ impl Run<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::evaluate::Applications;
-    use super::super::parse::parse_constraint;
     use super::*;
+    use crate::policy::{Applications, parse_constraint};
 
     const APP: ApplicationId = ApplicationId::new(1);
 

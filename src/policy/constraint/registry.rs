@@ -171,8 +171,8 @@ fn put(
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse::parse_constraint;
     use super::*;
+    use crate::policy::parse_constraint;
 
     const APP: ApplicationId = ApplicationId::new(1);
 

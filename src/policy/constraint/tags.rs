@@ -147,7 +147,7 @@ impl TagIndex {
         match applications {
             Applications::All => self.total.count(place, tag),
             Applications::Own(app) | Applications::Named(app) => of(app),
-            Applications::AllBut(app) => self.total.count(place, tag) - of(app),
+            Applications::AllBut(app) => self.total.count(place, tag).saturating_sub(of(app)),
             Applications::Tagged(label) => {
                 let apps = self.applications_with_tag(label);
                 apps.map(|app| of(&app)).sum()

@@ -1,8 +1,6 @@
-//! Lists of users and groups.
+//! Who asks for something, and whether a list admits them.
 
-use std::collections::BTreeSet;
-
-use crate::config::source::entries;
+use crate::queue::AccessList;
 
 /// Who asks for something.
 #[derive(Clone, Copy, Debug)]
@@ -15,76 +13,32 @@ pub struct Caller<'a> {
     pub real_user: Option<&'a str>,
 }
 
-/// An access control list.
-///
-/// The text form is `users groups`: two comma lists separated by the first space. A part that is
-/// `*` admits everybody; `~name` among the users admits whoever acts through the proxy user `name`.
-// As AccessControlList.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AccessList {
-    everybody: bool,
-    users: BTreeSet<String>,
-    groups: BTreeSet<String>,
-}
-
-impl AccessList {
-    /// The list that admits everybody.
+impl Caller<'_> {
+    /// Whether a list admits the caller.
+    // As AccessControlList.isUserInList.
     #[must_use]
-    pub fn everybody() -> Self {
-        Self {
-            everybody: true,
-            ..Self::default()
-        }
-    }
-
-    /// The list that admits nobody.
-    #[must_use]
-    pub fn nobody() -> Self {
-        Self::default()
-    }
-
-    /// Reads a list; every text is one. The text is not trimmed: a leading space means that there
-    /// are no users. Third and later words belong to the groups.
-    #[must_use]
-    pub fn parse(text: &str) -> Self {
-        let (users, groups) = text.split_once(' ').unwrap_or((text, ""));
-        if [users, groups].iter().any(|part| part.trim() == "*") {
-            return Self::everybody();
-        }
-        let set = |list| entries(list).into_iter().map(str::to_owned).collect();
-        Self {
-            everybody: false,
-            users: set(users),
-            groups: set(groups),
-        }
-    }
-
-    /// Whether the list admits the caller.
-    #[must_use]
-    pub fn admits(&self, caller: &Caller<'_>) -> bool {
-        self.everybody
-            || self.users.contains(caller.user)
-            || caller
-                .groups
-                .iter()
-                .any(|group| self.groups.contains(group))
-            || caller
-                .real_user
-                .is_some_and(|real| self.users.contains(&format!("~{real}")))
+    pub fn is_in(&self, list: &AccessList) -> bool {
+        let real = |name: &String| name.strip_prefix('~') == self.real_user;
+        list.everybody
+            || list.users.iter().any(|name| name == self.user)
+            || self.groups.iter().any(|group| list.groups.contains(group))
+            || (self.real_user.is_some() && list.users.iter().any(real))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::access::access_list;
 
     fn admitted(text: &str, user: &str, groups: &[&str], real_user: Option<&str>) -> bool {
         let groups: Vec<String> = groups.iter().map(|&group| group.to_owned()).collect();
-        AccessList::parse(text).admits(&Caller {
+        let caller = Caller {
             user,
             groups: &groups,
             real_user,
-        })
+        };
+        caller.is_in(&access_list(text))
     }
 
     #[test]

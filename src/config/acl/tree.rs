@@ -1,11 +1,12 @@
 //! The access lists of queues.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::PREFIX;
-use super::list::{AccessList, Caller};
+use super::caller::Caller;
 use super::template;
 use crate::config::source::PropertySource;
+use crate::queue::{PriorityAccess, QueueAccess, QueueSettings};
 
 /// What a queue's access lists grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,51 +29,37 @@ impl QueuePermission {
 /// The access lists of all queues, by full path.
 // As ConfiguredYarnAuthorizer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct QueueAccess {
-    lists: BTreeMap<String, Lists>,
+pub struct AccessTree {
+    lists: BTreeMap<Arc<str>, QueueAccess>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Lists {
-    submit: AccessList,
-    administer: AccessList,
-}
-
-impl QueueAccess {
-    /// Reads the lists of the queues at these paths.
+impl AccessTree {
+    /// The lists of these queues.
     #[must_use]
-    pub fn read<'a>(
-        source: &impl PropertySource,
-        paths: impl IntoIterator<Item = &'a str>,
-    ) -> Self {
-        let mut access = Self::default();
-        for path in paths {
-            access.add(source, path);
+    pub fn of<'a>(queues: impl IntoIterator<Item = &'a QueueSettings>) -> Self {
+        let lists = queues.into_iter();
+        let lists = lists.map(|queue| (Arc::clone(&queue.path), queue.access.clone()));
+        Self {
+            lists: lists.collect(),
         }
-        access
     }
 
-    /// Reads the lists of one more queue, such as one that a submission created. Lists of
-    /// templates do not become those of the queue.
-    pub fn add(&mut self, source: &impl PropertySource, path: &str) {
-        let list = |permission: QueuePermission| {
-            let key = format!("{PREFIX}{path}.{}", permission.key());
-            match source.filled(&key) {
-                Some(text) => AccessList::parse(&text),
-                None if path == "root" => AccessList::everybody(),
-                None => AccessList::nobody(),
-            }
-        };
-        let lists = Lists {
-            submit: list(QueuePermission::Submit),
-            administer: list(QueuePermission::Administer),
-        };
-        self.lists.insert(path.to_owned(), lists);
+    /// Adds the lists of a queue that a submission created. Only lists that the configuration has
+    /// for the path itself count; those of templates do not become lists of the queue.
+    pub fn add(&mut self, path: Arc<str>, access: QueueAccess) {
+        self.lists.insert(path, access);
     }
 
     /// Forgets a queue that was removed.
     pub fn remove(&mut self, path: &str) {
         self.lists.remove(path);
+    }
+
+    /// The priority groups of a leaf; none where everybody may have any priority.
+    #[must_use]
+    pub fn priorities(&self, path: &str) -> &[PriorityAccess] {
+        let access = self.lists.get(path);
+        access.map_or(&[], |access| &access.priorities)
     }
 
     /// Whether the lists of the queue at a full path or of an ancestor grant this one permission.
@@ -85,7 +72,7 @@ impl QueueAccess {
                 QueuePermission::Submit => &lists.submit,
                 QueuePermission::Administer => &lists.administer,
             });
-            if list.is_some_and(|list| list.admits(caller)) {
+            if list.is_some_and(|list| caller.is_in(list)) {
                 return true;
             }
             match path.rsplit_once('.') {
@@ -121,14 +108,21 @@ impl QueueAccess {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::access::access_list;
+    use crate::config::acl::PREFIX;
 
-    const PATHS: [&str; 4] = ["root", "root.a", "root.a.x", "root.b"];
-
-    fn source(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
-        let entries = entries.iter();
-        entries
-            .map(|(key, value)| (format!("{PREFIX}{key}"), (*value).to_owned()))
-            .collect()
+    /// A tree from paths, submit lists and administer lists.
+    fn tree(lists: &[(&str, &str, &str)]) -> AccessTree {
+        let mut tree = AccessTree::default();
+        for (path, submit, administer) in lists {
+            let access = QueueAccess {
+                submit: access_list(submit),
+                administer: access_list(administer),
+                priorities: Vec::new(),
+            };
+            tree.add((*path).into(), access);
+        }
+        tree
     }
 
     fn caller(user: &str) -> Caller<'_> {
@@ -140,25 +134,13 @@ mod tests {
     }
 
     #[test]
-    fn without_lists_everybody_may_do_everything() {
-        for empty in [source(&[]), source(&[("root.acl_submit_applications", "")])] {
-            let access = QueueAccess::read(&empty, PATHS);
-            for permission in [QueuePermission::Submit, QueuePermission::Administer] {
-                assert!(access.grants(&caller("ann"), permission, "root.a.x"));
-            }
-        }
-    }
-
-    #[test]
     fn a_grant_of_an_ancestor_holds_and_a_child_only_adds() {
-        let source = source(&[
-            ("root.acl_submit_applications", " "),
-            ("root.acl_administer_queue", " "),
-            ("root.a.acl_submit_applications", "ann"),
-            ("root.a.x.acl_submit_applications", "bob"),
-            ("root.a.acl_administer_queue", "cid"),
+        let tree = tree(&[
+            ("root", " ", " "),
+            ("root.a", "ann", "cid"),
+            ("root.a.x", "bob", " "),
+            ("root.b", " ", " "),
         ]);
-        let access = QueueAccess::read(&source, PATHS);
         let submit = QueuePermission::Submit;
         let administer = QueuePermission::Administer;
         for (user, permission, path, want) in [
@@ -176,39 +158,37 @@ mod tests {
             ("ann", submit, "root.nowhere", false),
             ("ann", submit, "nowhere", false),
         ] {
-            let found = access.grants(&caller(user), permission, path);
+            let found = tree.grants(&caller(user), permission, path);
             assert_eq!(found, want, "{user} {permission:?} {path}");
         }
-        assert!(access.may_submit(&caller("cid"), "root.a.x"));
-        assert!(!access.may_submit(&caller("cid"), "root.b"));
+        assert!(tree.may_submit(&caller("cid"), "root.a.x"));
+        assert!(!tree.may_submit(&caller("cid"), "root.b"));
+    }
+
+    #[test]
+    fn an_open_root_opens_every_queue() {
+        let tree = tree(&[("root", "*", "*"), ("root.a", " ", " ")]);
+        for permission in [QueuePermission::Submit, QueuePermission::Administer] {
+            assert!(tree.grants(&caller("ann"), permission, "root.a"));
+        }
     }
 
     #[test]
     fn a_removed_queue_grants_nothing() {
-        let source = source(&[
-            ("root.acl_submit_applications", " "),
-            ("root.a.acl_submit_applications", "ann"),
-        ]);
-        let mut access = QueueAccess::read(&source, PATHS);
-        access.remove("root.a");
-        assert!(!access.grants(&caller("ann"), QueuePermission::Submit, "root.a.x"));
+        let mut tree = tree(&[("root", " ", " "), ("root.a", "ann", " ")]);
+        tree.remove("root.a");
+        assert!(!tree.grants(&caller("ann"), QueuePermission::Submit, "root.a.x"));
     }
 
     #[test]
     fn templates_open_a_queue_only_for_its_creation() {
-        let source = source(&[
-            ("root.acl_submit_applications", " "),
-            ("root.acl_administer_queue", " "),
-            (
-                "root.a.auto-queue-creation-v2.template.acl_submit_applications",
-                "bob",
-            ),
-        ]);
-        let mut access = QueueAccess::read(&source, ["root", "root.a"]);
+        let key = "root.a.auto-queue-creation-v2.template.acl_submit_applications";
+        let source = BTreeMap::from([(format!("{PREFIX}{key}"), "bob".to_owned())]);
+        let mut tree = tree(&[("root", " ", " "), ("root.a", " ", " ")]);
         let (bob, path) = (caller("bob"), "root.a.bob");
-        assert!(!access.may_submit(&bob, path));
-        assert!(access.may_create(&source, &bob, path, "root.a"));
-        access.add(&source, path);
-        assert!(!access.may_submit(&bob, path));
+        assert!(!tree.may_submit(&bob, path));
+        assert!(tree.may_create(&source, &bob, path, "root.a"));
+        tree.add(path.into(), QueueAccess::default());
+        assert!(!tree.may_submit(&bob, path));
     }
 }

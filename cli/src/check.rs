@@ -1,0 +1,368 @@
+//! `capsched check`: judges configuration files as the Capacity Scheduler would.
+
+use std::fmt::{self, Write as _};
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use capsched::config::{self, Diagnostic, Layer, Options, Report, Severity, Source, Span};
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
+use serde_json::{Value, json};
+
+/// Checks capacity-scheduler.xml without a running cluster.
+///
+/// The exit code is 0 when every file is accepted, 1 when one is not, and 2 when the command
+/// itself cannot be carried out.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// capacity-scheduler.xml; several files are checked one by one.
+    #[arg(required_unless_present = "explain", value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// yarn-site.xml or resource-types.xml below the files; later ones win.
+    #[arg(long, value_name = "FILE")]
+    site: Vec<PathBuf>,
+    /// Refuse warnings too.
+    #[arg(long)]
+    strict: bool,
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    json: bool,
+    /// Explain a code and stop.
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["files", "site"])]
+    explain: Option<String>,
+}
+
+const REFUSED: u8 = 1;
+const USAGE: u8 = 2;
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> ExitCode {
+    if let Some(code) = &args.explain {
+        return explain(code);
+    }
+    let options = Options {
+        strict: args.strict,
+        environment: std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect(),
+        ..Options::default()
+    };
+    let mut sites = Vec::new();
+    for path in &args.site {
+        match config::read_source(path, Layer::Site, &options.limits) {
+            Ok(source) => sites.push(source),
+            Err(finding) => return usage(&finding.message),
+        }
+    }
+    let mut results = Vec::new();
+    for path in &args.files {
+        match check(path, &sites, &options) {
+            Ok(report) => results.push((path.as_path(), report)),
+            Err(message) => return usage(&message),
+        }
+    }
+    let text = if args.json {
+        json_text(&results, args.strict)
+    } else {
+        let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        results
+            .iter()
+            .fold(String::new(), |mut out, (path, report)| {
+                human(&mut out, path, report, args.strict, colour);
+                out
+            })
+    };
+    // A reader that has gone away needs no answer.
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+    if results
+        .iter()
+        .any(|(_, report)| report.refuses(args.strict))
+    {
+        ExitCode::from(REFUSED)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+fn check(path: &Path, sites: &[Source], options: &Options) -> Result<Report, String> {
+    let source = config::read_source(path, Layer::Scheduler, &options.limits);
+    let source = source.map_err(|finding| finding.message)?;
+    let mut sources = vec![source];
+    sources.extend_from_slice(sites);
+    Ok(config::check(&sources, options))
+}
+
+fn usage(message: &str) -> ExitCode {
+    let _ = writeln!(io::stderr(), "error: {message}");
+    ExitCode::from(USAGE)
+}
+
+fn explain(code: &str) -> ExitCode {
+    match config::explain_code(code) {
+        Some(text) => {
+            let _ = writeln!(io::stdout(), "{code}\n\n{}", wrapped(text));
+            ExitCode::SUCCESS
+        }
+        None => {
+            let all: Vec<&str> = config::codes().collect();
+            usage(&format!("no code `{code}`; there are {}", all.join(", ")))
+        }
+    }
+}
+
+/// Lines of at most 80 characters.
+fn wrapped(text: &str) -> String {
+    let (mut out, mut column) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > 80 {
+            out.push('\n');
+            column = 0;
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out
+}
+
+fn counts(report: &Report) -> [usize; 3] {
+    let count = |severity| {
+        let all = report.diagnostics.iter();
+        all.filter(|finding| finding.severity == severity).count()
+    };
+    [Severity::Error, Severity::Warning, Severity::Hint].map(count)
+}
+
+fn human(out: &mut String, path: &Path, report: &Report, strict: bool, colour: bool) {
+    let theme = if colour {
+        GraphicalTheme::unicode()
+    } else {
+        GraphicalTheme::unicode_nocolor()
+    };
+    let handler = GraphicalReportHandler::new_themed(theme).with_links(false);
+    for finding in &report.diagnostics {
+        let shown = Shown::new(finding, report);
+        if handler.render_report(out, &shown).is_err() {
+            // The place could not be shown; the message can.
+            let _ = writeln!(out, "{finding}");
+        }
+        out.push('\n');
+    }
+    let [errors, warnings, hints] = counts(report);
+    let verdict = if report.refuses(strict) {
+        "refused"
+    } else {
+        "accepted"
+    };
+    let _ = write!(out, "{}: {verdict}", path.display());
+    for (count, name) in [(errors, "error"), (warnings, "warning"), (hints, "hint")] {
+        if count > 0 {
+            let plural = if count == 1 { "" } else { "s" };
+            let _ = write!(out, ", {count} {name}{plural}");
+        }
+    }
+    out.push('\n');
+}
+
+/// A finding in the shape that the renderer wants: one file, everything else as text.
+#[derive(Debug)]
+struct Shown {
+    message: String,
+    code: &'static str,
+    severity: miette::Severity,
+    help: Option<String>,
+    source: Option<NamedSource<String>>,
+    labels: Vec<LabeledSpan>,
+}
+
+impl Shown {
+    fn new(finding: &Diagnostic, report: &Report) -> Self {
+        let file = finding.span.as_ref().map(|span| span.file);
+        let source = file.and_then(|file| report.files.get(file));
+        let mut help: Vec<String> = finding.help.iter().cloned().collect();
+        let mut labels = Vec::new();
+        if let Some(span) = &finding.span {
+            labels.push(LabeledSpan::new_primary_with_span(None, span.bytes.clone()));
+        }
+        for label in &finding.labels {
+            if Some(label.span.file) == file {
+                let bytes = label.span.bytes.clone();
+                labels.push(LabeledSpan::new_with_span(Some(label.text.clone()), bytes));
+            } else if let Some(place) = place(report, &label.span) {
+                help.push(format!("{} ({place})", label.text));
+            }
+        }
+        Self {
+            message: finding.message.clone(),
+            code: finding.code,
+            severity: match finding.severity {
+                Severity::Error => miette::Severity::Error,
+                Severity::Warning => miette::Severity::Warning,
+                Severity::Hint => miette::Severity::Advice,
+            },
+            help: (!help.is_empty()).then(|| help.join("\n")),
+            source: source.map(|file| NamedSource::new(&file.name, file.text.clone())),
+            labels,
+        }
+    }
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Shown {}
+
+impl miette::Diagnostic for Shown {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(self.code))
+    }
+
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(self.severity)
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        let help = self.help.as_ref()?;
+        Some(Box::new(help))
+    }
+
+    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
+        let source = self.source.as_ref()?;
+        Some(source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        self.source.as_ref()?;
+        Some(Box::new(self.labels.iter().cloned()))
+    }
+}
+
+/// `file:line:column` of a span.
+fn place(report: &Report, span: &Span) -> Option<String> {
+    let file = report.files.get(span.file)?;
+    let (line, column) = file.position(span.bytes.start);
+    Some(format!("{}:{line}:{column}", file.name))
+}
+
+fn json_text(results: &[(&Path, Report)], strict: bool) -> String {
+    let one = |(path, report): &(&Path, Report)| {
+        let [errors, warnings, hints] = counts(report);
+        let findings: Vec<Value> = report
+            .diagnostics
+            .iter()
+            .map(|d| finding(d, report))
+            .collect();
+        json!({
+            "file": path.display().to_string(),
+            "accepted": !report.refuses(strict),
+            "errors": errors,
+            "warnings": warnings,
+            "hints": hints,
+            "findings": findings,
+        })
+    };
+    let all: Vec<Value> = results.iter().map(one).collect();
+    format!("{:#}\n", json!({ "files": all }))
+}
+
+fn finding(finding: &Diagnostic, report: &Report) -> Value {
+    let severity = match finding.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Hint => "hint",
+    };
+    let label = |label: &config::Label| json!({"text": label.text, "at": at(report, &label.span)});
+    let labels: Vec<Value> = finding.labels.iter().map(label).collect();
+    json!({
+        "code": finding.code,
+        "severity": severity,
+        "message": finding.message,
+        "at": finding.span.as_ref().map(|span| at(report, span)),
+        "labels": labels,
+        "help": finding.help,
+    })
+}
+
+fn at(report: &Report, span: &Span) -> Value {
+    let Some(file) = report.files.get(span.file) else {
+        return Value::Null;
+    };
+    let (line, column) = file.position(span.bytes.start);
+    json!({
+        "file": file.name,
+        "line": line,
+        "column": column,
+        "start": span.bytes.start,
+        "end": span.bytes.end,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SUM: &str = "<configuration>\n\
+        <property><name>yarn.scheduler.capacity.root.queues</name><value>a,b</value></property>\n\
+        <property><name>yarn.scheduler.capacity.root.a.capacity</name><value>70</value></property>\n\
+        <property><name>yarn.scheduler.capacity.root.b.capacity</name><value>40</value></property>\n\
+        </configuration>";
+
+    fn report(text: &str) -> Report {
+        let source = Source {
+            name: "cs.xml".to_owned(),
+            bytes: text.as_bytes().to_vec(),
+            layer: Layer::Scheduler,
+        };
+        config::check(&[source], &Options::default())
+    }
+
+    #[test]
+    fn a_wrong_sum_points_at_the_list_and_at_every_child() {
+        let mut out = String::new();
+        human(&mut out, Path::new("cs.xml"), &report(SUM), false, false);
+        for part in [
+            "capacity_sum",
+            "cs.xml:2",
+            "root.a: 70",
+            "root.b: 40",
+            "refused, 1 error",
+        ] {
+            assert!(out.contains(part), "{part} in {out}");
+        }
+    }
+
+    #[test]
+    fn json_names_codes_and_places() {
+        let text = json_text(&[(Path::new("cs.xml"), report(SUM))], false);
+        let json: Value = serde_json::from_str(&text).unwrap();
+        let file = &json["files"][0];
+        assert_eq!(file["accepted"], false);
+        assert_eq!(file["findings"][0]["code"], "capacity_sum");
+        assert_eq!(file["findings"][0]["at"]["line"], 2);
+        assert_eq!(file["findings"][0]["labels"][1]["at"]["line"], 4);
+    }
+
+    #[test]
+    fn strict_mode_refuses_what_there_is_a_warning_about() {
+        let text = SUM
+            .replace("40", "30")
+            .replace("</configuration>", "<foo/></configuration>");
+        let report = report(&text);
+        let mut out = String::new();
+        human(&mut out, Path::new("cs.xml"), &report, false, false);
+        assert!(out.ends_with("accepted, 1 warning\n"), "{out}");
+        assert!(report.refuses(true));
+    }
+
+    #[test]
+    fn explanations_are_wrapped() {
+        let text = wrapped(config::explain_code("capacity_sum").unwrap());
+        assert!(text.lines().all(|line| line.chars().count() <= 80));
+    }
+}

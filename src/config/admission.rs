@@ -1,0 +1,381 @@
+//! What is decided about a submission before the scheduler sees it: its queue, whether the user
+//! may submit there, and its priority.
+//!
+//! Whether the queue exists, runs and has room is the scheduler's business, as is the creation of
+//! a queue that does not exist.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::acl::{
+    AccessTree, AdminAccess, Caller, PriorityRefusal, QueuePermission, effective_priority,
+};
+use super::load::Loaded;
+use super::mapping::{
+    Decision, DeclaredQueues, Found, MappingError, Placement, PlacementRules, QueueDirectory,
+    QueueEntryKind, Submission, TagUserOverride, WorkflowPriorities,
+};
+use super::properties::Properties;
+use crate::queue::{PriorityAccess, QueueAccess};
+
+/// Placement rules, access lists and priorities of one configuration.
+// As RMAppManager.createAndPopulateNewRMApp.
+#[derive(Clone, Debug)]
+pub struct Admission {
+    rules: PlacementRules,
+    tag_user: TagUserOverride,
+    workflows: WorkflowPriorities,
+    access: AccessTree,
+    admin: AdminAccess,
+    cluster_maximum: i32,
+    properties: Arc<Properties>,
+}
+
+/// An application that a user wants to submit.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish<'a> {
+    /// Who submits it.
+    pub caller: Caller<'a>,
+    /// The queue that is named; `default` when none is.
+    pub queue: &'a str,
+    /// Name of the application.
+    pub application: &'a str,
+    /// Application tags, in lower case as YARN keeps them.
+    pub tags: &'a [String],
+    /// The priority that is asked for.
+    pub priority: Option<i32>,
+}
+
+/// A submission that may go to the scheduler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admitted {
+    /// What the rules say; nothing when they have no opinion.
+    pub placement: Option<Placement>,
+    /// The queue that the submission is recorded with.
+    pub queue: String,
+    /// The full path of the queue; a name that stands for no queue is left as it is, and the
+    /// scheduler refuses it.
+    pub path: String,
+    /// The priority of the application.
+    pub priority: i32,
+}
+
+/// Why a submission does not go to the scheduler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AdmissionRefusal {
+    /// A placement rule, by its position from 0, refuses it.
+    Mapping {
+        /// Position of the rule.
+        rule: usize,
+    },
+    /// The user may not submit to the queue.
+    Submit {
+        /// The user.
+        user: String,
+        /// Full path of the queue.
+        queue: String,
+    },
+    /// The user may not have the priority.
+    Priority(PriorityRefusal),
+}
+
+impl AdmissionRefusal {
+    /// A stable word for the refusal.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Mapping { .. } => "mapping_rejected",
+            Self::Submit { .. } => "submit_acl",
+            Self::Priority(refusal) => refusal.code(),
+        }
+    }
+}
+
+impl fmt::Display for AdmissionRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mapping { rule } => write!(f, "placement rule {} refuses it", rule + 1),
+            Self::Submit { user, queue } => {
+                write!(f, "the user {user} may not submit to the queue {queue}")
+            }
+            Self::Priority(refusal) => refusal.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for AdmissionRefusal {}
+
+impl Admission {
+    /// Reads everything from an accepted configuration and checks the targets of the rules;
+    /// `daemon` is the user that the scheduler runs as.
+    ///
+    /// # Errors
+    ///
+    /// The faults of the placement rules or of the workflow priorities.
+    pub fn read(loaded: &Loaded, daemon: &str) -> Result<Self, Vec<MappingError>> {
+        let queues = &loaded.settings.queues;
+        let source = &*loaded.properties;
+        let rules = PlacementRules::read(source)?;
+        rules.validate(&DeclaredQueues::of(queues))?;
+        Ok(Self {
+            rules,
+            tag_user: TagUserOverride::read(source),
+            workflows: WorkflowPriorities::read(source)?,
+            access: AccessTree::of(queues),
+            admin: AdminAccess::read(source, daemon),
+            cluster_maximum: loaded.settings.scheduler.maximum_application_priority,
+            properties: Arc::clone(&loaded.properties),
+        })
+    }
+
+    /// Decides about a submission. `groups` finds the groups of a user, the primary one first;
+    /// `default_priority` is that of a leaf, 0 for one that does not exist.
+    ///
+    /// # Errors
+    ///
+    /// The first of the checks that refuses: a rule, the priority, the right to submit.
+    pub fn admit(
+        &self,
+        wish: &Wish<'_>,
+        groups: impl Fn(&str) -> Vec<String>,
+        queues: &impl QueueDirectory,
+        default_priority: impl Fn(&str) -> i32,
+    ) -> Result<Admitted, AdmissionRefusal> {
+        let user = self.tag_user.user(wish.caller.user, wish.tags);
+        let decision = self.rules.place(
+            &Submission {
+                user,
+                groups: &groups(user),
+                queue: wish.queue,
+                application: wish.application,
+                recovered: false,
+            },
+            queues,
+        );
+        let (placement, path) = match decision {
+            Decision::Rejected { rule } => return Err(AdmissionRefusal::Mapping { rule }),
+            Decision::NoOpinion => (None, full_path(queues, wish.queue)),
+            Decision::Place(place) => {
+                let path = place.path();
+                (Some(place), path)
+            }
+        };
+        let default = default_priority(&path);
+        let mut priority = self.priority(&wish.caller, &path, wish.priority, default)?;
+        if !self.may_submit(&wish.caller, &path, queues) {
+            return Err(AdmissionRefusal::Submit {
+                user: wish.caller.user.to_owned(),
+                queue: path,
+            });
+        }
+        if let Some(mapped) = self.workflows.priority(wish.tags, &path) {
+            priority = self.priority(&wish.caller, &path, Some(mapped), default)?;
+        }
+        let queue = placement.as_ref().map_or_else(
+            || wish.queue.to_owned(),
+            |place| place.recorded_queue(wish.queue),
+        );
+        Ok(Admitted {
+            placement,
+            queue,
+            path,
+            priority,
+        })
+    }
+
+    /// The priority of an application in a leaf, for submissions and for later changes.
+    ///
+    /// # Errors
+    ///
+    /// When the user may not have it.
+    pub fn priority(
+        &self,
+        caller: &Caller<'_>,
+        path: &str,
+        asked: Option<i32>,
+        default: i32,
+    ) -> Result<i32, AdmissionRefusal> {
+        let groups: &[PriorityAccess] = if self.admin.enabled() {
+            self.access.priorities(path)
+        } else {
+            &[]
+        };
+        effective_priority(groups, caller, asked, default, self.cluster_maximum)
+            .map_err(AdmissionRefusal::Priority)
+    }
+
+    /// Whether the caller may submit to a path. Names that are no full path are not checked: they
+    /// stand for no queue, and the scheduler refuses them.
+    fn may_submit(&self, caller: &Caller<'_>, path: &str, queues: &impl QueueDirectory) -> bool {
+        if !self.admin.enabled() || (path != "root" && !path.starts_with("root.")) {
+            return true;
+        }
+        let mut above = path;
+        loop {
+            match queues.find(above) {
+                Found::Queue(entry) if above != path && entry.kind != QueueEntryKind::Leaf => {
+                    let source = &*self.properties;
+                    return self.access.may_create(source, caller, path, above);
+                }
+                Found::Queue(_) | Found::Ambiguous => {
+                    return self.access.may_submit(caller, path);
+                }
+                Found::Missing => match above.rsplit_once('.') {
+                    Some((parent, _)) => above = parent,
+                    None => return self.access.may_submit(caller, path),
+                },
+            }
+        }
+    }
+
+    /// Whether the caller may kill or move an application of `owner` in a queue.
+    #[must_use]
+    pub fn may_modify(&self, caller: &Caller<'_>, owner: &str, path: &str) -> bool {
+        let administers = self.grants(caller, QueuePermission::Administer, path);
+        self.admin.may_modify(caller, owner, administers)
+    }
+
+    /// Whether the lists of a queue or of its ancestors grant one permission, also when access is
+    /// not checked otherwise.
+    #[must_use]
+    pub fn grants(&self, caller: &Caller<'_>, permission: QueuePermission, path: &str) -> bool {
+        self.access.grants(caller, permission, path)
+    }
+
+    /// Whether the caller administers the cluster.
+    #[must_use]
+    pub fn is_admin(&self, caller: &Caller<'_>) -> bool {
+        self.admin.is_admin(caller)
+    }
+
+    /// Notes the lists of a queue that a submission created.
+    pub fn queue_created(&mut self, path: Arc<str>, access: QueueAccess) {
+        self.access.add(path, access);
+    }
+
+    /// Forgets a queue that was removed.
+    pub fn queue_removed(&mut self, path: &str) {
+        self.access.remove(path);
+    }
+}
+
+/// The full path of the queue that a name stands for; the name itself without one.
+fn full_path(queues: &impl QueueDirectory, name: &str) -> String {
+    match queues.find(name) {
+        Found::Queue(entry) => entry.path,
+        Found::Missing | Found::Ambiguous => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::config::from_pairs;
+
+    fn loaded(scheduler: &[(&str, &str)]) -> Loaded {
+        let pairs = |pairs: &[(&str, &str)], prefix: &str| -> BTreeMap<String, String> {
+            let pairs = pairs.iter();
+            pairs
+                .map(|(key, value)| (format!("{prefix}{key}"), (*value).to_owned()))
+                .collect()
+        };
+        let site = [
+            ("yarn.acl.enable", "true"),
+            ("yarn.admin.acl", "adm"),
+            ("yarn.cluster.max-application-priority", "10"),
+            (
+                "yarn.resourcemanager.application-tag-based-placement.enable",
+                "true",
+            ),
+            (
+                "yarn.resourcemanager.application-tag-based-placement.username.whitelist",
+                "ann",
+            ),
+        ];
+        let base = [
+            ("root.queues", "a,b"),
+            ("root.a.capacity", "50"),
+            ("root.b.capacity", "50"),
+            ("root.acl_submit_applications", " "),
+            ("root.acl_administer_queue", " "),
+            ("root.a.acl_submit_applications", "ann"),
+            ("root.b.acl_submit_applications", "ann,bob"),
+            ("root.b.acl_administer_queue", "bob"),
+            (
+                "root.b.acl_application_max_priority",
+                "[user=ann,bob max_priority=5 default_priority=2]",
+            ),
+            ("queue-mappings", "u:bob:b"),
+            (
+                "workflow-priority-mappings",
+                "nightly:root.b:4,urgent:root.b:9",
+            ),
+            ("workflow-priority-mappings-override.enable", "true"),
+        ];
+        let mut all = pairs(&base, "yarn.scheduler.capacity.");
+        all.extend(pairs(scheduler, "yarn.scheduler.capacity."));
+        let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+        from_pairs(&pairs(&site, ""), &all, &types).unwrap()
+    }
+
+    /// The path and priority of a submission, or the code of its refusal.
+    fn admit(user: &str, queue: &str, tags: &[&str], priority: Option<i32>) -> String {
+        let loaded = loaded(&[]);
+        let tags: Vec<String> = tags.iter().map(|&tag| tag.to_owned()).collect();
+        let wish = Wish {
+            caller: Caller {
+                user,
+                groups: &[],
+                real_user: None,
+            },
+            queue,
+            application: "job",
+            tags: &tags,
+            priority,
+        };
+        let queues = DeclaredQueues::of(&loaded.settings.queues);
+        let admission = Admission::read(&loaded, "yarn").unwrap();
+        match admission.admit(&wish, |_| Vec::new(), &queues, |_| 1) {
+            Ok(admitted) => format!("{} {}", admitted.path, admitted.priority),
+            Err(refusal) => refusal.code().to_owned(),
+        }
+    }
+
+    #[test]
+    fn rules_priorities_and_lists_are_asked_in_turn() {
+        for (user, queue, tags, priority, want) in [
+            ("ann", "a", &[][..], None, "root.a 1"),
+            ("ann", "root.a", &[], Some(12), "root.a 10"),
+            ("ann", "root.b", &[], None, "root.b 2"),
+            ("ann", "root.b", &[], Some(6), "priority_acl"),
+            ("bob", "default", &[], None, "root.b 2"),
+            ("bob", "root.a", &[], None, "submit_acl"),
+            ("cid", "root.b", &[], None, "priority_acl"),
+            ("cid", "root.a", &[], None, "submit_acl"),
+            ("ann", "default", &["userid=bob"], None, "root.b 2"),
+            ("cid", "default", &["userid=bob"], None, "default 1"),
+            ("ann", "nowhere", &[], None, "nowhere 1"),
+            ("cid", "root.a.new", &[], None, "submit_acl"),
+            ("ann", "root.b", &["workflowid:nightly"], None, "root.b 4"),
+            (
+                "ann",
+                "root.b",
+                &["workflowid:urgent"],
+                None,
+                "priority_acl",
+            ),
+        ] {
+            let found = admit(user, queue, tags, priority);
+            assert_eq!(found, want, "{user} {queue} {tags:?} {priority:?}");
+        }
+    }
+
+    #[test]
+    fn a_faulty_rule_refuses_the_configuration() {
+        let loaded = loaded(&[("queue-mappings", "u:ann:nowhere")]);
+        let errors = Admission::read(&loaded, "yarn").unwrap_err();
+        assert_eq!(errors[0].code(), "mapping_target");
+    }
+}
