@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use compare::Difference;
 use scenario::Scenario;
 
+use crate::output::line;
+
 /// Arguments of `capsched parity`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
@@ -67,12 +69,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let deliberate = 0;
     if args.json {
-        println!(
-            "{}",
-            json!({"passed": passed, "failed": failed, "deliberate": deliberate})
-        );
+        line(json!({"passed": passed, "failed": failed, "deliberate": deliberate}));
     } else {
-        println!("{passed} passed, {failed} failed, {deliberate} deliberate");
+        line(format_args!(
+            "{passed} passed, {failed} failed, {deliberate} deliberate"
+        ));
     }
     Ok(if failed == 0 {
         ExitCode::SUCCESS
@@ -116,24 +117,24 @@ fn report(args: &Args, file: &Path, name: &str, verdict: &Verdict) {
                 json!({"scenario": name, "file": file, "passed": false, "error": error})
             }
         };
-        println!("{object}");
+        line(object);
         return;
     }
     match verdict {
-        Verdict::Passed => println!("pass  {name}"),
-        Verdict::Broken(error) => println!("FAIL  {name}: {error}"),
+        Verdict::Passed => line(format_args!("pass  {name}")),
+        Verdict::Broken(error) => line(format_args!("FAIL  {name}: {error}")),
         Verdict::Failed {
             step,
             input,
             differences,
         } => {
-            println!("FAIL  {name} at step {step}: {input}");
+            line(format_args!("FAIL  {name} at step {step}: {input}"));
             let shown = if args.first_difference { 1 } else { 8 };
             for difference in differences.iter().take(shown) {
-                println!("      {difference}");
+                line(format_args!("      {difference}"));
             }
             if differences.len() > shown {
-                println!("      and {} more", differences.len() - shown);
+                line(format_args!("      and {} more", differences.len() - shown));
             }
         }
     }
