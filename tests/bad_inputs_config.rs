@@ -425,7 +425,11 @@ fn trees_that_cannot_be_are_refused() {
         has_warning(&check(&weights("a,b\u{202e}c")), "W_QUEUE_NAME"),
         "B15"
     );
-    assert_eq!(code(&check(&weights("a,队列,café"))), "", "B13");
+    assert_eq!(
+        code(&check(&weights("a,\u{961f}\u{5217},caf\u{e9}"))),
+        "",
+        "B13"
+    );
 }
 
 #[test]
@@ -445,7 +449,7 @@ fn values_are_judged_as_the_reference_does() {
         ("B21", capacity("100f"), ""),
         ("B21", capacity("0x1.9p6"), ""),
         ("B21", capacity("1_00"), "not_a_number"),
-        ("B21", capacity("１００"), "not_a_number"),
+        ("B21", capacity("\u{ff11}\u{ff10}\u{ff10}"), "not_a_number"),
         ("B21", capacity("100,0"), "not_a_number"),
         ("B22", capacity("100%"), "not_a_number"),
         ("B24", capacity("99.96"), ""),
@@ -512,6 +516,72 @@ fn all_errors_are_reported_at_once() {
     assert_eq!(codes, ["state_unknown", "not_a_number", "mapping_format"]);
 }
 
+#[test]
+fn values_that_cannot_be_meant_are_warned_about() {
+    let with = |key: &str, value: &str| {
+        let key = format!("yarn.scheduler.capacity.{key}");
+        check(&sound_with(&property(&key, value)))
+    };
+    let cases = [
+        ("root.a.maximum-capacity", "50", "W_MAXIMUM_BELOW"),
+        ("root.a.maximum-capacity", "101", "W_MAXIMUM_RANGE"),
+        ("root.a.maximum-capacity", "0", "W_CAPACITY_ZERO"),
+        (
+            "root.a.maximum-capacity",
+            "[memory=50%]",
+            "W_CAPACITY_UNSET",
+        ),
+        ("root.a.maximum-am-resource-percent", "0", "W_MASTER_SHARE"),
+        (
+            "root.a.maximum-am-resource-percent",
+            "NaN",
+            "W_MASTER_SHARE",
+        ),
+        ("maximum-am-resource-percent", "10", "W_MASTER_SHARE"),
+        ("root.a.minimum-user-limit-percent", "101", "W_USER_LIMIT"),
+        ("root.a.user-limit-factor", "0", "W_USER_LIMIT"),
+        ("root.a.user-limit-factor", "-5", "W_USER_LIMIT"),
+        ("root.a.maximum-applications", "0", "W_MAX_APPS"),
+        ("root.a.max-parallel-apps", "0", "W_MAX_APPS"),
+        ("maximum-applications", "-5", "W_MAX_APPS"),
+        ("root.user-limit-factor", "2", "W_KEY_NO_EFFECT"),
+        ("root.capacity", "50", "W_KEY_NO_EFFECT"),
+        ("root.a.allow-zero-capacity-sum", "true", "W_KEY_NO_EFFECT"),
+        ("user.max-parallel-apps", "x", "W_VALUE_IGNORED"),
+        ("rot.a.capacity", "5", "W_KEY_UNKNOWN"),
+    ];
+    for (key, value, expected) in cases {
+        let report = with(key, value);
+        assert_eq!(code(&report), "", "{key} {value}: {report}");
+        assert!(has_warning(&report, expected), "{key} {value}: {report}");
+        let mut all = report.diagnostics.iter();
+        let finding = all.find(|finding| finding.code == expected).unwrap();
+        assert!(finding.span.is_some(), "{key} {value}");
+    }
+    for (key, value) in [
+        ("root.a.user-limit-factor", "-1"),
+        ("root.a.maximum-capacity", "-1"),
+    ] {
+        assert!(!with(key, value).refuses(true), "{key} {value}");
+    }
+}
+
+#[test]
+fn labels_that_a_queue_may_not_use_are_warned_about() {
+    let start = "yarn.scheduler.capacity.root.a.accessible-node-labels";
+    let more = property(start, "y") + &property(&format!("{start}.x.capacity"), "100");
+    let report = check(&sound_with(&more));
+    assert_eq!(code(&report), "", "{report}");
+    assert!(has_warning(&report, "W_LABEL_UNUSED"), "{report}");
+}
+
+#[test]
+fn an_unreadable_capacity_is_one_error_and_not_a_wrong_sum_too() {
+    let report = check(&sound().replace(">100<", ">1OO<"));
+    let codes: Vec<&str> = report.errors().map(|error| error.code).collect();
+    assert_eq!(codes, ["not_a_number"]);
+}
+
 /// A text of the kind that breaks readers of configurations.
 fn nasty() -> impl Strategy<Value = String> {
     let words = prop::sample::select(vec![
@@ -550,7 +620,7 @@ fn nasty() -> impl Strategy<Value = String> {
         "0x1p-149",
         "99999999999999999999",
         "\u{202e}",
-        "队",
+        "\u{961f}",
         "\r\n",
         " ",
         "=",

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Decision, Mode, NodeSpec, Threaded, TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, Decision, Mode, NodeSpec, SubmitError, Threaded,
+    TreeSettings,
 };
 use capsched::config;
 use capsched::resource::ResourceVector;
@@ -95,5 +96,63 @@ fn every_mode_places_everything_that_fits() {
     ] {
         let (placed, used) = run(mode);
         assert_eq!((placed, used), (240, all), "{mode:?}");
+    }
+}
+
+/// Calls into an engine that is ending either work or are refused as closed; none hangs.
+#[test]
+fn every_call_has_an_answer_when_the_engine_ends_under_it() {
+    for round in 0..20 {
+        let mode = Mode::Global { threads: 2 };
+        let engine = Threaded::start(settings(), &[], mode, SystemClock::new()).unwrap();
+        let name = "n:1".parse().unwrap();
+        engine
+            .add_node(NodeSpec::new(name, ResourceVector::of(&[65_536, 64])))
+            .unwrap();
+        let (answered, refused) = std::thread::scope(|scope| {
+            let callers: Vec<_> = (0..2u32)
+                .map(|caller| {
+                    scope.spawn({
+                        let engine = &engine;
+                        move || submit_until_closed(engine, caller * 10_000)
+                    })
+                })
+                .collect();
+            for _ in 0..round {
+                std::hint::black_box(engine.snapshot());
+            }
+            engine.request_stop();
+            let counts = callers.into_iter().map(|caller| caller.join().unwrap());
+            counts.fold((0, 0), |sum, (a, r)| (sum.0 + a, sum.1 + r))
+        });
+        assert_eq!(refused, 2, "each caller stopped at its first refusal");
+        let apps = engine.snapshot().apps.iter().count();
+        assert_eq!(
+            apps, answered,
+            "an answered submission was carried out, another was not"
+        );
+    }
+}
+
+fn submit_until_closed(engine: &Threaded, first: u32) -> (usize, usize) {
+    let mut answered = 0;
+    loop {
+        let id = ApplicationId::new(first + u32::try_from(answered).unwrap() + 1);
+        let spec = AppSpec {
+            id,
+            user: "u".to_owned(),
+            queue: "root.a".to_owned(),
+            priority: None,
+            master: None,
+            master_partition: None,
+            partition: None,
+            tags: Vec::new(),
+        };
+        match engine.submit(spec) {
+            Ok(_) => answered += 1,
+            Err(SubmitError::TooManyInQueue { .. } | SubmitError::TooManyOfUser { .. }) => {}
+            Err(SubmitError::Closed) => return (answered, 1),
+            Err(other) => panic!("{other}"),
+        }
     }
 }

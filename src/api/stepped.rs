@@ -162,7 +162,10 @@ impl Scheduler for Stepped {
         self.gather()
     }
 
-    fn advance(&mut self, _to_ms: u64) {}
+    fn advance(&mut self, to_ms: u64) {
+        self.engine.advance_to(to_ms);
+        self.gather();
+    }
 }
 
 /// A threaded engine behind the scheduler trait: after each call for a round the caller waits until

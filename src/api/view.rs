@@ -222,7 +222,7 @@ fn is_zero(value: &usize) -> bool {
 
 /// The word for where an application stands.
 #[must_use]
-pub fn stage_name(stage: AppStage) -> &'static str {
+fn stage_name(stage: AppStage) -> &'static str {
     match stage {
         AppStage::Parked => "non_runnable",
         AppStage::Waiting => "pending",
@@ -240,6 +240,15 @@ impl StateView {
             types: ledger.state().calculator.types(),
         };
         viewer.view(ledger)
+    }
+}
+
+impl crate::mode::Threaded {
+    /// The whole state at one moment, as the committer sees it; nothing once the engine has shut
+    /// down. Cost: proportional to everything there is, on the committer's thread.
+    #[must_use]
+    pub fn state(&self) -> Option<StateView> {
+        self.inspect(StateView::of)
     }
 }
 

@@ -4,14 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::containers::ContainerState;
 use super::event::Ending;
-use super::ledger::{ContainerSlot, Ledger};
+use super::ledger::Ledger;
 use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot, SchedulerKey, java_order};
-use crate::policy::headroom;
-use crate::queue::{
-    Ask, AskCall, AskReply, ConstrainedAsk, ConstrainedKey, Granted, LimitKind, PlaceAsk,
-};
+use crate::queue::{Ask, AskCall, AskReply, ConstrainedAsk, ConstrainedKey, PlaceAsk};
 use crate::resource::{MAX_VALUE, ResourceVector};
 
 /// Most containers of one ask.
@@ -31,12 +27,7 @@ pub enum AskError {
     /// The application's master has no container yet.
     MasterNotRunning(ApplicationId),
     /// A size is negative or above the maximum allocation.
-    OutOfRange {
-        /// The request.
-        size: ResourceVector,
-        /// The most that is allowed.
-        largest: ResourceVector,
-    },
+    OutOfRange(Box<OutOfRange>),
     /// A label stands on an ask for a host or rack.
     LabelOnPlace(String),
     /// A label expression names more than one label.
@@ -51,6 +42,15 @@ pub enum AskError {
     Constrained(String),
 }
 
+/// A size and the most that is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfRange {
+    /// The request.
+    pub size: ResourceVector,
+    /// The most that is allowed.
+    pub largest: ResourceVector,
+}
+
 impl AskError {
     /// A stable word for the reason.
     #[must_use]
@@ -59,7 +59,7 @@ impl AskError {
             Self::Closed => "closed",
             Self::UnknownApplication(_) => "unknown_application",
             Self::MasterNotRunning(_) => "master_not_running",
-            Self::OutOfRange { .. } => "resource_out_of_range",
+            Self::OutOfRange(_) => "resource_out_of_range",
             Self::LabelOnPlace(_) => "label_on_location",
             Self::LabelExpression(_) => "label_expression",
             Self::LabelAccess(_) => "label_access",
@@ -76,7 +76,8 @@ impl fmt::Display for AskError {
             Self::Closed => f.write_str("the engine has shut down"),
             Self::UnknownApplication(id) => write!(f, "there is no live application {id}"),
             Self::MasterNotRunning(id) => write!(f, "the master of {id} has no container yet"),
-            Self::OutOfRange { size, largest } => {
+            Self::OutOfRange(bounds) => {
+                let OutOfRange { size, largest } = **bounds;
                 write!(f, "{size} is not between nothing and {largest}")
             }
             Self::LabelOnPlace(label) => {
@@ -150,10 +151,10 @@ impl Ledger {
             label => label,
         };
         if !ResourceVector::NONE.fits_in(size) || !size.fits_in(largest) {
-            return Err(AskError::OutOfRange {
+            return Err(AskError::OutOfRange(Box::new(OutOfRange {
                 size: *size,
                 largest: *largest,
-            });
+            })));
         }
         let Some(label) = label else { return Ok(None) };
         if label.is_empty() {
@@ -525,85 +526,5 @@ impl Ledger {
             self.note_requested(app, PartitionId::DEFAULT);
             self.pending_changed(app, key, old, &new);
         }
-    }
-
-    /// What an application learns: new containers, ends, headroom, containers asked back.
-    fn answer(&mut self, app: AppSlot) -> AskReply {
-        let allocated = self.fetch(app);
-        let headroom = self.told_headroom(app);
-        let allocated = allocated
-            .into_iter()
-            .map(|slot| {
-                let container = self.container(slot);
-                Granted {
-                    container: container.id,
-                    node: self.state.nodes[container.node].name.clone(),
-                    size: container.size,
-                    priority: container.key.priority,
-                    request_id: container.key.request_id,
-                }
-            })
-            .collect();
-        let mut finished = std::mem::take(&mut self.finished[app.index()]);
-        finished.sort_unstable();
-        finished.dedup();
-        let mut asked_back = std::mem::take(&mut self.asked_back[app.index()]);
-        asked_back.sort_unstable();
-        AskReply {
-            allocated,
-            finished,
-            headroom,
-            asked_back,
-        }
-    }
-
-    /// Hands an application its new containers, which their nodes will launch.
-    pub(super) fn fetch(&mut self, app: AppSlot) -> Vec<ContainerSlot> {
-        let fetched = std::mem::take(&mut self.unfetched[app.index()]);
-        for &slot in &fetched {
-            let container = self.container_mut(slot);
-            container.state = ContainerState::Acquired;
-            container.give_back = None;
-            container.to_launch = true;
-        }
-        fetched
-    }
-
-    /// The headroom that an application is told: summed over the partitions that it asked for.
-    // As CapacityHeadroomProvider.getHeadroom.
-    pub(super) fn told_headroom(&mut self, app: AppSlot) -> ResourceVector {
-        let row = &self.state.apps[app];
-        if row.provider.is_none() {
-            return ResourceVector::NONE;
-        }
-        let requested = row.requested.clone();
-        let mut sum = if requested.is_empty() || requested == [PartitionId::DEFAULT] {
-            self.headroom_on(app, PartitionId::DEFAULT)
-        } else {
-            requested
-                .into_iter()
-                .fold(ResourceVector::NONE, |sum, partition| {
-                    sum + self.headroom_on(app, partition)
-                })
-        };
-        sum.set(crate::resource::MEMORY, sum.memory().max(0));
-        sum
-    }
-
-    fn headroom_on(&mut self, app: AppSlot, partition: PartitionId) -> ResourceVector {
-        let row = &self.state.apps[app];
-        let Some(provider) = row.provider else {
-            return ResourceVector::NONE;
-        };
-        let name = Arc::clone(&row.user_name);
-        let named = self.find_user(provider.leaf, &name);
-        let limit = self.user_limit(provider.leaf, named, partition, LimitKind::Respect);
-        let user = &self.state.users[provider.user];
-        let used = if user.generation == provider.generation {
-            user.part(partition).used
-        } else {
-            ResourceVector::NONE
-        };
-        headroom(&self.state, provider.leaf, partition, &limit, &used)
     }
 }

@@ -1,6 +1,6 @@
 //! The ledger: the live state, the containers, and the names of everything.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::containers::Container;
@@ -8,6 +8,7 @@ use super::deferred::Deferred;
 use super::event::Event;
 use super::refresh::RefreshError;
 use super::tree;
+use super::users::Gates;
 use crate::cluster::Partition;
 use crate::id::{
     AppSlot, ApplicationId, Map, NameId, NodeName, NodeSlot, PartitionId, QueueSlot, SchedulerKey,
@@ -28,6 +29,9 @@ pub struct PartitionSpec {
     /// Whether only requests that name it are served there.
     pub exclusive: bool,
 }
+
+/// What passes found about users whose records went: a version of the users, and by name.
+pub(super) type DroppedGates = (u64, Vec<(Arc<str>, Vec<Gates>)>);
 
 /// The live state and its only writer.
 #[derive(Debug)]
@@ -64,12 +68,18 @@ pub struct Ledger {
     pub(super) users: Map<(QueueSlot, Arc<str>), UserSlot>,
     /// Dropped records of users that still have outstanding asks.
     pub(super) dropped_users: Map<(QueueSlot, Arc<str>), UserSlot>,
+    /// What passes found about users whose records went, for one version of a leaf's users.
+    pub(super) dropped_gates: BTreeMap<QueueSlot, DroppedGates>,
     /// Running applications of each user, against the limit of parallel ones.
     pub(super) running_of: BTreeMap<Arc<str>, i32>,
     /// Scheduling requests whose containers carry tags on nodes.
     pub(super) tagged: Map<(AppSlot, SchedulerKey), Arc<ConstrainedKey>>,
     pub(super) deferred: VecDeque<Deferred>,
     pub(super) events: Vec<Event>,
+    /// Time in ms, as far as it was told.
+    pub(super) now_ms: u64,
+    /// When lifetimes end, in ms, and whose.
+    pub(super) deadlines: BTreeSet<(u64, AppSlot, u32)>,
     /// Attempts started so far.
     pub(super) starts: u64,
     /// Containers created so far, in order of creation.
@@ -106,10 +116,13 @@ impl Ledger {
             paths: BTreeMap::new(),
             users: Map::default(),
             dropped_users: Map::default(),
+            dropped_gates: BTreeMap::new(),
             running_of: BTreeMap::new(),
             tagged: Map::default(),
             deferred: VecDeque::new(),
             events: Vec::new(),
+            now_ms: 0,
+            deadlines: BTreeSet::new(),
             starts: 0,
             stamp: 0,
         };

@@ -196,6 +196,7 @@ impl Ledger {
         if self.state.apps[app].runnable {
             self.count_runnable(app, 1);
         }
+        self.start_lifetime(app);
         self.add_attempt(app);
         if spec.master.is_none() {
             self.events.push(Event::MasterStarted {

@@ -8,6 +8,7 @@
 //! * Used of a queue is the sum of its children's, and of its containers and reservations.
 
 mod activation;
+mod answer;
 mod apply;
 mod asks;
 mod attempts;
@@ -17,6 +18,7 @@ mod deferred;
 mod event;
 mod ledger;
 mod lifecycle;
+mod lifetime;
 mod movement;
 mod nodes;
 mod observe;
@@ -30,11 +32,12 @@ mod validate;
 mod vectors;
 
 pub use apply::CommitOutcome;
-pub use asks::AskError;
+pub use asks::{AskError, OutOfRange};
 pub use containers::{Container, ContainerState};
 pub use event::{Ending, Event, UnreserveReason};
 pub use ledger::{ContainerSlot, Ledger, PartitionSpec};
 pub use lifecycle::{AppError, SubmitError, Submitted};
+pub use lifetime::effective_lifetime;
 pub use nodes::{HeartbeatReply, NodeError};
 pub use overlay::{apply_to_copy, observe_on_copy};
 pub use refresh::RefreshError;

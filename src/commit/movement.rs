@@ -29,7 +29,6 @@ impl Ledger {
             self.charge_ancestors(to, partition, size);
         }
         self.remove_attempt(app, true);
-        self.stop_asking(app, from);
         let row = &mut self.state.apps[app];
         row.leaf = to;
         row.user = to_user;
@@ -44,6 +43,7 @@ impl Ledger {
             self.add_queue_pending(from, partition, -size);
             self.add_queue_pending(to, partition, size);
         }
+        self.stop_asking(app, from);
         if self.state.apps[app]
             .keys
             .iter()

@@ -190,7 +190,7 @@ impl Ledger {
             .iter()
             .map(|&child| (Arc::clone(&self.state.queues[child].settings.path), child))
             .collect();
-        let mut order = old.clone();
+        let mut order = old;
         let mut seen = known.len();
         for queue in &new {
             let kept = known.get(&queue.path).copied().filter(|&child| {

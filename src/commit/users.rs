@@ -5,9 +5,16 @@ use std::sync::Arc;
 use super::ledger::Ledger;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot, java_order};
 use crate::policy::{compute_user_limit, user_value};
-use crate::queue::{HeadroomProvider, LimitKind, User};
+use crate::queue::{Gate, HeadroomProvider, LimitKind, User};
 use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
+
+/// What passes found about one user on one partition.
+pub(super) type Gates = [Option<Gate>; 2];
+
+fn gates_of(record: &User) -> Vec<Gates> {
+    record.parts.iter().map(|part| part.gates).collect()
+}
 
 impl Ledger {
     /// The record of a user in a leaf, if there is one.
@@ -47,7 +54,7 @@ impl Ledger {
             }
             None => UserSlot::at(self.state.users.push(record)),
         };
-        self.take_over_asking(leaf, &name, slot);
+        self.take_over(leaf, &name, slot);
         self.users.insert((leaf, name), slot);
         let users = self.state.queues[leaf].as_leaf_mut();
         users.users.push(slot);
@@ -57,21 +64,61 @@ impl Ledger {
         slot
     }
 
-    /// Who asks is kept by name: a new record takes over what is left of a dropped one, and the
-    /// applications of the user in the leaf refer to it from now on.
-    fn take_over_asking(&mut self, leaf: QueueSlot, name: &Arc<str>, slot: UserSlot) {
-        if let Some(dropped) = self.dropped_users.remove(&(leaf, Arc::clone(name))) {
+    /// Who asks and what passes found is kept by name: a new record takes over what is left of a
+    /// dropped one, and the applications of the user in the leaf refer to it from now on.
+    fn take_over(&mut self, leaf: QueueSlot, name: &Arc<str>, slot: UserSlot) {
+        let dropped = self.dropped_users.remove(&(leaf, Arc::clone(name)));
+        if let Some(dropped) = dropped {
             let asking = std::mem::take(&mut self.state.users[dropped].asking_apps);
             self.state.users[slot].asking_apps = asking;
-            self.free_user(dropped);
         }
-        let users = self.state.queues[leaf].as_leaf();
-        let lists = [&users.active, &users.waiting, &users.parked];
-        for app in lists.into_iter().flatten().copied().collect::<Vec<_>>() {
-            if self.state.apps[app].user_name == *name {
-                self.state.apps[app].user = slot;
+        let mut before: Vec<_> = dropped.into_iter().collect();
+        let mut gates = self.take_dropped_gates(leaf, name);
+        for app in self.entered(leaf).collect::<Vec<_>>() {
+            let row = &self.state.apps[app];
+            if row.user_name != *name || row.user == slot {
+                continue;
+            }
+            let old = row.user;
+            gates = Some(gates_of(&self.state.users[old]));
+            self.state.apps[app].user = slot;
+            before.push(old);
+        }
+        if let Some(gates) = gates {
+            let parts = &mut self.state.users[slot].parts;
+            for (part, gates) in parts.iter_mut().zip(gates) {
+                part.gates = gates;
             }
         }
+        for old in before {
+            self.free_user(old);
+        }
+    }
+
+    /// The applications that a leaf holds; one may be in two of its lists.
+    fn entered(&self, leaf: QueueSlot) -> impl Iterator<Item = AppSlot> + '_ {
+        let users = self.state.queues[leaf].as_leaf();
+        let lists = [&users.active, &users.waiting, &users.parked];
+        lists.into_iter().flatten().copied()
+    }
+
+    /// Keeps what passes found about a user whose record goes: it holds for a new record until
+    /// something changes.
+    fn keep_gates(&mut self, leaf: QueueSlot, user: UserSlot) {
+        let version = self.state.queues[leaf].as_leaf().users_version;
+        let record = &self.state.users[user];
+        let kept = self.dropped_gates.entry(leaf).or_default();
+        if kept.0 != version {
+            *kept = (version, Vec::new());
+        }
+        kept.1.retain(|(name, _)| *name != record.name);
+        kept.1.push((Arc::clone(&record.name), gates_of(record)));
+    }
+
+    fn take_dropped_gates(&mut self, leaf: QueueSlot, name: &str) -> Option<Vec<Gates>> {
+        let kept = self.dropped_gates.get_mut(&leaf)?;
+        let at = kept.1.iter().position(|(known, _)| **known == *name)?;
+        Some(kept.1.swap_remove(at).1)
     }
 
     /// The record of an application's user, created anew when it was dropped.
@@ -81,13 +128,18 @@ impl Ledger {
         if !self.state.users[row.user].removed && self.state.users[row.user].leaf == leaf {
             return row.user;
         }
+        let before = row.user;
         let user = self.user(leaf, &name);
         self.state.apps[app].user = user;
+        if before != user {
+            self.free_user(before);
+        }
         user
     }
 
     /// Drops the record of a user without applications.
     pub(super) fn remove_user(&mut self, leaf: QueueSlot, user: UserSlot) {
+        self.keep_gates(leaf, user);
         let record = &mut self.state.users[user];
         record.removed = true;
         record.active = false;
@@ -108,9 +160,12 @@ impl Ledger {
     /// Frees the slot of a dropped record once nobody refers to it.
     fn free_user(&mut self, user: UserSlot) {
         let record = &self.state.users[user];
-        if record.removed && record.asking_apps == 0 && record.providers == 0 {
-            self.free_users.push(user);
+        let needed = !record.removed || record.asking_apps > 0 || record.providers > 0;
+        let of_app = |app| self.state.apps[app].user == user;
+        if needed || self.entered(record.leaf).any(of_app) || self.free_users.contains(&user) {
+            return;
         }
+        self.free_users.push(user);
     }
 
     /// Notes whom an application's headroom is computed for. A dropped record stays for it with

@@ -13,6 +13,9 @@ use super::xml::Document;
 /// Prefix of the keys of the Capacity Scheduler.
 pub(super) const PREFIX: &str = "yarn.scheduler.capacity.";
 
+/// Parts of keys after which a name of the cluster stands.
+const NAMED_INSIDE: [&str; 2] = [".accessible-node-labels.", ".user-settings."];
+
 /// Rounds of substitution after which a value counts as a cycle.
 const ROUNDS: usize = 20;
 
@@ -58,6 +61,9 @@ pub struct Properties {
     site: Map<Arc<str>, Entry>,
     /// Keys of `merged` in order, so that a prefix is a range.
     keys: Vec<Arc<str>>,
+    /// Those of [`NAMED_INSIDE`] that some key holds: most trees have neither, and need not
+    /// search for them at every queue.
+    inside: Vec<&'static str>,
     environment: BTreeMap<String, String>,
 }
 
@@ -163,6 +169,8 @@ impl Layers {
 
     pub(super) fn finish(mut self) -> (Properties, Vec<Diagnostic>) {
         self.properties.keys.sort_unstable();
+        let held = |part: &&str| self.properties.keys.iter().any(|key| key.contains(*part));
+        self.properties.inside = NAMED_INSIDE.into_iter().filter(held).collect();
         (self.properties, self.findings)
     }
 }
@@ -341,6 +349,17 @@ impl<'a> Look<'a> {
         self.note(Diagnostic::error(code, message).at(self.base.span(key)));
     }
 
+    /// Number of findings so far.
+    pub(super) fn count(&self) -> usize {
+        self.findings.borrow().len()
+    }
+
+    /// Whether findings after the first `from` ones have one of these codes.
+    pub(super) fn noted(&self, from: usize, codes: &[&str]) -> bool {
+        let findings = self.findings.borrow();
+        findings[from..].iter().any(|f| codes.contains(&f.code))
+    }
+
     pub(super) fn take(self) -> Vec<Diagnostic> {
         self.findings.into_inner()
     }
@@ -376,7 +395,10 @@ impl<'a> Look<'a> {
     /// Keys with a prefix, those of the overlay included.
     pub(super) fn keys_below(&self, prefix: &str) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
-        if !(self.isolated && prefix.starts_with(PREFIX)) {
+        let named = NAMED_INSIDE.iter().find(|part| prefix.ends_with(**part));
+        let absent = named.is_some_and(|part| !self.base.inside.contains(part));
+        let hidden = self.isolated && prefix.starts_with(PREFIX);
+        if !absent && !hidden {
             all.extend(self.base.keys_below(prefix).map(str::to_owned));
         }
         if let Some(overlay) = self.overlay {

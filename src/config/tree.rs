@@ -25,6 +25,9 @@ pub(super) const PATH: usize = 4_096;
 /// How far a sum of fractions may be from 0 or 1.
 const PRECISION: f32 = 0.0005;
 
+/// Faults of a value that make the sums of its siblings meaningless.
+const UNREADABLE: &[&str] = &["E_NAN", "E_RANGE", "capacity_out_of_range", "not_a_number"];
+
 /// What legacy mode takes the capacities of some siblings for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -85,6 +88,7 @@ impl<'a> Builder<'a> {
             look.fail("E_LIMIT", &key, message);
             return at;
         }
+        let before = look.count();
         let mut names = BTreeSet::new();
         for name in &children {
             if !names.insert(name) {
@@ -97,7 +101,8 @@ impl<'a> Builder<'a> {
         }
         // A refresh also checks parents that wait for their first child; they count as weights.
         let waiting = self.context.refresh && kind == QueueKind::Parent;
-        if self.context.legacy && (waiting || !below.is_empty()) {
+        let readable = !look.noted(before, UNREADABLE);
+        if self.context.legacy && readable && (waiting || !below.is_empty()) {
             self.check(at, &below);
         }
         at

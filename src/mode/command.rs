@@ -3,7 +3,7 @@
 use std::sync::mpsc::SyncSender;
 
 use crate::commit::{
-    AppError, AskError, HeartbeatReply, NodeError, RefreshError, SubmitError, Submitted,
+    AppError, AskError, HeartbeatReply, Ledger, NodeError, RefreshError, SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
@@ -13,6 +13,15 @@ use super::Sequential;
 
 /// Where the answer to a command goes.
 pub(super) type Reply<T> = SyncSender<T>;
+
+/// A look at the ledger that answers by itself.
+pub(super) struct Look(pub(super) Box<dyn FnOnce(&Ledger) + Send>);
+
+impl std::fmt::Debug for Look {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Look")
+    }
+}
 
 /// One change that an outsider asks for.
 #[derive(Debug)]
@@ -34,6 +43,8 @@ pub(super) enum Command {
     ChangePriority(ApplicationId, i32, Reply<Result<i32, AppError>>),
     MoveApp(ApplicationId, String, Reply<Result<(), AppError>>),
     Reconfigure(Box<TreeSettings>, Reply<Result<(), RefreshError>>),
+    /// Looks at the ledger.
+    Inspect(Look),
     /// Answered once every proposer has looked at the present state and found nothing.
     Quiesce(Reply<()>),
 }
@@ -69,6 +80,7 @@ impl Command {
             }
             Self::MoveApp(app, queue, reply) => answer(&reply, engine.move_app(app, &queue)),
             Self::Reconfigure(settings, reply) => answer(&reply, engine.reconfigure(*settings)),
+            Self::Inspect(look) => (look.0)(engine.ledger()),
             Self::Quiesce(reply) => return Some(reply),
         }
         None

@@ -1,12 +1,14 @@
 //! The committer thread: the only writer. Takes proposals and commands in turn, publishes.
 
+use std::time::Duration;
+
 use crate::commit::{CommitOutcome, Conflict, Event};
 use crate::id::Version;
 use crate::metrics::{CounterWriter, Phase, Recorder};
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicU64, InboxReceiver, Ordering, Parker, Publisher, Received, RingReceiver,
-    ShutdownOwner, Waker,
+    Arc, AtomicU64, InboxReceiver, Ordering, Parked, Parker, Publisher, Received, RingReceiver,
+    RingSender, ShutdownOwner, TrySendError, Waker,
 };
 use crate::time::Clock;
 
@@ -17,8 +19,8 @@ use super::proposing::Batch;
 /// Commands that are carried out before proposals get their turn again.
 const COMMANDS: usize = 256;
 
-/// Where events go; full means that nobody reads them.
-pub(super) type EventSink = crossbeam_queue::SegQueue<Vec<Event>>;
+/// How long the committer waits for a reader of events before it looks again.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 /// What became of proposals: applied, or refused by one [`Conflict`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +97,9 @@ pub(super) struct Committer<C> {
     pub(super) idle_at: Vec<Arc<AtomicU64>>,
     pub(super) parker: Parker,
     pub(super) shutdown: ShutdownOwner,
-    pub(super) events: std::sync::Arc<EventSink>,
+    pub(super) events: RingSender<Vec<Event>>,
+    /// Events that nobody has made room for. While there are any, no proposal is taken.
+    pub(super) untold: Vec<Event>,
     pub(super) fates: CounterWriter<Fate>,
     pub(super) recorder: Recorder,
     pub(super) clock: C,
@@ -108,7 +112,9 @@ impl<C: Clock> Committer<C> {
     /// Runs until shutdown; every accepted command has its answer then.
     pub(super) fn run(mut self) {
         loop {
-            let proposals = self.take_proposals();
+            self.tell();
+            self.expire();
+            let proposals = self.untold.is_empty() && self.take_proposals();
             let commands = self.take_commands();
             if proposals || commands {
                 self.publish();
@@ -118,15 +124,7 @@ impl<C: Clock> Committer<C> {
             if self.shutdown.is_requested() {
                 break;
             }
-            let (rings, inbox, shutdown) = (&self.rings, &self.inbox, &self.shutdown);
-            let quiet = &self.quiet;
-            let (idle, version) = (&self.idle_at, self.snapshot.version);
-            self.parker.park_until(|| {
-                inbox.has_news()
-                    || rings.iter().any(RingReceiver::has_news)
-                    || shutdown.is_requested()
-                    || (!quiet.is_empty() && all_idle(idle, version))
-            });
+            self.rest();
         }
         self.inbox.close();
         while self.take_commands() || self.take_proposals() {}
@@ -187,6 +185,7 @@ impl<C: Clock> Committer<C> {
                 break;
             };
             any = true;
+            self.engine.set_time(self.clock.now_ms());
             let quiet = command.carry_out(&mut self.engine, self.heartbeats_schedule);
             self.quiet.extend(quiet);
             self.freed_at = Version(self.snapshot.version.0 + 1);
@@ -195,10 +194,8 @@ impl<C: Clock> Committer<C> {
     }
 
     fn publish(&mut self) {
-        let events = self.engine.take_events();
-        if !events.is_empty() {
-            self.events.push(events);
-        }
+        self.untold.extend(self.engine.take_events());
+        self.tell();
         let next = std::sync::Arc::new(self.snapshot.next(self.engine.state_to_publish()));
         self.snapshot = std::sync::Arc::clone(&next);
         drop(self.publisher.publish(next.version, next));
@@ -207,11 +204,61 @@ impl<C: Clock> Committer<C> {
         }
     }
 
-    fn answer_quiet(&mut self) {
-        if self.quiet.is_empty() || !all_idle(&self.idle_at, self.snapshot.version) {
+    /// Ends applications whose lifetime is over.
+    fn expire(&mut self) {
+        let due = |deadline: u64| deadline <= self.clock.now_ms();
+        if self.engine.ledger().next_deadline().is_some_and(due) {
+            self.engine.advance_to(self.clock.now_ms());
+            self.publish();
+        }
+    }
+
+    /// Hands events over as far as there is room.
+    fn tell(&mut self) {
+        if self.untold.is_empty() {
             return;
         }
-        if self.rings.iter().any(RingReceiver::has_news) || self.inbox.has_news() {
+        match self.events.try_send(std::mem::take(&mut self.untold)) {
+            Ok(()) | Err(TrySendError::Closed(_)) => {}
+            Err(TrySendError::Full(back)) => self.untold = back,
+        }
+    }
+
+    /// Sleeps until there is something to do.
+    fn rest(&self) {
+        let (rings, inbox, shutdown) = (&self.rings, &self.inbox, &self.shutdown);
+        let (idle, version) = (&self.idle_at, self.snapshot.version);
+        if !self.untold.is_empty() {
+            // The reader of events makes room without a word.
+            let _: Parked = self
+                .parker
+                .park_for(PATIENCE, || inbox.has_news() || shutdown.is_requested());
+            return;
+        }
+        let ready = || {
+            inbox.has_news()
+                || rings.iter().any(RingReceiver::has_news)
+                || shutdown.is_requested()
+                || (!self.quiet.is_empty() && all_idle(idle, version))
+        };
+        match self.engine.ledger().next_deadline() {
+            Some(deadline) => {
+                let left = Duration::from_millis(deadline.saturating_sub(self.clock.now_ms()));
+                let _: Parked = self.parker.park_for(left, ready);
+            }
+            None => self.parker.park_until(ready),
+        }
+    }
+
+    /// Answers those who wait for quiescence: when nothing is to be done, or nothing can be done
+    /// before somebody reads the events.
+    fn answer_quiet(&mut self) {
+        if self.quiet.is_empty() {
+            return;
+        }
+        let waits = self.rings.iter().any(RingReceiver::has_news) || self.inbox.has_news();
+        let done = !waits && all_idle(&self.idle_at, self.snapshot.version);
+        if !done && self.untold.is_empty() {
             return;
         }
         for reply in self.quiet.drain(..) {

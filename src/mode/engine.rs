@@ -1,18 +1,18 @@
 //! The threaded engine: one committer, any number of proposers, a node sorter.
 
-use std::sync::Arc as StdArc;
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc as StdArc, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use super::Sequential;
-use super::command::{Command, Reply};
-use super::committer::{Committer, EventSink, Fate};
+use super::command::{Command, Look, Reply, answer};
+use super::committer::{Committer, Fate};
 use super::index::NodeIndex;
 use super::proposing::Proposer;
 use crate::commit::{
-    AppError, AskError, Event, HeartbeatReply, NodeError, PartitionSpec, RefreshError, SubmitError,
-    Submitted,
+    AppError, AskError, Event, HeartbeatReply, Ledger, NodeError, PartitionSpec, RefreshError,
+    SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName, Version};
 use crate::metrics::{Collector, CounterReader, Counts, HistogramSet, counters};
@@ -20,8 +20,9 @@ use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSetting
 use crate::resource::ResourceVector;
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicU64, Ended, InboxSender, Parked, Parker, Published, Publisher, Shutdown,
-    TrySendError, Waker, inbox, parking, published, ring, shutdown,
+    Arc, AtomicU64, Ended, InboxSender, Mutex, Ordering, Parked, Parker, Published, Publisher,
+    Received, RingReceiver, Shutdown, TrySendError, Waker, inbox, parking, published, ring,
+    shutdown,
 };
 use crate::time::Clock;
 
@@ -30,6 +31,9 @@ const RING: usize = 8;
 
 /// Commands that may wait; callers wait beyond that.
 const INBOX: usize = 4096;
+
+/// Batches of events that may wait; then no proposal is taken until somebody reads them.
+const EVENTS: usize = 4096;
 
 /// How often nodes are sorted when no interval is configured.
 const SORT_EVERY: Duration = Duration::from_millis(100);
@@ -75,9 +79,10 @@ impl Mode {
 pub struct Threaded {
     commands: InboxSender<Command>,
     snapshots: Published<Snapshot>,
-    events: StdArc<EventSink>,
+    events: Mutex<RingReceiver<Vec<Event>>>,
     fates: CounterReader<Fate>,
-    latencies: std::cell::RefCell<Collector>,
+    latencies: Mutex<Collector>,
+    panics: Arc<AtomicU64>,
     shutdown: Shutdown,
     threads: Vec<JoinHandle<()>>,
 }
@@ -116,6 +121,10 @@ impl Threaded {
     /// # Errors
     ///
     /// As [`StartError`]; threads that were started are ended.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one list of parts and who holds which end of each"
+    )]
     pub fn start<C: Clock + Clone + 'static>(
         settings: TreeSettings,
         partitions: &[PartitionSpec],
@@ -131,32 +140,50 @@ impl Threaded {
         let (publisher, snapshots) = published(snapshot.version, StdArc::clone(&snapshot));
         let (commit_waker, commit_parker) = parking();
         let (commands, inbox) = inbox(INBOX);
-        let commands = commands.waking(commit_waker.clone());
+        let (event_sender, events) = ring(EVENTS);
         let (sort_waker, sort_parker) = parking();
         let parks: Vec<_> = (0..mode.threads()).map(|_| parking()).collect();
-        let proposer_wakers: Vec<Waker> = parks.iter().map(|(waker, _)| waker.clone()).collect();
-        let mut wakers = proposer_wakers.clone();
+        let proposers: Vec<Waker> = parks.iter().map(|(waker, _)| waker.clone()).collect();
+        let mut wakers = proposers.clone();
         wakers.extend([commit_waker.clone(), sort_waker]);
         let (stop, owner) = shutdown(wakers);
         let (index_publisher, index) = published(Version(0), StdArc::new(NodeIndex::default()));
         let mut collector = Collector::new();
         let (fate_writer, fates) = counters();
-        let events = StdArc::new(EventSink::new());
+        let mut committer = Committer {
+            engine,
+            heartbeats_schedule: mode == Mode::Heartbeat,
+            rings: Vec::new(),
+            inbox,
+            publisher,
+            snapshot,
+            proposers,
+            idle_at: Vec::new(),
+            parker: commit_parker,
+            shutdown: owner,
+            events: event_sender,
+            untold: Vec::new(),
+            fates: fate_writer,
+            recorder: collector.recorder(),
+            clock: clock.clone(),
+            quiet: Vec::new(),
+            freed_at: Version(0),
+        };
         let mut started = Self {
-            commands,
+            commands: commands.waking(commit_waker.clone()),
             snapshots: snapshots.clone(),
-            events: StdArc::clone(&events),
+            events: Mutex::new(events),
             fates,
-            latencies: std::cell::RefCell::new(Collector::new()),
+            latencies: Mutex::new(Collector::new()),
+            panics: Arc::new(AtomicU64::new(0)),
             shutdown: stop.clone(),
             threads: Vec::new(),
         };
-        let (mut rings, mut idle_at) = (Vec::new(), Vec::new());
         for (i, (_, parker)) in parks.into_iter().enumerate() {
             let (sender, receiver) = ring(RING);
-            rings.push(receiver);
-            let idle = Arc::new(AtomicU64::new(0));
-            idle_at.push(Arc::clone(&idle));
+            committer.rings.push(receiver);
+            let idle_at = Arc::new(AtomicU64::new(0));
+            committer.idle_at.push(Arc::clone(&idle_at));
             let proposer = Proposer {
                 mode,
                 share: (i, mode.threads()),
@@ -165,8 +192,9 @@ impl Threaded {
                 ring: sender.waking(commit_waker.clone()),
                 parker,
                 shutdown: stop.clone(),
-                idle_at: idle,
+                idle_at,
                 committer: commit_waker.clone(),
+                panics: Arc::clone(&started.panics),
                 recorder: collector.recorder(),
                 clock: clock.clone(),
             };
@@ -174,35 +202,15 @@ impl Threaded {
         }
         if matches!(mode, Mode::Global { .. }) {
             let every = sort_every.map_or(SORT_EVERY, |ms| Duration::from_millis(ms.max(1)));
-            let (source, stop) = (snapshots.clone(), stop.clone());
             started.spawn("capsched-sort", move || {
-                sort_nodes(&source, index_publisher, &stop, &sort_parker, every);
+                sort_nodes(&snapshots, index_publisher, &stop, &sort_parker, every);
             })?;
         }
-        let committer = Committer {
-            engine,
-            heartbeats_schedule: mode == Mode::Heartbeat,
-            rings,
-            inbox,
-            publisher,
-            snapshot,
-            proposers: proposer_wakers,
-            idle_at,
-            parker: commit_parker,
-            shutdown: owner,
-            events,
-            fates: fate_writer,
-            recorder: collector.recorder(),
-            clock,
-            quiet: Vec::new(),
-            freed_at: Version(0),
-        };
         started.spawn("capsched-commit", move || committer.run())?;
-        *started.latencies.get_mut() = collector;
+        started.latencies = Mutex::new(collector);
         Ok(started)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "threads belong to this floor")]
     fn spawn(
         &mut self,
         name: &str,
@@ -366,16 +374,29 @@ impl Threaded {
         self.call(Command::Quiesce);
     }
 
+    /// Looks at the live ledger on the committer's thread, between two commands; keep it short.
+    /// Nothing once the engine has shut down.
+    pub fn inspect<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Ledger) -> T + Send + 'static,
+    ) -> Option<T> {
+        self.call(|reply: Reply<T>| {
+            Command::Inspect(Look(Box::new(move |ledger| answer(&reply, look(ledger)))))
+        })
+    }
+
     /// The latest snapshot; it lags behind the live state by at most one batch.
     #[must_use]
     pub fn snapshot(&self) -> StdArc<Snapshot> {
         self.snapshots.load()
     }
 
-    /// Hands over what happened since the last call, in order.
+    /// Hands over what happened since the last call, in order. Events wait in a bounded queue;
+    /// when it is full, no proposal is committed until they are read.
     pub fn take_events(&self) -> Vec<Event> {
         let mut events = Vec::new();
-        while let Some(more) = self.events.pop() {
+        let mut ring = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Received::Item(more) = ring.try_recv() {
             events.extend(more);
         }
         events
@@ -387,10 +408,33 @@ impl Threaded {
         self.fates.read()
     }
 
+    /// Rounds of proposers that panicked; each such proposer started afresh.
+    #[must_use]
+    pub fn worker_panics(&self) -> u64 {
+        // Relaxed: a count that nothing else depends on.
+        self.panics.load(Ordering::Relaxed)
+    }
+
+    /// Whether the engine still takes commands; not after a stop, nor after its committer died.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        !self.shutdown.is_requested()
+    }
+
     /// Latencies by phase so far, in ns; merged here, off the hot threads.
     #[must_use]
     pub fn latencies(&self) -> HistogramSet<crate::metrics::Phase> {
-        self.latencies.borrow_mut().collect().clone()
+        let mut collector = self
+            .latencies
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        collector.collect().clone()
+    }
+
+    /// Asks for the end and returns at once: commands that were accepted are still answered, later
+    /// ones are refused as closed.
+    pub fn request_stop(&self) {
+        let _ = self.shutdown.request();
     }
 
     /// Ends the engine: every accepted command has its answer, all threads are joined.

@@ -1,5 +1,6 @@
 //! A proposer thread: reads snapshots, decides on its working copy, sends what it decided.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc as StdArc;
 use std::time::Duration;
 
@@ -50,6 +51,8 @@ pub(super) struct Proposer<C> {
     pub(super) idle_at: Arc<AtomicU64>,
     /// Woken when this proposer comes to rest, for those who wait for quiescence.
     pub(super) committer: Waker,
+    /// Rounds that panicked, of all proposers.
+    pub(super) panics: Arc<AtomicU64>,
     pub(super) recorder: Recorder,
     pub(super) clock: C,
 }
@@ -65,8 +68,16 @@ struct Round {
 }
 
 impl<C: Clock> Proposer<C> {
-    /// Runs until shutdown.
+    /// Runs until shutdown. A round that panics is counted and the proposer starts afresh: its
+    /// copy and what it had not sent yet are dropped, the ledger never saw them.
     pub(super) fn run(mut self) {
+        while catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
+            // Relaxed: a count that nothing else depends on.
+            self.panics.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn work(&mut self) {
         let mut seen = StdArc::clone(self.snapshots.refresh());
         let mut copy = State::new(StdArc::clone(&seen.settings));
         copy.refresh(&Snapshot::empty(StdArc::clone(&seen.settings)), &seen);
@@ -172,15 +183,10 @@ impl<C: Clock> Proposer<C> {
         let mut batch = Vec::with_capacity(BATCH);
         let index = StdArc::clone(self.index.refresh());
         for partition in copy.partition_ids() {
+            self.look_at_reserved(copy, partition, &mut round, &mut batch);
             let Some(candidates) = self.candidates(copy, &index, partition) else {
                 continue;
             };
-            for &node in candidates.all() {
-                if copy.nodes[node].reserved.is_some() {
-                    let assignment = self.timed(|| propose_reserved(copy, node));
-                    note(&mut round, copy, assignment, &mut batch, false);
-                }
-            }
             loop {
                 let before = batch.len();
                 let placed = self.attempt(copy, &candidates, &mut round, &mut batch);
@@ -197,6 +203,26 @@ impl<C: Clock> Proposer<C> {
         }
         self.send(version, &mut batch);
         round
+    }
+
+    /// Reservations first: they are fulfilled, kept or given up. Each is one proposer's.
+    fn look_at_reserved(
+        &mut self,
+        copy: &mut State,
+        partition: PartitionId,
+        round: &mut Round,
+        batch: &mut Vec<Assignment>,
+    ) {
+        let (own, of) = self.share;
+        let nodes = copy.partitions[partition].nodes.iter().copied();
+        let reserved: Vec<_> = nodes
+            .filter(|node| node.index() % of == own)
+            .filter(|&node| copy.nodes[node].reserved.is_some())
+            .collect();
+        for node in reserved {
+            let assignment = self.timed(|| propose_reserved(copy, node));
+            note(round, copy, assignment, batch, false);
+        }
     }
 
     /// Running nodes of a partition with room, this proposer's share first, in the sorted order.
@@ -220,7 +246,7 @@ impl<C: Clock> Proposer<C> {
         } else {
             sorted.iter().copied().filter(usable).collect()
         };
-        (!nodes.is_empty()).then(|| Candidates::in_order(copy, nodes))
+        (!nodes.is_empty()).then(|| Candidates::in_order(nodes))
     }
 
     /// The two passes of an attempt; whether something was proposed.

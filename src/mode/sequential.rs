@@ -57,6 +57,11 @@ impl Sequential {
         self.ledger.commit(assignment)
     }
 
+    /// Tells the time; nothing ends by it before the clock is advanced.
+    pub(super) fn set_time(&mut self, now_ms: u64) {
+        self.ledger.set_time(now_ms);
+    }
+
     /// Carries out the calls that commits brought about.
     pub(super) fn settle(&mut self) {
         self.ledger.settle();
@@ -225,6 +230,28 @@ impl Sequential {
     pub fn change_priority(&mut self, app: ApplicationId, wanted: i32) -> Result<i32, AppError> {
         let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
         Ok(self.ledger.change_priority(slot, wanted))
+    }
+
+    /// Gives an application another lifetime from now on, cut to its queue's maximum; returns the
+    /// effective one in seconds, nothing when it is unlimited.
+    ///
+    /// # Errors
+    ///
+    /// When no live application has the number.
+    pub fn change_lifetime(
+        &mut self,
+        app: ApplicationId,
+        wished_s: i64,
+    ) -> Result<Option<i64>, AppError> {
+        let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
+        Ok(self.ledger.change_lifetime(slot, wished_s))
+    }
+
+    /// Moves the clock forward; applications whose lifetime is over end. Returns their number.
+    pub fn advance_to(&mut self, now_ms: u64) -> usize {
+        let ended = self.ledger.advance_to(now_ms);
+        self.ledger.settle();
+        ended
     }
 
     /// Moves an application to another leaf.

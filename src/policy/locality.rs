@@ -1,5 +1,6 @@
 //! Locality: when an ask may be served how far from where it wished.
 
+use crate::cluster::Node;
 use crate::id::NameId;
 use crate::queue::{App, KeyAsks, LeafSettings};
 use crate::resource::{ResourceVector, share};
@@ -24,13 +25,13 @@ pub fn may_use(
     state: &State,
     settings: &LeafSettings,
     asks: &KeyAsks,
-    host: NameId,
-    rack: NameId,
+    node: &Node,
     level: Locality,
     opportunities: i32,
     reserved: bool,
 ) -> bool {
     let nodes = i32::try_from(state.node_count).unwrap_or(i32::MAX);
+    let (host, rack) = (node.host, node.rack);
     if level != Locality::Any {
         if asks.count(rack) <= 0 {
             return false;

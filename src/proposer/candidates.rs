@@ -9,6 +9,8 @@ use crate::snapshot::State;
 pub struct Candidates {
     nodes: Vec<NodeSlot>,
     orders: Vec<(NodePolicy, Vec<NodeSlot>)>,
+    /// Whether the nodes are in order for everybody.
+    whole: bool,
 }
 
 impl Candidates {
@@ -18,6 +20,7 @@ impl Candidates {
         Self {
             nodes: vec![node],
             orders: Vec::new(),
+            whole: true,
         }
     }
 
@@ -38,23 +41,27 @@ impl Candidates {
                 }
             }
         }
-        Self { nodes, orders }
+        Self {
+            nodes,
+            orders,
+            whole: false,
+        }
     }
 
-    /// Several nodes of one partition that are in the order of the node policies already, as a
-    /// periodically sorted index has it.
+    /// Several nodes of one partition that are in the right order already, as a periodically
+    /// sorted index has it; every application tries them in this order.
     ///
     /// # Panics
     ///
     /// Without nodes.
     #[must_use]
-    pub fn in_order(state: &State, nodes: Vec<NodeSlot>) -> Self {
+    pub fn in_order(nodes: Vec<NodeSlot>) -> Self {
         assert!(!nodes.is_empty(), "candidates are at least one node");
-        let policies = state.settings.multi_node.policies.iter();
-        let orders = policies
-            .map(|policy| (policy.order, nodes.clone()))
-            .collect();
-        Self { nodes, orders }
+        Self {
+            nodes,
+            orders: Vec::new(),
+            whole: true,
+        }
     }
 
     /// The only node, if there is just one.
@@ -83,7 +90,7 @@ impl Candidates {
     /// The nodes in the order of a policy; only the first node for applications without one.
     #[must_use]
     pub fn ordered(&self, policy: Option<NodePolicy>) -> &[NodeSlot] {
-        if self.nodes.len() == 1 {
+        if self.whole || self.nodes.len() == 1 {
             return &self.nodes;
         }
         policy

@@ -4,12 +4,10 @@ use super::assignment::{Observation, SkipReason};
 use super::walk::{Found, Pass};
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
-    Limits, compare_active, compute_user_limit, fair_key, passes_maximum, queue_current_limit,
-    user_value,
+    Limits, compute_user_limit, fair_key, passes_maximum, queue_current_limit, user_value,
 };
 use crate::queue::{AppOrder, Exclusivity, Gate, HeadroomProvider, Leaf};
 use crate::resource::ResourceVector;
-use crate::snapshot::State;
 
 /// What one visit of a leaf has found out and its state does not know yet.
 struct Visit {
@@ -125,12 +123,16 @@ impl Pass<'_> {
     ) -> bool {
         let state = self.state;
         let row = &state.apps[app];
-        if state.users[row.user].removed {
-            return false;
-        }
         let version = state.queues[visit.leaf].as_leaf().users_version;
         let known = self.known_gate(row.user, version, visit);
-        let limit = self.user_limit(app, known.map(|gate| gate.limit), visit);
+        // A user whose record was dropped has no limit and gets nothing; that too is remembered,
+        // and holds for a new record until something changes.
+        let removed = state.users[row.user].removed;
+        let limit = if removed {
+            ResourceVector::NONE
+        } else {
+            self.user_limit(app, known.map(|gate| gate.limit), visit)
+        };
         let mut gate = known.unwrap_or(Gate {
             version,
             limit,
@@ -140,7 +142,7 @@ impl Pass<'_> {
         if !gate.can_assign && held.fits_in(&gate.reserved) {
             return false;
         }
-        let passes = self.below_limit(row.user, held, &limit, limits);
+        let passes = !removed && self.below_limit(row.user, held, &limit, limits);
         if !passes && gate.reserved.fits_in(held) {
             gate.can_assign = false;
             gate.reserved = *held;
@@ -253,17 +255,6 @@ impl Pass<'_> {
         }
         false
     }
-}
-
-/// Whether a leaf's list of active applications is in the order of its policy.
-#[cfg(debug_assertions)]
-pub(super) fn in_order(state: &State, leaf: QueueSlot) -> bool {
-    let queue = &state.queues[leaf];
-    let order = &queue.settings.leaf.app_order;
-    queue
-        .as_leaf()
-        .active
-        .is_sorted_by(|&a, &b| compare_active(order, &state.apps[a], &state.apps[b]).is_le())
 }
 
 const _: () = assert!(Exclusivity::Respect as usize == 0 && Exclusivity::Ignore as usize == 1);

@@ -172,8 +172,9 @@ fn plain(line: &str) -> String {
 }
 
 /// Characters that a reader cannot see, and characters outside ASCII where they do not belong: code
-/// holds none, literals only the given signs, comments and the literals of unit tests any.
-pub(crate) fn characters(source: &str, signs: &str) -> Vec<String> {
+/// holds none, literals only the given signs, comments and the literals of tests any. Without signs
+/// the whole file is tests.
+pub(crate) fn characters(source: &str, signs: Option<&str>) -> Vec<String> {
     let code = only(Part::Code, source);
     let comments = only(Part::Comment, source);
     let own_lines = lines_without_tests(source);
@@ -188,7 +189,7 @@ pub(crate) fn characters(source: &str, signs: &str) -> Vec<String> {
         }
         let literal = line.chars().zip(code.chars().zip(comment.chars()));
         let literal = literal.filter(|(c, (code, comment))| c != code && c != comment);
-        let strange = |c: &char| !c.is_ascii() && !signs.contains(*c);
+        let strange = |c: &char| !c.is_ascii() && signs.is_some_and(|signs| !signs.contains(*c));
         if at < own_lines
             && let Some(c) = literal.map(|(c, _)| c).find(strange)
         {
@@ -438,14 +439,15 @@ mod tests {
     #[test]
     fn strange_characters_are_refused() {
         let fine = "//! a \u{d7} b\nlet c = \"d \u{2264}\"; // \u{e4}\n";
-        assert!(characters(fine, "\u{2264}").is_empty());
-        assert_eq!(characters(fine, "").len(), 1);
-        assert_eq!(characters("let \u{e4} = 1;", "\u{e4}").len(), 1);
+        assert!(characters(fine, Some("\u{2264}")).is_empty());
+        assert_eq!(characters(fine, Some("")).len(), 1);
+        assert!(characters(fine, None).is_empty());
+        assert_eq!(characters("let \u{e4} = 1;", None).len(), 1);
         let tests = "#[cfg(test)]\nmod tests {\n    const A: &str = \"\u{e4}\";\n}";
-        assert!(characters(tests, "").is_empty());
+        assert!(characters(tests, Some("")).is_empty());
         for hidden in ["\u{202e}", "\u{200b}", "\u{a0}", "\t", "\r", "\u{feff}"] {
             assert_eq!(
-                characters(&format!("// a{hidden}b"), "").len(),
+                characters(&format!("// a{hidden}b"), None).len(),
                 1,
                 "{hidden:?}"
             );

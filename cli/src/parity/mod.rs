@@ -1,6 +1,7 @@
 //! `capsched parity`: plays recordings of the real scheduler and compares every step.
 
 mod compare;
+mod decision;
 mod player;
 mod scenario;
 

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use capsched::api::{
-    AppError, AppSpec, AppStage, Ask, AskCall, AskError, ConstrainedAsk, Decision, Ending,
-    Locality, NodeReport, NodeSpec, PartitionSpec, ProposalKind, Sequential, StateView,
-    SubmitError, TreeSettings, UnreserveReason,
+    AppError, AppSpec, AppStage, Ask, AskCall, AskError, ConstrainedAsk, Decision, NodeReport,
+    NodeSpec, PartitionSpec, Sequential, StateView, SubmitError, TreeSettings,
 };
 use capsched::config;
 use capsched::id::{ApplicationId, ContainerId, NodeName};
@@ -14,6 +13,7 @@ use capsched::resource::ResourceVector;
 use serde_json::{Map, Value, json};
 
 use super::compare::{Difference, differences};
+use super::decision::Teller;
 use super::scenario::{self, Action, Scenario, reference};
 
 type Pairs = BTreeMap<String, String>;
@@ -78,9 +78,13 @@ fn start(scenario: &Scenario) -> Result<Player<'_>, String> {
 fn settings(site: &Pairs, pairs: &Pairs, types: &[String]) -> Result<TreeSettings, String> {
     match config::from_pairs(site, pairs, types) {
         Ok(loaded) => Ok(loaded.settings),
-        Err(report) => Err(report
-            .first_error()
-            .map_or_else(|| "other".to_owned(), |error| error.code.to_owned())),
+        Err(report) => {
+            let code = report.first_error().map_or("other", |error| error.code);
+            // The scenarios have no words for the other reasons.
+            let known = ["capacity_sum", "mixed_capacity_modes"];
+            let code = known.into_iter().find(|known| *known == code);
+            Err(code.unwrap_or("other").to_owned())
+        }
     }
 }
 
@@ -193,6 +197,14 @@ impl Player<'_> {
                     self.engine.decommission_node(&node.0)?;
                 }
             }
+            _ => self.round(action, out)?,
+        }
+        Ok(())
+    }
+
+    /// Heartbeats and attempts.
+    fn round(&mut self, action: &Action, out: &mut Answer) -> Result<()> {
+        match action {
             Action::Heartbeat { node } => {
                 if self.known(&node.0, out) {
                     let reply = self.engine.heartbeat(&node.0, &NodeReport::AsExpected)?;
@@ -419,6 +431,13 @@ impl Player<'_> {
         list(out, "made_runnable", made_runnable);
     }
 
+    fn teller(&self) -> Teller<'_> {
+        Teller {
+            types: self.scenario.resource_types.len(),
+            state: self.engine.ledger().state(),
+        }
+    }
+
     fn tell_events(&mut self, out: &mut Answer) {
         let mut decisions: Vec<Value> = Vec::new();
         let (mut started, mut lost) = (Vec::new(), Vec::new());
@@ -428,146 +447,12 @@ impl Player<'_> {
                     started.extend(container.map(|_| app.sequence));
                 }
                 Decision::MasterLost { app } => lost.push(app.sequence),
-                _ => self.tell_decision(&event, &mut decisions),
+                _ => self.teller().tell(&event, &mut decisions),
             }
         }
         list(out, "decisions", decisions);
         list(out, "am_started", started);
         list(out, "am_lost", lost);
-    }
-
-    fn tell_decision(&self, event: &Decision, decisions: &mut Vec<Value>) {
-        let types = self.scenario.resource_types.len();
-        let state = self.engine.ledger().state();
-        let basics =
-            |kind: &str, container: &ContainerId, node: &NodeName, size: &ResourceVector| {
-                json!({
-                    "kind": kind, "app": container.app.sequence, "container": container.number,
-                    "node": node.to_string(), "res": size.values(types),
-                })
-            };
-        let decision = match event {
-            Decision::Allocated {
-                container,
-                node,
-                size,
-                key,
-                locality,
-                requested,
-                partition,
-                borrowed,
-                ..
-            }
-            | Decision::Reserved {
-                container,
-                node,
-                size,
-                key,
-                locality,
-                requested,
-                partition,
-                borrowed,
-                ..
-            } => {
-                let kind = match event {
-                    Decision::Reserved { again: true, .. } => "re_reserve",
-                    Decision::Reserved { .. } => "reserve",
-                    _ => "allocate",
-                };
-                let mut decision = basics(kind, container, node, size);
-                decision["priority"] = json!(key.priority);
-                decision["id"] = json!(key.request_id);
-                decision["locality"] = json!(locality_name(*locality));
-                decision["requested"] = json!(requested.map(locality_name));
-                let name = &state.partitions[*partition].name;
-                if !name.is_empty() {
-                    decision["partition"] = json!(name.as_ref());
-                }
-                if *borrowed {
-                    decision["borrowed_partition"] = json!(true);
-                }
-                if matches!(
-                    event,
-                    Decision::Allocated {
-                        from_reservation: true,
-                        ..
-                    }
-                ) {
-                    decision["from_reservation"] = json!(true);
-                }
-                decision
-            }
-            Decision::Unreserved {
-                container,
-                node,
-                size,
-                reason,
-            } => {
-                let mut decision = basics("unreserve", container, node, size);
-                decision["reason"] = json!(match reason {
-                    UnreserveReason::Exchange => "exchange",
-                    UnreserveReason::Excess => "excess",
-                    UnreserveReason::Kill => "KILL",
-                });
-                decision
-            }
-            Decision::ReservationMoved {
-                container,
-                from,
-                to,
-                size,
-            } => {
-                let mut decision = basics("move_reservation", container, to, size);
-                decision["from"] = json!(from.to_string());
-                decision
-            }
-            Decision::Ended {
-                container,
-                node,
-                size,
-                ending,
-            } => {
-                let mut decision = basics("complete", container, node, size);
-                decision["reason"] = json!(match ending {
-                    Ending::Finished => "FINISHED",
-                    Ending::Released => "RELEASED",
-                    Ending::Killed => "KILL",
-                });
-                decision
-            }
-            Decision::Rejected {
-                app,
-                node,
-                size,
-                kind,
-                again,
-                ..
-            } => {
-                let what = match (kind, again) {
-                    (ProposalKind::Allocate, _) => "allocate",
-                    (ProposalKind::Reserve, true) => "re_reserve",
-                    (ProposalKind::Reserve, false) => "reserve",
-                };
-                let decision = json!({
-                    "kind": "reject", "app": app.sequence, "node": node.to_string(),
-                    "res": size.values(types), "what": what,
-                });
-                if let Some(last) = decisions.last_mut() {
-                    let times = last.get("times").and_then(Value::as_u64).unwrap_or(1);
-                    let mut single = last.clone();
-                    if let Some(object) = single.as_object_mut() {
-                        object.remove("times");
-                    }
-                    if single == decision {
-                        last["times"] = json!(times + 1);
-                        return;
-                    }
-                }
-                decision
-            }
-            Decision::MasterStarted { .. } | Decision::MasterLost { .. } => return,
-        };
-        decisions.push(decision);
     }
 }
 
@@ -606,14 +491,6 @@ fn stage_name(stage: Option<AppStage>) -> &'static str {
         Some(AppStage::Waiting) => "pending",
         Some(AppStage::Active) => "active",
         Some(AppStage::Done | AppStage::Gone) | None => "done",
-    }
-}
-
-fn locality_name(locality: Locality) -> &'static str {
-    match locality {
-        Locality::Node => "NODE_LOCAL",
-        Locality::Rack => "RACK_LOCAL",
-        Locality::Any => "OFF_SWITCH",
     }
 }
 

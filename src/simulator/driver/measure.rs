@@ -67,7 +67,7 @@ impl<S: Scheduler> Driver<S> {
             turnaround: Waits::of(&self.turnaround),
             used_permille: self.usage.permille(self.settings.types),
             gap_permille: (mean, most),
-            series: self.series.samples.clone(),
+            series: self.series.lines(),
             violations: self.ledger.violations().clone(),
             messages,
             mapping: MappingReport::default(),

@@ -228,10 +228,12 @@ pub struct Sample {
 /// The kept lines of the time series.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
-    pub(super) samples: Vec<Sample>,
+    samples: Vec<Sample>,
     /// Period of the kept lines, in lines taken.
     every: u64,
     taken: u64,
+    /// The line taken last, kept or not.
+    last: Option<Sample>,
 }
 
 impl Default for Series {
@@ -240,15 +242,25 @@ impl Default for Series {
             samples: Vec::new(),
             every: 1,
             taken: 0,
+            last: None,
         }
     }
 }
 
 impl Series {
+    /// The kept lines and the last one.
+    pub(super) fn lines(&self) -> Vec<Sample> {
+        let mut lines = self.samples.clone();
+        let shown = lines.last().map(|sample| sample.at_ms);
+        lines.extend(self.last.clone().filter(|last| Some(last.at_ms) != shown));
+        lines
+    }
+
     pub(super) fn push(&mut self, sample: Sample) {
         if self.taken.is_multiple_of(self.every) {
-            self.samples.push(sample);
+            self.samples.push(sample.clone());
         }
+        self.last = Some(sample);
         self.taken += 1;
         if self.samples.len() >= MAX_SAMPLES {
             let mut index = 0;

@@ -170,7 +170,7 @@ impl Scheduler for Toy {
         let app = self
             .apps
             .get_mut(&id)
-            .ok_or_else(|| AskError::UnknownApplication(id))?;
+            .ok_or(AskError::UnknownApplication(id))?;
         let allocated = std::mem::take(&mut app.ready);
         for ask in call.asks.into_iter().filter(|ask| ask.place == "*") {
             self.backlog
@@ -204,9 +204,7 @@ impl Scheduler for Toy {
     }
 
     fn finish_app(&mut self, app: ApplicationId) -> Result<(), AppError> {
-        self.apps
-            .remove(&app)
-            .ok_or_else(|| AppError::Unknown(app))?;
+        self.apps.remove(&app).ok_or(AppError::Unknown(app))?;
         self.backlog.retain(|want| want.app != app);
         let held: Vec<ContainerId> = self.live.keys().filter(|c| c.app == app).copied().collect();
         for container in held {

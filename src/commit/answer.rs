@@ -1,0 +1,92 @@
+//! What an application is told: new containers, ends, headroom.
+
+use std::sync::Arc;
+
+use super::containers::ContainerState;
+use super::ledger::{ContainerSlot, Ledger};
+use crate::id::{AppSlot, PartitionId};
+use crate::policy::headroom;
+use crate::queue::{AskReply, Granted, LimitKind};
+use crate::resource::ResourceVector;
+
+impl Ledger {
+    /// What an application learns: new containers, ends, headroom, containers asked back.
+    pub(super) fn answer(&mut self, app: AppSlot) -> AskReply {
+        let allocated = self.fetch(app);
+        let headroom = self.told_headroom(app);
+        let allocated = allocated
+            .into_iter()
+            .map(|slot| {
+                let container = self.container(slot);
+                Granted {
+                    container: container.id,
+                    node: self.state.nodes[container.node].name.clone(),
+                    size: container.size,
+                    priority: container.key.priority,
+                    request_id: container.key.request_id,
+                }
+            })
+            .collect();
+        let mut finished = std::mem::take(&mut self.finished[app.index()]);
+        finished.sort_unstable();
+        finished.dedup();
+        let mut asked_back = std::mem::take(&mut self.asked_back[app.index()]);
+        asked_back.sort_unstable();
+        AskReply {
+            allocated,
+            finished,
+            headroom,
+            asked_back,
+        }
+    }
+
+    /// Hands an application its new containers, which their nodes will launch.
+    pub(super) fn fetch(&mut self, app: AppSlot) -> Vec<ContainerSlot> {
+        let fetched = std::mem::take(&mut self.unfetched[app.index()]);
+        for &slot in &fetched {
+            let container = self.container_mut(slot);
+            container.state = ContainerState::Acquired;
+            container.give_back = None;
+            container.to_launch = true;
+        }
+        fetched
+    }
+
+    /// The headroom that an application is told: summed over the partitions that it asked for.
+    // As CapacityHeadroomProvider.getHeadroom.
+    pub(super) fn told_headroom(&mut self, app: AppSlot) -> ResourceVector {
+        let row = &self.state.apps[app];
+        if row.provider.is_none() {
+            return ResourceVector::NONE;
+        }
+        let requested = row.requested.clone();
+        let mut sum = if requested.is_empty() || requested == [PartitionId::DEFAULT] {
+            self.headroom_on(app, PartitionId::DEFAULT)
+        } else {
+            requested
+                .into_iter()
+                .fold(ResourceVector::NONE, |sum, partition| {
+                    sum + self.headroom_on(app, partition)
+                })
+        };
+        sum.set(crate::resource::MEMORY, sum.memory().max(0));
+        sum
+    }
+
+    fn headroom_on(&mut self, app: AppSlot, partition: PartitionId) -> ResourceVector {
+        let row = &self.state.apps[app];
+        let Some(provider) = row.provider else {
+            return ResourceVector::NONE;
+        };
+        let name = Arc::clone(&row.user_name);
+        let named = self.find_user(provider.leaf, &name);
+        let limit = self.user_limit(provider.leaf, named, partition, LimitKind::Respect);
+        let user = &self.state.users[provider.user];
+        let used = if user.generation == provider.generation {
+            user.part(partition).used
+        } else {
+            ResourceVector::NONE
+        };
+        headroom(&self.state, provider.leaf, partition, &limit, &used)
+    }
+}
