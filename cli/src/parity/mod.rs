@@ -25,6 +25,8 @@ use mapping::Mapping;
 use scenario::Scenario;
 use verdict::Verdict;
 
+use crate::output::line;
+
 /// Arguments of `capsched parity`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
@@ -182,9 +184,11 @@ impl Tally {
         } = self;
         if as_json {
             let all = json!({"passed": passed, "failed": failed, "deliberate": deliberate});
-            println!("{all}");
+            line(format!("{all}"));
         } else {
-            println!("{passed} passed, {failed} failed, {deliberate} deliberate");
+            line(format!(
+                "{passed} passed, {failed} failed, {deliberate} deliberate"
+            ));
         }
     }
 }

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 use super::compare::Difference;
 
+use crate::output::line;
+
 /// What became of one recording.
 #[derive(Debug)]
 pub(super) enum Verdict {
@@ -56,7 +58,7 @@ impl Verdict {
     /// differences.
     pub(super) fn print(&self, file: &Path, name: &str, as_json: bool, shown: usize) {
         if as_json {
-            println!("{}", self.to_json(file, name));
+            line(self.to_json(file, name));
             return;
         }
         match self {
@@ -69,10 +71,10 @@ impl Verdict {
                     None => println!("FAIL  {name}"),
                 }
                 for difference in differences.iter().take(shown) {
-                    println!("      {difference}");
+                    line(format!("      {difference}"));
                 }
                 if differences.len() > shown {
-                    println!("      and {} more", differences.len() - shown);
+                    line(format!("      and {} more", differences.len() - shown));
                 }
             }
         }

@@ -1,0 +1,151 @@
+//! `capsched demo`: a real GPU cluster's pods in all three modes, from data within the binary.
+
+use std::io::Cursor;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use capsched::api::ModeKind;
+use capsched::config::{Layer, Source};
+use capsched::simulator::import::{self, Format, MAX_INFLATED};
+use capsched::simulator::{InOrder, MapRules};
+use serde_json::json;
+
+use crate::output::{PROBLEM, line, put};
+use crate::play::{Cluster, Outcome, Row, Timing, Trace, TraceArgs, machine, progress, table};
+use crate::values::{seed, threads};
+
+const SCHEDULER: &[u8] = include_bytes!("../../configs/capacity-scheduler/demo.xml");
+const SITE: &[u8] = include_bytes!("../../configs/capacity-scheduler/demo-yarn-site.xml");
+const NODES: &str = include_str!("../../configs/traces/openb/openb_node_list_all_node.csv");
+const PODS: &str = include_str!("../../configs/traces/openb/openb_pod_list_default.csv");
+
+/// The rules that `demo.xml` is made for.
+const RULES: &str = "qos=LS:root.prod.serving,qos=Guaranteed:root.prod.critical,\
+                     qos=BE:root.batch.besteffort,qos=Burstable:root.batch.burst";
+
+/// Submissions come this many times faster than in the trace; as they are, the cluster idles.
+const COMPRESS: u64 = 1000;
+
+/// Arguments of `capsched demo`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Deciding threads of the asynchronous and the global mode; 0 takes as many as there are cores.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = threads)]
+    threads: usize,
+    /// Order in which nodes register, decimal or 0x and hexadecimal; as in the trace when left out.
+    #[arg(long, value_name = "S", value_parser = seed)]
+    seed: Option<u64>,
+    /// Use the engine without threads, whose runs repeat exactly.
+    #[arg(long)]
+    sequential: bool,
+}
+
+/// Cluster and trace of the demonstration.
+pub(crate) fn data(args: &TraceArgs) -> Result<(Cluster, Trace)> {
+    let source = |name: &str, bytes: &[u8], layer| Source {
+        name: name.to_owned(),
+        bytes: bytes.to_vec(),
+        layer,
+    };
+    let loaded = crate::play::from_sources(&[
+        source("demo.xml", SCHEDULER, Layer::Scheduler),
+        source("demo-yarn-site.xml", SITE, Layer::Site),
+    ])?;
+    let types = crate::play::types_of(&loaded.settings)?;
+    let mut args = args.clone();
+    if args.map.is_none() {
+        args.map = Some(MapRules::parse(RULES)?);
+    }
+    if args.compress == 1 {
+        args.compress = COMPRESS;
+    }
+    let options = args.options(types.clone());
+    let nodes = import::nodes(import::Source::text("openb nodes", NODES), &options)?;
+    let pods = Box::new(Cursor::new(PODS.as_bytes()));
+    let source = import::Source::of("openb pods", pods, MAX_INFLATED)?;
+    let raw = import::read(source, Format::Openb, &options)?;
+    let trace = Trace::read(Box::new(InOrder::new(raw, "openb pods", args.order())))?;
+    Ok((Cluster::new(loaded, nodes, types)?, trace))
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let (mut cluster, trace) = data(&TraceArgs::default())?;
+    if let Some(seed) = args.seed {
+        cluster.shuffle(seed);
+    }
+    let mut runs = Vec::new();
+    for mode in [
+        ModeKind::Heartbeat,
+        ModeKind::Asynchronous,
+        ModeKind::Global,
+    ] {
+        let row = Row::new(mode, args.threads, args.sequential);
+        let bar = progress(trace.jobs.len(), mode.name());
+        let outcome = row.play(&cluster, &trace, Timing::default(), &bar, &mut ());
+        bar.finish_and_clear();
+        runs.push(outcome?);
+    }
+    if args.json {
+        line(json!({
+            "seed": args.seed,
+            "machine": machine(),
+            "nodes": cluster.nodes.len(),
+            "jobs": trace.jobs.len(),
+            "same_containers_placed": same(&runs),
+            "runs": runs.iter().map(Outcome::to_json).collect::<Vec<_>>(),
+        }));
+    } else {
+        put(&shown(&cluster, &trace, &runs));
+    }
+    Ok(verdict(&runs))
+}
+
+/// Whether all rows placed the same containers.
+pub(crate) fn same(runs: &[Outcome]) -> bool {
+    runs.windows(2)
+        .all(|pair| pair[0].placed_set == pair[1].placed_set)
+}
+
+/// Exit code of some runs: violations are a problem.
+pub(crate) fn verdict(runs: &[Outcome]) -> ExitCode {
+    if runs.iter().any(|run| run.violations() > 0) {
+        ExitCode::from(PROBLEM)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// Lines below a table: whether results are equal, and what the figures mean.
+pub(crate) fn footer(runs: &[Outcome]) -> String {
+    let placed = if same(runs) { "yes" } else { "no" };
+    let violations: u64 = runs.iter().map(Outcome::violations).sum();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut out = format!(
+        "same containers placed in every column: {placed}; invariant violations: {violations}\n\
+         decision: wall time of one decision that placed a container. First container: virtual\n\
+         time since submission. Gap: how far a queue that waits is below its guarantee. {cores} \
+         cores.\n"
+    );
+    for message in runs.iter().flat_map(|run| &run.report.messages).take(5) {
+        out.push_str(&format!("note: {message}\n"));
+    }
+    out
+}
+
+fn shown(cluster: &Cluster, trace: &Trace, runs: &[Outcome]) -> String {
+    format!(
+        "Alibaba openb 2023: {} nodes, {} pods, submitted {COMPRESS} times faster than they were\n\n\
+         {}\n{}\n\
+         Next: capsched replay FILE --nodes FILE    your own trace on your own cluster\n      \
+         capsched check capacity-scheduler.xml  your own queues\n      \
+         capsched compare --threads 1,2         more threads\n",
+        cluster.nodes.len(),
+        crate::play::grouped(u64::try_from(trace.jobs.len()).unwrap_or(u64::MAX)),
+        table(runs),
+        footer(runs)
+    )
+}

@@ -1,0 +1,55 @@
+//! What every command shares: results on standard output, failures on standard error, exit codes.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+
+/// A problem was found in what was given: violations, a refused configuration, a broken trace.
+pub(crate) const PROBLEM: u8 = 1;
+
+/// The command could not be carried out as it was given.
+pub(crate) const USAGE: u8 = 2;
+
+/// A problem found in the data, as against a command that cannot be carried out.
+#[derive(Debug)]
+pub(crate) struct Problem(pub(crate) String);
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// Writes a result. Ends the process when nobody reads it any more, and with an error when it
+/// cannot be written.
+pub(crate) fn put(text: &str) {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match written {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "error: standard output: {error}");
+            std::process::exit(i32::from(USAGE));
+        }
+    }
+}
+
+/// Writes a line of results, as [`put`].
+pub(crate) fn line(text: impl fmt::Display) {
+    put(&format!("{text}\n"));
+}
+
+/// Tells something beside the results.
+pub(crate) fn note(text: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Tells why a command failed; its exit code.
+pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
+    note(format_args!("error: {error:#}"));
+    let problem = error.chain().any(|cause| cause.is::<Problem>());
+    ExitCode::from(if problem { PROBLEM } else { USAGE })
+}

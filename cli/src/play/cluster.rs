@@ -1,0 +1,188 @@
+//! The cluster of a run: settings, nodes, resource types, guarantees for the fairness gap.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, anyhow, bail};
+use capsched::api::{
+    Fraction, ModeKind, NodeName, NodeSpec, PartitionSpec, Scheduler, Sequential, StateView,
+    Stepped, TreeSettings,
+};
+use capsched::config::{self, Layer, Loaded, Options, Report, Severity, Source};
+use capsched::simulator::{Job, NodeLine, Random, ResourceTypes};
+
+use crate::output::{Problem, note};
+
+/// Everything that a run needs beside its trace.
+#[derive(Clone, Debug)]
+pub(crate) struct Cluster {
+    /// Settings of the scheduler.
+    pub(crate) settings: TreeSettings,
+    /// Names of the resource types.
+    pub(crate) types: ResourceTypes,
+    /// The nodes in the order of their registration.
+    pub(crate) nodes: Vec<NodeLine>,
+    /// Their partitions, without the default one.
+    pub(crate) partitions: Vec<PartitionSpec>,
+    /// Guarantees of the leaves in thousandths.
+    pub(crate) guarantees: Vec<(String, u32)>,
+}
+
+/// Reads configuration files for a run; warnings go to standard error.
+pub(crate) fn load(conf: &PathBuf, site: &[PathBuf]) -> Result<Loaded> {
+    let options = Options::default();
+    let read = |path: &PathBuf, layer| {
+        config::read_source(path, layer, &options.limits)
+            .map_err(|finding| anyhow!(finding.message.clone()))
+    };
+    let mut sources = vec![read(conf, Layer::Scheduler)?];
+    for path in site {
+        sources.push(read(path, Layer::Site)?);
+    }
+    let loaded = from_sources(&sources)?;
+    let warning = |finding: &&config::Diagnostic| finding.severity == Severity::Warning;
+    for finding in loaded.report.diagnostics.iter().filter(warning) {
+        note(format_args!("warning: {finding}"));
+    }
+    Ok(loaded)
+}
+
+/// Reads configuration files that are in memory.
+pub(crate) fn from_sources(sources: &[Source]) -> Result<Loaded> {
+    config::load(sources, &Options::default()).map_err(|report| refused(&report))
+}
+
+fn refused(report: &Report) -> anyhow::Error {
+    let first = report.first_error().map(ToString::to_string);
+    let file = report.files.first().map_or("", |file| &file.name);
+    anyhow::Error::new(Problem(format!(
+        "the configuration is refused: {}; `capsched check {file}` tells everything",
+        first.unwrap_or_default()
+    )))
+}
+
+/// The resource types of a configuration.
+pub(crate) fn types_of(settings: &TreeSettings) -> Result<ResourceTypes> {
+    let names = &settings.scheduler.resource_types;
+    let extra: Vec<&str> = names.iter().skip(2).map(AsRef::as_ref).collect();
+    ResourceTypes::with_extra(&extra).context("the resource types are named twice or too many")
+}
+
+/// A configuration for a trace that came without one: its own queues with equal weights, and no
+/// limit for masters.
+pub(crate) fn for_trace(jobs: &[Job], nodes: &[NodeLine], types: &ResourceTypes) -> Result<Loaded> {
+    let mut pairs = BTreeMap::new();
+    let mut put = |key: String, value: String| {
+        pairs.insert(format!("yarn.scheduler.capacity.{key}"), value);
+    };
+    let mut children: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for job in jobs {
+        let mut parent = "root".to_owned();
+        let below = job.queue.strip_prefix("root.").unwrap_or(&job.queue);
+        for name in below.split('.') {
+            children.entry(parent.clone()).or_default().insert(name);
+            parent = format!("{parent}.{name}");
+        }
+    }
+    for (parent, names) in &children {
+        let list: Vec<&str> = names.iter().copied().collect();
+        put(format!("{parent}.queues"), list.join(","));
+        for name in names {
+            put(format!("{parent}.{name}.capacity"), "1w".to_owned());
+            put(
+                format!("{parent}.{name}.user-limit-factor"),
+                "-1".to_owned(),
+            );
+        }
+    }
+    put("maximum-am-resource-percent".into(), "1.0".into());
+    put("maximum-applications".into(), "1000000".into());
+    put(
+        "resource-calculator".into(),
+        "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator".into(),
+    );
+    let mut site = BTreeMap::new();
+    let most = |index: usize| nodes.iter().map(|node| node.size[index]).max().unwrap_or(0);
+    for (index, name) in types.names().iter().enumerate() {
+        let key = match index {
+            0 => "yarn.scheduler.maximum-allocation-mb".to_owned(),
+            1 => "yarn.scheduler.maximum-allocation-vcores".to_owned(),
+            _ => format!("yarn.resource-types.{name}.maximum-allocation"),
+        };
+        site.insert(key, most(index).max(1024).to_string());
+    }
+    config::from_pairs(&site, &pairs, types.names()).map_err(|report| refused(&report))
+}
+
+impl Cluster {
+    /// A cluster of these nodes under a configuration.
+    pub(crate) fn new(loaded: Loaded, nodes: Vec<NodeLine>, types: ResourceTypes) -> Result<Self> {
+        let labels: BTreeSet<&str> = nodes.iter().map(|node| node.partition.as_str()).collect();
+        let partition = |name: &&str| PartitionSpec {
+            name: (*name).to_owned(),
+            exclusive: true,
+        };
+        let partitions: Vec<_> = labels
+            .iter()
+            .filter(|name| !name.is_empty())
+            .map(partition)
+            .collect();
+        let mut cluster = Self {
+            settings: loaded.settings,
+            types,
+            nodes,
+            partitions,
+            guarantees: Vec::new(),
+        };
+        cluster.guarantees = cluster.guarantees_by_queue()?;
+        Ok(cluster)
+    }
+
+    /// The same nodes, registered in an order drawn from a seed.
+    pub(crate) fn shuffle(&mut self, seed: u64) {
+        let mut random = Random::new(seed);
+        for last in (1..self.nodes.len()).rev() {
+            let among = u64::try_from(last + 1).expect("a number of nodes fits in a u64");
+            let chosen = usize::try_from(random.below(among)).expect("it is below a usize");
+            self.nodes.swap(last, chosen);
+        }
+    }
+
+    /// A sequential engine that knows no nodes.
+    pub(crate) fn sequential(&self) -> Result<Sequential> {
+        match Sequential::new(self.settings.clone(), &self.partitions) {
+            Ok(engine) => Ok(engine),
+            Err(error) => bail!("the engine refuses the configuration: {error}"),
+        }
+    }
+
+    /// Guarantees as the engine works them out, whatever way capacities are written in.
+    fn guarantees_by_queue(&self) -> Result<Vec<(String, u32)>> {
+        let mut engine = Stepped::new(self.sequential()?, ModeKind::Heartbeat);
+        for node in &self.nodes {
+            let name = NodeName::new(&node.host, 0).map_err(|error| anyhow!("{error}"))?;
+            let mut spec = NodeSpec::new(name, node.size);
+            spec.partition.clone_from(&node.partition);
+            let added = engine.add_node(spec);
+            added
+                .map_err(|error| anyhow::Error::new(Problem(format!("{}: {error}", node.host))))?;
+        }
+        let view = StateView::of(engine.engine().ledger());
+        let leaf = |queue: &capsched::api::QueueView| {
+            let part = queue.labels.get("")?;
+            let leaf = queue.kind == "leaf";
+            leaf.then(|| (queue.path.clone(), permille(part.abs_cap)))
+        };
+        Ok(view.queues.iter().filter_map(leaf).collect())
+    }
+}
+
+#[expect(
+    clippy::float_arithmetic,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share between 0 and 1 for a statistic"
+)]
+fn permille(share: Fraction) -> u32 {
+    (share.0.clamp(0.0, 1.0) * 1000.0).round() as u32
+}

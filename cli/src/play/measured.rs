@@ -1,0 +1,171 @@
+//! A scheduler that measures its engine: every event of a call is there when the call returns.
+
+use capsched::api::{
+    AppError, AppSpec, ApplicationId, AskCall, AskError, AskReply, ContainerError, ContainerId,
+    Event, Fate, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, Scheduler, Stepped,
+    SubmitError, Submitted, Threaded,
+};
+use capsched::metrics::{HistogramSet, Phase};
+use capsched::time::{Clock, SystemClock};
+
+/// The engine of a row.
+#[derive(Debug)]
+pub(super) enum Engine {
+    /// Deterministic, on the thread of the caller.
+    Stepped(Box<Stepped>),
+    /// With threads of its own.
+    Threaded(Box<Threaded>),
+}
+
+/// An engine with its latencies.
+#[derive(Debug)]
+pub(super) struct Measured {
+    engine: Engine,
+    clock: SystemClock,
+    /// Whether the caller's own calls place containers, so that they are measured here.
+    placing_calls: bool,
+    latencies: HistogramSet<Phase>,
+    busy_ns: u64,
+    events: Vec<Event>,
+    unsettled: bool,
+}
+
+impl Measured {
+    /// An engine; `placing_calls` tells that heartbeats or rounds decide on the caller's time.
+    pub(super) fn new(engine: Engine, placing_calls: bool, clock: SystemClock) -> Self {
+        Self {
+            engine,
+            clock,
+            placing_calls,
+            latencies: HistogramSet::new(),
+            busy_ns: 0,
+            events: Vec::new(),
+            unsettled: false,
+        }
+    }
+
+    /// Wall time within the engine's calls, in ns.
+    pub(super) const fn busy_ns(&self) -> u64 {
+        self.busy_ns
+    }
+
+    /// Latencies by phase.
+    pub(super) fn latencies(&self) -> HistogramSet<Phase> {
+        let mut all = self.latencies.clone();
+        if let Engine::Threaded(engine) = &self.engine {
+            all.merge(&engine.latencies());
+        }
+        all
+    }
+
+    /// Proposals that were refused, by reason; nothing that never happened.
+    pub(super) fn conflicts(&self) -> Vec<(&'static str, u64)> {
+        use capsched::metrics::Closed;
+        let Engine::Threaded(engine) = &self.engine else {
+            return Vec::new();
+        };
+        let refused = |(fate, n): &(Fate, u64)| *fate != Fate::Committed && *n > 0;
+        let named = |(fate, n): (Fate, u64)| (fate.name(), n);
+        engine.fates().iter().filter(refused).map(named).collect()
+    }
+
+    fn call<T>(&mut self, call: impl FnOnce(&mut dyn Scheduler) -> T) -> (T, u64) {
+        let before = self.clock.now_ns();
+        let result = match &mut self.engine {
+            Engine::Stepped(engine) => call(engine.as_mut()),
+            Engine::Threaded(engine) => call(engine.as_mut()),
+        };
+        let took = self.clock.now_ns() - before;
+        self.busy_ns += took;
+        self.unsettled = true;
+        (result, took)
+    }
+
+    /// Takes the events of all calls so far. A threaded engine answers before it tells, so it is
+    /// waited for: otherwise virtual time could run ahead of what the engine is about to do.
+    fn settle(&mut self) {
+        if !self.unsettled {
+            return;
+        }
+        let before = self.clock.now_ns();
+        match &mut self.engine {
+            Engine::Stepped(engine) => engine.events(&mut self.events),
+            Engine::Threaded(engine) => {
+                engine.quiesce();
+                Scheduler::events(engine.as_mut(), &mut self.events);
+            }
+        }
+        self.busy_ns += self.clock.now_ns() - before;
+        self.unsettled = false;
+    }
+
+    /// Records a call that may have placed containers: its time, shared among them.
+    fn record(&mut self, took: u64) {
+        if !self.placing_calls {
+            return;
+        }
+        let known = self.events.len();
+        self.settle();
+        let placed = |event: &&Event| matches!(event, Event::Allocated { .. });
+        let placed = self.events[known..].iter().filter(placed).count();
+        if let Ok(n @ 1..) = u64::try_from(placed) {
+            self.latencies.record_n(Phase::Propose, took / n, n);
+        }
+    }
+}
+
+impl Scheduler for Measured {
+    fn add_node(&mut self, node: NodeSpec) -> Result<(), NodeError> {
+        self.call(|engine| engine.add_node(node)).0
+    }
+
+    fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
+        self.call(|engine| engine.remove_node(node)).0
+    }
+
+    fn submit(&mut self, app: AppSpec) -> Result<Submitted, SubmitError> {
+        self.call(|engine| engine.submit(app)).0
+    }
+
+    fn ask(&mut self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError> {
+        self.call(|engine| engine.ask(app, call)).0
+    }
+
+    fn heartbeat(
+        &mut self,
+        node: &NodeName,
+        report: NodeReport,
+    ) -> Result<HeartbeatReply, NodeError> {
+        self.settle();
+        let (reply, took) = self.call(|engine| engine.heartbeat(node, report));
+        self.record(took);
+        reply
+    }
+
+    fn container_finished(&mut self, container: ContainerId) -> Result<(), ContainerError> {
+        self.call(|engine| engine.container_finished(container)).0
+    }
+
+    fn finish_app(&mut self, app: ApplicationId) -> Result<(), AppError> {
+        self.call(|engine| engine.finish_app(app)).0
+    }
+
+    fn events(&mut self, into: &mut Vec<Event>) {
+        self.settle();
+        into.append(&mut self.events);
+    }
+
+    fn schedule(&mut self) -> usize {
+        self.settle();
+        let (placed, took) = self.call(|engine| engine.schedule());
+        self.record(took);
+        placed
+    }
+
+    fn advance(&mut self, to_ms: u64) {
+        match &mut self.engine {
+            Engine::Stepped(engine) => engine.advance(to_ms),
+            Engine::Threaded(engine) => engine.advance(to_ms),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What a row came to, as figures and as JSON.
+#![expect(
+    clippy::float_arithmetic,
+    clippy::cast_precision_loss,
+    reason = "figures of a report"
+)]
+
+use capsched::metrics::{Histogram, HistogramSet, Latency, Phase};
+use capsched::simulator::RunReport;
+use serde_json::{Map, Value, json};
+
+use super::run::Row;
+
+/// Figures of one row.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    /// Mode and threads.
+    pub(crate) row: Row,
+    /// Names of the resource types.
+    pub(crate) types: Vec<String>,
+    /// Wall time of the run, driver and auditor included.
+    pub(crate) wall_ns: u64,
+    /// Wall time of the engine's calls within it.
+    pub(crate) engine_ns: u64,
+    /// Latencies by phase.
+    pub(crate) latencies: HistogramSet<Phase>,
+    /// Refused proposals by reason.
+    pub(crate) conflicts: Vec<(&'static str, u64)>,
+    /// Equal for rows that placed the same number of containers of every job.
+    pub(crate) placed_set: u64,
+    /// Everything in virtual time.
+    pub(crate) report: RunReport,
+}
+
+impl Outcome {
+    /// Containers placed in a second of wall time.
+    pub(crate) fn per_second(&self) -> f64 {
+        if self.wall_ns == 0 {
+            return 0.0;
+        }
+        self.report.counts.placed as f64 * 1e9 / self.wall_ns as f64
+    }
+
+    /// Decisions and how long they took.
+    pub(crate) fn decisions(&self) -> Option<&Histogram> {
+        self.latencies.get(Phase::Propose)
+    }
+
+    /// Figures of the decisions; zero when nothing was placed.
+    pub(crate) fn latency(&self) -> Latency {
+        self.decisions().map(Histogram::latency).unwrap_or_default()
+    }
+
+    /// Broken invariants.
+    pub(crate) fn violations(&self) -> u64 {
+        self.report.violations.values().sum()
+    }
+
+    /// Mean and largest use of each type up to the last submission, in thousandths: what comes
+    /// after it is the end of the trace, not the work of the scheduler.
+    pub(crate) fn utilisation(&self) -> Vec<(u32, u32)> {
+        let last = self.report.last_submission_ms;
+        let during = |sample: &&capsched::simulator::Sample| sample.at_ms <= last;
+        let samples: Vec<_> = self.report.series.iter().filter(during).collect();
+        let share = |index: usize| {
+            let (mut sum, mut most) = (0_u64, 0);
+            for sample in &samples {
+                let used: i64 = sample.used.values().map(|used| used[index]).sum();
+                let total = i128::from(sample.total[index].max(1));
+                let permille = (i128::from(used) * 1000 / total).clamp(0, 1000);
+                let permille = u32::try_from(permille).expect("it is at most 1000");
+                sum += u64::from(permille);
+                most = most.max(permille);
+            }
+            let n = u64::try_from(samples.len()).unwrap_or(1).max(1);
+            (u32::try_from(sum / n).unwrap_or(u32::MAX), most)
+        };
+        (0..self.types.len()).map(share).collect()
+    }
+
+    /// The row as JSON.
+    pub(crate) fn to_json(&self) -> Value {
+        let (counts, latency) = (&self.report.counts, self.latency());
+        let use_of = |name: &String, (mean, most): (u32, u32)| {
+            let shares = json!({"mean": per_mille(mean), "max": per_mille(most)});
+            (name.clone(), shares)
+        };
+        let utilisation: Map<String, Value> = self
+            .types
+            .iter()
+            .zip(self.utilisation())
+            .map(|(name, shares)| use_of(name, shares))
+            .collect();
+        let conflicts: Map<String, Value> = self
+            .conflicts
+            .iter()
+            .map(|(reason, n)| ((*reason).to_owned(), json!(n)))
+            .collect();
+        let waits = |waits: &capsched::simulator::Waits| {
+            json!({"n": waits.count, "p50": waits.p50_ms, "p95": waits.p95_ms,
+                "p99": waits.p99_ms, "max": waits.max_ms})
+        };
+        json!({
+            "mode": self.row.mode.name(),
+            "engine": self.engine_name(),
+            "threads": self.row.threads,
+            "jobs": {"submitted": counts.submitted, "refused": counts.refused,
+                "finished": counts.finished, "failed": counts.failed,
+                "unfinished": counts.unfinished, "unserved": counts.unserved},
+            "offered": counts.offered,
+            "placed": counts.placed,
+            "completed": counts.completed,
+            "waiting": counts.waiting,
+            "reserved": counts.reserved,
+            "allocations_per_second": self.per_second(),
+            "wall_seconds": self.wall_ns as f64 / 1e9,
+            "engine_seconds": self.engine_ns as f64 / 1e9,
+            "virtual_seconds": self.report.ended_ms as f64 / 1e3,
+            "latency_ns": {"n": latency.n, "p50": latency.p50, "p99": latency.p99,
+                "p999": latency.p999, "max": latency.max},
+            "first_container_ms": waits(&self.report.first_container),
+            "turnaround_ms": waits(&self.report.turnaround),
+            "conflicts": conflicts,
+            "utilisation": utilisation,
+            "fairness_gap": {"mean": per_mille(self.report.gap_permille.0),
+                "max": per_mille(self.report.gap_permille.1)},
+            "violations": self.violations(),
+            "violations_by_invariant": self.report.violations,
+            "messages": self.report.messages,
+            "placed_set": format!("{:016x}", self.placed_set),
+            "decisions": format!("{:016x}", self.report.decisions),
+            "deterministic": self.row.sequential,
+        })
+    }
+
+    /// Which engine ran.
+    pub(crate) const fn engine_name(&self) -> &'static str {
+        if self.row.sequential {
+            "stepped"
+        } else {
+            "threaded"
+        }
+    }
+}
+
+fn per_mille(value: u32) -> f64 {
+    f64::from(value) / 1000.0
+}

@@ -1,0 +1,223 @@
+//! One row: a mode with its threads plays a trace on a cluster.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, anyhow};
+use capsched::api::{Event, Mode, ModeKind, Stepped, Threaded};
+use capsched::simulator::{
+    Driver, DriverSettings, Job, MappingReport, Ready, Sample, TraceError, Watch, Workload,
+};
+use capsched::time::{Clock, SystemClock};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::cluster::Cluster;
+use super::measured::{Engine, Measured};
+use super::outcome::Outcome;
+use super::trace::{Trace, explain};
+use crate::output::Problem;
+
+/// Which engine runs a row, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// The mode.
+    pub(crate) mode: ModeKind,
+    /// Threads that decide; heartbeats are always decided by one.
+    pub(crate) threads: usize,
+    /// Whether the deterministic engine runs it, on one thread.
+    pub(crate) sequential: bool,
+}
+
+/// Periods in virtual ms.
+#[derive(clap::Args, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Timing {
+    /// Period of a node's heartbeats in virtual ms.
+    #[arg(long = "heartbeat", value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) heartbeat_ms: u64,
+    /// Period of rounds in virtual ms, for the modes that do not wait for heartbeats.
+    #[arg(long = "round", value_name = "MS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) round_ms: u64,
+    /// End after this many virtual ms at the latest.
+    #[arg(long = "until", value_name = "MS")]
+    pub(crate) until_ms: Option<u64>,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            heartbeat_ms: 1000,
+            round_ms: 5,
+            until_ms: None,
+        }
+    }
+}
+
+/// Heartbeats carry nothing in the modes that run rounds, so that one a minute is enough.
+const IDLE_HEARTBEAT_MS: u64 = 60_000;
+
+/// Missed opportunities after which the rules of locality have relaxed, with room to spare.
+const OPPORTUNITIES: u64 = 100;
+
+/// Lines of the time series that a run takes at most, roughly.
+const SAMPLES: u64 = 2000;
+
+impl Row {
+    /// The row that a mode and a number of threads make.
+    pub(crate) const fn new(mode: ModeKind, threads: usize, sequential: bool) -> Self {
+        let threads = match mode {
+            ModeKind::Heartbeat => 1,
+            _ if sequential || threads == 0 => 1,
+            _ => threads,
+        };
+        Self {
+            mode,
+            threads,
+            sequential,
+        }
+    }
+
+    fn engine(self, cluster: &Cluster, clock: SystemClock) -> Result<Engine> {
+        if self.sequential {
+            let engine = Stepped::new(cluster.sequential()?, self.mode);
+            return Ok(Engine::Stepped(Box::new(engine)));
+        }
+        let threads = self.threads;
+        let mode = match self.mode {
+            ModeKind::Heartbeat => Mode::Heartbeat,
+            ModeKind::Asynchronous => Mode::Asynchronous { threads },
+            ModeKind::Global => Mode::Global { threads },
+        };
+        let settings = cluster.settings.clone();
+        let engine = Threaded::start(settings, &cluster.partitions, mode, clock);
+        let engine = engine.map_err(|error| anyhow!("the engine does not start: {error}"))?;
+        Ok(Engine::Threaded(Box::new(engine)))
+    }
+
+    fn settings(self, cluster: &Cluster, trace: &Trace, timing: Timing) -> DriverSettings {
+        let nodes = u64::try_from(cluster.nodes.len()).unwrap_or(1).max(1);
+        let turns = 2 + OPPORTUNITIES.div_ceil(nodes);
+        let span = trace.jobs.last().map_or(0, |job| job.at_ms);
+        let (heartbeat_ms, round_ms, period) = match self.mode {
+            ModeKind::Heartbeat => (timing.heartbeat_ms, None, timing.heartbeat_ms),
+            ModeKind::Asynchronous | ModeKind::Global => {
+                (IDLE_HEARTBEAT_MS, Some(timing.round_ms), timing.round_ms)
+            }
+        };
+        DriverSettings {
+            types: cluster.types.names().len(),
+            heartbeat_ms,
+            round_ms,
+            quiet_ms: Some(period.saturating_mul(turns)),
+            patience_ms: period.saturating_mul(turns),
+            until_ms: timing.until_ms,
+            sample_ms: (span / SAMPLES).max(1000),
+            guarantees: cluster.guarantees.clone(),
+            ..DriverSettings::default()
+        }
+    }
+
+    /// Plays a trace. `watch` sees every decision.
+    pub(crate) fn play(
+        self,
+        cluster: &Cluster,
+        trace: &Trace,
+        timing: Timing,
+        bar: &ProgressBar,
+        watch: &mut dyn Watch,
+    ) -> Result<Outcome> {
+        let clock = SystemClock::new();
+        let engine = self.engine(cluster, clock)?;
+        let placing_calls = self.sequential || self.mode == ModeKind::Heartbeat;
+        let measured = Measured::new(engine, placing_calls, clock);
+        let mut driver = Driver::new(measured, self.settings(cluster, trace, timing));
+        let added = driver.add_nodes(&cluster.nodes);
+        added
+            .map_err(|error| anyhow::Error::new(Problem(format!("a node is refused: {error}"))))?;
+        let mut workload = Shown {
+            inner: Ready::new(trace.jobs.clone()),
+            bar,
+        };
+        let mut watch = Placed {
+            by_app: BTreeMap::new(),
+            beside: watch,
+        };
+        let (before, busy) = (clock.now_ns(), driver.scheduler().busy_ns());
+        let mut report = driver.run(&mut workload, &mut watch).map_err(explain)?;
+        let wall_ns = clock.now_ns() - before;
+        report.mapping = trace.mapping.clone();
+        let engine = driver.scheduler();
+        Ok(Outcome {
+            row: self,
+            types: cluster.types.names().to_vec(),
+            wall_ns,
+            engine_ns: engine.busy_ns() - busy,
+            latencies: engine.latencies(),
+            conflicts: engine.conflicts(),
+            placed_set: watch.hash(),
+            report,
+        })
+    }
+}
+
+/// A bar for the jobs of a run on standard error; nothing unless that is a terminal.
+pub(crate) fn progress(jobs: usize, title: &str) -> ProgressBar {
+    let bar = ProgressBar::new(u64::try_from(jobs).unwrap_or(u64::MAX));
+    let style = ProgressStyle::with_template("{msg:14} {bar:30} {pos}/{len} jobs  {elapsed}");
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    bar.set_message(title.to_owned());
+    bar
+}
+
+/// Jobs that are counted on a bar.
+struct Shown<'a> {
+    inner: Ready,
+    bar: &'a ProgressBar,
+}
+
+impl Iterator for Shown<'_> {
+    type Item = Result<Job, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.bar.inc(1);
+        self.inner.next()
+    }
+}
+
+impl Workload for Shown<'_> {
+    fn report(&self) -> MappingReport {
+        self.inner.report()
+    }
+}
+
+/// Which application got how many containers.
+struct Placed<'a> {
+    by_app: BTreeMap<u32, u64>,
+    beside: &'a mut dyn Watch,
+}
+
+impl Placed<'_> {
+    /// Equal when every application got the same number of containers, in whatever order.
+    fn hash(&self) -> u64 {
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        for (app, n) in &self.by_app {
+            for byte in app.to_le_bytes().into_iter().chain(n.to_le_bytes()) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        }
+        hash
+    }
+}
+
+impl Watch for Placed<'_> {
+    fn decision(&mut self, at_ms: u64, event: &Event) {
+        if let Event::Allocated { container, .. } = event {
+            *self.by_app.entry(container.app.sequence).or_default() += 1;
+        }
+        self.beside.decision(at_ms, event);
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        self.beside.sample(sample);
+    }
+}

@@ -1,0 +1,143 @@
+//! The table of a comparison: one column a row of the run, one line a figure.
+#![expect(
+    clippy::float_arithmetic,
+    clippy::cast_precision_loss,
+    reason = "figures for people"
+)]
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::outcome::Outcome;
+
+const LABEL: usize = 25;
+
+/// Figures of some runs side by side.
+pub(crate) fn table(runs: &[Outcome]) -> String {
+    let width = if runs.len() > 4 { 12 } else { 15 };
+    let mut out = String::new();
+    let mut line = |label: &str, cell: &dyn Fn(&Outcome) -> String| {
+        let mut text = format!("{label:<LABEL$}");
+        for run in runs {
+            let _ = write!(text, "{:>width$}", cell(run));
+        }
+        let _ = writeln!(out, "{}", text.trim_end());
+    };
+    line("mode", &|run| run.row.mode.name().to_owned());
+    line("threads", &|run| run.row.threads.to_string());
+    line("containers offered", &|run| {
+        grouped(run.report.counts.offered)
+    });
+    line("containers placed", &|run| {
+        grouped(run.report.counts.placed)
+    });
+    line("still waiting", &|run| grouped(run.report.counts.waiting));
+    line("allocations a second", &|run| {
+        format!("{:.0}", run.per_second())
+    });
+    line("wall time, engine's part", &|run| {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        format!(
+            "{:.2} s, {:.2}",
+            seconds(run.wall_ns),
+            seconds(run.engine_ns)
+        )
+    });
+    line("decision p50", &|run| time(run.latency().p50));
+    line("         p99", &|run| time(run.latency().p99));
+    line("         p99.9", &|run| time(run.latency().p999));
+    line("         max", &|run| time(run.latency().max));
+    line("first container p50", &|run| {
+        virtual_time(run.report.first_container.p50_ms)
+    });
+    line("                p95", &|run| {
+        virtual_time(run.report.first_container.p95_ms)
+    });
+    line("conflicts", &|run| {
+        grouped(run.conflicts.iter().map(|(_, n)| n).sum())
+    });
+    let reasons: BTreeSet<&str> = runs
+        .iter()
+        .flat_map(|run| run.conflicts.iter().map(|(reason, _)| *reason))
+        .collect();
+    for reason in reasons {
+        line(&format!("  {reason}"), &|run| {
+            let found = run.conflicts.iter().find(|(name, _)| *name == reason);
+            grouped(found.map_or(0, |(_, n)| *n))
+        });
+    }
+    let types = runs.first().map_or(&[][..], |run| &run.types);
+    for (index, name) in types.iter().enumerate() {
+        line(&format!("use of {name}, most"), &|run| {
+            let (mean, most) = run.utilisation()[index];
+            format!("{} %, {}", percent(mean), percent(most))
+        });
+    }
+    line("fairness gap, most", &|run| {
+        let (mean, most) = run.report.gap_permille;
+        format!("{} %, {}", percent(mean), percent(most))
+    });
+    line("invariant violations", &|run| grouped(run.violations()));
+    line("decisions (hash)", &|run| {
+        if run.row.sequential {
+            format!("{:012x}", run.report.decisions >> 16)
+        } else {
+            "-".to_owned()
+        }
+    });
+    out
+}
+
+/// A number with commas.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn percent(permille: u32) -> String {
+    format!("{}.{}", permille / 10, permille % 10)
+}
+
+fn time(ns: u64) -> String {
+    let ns_f = ns as f64;
+    match ns {
+        0 => "-".to_owned(),
+        1..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{:.1} us", ns_f / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", ns_f / 1e6),
+        _ => format!("{:.2} s", ns_f / 1e9),
+    }
+}
+
+fn virtual_time(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..600_000 => format!("{:.1} s", ms as f64 / 1e3),
+        _ => format!("{:.1} h", ms as f64 / 3.6e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_times_have_units() {
+        assert_eq!((grouped(7), grouped(8152)), ("7".into(), "8,152".into()));
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!((time(0), time(999)), ("-".into(), "999 ns".into()));
+        assert_eq!(
+            (time(1500), time(2_500_000)),
+            ("1.5 us".into(), "2.5 ms".into())
+        );
+        assert_eq!(virtual_time(1500), "1.5 s");
+        assert_eq!(percent(65), "6.5");
+    }
+}

@@ -1,0 +1,228 @@
+//! `capsched replay` and `capsched compare`: a trace on a cluster, in one mode or in several.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use capsched::api::ModeKind;
+use capsched::simulator::{MappingReport, ResourceTypes, Watch};
+use capsched::time::{Clock, SystemClock};
+use serde_json::{Value, json};
+
+use crate::demo::{data, footer, same, verdict};
+use crate::output::{line, note, put};
+use crate::play::{
+    Cluster, Outcome, Row, RunFolder, Timing, Trace, TraceArgs, machine, progress, table,
+};
+use crate::values::{mode, seed, threads};
+
+/// Trace, nodes and configuration.
+#[derive(clap::Args, Debug)]
+struct Input {
+    #[command(flatten)]
+    trace: TraceArgs,
+    /// File with the nodes: openb's list, SLS, SYNTH, Rumen, SWF or native; the trace itself when
+    /// left out.
+    #[arg(long, value_name = "FILE")]
+    nodes: Option<PathBuf>,
+    /// capacity-scheduler.xml; without it the trace's own queues get equal weights.
+    #[arg(long, value_name = "FILE")]
+    conf: Option<PathBuf>,
+    /// yarn-site.xml or resource-types.xml below it; later ones win.
+    #[arg(long, value_name = "FILE", requires = "conf")]
+    site: Vec<PathBuf>,
+    #[command(flatten)]
+    timing: Timing,
+    /// Order in which nodes register, decimal or 0x and hexadecimal; as in the file when left out.
+    #[arg(long, value_name = "S", value_parser = seed)]
+    seed: Option<u64>,
+    /// Use the engine without threads, whose runs repeat exactly.
+    #[arg(long)]
+    sequential: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `capsched replay`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct ReplayArgs {
+    /// The trace, plain or packed with gzip or zstd; several are merged by time.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    input: Input,
+    /// heartbeat, async or global.
+    #[arg(long, default_value = "heartbeat", value_parser = mode)]
+    mode: ModeKind,
+    /// Deciding threads of the asynchronous and the global mode; 0 takes as many as there are cores.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = threads)]
+    threads: usize,
+    /// Write decisions, time series, histograms and run.json into this folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Replace files of an earlier run in that folder.
+    #[arg(long, requires = "out")]
+    force: bool,
+}
+
+/// Arguments of `capsched compare`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct CompareArgs {
+    /// The trace, plain or packed; that of `capsched demo` with its cluster when left out.
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    input: Input,
+    /// Modes to compare, separated by commas.
+    #[arg(long, value_delimiter = ',', default_value = "heartbeat,async,global", value_parser = mode)]
+    modes: Vec<ModeKind>,
+    /// Numbers of deciding threads to compare, separated by commas.
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1", value_parser = threads)]
+    threads: Vec<usize>,
+}
+
+impl Input {
+    fn read(&self, files: &[PathBuf]) -> Result<(Cluster, Trace)> {
+        let configured = match &self.conf {
+            Some(conf) => Some(crate::play::load(conf, &self.site)?),
+            None => None,
+        };
+        let types = match &configured {
+            Some(loaded) => crate::play::types_of(&loaded.settings)?,
+            None => ResourceTypes::with_extra(&["gpu-milli"])
+                .context("three resource types are within the limit")?,
+        };
+        let trace = Trace::read(self.trace.open(files, types.clone())?)?;
+        let path = self.nodes.as_ref().unwrap_or(&files[0]);
+        let nodes = crate::play::nodes(path, &self.trace.options(types.clone()))?;
+        let loaded = match configured {
+            Some(loaded) => loaded,
+            None => {
+                note("no --conf: the trace's own queues get equal weights");
+                crate::play::for_trace(&trace.jobs, &nodes, &types)?
+            }
+        };
+        let mut cluster = Cluster::new(loaded, nodes, types)?;
+        if let Some(seed) = self.seed {
+            cluster.shuffle(seed);
+        }
+        Ok((cluster, trace))
+    }
+
+    fn play(
+        &self,
+        row: Row,
+        cluster: &Cluster,
+        trace: &Trace,
+        watch: &mut dyn Watch,
+    ) -> Result<Outcome> {
+        let bar = progress(trace.jobs.len(), row.mode.name());
+        let outcome = row.play(cluster, trace, self.timing, &bar, watch);
+        bar.finish_and_clear();
+        outcome
+    }
+
+    fn settings(&self, files: &[PathBuf], row: Row) -> Value {
+        let shown = |path: &PathBuf| path.display().to_string();
+        json!({
+            "files": files.iter().map(shown).collect::<Vec<_>>(),
+            "nodes": self.nodes.as_ref().map(shown),
+            "conf": self.conf.as_ref().map(shown),
+            "mode": row.mode.name(), "threads": row.threads, "sequential": row.sequential,
+            "seed": self.seed, "compress": self.trace.compress, "hold": self.trace.hold,
+            "heartbeat_ms": self.timing.heartbeat_ms, "round_ms": self.timing.round_ms,
+        })
+    }
+}
+
+/// Runs `capsched replay`.
+pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode> {
+    let out = args.out.as_deref();
+    let folder = out.map(|path| RunFolder::create(path, args.force));
+    let folder = folder.transpose()?;
+    let (cluster, trace) = args.input.read(&args.files)?;
+    let row = Row::new(args.mode, args.threads, args.input.sequential);
+    let began_ms = SystemClock::new().now_ms();
+    let outcome = match &folder {
+        Some(folder) => {
+            let mut log = folder.decisions(cluster.types.names().len())?;
+            let outcome = args.input.play(row, &cluster, &trace, &mut log)?;
+            let settings = args.input.settings(&args.files, row);
+            folder.finish(log, began_ms, &outcome, &settings)?;
+            outcome
+        }
+        None => args.input.play(row, &cluster, &trace, &mut ())?,
+    };
+    let runs = [outcome];
+    if args.input.json {
+        line(object(&cluster, &trace, &runs, args.input.seed));
+    } else {
+        put(&format!("{}\n{}\n", trace.mapping, table(&runs)));
+        for message in runs[0].report.messages.iter().take(5) {
+            line(format_args!("note: {message}"));
+        }
+        if let Some(folder) = &folder {
+            line(format_args!("files: {}", folder.path().display()));
+        }
+    }
+    Ok(verdict(&runs))
+}
+
+/// Runs `capsched compare`.
+pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
+    let (cluster, trace) = if args.files.is_empty() {
+        let (mut cluster, trace) = data(&args.input.trace)?;
+        if let Some(seed) = args.input.seed {
+            cluster.shuffle(seed);
+        }
+        (cluster, trace)
+    } else {
+        args.input.read(&args.files)?
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    for &mode in &args.modes {
+        for &threads in &args.threads {
+            let row = Row::new(mode, threads, args.input.sequential);
+            if !rows.contains(&row) {
+                rows.push(row);
+            }
+        }
+    }
+    let mut runs = Vec::new();
+    for row in rows {
+        runs.push(args.input.play(row, &cluster, &trace, &mut ())?);
+    }
+    if args.input.json {
+        line(object(&cluster, &trace, &runs, args.input.seed));
+    } else {
+        put(&format!(
+            "{} nodes, {} jobs, the same trace for every column\n\n{}\n{}",
+            cluster.nodes.len(),
+            trace.jobs.len(),
+            table(&runs),
+            footer(&runs)
+        ));
+    }
+    Ok(verdict(&runs))
+}
+
+fn object(cluster: &Cluster, trace: &Trace, runs: &[Outcome], seed: Option<u64>) -> Value {
+    json!({
+        "seed": seed,
+        "machine": machine(),
+        "nodes": cluster.nodes.len(),
+        "jobs": trace.jobs.len(),
+        "mapping": mapping(&trace.mapping),
+        "same_containers_placed": same(runs),
+        "runs": runs.iter().map(Outcome::to_json).collect::<Vec<_>>(),
+    })
+}
+
+/// The account of an import as JSON.
+pub(crate) fn mapping(report: &MappingReport) -> Value {
+    json!({"format": report.format, "rows": report.rows, "used": report.used,
+        "dropped": report.dropped, "clamped": report.clamped, "guessed": report.guessed,
+        "ignored": report.ignored, "warnings": report.warnings,
+        "more_warnings": report.more_warnings})
+}

@@ -1,0 +1,65 @@
+//! Values of arguments that several commands read the same way.
+
+use capsched::api::ModeKind;
+
+/// Most threads that can be asked for.
+const MAX_THREADS: usize = 256;
+
+/// A number of threads; 0 means one for each core.
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
+    let wanted: usize = text
+        .parse()
+        .map_err(|_| format!("`{}` is no number of threads", text.escape_debug()))?;
+    match wanted {
+        0 => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+        1..=MAX_THREADS => Ok(wanted),
+        _ => Err(format!("at most {MAX_THREADS} threads, not {wanted}")),
+    }
+}
+
+/// A seed: decimal, or hexadecimal after `0x`.
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    number.map_err(|_| {
+        let shown = text.escape_debug();
+        format!("`{shown}` is no seed; seeds are 0 to {}", u64::MAX)
+    })
+}
+
+/// A mode by its name or a short form of it.
+pub(crate) fn mode(text: &str) -> Result<ModeKind, String> {
+    match text {
+        "heartbeat" => Ok(ModeKind::Heartbeat),
+        "async" | "asynchronous" => Ok(ModeKind::Asynchronous),
+        "global" => Ok(ModeKind::Global),
+        _ => Err(format!(
+            "`{}` is no mode; there are heartbeat, async, global",
+            text.escape_debug()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_decimal_or_hexadecimal() {
+        assert_eq!((seed("7"), seed("0xff")), (Ok(7), Ok(255)));
+        for bad in ["-1", "", "0x", "18446744073709551616", "7u"] {
+            assert!(seed(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn threads_are_bounded_and_zero_counts_the_cores() {
+        assert!(threads("0").is_ok_and(|n| n > 0));
+        assert_eq!(threads("2"), Ok(2));
+        for bad in ["-1", "abc", "1000000000", ""] {
+            assert!(threads(bad).is_err(), "{bad}");
+        }
+    }
+}
