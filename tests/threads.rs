@@ -32,14 +32,18 @@ fn settings() -> TreeSettings {
     .map(|(key, value)| (format!("{p}{key}"), value.to_owned()))
     .collect();
     let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    config::from_pairs(&BTreeMap::new(), &pairs, &types).unwrap().settings
+    config::from_pairs(&BTreeMap::new(), &pairs, &types)
+        .unwrap()
+        .settings
 }
 
 fn run(mode: Mode) -> (usize, ResourceVector) {
     let engine = Threaded::start(settings(), &[], mode, SystemClock::new()).unwrap();
     for i in 0..20 {
         let name = format!("n{i}:1").parse().unwrap();
-        engine.add_node(NodeSpec::new(name, ResourceVector::of(&[16_384, 16]))).unwrap();
+        engine
+            .add_node(NodeSpec::new(name, ResourceVector::of(&[16_384, 16])))
+            .unwrap();
     }
     for i in 0..8 {
         let id = ApplicationId::new(i + 1);
@@ -55,13 +59,18 @@ fn run(mode: Mode) -> (usize, ResourceVector) {
         };
         engine.submit(spec).unwrap();
         let asks = vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 30)];
-        let call = AskCall { asks, ..AskCall::default() };
+        let call = AskCall {
+            asks,
+            ..AskCall::default()
+        };
         engine.ask(id, call).unwrap();
     }
     for _ in 0..40 {
         for i in 0..20 {
             let node = format!("n{i}:1").parse().unwrap();
-            engine.heartbeat(node, capsched::api::NodeReport::AsExpected).unwrap();
+            engine
+                .heartbeat(node, capsched::api::NodeReport::AsExpected)
+                .unwrap();
         }
     }
     engine.quiesce();
