@@ -7,8 +7,15 @@ use crate::snapshot::State;
 /// Nodes of one partition.
 #[derive(Clone, Debug)]
 pub struct Candidates {
-    nodes: Vec<NodeSlot>,
+    nodes: Nodes,
     orders: Vec<(NodePolicy, Vec<NodeSlot>)>,
+}
+
+/// Nodes in the order in which they were collected; a single one takes no allocation.
+#[derive(Clone, Debug)]
+enum Nodes {
+    One([NodeSlot; 1]),
+    Many(Vec<NodeSlot>),
 }
 
 impl Candidates {
@@ -16,7 +23,7 @@ impl Candidates {
     #[must_use]
     pub fn node(node: NodeSlot) -> Self {
         Self {
-            nodes: vec![node],
+            nodes: Nodes::One([node]),
             orders: Vec::new(),
         }
     }
@@ -38,7 +45,10 @@ impl Candidates {
                 }
             }
         }
-        Self { nodes, orders }
+        Self {
+            nodes: Nodes::Many(nodes),
+            orders,
+        }
     }
 
     /// Several nodes of one partition that are in the order of the node policies already, as a
@@ -54,41 +64,49 @@ impl Candidates {
         let orders = policies
             .map(|policy| (policy.order, nodes.clone()))
             .collect();
-        Self { nodes, orders }
+        Self {
+            nodes: Nodes::Many(nodes),
+            orders,
+        }
     }
 
     /// The only node, if there is just one.
     #[inline]
     #[must_use]
     pub fn single(&self) -> Option<NodeSlot> {
-        match self.nodes[..] {
+        match *self.all() {
             [node] => Some(node),
             _ => None,
         }
     }
 
     /// The nodes in the order in which they were collected.
+    #[inline]
     #[must_use]
     pub fn all(&self) -> &[NodeSlot] {
-        &self.nodes
+        match &self.nodes {
+            Nodes::One(node) => node,
+            Nodes::Many(nodes) => nodes,
+        }
     }
 
     /// Some node of the set; all are of one partition.
     #[inline]
     #[must_use]
     pub fn first(&self) -> NodeSlot {
-        self.nodes[0]
+        self.all()[0]
     }
 
     /// The nodes in the order of a policy; only the first node for applications without one.
     #[must_use]
     pub fn ordered(&self, policy: Option<NodePolicy>) -> &[NodeSlot] {
-        if self.nodes.len() == 1 {
-            return &self.nodes;
+        let all = self.all();
+        if all.len() == 1 {
+            return all;
         }
         policy
             .and_then(|policy| self.orders.iter().find(|(known, _)| *known == policy))
-            .map_or(&self.nodes[..1], |(_, nodes)| nodes)
+            .map_or(&all[..1], |(_, nodes)| nodes)
     }
 }
 
