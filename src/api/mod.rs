@@ -1,5 +1,6 @@
 //! The promise to outsiders: engines, requests, events, views.
 
+mod builder;
 mod scheduler;
 mod stepped;
 mod view;
@@ -18,6 +19,7 @@ pub use crate::queue::{
 };
 pub use crate::rescheduler::{Rescheduler, Settings as PreemptionSettings};
 pub use crate::resource::{MAX_TYPES, MAX_VALUE, ResourceVector};
+pub use builder::{Engine, EngineBuilder};
 pub use scheduler::{ContainerError, Event, ReleaseReason, Scheduler};
 pub use stepped::{ModeKind, Stepped};
 pub use view::{

@@ -47,7 +47,8 @@ impl Ledger {
             let container = self.container_mut(slot);
             container.state = ContainerState::Acquired;
             container.give_back = None;
-            container.to_launch = true;
+            let to_stop = container.to_stop;
+            self.set_due(slot, true, to_stop);
         }
         fetched
     }

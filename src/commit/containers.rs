@@ -88,16 +88,22 @@ impl Ledger {
             return false;
         }
         self.live[app.index()].remove(&id.number);
-        self.unfetched[app.index()].retain(|&other| other != slot);
+        if before == ContainerState::Allocated {
+            let unfetched = &mut self.unfetched[app.index()];
+            if let Some(at) = unfetched.iter().position(|&other| other == slot) {
+                unfetched.remove(at);
+            }
+        }
         self.asked_back[app.index()].retain(|&number| number != id.number);
         let partition = self.state.nodes[node].partition;
         self.state.apps[app].part_mut(partition).used -= size;
         let container = self.container_mut(slot);
         container.state = ContainerState::Done;
+        let (to_stop, launched) = (container.to_stop, container.launched);
         if ending != Ending::Finished {
-            container.to_launch = false;
+            self.set_due(slot, false, to_stop);
         }
-        if !container.launched {
+        if !launched {
             self.free_space(slot);
         }
         self.mark_ended_killable(node, id);
@@ -138,10 +144,16 @@ impl Ledger {
             return;
         }
         container.on_node = false;
+        let due = container.to_launch || container.to_stop;
         let (id, node, size) = (container.id, container.node, container.size);
         let app = container.app;
         let key = container.key;
-        self.on_node[node.index()].retain(|&other| other != slot);
+        let here = &mut self.on_node[node.index()];
+        if let Some(at) = here.iter().position(|&other| other == slot) {
+            // Whoever needs an order of the containers of a node sorts them.
+            here.swap_remove(at);
+        }
+        self.reports_due[node.index()] -= u32::from(due);
         let row = &mut self.state.nodes[node];
         row.killable.retain(|killable| killable.container != id);
         row.free += size;

@@ -40,9 +40,8 @@ impl Ledger {
                 Deferred::Allocated(app) => self.start_master(app),
                 Deferred::GiveBack(slot) => self.give_back_container(slot),
                 Deferred::Stop(slot) => {
-                    let container = self.container_mut(slot);
-                    container.to_launch = false;
-                    container.to_stop = container.launched;
+                    let launched = self.container(slot).launched;
+                    self.set_due(slot, false, launched);
                 }
                 Deferred::Finished(slot) => self.container_finished_told(slot),
                 Deferred::NodeTotal(node, incarnation, total) => {

@@ -53,6 +53,8 @@ pub struct Ledger {
     pub(super) asked_back: Vec<Vec<u32>>,
     /// Containers whose space on a node is taken.
     pub(super) on_node: Vec<Vec<ContainerSlot>>,
+    /// How many of these are launched or stopped at the node's next report.
+    pub(super) reports_due: Vec<u32>,
     /// The container that waits on a node.
     pub(super) reserved_on: Vec<Option<ContainerSlot>>,
     /// Containers of an application whose space on a node is taken.
@@ -61,7 +63,7 @@ pub struct Ledger {
     pub(super) free_users: Vec<UserSlot>,
     pub(super) free_nodes: Vec<NodeSlot>,
     pub(super) apps: Map<ApplicationId, AppSlot>,
-    pub(super) nodes: BTreeMap<NodeName, NodeSlot>,
+    pub(super) nodes: Map<NodeName, NodeSlot>,
     pub(super) names: Map<Arc<str>, NameId>,
     pub(super) partitions: BTreeMap<Arc<str>, PartitionId>,
     pub(super) paths: BTreeMap<Arc<str>, QueueSlot>,
@@ -108,13 +110,14 @@ impl Ledger {
             finished: Vec::new(),
             asked_back: Vec::new(),
             on_node: Vec::new(),
+            reports_due: Vec::new(),
             reserved_on: Vec::new(),
             spaces: Vec::new(),
             free_apps: Vec::new(),
             free_users: Vec::new(),
             free_nodes: Vec::new(),
             apps: Map::default(),
-            nodes: BTreeMap::new(),
+            nodes: Map::default(),
             names: Map::default(),
             partitions: BTreeMap::new(),
             paths: BTreeMap::new(),
@@ -235,7 +238,13 @@ impl Ledger {
 
     /// Registered nodes in order of their names.
     pub fn nodes_by_name(&self) -> impl Iterator<Item = (&NodeName, NodeSlot)> {
-        self.nodes.iter().map(|(name, &slot)| (name, slot))
+        let mut nodes: Vec<_> = self
+            .nodes
+            .iter()
+            .map(|(name, &slot)| (name, slot))
+            .collect();
+        nodes.sort_unstable();
+        nodes.into_iter()
     }
 
     /// Live applications by id, ascending.

@@ -98,6 +98,7 @@ impl Ledger {
             slot
         } else {
             self.on_node.push(Vec::new());
+            self.reports_due.push(0);
             self.reserved_on.push(None);
             self.registered_at.push(0);
             NodeSlot::at(self.state.nodes.push(node))
@@ -216,6 +217,27 @@ impl Ledger {
         report: &NodeReport,
     ) -> Result<HeartbeatReply, NodeError> {
         let slot = self.registered(name)?;
+        Ok(self.take_report(slot, report))
+    }
+
+    /// Takes over what a registered node reports. Nodes with nothing to report, which most are,
+    /// cost no look at their containers.
+    pub fn take_report(&mut self, slot: NodeSlot, report: &NodeReport) -> HeartbeatReply {
+        let reply = if self.reports_due[slot.index()] == 0 {
+            HeartbeatReply::default()
+        } else {
+            self.take_due_reports(slot, report)
+        };
+        let row = &self.state.nodes[slot];
+        if row.state == NodeState::Decommissioning && row.total != row.allocated {
+            let total = row.allocated;
+            self.deferred
+                .push_back(Deferred::NodeTotal(slot, row.incarnation, total));
+        }
+        reply
+    }
+
+    fn take_due_reports(&mut self, slot: NodeSlot, report: &NodeReport) -> HeartbeatReply {
         let mut launched = Vec::new();
         let mut exited = Vec::new();
         let reported = |listed: &dyn Fn() -> bool| match report {
@@ -247,15 +269,17 @@ impl Ledger {
             to_stop: Vec::new(),
         };
         for container in launched {
+            let to_stop = self.container(container).to_stop;
+            self.set_due(container, false, to_stop);
             let row = self.container_mut(container);
-            row.to_launch = false;
             row.launched = true;
             if row.state == ContainerState::Acquired {
                 row.state = ContainerState::Running;
             }
         }
         for container in exited {
-            self.container_mut(container).to_stop = false;
+            let to_launch = self.container(container).to_launch;
+            self.set_due(container, to_launch, false);
             self.free_space(container);
         }
         reply.to_stop = self.on_node[slot.index()]
@@ -264,23 +288,27 @@ impl Ledger {
             .filter(|container| container.to_stop)
             .map(|container| container.id)
             .collect();
-        let row = &self.state.nodes[slot];
-        if row.state == NodeState::Decommissioning && row.total != row.allocated {
-            let total = row.allocated;
-            self.deferred
-                .push_back(Deferred::NodeTotal(slot, row.incarnation, total));
-        }
-        Ok(reply)
+        reply.to_stop.sort_unstable();
+        reply
+    }
+
+    /// Sets what a container's node reports of it next.
+    pub(super) fn set_due(&mut self, slot: ContainerSlot, to_launch: bool, to_stop: bool) {
+        let container = self.container_mut(slot);
+        let before = container.on_node && (container.to_launch || container.to_stop);
+        let after = container.on_node && (to_launch || to_stop);
+        container.to_launch = to_launch;
+        container.to_stop = to_stop;
+        let node = container.node.index();
+        self.reports_due[node] = self.reports_due[node] + u32::from(after) - u32::from(before);
     }
 
     /// A container ended by itself and its node has reported it.
     pub fn container_exited(&mut self, slot: ContainerSlot) {
         self.end_container(slot, Ending::Finished);
         self.free_space(slot);
-        let container = self.container_mut(slot);
-        container.to_launch = false;
-        container.launched = false;
-        container.to_stop = false;
+        self.set_due(slot, false, false);
+        self.container_mut(slot).launched = false;
     }
 
     /// A live container by id, reservations excluded.

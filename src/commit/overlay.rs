@@ -99,7 +99,11 @@ pub fn observe_on_copy(state: &mut State, observations: &[Observation]) {
                 }
             }
             Observation::LimitTold { user, limit } => state.users[user].last_limit = limit,
-            Observation::Served { app, provider } => state.apps[app].provider = Some(provider),
+            Observation::Served { app, provider } => {
+                let users = state.queues[provider.leaf].as_leaf_mut();
+                users.published_limit = users.current_limit;
+                state.apps[app].provider = Some(provider);
+            }
             Observation::Sorted { .. } => {}
         }
     }

@@ -32,6 +32,12 @@ pub struct Attempt {
     pub locality: Option<Locality>,
 }
 
+const NOTHING: Attempt = Attempt {
+    proposed: false,
+    reserving: false,
+    locality: None,
+};
+
 impl Sequential {
     /// A scheduler without nodes.
     ///
@@ -175,10 +181,12 @@ impl Sequential {
         node: &NodeName,
         report: &NodeReport,
     ) -> Result<HeartbeatReply, NodeError> {
-        let reply = self.ledger.node_reported(node, report)?;
-        if !self.ledger.state().settings.asynchronous.enabled
-            && let Some(slot) = self.ledger.node(node)
-        {
+        let slot = self
+            .ledger
+            .node(node)
+            .ok_or_else(|| NodeError::Unknown(node.clone()))?;
+        let reply = self.ledger.take_report(slot, report);
+        if !self.ledger.state().settings.asynchronous.enabled {
             self.schedule_heartbeat(slot);
         }
         self.ledger.settle();
@@ -303,7 +311,7 @@ impl Sequential {
         if self.ledger.state().nodes[slot].state != NodeState::Running {
             return None;
         }
-        let attempt = self.attempt(vec![slot]);
+        let attempt = self.attempt_among(vec![slot]);
         self.ledger.settle();
         Some(attempt)
     }
@@ -318,7 +326,7 @@ impl Sequential {
             if nodes.is_empty() {
                 return None;
             }
-            last = Some(self.attempt(nodes));
+            last = Some(self.attempt_among(nodes));
         }
         self.ledger.settle();
         last
@@ -342,7 +350,7 @@ impl Sequential {
         let bounds = self.ledger.state().settings.heartbeat;
         let (mut offswitch, mut assigned) = (0, 0);
         loop {
-            let attempt = self.attempt(self.candidates(node));
+            let attempt = self.attempt_on(node);
             offswitch += i32::from(attempt.locality == Some(Locality::Any));
             assigned += i32::from(attempt.proposed);
             let more = attempt.proposed
@@ -356,37 +364,39 @@ impl Sequential {
         }
     }
 
-    /// The node alone, or all running nodes of its partition under multi-node placement.
-    fn candidates(&self, node: NodeSlot) -> Vec<NodeSlot> {
-        let state = self.ledger.state();
-        if state.settings.multi_node.enabled {
-            let nodes = self.running_nodes(state.nodes[node].partition);
-            if !nodes.is_empty() {
-                return nodes;
-            }
-        }
-        vec![node]
-    }
-
-    /// One attempt: reservations first, then something new.
-    // As allocateContainerOnSingleNode and allocateContainersOnMultiNodes.
-    fn attempt(&mut self, nodes: Vec<NodeSlot>) -> Attempt {
-        const NOTHING: Attempt = Attempt {
-            proposed: false,
-            reserving: false,
-            locality: None,
-        };
+    /// One attempt for a node: on it alone, or among all running nodes of its partition under
+    /// multi-node placement.
+    fn attempt_on(&mut self, node: NodeSlot) -> Attempt {
         let state = self.ledger.state();
         if !state.settings.multi_node.enabled {
-            let node = nodes[0];
-            if state.nodes[node].reserved.is_some() {
-                self.fulfil(node);
-                return NOTHING;
-            }
-            if !has_room(state, node) {
-                return NOTHING;
-            }
-            return self.attempt_new(&Candidates::node(node));
+            return self.attempt_alone(node);
+        }
+        let nodes = self.running_nodes(state.nodes[node].partition);
+        if nodes.is_empty() {
+            return self.attempt_among(vec![node]);
+        }
+        self.attempt_among(nodes)
+    }
+
+    /// One attempt on one node: its reservation, or else something new.
+    // As allocateContainerOnSingleNode.
+    fn attempt_alone(&mut self, node: NodeSlot) -> Attempt {
+        let state = self.ledger.state();
+        if state.nodes[node].reserved.is_some() {
+            self.fulfil(node);
+            return NOTHING;
+        }
+        if !has_room(state, node) {
+            return NOTHING;
+        }
+        self.attempt_new(&Candidates::node(node))
+    }
+
+    /// One attempt among several nodes: reservations first, then something new.
+    // As allocateContainersOnMultiNodes.
+    fn attempt_among(&mut self, nodes: Vec<NodeSlot>) -> Attempt {
+        if !self.ledger.state().settings.multi_node.enabled {
+            return self.attempt_alone(nodes[0]);
         }
         for &node in &nodes {
             if self.ledger.state().nodes[node].reserved.is_some() {

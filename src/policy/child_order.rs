@@ -15,6 +15,24 @@ pub fn order_children(state: &State, parent: QueueSlot, partition: PartitionId) 
     children
 }
 
+/// The child that [`order_children`] puts first, without sorting the others.
+///
+/// The comparison is a weak order (nothing compares differently by the company it is in), so that
+/// the first of the least ones in the list is the first of the sorted list.
+#[must_use]
+pub fn first_child(state: &State, parent: QueueSlot, partition: PartitionId) -> Option<QueueSlot> {
+    let queue = &state.queues[parent];
+    let order = queue.settings.child_order;
+    let children = queue.children.iter().copied();
+    children.reduce(|best, next| {
+        if compare_children(state, order, partition, next, best).is_lt() {
+            next
+        } else {
+            best
+        }
+    })
+}
+
 /// Which of two siblings goes first; equal ones keep their place in the list.
 #[must_use]
 pub fn compare_children(

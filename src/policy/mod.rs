@@ -8,7 +8,7 @@ mod limits;
 mod locality;
 
 pub use app_order::{compare_active, compare_waiting, current_fair_key, fair_key, resorted};
-pub use child_order::{compare_children, order_children};
+pub use child_order::{compare_children, first_child, order_children};
 pub use constraint::{
     Applications, AttributeOp, BatchNode, BatchOutcome, BatchPlacement, BatchRequest, Constraint,
     ConstraintRegistry, ConstraintSyntaxError, Namespace, NodeView, QueryError, Reduce,

@@ -7,10 +7,17 @@ use crate::snapshot::State;
 /// Nodes of one partition.
 #[derive(Clone, Debug)]
 pub struct Candidates {
-    nodes: Vec<NodeSlot>,
+    nodes: Nodes,
     orders: Vec<(NodePolicy, Vec<NodeSlot>)>,
     /// Whether the nodes are in order for everybody.
     whole: bool,
+}
+
+/// Nodes in the order in which they were collected; a single one takes no allocation.
+#[derive(Clone, Debug)]
+enum Nodes {
+    One([NodeSlot; 1]),
+    Many(Vec<NodeSlot>),
 }
 
 impl Candidates {
@@ -18,7 +25,7 @@ impl Candidates {
     #[must_use]
     pub fn node(node: NodeSlot) -> Self {
         Self {
-            nodes: vec![node],
+            nodes: Nodes::One([node]),
             orders: Vec::new(),
             whole: true,
         }
@@ -42,7 +49,7 @@ impl Candidates {
             }
         }
         Self {
-            nodes,
+            nodes: Nodes::Many(nodes),
             orders,
             whole: false,
         }
@@ -58,7 +65,7 @@ impl Candidates {
     pub fn in_order(nodes: Vec<NodeSlot>) -> Self {
         assert!(!nodes.is_empty(), "candidates are at least one node");
         Self {
-            nodes,
+            nodes: Nodes::Many(nodes),
             orders: Vec::new(),
             whole: true,
         }
@@ -68,34 +75,39 @@ impl Candidates {
     #[inline]
     #[must_use]
     pub fn single(&self) -> Option<NodeSlot> {
-        match self.nodes[..] {
+        match *self.all() {
             [node] => Some(node),
             _ => None,
         }
     }
 
     /// The nodes in the order in which they were collected.
+    #[inline]
     #[must_use]
     pub fn all(&self) -> &[NodeSlot] {
-        &self.nodes
+        match &self.nodes {
+            Nodes::One(node) => node,
+            Nodes::Many(nodes) => nodes,
+        }
     }
 
     /// Some node of the set; all are of one partition.
     #[inline]
     #[must_use]
     pub fn first(&self) -> NodeSlot {
-        self.nodes[0]
+        self.all()[0]
     }
 
     /// The nodes in the order of a policy; only the first node for applications without one.
     #[must_use]
     pub fn ordered(&self, policy: Option<NodePolicy>) -> &[NodeSlot] {
-        if self.whole || self.nodes.len() == 1 {
-            return &self.nodes;
+        let all = self.all();
+        if self.whole || all.len() == 1 {
+            return all;
         }
         policy
             .and_then(|policy| self.orders.iter().find(|(known, _)| *known == policy))
-            .map_or(&self.nodes[..1], |(_, nodes)| nodes)
+            .map_or(&all[..1], |(_, nodes)| nodes)
     }
 }
 

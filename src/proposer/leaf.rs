@@ -12,6 +12,8 @@ use crate::resource::ResourceVector;
 /// What one visit of a leaf has found out and its state does not know yet.
 struct Visit {
     leaf: QueueSlot,
+    /// The limit that the leaf was told.
+    told: ResourceVector,
     limit: Option<ResourceVector>,
     gates: Vec<(UserSlot, Gate)>,
 }
@@ -21,7 +23,7 @@ impl Pass<'_> {
     pub(super) fn leaf(&mut self, leaf: QueueSlot, limits: &mut Limits) -> Found {
         let state = self.state;
         let queue = &state.queues[leaf];
-        self.tell_limit(leaf, limits);
+        let told = self.tell_limit(leaf, limits);
         let part = queue.part(self.partition);
         limits.may_kill = if part.guaranteed.is_none() {
             part.absolute_used < part.absolute_capacity
@@ -44,6 +46,7 @@ impl Pass<'_> {
         let order = resorted.as_deref().unwrap_or(&queue.as_leaf().active);
         let mut visit = Visit {
             leaf,
+            told,
             limit: None,
             gates: Vec::new(),
         };
@@ -73,13 +76,14 @@ impl Pass<'_> {
         Found::Skip(SkipReason::Other)
     }
 
-    /// Notes the limit that the leaf was told, when it is another one.
-    fn tell_limit(&mut self, leaf: QueueSlot, limits: &Limits) {
+    /// The limit that the leaf is told; noted when it is another one.
+    fn tell_limit(&mut self, leaf: QueueSlot, limits: &Limits) -> ResourceVector {
         let limit = queue_current_limit(self.state, leaf, &limits.limit);
         if self.state.queues[leaf].as_leaf().current_limit != limit {
             self.observations
                 .push(Observation::CurrentLimit { leaf, limit });
         }
+        limit
     }
 
     /// The order of the applications of a fair leaf when some of them moved since it was sorted.
@@ -176,8 +180,11 @@ impl Pass<'_> {
             user: row.user,
             generation: user.generation,
         };
-        self.observations
-            .push(Observation::Served { app, provider });
+        let published = &state.queues[visit.leaf].as_leaf().published_limit;
+        if row.provider != Some(provider) || *published != visit.told {
+            self.observations
+                .push(Observation::Served { app, provider });
+        }
         limit
     }
 

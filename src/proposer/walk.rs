@@ -3,10 +3,13 @@
 use super::assignment::{Assignment, Observation, Outcome, Proposal, Release, SkipReason};
 use super::candidates::Candidates;
 use crate::id::{NodeSlot, PartitionId, QueueSlot};
-use crate::policy::{Limits, child_limit, order_children, passes_maximum};
+use crate::policy::{Limits, child_limit, first_child, order_children, passes_maximum};
 use crate::queue::Exclusivity;
 use crate::resource::{ResourceVector, VCORES};
 use crate::snapshot::State;
+
+/// What most passes observe at most; room for it is taken once.
+const OBSERVATIONS: usize = 8;
 
 /// What a queue or application answers during a pass.
 pub(super) enum Found {
@@ -40,7 +43,7 @@ pub fn propose(state: &State, candidates: &Candidates, exclusivity: Exclusivity)
         candidates,
         partition,
         exclusivity,
-        observations: Vec::new(),
+        observations: Vec::with_capacity(OBSERVATIONS),
     };
     let found = pass.queue(State::ROOT, &mut Limits::new(handed));
     pass.finish(found)
@@ -56,7 +59,7 @@ pub fn propose_reserved(state: &State, node: NodeSlot) -> Assignment {
         candidates: &candidates,
         partition: row.partition,
         exclusivity: Exclusivity::Respect,
-        observations: Vec::new(),
+        observations: Vec::with_capacity(OBSERVATIONS),
     };
     let found = match row.reserved {
         Some(reservation) => {
@@ -136,25 +139,48 @@ impl Pass<'_> {
             return Found::Skip(SkipReason::AtMaximum);
         }
         let mut reason = SkipReason::Nothing;
+        // Mostly the first child is served; the others are put in order only when it is not.
+        let Some(first) = first_child(state, queue, self.partition) else {
+            return Found::Skip(reason);
+        };
+        if let Some(found) = self.child(queue, first, limits, &mut reason) {
+            return found;
+        }
         for child in order_children(state, queue, self.partition) {
-            let mut below = child_limit(state, queue, child, self.partition, limits, true);
-            match self.queue(child, &mut below) {
-                Found::Skip(SkipReason::QueueLimit) => {
-                    reason = SkipReason::QueueLimit;
-                    let blocked = if state.queues[child].is_leaf() {
-                        below.headroom
-                    } else {
-                        below.blocked
-                    };
-                    let calculator = state.calculator;
-                    limits.blocked +=
-                        calculator.max(&state.cluster, &blocked, &ResourceVector::NONE);
-                }
-                Found::Skip(_) | Found::GiveUp(_) => {}
-                found @ Found::Proposal(_) => return found,
+            if child != first
+                && let Some(found) = self.child(queue, child, limits, &mut reason)
+            {
+                return found;
             }
         }
         Found::Skip(reason)
+    }
+
+    /// What one child proposes, if anything; otherwise what its siblings must know is noted.
+    fn child(
+        &mut self,
+        parent: QueueSlot,
+        child: QueueSlot,
+        limits: &mut Limits,
+        reason: &mut SkipReason,
+    ) -> Option<Found> {
+        let state = self.state;
+        let mut below = child_limit(state, parent, child, self.partition, limits, true);
+        match self.queue(child, &mut below) {
+            Found::Skip(SkipReason::QueueLimit) => {
+                *reason = SkipReason::QueueLimit;
+                let blocked = if state.queues[child].is_leaf() {
+                    below.headroom
+                } else {
+                    below.blocked
+                };
+                let calculator = state.calculator;
+                limits.blocked += calculator.max(&state.cluster, &blocked, &ResourceVector::NONE);
+                None
+            }
+            Found::Skip(_) | Found::GiveUp(_) => None,
+            found @ Found::Proposal(_) => Some(found),
+        }
     }
 }
 

@@ -20,6 +20,15 @@ pub struct NodeSpec {
 
 impl NodeSpec {
     /// A node of the default rack and partition.
+    ///
+    /// ```
+    /// use capsched::api::{NodeSpec, ResourceVector};
+    /// let total = ResourceVector::of(&[65_536, 32]);
+    /// let node = NodeSpec::new("worker-1:8041".parse()?, total);
+    /// let labelled = NodeSpec { partition: "gpu".to_owned(), ..node };
+    /// assert_eq!(labelled.rack, "/default-rack");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn new(name: NodeName, total: ResourceVector) -> Self {
         Self {
@@ -57,6 +66,39 @@ pub struct AppSpec {
     pub tags: Vec<String>,
 }
 
+impl AppSpec {
+    /// An unmanaged application with the priority and partition of its queue; it may ask at once.
+    ///
+    /// ```
+    /// use capsched::api::{AppSpec, ApplicationId, ResourceVector};
+    /// let app = AppSpec::new(ApplicationId::new(7), "root.dev", "ann");
+    /// assert_eq!(app.master, None);
+    /// let managed = app.with_master(ResourceVector::of(&[1024, 1]));
+    /// assert!(managed.master.is_some());
+    /// ```
+    #[must_use]
+    pub fn new(id: ApplicationId, queue: &str, user: &str) -> Self {
+        Self {
+            id,
+            user: user.to_owned(),
+            queue: queue.to_owned(),
+            priority: None,
+            master: None,
+            master_partition: None,
+            partition: None,
+            placement_parent: None,
+            tags: Vec::new(),
+        }
+    }
+
+    /// The same with a container of this size for its master, which is asked for at submission.
+    #[must_use]
+    pub fn with_master(self, size: ResourceVector) -> Self {
+        let master = Some(size);
+        Self { master, ..self }
+    }
+}
+
 /// One ask of an application: `count` containers of one size at one place.
 ///
 /// An ask replaces the earlier one with the same priority, id and place; count 0 cancels it. Asks
@@ -81,6 +123,14 @@ pub struct Ask {
 
 impl Ask {
     /// An ask for `count` containers anywhere, with priority 1.
+    ///
+    /// ```
+    /// use capsched::api::{Ask, AskCall, ResourceVector};
+    /// let ask = Ask::anywhere(ResourceVector::of(&[4096, 1]), 250);
+    /// let on_a_rack = Ask { place: "/rack-3".to_owned(), ..ask.clone() };
+    /// let call = AskCall::asking(vec![on_a_rack, ask]);
+    /// assert_eq!(call.asks[1].place, "*");
+    /// ```
     #[must_use]
     pub fn anywhere(size: ResourceVector, count: i32) -> Self {
         Self {
@@ -125,6 +175,15 @@ pub struct AskCall {
     pub blacklist_add: Vec<String>,
     /// Hosts and racks to use again.
     pub blacklist_remove: Vec<String>,
+}
+
+impl AskCall {
+    /// A call that asks and changes nothing else.
+    #[must_use]
+    pub fn asking(asks: Vec<Ask>) -> Self {
+        let rest = Self::default();
+        Self { asks, ..rest }
+    }
 }
 
 /// What an application learns from its call.

@@ -1,0 +1,46 @@
+//! Benches of the policy floor: the order of children, the limit of a user.
+#![expect(missing_docs, reason = "the harness makes functions without comments")]
+
+mod common;
+
+use std::hint::black_box;
+
+use capsched::id::PartitionId;
+use capsched::policy::{compute_user_limit, order_children};
+use capsched::queue::LimitKind;
+use capsched::snapshot::State;
+use common::{Size, ledger, place};
+use criterion::{Criterion, criterion_group, criterion_main};
+
+fn child_order(c: &mut Criterion) {
+    for leaves in [10, 1_000] {
+        let mut ledger = ledger(Size {
+            nodes: 100,
+            leaves,
+            apps: leaves,
+            users: 20,
+        });
+        for node in 0..100 {
+            assert!(place(&mut ledger, node), "an empty cluster has room");
+        }
+        let state = ledger.state();
+        c.bench_function(&format!("policy/order_children/{leaves}"), |b| {
+            b.iter(|| order_children(state, State::ROOT, black_box(PartitionId::DEFAULT)));
+        });
+    }
+}
+
+fn user_limit(c: &mut Criterion) {
+    let ledger = ledger(common::S1);
+    let state = ledger.state();
+    let leaf = state.queues[State::ROOT].children[0];
+    c.bench_function("policy/compute_user_limit/100", |b| {
+        b.iter(|| {
+            let partition = black_box(PartitionId::DEFAULT);
+            compute_user_limit(state, leaf, partition, LimitKind::Respect)
+        });
+    });
+}
+
+criterion_group!(benches, child_order, user_limit);
+criterion_main!(benches);

@@ -1,0 +1,105 @@
+//! Conservation: what queues, nodes and events say about the containers of a run must agree.
+
+use anyhow::{Result, ensure};
+use capsched::api::ResourceVector;
+
+/// What a state says, summed up.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Totals {
+    /// Used by root.
+    pub(crate) root: ResourceVector,
+    /// Used by each leaf, in the order of the queues.
+    pub(crate) leaves: Vec<(String, ResourceVector)>,
+    /// Allocated on all nodes.
+    pub(crate) nodes: ResourceVector,
+    /// Containers on all nodes.
+    pub(crate) containers: u64,
+    /// Nodes whose free and allocated amounts are not their total, or that are overfull.
+    pub(crate) wrong: Vec<String>,
+}
+
+impl Totals {
+    /// Takes in a queue.
+    pub(crate) fn queue(&mut self, path: &str, leaf: bool, used: ResourceVector) {
+        if path == "root" {
+            self.root = used;
+        }
+        if leaf {
+            self.leaves.push((path.to_owned(), used));
+        }
+    }
+
+    /// Takes in a node with its total, allocated and free amounts.
+    pub(crate) fn node(
+        &mut self,
+        name: &dyn std::fmt::Display,
+        [total, allocated, free]: [ResourceVector; 3],
+        containers: u32,
+    ) {
+        self.nodes += allocated;
+        self.containers += u64::from(containers);
+        if free + allocated != total || !ResourceVector::NONE.fits_in(&free) {
+            self.wrong.push(name.to_string());
+        }
+    }
+
+    /// Checks that `placed` containers of one size are everywhere accounted for.
+    pub(crate) fn check(&self, placed: u64, size: &ResourceVector) -> Result<()> {
+        ensure!(placed > 0, "the run placed nothing");
+        ensure!(
+            self.wrong.is_empty(),
+            "nodes do not add up: {}",
+            self.wrong.join(", ")
+        );
+        ensure!(
+            self.containers == placed,
+            "{placed} placed, {} on nodes",
+            self.containers
+        );
+        let all = size.times(i64::try_from(placed)?);
+        let leaves = self
+            .leaves
+            .iter()
+            .fold(ResourceVector::NONE, |sum, (_, used)| sum + *used);
+        for (who, used) in [
+            ("root", self.root),
+            ("leaves", leaves),
+            ("nodes", self.nodes),
+        ] {
+            ensure!(
+                used == all,
+                "{placed} placed are {all}, but {who} hold {used}"
+            );
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn totals() -> (Totals, ResourceVector) {
+        let size = ResourceVector::of(&[1024, 1]);
+        let mut totals = Totals::default();
+        totals.queue("root", false, size);
+        totals.queue("root.a", true, size);
+        totals.node(&"n1", [size.times(2), size, size], 1);
+        (totals, size)
+    }
+
+    #[test]
+    fn a_run_that_adds_up_passes() {
+        let (totals, size) = totals();
+        assert!(totals.check(1, &size).is_ok());
+    }
+
+    #[test]
+    fn a_run_that_did_nothing_or_lost_something_is_refused() {
+        let (mut totals, size) = totals();
+        assert!(Totals::default().check(0, &size).is_err());
+        assert!(totals.check(2, &size).is_err());
+        totals.queue("root.b", true, size);
+        assert!(totals.check(1, &size).is_err());
+    }
+}

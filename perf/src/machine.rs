@@ -1,0 +1,76 @@
+//! The machine that a figure comes from: what the operating system tells about it.
+
+use std::fs;
+use std::process::Command;
+
+/// Model of the processor.
+pub(crate) fn processor() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = info.lines().find(|line| line.starts_with("model name"));
+    line.and_then(|line| line.split_once(": ")).map_or_else(
+        || "unknown".to_owned(),
+        |(_, model)| model.trim().to_owned(),
+    )
+}
+
+/// Cores that this process may use.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Release of the kernel.
+pub(crate) fn kernel() -> String {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    release.trim().to_owned()
+}
+
+/// A name for the machine's file of results: processor and cores in lower case.
+pub(crate) fn slug() -> String {
+    let text = format!("{} {} cores", processor(), cores());
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    let words: Vec<String> = words
+        .filter(|word| !word.is_empty())
+        .map(str::to_ascii_lowercase)
+        .collect();
+    words.join("-")
+}
+
+/// Present commit, and whether files differ from it.
+pub(crate) fn commit() -> (String, bool) {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_default();
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"]);
+    (commit, changed.is_some_and(|changed| !changed.is_empty()))
+}
+
+/// A figure of `/proc/self/status` in KiB: `VmRSS` now, `VmHWM` at most so far.
+pub(crate) fn status_kib(field: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with(field));
+    line.and_then(|line| line.split_whitespace().nth(1))
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_results_file_has_a_plain_name() {
+        let slug = slug();
+        assert!(
+            slug.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'),
+            "{slug}"
+        );
+        assert!(slug.ends_with("-cores"), "{slug}");
+    }
+
+    #[test]
+    fn an_unknown_figure_of_the_status_is_nothing() {
+        assert_eq!(status_kib("VmNoSuchThing"), 0);
+    }
+}

@@ -1,0 +1,135 @@
+//! One measured round as a line of JSON.
+
+use std::collections::BTreeMap;
+
+use capsched::metrics::Histogram;
+use capsched::time::{Clock, SystemClock};
+use serde::Serialize;
+
+use crate::rounds::Round;
+use crate::shape::Shape;
+use crate::{ModeName, machine};
+
+/// Version of the fields below; it grows with every change of their meaning.
+const SCHEMA: u32 = 1;
+
+/// Where and by what a figure was made.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Origin {
+    schema: u32,
+    commit: String,
+    dirty: bool,
+    date_ms: u64,
+    machine: String,
+    cores: usize,
+    kernel: String,
+    rustc: &'static str,
+    profile: &'static str,
+    allocator: &'static str,
+}
+
+impl Origin {
+    pub(crate) fn now() -> Self {
+        let (commit, dirty) = machine::commit();
+        Self {
+            schema: SCHEMA,
+            commit,
+            dirty,
+            date_ms: SystemClock::new().now_ms(),
+            machine: machine::processor(),
+            cores: machine::cores(),
+            kernel: machine::kernel(),
+            rustc: env!("PERF_RUSTC"),
+            profile: if cfg!(debug_assertions) {
+                "dev"
+            } else {
+                "release"
+            },
+            allocator: "mimalloc",
+        }
+    }
+}
+
+/// Everything about one round.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Record {
+    #[serde(flatten)]
+    origin: Origin,
+    workload: &'static str,
+    workload_hash: String,
+    config_hash: String,
+    /// No workload here draws numbers.
+    seed: u64,
+    mode: &'static str,
+    threads: usize,
+    round: usize,
+    /// Whether the round reached its target in time.
+    complete: bool,
+    decisions: u64,
+    elapsed_ns: u64,
+    decisions_per_second: u64,
+    /// What the latencies are of.
+    latency_of: &'static str,
+    latency_ns: Percentiles,
+    /// Refused proposals by reason.
+    conflicts: BTreeMap<&'static str, u64>,
+    rss_kib: u64,
+    peak_rss_kib: u64,
+    /// Of all decisions in order without threads, of the totals of queues with them.
+    decision_hash: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Percentiles {
+    n: u64,
+    p50: u64,
+    p90: u64,
+    p99: u64,
+    p999: u64,
+    max: u64,
+}
+
+impl Percentiles {
+    fn of(histogram: &Histogram) -> Self {
+        let latency = histogram.latency();
+        Self {
+            n: latency.n,
+            p50: latency.p50,
+            p90: latency.p90,
+            p99: latency.p99,
+            p999: latency.p999,
+            max: latency.max,
+        }
+    }
+}
+
+impl Record {
+    pub(crate) fn new(
+        shape: &Shape,
+        mode: ModeName,
+        threads: usize,
+        number: usize,
+        round: &Round,
+    ) -> Self {
+        Self {
+            origin: Origin::now(),
+            workload: shape.name,
+            workload_hash: shape.hash(),
+            config_hash: shape.config_hash(mode),
+            seed: 0,
+            mode: mode.name(),
+            threads,
+            round: number,
+            complete: round.placed >= u64::from(shape.target),
+            decisions: round.placed,
+            elapsed_ns: round.elapsed_ns,
+            decisions_per_second: round.per_second(),
+            latency_of: round.latency_of,
+            latency_ns: Percentiles::of(&round.latency),
+            conflicts: round.conflicts.clone(),
+            rss_kib: machine::status_kib("VmRSS"),
+            peak_rss_kib: machine::status_kib("VmHWM"),
+            decision_hash: round.hash.clone(),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! How an engine comes to be: settings, labels, mode and clock, then threads or none.
+
+use crate::commit::{PartitionSpec, RefreshError};
+use crate::mode::{Mode, Sequential, StartError, Threaded};
+use crate::queue::TreeSettings;
+use crate::time::{Clock, SystemClock};
+
+/// Where engines are made: [`Engine::builder`].
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use capsched::api::{Engine, Mode};
+/// use capsched::config;
+///
+/// let queues = BTreeMap::from([
+///     ("yarn.scheduler.capacity.root.queues".to_owned(), "a,b".to_owned()),
+///     ("yarn.scheduler.capacity.root.a.capacity".to_owned(), "60".to_owned()),
+///     ("yarn.scheduler.capacity.root.b.capacity".to_owned(), "40".to_owned()),
+/// ]);
+/// let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+/// let loaded = config::from_pairs(&BTreeMap::new(), &queues, &types).expect("a valid tree");
+///
+/// // Threads that never wait for heartbeats:
+/// let engine = Engine::builder(loaded.settings.clone())
+///     .partition("gpu", true)
+///     .mode(Mode::Global { threads: 2 })
+///     .start()?;
+/// drop(engine.stop());
+///
+/// // The same rules without any thread:
+/// let engine = Engine::builder(loaded.settings).sequential()?;
+/// assert_eq!(engine.ledger().state().queues.len(), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub enum Engine {}
+
+impl Engine {
+    /// An engine over a tree of queues, in heartbeat mode unless told otherwise. Nothing runs
+    /// before [`EngineBuilder::start`] or [`EngineBuilder::sequential`].
+    #[must_use]
+    pub fn builder(settings: TreeSettings) -> EngineBuilder {
+        EngineBuilder {
+            settings,
+            partitions: Vec::new(),
+            mode: Mode::Heartbeat,
+            clock: SystemClock::new(),
+        }
+    }
+}
+
+/// An engine that has not started.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct EngineBuilder<C = SystemClock> {
+    settings: TreeSettings,
+    partitions: Vec<PartitionSpec>,
+    mode: Mode,
+    clock: C,
+}
+
+impl<C> EngineBuilder<C> {
+    /// A partition (node label) that the cluster knows; `exclusive` when only requests that name
+    /// it are served there.
+    pub fn partition(mut self, name: &str, exclusive: bool) -> Self {
+        let name = name.to_owned();
+        self.partitions.push(PartitionSpec { name, exclusive });
+        self
+    }
+
+    /// Several partitions, after those named so far.
+    pub fn partitions(mut self, partitions: impl IntoIterator<Item = PartitionSpec>) -> Self {
+        self.partitions.extend(partitions);
+        self
+    }
+
+    /// Who runs rounds once the engine has started; without meaning for a sequential engine.
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// The clock that latencies are measured with; the machine's own unless told otherwise.
+    pub fn clock<D>(self, clock: D) -> EngineBuilder<D> {
+        EngineBuilder {
+            settings: self.settings,
+            partitions: self.partitions,
+            mode: self.mode,
+            clock,
+        }
+    }
+
+    /// An engine without threads: every decision is made inside a call.
+    ///
+    /// # Errors
+    ///
+    /// When the settings do not make a tree.
+    pub fn sequential(self) -> Result<Sequential, RefreshError> {
+        Sequential::new(self.settings, &self.partitions)
+    }
+
+    /// Starts the threads of the mode.
+    ///
+    /// # Errors
+    ///
+    /// As [`StartError`]; threads that were started are ended.
+    pub fn start(self) -> Result<Threaded, StartError>
+    where
+        C: Clock + Clone + 'static,
+    {
+        Threaded::start(self.settings, &self.partitions, self.mode, self.clock)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::config;
+    use crate::time::ManualClock;
+
+    fn settings() -> TreeSettings {
+        let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
+            .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
+        let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+        config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types)
+            .unwrap()
+            .settings
+    }
+
+    #[test]
+    fn labels_of_both_calls_are_known_to_the_engine() {
+        let more = PartitionSpec {
+            name: "ssd".to_owned(),
+            exclusive: false,
+        };
+        let engine = Engine::builder(settings())
+            .partition("gpu", true)
+            .partitions([more])
+            .sequential()
+            .unwrap();
+        let exclusive = |label: &str| {
+            let id = engine.ledger().partition(label)?;
+            Some(engine.ledger().state().partitions[id].exclusive)
+        };
+        assert_eq!(exclusive("gpu"), Some(true));
+        assert_eq!(exclusive("ssd"), Some(false));
+        assert_eq!(exclusive("tape"), None);
+    }
+
+    #[test]
+    fn an_engine_starts_with_a_clock_of_the_callers() {
+        let engine = Engine::builder(settings())
+            .clock(ManualClock::at(0))
+            .mode(Mode::Asynchronous { threads: 1 })
+            .start()
+            .unwrap();
+        engine.quiesce();
+        assert_eq!(engine.stop(), crate::sync::Ended::Stopped);
+    }
+}
