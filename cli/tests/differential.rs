@@ -41,7 +41,7 @@ fn write(scenario: &Value, file: &Path) {
     let mut header = scenario.clone();
     header.as_object_mut().unwrap().remove("steps");
     let header = header.to_string();
-    let open = header.trim_end_matches('}');
+    let open = header.strip_suffix('}').unwrap();
     std::fs::write(
         file,
         format!("{open},\n\"steps\": [\n{}\n]}}\n", lines.join(",\n")),
@@ -79,7 +79,7 @@ fn config(cases: u32) -> Config {
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(
             "tests/differential.proptest-regressions",
         ))),
-        max_shrink_iters: 3000,
+        max_shrink_iters: 500,
         ..Config::default()
     }
 }

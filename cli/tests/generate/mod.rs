@@ -38,8 +38,8 @@ pub(crate) struct World {
 
 /// Scenarios without `expect`: header and steps.
 pub(crate) fn scenarios() -> impl Strategy<Value = Value> {
-    let header = vec(any::<u16>(), 0..160);
-    let steps = vec(vec(any::<u16>(), 0..24), 4..110);
+    let header = vec(any::<u16>(), 20..200);
+    let steps = vec(vec(any::<u16>(), 6..24), 4..110);
     (header, steps).prop_map(|(header, steps)| scenario(header, &steps))
 }
 
