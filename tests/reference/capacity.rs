@@ -104,6 +104,12 @@ impl Scheduler {
         for (i, v) in conf.max_allocation(&path) {
             top[i] = v;
         }
+        let limited = up.as_ref().filter(|up| up.parent.is_some());
+        if limited
+            .is_some_and(|up| !up.accessible.contains("*") && !accessible.is_subset(&up.accessible))
+        {
+            return Err("other");
+        }
         let queue = &mut self.queues[q];
         queue.accessible = accessible;
         queue.labels = labels.clone();
@@ -128,7 +134,7 @@ impl Scheduler {
             Mode::Percent
         };
         if self.queues[q].is_leaf {
-            self.configure_leaf(q);
+            self.configure_leaf(q)?;
         }
         Ok(())
     }

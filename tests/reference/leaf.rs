@@ -1,13 +1,14 @@
 //! Leaf queues: limits on applications and their masters, activation, order of applications.
 
 use super::capacity::of;
+use super::config::Refusal;
 use super::resources::{Res, add};
 use super::state::{Limits, QueueIdx, Scheduler};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Scheduler {
-    pub(crate) fn configure_leaf(&mut self, q: QueueIdx) {
+    pub(crate) fn configure_leaf(&mut self, q: QueueIdx) -> Result<(), Refusal> {
         let (path, dynamic) = (self.queues[q].path.clone(), self.queues[q].dynamic);
         let conf = self.conf.clone();
         let factor = if dynamic {
@@ -42,6 +43,16 @@ impl Scheduler {
         queue.node_delay = conf.int("node-locality-delay", 40);
         queue.rack_delay = conf.int("rack-locality-additional-delay", -1);
         queue.rack_reset = conf.flag("rack-locality-full-reset", true);
+        let most = 100.0 / queue.users.limit_percent;
+        if queue.user_weights.values().any(|w| *w < 0.0 || *w > most) {
+            return Err("other");
+        }
+        let label = queue.default_label.as_deref().unwrap_or("").trim();
+        if !label.is_empty() && !queue.accessible.contains("*") && !queue.accessible.contains(label)
+        {
+            return Err("other");
+        }
+        Ok(())
     }
 
     fn update_max_apps(&mut self, q: QueueIdx) {
