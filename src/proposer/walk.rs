@@ -9,7 +9,7 @@ use crate::resource::{ResourceVector, VCORES};
 use crate::snapshot::State;
 
 /// What most passes observe at most; room for it is taken once.
-const OBSERVATIONS: usize = 8;
+const OBSERVATIONS: usize = 6;
 
 /// What a queue or application answers during a pass.
 pub(super) enum Found {

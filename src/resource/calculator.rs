@@ -309,9 +309,6 @@ fn compare_dominant(
     b: &ResourceVector,
     types: usize,
 ) -> Ordering {
-    if a == b {
-        return Ordering::Equal;
-    }
     let empty = cluster.is_none();
     let (mut more, mut less, mut exact) = (false, false, true);
     for i in 0..types {

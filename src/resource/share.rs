@@ -66,7 +66,7 @@ pub fn safe_div(a: i64, b: i64) -> f32 {
 #[inline]
 #[must_use]
 pub fn times(a: &ResourceVector, by: f64) -> ResourceVector {
-    ResourceVector::build(|i| (a[i] as f64 * by) as i64)
+    ResourceVector::build(|i| times_floor(a[i], by))
 }
 
 /// `value · by + 0.5` in `f64`, truncated: the memory-only rounding of a product.
@@ -81,6 +81,10 @@ pub fn times_nearest(value: i64, by: f64) -> i64 {
 #[inline]
 #[must_use]
 pub fn times_ceil(value: i64, by: f64) -> i64 {
+    // Nothing stays nothing, whatever the factor; most types of most vectors are nothing.
+    if value == 0 {
+        return 0;
+    }
     ((value as f64 * by) as f32).ceil() as i64
 }
 
@@ -102,6 +106,9 @@ pub fn one_and(part: f64) -> f64 {
 #[inline]
 #[must_use]
 pub fn times_floor(value: i64, by: f64) -> i64 {
+    if value == 0 {
+        return 0;
+    }
     (value as f64 * by) as i64
 }
 

@@ -61,8 +61,13 @@ impl ResourceVector {
     /// A vector whose type `i` holds `f(i)`.
     #[inline]
     #[must_use]
-    pub fn build(f: impl FnMut(usize) -> i64) -> Self {
-        Self(std::array::from_fn(f))
+    pub fn build(mut f: impl FnMut(usize) -> i64) -> Self {
+        // A plain loop: `from_fn` leaves a call for each type here.
+        let mut values = [0; MAX_TYPES];
+        for (i, value) in values.iter_mut().enumerate() {
+            *value = f(i);
+        }
+        Self(values)
     }
 
     /// Memory in MiB.
@@ -94,7 +99,7 @@ impl ResourceVector {
     #[inline]
     #[must_use]
     pub fn is_none(&self) -> bool {
-        *self == Self::NONE
+        self.0.iter().fold(0, |bits, value| bits | value) == 0
     }
 
     /// Whether every type fits (`Resources.fitsIn` without a calculator).
