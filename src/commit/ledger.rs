@@ -8,7 +8,7 @@ use super::deferred::Deferred;
 use super::event::Event;
 use super::refresh::RefreshError;
 use super::tree;
-use super::users::Gates;
+use super::users::DroppedGates;
 use crate::cluster::Partition;
 use crate::id::{
     AppSlot, ApplicationId, Map, NameId, NodeName, NodeSlot, PartitionId, QueueSlot, SchedulerKey,
@@ -66,7 +66,7 @@ pub struct Ledger {
     /// Dropped records of users that still have outstanding asks.
     pub(super) dropped_users: Map<(QueueSlot, Arc<str>), UserSlot>,
     /// What passes found about users whose records went, for one version of a leaf's users.
-    pub(super) dropped_gates: BTreeMap<QueueSlot, (u64, Vec<(Arc<str>, Vec<Gates>)>)>,
+    pub(super) dropped_gates: BTreeMap<QueueSlot, DroppedGates>,
     /// Running applications of each user, against the limit of parallel ones.
     pub(super) running_of: BTreeMap<Arc<str>, i32>,
     /// Scheduling requests whose containers carry tags on nodes.
