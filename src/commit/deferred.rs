@@ -55,9 +55,13 @@ impl Ledger {
         self.drop_ended();
     }
 
-    /// Frees the slot of an ended application once none of its containers takes space.
+    /// Frees the slot of an ended application once none of its containers takes space and its leaf
+    /// does not list it: a waiting attempt that slipped into a fair order stays in the list of
+    /// waiting ones when it ends, as in the reference.
     pub(super) fn forget_app(&mut self, app: AppSlot) {
-        if self.spaces[app.index()] == 0 && self.state.apps[app].stage == AppStage::Done {
+        let row = &self.state.apps[app];
+        let over = self.spaces[app.index()] == 0 && row.stage == AppStage::Done;
+        if over && !self.entered(row.leaf).any(|other| other == app) {
             self.state.apps[app].stage = AppStage::Gone;
             self.tagged.retain(|(owner, _), _| *owner != app);
             self.free_apps.push(app);

@@ -8,7 +8,7 @@ use super::deferred::Deferred;
 use super::event::Event;
 use super::refresh::RefreshError;
 use super::tree;
-use super::users::Gates;
+use super::users::DroppedGates;
 use crate::cluster::Partition;
 use crate::id::{
     AppSlot, ApplicationId, Map, NameId, NodeName, NodeSlot, PartitionId, QueueSlot, SchedulerKey,

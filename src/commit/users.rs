@@ -10,7 +10,14 @@ use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
 
 /// What passes found about one user on one partition.
-pub(super) type Gates = [Option<Gate>; 2];
+type Gates = [Option<Gate>; 2];
+
+/// What passes found about users whose records went, for one version of a leaf's users.
+#[derive(Debug, Default)]
+pub(super) struct DroppedGates {
+    version: u64,
+    by_name: Vec<(Arc<str>, Vec<Gates>)>,
+}
 
 fn gates_of(record: &User) -> Vec<Gates> {
     record.parts.iter().map(|part| part.gates).collect()
@@ -96,7 +103,7 @@ impl Ledger {
     }
 
     /// The applications that a leaf holds; one may be in two of its lists.
-    fn entered(&self, leaf: QueueSlot) -> impl Iterator<Item = AppSlot> + '_ {
+    pub(super) fn entered(&self, leaf: QueueSlot) -> impl Iterator<Item = AppSlot> + '_ {
         let users = self.state.queues[leaf].as_leaf();
         let lists = [&users.active, &users.waiting, &users.parked];
         lists.into_iter().flatten().copied()
@@ -108,17 +115,20 @@ impl Ledger {
         let version = self.state.queues[leaf].as_leaf().users_version;
         let record = &self.state.users[user];
         let kept = self.dropped_gates.entry(leaf).or_default();
-        if kept.0 != version {
-            *kept = (version, Vec::new());
+        if kept.version != version {
+            kept.version = version;
+            kept.by_name.clear();
         }
-        kept.1.retain(|(name, _)| *name != record.name);
-        kept.1.push((Arc::clone(&record.name), gates_of(record)));
+        kept.by_name.retain(|(name, _)| *name != record.name);
+        let gates = gates_of(record);
+        kept.by_name.push((Arc::clone(&record.name), gates));
     }
 
     fn take_dropped_gates(&mut self, leaf: QueueSlot, name: &str) -> Option<Vec<Gates>> {
         let kept = self.dropped_gates.get_mut(&leaf)?;
-        let at = kept.1.iter().position(|(known, _)| **known == *name)?;
-        Some(kept.1.swap_remove(at).1)
+        let mut known = kept.by_name.iter();
+        let at = known.position(|(known, _)| **known == *name)?;
+        Some(kept.by_name.swap_remove(at).1)
     }
 
     /// The record of an application's user, created anew when it was dropped.

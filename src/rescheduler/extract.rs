@@ -173,13 +173,11 @@ impl<'a> Look<'a> {
                 leaf.apps.push(i);
             }
         }
-        for i in 0..queues.len() {
-            let leaf = self.leaf(i, &queues[i]);
-            if let (Some(leaf), Some(row)) = (leaf, &mut queues[i].leaf) {
-                row.active = leaf.active;
-                row.waiting = leaf.waiting;
-                row.fair = leaf.fair;
-                row.masters = leaf.masters;
+        for (i, row) in queues.iter_mut().enumerate() {
+            let leaf = self.leaf(i, row.preemption_disabled);
+            if let (Some(leaf), Some(known)) = (leaf, &mut row.leaf) {
+                let apps = std::mem::take(&mut known.apps);
+                *known = LeafView { apps, ..leaf };
             }
         }
         let mut containers = Vec::new();
@@ -198,10 +196,16 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Gives every live application, and every ended one with containers on nodes, a position.
+    /// Gives every live application, and every ended one that is still listed or has containers on
+    /// nodes, a position.
     fn number_apps(&mut self, nodes: &[NodeSlot]) {
         let state = self.state;
         let mut all: BTreeMap<_, _> = self.ledger.apps_by_id().into_iter().collect();
+        let leaves = self.queues.iter();
+        let leaves = leaves.filter_map(|&queue| state.queues[queue].leaf.as_ref());
+        for &slot in leaves.flat_map(|leaf| leaf.active.iter().chain(&leaf.waiting)) {
+            all.entry(state.apps[slot].id).or_insert(slot);
+        }
         for &node in nodes {
             for container in self.ledger.containers_of_node(node) {
                 all.entry(container.id.app).or_insert(container.app);
@@ -335,10 +339,10 @@ impl<'a> Look<'a> {
     }
 
     /// The applications of a leaf. A leaf that others may take from is sorted on the way.
-    fn leaf(&mut self, queue: usize, row: &QueueView) -> Option<LeafView> {
+    fn leaf(&mut self, queue: usize, protected: bool) -> Option<LeafView> {
         let (state, slot) = (self.state, self.queues[queue]);
         let leaf = state.queues[slot].leaf.as_ref()?;
-        let moved = resorted(state, slot).filter(|_| !row.preemption_disabled);
+        let moved = resorted(state, slot).filter(|_| !protected);
         if moved.is_some() {
             self.sorted.push(slot);
         }

@@ -22,7 +22,7 @@ pub struct View {
     pub queues: Vec<QueueView>,
     /// Users' records in leaves.
     pub users: Vec<UserView>,
-    /// Applications by id; ended ones too while their containers take space on nodes.
+    /// Applications by id; ended ones too while a leaf lists them or their containers take space.
     pub apps: Vec<AppView>,
     /// Nodes in order of registration.
     pub nodes: Vec<NodeView>,
