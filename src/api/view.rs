@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use crate::commit::Ledger;
 use crate::id::{AppSlot, ContainerId, PartitionId, QueueSlot};
-use crate::queue::{App, AppStage, Queue, QueuePart, QueueState, User};
+use crate::queue::{App, AppStage, Queue, QueueKind, QueuePart, QueueState, User};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -59,7 +59,7 @@ pub struct QueueView {
     /// `leaf` or `parent`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Whether a submission created it.
+    /// Whether a submission created it, flexibly.
     #[serde(skip_serializing_if = "is_false")]
     pub dynamic: bool,
     /// `STOPPED` or `DRAINING`; absent while running.
@@ -315,12 +315,18 @@ impl Viewer<'_> {
             .collect()
     }
 
+    /// Whether a queue belongs to a managed parent, whose leaves are not called dynamic.
+    fn managed(&self, queue: &Queue) -> bool {
+        let parent = queue.parent.map(|parent| &self.state.queues[parent]);
+        parent.is_some_and(|parent| parent.settings.kind == QueueKind::ManagedParent)
+    }
+
     fn queue(&self, slot: QueueSlot) -> QueueView {
         let queue = &self.state.queues[slot];
         QueueView {
             path: queue.settings.path.to_string(),
             kind: if queue.is_leaf() { "leaf" } else { "parent" },
-            dynamic: queue.settings.dynamic,
+            dynamic: queue.settings.dynamic && !self.managed(queue),
             state: match queue.state {
                 QueueState::Running => None,
                 QueueState::Draining => Some("DRAINING"),

@@ -185,6 +185,7 @@ impl Ledger {
         partition: PartitionId,
     ) {
         let (calculator, cluster) = (self.state.calculator, self.state.cluster);
+        let legacy = self.state.settings.legacy_queue_mode;
         let above = self.state.queues[parent].part(partition);
         let (guaranteed, limit) = (above.guaranteed, above.limit);
         let (absolute, absolute_maximum) = (above.absolute_capacity, above.absolute_maximum);
@@ -193,7 +194,10 @@ impl Ledger {
         part.capacity = finite(calculator.divide(&cluster, &part.guaranteed, &guaranteed));
         part.maximum_capacity = finite(calculator.divide(&cluster, &part.limit, &limit));
         part.absolute_capacity = share::product(part.capacity, absolute);
-        part.absolute_maximum = share::product(part.maximum_capacity, absolute_maximum);
+        // Outside legacy mode a maximum of nothing leaves the earlier fraction as it was.
+        if legacy || part.maximum_capacity > 0.0 {
+            part.absolute_maximum = share::product(part.maximum_capacity, absolute_maximum);
+        }
     }
 
     /// How far the children's absolute minimums are scaled down.
@@ -220,8 +224,14 @@ impl Ledger {
     /// Used shares on every partition that the queue has figures for.
     pub(super) fn update_statistics(&mut self, queue: QueueSlot) {
         for partition in self.state.partition_ids() {
-            let part = self.state.queues[queue].part(partition);
-            if part.known || !part.used.is_none() {
+            let row = &self.state.queues[queue];
+            let part = row.part(partition);
+            // A limit for masters counts as use.
+            let limited = row.leaf.as_ref().is_some_and(|leaf| {
+                let of = leaf.parts.get(partition.index());
+                of.is_some_and(|of| of.master_limit.is_some())
+            });
+            if part.known || !part.used.is_none() || limited {
                 self.update_used(queue, partition);
             }
         }
@@ -269,7 +279,7 @@ impl Ledger {
     }
 
     // As LeafQueue.updateMaximumApplications.
-    fn update_maximum_applications(&mut self, leaf: QueueSlot) {
+    pub(super) fn update_maximum_applications(&mut self, leaf: QueueSlot) {
         let settings = &self.state.settings;
         let system = settings.maximum_applications;
         let every = settings.global_queue_maximum_applications;

@@ -7,7 +7,11 @@ use std::sync::Arc;
 use super::ledger::Ledger;
 use super::tree;
 use crate::id::{QueueSlot, java_order};
-use crate::queue::{ConfiguredState, Queue, QueueKind, QueueSettings, QueueState, TreeSettings};
+use crate::queue::{
+    ConfiguredState, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings,
+    QueueState, TreeSettings,
+};
+use crate::resource::share;
 use crate::snapshot::State;
 
 /// Why a tree of queues was refused.
@@ -23,7 +27,11 @@ pub enum RefreshError {
     /// A queue is missing from the new tree and not stopped.
     NotStopped(String),
     /// A leaf that is not stopped is to become a parent.
+    LeafNotStopped(String),
+    /// A parent is to change how it creates queues.
     KindChange(String),
+    /// A parent with an absolute capacity is to go without configured children.
+    AbsoluteAboveWeights(String),
     /// The maximum allocation of a leaf is to shrink.
     AllocationDecreased(String),
 }
@@ -36,8 +44,9 @@ impl RefreshError {
             Self::Closed => "closed",
             Self::UnknownParent(_) => "unknown_parent",
             Self::RunningBelowStopped(_) => "state_of_parent",
-            Self::NotStopped(_) => "queue_not_stopped",
+            Self::NotStopped(_) | Self::LeafNotStopped(_) => "queue_not_stopped",
             Self::KindChange(_) => "queue_kind_change",
+            Self::AbsoluteAboveWeights(_) => "absolute_below_relative_parent",
             Self::AllocationDecreased(_) => "maximum_allocation_decreased",
         }
     }
@@ -54,8 +63,17 @@ impl fmt::Display for RefreshError {
             Self::NotStopped(queue) => {
                 write!(f, "`{queue}` is missing and was not stopped; stop it first")
             }
-            Self::KindChange(queue) => {
+            Self::LeafNotStopped(queue) => {
                 write!(f, "`{queue}` cannot become a parent before it is stopped")
+            }
+            Self::KindChange(queue) => {
+                write!(f, "`{queue}` cannot change how it creates queues")
+            }
+            Self::AbsoluteAboveWeights(queue) => {
+                write!(
+                    f,
+                    "`{queue}` has an absolute capacity, but no children in the list"
+                )
             }
             Self::AllocationDecreased(queue) => {
                 write!(f, "the maximum allocation of `{queue}` cannot shrink")
@@ -85,7 +103,12 @@ impl Ledger {
         self.apply_refresh(settings);
     }
 
-    fn check_refresh(&self, settings: &TreeSettings) -> Result<(), RefreshError> {
+    /// Whether a new configuration could be taken over.
+    ///
+    /// # Errors
+    ///
+    /// As [`RefreshError`].
+    pub fn check_refresh(&self, settings: &TreeSettings) -> Result<(), RefreshError> {
         let mut states: BTreeMap<&str, QueueState> = BTreeMap::new();
         let mut new: BTreeMap<&str, &QueueSettings> = BTreeMap::new();
         for queue in &settings.queues {
@@ -106,55 +129,29 @@ impl Ledger {
             states.insert(&queue.path, state);
             new.insert(&queue.path, queue);
         }
-        for slot in self.state.subtree(State::ROOT) {
+        let queues = self.state.subtree(State::ROOT);
+        let pairs = queues.into_iter().map(|slot| {
             let old = &self.state.queues[slot];
-            if !old.settings.dynamic {
-                self.check_queue(old, new.get(old.settings.path.as_ref()).copied(), settings)?;
-            }
+            (old, new.get(old.settings.path.as_ref()).copied())
+        });
+        let pairs: Vec<_> = pairs.filter(|(old, _)| !old.settings.dynamic).collect();
+        for &(old, new) in &pairs {
+            check_queue(old, new, settings)?;
         }
-        Ok(())
-    }
-
-    fn check_queue(
-        &self,
-        old: &Queue,
-        new: Option<&QueueSettings>,
-        settings: &TreeSettings,
-    ) -> Result<(), RefreshError> {
-        let path = || old.settings.path.to_string();
-        let stopped = old.state == QueueState::Stopped;
-        let Some(new) = new else {
-            let stops = settings.stopped.contains(&old.settings.path);
-            return if stopped || stops {
-                Ok(())
-            } else {
-                Err(RefreshError::NotStopped(path()))
-            };
-        };
-        if old.is_leaf() && new.kind != QueueKind::Leaf && !stopped {
-            return Err(RefreshError::KindChange(path()));
+        if settings.scheduler.legacy_queue_mode {
+            pairs
+                .iter()
+                .try_for_each(|&(old, new)| check_childless(old, new, settings))
+        } else {
+            Ok(())
         }
-        let managed = |kind| kind == QueueKind::ManagedParent;
-        if !old.is_leaf()
-            && new.kind != QueueKind::Leaf
-            && managed(old.settings.kind) != managed(new.kind)
-        {
-            return Err(RefreshError::KindChange(path()));
-        }
-        let shrinks = !old
-            .settings
-            .maximum_allocation
-            .fits_in(&new.maximum_allocation);
-        if old.is_leaf() && new.kind == QueueKind::Leaf && shrinks {
-            return Err(RefreshError::AllocationDecreased(path()));
-        }
-        Ok(())
     }
 
     fn apply_refresh(&mut self, settings: TreeSettings) {
         let mut scheduler = settings.scheduler;
         // The calculator never changes on a live scheduler.
         scheduler.calculator = self.state.calculator;
+        let leaves_legacy = self.state.settings.legacy_queue_mode && !scheduler.legacy_queue_mode;
         self.state.minimum = scheduler.minimum_allocation;
         self.state.settings = Arc::new(scheduler);
         self.templates = settings.templates;
@@ -168,6 +165,29 @@ impl Ledger {
             self.merge(State::ROOT, root, &children);
         }
         self.update_cluster();
+        if leaves_legacy {
+            self.show_configured_fractions();
+        }
+    }
+
+    /// The refresh that leaves legacy mode shares out resources in the new way, but shows
+    /// percentages as configured until capacities are next computed.
+    fn show_configured_fractions(&mut self) {
+        for slot in self.state.subtree(State::ROOT).into_iter().skip(1) {
+            let settings = Arc::clone(&self.state.queues[slot].settings);
+            for partition in self.state.partition_ids() {
+                let name = Arc::clone(&self.state.partitions[partition].name);
+                let of = settings.partitions.get(&name);
+                if let Some(LegacyCapacity::Percent(percent)) = of.map(|of| of.capacity.legacy) {
+                    let part = self.state.queues[slot].part_mut(partition);
+                    part.capacity = share::quotient(percent, 100.0);
+                }
+            }
+            self.update_absolute(slot);
+            if self.state.queues[slot].is_leaf() {
+                self.update_maximum_applications(slot);
+            }
+        }
     }
 
     /// Reinitialises a queue in place, then its children; they end up in the order of a hash map
@@ -298,9 +318,7 @@ impl Ledger {
             }
             _ => {}
         }
-        if self.state.settings.legacy_queue_mode {
-            self.update_absolute(slot);
-        }
+        self.update_absolute(slot);
         if self.state.queues[slot].is_leaf() {
             // The ordering policy is a new object: it knows of no application to look up anew.
             self.state.queues[slot].as_leaf_mut().dirty.clear();
@@ -308,4 +326,60 @@ impl Ledger {
             self.refresh_weights(slot);
         }
     }
+}
+
+// As CapacitySchedulerQueueManager.validateQueueHierarchy.
+fn check_queue(
+    old: &Queue,
+    new: Option<&QueueSettings>,
+    settings: &TreeSettings,
+) -> Result<(), RefreshError> {
+    let path = || old.settings.path.to_string();
+    let stops = settings.stopped.contains(&old.settings.path);
+    let stopped = old.state == QueueState::Stopped || stops;
+    let Some(new) = new else {
+        return if stopped {
+            Ok(())
+        } else {
+            Err(RefreshError::NotStopped(path()))
+        };
+    };
+    if old.is_leaf() && new.kind != QueueKind::Leaf && !stopped {
+        return Err(RefreshError::LeafNotStopped(path()));
+    }
+    let managed = |kind| kind == QueueKind::ManagedParent;
+    if !old.is_leaf()
+        && new.kind != QueueKind::Leaf
+        && managed(old.settings.kind) != managed(new.kind)
+    {
+        return Err(RefreshError::KindChange(path()));
+    }
+    let shrinks = !old
+        .settings
+        .maximum_allocation
+        .fits_in(&new.maximum_allocation);
+    if old.is_leaf() && new.kind == QueueKind::Leaf && shrinks {
+        return Err(RefreshError::AllocationDecreased(path()));
+    }
+    Ok(())
+}
+
+/// A parent without children counts as one of weights, which does not go with an absolute
+/// capacity of its own. A parent that is new is not looked at.
+// As AbstractParentQueue.reinitialize with setChildQueues.
+fn check_childless(
+    old: &Queue,
+    new: Option<&QueueSettings>,
+    settings: &TreeSettings,
+) -> Result<(), RefreshError> {
+    let Some(new) = new.filter(|new| !old.is_leaf() && new.kind == QueueKind::Parent) else {
+        return Ok(());
+    };
+    let absolute = |part: &PartitionSettings| matches!(part.capacity.legacy, LegacyCapacity::Absolute(amount) if !amount.is_none());
+    let mut queues = settings.queues.iter();
+    let waits = !queues.any(|queue| queue.parent_path() == Some(&*new.path));
+    if waits && &*new.path != "root" && new.partitions.values().any(absolute) {
+        return Err(RefreshError::AbsoluteAboveWeights(new.path.to_string()));
+    }
+    Ok(())
 }

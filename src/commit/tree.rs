@@ -60,6 +60,7 @@ pub(super) fn new_queue(
         leaf.parts.resize_with(partitions, Default::default);
     }
     configure(ledger, slot);
+    ledger.update_absolute(slot);
     if let Some(parent) = parent {
         let row = &mut ledger.state.queues[parent];
         row.children.push(slot);

@@ -204,7 +204,6 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
         types: &types,
         calculator,
         legacy,
-        refresh: options.running.is_some(),
         largest: templates.largest,
         priority: templates.priority,
     };

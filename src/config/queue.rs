@@ -24,8 +24,6 @@ pub(super) struct Context<'a> {
     pub(super) types: &'a [Arc<str>],
     pub(super) calculator: Calculator,
     pub(super) legacy: bool,
-    /// Whether a running scheduler is refreshed.
-    pub(super) refresh: bool,
     /// Largest allocation that a queue may have.
     pub(super) largest: ResourceVector,
     /// `yarn.cluster.max-application-priority`.

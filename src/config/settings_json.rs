@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::queue::{
-    Accessible, AppOrder, ChildOrder, PriorityAccess, QueueKind, QueueSettings, VectorEntry,
+    Accessible, AppOrder, ChildOrder, PartitionSettings, PriorityAccess, QueueKind, QueueSettings,
+    VectorEntry,
 };
 use crate::resource::{Calculator, ResourceVector};
 
@@ -189,11 +190,20 @@ fn class(loaded: &Loaded, queue: &QueueSettings) -> &'static str {
         {
             "ReservationQueue"
         }
+        QueueKind::Leaf if created_by_manager(loaded, queue) => "AutoCreatedLeafQueue",
         QueueKind::Leaf => "LeafQueue",
         QueueKind::Parent => "ParentQueue",
         QueueKind::ManagedParent => "ManagedParentQueue",
         QueueKind::Plan => "PlanQueue",
     }
+}
+
+/// Whether a queue was created from the template of a managed parent.
+fn created_by_manager(loaded: &Loaded, queue: &QueueSettings) -> bool {
+    let mut queues = loaded.settings.queues.iter();
+    let managed =
+        |path| queues.any(|other| &*other.path == path && other.kind == QueueKind::ManagedParent);
+    queue.dynamic && queue.parent_path().is_some_and(managed)
 }
 
 fn ordering(queue: &QueueSettings) -> &'static str {
@@ -243,6 +253,21 @@ fn capacity_type(loaded: &Loaded, look: &Look<'_>, queue: &QueueSettings) -> &'s
 /// The capacity vectors by label, in the text form of the reference.
 fn vectors(loaded: &Loaded, look: &Look<'_>, queue: &QueueSettings, name: &str) -> Value {
     let types = &loaded.settings.scheduler.resource_types;
+    if queue.dynamic {
+        let text = |of: &PartitionSettings| {
+            let of = if name == "capacity" {
+                &of.capacity
+            } else {
+                &of.maximum
+            };
+            let entries = of.vector.iter().copied();
+            let named = types.iter().map(ToString::to_string).zip(entries);
+            vector_text(&named.collect::<Vec<_>>())
+        };
+        let parts = queue.partitions.iter();
+        let all = parts.map(|(label, of)| (label.to_string(), text(of).into()));
+        return Value::Object(all.collect());
+    }
     let whole = &*queue.path == "root" || reserved(loaded, queue);
     let mut all = Map::new();
     for label in queue.partitions.keys() {
@@ -281,7 +306,6 @@ fn intra_in_hierarchy(loaded: &Loaded, look: &Look<'_>, path: &str) -> bool {
         types: &scheduler.resource_types,
         calculator: scheduler.calculator,
         legacy: scheduler.legacy_queue_mode,
-        refresh: false,
         largest: scheduler.maximum_allocation,
         priority: scheduler.maximum_application_priority,
     };

@@ -38,7 +38,6 @@ impl Templates for ConfiguredTemplates {
             types: &self.types,
             calculator: self.calculator,
             legacy: self.legacy,
-            refresh: false,
             largest: self.largest,
             priority: self.priority,
         };
@@ -119,7 +118,6 @@ impl ConfiguredTemplates {
             types: &self.types,
             calculator: self.calculator,
             legacy: self.legacy,
-            refresh: false,
             largest: self.largest,
             priority: self.priority,
         };

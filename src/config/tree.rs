@@ -99,10 +99,8 @@ impl<'a> Builder<'a> {
                 below.push(self.queue(&child, Some(at), depth + 1));
             }
         }
-        // A refresh also checks parents that wait for their first child; they count as weights.
-        let waiting = self.context.refresh && kind == QueueKind::Parent;
         let readable = !look.noted(before, UNREADABLE);
-        if self.context.legacy && readable && (waiting || !below.is_empty()) {
+        if self.context.legacy && readable && !below.is_empty() {
             self.check(at, &below);
         }
         at
@@ -152,7 +150,8 @@ impl<'a> Builder<'a> {
         for partition in read.settings.partitions.values_mut() {
             partition.capacity = whole.clone();
             partition.maximum = whole.clone();
-            partition.maximum_master_share = 1.0;
+            // The original never loads the share of a reservation queue by partition.
+            partition.maximum_master_share = 0.0;
         }
         read.settings.maximum_master_share = 1.0;
         let numbers = Numbers {

@@ -274,6 +274,15 @@ impl Sequential {
         result
     }
 
+    /// Whether a new configuration could be taken over.
+    ///
+    /// # Errors
+    ///
+    /// As [`RefreshError`].
+    pub fn check_reconfigure(&self, settings: &TreeSettings) -> Result<(), RefreshError> {
+        self.ledger.check_refresh(settings)
+    }
+
     /// Takes over a new configuration, as a whole or not at all.
     ///
     /// # Errors

@@ -155,6 +155,7 @@ fn answer(scene: &mut Scene<'_>, question: &Question) -> Value {
                 name: "job",
                 tags: &[],
                 priority: *priority,
+                tell_priority: true,
             });
         }
     };

@@ -69,6 +69,7 @@ impl Mapping {
                 name: &submission.name,
                 tags: &submission.tags,
                 priority: None,
+                tell_priority: false,
             });
             let wanted = demands(&submission.expect, &mut actual);
             let verdict = Verdict::of_step(i, submission.shown(), differences(&wanted, &actual));

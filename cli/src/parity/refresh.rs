@@ -5,10 +5,10 @@ use capsched::api::Rescheduler;
 use serde_json::{Value, json};
 
 use super::compare::{Difference, differences};
-use super::configuration::{DELIBERATE, drop_parts, outcome};
+use super::configuration::{drop_parts, outcome};
 use super::player::Player;
 use super::scenario::{Action, Scenario, Step};
-use super::setting::{Accepted, Refused, Setting};
+use super::setting::{Accepted, Setting};
 use super::verdict::{Verdict, judge};
 
 /// Plays a scenario with refreshes up to the first step that differs.
@@ -19,7 +19,7 @@ pub(super) fn play(scenario: &Scenario) -> Result<Verdict> {
         cluster_labels: &scenario.cluster_labels,
     };
     let xml = scenario.xml.as_deref().context("there is no `xml`")?;
-    let accepted = match setting.read(xml, None) {
+    let accepted = match setting.read(xml) {
         Ok(accepted) => accepted,
         Err(refused) => {
             let actual = json!({"accepted": false, "error": {"code": refused.words.first()}});
@@ -52,15 +52,14 @@ fn refresh(
     xml: &str,
     step: &Step,
 ) -> Result<Result<Vec<Difference>, String>> {
-    let running = player.engine().ledger().state().calculator;
-    let outcome = match setting.read(xml, Some(running)) {
-        Ok(accepted) => apply(player, &accepted)?,
+    let outcome = match setting.read_again(xml, player.engine()) {
+        Ok(accepted) => Ok(apply(player, &accepted)?),
         Err(refused) => Err(refused),
     };
     let mut actual = match outcome {
         Ok(after) => json!({"accepted": true, "after": after}),
         Err(refused) => {
-            if step.expect["accepted"] == json!(true) && DELIBERATE.contains(&&*refused.code) {
+            if step.expect["accepted"] == json!(true) && refused.is_deliberate() {
                 return Ok(Err(refused.code));
             }
             json!({"accepted": false, "error": {"code": refused.words.first()}})
@@ -79,18 +78,11 @@ fn refresh(
 }
 
 /// Takes over an accepted configuration; the state afterwards.
-fn apply(player: &mut Player<'_>, accepted: &Accepted) -> Result<Result<Value, Refused>> {
-    let settings = accepted.loaded.settings.clone();
-    if let Err(refused) = player.refresh(settings) {
-        let code = refused.code().to_owned();
-        return Ok(Err(Refused {
-            words: vec![code.clone()],
-            code,
-        }));
-    }
+fn apply(player: &mut Player<'_>, accepted: &Accepted) -> Result<Value> {
+    player.refresh(accepted.loaded.settings.clone())?;
     let mut after = outcome(accepted, player.engine());
     drop_parts(&mut after, &["nodes"]);
-    Ok(Ok(after))
+    Ok(after)
 }
 
 /// Puts the queues in the order of their paths: that of children after a refresh means nothing.

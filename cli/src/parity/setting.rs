@@ -23,6 +23,28 @@ pub(super) struct Member {
     labels: Vec<String>,
 }
 
+/// Codes of refusals that the reference does not share, as listed in `docs/DIFFERENCES.md`.
+const DELIBERATE: [&str; 11] = [
+    "E_NAN",
+    "E_RANGE",
+    "E_QUEUE_DUP",
+    "E_QUEUE_NAME",
+    "E_QUEUE_DEPTH",
+    "E_LIMIT",
+    "E_RESOURCE_TYPE",
+    "E_XML_DOCTYPE",
+    "E_XML_INCLUDE",
+    "E_XML_ENCODING",
+    "E_XML_LIMIT",
+];
+
+impl Refused {
+    /// Whether the refusal is one of those that the reference does not share.
+    pub(super) fn is_deliberate(&self) -> bool {
+        DELIBERATE.contains(&&*self.code)
+    }
+}
+
 /// The world around a configuration file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting<'a> {
@@ -48,8 +70,32 @@ pub(super) struct Refused {
 }
 
 impl Setting<'_> {
-    /// Reads a configuration file; `running` is the calculator of a scheduler that is refreshed.
-    pub(super) fn read(&self, xml: &str, running: Option<Calculator>) -> Result<Accepted, Refused> {
+    /// Reads a configuration file for a scheduler that starts.
+    pub(super) fn read(&self, xml: &str) -> Result<Accepted, Refused> {
+        let loaded = self.load(xml, None)?;
+        let admission = admission(&loaded)?;
+        Ok(Accepted { loaded, admission })
+    }
+
+    /// Reads a configuration file that a live scheduler may be refreshed with. The placement rules
+    /// come after the queues.
+    pub(super) fn read_again(&self, xml: &str, engine: &Sequential) -> Result<Accepted, Refused> {
+        let running = engine.ledger().state().calculator;
+        let loaded = self.load(xml, Some(running))?;
+        engine
+            .check_reconfigure(&loaded.settings)
+            .map_err(|error| {
+                let code = error.code().to_owned();
+                Refused {
+                    words: vec![code.clone()],
+                    code,
+                }
+            })?;
+        let admission = admission(&loaded)?;
+        Ok(Accepted { loaded, admission })
+    }
+
+    fn load(&self, xml: &str, running: Option<Calculator>) -> Result<Loaded, Refused> {
         let source = |name: &str, text: &str, layer| Source {
             name: name.to_owned(),
             bytes: text.as_bytes().to_vec(),
@@ -64,7 +110,7 @@ impl Setting<'_> {
             running,
             ..Options::default()
         };
-        let loaded = config::load(&sources, &options).map_err(|report| Refused {
+        config::load(&sources, &options).map_err(|report| Refused {
             words: report
                 .errors()
                 .map(|error| error.word().to_owned())
@@ -72,15 +118,7 @@ impl Setting<'_> {
             code: report
                 .first_error()
                 .map_or_else(String::new, |error| error.code.to_owned()),
-        })?;
-        let admission = Admission::read(&loaded, DAEMON).map_err(|errors| {
-            let words: Vec<_> = errors.iter().map(|error| error.code().to_owned()).collect();
-            Refused {
-                code: words.first().cloned().unwrap_or_default(),
-                words,
-            }
-        })?;
-        Ok(Accepted { loaded, admission })
+        })
     }
 
     /// The site's properties as a file.
@@ -123,6 +161,17 @@ impl Setting<'_> {
     }
 }
 
+/// Placement rules, access control and priorities of a configuration.
+fn admission(loaded: &Loaded) -> Result<Admission, Refused> {
+    Admission::read(loaded, DAEMON).map_err(|errors| {
+        let words: Vec<_> = errors.iter().map(|error| error.code().to_owned()).collect();
+        Refused {
+            code: words.first().cloned().unwrap_or_default(),
+            words,
+        }
+    })
+}
+
 fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;")
@@ -134,4 +183,20 @@ pub(super) fn largest_node(engine: &Sequential) -> Option<ResourceVector> {
     let nodes = ledger.nodes_by_name();
     let totals = nodes.map(|(_, slot)| ledger.state().nodes[slot].total);
     totals.reduce(|a, b| a.component_max(&b))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_deliberate_code_stands_among_the_differences() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/DIFFERENCES.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        for code in DELIBERATE {
+            assert!(page.contains(&format!("`{code}`")), "{code}");
+        }
+    }
 }

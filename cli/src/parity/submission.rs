@@ -40,6 +40,8 @@ pub(super) struct Job<'a> {
     pub(super) name: &'a str,
     pub(super) tags: &'a [String],
     pub(super) priority: Option<i32>,
+    /// Whether the answer tells the effective priority.
+    pub(super) tell_priority: bool,
 }
 
 /// Starts a scheduler; without one, the answer says why.
@@ -49,7 +51,7 @@ pub(super) fn open<'a>(header: &Header<'a>) -> Result<Result<Scene<'a>, Value>> 
         resource_types: header.resource_types,
         cluster_labels: header.cluster_labels,
     };
-    match setting.read(header.xml, None) {
+    match setting.read(header.xml) {
         Ok(accepted) => Ok(Ok(Scene {
             engine: setting.start(&accepted.loaded, header.nodes)?,
             admission: accepted.admission,
@@ -140,7 +142,7 @@ impl Scene<'_> {
             Ok(submitted) => {
                 answer.insert("accepted".to_owned(), json!(true));
                 answer.insert("queue".to_owned(), json!(&*submitted.queue));
-                if job.priority.is_some() && admitted.priority != 0 {
+                if job.tell_priority && admitted.priority != 0 {
                     answer.insert("priority".to_owned(), json!(admitted.priority));
                 }
             }
