@@ -6,6 +6,7 @@
 
 mod check;
 mod parity;
+mod teach;
 
 use std::process::ExitCode;
 
@@ -26,11 +27,14 @@ enum Command {
     Check(check::Args),
     /// Play recordings of the real scheduler and compare every step.
     Parity(parity::Args),
+    /// Play a small example of how queues share, and draw it.
+    Teach(teach::Command),
 }
 
 fn main() -> Result<ExitCode> {
     match Cli::parse().command {
         Command::Check(args) => Ok(check::run(&args)),
         Command::Parity(args) => parity::run(&args),
+        Command::Teach(command) => teach::run(command.example, &command.args),
     }
 }

@@ -2,6 +2,7 @@
 
 mod scheduler;
 mod stepped;
+mod user_limit;
 mod view;
 
 pub use crate::commit::{
@@ -19,6 +20,7 @@ pub use crate::queue::{
 pub use crate::resource::{MAX_TYPES, MAX_VALUE, ResourceVector};
 pub use scheduler::{ContainerError, Event, ReleaseReason, Scheduler};
 pub use stepped::{ModeKind, Stepped};
+pub use user_limit::UserLimits;
 pub use view::{
     AppView, Fraction, LeafView, NodeView, PartitionView, QueueView, StateView, UserView,
 };
