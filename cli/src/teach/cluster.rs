@@ -150,11 +150,6 @@ impl View {
         self.of_queue(path, |label| label.used.as_deref())
     }
 
-    /// What is asked in a queue and not placed.
-    pub(super) fn pending(&self, path: &str) -> i64 {
-        self.of_queue(path, |label| label.pending.as_deref())
-    }
-
     /// What a queue is guaranteed.
     pub(super) fn guarantee(&self, path: &str) -> i64 {
         self.of_queue(path, |label| Some(&label.eff_min))

@@ -185,10 +185,17 @@ impl Picture<'_> {
     }
 
     fn levels(&mut self) {
-        for level in &self.chart.levels {
+        let levels = &self.chart.levels;
+        for (i, level) in levels.iter().enumerate() {
             let at = self.y(level.value);
             self.line((LEFT, at), (RIGHT, at), level_style(level.kind));
-            let inside = if at - TOP < 20 { at + 16 } else { at - 6 };
+            // The second of two equal levels is written below the line.
+            let second = levels[..i].iter().any(|other| other.value == level.value);
+            let inside = if second || at - TOP < 20 {
+                at + 16
+            } else {
+                at - 6
+            };
             let text = format!("{}: {}", level.label, level.value);
             let halo = "paint-order=\"stroke\" stroke=\"#ffffff\" stroke-width=\"4\"";
             self.text(RIGHT - 6, inside, "end", &text, halo);
