@@ -18,7 +18,7 @@ fn one_pass(c: &mut Criterion) {
     }
     let state = ledger.state();
     let one = Candidates::node(NodeSlot(0));
-    let all = Candidates::in_order(state, (0..S1.nodes).map(NodeSlot).collect());
+    let all = Candidates::in_order((0..S1.nodes).map(NodeSlot).collect());
     for (name, candidates) in [("node", one), ("partition", all)] {
         let found = propose(state, &candidates, Exclusivity::Respect);
         assert!(

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::output::{PROBLEM, line, put};
 use crate::play::{Cluster, Outcome, Row, Timing, Trace, TraceArgs, machine, progress, table};
+use crate::teach;
 use crate::values::{seed, threads};
 
 const SCHEDULER: &[u8] = include_bytes!("../../configs/capacity-scheduler/demo.xml");
@@ -28,7 +29,10 @@ const COMPRESS: u64 = 1000;
 
 /// Arguments of `capsched demo`.
 #[derive(clap::Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    example: Option<teach::Example>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -73,6 +77,9 @@ pub(crate) fn data(args: &TraceArgs) -> Result<(Cluster, Trace)> {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if let Some(example) = &args.example {
+        return teach::run(example);
+    }
     let (mut cluster, trace) = data(&TraceArgs::default())?;
     if let Some(seed) = args.seed {
         cluster.shuffle(seed);

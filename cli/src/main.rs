@@ -6,6 +6,7 @@ mod output;
 mod parity;
 mod play;
 mod replay;
+mod teach;
 mod trace;
 mod values;
 
@@ -39,7 +40,7 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Play a real GPU cluster's pods in all three modes; needs no files.
+    /// Play a real GPU cluster's pods in all three modes, or a teaching example; needs no files.
     Demo(demo::Args),
     /// Check configuration files as the real scheduler would read them, and more.
     Check(check::Args),

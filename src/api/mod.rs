@@ -3,6 +3,7 @@
 mod builder;
 mod scheduler;
 mod stepped;
+mod user_limit;
 mod view;
 
 pub use crate::commit::{
@@ -22,6 +23,7 @@ pub use crate::resource::{MAX_TYPES, MAX_VALUE, ResourceVector};
 pub use builder::{Engine, EngineBuilder};
 pub use scheduler::{ContainerError, Event, ReleaseReason, Scheduler};
 pub use stepped::{ModeKind, Stepped};
+pub use user_limit::UserLimits;
 pub use view::{
     AppView, Fraction, LeafView, NodeView, PartitionView, QueueView, StateView, UserView,
 };

@@ -30,9 +30,6 @@ pub struct PartitionSpec {
     pub exclusive: bool,
 }
 
-/// What passes found about users whose records went: a version of the users, and by name.
-pub(super) type DroppedGates = (u64, Vec<(Arc<str>, Vec<Gates>)>);
-
 /// The live state and its only writer.
 #[derive(Debug)]
 pub struct Ledger {

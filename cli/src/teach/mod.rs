@@ -1,0 +1,97 @@
+//! `capsched demo organisation` and its like: three small examples, played by the engine and drawn as charts.
+//!
+//! Every number of a chart and of the list under it was read from the engine; the few that are
+//! given, such as how much of a container a program really uses, are said to be so.
+
+mod chart;
+mod cluster;
+mod eleven_gb;
+mod headroom;
+mod organisation;
+mod svg;
+mod terminal;
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+use chart::Lesson;
+
+/// The examples.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Example {
+    /// Queues of an organisation lend and take back what the others leave.
+    Organisation(Args),
+    /// How far a user may go: user limit and headroom.
+    Headroom(Args),
+    /// What is allocated decides, not what is used.
+    ElevenGb(Args),
+}
+
+/// How a teaching example is shown.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Args {
+    /// Write all charts of the example into one SVG file.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Write each chart as an SVG file of its own, and the series as JSON, into a directory.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print the series as one JSON document instead of charts.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs an example and shows it.
+///
+/// # Errors
+///
+/// When a file cannot be written.
+pub(crate) fn run(example: &Example) -> Result<ExitCode> {
+    let (lesson, args) = play(example)?;
+    let mut files = Vec::new();
+    if let Some(path) = &args.svg {
+        files.push((path.clone(), svg::page(&lesson)));
+    }
+    if let Some(folder) = &args.out {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        for chart in &lesson.charts {
+            let name = format!("{}-{}.svg", lesson.name, chart.name);
+            files.push((folder.join(name), svg::single(chart)));
+        }
+        let name = format!("{}.json", lesson.name);
+        files.push((folder.join(name), json(&lesson)?));
+    }
+    for (path, text) in &files {
+        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let text = if args.json {
+        json(&lesson)?
+    } else {
+        let colour = io::stdout().is_terminal()
+            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let mut text = terminal::draw(&lesson, colour);
+        for (path, _) in &files {
+            text.push_str(&format!("written: {}\n", path.display()));
+        }
+        text
+    };
+    // A reader that has gone away needs no answer.
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn play(example: &Example) -> Result<(Lesson, &Args)> {
+    Ok(match example {
+        Example::Organisation(args) => (organisation::lesson()?, args),
+        Example::Headroom(args) => (headroom::lesson()?, args),
+        Example::ElevenGb(args) => (eleven_gb::lesson()?, args),
+    })
+}
+
+fn json(lesson: &Lesson) -> Result<String> {
+    Ok(serde_json::to_string_pretty(lesson)? + "\n")
+}

@@ -1,0 +1,41 @@
+//! The user limits of a leaf, computed from the state as it is, for those who want to see them.
+
+use crate::commit::Ledger;
+use crate::id::PartitionId;
+use crate::policy::{compute_user_limit, user_value};
+use crate::queue::LimitKind;
+use crate::resource::ResourceVector;
+
+/// How far a user may go in a leaf on the default partition, by the two ways to count.
+///
+/// Reading them changes nothing: unlike the limit a pass computes, these are not remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserLimits {
+    /// The limit that gates allocations. Its equal share divides what users with outstanding asks
+    /// use, plus one minimum allocation.
+    pub enforced: ResourceVector,
+    /// The limit that preemption reads. Its equal share divides the queue's current capacity, which
+    /// is its guarantee or, from there on, what is used plus one minimum allocation, by all users.
+    pub of_all_users: ResourceVector,
+}
+
+impl UserLimits {
+    /// The limits of a user, who need not be known to the leaf; nothing when there is no such leaf.
+    // As UsersManager.getComputedResourceLimitForActiveUsers and and the like for all users.
+    #[must_use]
+    pub fn of(ledger: &Ledger, leaf: &str, user: &str) -> Option<Self> {
+        let state = ledger.state();
+        let slot = ledger.queue(leaf)?;
+        let users = &state.queues[slot].leaf.as_ref()?.users;
+        let records = users.iter().map(|&user| &state.users[user]);
+        let known = records.into_iter().find(|record| &*record.name == user);
+        let limit = |kind| {
+            let common = compute_user_limit(state, slot, PartitionId::DEFAULT, kind);
+            user_value(state, &common, known)
+        };
+        Some(Self {
+            enforced: limit(LimitKind::Respect),
+            of_all_users: limit(LimitKind::All),
+        })
+    }
+}
