@@ -109,8 +109,13 @@ impl Scheduler {
             for p in &c.labels {
                 labels.insert(p);
                 match c.modes[p] {
-                    mode @ (Mode::Weight | Mode::Absolute) => {
-                        kinds.insert(mode);
+                    Mode::Weight => {
+                        kinds.insert(Mode::Weight);
+                    }
+                    // An absolute value makes the original forget the percentages before it.
+                    Mode::Absolute => {
+                        kinds.insert(Mode::Absolute);
+                        kinds.remove(&Mode::Percent);
                     }
                     _ if c.caps[p].cap > 0.0 => {
                         kinds.insert(Mode::Percent);

@@ -128,7 +128,11 @@ impl Tree {
             };
             left -= percent;
             let units = leaf_shares(child);
-            let gpu = if self.gpu { ",yarn.io/gpu=1" } else { "" };
+            let gpu = if self.gpu {
+                format!(",yarn.io/gpu={units}")
+            } else {
+                String::new()
+            };
             texts.push(match self.capacities {
                 Capacities::Percent => percent.to_string(),
                 Capacities::Weight => format!("{}w", child.share),
