@@ -63,6 +63,7 @@ impl Cluster {
         self.apps += 1;
         let id = ApplicationId::new(self.apps);
         self.engine.submit(&AppSpec {
+            placement_parent: None,
             id,
             user: user.to_owned(),
             queue: queue.to_owned(),
