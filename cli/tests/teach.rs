@@ -95,8 +95,11 @@ fn eleven_gb_hold_what_is_allocated() {
             ("default_containers", 11),
             ("default_vcores_left", -7),
             ("dominant_containers", 4),
+            ("dominant_vcores_left", 0),
             ("default_wide", 11),
+            ("default_wide_vcores", 1),
             ("dominant_wide", 2),
+            ("dominant_wide_vcores", 2),
         ],
     );
 }

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, NodeName, NodeReport, NodeSpec,
-    ResourceVector, Sequential, StateView, UserLimits,
+    PartitionView, ResourceVector, Sequential, StateView, UserLimits,
 };
 use capsched::config::{self, Layer, Options, Source};
 
@@ -140,7 +140,11 @@ impl Cluster {
 pub(super) struct View(StateView);
 
 impl View {
-    fn of_queue<'a>(&'a self, path: &str, amount: impl Fn(&'a Label) -> Option<&'a [i64]>) -> i64 {
+    fn of_queue<'a>(
+        &'a self,
+        path: &str,
+        amount: impl Fn(&'a PartitionView) -> Option<&'a [i64]>,
+    ) -> i64 {
         let queue = self.0.queues.iter().find(|queue| queue.path == path);
         let label = queue.and_then(|queue| queue.labels.get(""));
         label.and_then(amount).map_or(0, |amount| amount[0] / GB)
@@ -191,5 +195,3 @@ impl View {
         ]
     }
 }
-
-type Label = capsched::api::PartitionView;

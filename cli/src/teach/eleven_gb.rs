@@ -24,7 +24,10 @@ pub(super) fn lesson() -> Result<Lesson> {
     let memory = fill(&[MEMORY], (1, 1))?;
     let dominant = fill(&[MEMORY, DOMINANT], (1, 1))?;
     let wide = [fill(&[MEMORY], (1, 2))?, fill(&[MEMORY, DOMINANT], (1, 2))?];
-    let facts = facts(&waits, [&large, &small], [&memory, &dominant], &wide);
+    let mut facts = use_facts(&waits, &large, &small);
+    let [default_wide, dominant_wide] = &wide;
+    let two = [default_wide, dominant_wide];
+    facts.extend(calculator_facts([&memory, &dominant], two));
     let calculators = calculators(memory, dominant);
     Ok(Lesson {
         name: "eleven-gb",
@@ -183,10 +186,11 @@ fn jobs(sizes: &[i64; 3], name: &'static str, title: &str) -> Result<Jobs> {
 
 /// A node filled with equal containers.
 struct Fill {
-    /// GB and vcores allocated after each beat.
-    memory: Vec<i64>,
-    vcores: Vec<i64>,
+    /// Containers on the node after each beat.
+    placed: Vec<i64>,
     containers: i64,
+    /// Vcores of each container, as allocated.
+    each: i64,
     /// Vcores the node has left; below 0 when more are allocated than there are.
     left: i64,
 }
@@ -195,18 +199,17 @@ fn fill(files: &[&str], (gb, vcores): (i64, i64)) -> Result<Fill> {
     let mut cluster = Cluster::new(files, 1, size(NODE.0, NODE.1))?;
     let app = cluster.submit("a", QUEUE)?;
     cluster.ask(app, size(gb, vcores), 20)?;
-    let (mut memory, mut cores) = (vec![0], vec![0]);
+    let mut placed = vec![0];
     for _ in 0..16 {
         cluster.beat(1)?;
-        let [gb, vcores, ..] = cluster.view().first_node();
-        memory.push(gb);
-        cores.push(vcores);
+        let [.., containers] = cluster.view().first_node();
+        placed.push(containers);
     }
-    let [_, _, left, containers] = cluster.view().first_node();
+    let [_, allocated, left, containers] = cluster.view().first_node();
     Ok(Fill {
-        memory,
-        vcores: cores,
+        placed,
         containers,
+        each: allocated / containers.max(1),
         left,
     })
 }
@@ -220,19 +223,14 @@ fn calculators(memory: Fill, dominant: Fill) -> Chart {
         name: "calculators",
         title: "20 containers of 1 GB and 1 vcore are asked: which calculator?".to_owned(),
         x: axis("heartbeats of the node", 16, 2),
-        y: axis("GB, vcores", 12, 2),
+        y: axis("containers", 12, 2),
         rows: 12,
         areas: Vec::new(),
         curves: vec![
-            series("default calculator: vcores allocated", memory.vcores),
-            series("default calculator: GB allocated", memory.memory),
+            series("default calculator: memory alone counts", memory.placed),
             series(
-                "dominant-resource calculator: vcores allocated",
-                dominant.vcores,
-            ),
-            series(
-                "dominant-resource calculator: GB allocated",
-                dominant.memory,
+                "dominant-resource calculator: vcores count too",
+                dominant.placed,
             ),
         ],
         levels: vec![
@@ -243,20 +241,19 @@ fn calculators(memory: Fill, dominant: Fill) -> Chart {
     }
 }
 
-fn facts(
-    waits: &Waits,
-    [large, small]: [&Jobs; 2],
-    [memory, dominant]: [&Fill; 2],
-    wide: &[Fill; 2],
-) -> Vec<Fact> {
-    let gb = Fact::gb;
-    let fact = |key, text, value, unit| Fact {
+fn fact(key: &'static str, text: &'static str, value: i64, unit: &'static str) -> Fact {
+    Fact {
         key,
         text,
         value,
         unit,
-    };
-    let (free, many) = (NODE.0 - waits.allocated[0], "containers");
+    }
+}
+
+fn use_facts(waits: &Waits, large: &Jobs, small: &Jobs) -> Vec<Fact> {
+    let gb = Fact::gb;
+    let free = NODE.0 - waits.allocated[0];
+    let most = "jobs at once";
     vec![
         gb("a_allocated", "allocated to A", waits.allocated[0]),
         gb(
@@ -265,18 +262,18 @@ fn facts(
             waits.allocated[1],
         ),
         gb("b_waits", "B waits for", waits.pending),
-        gb("free", "free by allocation: too little for B", free),
+        gb("free", "not allocated: too little for B", free),
         fact(
             "b_served",
-            "B gets its container in second",
+            "B gets its container when A ends, at",
             waits.served,
             "s",
         ),
         fact(
             "large_together",
-            "10 + 10 + 9 GB: at the same time",
+            "10 + 10 + 9 GB: at most",
             large.together,
-            many,
+            most,
         ),
         fact(
             "large_done",
@@ -286,9 +283,9 @@ fn facts(
         ),
         fact(
             "small_together",
-            "5 + 5 + 5 GB: at the same time",
+            "5 + 5 + 5 GB: at most",
             small.together,
-            many,
+            most,
         ),
         fact(
             "small_done",
@@ -296,15 +293,23 @@ fn facts(
             small.done,
             "s",
         ),
+    ]
+}
+
+/// The default calculator first, then the dominant-resource calculator.
+fn calculator_facts(one: [&Fill; 2], two: [&Fill; 2]) -> Vec<Fact> {
+    let many = "containers";
+    let [memory, dominant] = one;
+    vec![
         fact(
             "default_containers",
-            "default calculator: 1 GB, 1 vcore each",
+            "default calculator: 1 GB, 1 vcore asked",
             memory.containers,
             many,
         ),
         fact(
             "default_vcores_left",
-            "default calculator: the node has left",
+            "  the node then has left, of 4",
             memory.left,
             "vcores",
         ),
@@ -315,16 +320,34 @@ fn facts(
             many,
         ),
         fact(
+            "dominant_vcores_left",
+            "  the node then has left, of 4",
+            dominant.left,
+            "vcores",
+        ),
+        fact(
             "default_wide",
             "default calculator: 1 GB, 2 vcores asked",
-            wide[0].containers,
+            two[0].containers,
             many,
+        ),
+        fact(
+            "default_wide_vcores",
+            "  each container gets",
+            two[0].each,
+            "vcore",
         ),
         fact(
             "dominant_wide",
             "dominant-resource calculator: the same",
-            wide[1].containers,
+            two[1].containers,
             many,
+        ),
+        fact(
+            "dominant_wide_vcores",
+            "  each container gets",
+            two[1].each,
+            "vcores",
         ),
     ]
 }
@@ -354,7 +377,7 @@ mod tests {
         let one = fill(&[MEMORY], (1, 1)).unwrap();
         assert_eq!((one.containers, one.left), (11, -7));
         let two = fill(&[MEMORY], (1, 2)).unwrap();
-        assert_eq!((two.containers, two.left), (11, -7));
+        assert_eq!((two.containers, two.each, two.left), (11, 1, -7));
     }
 
     #[test]
@@ -363,6 +386,6 @@ mod tests {
         let one = fill(&files, (1, 1)).unwrap();
         assert_eq!((one.containers, one.left), (4, 0));
         let two = fill(&files, (1, 2)).unwrap();
-        assert_eq!((two.containers, two.left), (2, 0));
+        assert_eq!((two.containers, two.each, two.left), (2, 2, 0));
     }
 }

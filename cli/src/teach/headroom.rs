@@ -120,6 +120,13 @@ impl Run {
         Ok(())
     }
 
+    fn forget_last(&mut self) {
+        let curves = [&mut self.limit, &mut self.enforced, &mut self.headroom];
+        for series in curves.into_iter().chain([&mut self.used]) {
+            series.values.pop();
+        }
+    }
+
     /// Samples as things are, then after each of some beats.
     fn beats(&mut self, app: ApplicationId, beats: usize) -> Result<()> {
         self.sample(app)?;
@@ -210,21 +217,18 @@ fn several() -> Result<Several> {
     let mut run = Run::new(&[QUEUES], "several", title, FIRST)?;
     let mut limits = Vec::new();
     let mut first = None;
-    for (user, beats) in ["ann", "bob", "cem", "dee", "eve"]
-        .iter()
-        .zip([9, 9, 9, 9, 50])
-    {
+    let users = ["ann", "bob", "cem", "dee", "eve"];
+    for (user, beats) in users.into_iter().zip([10, 10, 10, 10, 50]) {
         let app = run.submit(user, FIRST, 1, PLENTY)?;
-        let at = i64::try_from(run.used.values.len())?;
-        let ann = *first.get_or_insert(app);
-        let text = format!("{user} asks");
-        run.marks.push(Mark { at, text });
-        run.beats(ann, beats)?;
-        let (_, limit) = run.cluster.limits(FIRST, user)?;
-        limits.extend((beats == 9).then_some(limit));
-        if beats != 9 {
-            limits.push(run.limit.values[usize::try_from(at)?]);
-        }
+        // The last sample is taken again: the user asks right after that beat.
+        run.forget_last();
+        let at = run.used.values.len();
+        run.marks.push(Mark {
+            at: i64::try_from(at)?,
+            text: format!("{user} asks"),
+        });
+        run.beats(*first.get_or_insert(app), beats)?;
+        limits.push(run.limit.values[at]);
     }
     Ok(Several { run, limits })
 }
@@ -314,9 +318,8 @@ mod tests {
     #[test]
     fn in_a_second_queue_the_limit_jumps_when_one_container_more_is_placed() {
         let run = second_queue(50, "", "").unwrap();
-        let ups: Vec<_> = run.limit.values.iter().copied().collect();
         assert_eq!(run.used.values[7..10], [49, 56, 63]);
-        assert_eq!(ups[7..10], [60, 60, 64]);
+        assert_eq!(run.limit.values[7..10], [60, 60, 64]);
     }
 
     #[test]
@@ -330,6 +333,7 @@ mod tests {
     fn several_users_have_an_equal_share_or_30_percent() {
         let several = several().unwrap();
         assert_eq!(several.limits, [60, 30, 20, 18, 18]);
+        assert_eq!(several.run.used.values, (0..=90).collect::<Vec<i64>>());
         let asks: Vec<i64> = several.run.marks.iter().map(|mark| mark.at).collect();
         let values = several
             .run
@@ -342,6 +346,16 @@ mod tests {
             let current = if *used < 60 { 60 } else { used + 1 };
             let share = (current + users - 1) / users;
             assert_eq!(*limit, share.max((current * 3 + 9) / 10), "at beat {at}");
+        }
+    }
+
+    #[test]
+    fn what_is_enforced_is_never_above_the_limit() {
+        let alone = alone(&[QUEUES], "", "").unwrap();
+        let (fits, full) = (second_queue(50, "", ""), second_queue(60, "", ""));
+        for run in [alone, fits.unwrap(), full.unwrap(), several().unwrap().run] {
+            let mut values = run.enforced.values.iter().zip(&run.limit.values);
+            assert!(values.all(|(enforced, limit)| enforced <= limit));
         }
     }
 }

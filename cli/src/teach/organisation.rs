@@ -41,7 +41,7 @@ pub(super) fn lesson() -> Result<Lesson> {
             "An application asks for its user limit, as the engine gives it, and no more. The \
              scheduler tests what a user has before a container is placed, so one that keeps \
              asking ends one container above its limit (121 GB).",
-            "engineering's maximum-capacity is its 60 %: a maximum is a share of the parent's \
+            "The maximum-capacity of engineering is its 60 %: a maximum is a share of the parent's \
              maximum, so 40 % of it are 240 GB. Under a parent that may use the whole cluster, \
              40 % would be 400 GB.",
             "Each node beats every 5 s and may get one container a beat. Nothing is preempted.",

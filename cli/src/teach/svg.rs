@@ -16,7 +16,7 @@ const LINE: i64 = 22;
 
 const AREAS: [&str; 4] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7"];
 const CURVES: [&str; 4] = ["#d55e00", "#0072b2", "#009e73", "#444444"];
-/// Wide dashes of the first curve would hide those below it, so the first is the thinnest.
+/// The first curve lies over the others, so it is thinner than what it may cover.
 const WIDTHS: [i64; 4] = [2, 5, 3, 3];
 
 /// All charts of an example, one below the other.
@@ -73,8 +73,9 @@ fn draw(chart: &Chart) -> String {
     picture.text(LEFT, 26, "start", &chart.title, "font-size=\"17\"");
     picture.grid();
     picture.areas();
-    picture.curves();
     picture.levels();
+    picture.curves();
+    picture.level_labels();
     picture.marks();
     picture.legend();
     picture.out
@@ -185,10 +186,16 @@ impl Picture<'_> {
     }
 
     fn levels(&mut self) {
+        for level in &self.chart.levels {
+            let at = self.y(level.value);
+            self.line((LEFT, at), (RIGHT, at), level_style(level.kind));
+        }
+    }
+
+    fn level_labels(&mut self) {
         let levels = &self.chart.levels;
         for (i, level) in levels.iter().enumerate() {
             let at = self.y(level.value);
-            self.line((LEFT, at), (RIGHT, at), level_style(level.kind));
             // The second of two equal levels is written below the line.
             let second = levels[..i].iter().any(|other| other.value == level.value);
             let inside = if second || at - TOP < 20 {

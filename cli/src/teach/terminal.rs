@@ -42,7 +42,8 @@ pub(super) fn draw(lesson: &Lesson, colour: bool) -> String {
 
 fn number(out: &mut String, fact: &Fact) {
     // Writing to a string cannot fail, here and below.
-    let _ = writeln!(out, "  {:<58}{:>6} {}", fact.text, fact.value, fact.unit);
+    let line = format!("  {:<58}{:>6} {}", fact.text, fact.value, fact.unit);
+    let _ = writeln!(out, "{}", line.trim_end());
 }
 
 #[derive(Clone, Copy)]
@@ -99,7 +100,12 @@ fn draw_chart(out: &mut String, chart: &Chart, pen: Pen) {
     grid.areas();
     grid.levels();
     grid.curves();
-    let _ = writeln!(out, "{:>5}  {}", chart.y.label, grid.letters());
+    let letters = grid.letters();
+    if letters.is_empty() {
+        let _ = writeln!(out, "{:>5}", chart.y.label);
+    } else {
+        let _ = writeln!(out, "{:>5}  {letters}", chart.y.label);
+    }
     grid.print(out, pen);
     grid.print_axis(out);
     legend(out, chart, pen);
@@ -232,6 +238,7 @@ impl<'a> Grid<'a> {
 
     fn print_axis(&self, out: &mut String) {
         let mut axis = ['\u{2500}'; COLUMNS];
+        let lowest = self.cells[0];
         let mut numbers = [' '; COLUMNS + 4];
         let step = self.chart.x.step;
         for value in (0..=self.chart.x.end / step).map(|i| i * step) {
@@ -239,6 +246,12 @@ impl<'a> Grid<'a> {
             axis[column] = '\u{2534}';
             for (i, digit) in value.to_string().chars().enumerate() {
                 numbers[column + i] = digit;
+            }
+        }
+        // A curve at 0 is drawn on the axis.
+        for (sign, cell) in axis.iter_mut().zip(lowest) {
+            if cell.sign != ' ' {
+                *sign = cell.sign;
             }
         }
         let text = |signs: &[char]| signs.iter().collect::<String>();
@@ -259,20 +272,23 @@ fn level_sign(kind: LevelKind) -> char {
 }
 
 fn legend(out: &mut String, chart: &Chart, pen: Pen) {
-    let mut entry = |sign: char, colour: u8, text: &str| {
+    let entry = |out: &mut String, sign: char, colour: u8, text: &str| {
         let sample: String = std::iter::repeat_n(sign, 3).collect();
         let _ = writeln!(out, "  {} {text}", pen.ink(colour, &sample));
     };
     for (i, series) in chart.curves.iter().enumerate() {
-        entry(CURVES[i % 4], CURVE_COLOURS[i % 4], &series.label);
+        entry(out, CURVES[i % 4], CURVE_COLOURS[i % 4], &series.label);
+    }
+    if chart.curves.len() > 1 {
+        out.push_str("      (where curves meet, the upper one of this list is drawn)\n");
     }
     // As they lie on each other.
     for (i, series) in chart.areas.iter().enumerate().rev() {
-        entry(AREAS[i % 4], AREA_COLOURS[i % 4], &series.label);
+        entry(out, AREAS[i % 4], AREA_COLOURS[i % 4], &series.label);
     }
     for level in &chart.levels {
         let text = format!("{}: {}", level.label, level.value);
-        entry(level_sign(level.kind), BOLD, &text);
+        entry(out, level_sign(level.kind), BOLD, &text);
     }
 }
 
