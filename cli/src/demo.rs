@@ -27,6 +27,12 @@ const RULES: &str = "qos=LS:root.prod.serving,qos=Guaranteed:root.prod.critical,
 /// Submissions come this many times faster than in the trace; as they are, the cluster idles.
 const COMPRESS: u64 = 1000;
 
+/// The seed unless another is given: in the trace's own order every node without GPUs comes first.
+pub(crate) const SEED: u64 = 7;
+
+/// The run ends this long after the last submission, in virtual ms; services run on for months.
+const AFTER_MS: u64 = 3_600_000;
+
 /// Arguments of `capsched demo`.
 #[derive(clap::Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -39,16 +45,16 @@ pub(crate) struct Args {
     /// Deciding threads of the asynchronous and the global mode; 0 takes as many as there are cores.
     #[arg(long, value_name = "N", default_value = "1", value_parser = threads)]
     threads: usize,
-    /// Order in which nodes register, decimal or 0x and hexadecimal; as in the trace when left out.
-    #[arg(long, value_name = "S", value_parser = seed)]
-    seed: Option<u64>,
+    /// Order in which nodes register, decimal or 0x and hexadecimal.
+    #[arg(long, value_name = "S", default_value_t = SEED, value_parser = seed)]
+    seed: u64,
     /// Use the engine without threads, whose runs repeat exactly.
     #[arg(long)]
     sequential: bool,
 }
 
 /// Cluster and trace of the demonstration.
-pub(crate) fn data(args: &TraceArgs) -> Result<(Cluster, Trace)> {
+pub(crate) fn data(args: &TraceArgs, seed: u64) -> Result<(Cluster, Trace)> {
     let source = |name: &str, bytes: &[u8], layer| Source {
         name: name.to_owned(),
         bytes: bytes.to_vec(),
@@ -72,7 +78,9 @@ pub(crate) fn data(args: &TraceArgs) -> Result<(Cluster, Trace)> {
     let source = import::Source::of("openb pods", pods, MAX_INFLATED)?;
     let raw = import::read(source, Format::Openb, &options)?;
     let trace = Trace::read(Box::new(InOrder::new(raw, "openb pods", args.order())))?;
-    Ok((Cluster::new(loaded, nodes, types)?, trace))
+    let mut cluster = Cluster::new(loaded, nodes, types)?;
+    cluster.shuffle(seed);
+    Ok((cluster, trace))
 }
 
 /// Runs the command.
@@ -80,10 +88,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if let Some(example) = &args.example {
         return teach::run(example);
     }
-    let (mut cluster, trace) = data(&TraceArgs::default())?;
-    if let Some(seed) = args.seed {
-        cluster.shuffle(seed);
-    }
+    let (cluster, trace) = data(&TraceArgs::default(), args.seed)?;
+    let timing = timing(Timing::default(), &trace);
     let mut runs = Vec::new();
     for mode in [
         ModeKind::Heartbeat,
@@ -92,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     ] {
         let row = Row::new(mode, args.threads, args.sequential);
         let bar = progress(trace.jobs.len(), mode.name());
-        let outcome = row.play(&cluster, &trace, Timing::default(), &bar, &mut ());
+        let outcome = row.play(&cluster, &trace, timing, &bar, &mut ());
         bar.finish_and_clear();
         runs.push(outcome?);
     }
@@ -109,6 +115,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         put(&shown(&cluster, &trace, &runs));
     }
     Ok(verdict(&runs))
+}
+
+/// The end of the demonstration, unless another is wanted.
+pub(crate) fn timing(mut timing: Timing, trace: &Trace) -> Timing {
+    let last = trace.jobs.last().map_or(0, |job| job.at_ms);
+    timing.until_ms = timing.until_ms.or(Some(last + AFTER_MS));
+    timing
 }
 
 /// Whether all rows placed the same containers.

@@ -9,7 +9,7 @@ use capsched::simulator::{MappingReport, ResourceTypes, Watch};
 use capsched::time::{Clock, SystemClock};
 use serde_json::{Value, json};
 
-use crate::demo::{data, footer, same, verdict};
+use crate::demo::{SEED, data, footer, same, verdict};
 use crate::output::{line, note, put};
 use crate::play::{
     Cluster, Outcome, Row, RunFolder, Timing, Trace, TraceArgs, machine, progress, table,
@@ -115,10 +115,11 @@ impl Input {
         row: Row,
         cluster: &Cluster,
         trace: &Trace,
+        timing: Timing,
         watch: &mut dyn Watch,
     ) -> Result<Outcome> {
         let bar = progress(trace.jobs.len(), row.mode.name());
-        let outcome = row.play(cluster, trace, self.timing, &bar, watch);
+        let outcome = row.play(cluster, trace, timing, &bar, watch);
         bar.finish_and_clear();
         outcome
     }
@@ -143,16 +144,17 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode> {
     let folder = folder.transpose()?;
     let (cluster, trace) = args.input.read(&args.files)?;
     let row = Row::new(args.mode, args.threads, args.input.sequential);
+    let timing = args.input.timing;
     let began_ms = SystemClock::new().now_ms();
     let outcome = match &folder {
         Some(folder) => {
             let mut log = folder.decisions(cluster.types.names().len())?;
-            let outcome = args.input.play(row, &cluster, &trace, &mut log)?;
+            let outcome = args.input.play(row, &cluster, &trace, timing, &mut log)?;
             let settings = args.input.settings(&args.files, row);
             folder.finish(log, began_ms, &outcome, &settings)?;
             outcome
         }
-        None => args.input.play(row, &cluster, &trace, &mut ())?,
+        None => args.input.play(row, &cluster, &trace, timing, &mut ())?,
     };
     let runs = [outcome];
     if args.input.json {
@@ -171,11 +173,10 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode> {
 
 /// Runs `capsched compare`.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
+    let mut timing = args.input.timing;
     let (cluster, trace) = if args.files.is_empty() {
-        let (mut cluster, trace) = data(&args.input.trace)?;
-        if let Some(seed) = args.input.seed {
-            cluster.shuffle(seed);
-        }
+        let (cluster, trace) = data(&args.input.trace, args.input.seed.unwrap_or(SEED))?;
+        timing = crate::demo::timing(timing, &trace);
         (cluster, trace)
     } else {
         args.input.read(&args.files)?
@@ -191,7 +192,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     }
     let mut runs = Vec::new();
     for row in rows {
-        runs.push(args.input.play(row, &cluster, &trace, &mut ())?);
+        runs.push(args.input.play(row, &cluster, &trace, timing, &mut ())?);
     }
     if args.input.json {
         line(object(&cluster, &trace, &runs, args.input.seed));

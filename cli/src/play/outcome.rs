@@ -26,6 +26,8 @@ pub(crate) struct Outcome {
     pub(crate) latencies: HistogramSet<Phase>,
     /// Refused proposals by reason.
     pub(crate) conflicts: Vec<(&'static str, u64)>,
+    /// Mean and largest use of each type while jobs arrived, in thousandths.
+    pub(crate) utilisation: Vec<(u32, u32)>,
     /// Equal for rows that placed the same number of containers of every job.
     pub(crate) placed_set: u64,
     /// Everything in virtual time.
@@ -56,28 +58,6 @@ impl Outcome {
         self.report.violations.values().sum()
     }
 
-    /// Mean and largest use of each type up to the last submission, in thousandths: what comes
-    /// after it is the end of the trace, not the work of the scheduler.
-    pub(crate) fn utilisation(&self) -> Vec<(u32, u32)> {
-        let last = self.report.last_submission_ms;
-        let during = |sample: &&capsched::simulator::Sample| sample.at_ms <= last;
-        let samples: Vec<_> = self.report.series.iter().filter(during).collect();
-        let share = |index: usize| {
-            let (mut sum, mut most) = (0_u64, 0);
-            for sample in &samples {
-                let used: i64 = sample.used.values().map(|used| used[index]).sum();
-                let total = i128::from(sample.total[index].max(1));
-                let permille = (i128::from(used) * 1000 / total).clamp(0, 1000);
-                let permille = u32::try_from(permille).expect("it is at most 1000");
-                sum += u64::from(permille);
-                most = most.max(permille);
-            }
-            let n = u64::try_from(samples.len()).unwrap_or(1).max(1);
-            (u32::try_from(sum / n).unwrap_or(u32::MAX), most)
-        };
-        (0..self.types.len()).map(share).collect()
-    }
-
     /// The row as JSON.
     pub(crate) fn to_json(&self) -> Value {
         let (counts, latency) = (&self.report.counts, self.latency());
@@ -88,8 +68,8 @@ impl Outcome {
         let utilisation: Map<String, Value> = self
             .types
             .iter()
-            .zip(self.utilisation())
-            .map(|(name, shares)| use_of(name, shares))
+            .zip(&self.utilisation)
+            .map(|(name, shares)| use_of(name, *shares))
             .collect();
         let conflicts: Map<String, Value> = self
             .conflicts

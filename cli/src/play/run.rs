@@ -57,8 +57,8 @@ const IDLE_HEARTBEAT_MS: u64 = 60_000;
 /// Missed opportunities after which the rules of locality have relaxed, with room to spare.
 const OPPORTUNITIES: u64 = 100;
 
-/// Lines of the time series that a run takes at most, roughly.
-const SAMPLES: u64 = 2000;
+/// Lines of the time series that are wanted while jobs arrive, and at most in a whole run.
+const SAMPLES: (u64, u64) = (2000, 20_000);
 
 impl Row {
     /// The row that a mode and a number of threads make.
@@ -76,6 +76,11 @@ impl Row {
     }
 
     fn engine(self, cluster: &Cluster, clock: SystemClock) -> Result<Engine> {
+        let mut cluster = cluster.clone();
+        if self.mode == ModeKind::Global {
+            // The mode is what the reference calls multi-node placement.
+            cluster.settings.scheduler.multi_node.enabled = true;
+        }
         if self.sequential {
             let engine = Stepped::new(cluster.sequential()?, self.mode);
             return Ok(Engine::Stepped(Box::new(engine)));
@@ -86,7 +91,7 @@ impl Row {
             ModeKind::Asynchronous => Mode::Asynchronous { threads },
             ModeKind::Global => Mode::Global { threads },
         };
-        let settings = cluster.settings.clone();
+        let settings = cluster.settings;
         let engine = Threaded::start(settings, &cluster.partitions, mode, clock);
         let engine = engine.map_err(|error| anyhow!("the engine does not start: {error}"))?;
         Ok(Engine::Threaded(Box::new(engine)))
@@ -109,7 +114,7 @@ impl Row {
             quiet_ms: Some(period.saturating_mul(turns)),
             patience_ms: period.saturating_mul(turns),
             until_ms: timing.until_ms,
-            sample_ms: (span / SAMPLES).max(1000),
+            sample_ms: (span / SAMPLES.0).max(trace.end_ms() / SAMPLES.1).max(1000),
             guarantees: cluster.guarantees.clone(),
             ..DriverSettings::default()
         }
@@ -138,6 +143,7 @@ impl Row {
         };
         let mut watch = Placed {
             by_app: BTreeMap::new(),
+            utilisation: Utilisation::new(trace, cluster.types.names().len()),
             beside: watch,
         };
         let (before, busy) = (clock.now_ns(), driver.scheduler().busy_ns());
@@ -153,6 +159,7 @@ impl Row {
             latencies: engine.latencies(),
             conflicts: engine.conflicts(),
             placed_set: watch.hash(),
+            utilisation: watch.utilisation.shares(),
             report,
         })
     }
@@ -193,6 +200,7 @@ impl Workload for Shown<'_> {
 /// Which application got how many containers.
 struct Placed<'a> {
     by_app: BTreeMap<u32, u64>,
+    utilisation: Utilisation,
     beside: &'a mut dyn Watch,
 }
 
@@ -218,6 +226,49 @@ impl Watch for Placed<'_> {
     }
 
     fn sample(&mut self, sample: &Sample) {
+        self.utilisation.sample(sample);
         self.beside.sample(sample);
+    }
+}
+
+/// Use of every type while jobs arrive: what comes after is the end of the trace, not the work of
+/// the scheduler.
+#[derive(Debug)]
+struct Utilisation {
+    last_ms: u64,
+    samples: u64,
+    /// Sum and largest value by type, in thousandths.
+    types: Vec<(u64, u32)>,
+}
+
+impl Utilisation {
+    fn new(trace: &Trace, types: usize) -> Self {
+        Self {
+            last_ms: trace.jobs.last().map_or(0, |job| job.at_ms),
+            samples: 0,
+            types: vec![(0, 0); types],
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        if sample.at_ms > self.last_ms {
+            return;
+        }
+        self.samples += 1;
+        for (index, (sum, most)) in self.types.iter_mut().enumerate() {
+            let used: i64 = sample.used.values().map(|used| used[index]).sum();
+            let total = i128::from(sample.total[index].max(1));
+            let permille = (i128::from(used) * 1000 / total).clamp(0, 1000);
+            let permille = u32::try_from(permille).expect("it is at most 1000");
+            *sum += u64::from(permille);
+            *most = permille.max(*most);
+        }
+    }
+
+    /// Mean and largest share of each type, in thousandths.
+    fn shares(&self) -> Vec<(u32, u32)> {
+        let mean = |sum: u64| u32::try_from(sum / self.samples.max(1)).unwrap_or(u32::MAX);
+        let types = self.types.iter();
+        types.map(|(sum, most)| (mean(*sum), *most)).collect()
     }
 }

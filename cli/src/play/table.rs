@@ -69,7 +69,7 @@ pub(crate) fn table(runs: &[Outcome]) -> String {
     let types = runs.first().map_or(&[][..], |run| &run.types);
     for (index, name) in types.iter().enumerate() {
         line(&format!("use of {name}, most"), &|run| {
-            let (mean, most) = run.utilisation()[index];
+            let (mean, most) = run.utilisation[index];
             format!("{} %, {}", percent(mean), percent(most))
         });
     }

@@ -99,6 +99,15 @@ impl Trace {
         }
         Ok(Self { jobs, mapping })
     }
+
+    /// When the last container ends if nothing ever waits, in virtual ms.
+    pub(crate) fn end_ms(&self) -> u64 {
+        let of_job = |job: &Job| {
+            let runs = job.tasks.iter().filter_map(|group| group.run.of(0));
+            job.at_ms.saturating_add(runs.max().unwrap_or(0))
+        };
+        self.jobs.iter().map(of_job).max().unwrap_or(0)
+    }
 }
 
 /// An error of a trace with what to do about it.
