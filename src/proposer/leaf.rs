@@ -4,8 +4,7 @@ use super::assignment::{Observation, SkipReason};
 use super::walk::{Found, Pass};
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
-    Limits, compare_active, compute_user_limit, passes_maximum, queue_current_limit, resorted,
-    user_value,
+    Limits, compute_user_limit, passes_maximum, queue_current_limit, resorted, user_value,
 };
 use crate::queue::{Exclusivity, Gate, HeadroomProvider};
 use crate::resource::ResourceVector;
@@ -234,17 +233,6 @@ impl Pass<'_> {
         }
         false
     }
-}
-
-/// Whether a leaf's list of active applications is in the order of its policy.
-#[cfg(debug_assertions)]
-pub(super) fn in_order(state: &State, leaf: QueueSlot) -> bool {
-    let queue = &state.queues[leaf];
-    let order = &queue.settings.leaf.app_order;
-    queue
-        .as_leaf()
-        .active
-        .is_sorted_by(|&a, &b| compare_active(order, &state.apps[a], &state.apps[b]).is_le())
 }
 
 const _: () = assert!(Exclusivity::Respect as usize == 0 && Exclusivity::Ignore as usize == 1);
