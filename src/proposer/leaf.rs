@@ -8,7 +8,6 @@ use crate::policy::{
 };
 use crate::queue::{Exclusivity, Gate, HeadroomProvider};
 use crate::resource::ResourceVector;
-use crate::snapshot::State;
 
 /// What one visit of a leaf has found out and its state does not know yet.
 struct Visit {
