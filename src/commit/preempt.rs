@@ -117,7 +117,6 @@ impl Ledger {
         self.observe(&round.observations);
         let lazy = self.state.settings.lazy_preemption;
         let mut done = PreemptionRound::default();
-        let mut killed = BTreeSet::new();
         for verdict in &round.verdicts {
             let id = verdict.container;
             match verdict.kind {
@@ -127,7 +126,6 @@ impl Ledger {
                 }
                 VerdictKind::Kill if lazy => {
                     done.kills.push(id);
-                    killed.insert(id);
                     self.make_killable(verdict);
                 }
                 VerdictKind::Kill => {
@@ -136,9 +134,7 @@ impl Ledger {
                 }
                 VerdictKind::DropReservation => {
                     done.dropped.push(id);
-                    if !killed.contains(&id) {
-                        self.end_by_verdict(verdict);
-                    }
+                    self.end_by_verdict(verdict);
                 }
                 VerdictKind::MoveReservation { to } => {
                     done.moved.push(id);

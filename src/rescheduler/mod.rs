@@ -28,3 +28,6 @@ pub use view::{
     AppView, ContainerView, LeafView, NodeView, QueuePartView, QueueView, UserLimits, UserView,
     View,
 };
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+//! What verdicts of preemption do to the live state.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a scene that cannot be set up is a failed test"
+)]
+
+use std::collections::BTreeMap;
+
+use capsched::api::{AppSpec, Ask, AskCall, NodeReport, NodeSpec, Rescheduler, Sequential};
+use capsched::commit::{PreemptionReason, Verdict, VerdictKind, Verdicts};
+use capsched::config;
+use capsched::id::{ApplicationId, ContainerId, NodeName};
+use capsched::resource::ResourceVector;
+
+const MONITOR: &str = "yarn.resourcemanager.monitor.capacity.preemption.";
+const NODES: [&str; 2] = ["h1:1", "h2:1"];
+
+/// Two queues of half the cluster each, two nodes of 10 GiB; application 1 in `a` holds
+/// everything, application 2 in `b` wants four containers of 1 GiB.
+struct Scene {
+    engine: Sequential,
+    policy: Rescheduler,
+}
+
+fn container(app: u32, number: u32) -> ContainerId {
+    ContainerId {
+        app: ApplicationId::new(app),
+        number,
+    }
+}
+
+fn node(name: &str) -> NodeName {
+    name.parse().unwrap()
+}
+
+fn asks(count: i32, mib: i64) -> AskCall {
+    let ask = Ask {
+        priority: 1,
+        request_id: 0,
+        place: "*".to_owned(),
+        size: ResourceVector::of(&[mib, 1]),
+        count,
+        relax_locality: true,
+        partition: None,
+    };
+    AskCall {
+        asks: vec![ask],
+        ..AskCall::default()
+    }
+}
+
+impl Scene {
+    fn new(more: &[(&str, &str)]) -> Self {
+        let pairs = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            let pairs = pairs.iter();
+            pairs.map(|&(k, v)| (k.to_owned(), v.to_owned())).collect()
+        };
+        let mut site = pairs(&[("yarn.resourcemanager.scheduler.monitor.enable", "true")]);
+        for (name, value) in [
+            ("natural_termination_factor", "1.0"),
+            ("max_wait_before_kill", "1000"),
+            ("total_preemption_per_round", "1.0"),
+        ] {
+            site.insert(format!("{MONITOR}{name}"), value.to_owned());
+        }
+        let mut scheduler = pairs(&[
+            ("yarn.scheduler.capacity.root.queues", "a,b"),
+            ("yarn.scheduler.capacity.root.a.capacity", "50"),
+            ("yarn.scheduler.capacity.root.a.user-limit-factor", "10"),
+            ("yarn.scheduler.capacity.root.b.capacity", "50"),
+            ("yarn.scheduler.capacity.maximum-am-resource-percent", "1.0"),
+        ]);
+        scheduler.extend(pairs(more));
+        let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+        let loaded = config::from_pairs(&site, &scheduler, &types).unwrap();
+        let mut scene = Self {
+            engine: Sequential::new(loaded.settings, &[]).unwrap(),
+            policy: Rescheduler::new(loaded.preemption),
+        };
+        for name in NODES {
+            let size = ResourceVector::of(&[10_240, 10]);
+            scene
+                .engine
+                .add_node(&NodeSpec::new(node(name), size))
+                .unwrap();
+        }
+        scene.submit(1, "root.a");
+        scene
+            .engine
+            .ask(ApplicationId::new(1), &asks(20, 1024))
+            .unwrap();
+        (0..10).for_each(|_| scene.heartbeats());
+        scene.submit(2, "root.b");
+        scene
+            .engine
+            .ask(ApplicationId::new(2), &asks(4, 1024))
+            .unwrap();
+        scene
+    }
+
+    fn submit(&mut self, app: u32, queue: &str) {
+        let spec = AppSpec {
+            id: ApplicationId::new(app),
+            user: "u".to_owned(),
+            queue: queue.to_owned(),
+            priority: None,
+            master: None,
+            master_partition: None,
+            partition: None,
+            tags: Vec::new(),
+        };
+        self.engine.submit(&spec).unwrap();
+    }
+
+    fn heartbeats(&mut self) {
+        for name in NODES {
+            let report = NodeReport::AsExpected;
+            self.engine.heartbeat(&node(name), &report).unwrap();
+        }
+    }
+
+    fn preempt(&mut self) -> capsched::api::PreemptionRound {
+        let policy = &mut self.policy;
+        self.engine.preempt(|ledger| policy.round(ledger))
+    }
+
+    fn live(&self, app: u32) -> usize {
+        let ledger = self.engine.ledger();
+        let slot = ledger.app(ApplicationId::new(app)).unwrap();
+        ledger.live_containers(slot).count()
+    }
+
+    fn pending(&self, app: u32) -> i64 {
+        let ledger = self.engine.ledger();
+        let slot = ledger.app(ApplicationId::new(app)).unwrap();
+        ledger.state().apps[slot].parts[0].pending.memory()
+    }
+}
+
+#[test]
+fn what_is_asked_back_is_told_once_with_the_next_ask() {
+    let mut scene = Scene::new(&[]);
+    let marks = scene.preempt().marks;
+    assert_eq!(marks, [17, 18, 19, 20].map(|number| container(1, number)));
+    let first = ApplicationId::new(1);
+    let told = scene.engine.ask(first, &AskCall::default()).unwrap();
+    assert_eq!(told.asked_back, [17, 18, 19, 20]);
+    let again = scene.engine.ask(first, &AskCall::default()).unwrap();
+    assert_eq!(again.asked_back, [] as [u32; 0]);
+}
+
+#[test]
+fn after_the_wait_containers_end_and_others_take_their_place() {
+    let mut scene = Scene::new(&[]);
+    let marks = scene.preempt().marks;
+    scene.engine.advance_clock(999);
+    assert_eq!(scene.preempt(), Default::default());
+    scene.engine.advance_clock(1);
+    assert_eq!(scene.preempt().kills, marks);
+    assert_eq!(scene.live(1), 16);
+    assert_eq!(scene.pending(1), 4 * 1024, "never fetched, so asked again");
+    (0..4).for_each(|_| scene.heartbeats());
+    assert_eq!((scene.live(1), scene.live(2)), (16, 4));
+}
+
+#[test]
+fn under_lazy_preemption_containers_end_only_for_others() {
+    let lazy = "yarn.scheduler.capacity.lazy-preemption-enabled";
+    let mut scene = Scene::new(&[(lazy, "true")]);
+    let marks = scene.preempt().marks;
+    scene.engine.advance_clock(1000);
+    assert_eq!(scene.preempt().kills, marks);
+    assert_eq!(scene.live(1), 20, "nobody needed a place yet");
+    let killable = |scene: &Scene| {
+        let nodes = scene.engine.ledger().state().nodes.iter();
+        nodes.map(|node| node.killable.len()).sum::<usize>()
+    };
+    assert_eq!(killable(&scene), 4);
+    (0..4).for_each(|_| scene.heartbeats());
+    assert_eq!((scene.live(1), scene.live(2)), (16, 4));
+    assert_eq!(killable(&scene), 0);
+    assert_eq!(scene.pending(1), 0, "what was killable is not asked again");
+}
+
+#[test]
+fn killable_containers_count_for_the_leaf_that_their_application_moved_to() {
+    let lazy = "yarn.scheduler.capacity.lazy-preemption-enabled";
+    let mut scene = Scene::new(&[(lazy, "true")]);
+    scene.preempt();
+    scene.engine.advance_clock(1000);
+    scene.preempt();
+    scene
+        .engine
+        .move_app(ApplicationId::new(1), "root.b")
+        .unwrap();
+    let ledger = scene.engine.ledger();
+    let state = ledger.state();
+    let of = |path: &str| {
+        let queue = ledger.queue(path).unwrap();
+        state
+            .killable(queue, capsched::id::PartitionId::DEFAULT)
+            .memory()
+    };
+    assert_eq!((of("root.a"), of("root.b"), of("root")), (0, 4096, 4096));
+}
+
+#[test]
+fn a_policy_that_is_off_decides_nothing() {
+    let mut scene = Scene::new(&[]);
+    scene.policy.settings.enabled = false;
+    assert_eq!(scene.preempt(), Default::default());
+}
+
+/// A scene in which each node has 3 GiB free, and a reservation of 5 GiB of application 3 waits on
+/// the first one.
+fn with_reservation() -> Scene {
+    let mut scene = Scene::new(&[]);
+    scene.submit(3, "root.b");
+    let second = ApplicationId::new(2);
+    scene.engine.finish_app(second).unwrap();
+    scene
+        .engine
+        .ask(ApplicationId::new(3), &asks(1, 5 * 1024))
+        .unwrap();
+    for number in 1..=6 {
+        assert!(scene.engine.container_finished(container(1, number)));
+    }
+    scene.heartbeats();
+    scene
+}
+
+fn carry_out(scene: &mut Scene, from: &str, kind: impl FnOnce(&Scene) -> VerdictKind) {
+    let verdict = Verdict {
+        container: container(3, 1),
+        node: scene.engine.ledger().node(&node(from)).unwrap(),
+        reason: PreemptionReason::QueuePriority,
+        kind: kind(scene),
+    };
+    scene.engine.preempt(|_| Verdicts {
+        observations: Vec::new(),
+        verdicts: vec![verdict],
+    });
+}
+
+fn reserved_on(scene: &Scene) -> Vec<&'static str> {
+    let ledger = scene.engine.ledger();
+    let reserved = |name: &&str| {
+        let slot = ledger.node(&node(name)).unwrap();
+        let held = ledger.reservation_on(slot).map(|held| held.id);
+        held == Some(container(3, 1))
+    };
+    NODES.into_iter().filter(reserved).collect()
+}
+
+#[test]
+fn a_reservation_moves_to_a_free_node_only_from_where_it_is() {
+    let mut scene = with_reservation();
+    assert_eq!(reserved_on(&scene), [NODES[0]]);
+    let to = |name: &'static str| {
+        move |scene: &Scene| VerdictKind::MoveReservation {
+            to: scene.engine.ledger().node(&node(name)).unwrap(),
+        }
+    };
+    carry_out(&mut scene, NODES[1], to(NODES[0]));
+    assert_eq!(reserved_on(&scene), [NODES[0]], "it was not there");
+    carry_out(&mut scene, NODES[0], to(NODES[1]));
+    assert_eq!(reserved_on(&scene), [NODES[1]]);
+    let slot = scene.engine.ledger().app(ApplicationId::new(3)).unwrap();
+    let reserved = scene.engine.ledger().state().apps[slot].parts[0].reserved;
+    assert_eq!(reserved.memory(), 5 * 1024);
+    scene.engine.finish_app(ApplicationId::new(3)).unwrap();
+    assert_eq!(reserved_on(&scene), [] as [&str; 0]);
+}
+
+#[test]
+fn a_dropped_reservation_relieves_its_queue() {
+    let mut scene = with_reservation();
+    let used = |scene: &Scene| {
+        let ledger = scene.engine.ledger();
+        let part = &ledger.state().queues[ledger.queue("root.b").unwrap()].parts[0];
+        (part.used.memory(), part.reserved.memory())
+    };
+    assert_eq!(used(&scene), (5 * 1024, 5 * 1024));
+    carry_out(&mut scene, NODES[0], |_| VerdictKind::DropReservation);
+    assert_eq!(used(&scene), (0, 0));
+    carry_out(&mut scene, NODES[0], |_| VerdictKind::DropReservation);
+    assert_eq!(used(&scene), (0, 0), "a second time nothing happens");
+}
