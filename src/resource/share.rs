@@ -15,12 +15,12 @@ use std::cmp::Ordering;
 use super::ResourceVector;
 
 /// `a / b` with Java's `long` division, where `b == 0` gives 0 and the quotient is rounded up for
-/// non-negative operands.
+/// non-negative operands. Sums wrap as Java's do: a product with an infinite ratio saturates.
 // As ResourceCalculator.divideAndCeil(long, long).
 #[inline]
 #[must_use]
 pub const fn ceil_div(a: i64, b: i64) -> i64 {
-    if b == 0 { 0 } else { (a + (b - 1)) / b }
+    if b == 0 { 0 } else { a.wrapping_add(b - 1) / b }
 }
 
 /// `ceil(a as f32 / b)`: the division itself is an `f32` one; `b == 0` gives 0.
@@ -39,7 +39,7 @@ pub fn ceil_div_f32(a: i64, b: f32) -> i64 {
 #[inline]
 #[must_use]
 pub const fn round_up(a: i64, step: i64) -> i64 {
-    ceil_div(a, step) * step
+    ceil_div(a, step).wrapping_mul(step)
 }
 
 /// `a` rounded to a multiple of `step`, towards zero; 0 when `step` is 0.

@@ -173,7 +173,9 @@ impl Add for ResourceVector {
     type Output = Self;
     #[inline]
     fn add(self, other: Self) -> Self {
-        Self::build(|i| self.0[i] + other.0[i])
+        // Amounts from outside are bounded and cannot overflow; limits that follow from an infinite
+        // ratio do, and wrap as Java's `long`.
+        Self::build(|i| self.0[i].wrapping_add(other.0[i]))
     }
 }
 
@@ -181,7 +183,7 @@ impl Sub for ResourceVector {
     type Output = Self;
     #[inline]
     fn sub(self, other: Self) -> Self {
-        Self::build(|i| self.0[i] - other.0[i])
+        Self::build(|i| self.0[i].wrapping_sub(other.0[i]))
     }
 }
 
