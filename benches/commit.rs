@@ -1,5 +1,4 @@
 //! Benches of the commit floor: a container's way through the ledger.
-#![expect(missing_docs, reason = "the harness makes functions without comments")]
 
 mod common;
 

@@ -1,5 +1,4 @@
 //! Benches of the policy floor: the order of children, the limit of a user.
-#![expect(missing_docs, reason = "the harness makes functions without comments")]
 
 mod common;
 

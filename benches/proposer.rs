@@ -1,5 +1,4 @@
 //! Benches of the proposer: one pass over one node, and over all nodes of a partition.
-#![expect(missing_docs, reason = "the harness makes functions without comments")]
 
 mod common;
 

@@ -1,5 +1,4 @@
 //! Benches of the resource floor: comparing, dividing, normalizing amounts.
-#![expect(missing_docs, reason = "the harness makes functions without comments")]
 
 use std::hint::black_box;
 

@@ -1,5 +1,4 @@
 //! Benches of the snapshot floor: publishing after a batch, and taking a publication over.
-#![expect(missing_docs, reason = "the harness makes functions without comments")]
 
 mod common;
 

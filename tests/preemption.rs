@@ -100,6 +100,7 @@ impl Scene {
 
     fn submit(&mut self, app: u32, queue: &str) {
         let spec = AppSpec {
+            placement_parent: None,
             id: ApplicationId::new(app),
             user: "u".to_owned(),
             queue: queue.to_owned(),

@@ -11,19 +11,19 @@ use capsched::resource::ResourceVector;
 
 /// Sizes of a cluster.
 #[derive(Clone, Copy, Debug)]
-pub struct Size {
+pub(crate) struct Size {
     /// Nodes of 128 GiB and 32 vcores.
-    pub nodes: u32,
+    pub(crate) nodes: u32,
     /// Leaves under root, with equal shares.
-    pub leaves: u32,
+    pub(crate) leaves: u32,
     /// Applications, spread over the leaves.
-    pub apps: u32,
+    pub(crate) apps: u32,
     /// Users, spread over the applications.
-    pub users: u32,
+    pub(crate) users: u32,
 }
 
 /// The canonical workload's size.
-pub const S1: Size = Size {
+pub(crate) const S1: Size = Size {
     nodes: 1_000,
     leaves: 10,
     apps: 100,
@@ -36,7 +36,7 @@ pub const S1: Size = Size {
 ///
 /// When they are no tree, which they are.
 #[must_use]
-pub fn settings(leaves: u32) -> TreeSettings {
+pub(crate) fn settings(leaves: u32) -> TreeSettings {
     let calculator = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator";
     let names: Vec<String> = (0..leaves).map(|i| format!("q{i}")).collect();
     let mut pairs = vec![
@@ -58,7 +58,7 @@ pub fn settings(leaves: u32) -> TreeSettings {
 
 /// One container of every application here: 4 GiB, 1 vcore.
 #[must_use]
-pub fn container() -> ResourceVector {
+pub(crate) fn container() -> ResourceVector {
     ResourceVector::of(&[4096, 1])
 }
 
@@ -68,7 +68,7 @@ pub fn container() -> ResourceVector {
 ///
 /// When the engine refuses something, which it does not.
 #[must_use]
-pub fn ledger(size: Size) -> Ledger {
+pub(crate) fn ledger(size: Size) -> Ledger {
     let mut ledger = Ledger::new(settings(size.leaves), &[]).expect("a tree");
     for i in 0..size.nodes {
         let name = NodeName::new(&format!("host{i}"), 8041).expect("a node's name");
@@ -92,7 +92,7 @@ pub fn ledger(size: Size) -> Ledger {
 }
 
 /// One decision for a node, carried out; whether a container was placed.
-pub fn place(ledger: &mut Ledger, node: u32) -> bool {
+pub(crate) fn place(ledger: &mut Ledger, node: u32) -> bool {
     let candidates = Candidates::node(NodeSlot(node));
     let assignment = propose(ledger.state(), &candidates, Exclusivity::Respect);
     let placed = ledger.commit(&assignment) == CommitOutcome::Committed;

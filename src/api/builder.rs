@@ -38,7 +38,6 @@ pub enum Engine {}
 impl Engine {
     /// An engine over a tree of queues, in heartbeat mode unless told otherwise. Nothing runs
     /// before [`EngineBuilder::start`] or [`EngineBuilder::sequential`].
-    #[must_use]
     pub fn builder(settings: TreeSettings) -> EngineBuilder {
         EngineBuilder {
             settings,

@@ -27,7 +27,7 @@ pub(super) fn play(scenario: &Scenario) -> Result<Verdict> {
         }
     };
     let engine = setting.start(&accepted.loaded, &[])?;
-    let preemption = Rescheduler::new(accepted.loaded.preemption.clone());
+    let preemption = Rescheduler::new(accepted.loaded.preemption);
     let mut player = Player::over(scenario, engine, preemption);
     for (i, step) in scenario.steps.iter().enumerate() {
         let found = match &step.action {

@@ -256,7 +256,7 @@ impl Scenario {
     /// Reads a scenario.
     pub(super) fn read(value: Value) -> Result<Self> {
         let scenario: Self = serde_json::from_value(value).context("not a scenario")?;
-        if scenario.xml.is_some() == !scenario.config.is_empty() {
+        if scenario.xml.is_some() != scenario.config.is_empty() {
             bail!("a scenario has either `config` or `xml`");
         }
         if scenario.steps.is_empty() {

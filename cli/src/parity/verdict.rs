@@ -62,13 +62,15 @@ impl Verdict {
             return;
         }
         match self {
-            Self::Passed => println!("pass  {name}"),
-            Self::Deliberate(code) => println!("meant {name}: refused with {code}"),
-            Self::Broken(error) => println!("FAIL  {name}: {error}"),
+            Self::Passed => line(format!("pass  {name}")),
+            Self::Deliberate(code) => line(format!("meant {name}: refused with {code}")),
+            Self::Broken(error) => line(format!("FAIL  {name}: {error}")),
             Self::Failed { step, differences } => {
                 match step {
-                    Some((number, input)) => println!("FAIL  {name} at step {number}: {input}"),
-                    None => println!("FAIL  {name}"),
+                    Some((number, input)) => {
+                        line(format!("FAIL  {name} at step {number}: {input}"))
+                    }
+                    None => line(format!("FAIL  {name}")),
                 }
                 for difference in differences.iter().take(shown) {
                     line(format!("      {difference}"));

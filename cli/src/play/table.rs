@@ -78,14 +78,17 @@ pub(crate) fn table(runs: &[Outcome]) -> String {
         format!("{} %, {}", percent(mean), percent(most))
     });
     line("invariant violations", &|run| grouped(run.violations()));
-    line("decisions (hash)", &|run| {
-        if run.row.sequential {
-            format!("{:012x}", run.report.decisions >> 16)
-        } else {
-            "-".to_owned()
-        }
-    });
+    line("decisions (hash)", &hash);
     out
+}
+
+/// Names what was decided, in runs that repeat exactly.
+fn hash(run: &Outcome) -> String {
+    if run.row.sequential {
+        format!("{:012x}", run.report.decisions >> 16)
+    } else {
+        "-".to_owned()
+    }
 }
 
 /// A number with commas.
