@@ -139,6 +139,7 @@ impl World {
             } => {
                 self.submitted += 1;
                 let spec = AppSpec {
+                    placement_parent: None,
                     id: ApplicationId::new(self.submitted),
                     user: format!("u{user}"),
                     queue: LEAVES[leaf].to_owned(),
@@ -253,11 +254,11 @@ fn check_sums(view: &StateView) {
 /// What an attempt placed anew keeps every queue above it within its maximum, type by type.
 fn check_limits(view: &StateView, decisions: &[Decision]) {
     for decision in decisions {
-        let (Decision::Allocated {
+        let Decision::Allocated {
             queue: leaf,
             from_reservation: false,
             ..
-        }) = decision
+        } = decision
         else {
             continue;
         };

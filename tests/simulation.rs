@@ -130,6 +130,7 @@ impl Client<'_> {
         let id = ApplicationId::new(self.number * 10_000 + self.submitted);
         let master = (self.random.below(2) == 0).then(|| ResourceVector::of(&[1024, 1]));
         let spec = AppSpec {
+            placement_parent: None,
             id,
             user: format!("u{}", self.random.below(3)),
             queue: ["root.a", "root.b"][self.random.below(2)].to_owned(),
