@@ -6,6 +6,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use super::Sequential;
+use super::batch::Batches;
 use super::command::{Command, Look, Reply, answer};
 use super::committer::{Committer, Fate};
 use super::index::NodeIndex;
@@ -154,6 +155,10 @@ impl Threaded {
             engine,
             heartbeats_schedule: mode == Mode::Heartbeat,
             rings: Vec::new(),
+            taken: vec![0; mode.threads()],
+            outside: 0,
+            unpublished: 0,
+            batches: 0,
             inbox,
             publisher,
             snapshot,
@@ -197,6 +202,11 @@ impl Threaded {
                 panics: Arc::clone(&started.panics),
                 recorder: collector.recorder(),
                 clock: clock.clone(),
+                batches: Batches::new(),
+                progress: 0,
+                seen: Vec::new(),
+                decisions: 0,
+                rounds: 0,
             };
             started.spawn(&format!("capsched-propose-{i}"), move || proposer.run())?;
         }

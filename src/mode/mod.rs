@@ -1,11 +1,13 @@
 //! Modes: who runs rounds, on which threads.
 
+mod batch;
 mod command;
 mod committer;
 mod engine;
 mod index;
 mod proposing;
 mod sequential;
+mod view;
 
 pub use committer::Fate;
 pub use engine::{Mode, StartError, Threaded};
