@@ -261,6 +261,7 @@ fn verdicts_and_settings_equal_the_recordings() {
 
 /// What only the state of a live scheduler decides.
 const OF_REFRESHES: &[&str] = &[
+    "absolute_below_relative_parent",
     "queue_not_stopped",
     "queue_kind_change",
     "maximum_allocation_decreased",
