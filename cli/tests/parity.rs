@@ -6,7 +6,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// Codes of refusals that the reference does not share; `docs/DIFFERENCES.md` has their reasons.
+/// Codes of refusals in these recordings that the original does not share; `docs/DIFFERENCES.md`
+/// has their reasons.
 const DELIBERATE: [&str; 4] = ["E_NAN", "E_QUEUE_DUP", "E_QUEUE_NAME", "E_XML_DOCTYPE"];
 
 fn recordings() -> PathBuf {
