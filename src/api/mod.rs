@@ -1,6 +1,7 @@
 //! The promise to outsiders: engines, requests, events, views.
 
 mod builder;
+mod live_queues;
 mod scheduler;
 mod stepped;
 mod user_limit;
@@ -21,6 +22,7 @@ pub use crate::queue::{
 pub use crate::rescheduler::{Rescheduler, Settings as PreemptionSettings};
 pub use crate::resource::{MAX_TYPES, MAX_VALUE, ResourceVector};
 pub use builder::{Engine, EngineBuilder};
+pub use live_queues::LiveQueues;
 pub use scheduler::{ContainerError, Event, ReleaseReason, Scheduler};
 pub use stepped::{ModeKind, Stepped};
 pub use user_limit::UserLimits;
