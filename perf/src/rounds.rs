@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use capsched::api::{Decision, Fate, Mode, NodeName, NodeReport, Sequential, Threaded};
+use capsched::api::{Decision, Fate, Mode, NodeReport, Sequential, Threaded};
 use capsched::metrics::{Closed, Histogram, Phase};
 use capsched::time::{Clock, SystemClock};
 
