@@ -122,17 +122,31 @@ impl Threaded {
     /// # Errors
     ///
     /// As [`StartError`]; threads that were started are ended.
-    #[expect(
-        clippy::too_many_lines,
-        reason = "one list of parts and who holds which end of each"
-    )]
     pub fn start<C: Clock + Clone + 'static>(
         settings: TreeSettings,
         partitions: &[PartitionSpec],
         mode: Mode,
         clock: C,
     ) -> Result<Self, StartError> {
-        let mut engine = Sequential::new(settings, partitions).map_err(StartError::Settings)?;
+        let engine = Sequential::new(settings, partitions).map_err(StartError::Settings)?;
+        Self::take_over(engine, mode, clock)
+    }
+
+    /// Starts the threads of a mode over the state that a sequential engine has come to. Events
+    /// that it has not handed over come first.
+    ///
+    /// # Errors
+    ///
+    /// As [`StartError`]; threads that were started are ended.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one list of parts and who holds which end of each"
+    )]
+    pub fn take_over<C: Clock + Clone + 'static>(
+        mut engine: Sequential,
+        mode: Mode,
+        clock: C,
+    ) -> Result<Self, StartError> {
         engine.track();
         let settings = StdArc::clone(&engine.ledger().state().settings);
         let sort_every = settings.multi_node.policies.first().map(|p| p.interval_ms);
