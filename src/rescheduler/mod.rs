@@ -14,6 +14,7 @@ mod fifo;
 mod ideal;
 mod intra;
 mod order;
+mod policy;
 mod priority;
 mod quota;
 mod reserved;
@@ -21,7 +22,7 @@ mod round;
 mod settings;
 mod view;
 
-pub use extract::Rescheduler;
+pub use policy::Rescheduler;
 pub use round::{Memory, Plan, plan};
 pub use settings::{IntraQueueOrder, IntraQueueSettings, QueuePrioritySettings, Settings};
 pub use view::{
