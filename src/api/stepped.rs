@@ -9,7 +9,7 @@ use crate::commit::{
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::mode::{Fate, Sequential, Threaded};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec};
-use crate::rescheduler::{Rescheduler, Settings};
+use crate::rescheduler::{AppVerdict, Rescheduler, Settings};
 
 /// Which of the three modes decides, when rounds are run step by step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,15 +69,15 @@ impl Stepped {
     /// which one is due. The first is due at once.
     #[must_use]
     pub fn with_preemption(mut self, settings: Settings) -> Self {
+        self.preemption = Rescheduler::default().recording();
         self.configure_preemption(settings);
         self
     }
 
     /// Takes over other settings of preemption; a changed interval counts from now.
     pub fn configure_preemption(&mut self, settings: Settings) {
-        let interval =
-            |settings: &Settings| settings.enabled.then_some(settings.monitoring_interval_ms);
-        let (before, after) = (interval(&self.preemption.settings), interval(&settings));
+        let before = self.preemption.settings.interval_ms();
+        let after = settings.interval_ms();
         if before != after {
             let now = self.engine.ledger().now_ms();
             let wait = before.and(after).unwrap_or(0);
@@ -92,6 +92,12 @@ impl Stepped {
         &self.preemption
     }
 
+    /// Why preemption helps the applications that wait, or does not, as a round would find it now.
+    #[must_use]
+    pub fn explain_preemption(&self) -> Vec<AppVerdict> {
+        self.preemption.explain(self.engine.ledger())
+    }
+
     /// One round of preemption now, whatever the clock says.
     pub fn preempt(&mut self) -> PreemptionRound {
         let policy = &mut self.preemption;
@@ -103,8 +109,10 @@ impl Stepped {
     /// The rounds of preemption that are due up to a time, each at its own time. After a round that
     /// found nothing to do the others up to then are left out: nothing changes in between.
     fn preempt_until(&mut self, to_ms: u64) {
-        let interval = self.preemption.settings.monitoring_interval_ms.max(1);
-        while self.preemption.settings.enabled && self.due_ms <= to_ms {
+        let Some(interval) = self.preemption.settings.interval_ms() else {
+            return;
+        };
+        while self.due_ms <= to_ms {
             self.engine.advance_to(self.due_ms);
             self.preempt();
             let deadline = self.engine.ledger().next_deadline();

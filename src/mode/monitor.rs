@@ -29,8 +29,8 @@ pub trait Monitor: Send {
     /// Decides one round. It looks at the ledger through `access`, once and briefly.
     fn round(&mut self, access: &Access) -> Verdicts;
 
-    /// Takes over other settings, of a type that it knows, from the next round on.
-    fn configure(&mut self, settings: Box<dyn Any + Send>);
+    /// Takes a message of a type that it knows, such as other settings.
+    fn message(&mut self, message: Box<dyn Any + Send>, access: &Access);
 }
 
 /// The way to the committer.
@@ -64,8 +64,8 @@ enum Request {
     Due(Reply<Option<PreemptionRound>>),
     /// A round, due or not.
     Now(Reply<PreemptionRound>),
-    /// Other settings.
-    Configure(Box<dyn Any + Send>, Reply<()>),
+    /// Something that only the monitor understands.
+    Message(Box<dyn Any + Send>, Reply<()>),
 }
 
 /// The engine's end of its monitor.
@@ -144,9 +144,9 @@ impl<C: Clock> Watcher<C> {
         match request {
             Request::Due(reply) => answer(&reply, self.round_if_due()),
             Request::Now(reply) => answer(&reply, self.round()),
-            Request::Configure(settings, reply) => {
+            Request::Message(message, reply) => {
                 let before = self.monitor.interval_ms();
-                self.monitor.configure(settings);
+                self.monitor.message(message, &self.access);
                 let interval = self.monitor.interval_ms();
                 if interval != before {
                     let now = self.clock.now_ms();
@@ -253,10 +253,10 @@ impl Threaded {
         self.monitor.as_ref()?.call(Request::Now)
     }
 
-    /// Gives the monitor other settings, of the type that it knows. Whether there is one.
-    pub fn configure_monitor(&self, settings: Box<dyn Any + Send>) -> bool {
-        let call =
-            |monitor: &MonitorHandle| monitor.call(|reply| Request::Configure(settings, reply));
+    /// Gives the monitor a message of a type that it knows, and waits until it was taken. Whether
+    /// there is a monitor.
+    pub fn tell_monitor(&self, message: Box<dyn Any + Send>) -> bool {
+        let call = |monitor: &MonitorHandle| monitor.call(|reply| Request::Message(message, reply));
         self.monitor.as_ref().and_then(call).is_some()
     }
 

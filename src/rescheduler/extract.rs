@@ -64,6 +64,13 @@ pub(super) fn look(ledger: &Ledger, settings: &Settings) -> Scene {
     }
 }
 
+/// Names of the partitions of a view, in its order.
+pub(super) fn partition_names(ledger: &Ledger) -> Vec<std::sync::Arc<str>> {
+    let look = Look::new(ledger);
+    let name = |&id: &PartitionId| (*look.state.partitions[id].name).into();
+    look.partitions.iter().map(name).collect()
+}
+
 /// Looks at the live state and decides there and then, with what the look changes.
 pub(super) fn decide_here(
     ledger: &Ledger,
