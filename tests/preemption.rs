@@ -359,15 +359,12 @@ fn each_reason_why_preemption_does_not_help_shows_in_its_scene() {
     }
     let protected = ("yarn.scheduler.capacity.root.a.disable_preemption", "true");
     assert_eq!(why(&Scene::new(&[protected])), WhyNot::Protected);
-    let no_masters = ("yarn.scheduler.capacity.maximum-am-resource-percent", "1.0");
-    let limited = ("yarn.scheduler.capacity.root.b.user-limit-factor", "0.0");
-    assert_eq!(
-        why(&Scene::new(&[no_masters, limited])),
-        WhyNot::UserAtLimit
-    );
+    let first = ApplicationId::new(1);
+    let mut scene = Scene::new(&[]);
+    scene.engine.move_app(first, "root.b").unwrap();
+    assert_eq!(why(&scene), WhyNot::UserAtLimit);
     let generous = ("yarn.scheduler.capacity.root.b.user-limit-factor", "10");
     let mut scene = Scene::new(&[generous]);
-    let first = ApplicationId::new(1);
     scene.engine.move_app(first, "root.b").unwrap();
     assert_eq!(why(&scene), WhyNot::QueueAtGuarantee);
     let lazy = ("yarn.scheduler.capacity.lazy-preemption-enabled", "true");
