@@ -19,6 +19,7 @@ mod event;
 mod ledger;
 mod lifecycle;
 mod lifetime;
+mod live;
 mod movement;
 mod nodes;
 mod observe;

@@ -331,14 +331,14 @@ impl Ledger {
     #[must_use]
     pub fn live_container(&self, id: ContainerId) -> Option<ContainerSlot> {
         let app = self.app(id.app)?;
-        self.live[app.index()].get(&id.number).copied()
+        self.live[app.index()].get(id.number)
     }
 
     /// Live containers of an application, by number.
     pub fn live_containers(&self, app: crate::id::AppSlot) -> impl Iterator<Item = &Container> {
         self.live[app.index()]
             .values()
-            .map(|&slot| self.container(slot))
+            .map(|slot| self.container(slot))
     }
 
     fn registered(&self, name: &NodeName) -> Result<NodeSlot, NodeError> {
