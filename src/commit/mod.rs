@@ -26,6 +26,7 @@ mod overlay;
 mod parallel;
 mod preempt;
 mod refresh;
+mod scheduling_requests;
 mod tree;
 mod usage;
 mod users;
