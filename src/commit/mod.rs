@@ -28,6 +28,7 @@ mod parallel;
 mod preempt;
 mod prefix;
 mod refresh;
+mod scheduling_requests;
 mod tree;
 mod usage;
 mod users;

@@ -23,7 +23,7 @@ pub enum NodeError {
     Duplicate(NodeName),
     /// No node of that name is registered.
     Unknown(NodeName),
-    /// The total is negative or above the bound of one value.
+    /// The total is negative or above the bound of one value, or the cluster's would be.
     Total(ResourceVector),
     /// The cluster does not know the label.
     Label(String),
@@ -81,7 +81,7 @@ impl Ledger {
         if self.nodes.contains_key(&spec.name) {
             return Err(NodeError::Duplicate(spec.name.clone()));
         }
-        check_total(&spec.total)?;
+        self.check_total(&spec.total, &ResourceVector::NONE)?;
         let partition = self.known_label(&spec.partition)?;
         if spec.rack.is_empty() || spec.rack.len() > 256 || spec.rack.contains(char::is_control) {
             let clipped = spec.rack.chars().take(64).flat_map(char::escape_debug);
@@ -169,7 +169,7 @@ impl Ledger {
     /// When the node is not registered or the total is out of range.
     pub fn resize_node(&mut self, name: &NodeName, total: ResourceVector) -> Result<(), NodeError> {
         let slot = self.registered(name)?;
-        check_total(&total)?;
+        self.check_total(&total, &self.state.nodes[slot].total)?;
         self.set_total(slot, total);
         Ok(())
     }
@@ -351,6 +351,19 @@ impl Ledger {
         row.incarnation == incarnation && row.state != NodeState::Lost
     }
 
+    /// Checks a node's new total, with the cluster's as it would be then.
+    fn check_total(
+        &self,
+        total: &ResourceVector,
+        before: &ResourceVector,
+    ) -> Result<(), NodeError> {
+        let largest = ResourceVector::build(|_| MAX_VALUE);
+        let valid = ResourceVector::NONE.fits_in(total)
+            && total.fits_in(&largest)
+            && (self.state.cluster - *before + *total).fits_in(&largest);
+        valid.then_some(()).ok_or(NodeError::Total(*total))
+    }
+
     fn known_label(&self, label: &str) -> Result<PartitionId, NodeError> {
         self.partition(label)
             .filter(|&id| self.state.partitions[id].exists)
@@ -420,14 +433,5 @@ impl Ledger {
                 self.state.users[user].parts[partition.index()].master_used += size;
             }
         }
-    }
-}
-
-fn check_total(total: &ResourceVector) -> Result<(), NodeError> {
-    let largest = ResourceVector::build(|_| MAX_VALUE);
-    if ResourceVector::NONE.fits_in(total) && total.fits_in(&largest) {
-        Ok(())
-    } else {
-        Err(NodeError::Total(*total))
     }
 }
