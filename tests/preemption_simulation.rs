@@ -58,7 +58,8 @@ struct World {
     mistake: Mistake,
     /// Containers asked back or killed in some round.
     chosen: BTreeSet<ContainerId>,
-    dead_zone: f64,
+    /// In thousandths of the guarantee.
+    dead_zone: i64,
 }
 
 /// Tens of per cent that add up to 100, at least `least` each.
@@ -166,7 +167,7 @@ impl World {
             nodes: Vec::new(),
             mistake,
             chosen: BTreeSet::new(),
-            dead_zone: dead_zone.parse().unwrap(),
+            dead_zone: if coarse { 100 } else { 10 },
         };
         for i in 0..4 {
             let name: NodeName = format!("h{i}:1").parse().unwrap();
@@ -261,9 +262,9 @@ impl World {
     }
 
     /// MiB above its guarantee that are left to a leaf.
-    fn ignored(&self, leaf: &Leaf) -> f64 {
-        let above = (self.used_and_pending(leaf).0 - leaf.guaranteed).max(0) as f64;
-        above.min(leaf.guaranteed as f64 * self.dead_zone)
+    fn ignored(&self, leaf: &Leaf) -> i64 {
+        let above = (self.used_and_pending(leaf).0 - leaf.guaranteed).max(0);
+        above.min(leaf.guaranteed * self.dead_zone / 1000)
     }
 
     /// MiB that leaves lack of their guarantees and want.
@@ -332,7 +333,10 @@ impl World {
             self.chosen.insert(verdict.container);
         }
         let taken: i64 = by_leaf.values().sum();
+        // Guarantees are shares cut to whole MiB, so that each leaf may be one short.
+        let cut = i64::try_from(self.leaves.len()).unwrap();
         let slack: i64 = by_leaf.keys().map(|&leaf| self.leaves[leaf].size).sum();
+        let slack = slack + cut;
         if taken > claims + slack {
             return Err(format!(
                 "more than needed: {taken} MiB for claims of {claims}"
@@ -369,12 +373,12 @@ impl World {
         if self.engine.ledger().state().settings.lazy_preemption {
             return Ok(());
         }
-        let ignored: f64 = self.leaves.iter().map(|leaf| self.ignored(leaf)).sum();
+        let ignored: i64 = self.leaves.iter().map(|leaf| self.ignored(leaf)).sum();
         for leaf in &self.leaves {
             let (used, pending) = self.used_and_pending(leaf);
             let wanted = (used + pending).min(leaf.guaranteed);
-            let least = (used + leaf.size) as f64 + ignored;
-            if least < wanted as f64 || (used == 0 && wanted > 0) {
+            let most = used + leaf.size + ignored;
+            if most < wanted || (used == 0 && wanted > 0) {
                 return Err(format!(
                     "below its guarantee: {} has {used} of {wanted} MiB",
                     leaf.path
