@@ -106,6 +106,8 @@ pub(super) struct Committer<C> {
     pub(super) quiet: Vec<Reply<()>>,
     /// The last version at which slots were freed; observations made before are not applied.
     pub(super) freed_at: Version,
+    /// Whether something happened since the last publication besides looks at reservations.
+    pub(super) news: bool,
 }
 
 impl<C: Clock> Committer<C> {
@@ -159,6 +161,7 @@ impl<C: Clock> Committer<C> {
             if stale {
                 assignment.observations.clear();
             }
+            self.news |= !assignment.keeps_reservation();
             match self.engine.commit(assignment) {
                 CommitOutcome::Committed => {
                     decided += 1;
@@ -185,6 +188,7 @@ impl<C: Clock> Committer<C> {
                 break;
             };
             any = true;
+            self.news = true;
             self.engine.set_time(self.clock.now_ms());
             let quiet = command.carry_out(&mut self.engine, self.heartbeats_schedule);
             self.quiet.extend(quiet);
@@ -193,14 +197,25 @@ impl<C: Clock> Committer<C> {
         any
     }
 
+    /// Publishes the state and tells the events. Proposers that rest are not woken when
+    /// reservations were merely looked at again: they would do the same again at once, for ever.
     fn publish(&mut self) {
-        self.untold.extend(self.engine.take_events());
+        let events = self.engine.take_events().into_iter();
+        self.untold
+            .extend(events.filter(|event| !matches!(event, Event::Reserved { again: true, .. })));
         self.tell();
-        let next = std::sync::Arc::new(self.snapshot.next(self.engine.state_to_publish()));
+        let mut next = self.snapshot.next(self.engine.state_to_publish());
+        let news = std::mem::take(&mut self.news);
+        if !news {
+            next.news = self.snapshot.news;
+        }
+        let next = std::sync::Arc::new(next);
         self.snapshot = std::sync::Arc::clone(&next);
         drop(self.publisher.publish(next.version, next));
-        for proposer in &self.proposers {
-            proposer.wake();
+        if news {
+            for proposer in &self.proposers {
+                proposer.wake();
+            }
         }
     }
 
@@ -209,6 +224,7 @@ impl<C: Clock> Committer<C> {
         let due = |deadline: u64| deadline <= self.clock.now_ms();
         if self.engine.ledger().next_deadline().is_some_and(due) {
             self.engine.advance_to(self.clock.now_ms());
+            self.news = true;
             self.publish();
         }
     }
@@ -227,7 +243,7 @@ impl<C: Clock> Committer<C> {
     /// Sleeps until there is something to do.
     fn rest(&self) {
         let (rings, inbox, shutdown) = (&self.rings, &self.inbox, &self.shutdown);
-        let (idle, version) = (&self.idle_at, self.snapshot.version);
+        let (idle, news) = (&self.idle_at, self.snapshot.news);
         if !self.untold.is_empty() {
             // The reader of events makes room without a word.
             let _: Parked = self
@@ -239,7 +255,7 @@ impl<C: Clock> Committer<C> {
             inbox.has_news()
                 || rings.iter().any(RingReceiver::has_news)
                 || shutdown.is_requested()
-                || (!self.quiet.is_empty() && all_idle(idle, version))
+                || (!self.quiet.is_empty() && all_idle(idle, news))
         };
         match self.engine.ledger().next_deadline() {
             Some(deadline) => {
@@ -257,7 +273,7 @@ impl<C: Clock> Committer<C> {
             return;
         }
         let waits = self.rings.iter().any(RingReceiver::has_news) || self.inbox.has_news();
-        let done = !waits && all_idle(&self.idle_at, self.snapshot.version);
+        let done = !waits && all_idle(&self.idle_at, self.snapshot.news);
         if !done && self.untold.is_empty() {
             return;
         }
@@ -267,7 +283,7 @@ impl<C: Clock> Committer<C> {
     }
 }
 
-/// Whether every proposer has looked at a version and found nothing.
+/// Whether every proposer has looked at a version, or a later one, and found nothing.
 fn all_idle(idle_at: &[Arc<AtomicU64>], version: Version) -> bool {
     // Acquire: pairs with the Release in `Proposer::rest`.
     let seen = |at: &Arc<AtomicU64>| at.load(Ordering::Acquire) >= version.0;

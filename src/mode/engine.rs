@@ -133,6 +133,7 @@ impl Threaded {
     ) -> Result<Self, StartError> {
         let mut engine = Sequential::new(settings, partitions).map_err(StartError::Settings)?;
         engine.track();
+        engine.state_to_publish().whole_reservations = true;
         let settings = StdArc::clone(&engine.ledger().state().settings);
         let sort_every = settings.multi_node.policies.first().map(|p| p.interval_ms);
         let first = Snapshot::empty(settings).next(engine.state_to_publish());
@@ -168,6 +169,7 @@ impl Threaded {
             clock: clock.clone(),
             quiet: Vec::new(),
             freed_at: Version(0),
+            news: false,
         };
         let mut started = Self {
             commands: commands.waking(commit_waker.clone()),

@@ -8,9 +8,7 @@ use crate::cluster::NodeState;
 use crate::commit::{apply_to_copy, observe_on_copy};
 use crate::id::{NodeSlot, PartitionId, Version};
 use crate::metrics::{Phase, Recorder};
-use crate::proposer::{
-    Assignment, Candidates, Observation, Outcome, ProposalKind, propose, propose_reserved,
-};
+use crate::proposer::{Assignment, Candidates, Observation, Outcome, propose, propose_reserved};
 use crate::queue::Exclusivity;
 use crate::snapshot::{Snapshot, State};
 use crate::sync::{
@@ -100,12 +98,15 @@ impl<C: Clock> Proposer<C> {
     }
 
     /// Sleeps until there is a newer snapshot, or for a moment when waiting itself may help.
+    ///
+    /// A snapshot in which reservations were merely looked at again is not newer in this sense;
+    /// such looks are what the moment is for.
     fn rest(&mut self, version: Version, counted: bool) {
         // Release: pairs with the Acquire in the committer's test of quiescence.
         self.idle_at.store(version.0, Ordering::Release);
         self.committer.wake();
-        let (snapshots, shutdown) = (&self.snapshots, &self.shutdown);
-        let ready = || snapshots.version() > version || shutdown.is_requested();
+        let (snapshots, shutdown) = (&mut self.snapshots, &self.shutdown);
+        let ready = || snapshots.refresh().news > version || shutdown.is_requested();
         if counted {
             let _: Parked = self.parker.park_for(PATIENCE, ready);
         } else {
@@ -234,12 +235,13 @@ impl<C: Clock> Proposer<C> {
     ) -> Option<Candidates> {
         let usable = |&node: &NodeSlot| {
             let row = &copy.nodes[node];
-            row.state == NodeState::Running && row.partition == partition
+            // A reserved node would refuse whatever is proposed, for as long as it is reserved.
+            row.state == NodeState::Running && row.partition == partition && row.reserved.is_none()
         };
         let (own, of) = self.share;
         let share = |&node: &NodeSlot| node.index() % of == own;
         let sorted = index.nodes(copy, partition);
-        let room = |&node: &NodeSlot| copy.nodes[node].reserved.is_none() && has_room(copy, node);
+        let room = |&node: &NodeSlot| has_room(copy, node);
         let mine = sorted.iter().copied().filter(usable).filter(share);
         let nodes: Vec<_> = if mine.clone().any(|node| room(&node)) {
             mine.filter(room).collect()
@@ -313,10 +315,15 @@ fn note(
     batch: &mut Vec<Assignment>,
     follow: bool,
 ) -> bool {
+    if matches!(assignment.outcome, Outcome::Skipped(_)) {
+        assignment
+            .observations
+            .retain(|seen| !matches!(seen, Observation::Counters { .. }) || may_matter(copy, seen));
+    }
     observe_on_copy(copy, &assignment.observations);
     match &assignment.outcome {
         Outcome::Proposed(proposal) => {
-            let kept = proposal.kind == ProposalKind::Reserve && proposal.reserved.is_some();
+            let kept = assignment.keeps_reservation();
             if follow && !apply_to_copy(copy, proposal) {
                 round.stuck = true;
             }
@@ -341,6 +348,25 @@ fn note(
             false
         }
     }
+}
+
+/// Whether counters of a key still move towards a limit that patience is compared with. No limit
+/// is above the number of nodes; what counts on beyond it changes no decision.
+fn may_matter(copy: &State, seen: &Observation) -> bool {
+    let Observation::Counters {
+        app,
+        key,
+        opportunities,
+        missed,
+    } = *seen
+    else {
+        return false;
+    };
+    let enough = i32::try_from(copy.node_count).map_or(i32::MAX, |nodes| nodes.saturating_add(1));
+    copy.apps[app].key(key).is_some_and(|asks| {
+        asks.opportunities.min(enough) != opportunities.min(enough)
+            || asks.missed.min(enough) != missed.min(enough)
+    })
 }
 
 /// Whether the smallest allocation fits in what is free or may be killed on a node.

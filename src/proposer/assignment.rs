@@ -78,6 +78,15 @@ pub struct Proposal {
     pub kill: Vec<Killable>,
 }
 
+impl Assignment {
+    /// Whether nothing more is proposed than that a reservation goes on waiting.
+    #[must_use]
+    pub fn keeps_reservation(&self) -> bool {
+        matches!(&self.outcome, Outcome::Proposed(proposal)
+            if proposal.kind == ProposalKind::Reserve && proposal.reserved.is_some())
+    }
+}
+
 /// What a proposal does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProposalKind {
