@@ -1,4 +1,4 @@
-//! What a pass returns: a proposal or a reason, and what it observed on the way.
+//! What a pass returns: a proposal or a reason; and what it observes on the way.
 
 use crate::cluster::Killable;
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, SchedulerKey, UserSlot};
@@ -6,22 +6,16 @@ use crate::policy::Locality;
 use crate::queue::{Exclusivity, Gate, HeadroomProvider, LimitKind};
 use crate::resource::ResourceVector;
 
-/// The result of one pass.
-#[derive(Debug)]
-#[must_use]
-pub struct Assignment {
-    /// What is to be done.
-    pub outcome: Outcome,
-    /// What changes though nothing else does, in order.
-    pub observations: Vec<Observation>,
-}
-
 /// What is to be done after a pass.
 #[derive(Debug)]
 #[must_use]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "proposals travel by value in batches; a box each would be the only allocation"
+)]
 pub enum Outcome {
     /// A container to allocate, or a reservation to make or keep.
-    Proposed(Box<Proposal>),
+    Proposed(Proposal),
     /// A reservation that nobody asks for any more.
     GiveUp(Release),
     /// Nothing, and why.
@@ -78,11 +72,11 @@ pub struct Proposal {
     pub kill: Vec<Killable>,
 }
 
-impl Assignment {
+impl Outcome {
     /// Whether nothing more is proposed than that a reservation goes on waiting.
     #[must_use]
     pub fn keeps_reservation(&self) -> bool {
-        matches!(&self.outcome, Outcome::Proposed(proposal)
+        matches!(self, Self::Proposed(proposal)
             if proposal.kind == ProposalKind::Reserve && proposal.reserved.is_some())
     }
 }
@@ -112,7 +106,7 @@ pub struct Release {
 }
 
 /// Something that a pass changes by looking.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Observation {
     /// A leaf was told a limit.
     CurrentLimit {
@@ -140,6 +134,9 @@ pub enum Observation {
         user: UserSlot,
         /// The limit.
         limit: ResourceVector,
+        /// For passes: the partition, the mode and the version of the users for which it is not
+        /// told again.
+        once: Option<(PartitionId, Exclusivity, u64)>,
     },
     /// A leaf computed a user limit for an application: its limit becomes the published one, and
     /// the application has a headroom from now on.
@@ -149,7 +146,7 @@ pub enum Observation {
         /// Whom its headroom is computed for.
         provider: HeadroomProvider,
     },
-    /// It was found out whether a user may be assigned more.
+    /// It was found out that a user without a record may be assigned nothing.
     Gate {
         /// The user's record.
         user: UserSlot,
@@ -157,8 +154,8 @@ pub enum Observation {
         partition: PartitionId,
         /// The mode.
         exclusivity: Exclusivity,
-        /// What was found.
-        gate: Gate,
+        /// What was found; seldom, so that it does not widen the others.
+        gate: Box<Gate>,
     },
     /// Counters of a key moved.
     Counters {

@@ -123,6 +123,10 @@ pub struct Snapshot {
     /// The last publication that changed more than how often waiting reservations were looked at:
     /// who found nothing to do in it need not look at this one.
     pub news: Version,
+    /// How many decisions of each proposer the state has seen, accepted or refused.
+    pub taken: Vec<u64>,
+    /// Counts what changed the state other than accepted proposals: commands, refusals, time.
+    pub outside: u64,
     /// Settings of the whole scheduler.
     pub settings: Arc<SchedulerSettings>,
     /// Sum of the totals of all nodes.
@@ -150,6 +154,8 @@ impl Snapshot {
         Self {
             version: Version(0),
             news: Version(0),
+            taken: Vec::new(),
+            outside: 0,
             settings,
             cluster: ResourceVector::NONE,
             node_count: 0,
@@ -183,7 +189,13 @@ impl Snapshot {
 
 impl State {
     /// Makes a working copy equal to `newer`; `older` is the snapshot it was last equal to.
-    pub fn refresh(&mut self, older: &Snapshot, newer: &Snapshot) {
+    /// `changed` is told the nodes that may differ from what they were.
+    pub fn refresh(
+        &mut self,
+        older: &Snapshot,
+        newer: &Snapshot,
+        mut changed: impl FnMut(NodeSlot),
+    ) {
         self.settings = Arc::clone(&newer.settings);
         self.calculator = newer.settings.calculator;
         self.minimum = newer.settings.minimum_allocation;
@@ -191,10 +203,11 @@ impl State {
         self.node_count = newer.node_count;
         self.whole_reservations = newer.whole_reservations;
         self.partitions
-            .refresh(&older.partitions, &newer.partitions);
-        self.queues.refresh(&older.queues, &newer.queues);
-        self.users.refresh(&older.users, &newer.users);
-        self.apps.refresh(&older.apps, &newer.apps);
-        self.nodes.refresh(&older.nodes, &newer.nodes);
+            .refresh(&older.partitions, &newer.partitions, |_| {});
+        self.queues.refresh(&older.queues, &newer.queues, |_| {});
+        self.users.refresh(&older.users, &newer.users, |_| {});
+        self.apps.refresh(&older.apps, &newer.apps, |_| {});
+        let changed = |index| changed(NodeSlot::at(index));
+        self.nodes.refresh(&older.nodes, &newer.nodes, changed);
     }
 }
