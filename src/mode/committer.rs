@@ -121,6 +121,8 @@ pub(super) struct Committer<C> {
     pub(super) quiet: Vec<Reply<()>>,
     /// The last version at which slots were freed; observations made before are not applied.
     pub(super) freed_at: Version,
+    /// Whether something happened since the last publication besides looks at reservations.
+    pub(super) news: bool,
     /// Batches taken, for sampling.
     pub(super) batches: u32,
 }
@@ -191,6 +193,7 @@ impl<C: Clock> Committer<C> {
         let (mut committed, mut refused) = (0, 0);
         for (outcome, seen) in batch.iter() {
             let seen = if stale { &[] } else { seen };
+            self.news |= !outcome.keeps_reservation();
             match self.engine.commit(outcome, seen) {
                 CommitOutcome::Committed => committed += 1,
                 CommitOutcome::Rejected(conflict) => {
@@ -224,6 +227,7 @@ impl<C: Clock> Committer<C> {
             self.freed_at = Version(self.snapshot.version.0 + 1);
         }
         self.outside += u64::from(any);
+        self.news |= any;
         any
     }
 
@@ -233,6 +237,9 @@ impl<C: Clock> Committer<C> {
         next.taken.clone_from(&self.taken);
         next.outside = self.outside;
         self.unpublished = 0;
+        if !std::mem::take(&mut self.news) {
+            next.news = self.snapshot.news;
+        }
         let next = std::sync::Arc::new(next);
         self.snapshot = std::sync::Arc::clone(&next);
         drop(self.publisher.publish(next.version, next));
@@ -248,13 +255,16 @@ impl<C: Clock> Committer<C> {
             self.engine.advance_to(self.clock.now_ms());
             self.freed_at = Version(self.snapshot.version.0 + 1);
             self.outside += 1;
+            self.news = true;
             self.publish();
         }
     }
 
-    /// Hands events over as far as there is room.
+    /// Hands events over as far as there is room. That a reservation still waits is not told:
+    /// it would be, for as long as it waits.
     fn tell(&mut self) {
         let mut events = self.engine.take_events();
+        events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
         if self.untold.is_empty() {
             self.untold = events;
         } else {
@@ -272,7 +282,7 @@ impl<C: Clock> Committer<C> {
     /// Sleeps until there is something to do.
     fn rest(&self) {
         let (rings, inbox, shutdown) = (&self.rings, &self.inbox, &self.shutdown);
-        let (idle, version) = (&self.idle_at, self.snapshot.version);
+        let (idle, news) = (&self.idle_at, self.snapshot.news);
         if !self.untold.is_empty() {
             // The reader of events makes room without a word.
             let _: Parked = self
@@ -284,7 +294,7 @@ impl<C: Clock> Committer<C> {
             inbox.has_news()
                 || rings.iter().any(RingReceiver::has_news)
                 || shutdown.is_requested()
-                || (!self.quiet.is_empty() && all_idle(idle, version))
+                || (!self.quiet.is_empty() && all_idle(idle, news))
         };
         match self.engine.ledger().next_deadline() {
             Some(deadline) => {
@@ -302,7 +312,7 @@ impl<C: Clock> Committer<C> {
             return;
         }
         let waits = self.rings.iter().any(RingReceiver::has_news) || self.inbox.has_news();
-        let done = !waits && all_idle(&self.idle_at, self.snapshot.version);
+        let done = !waits && all_idle(&self.idle_at, self.snapshot.news);
         if !done && self.untold.is_empty() {
             return;
         }
@@ -312,7 +322,7 @@ impl<C: Clock> Committer<C> {
     }
 }
 
-/// Whether every proposer has looked at a version and found nothing.
+/// Whether every proposer has looked at a version, or a later one, and found nothing.
 fn all_idle(idle_at: &[Arc<AtomicU64>], version: Version) -> bool {
     // Acquire: pairs with the Release in `Proposer::rest`.
     let seen = |at: &Arc<AtomicU64>| at.load(Ordering::Acquire) >= version.0;

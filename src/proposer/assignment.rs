@@ -72,6 +72,15 @@ pub struct Proposal {
     pub kill: Vec<Killable>,
 }
 
+impl Outcome {
+    /// Whether nothing more is proposed than that a reservation goes on waiting.
+    #[must_use]
+    pub fn keeps_reservation(&self) -> bool {
+        matches!(self, Self::Proposed(proposal)
+            if proposal.kind == ProposalKind::Reserve && proposal.reserved.is_some())
+    }
+}
+
 /// What a proposal does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProposalKind {
