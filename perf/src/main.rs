@@ -12,9 +12,11 @@ mod conserve;
 mod hash;
 mod machine;
 mod memory;
+mod peers;
 mod record;
 mod rounds;
 mod shape;
+mod stats;
 
 use anyhow::{Result, bail};
 use capsched::metrics::Histogram;
@@ -39,6 +41,8 @@ struct Cli {
 enum Command {
     /// Measures one workload of `configs/workloads`; the canonical one without a name.
     Run(RunArgs),
+    /// Measures our engine and Hadoop's scheduler in turn.
+    Peers(peers::Args),
     /// Loads a large cluster and reports peak memory.
     Memory(memory::Args),
 }
@@ -107,6 +111,7 @@ impl ModeName {
 fn main() -> Result<()> {
     match Cli::parse().command {
         Some(Command::Run(args)) => run(&args),
+        Some(Command::Peers(args)) => peers::run(&args),
         Some(Command::Memory(args)) => memory::run(&args),
         None => canonical(),
     }
@@ -138,8 +143,8 @@ fn run(args: &RunArgs) -> Result<()> {
 /// One round for people.
 fn line(round: &Round) -> String {
     let alone = round.scheduling_ns.map_or_else(String::new, |ns| {
-        let each = u128::from(round.counted) * 1_000_000_000 / u128::from(ns.max(1));
-        format!(", {each}/s of scheduling alone")
+        let alone = rounds::rate(round.counted, ns);
+        format!(", {alone}/s of scheduling alone")
     });
     format!(
         "{}/s{alone}, {} placed{}, {} refused, p50 {} ns, p99 {} ns",

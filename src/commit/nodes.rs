@@ -62,7 +62,10 @@ impl Ledger {
     /// The component-wise largest total of the nodes; looked for once for each change of them.
     pub(super) fn biggest_node(&self) -> ResourceVector {
         self.biggest.get().unwrap_or_else(|| {
-            let totals = self.nodes.values().map(|&node| self.state.nodes[node].total);
+            let totals = self
+                .nodes
+                .values()
+                .map(|&node| self.state.nodes[node].total);
             let biggest = totals.fold(ResourceVector::NONE, |a, b| a.component_max(&b));
             self.biggest.set(Some(biggest));
             biggest
