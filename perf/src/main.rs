@@ -7,12 +7,14 @@
     reason = "results of a command go to standard output"
 )]
 
+mod baselines;
 mod churn;
 mod conserve;
 mod hash;
 mod machine;
 mod memory;
 mod peers;
+mod probe;
 mod record;
 mod rounds;
 mod shape;
@@ -43,6 +45,10 @@ enum Command {
     Run(RunArgs),
     /// Measures our engine and Hadoop's scheduler in turn.
     Peers(peers::Args),
+    /// Measures a bare pipeline without any policy: the machine's ceiling.
+    Probe(probe::Args),
+    /// Measures simpler designs beside ours.
+    Baselines(baselines::Args),
     /// Loads a large cluster and reports peak memory.
     Memory(memory::Args),
 }
@@ -112,6 +118,8 @@ fn main() -> Result<()> {
     match Cli::parse().command {
         Some(Command::Run(args)) => run(&args),
         Some(Command::Peers(args)) => peers::run(&args),
+        Some(Command::Probe(args)) => probe::run(&args),
+        Some(Command::Baselines(args)) => baselines::run(&args),
         Some(Command::Memory(args)) => memory::run(&args),
         None => canonical(),
     }
