@@ -13,12 +13,14 @@ mod conserve;
 mod hash;
 mod machine;
 mod memory;
+mod open;
 mod peers;
 mod probe;
 mod record;
 mod rounds;
 mod shape;
 mod stats;
+mod trace;
 
 use anyhow::{Result, bail};
 use capsched::metrics::Histogram;
@@ -45,6 +47,10 @@ enum Command {
     Run(RunArgs),
     /// Measures our engine and Hadoop's scheduler in turn.
     Peers(peers::Args),
+    /// Offers asks on a fixed schedule and takes latencies from the intended time.
+    Open(open::Args),
+    /// Lists the workloads.
+    List,
     /// Measures a bare pipeline without any policy: the machine's ceiling.
     Probe(probe::Args),
     /// Measures simpler designs beside ours.
@@ -118,11 +124,21 @@ fn main() -> Result<()> {
     match Cli::parse().command {
         Some(Command::Run(args)) => run(&args),
         Some(Command::Peers(args)) => peers::run(&args),
+        Some(Command::Open(args)) => open::run(&args),
+        Some(Command::List) => list(),
         Some(Command::Probe(args)) => probe::run(&args),
         Some(Command::Baselines(args)) => baselines::run(&args),
         Some(Command::Memory(args)) => memory::run(&args),
         None => canonical(),
     }
+}
+
+/// Names of all workloads and what they are.
+fn list() -> Result<()> {
+    for name in shape::names()? {
+        println!("{name:10} {}", Shape::named(&name)?.about);
+    }
+    Ok(())
 }
 
 /// Rounds of one workload.

@@ -89,7 +89,7 @@ pub(crate) fn run(shape: &Shape, how: How) -> Result<Round> {
         Run::Churn { seconds, .. } => crate::churn::run(shape, how, how.seconds(seconds)),
         Run::Beats { seconds } => beats(shape, how.seconds(seconds)),
         Run::Open { .. } => bail!("{} is measured by `perf open`", shape.name),
-        Run::Trace { .. } => bail!("{} is measured by `perf trace`", shape.name),
+        Run::Trace { .. } => crate::trace::run(shape, how.mode),
     }
 }
 
