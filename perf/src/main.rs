@@ -8,18 +8,24 @@
 )]
 
 mod baselines;
+mod check;
 mod churn;
+mod compare;
 mod conserve;
 mod hash;
 mod machine;
 mod memory;
 mod open;
 mod peers;
+mod plot;
 mod probe;
 mod record;
+mod results;
 mod rounds;
+mod scale;
 mod shape;
 mod stats;
+mod suite;
 mod trace;
 
 use anyhow::{Result, bail};
@@ -49,6 +55,14 @@ enum Command {
     Peers(peers::Args),
     /// Offers asks on a fixed schedule and takes latencies from the intended time.
     Open(open::Args),
+    /// Measures workloads in every mode and adds the records to the file of this machine.
+    Record(suite::Args),
+    /// Measures and judges by the accepted ranges.
+    Check(check::Args),
+    /// Measures two builds of this driver in turn.
+    Compare(compare::Args),
+    /// Measures and draws throughput and conflicts against the number of proposers.
+    Scale(scale::Args),
     /// Lists the workloads.
     List,
     /// Measures a bare pipeline without any policy: the machine's ceiling.
@@ -100,7 +114,8 @@ impl From<HowArgs> for How {
 }
 
 /// The three modes by the names of their settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 enum ModeName {
     /// Nodes are scheduled at their heartbeats.
     Heartbeat,
@@ -125,6 +140,10 @@ fn main() -> Result<()> {
         Some(Command::Run(args)) => run(&args),
         Some(Command::Peers(args)) => peers::run(&args),
         Some(Command::Open(args)) => open::run(&args),
+        Some(Command::Record(args)) => suite::run(&args),
+        Some(Command::Check(args)) => check::run(&args),
+        Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Scale(args)) => scale::run(&args),
         Some(Command::List) => list(),
         Some(Command::Probe(args)) => probe::run(&args),
         Some(Command::Baselines(args)) => baselines::run(&args),
