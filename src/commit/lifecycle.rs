@@ -351,6 +351,7 @@ impl Ledger {
             fair_used: 0,
             fair_demand: 0,
             asking: false,
+            skipped: false,
             next_container: 1,
         };
         let slot = if let Some(slot) = self.free_apps.pop() {

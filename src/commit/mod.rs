@@ -25,6 +25,7 @@ mod observe;
 mod overlay;
 mod parallel;
 mod preempt;
+mod prefix;
 mod refresh;
 mod tree;
 mod usage;

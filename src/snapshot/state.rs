@@ -21,6 +21,8 @@ pub struct State {
     pub cluster: ResourceVector,
     /// Number of registered nodes.
     pub node_count: usize,
+    /// Counts what may change the order of children other than their use.
+    pub epoch: u64,
     /// Partitions; the default one first.
     pub partitions: Table<PartitionId, Partition>,
     /// Queues; root first.
@@ -46,6 +48,7 @@ impl State {
             settings,
             cluster: ResourceVector::NONE,
             node_count: 0,
+            epoch: 1,
             partitions: Table::default(),
             queues: Table::default(),
             users: Table::default(),
@@ -126,6 +129,8 @@ pub struct Snapshot {
     pub cluster: ResourceVector,
     /// Number of registered nodes.
     pub node_count: usize,
+    /// Counts what may change the order of children other than their use.
+    pub epoch: u64,
     /// Partitions.
     pub partitions: Frozen<Partition>,
     /// Queues.
@@ -149,6 +154,7 @@ impl Snapshot {
             settings,
             cluster: ResourceVector::NONE,
             node_count: 0,
+            epoch: 0,
             partitions: Frozen::default(),
             queues: Frozen::default(),
             users: Frozen::default(),
@@ -165,6 +171,7 @@ impl Snapshot {
         next.settings = Arc::clone(&state.settings);
         next.cluster = state.cluster;
         next.node_count = state.node_count;
+        next.epoch = state.epoch;
         next.partitions.publish(&mut state.partitions);
         next.queues.publish(&mut state.queues);
         next.users.publish(&mut state.users);
@@ -188,6 +195,7 @@ impl State {
         self.minimum = newer.settings.minimum_allocation;
         self.cluster = newer.cluster;
         self.node_count = newer.node_count;
+        self.epoch = newer.epoch;
         self.partitions
             .refresh(&older.partitions, &newer.partitions, |_| {});
         self.queues.refresh(&older.queues, &newer.queues, |_| {});
