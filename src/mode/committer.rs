@@ -150,7 +150,7 @@ impl<C: Clock> Committer<C> {
         any
     }
 
-    fn commit(&mut self, mut batch: Batch) {
+    pub(super) fn commit(&mut self, mut batch: Batch) {
         let timed = self.recorder.is_active();
         let before = if timed { self.clock.now_ns() } else { 0 };
         let stale = batch.version < self.freed_at;
@@ -185,15 +185,23 @@ impl<C: Clock> Committer<C> {
                 break;
             };
             any = true;
-            self.engine.set_time(self.clock.now_ms());
-            let quiet = command.carry_out(&mut self.engine, self.heartbeats_schedule);
+            let schedules = self.heartbeats_schedule;
+            let quiet = self.change(|engine| command.carry_out(engine, schedules));
             self.quiet.extend(quiet);
-            self.freed_at = Version(self.snapshot.version.0 + 1);
         }
         any
     }
 
-    fn publish(&mut self) {
+    /// Carries out one change of an outsider. It may free slots, so observations made before it
+    /// count no more.
+    pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut Sequential) -> T) -> T {
+        self.engine.set_time(self.clock.now_ms());
+        let result = change(&mut self.engine);
+        self.freed_at = Version(self.snapshot.version.0 + 1);
+        result
+    }
+
+    pub(super) fn publish(&mut self) {
         self.untold.extend(self.engine.take_events());
         self.tell();
         let next = std::sync::Arc::new(self.snapshot.next(self.engine.state_to_publish()));
@@ -205,7 +213,7 @@ impl<C: Clock> Committer<C> {
     }
 
     /// Ends applications whose lifetime is over.
-    fn expire(&mut self) {
+    pub(super) fn expire(&mut self) {
         let due = |deadline: u64| deadline <= self.clock.now_ms();
         if self.engine.ledger().next_deadline().is_some_and(due) {
             self.engine.advance_to(self.clock.now_ms());

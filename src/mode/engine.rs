@@ -197,6 +197,7 @@ impl Threaded {
                 panics: Arc::clone(&started.panics),
                 recorder: collector.recorder(),
                 clock: clock.clone(),
+                held: None,
             };
             started.spawn(&format!("capsched-propose-{i}"), move || proposer.run())?;
         }

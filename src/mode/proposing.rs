@@ -55,16 +55,42 @@ pub(super) struct Proposer<C> {
     pub(super) panics: Arc<AtomicU64>,
     pub(super) recorder: Recorder,
     pub(super) clock: C,
+    /// Where batches wait instead of the ring, when rounds are run step by step.
+    pub(super) held: Option<Vec<Batch>>,
 }
 
 /// What a round over all candidates came to.
 #[derive(Default)]
-struct Round {
-    proposed: bool,
+pub(super) struct Round {
+    pub(super) proposed: bool,
     /// Counters moved, so that a further round may find something without any other change.
-    counted: bool,
+    pub(super) counted: bool,
     /// The copy cannot follow what was proposed: a newer snapshot is needed.
-    stuck: bool,
+    pub(super) stuck: bool,
+}
+
+/// A proposer's copy of a snapshot, which its own proposals change, and where its next walk starts.
+pub(super) struct Working {
+    pub(super) seen: StdArc<Snapshot>,
+    copy: State,
+    start: usize,
+}
+
+impl Working {
+    pub(super) fn of(seen: &StdArc<Snapshot>, start: usize) -> Self {
+        let mut copy = State::new(StdArc::clone(&seen.settings));
+        copy.refresh(&Snapshot::empty(StdArc::clone(&seen.settings)), seen);
+        let seen = StdArc::clone(seen);
+        Self { seen, copy, start }
+    }
+
+    /// Takes over the newest snapshot.
+    pub(super) fn catch_up(&mut self, newest: &StdArc<Snapshot>) {
+        if newest.version != self.seen.version {
+            self.copy.refresh(&self.seen, newest);
+            self.seen = StdArc::clone(newest);
+        }
+    }
 }
 
 impl<C: Clock> Proposer<C> {
@@ -78,25 +104,29 @@ impl<C: Clock> Proposer<C> {
     }
 
     fn work(&mut self) {
-        let mut seen = StdArc::clone(self.snapshots.refresh());
-        let mut copy = State::new(StdArc::clone(&seen.settings));
-        copy.refresh(&Snapshot::empty(StdArc::clone(&seen.settings)), &seen);
-        let mut start = self.share.0;
+        let mut working = self.begin();
         while !self.shutdown.is_requested() {
-            let newest = StdArc::clone(self.snapshots.refresh());
-            if newest.version != seen.version {
-                copy.refresh(&seen, &newest);
-                seen = newest;
-            }
-            let round = self.round(&mut copy, seen.version, start);
-            start = start.wrapping_add(1);
+            working.catch_up(self.snapshots.refresh());
+            let round = self.turn(&mut working);
             self.recorder.hand_over();
             if !round.proposed {
-                self.rest(seen.version, round.counted);
+                self.rest(working.seen.version, round.counted);
             } else if round.stuck {
-                self.await_newer(seen.version);
+                self.await_newer(working.seen.version);
             }
         }
+    }
+
+    /// A copy of the newest snapshot.
+    pub(super) fn begin(&mut self) -> Working {
+        Working::of(self.snapshots.refresh(), self.share.0)
+    }
+
+    /// One round over all candidates.
+    pub(super) fn turn(&mut self, working: &mut Working) -> Round {
+        let (version, start) = (working.seen.version, working.start);
+        working.start = start.wrapping_add(1);
+        self.round(&mut working.copy, version, start)
     }
 
     /// Sleeps until there is a newer snapshot, or for a moment when waiting itself may help.
@@ -292,6 +322,10 @@ impl<C: Clock> Proposer<C> {
             version,
             assignments,
         };
+        if let Some(held) = &mut self.held {
+            held.push(value);
+            return;
+        }
         loop {
             match self.ring.try_send(value) {
                 Ok(()) => return,
