@@ -11,7 +11,10 @@ pub use crate::commit::{
     PartitionSpec, PreemptionRound, RefreshError, SubmitError, Submitted, UnreserveReason,
 };
 pub use crate::id::{ApplicationId, ContainerId, NodeName};
-pub use crate::mode::{Attempt, Fate, Mode, Sequential, StartError, Threaded};
+pub use crate::mode::{
+    Accounts, Attempt, Fate, Intent, Mode, Pipeline, Sequential, StartError, Step, Threaded,
+    TurnOutcome,
+};
 pub use crate::policy::Locality;
 pub use crate::proposer::ProposalKind;
 pub use crate::queue::{

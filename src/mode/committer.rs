@@ -7,8 +7,8 @@ use crate::id::Version;
 use crate::metrics::{CounterWriter, Phase, Recorder};
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicU64, InboxReceiver, Ordering, Parked, Parker, Publisher, Received, RingReceiver,
-    RingSender, ShutdownOwner, TrySendError, Waker,
+    Arc, AtomicU64, InboxReceiver, Mutant, Ordering, Parked, Parker, Publisher, Received,
+    RingReceiver, RingSender, ShutdownOwner, TrySendError, Waker, injected,
 };
 use crate::time::Clock;
 
@@ -153,7 +153,7 @@ impl<C: Clock> Committer<C> {
     pub(super) fn commit(&mut self, mut batch: Batch) {
         let timed = self.recorder.is_active();
         let before = if timed { self.clock.now_ns() } else { 0 };
-        let stale = batch.version < self.freed_at;
+        let stale = batch.version < self.freed_at && !injected(Mutant::H2);
         let mut decided = 0;
         for assignment in &mut batch.assignments {
             if stale {
@@ -166,7 +166,12 @@ impl<C: Clock> Committer<C> {
                 }
                 CommitOutcome::Rejected(conflict) => {
                     decided += 1;
-                    self.fates.count(conflict.into());
+                    if !injected(Mutant::C4) {
+                        self.fates.count(conflict.into());
+                    }
+                    if injected(Mutant::C5) {
+                        self.fates.count(conflict.into());
+                    }
                 }
                 CommitOutcome::Nothing => {}
             }

@@ -72,7 +72,7 @@ pub(super) struct Round {
 /// A proposer's copy of a snapshot, which its own proposals change, and where its next walk starts.
 pub(super) struct Working {
     pub(super) seen: StdArc<Snapshot>,
-    copy: State,
+    pub(super) copy: State,
     start: usize,
 }
 
