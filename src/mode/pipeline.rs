@@ -58,6 +58,7 @@ struct Seat {
 /// What is known of a batch on its way.
 #[derive(Debug)]
 struct Known {
+    version: Version,
     decisions: u64,
     /// What each assignment of the batch is about, if it proposes anything.
     intents: Vec<Option<Intent>>,
@@ -240,11 +241,17 @@ impl Pipeline {
         self.snapshots.load()
     }
 
-    /// The version that the oldest working copy was made from.
+    /// The oldest version that a working copy or a batch on its way was made from.
     #[must_use]
-    pub fn oldest_seen(&self) -> u64 {
+    pub fn oldest_version(&self) -> u64 {
         let seen = self.seats.iter().map(|seat| seat.working.seen.version.0);
-        seen.min().unwrap_or(self.committer.snapshot.version.0)
+        let known = self
+            .seats
+            .iter()
+            .flat_map(|seat| seat.held.iter().chain(&seat.sent));
+        seen.chain(known.map(|known| known.version.0))
+            .min()
+            .unwrap_or(self.committer.snapshot.version.0)
     }
 
     /// Carries out a change of an outsider between two batches.
@@ -445,6 +452,7 @@ impl Known {
             _ => None,
         });
         Self {
+            version: batch.version,
             decisions: outcomes()
                 .filter(|outcome| decided(outcome))
                 .map(|_| 1)
