@@ -103,6 +103,18 @@ impl Family {
 }
 
 impl Action {
+    /// Whether it is a step of proposers or the commit of a batch, which nothing comes before.
+    pub(super) fn is_of_proposers(&self) -> bool {
+        matches!(
+            self,
+            Self::Turn { .. }
+                | Self::HandOver { .. }
+                | Self::Restart { .. }
+                | Self::Garble { .. }
+                | Self::Commit { .. }
+        )
+    }
+
     /// The family that the step belongs to, if it is a fault.
     pub(super) fn family(&self) -> Option<Family> {
         match self {

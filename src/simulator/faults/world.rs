@@ -68,6 +68,11 @@ impl<'a> World<'a> {
     /// Carries a step out; what it broke, if it broke anything.
     pub(super) fn step(&mut self, action: &Action) -> Checked {
         self.steps += 1;
+        if !action.is_of_proposers() {
+            // The committer carries out what commits brought about before anything else.
+            self.pipeline.settle();
+            self.hear()?;
+        }
         self.carry_out(action)?;
         self.hear()?;
         self.unchecked += 1;
