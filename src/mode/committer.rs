@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::commit::{CommitOutcome, Conflict, Event};
 use crate::id::Version;
 use crate::metrics::{CounterWriter, Phase, Recorder};
+use crate::proposer::Observation;
 use crate::snapshot::Snapshot;
 use crate::sync::{
     Arc, AtomicU64, InboxReceiver, Mutant, Ordering, Parked, Parker, Publisher, Received,
@@ -84,6 +85,25 @@ impl From<Conflict> for Fate {
     }
 }
 
+/// What taking proposals came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Taken {
+    /// There were none.
+    Nothing,
+    /// All were refused: proposers would find the same again in a newer snapshot.
+    NoChange,
+    /// The live state is another one.
+    Change,
+}
+
+/// Whether an observation may bring another decision; others are caches of what is known.
+fn is_progress(observation: &Observation) -> bool {
+    matches!(
+        observation,
+        Observation::Counters { .. } | Observation::Sorted { .. }
+    )
+}
+
 /// What the committer thread owns.
 pub(super) struct Committer<C> {
     pub(super) engine: Sequential,
@@ -114,10 +134,19 @@ impl<C: Clock> Committer<C> {
         loop {
             self.tell();
             self.expire();
-            let proposals = self.untold.is_empty() && self.take_proposals();
+            let proposals = if self.untold.is_empty() {
+                self.take_proposals()
+            } else {
+                Taken::Nothing
+            };
             let commands = self.take_commands();
-            if proposals || commands {
+            if commands || proposals == Taken::Change {
                 self.publish();
+                continue;
+            }
+            if proposals == Taken::NoChange {
+                // A new version would only bring the same refused proposals again.
+                self.untold.extend(self.engine.take_events());
                 continue;
             }
             self.answer_quiet();
@@ -127,7 +156,7 @@ impl<C: Clock> Committer<C> {
             self.rest();
         }
         self.inbox.close();
-        while self.take_commands() || self.take_proposals() {}
+        while self.take_commands() || self.take_proposals() != Taken::Nothing {}
         for reply in self.quiet.drain(..) {
             answer(&reply, ());
         }
@@ -135,26 +164,26 @@ impl<C: Clock> Committer<C> {
         self.shutdown.finish();
     }
 
-    /// Commits one batch of every proposer in turn; whether there was one.
-    fn take_proposals(&mut self) -> bool {
-        let mut any = false;
+    /// Commits one batch of every proposer in turn.
+    fn take_proposals(&mut self) -> Taken {
+        let mut taken = Taken::Nothing;
         for i in 0..self.rings.len() {
             if let Received::Item(batch) = self.rings[i].try_recv() {
-                any = true;
-                self.commit(batch);
+                taken = taken.max(self.commit(batch));
             }
         }
-        if any {
+        if taken != Taken::Nothing {
             self.engine.settle();
         }
-        any
+        taken
     }
 
-    pub(super) fn commit(&mut self, mut batch: Batch) {
+    pub(super) fn commit(&mut self, mut batch: Batch) -> Taken {
         let timed = self.recorder.is_active();
         let before = if timed { self.clock.now_ns() } else { 0 };
         let stale = batch.version < self.freed_at && !injected(Mutant::H2);
         let mut decided = 0;
+        let mut taken = Taken::NoChange;
         for assignment in &mut batch.assignments {
             if stale {
                 assignment.observations.clear();
@@ -162,6 +191,7 @@ impl<C: Clock> Committer<C> {
             match self.engine.commit(assignment) {
                 CommitOutcome::Committed => {
                     decided += 1;
+                    taken = Taken::Change;
                     self.fates.count(Fate::Committed);
                 }
                 CommitOutcome::Rejected(conflict) => {
@@ -175,12 +205,16 @@ impl<C: Clock> Committer<C> {
                 }
                 CommitOutcome::Nothing => {}
             }
+            if assignment.observations.iter().any(is_progress) {
+                taken = Taken::Change;
+            }
         }
         if timed && decided > 0 {
             let each = self.clock.now_ns().saturating_sub(before) / decided;
             self.recorder.record_n(Phase::Apply, each, decided);
             self.recorder.hand_over();
         }
+        taken
     }
 
     fn take_commands(&mut self) -> bool {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc as StdArc;
 
 use super::Sequential;
-use super::committer::{Committer, Fate};
+use super::committer::{Committer, Fate, Taken};
 use super::engine::Mode;
 use super::garble::garble;
 use super::index::NodeIndex;
@@ -36,8 +36,10 @@ pub struct Pipeline {
     proposed: u64,
     /// Decisions that were lost on their way, with the proposer that held them.
     dropped: u64,
-    /// Whether the live state differs from the last snapshot.
+    /// Whether the live state differs from the last snapshot in what decisions depend on.
     changed: bool,
+    /// Whether it differs in anything.
+    written: bool,
     /// Whether calls wait that the last commits brought about.
     unsettled: bool,
     /// What happened before the last publication and was not handed over yet.
@@ -84,8 +86,6 @@ pub struct Intent {
     pub app: ApplicationId,
     /// The node.
     pub node: NodeName,
-    /// Whether the snapshot knew exactly these; a proposal without that must not be committed.
-    pub known: bool,
 }
 
 /// What became of one decision of a batch.
@@ -218,6 +218,7 @@ impl Pipeline {
             proposed: 0,
             dropped: 0,
             changed: false,
+            written: false,
             unsettled: false,
             told: Vec::new(),
         })
@@ -281,12 +282,19 @@ impl Pipeline {
         }
     }
 
+    /// Whether the committer would publish now: not after refusals alone.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        self.changed
+    }
+
     /// Publishes the live state; its version.
     pub fn publish(&mut self) -> u64 {
         self.settle();
         self.told = self.take_events();
         self.committer.publish();
         self.changed = false;
+        self.written = false;
         self.committer.snapshot.version.0
     }
 
@@ -384,17 +392,19 @@ impl Pipeline {
         let known = self.seats[proposer].sent.pop_front();
         let known = known.expect("each batch in the ring was noted when it was sent");
         let version = batch.version;
-        let present = version == self.committer.snapshot.version && !self.changed;
+        let present = version == self.committer.snapshot.version && !self.changed && !self.written;
         let mut must_hold = known.clean && present;
         let mut steps = Vec::with_capacity(batch.assignments.len());
         for (assignment, intent) in batch.assignments.into_iter().zip(known.intents) {
             let decided = !matches!(assignment.outcome, Outcome::Skipped(_));
             let before = self.fates.read();
-            self.committer.commit(Batch {
+            let taken = self.committer.commit(Batch {
                 version,
                 assignments: vec![assignment],
             });
-            self.changed = true;
+            // A refused proposal may have left observations behind, which count as no change.
+            self.written = true;
+            self.changed |= taken == Taken::Change;
             let told = self.fates.read().since(&before);
             let fate = told.iter().find(|(_, n)| *n > 0).map(|(fate, _)| fate);
             steps.push(Step {
@@ -448,7 +458,7 @@ impl Known {
                 .map(|assignment| &assignment.outcome)
         };
         let intents = outcomes().map(|outcome| match outcome {
-            Outcome::Proposed(proposal) => Some(Intent::of(proposal, batch.version, working)),
+            Outcome::Proposed(proposal) => Intent::of(proposal, working),
             _ => None,
         });
         Self {
@@ -464,15 +474,16 @@ impl Known {
 }
 
 impl Intent {
-    fn of(proposal: &Proposal, version: Version, working: &Working) -> Self {
+    /// Nothing for nonsense that names what the snapshot does not have.
+    fn of(proposal: &Proposal, working: &Working) -> Option<Self> {
         let app = &working.copy.apps[proposal.app];
         let node = &working.copy.nodes[proposal.node];
-        Self {
-            version: version.0,
+        let same =
+            (app.generation, node.incarnation) == (proposal.generation, proposal.incarnation);
+        same.then(|| Self {
+            version: working.seen.version.0,
             app: app.id,
             node: node.name.clone(),
-            known: app.generation == proposal.generation
-                && node.incarnation == proposal.incarnation,
-        }
+        })
     }
 }

@@ -63,6 +63,8 @@ pub(super) struct AppBook {
     /// Containers that may still be placed, by key.
     wanted: BTreeMap<(i32, i64), i64>,
     numbers: BTreeSet<u32>,
+    /// Size last asked under a key.
+    sizes: BTreeMap<(i32, i64), ResourceVector>,
 }
 
 #[derive(Clone, Debug)]
@@ -72,6 +74,8 @@ pub(super) struct Held {
     key: (i32, i64),
     fetched: bool,
     launched: bool,
+    /// Whether its key was asked anew while it waited.
+    asked_anew: bool,
 }
 
 type Checked = Result<(), Violation>;
@@ -138,13 +142,30 @@ impl Books {
             leaf,
             wanted: wanted.into_iter().collect(),
             numbers: BTreeSet::new(),
+            sizes: BTreeMap::new(),
         };
         self.apps.insert(app, book);
     }
 
-    pub(super) fn asked(&mut self, app: ApplicationId, key: (i32, i64), count: i64) {
+    pub(super) fn asked(
+        &mut self,
+        app: ApplicationId,
+        key: (i32, i64),
+        count: i64,
+        size: ResourceVector,
+    ) {
         if let Some(book) = self.apps.get_mut(&app) {
             book.wanted.insert(key, count);
+            let rounded = (size.memory() + 1023) / 1024 * 1024;
+            let size = ResourceVector::of(&[rounded, size.vcores()]);
+            book.sizes.insert(key, size);
+        }
+        let own = ContainerId { app, number: 0 }..=ContainerId {
+            app,
+            number: u32::MAX,
+        };
+        for (_, held) in self.reserved.range_mut(own) {
+            held.asked_anew |= held.key == key;
         }
     }
 
@@ -276,12 +297,17 @@ impl Books {
 
     fn allocated(&mut self, id: ContainerId, held: Held, borrowed: bool, waited: bool) -> Checked {
         self.allocated += 1;
+        let mut asked_anew = false;
         if waited {
             let node = held.node.clone();
-            self.unreserve(id, &node)?;
+            asked_anew = self.unreserve(id, &node)?.asked_anew;
         }
         self.granted(id, !waited)?;
         let app = self.apps.get_mut(&id.app).expect("granted looked it up");
+        // A reservation whose key asks another size by now is fulfilled with its old size when the
+        // new one fits, as in the reference, and may overfill its node.
+        let asked = app.sizes.get(&held.key);
+        let may_overfill = asked_anew || waited && asked.is_some_and(|size| *size != held.size);
         let wanted = app.wanted.entry(held.key).or_default();
         *wanted -= 1;
         if *wanted < 0 {
@@ -296,9 +322,12 @@ impl Books {
         };
         node.space += held.size;
         let grows = |i: usize| held.size[i] > 0 && node.space[i] > node.total[i];
-        if (0..types).any(grows) {
+        if (0..types).any(grows) && !may_overfill {
             let (space, total) = (node.space, node.total);
-            let text = format!("{id} on {}: {space} of {total}", held.node);
+            let text = format!(
+                "{id} of {} under {:?} on {}: {space} of {total}, waited: {waited}",
+                held.size, held.key, held.node
+            );
             return fault("N1", text);
         }
         let node = held.node.clone();
@@ -453,6 +482,7 @@ impl Held {
             key,
             fetched: false,
             launched: false,
+            asked_anew: false,
         }
     }
 }

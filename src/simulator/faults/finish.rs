@@ -18,15 +18,25 @@ impl World<'_> {
     /// Faults are over: proposers look at the newest snapshot and nothing waits. They come to
     /// rest, and then a pass of its own over the live state finds nothing to place (L1).
     pub(super) fn come_to_rest(&mut self) -> Result<(), Violation> {
-        let mut quiet = 0;
+        let (mut quiet, mut refusing) = (0, 0);
         for _ in 0..ROUNDS {
-            let before = self.books.allocated;
-            self.calm_round()?;
-            quiet = if self.books.allocated > before {
+            let (before, refused) = (self.books.allocated, self.summary.refused());
+            // Nodes report at first; then nothing happens but what the proposers do.
+            self.calm_round(quiet < QUIET / 3)?;
+            let placed = self.books.allocated > before;
+            let refuses = self.summary.refused() > refused;
+            quiet = if placed { 0 } else { quiet + 1 };
+            refusing = if placed || !refuses || quiet < QUIET / 3 {
                 0
             } else {
-                quiet + 1
+                refusing + 1
             };
+            if refusing == QUIET / 2 {
+                return fault(
+                    "P6",
+                    "a refused proposal is made again and again".to_owned(),
+                );
+            }
             if quiet == QUIET {
                 return self.nothing_is_left_to_place();
             }
@@ -34,14 +44,16 @@ impl World<'_> {
         fault("L1", format!("no rest after {ROUNDS} rounds"))
     }
 
-    fn calm_round(&mut self) -> Result<(), Violation> {
+    fn calm_round(&mut self, reports: bool) -> Result<(), Violation> {
         for node in 0..self.setup.nodes {
-            if self.books.nodes.contains_key(&node_name(node)) {
+            if reports && self.books.nodes.contains_key(&node_name(node)) {
                 let report = Report::Expected;
                 self.step(&Action::Heartbeat { node, report })?;
             }
         }
-        self.step(&Action::Publish)?;
+        if self.pipeline.is_changed() {
+            self.step(&Action::Publish)?;
+        }
         self.step(&Action::Sort)?;
         for proposer in 0..self.setup.proposers {
             let newest = true;
@@ -91,7 +103,7 @@ impl World<'_> {
             self.end(app)?;
         }
         for _ in 0..2 {
-            self.calm_round()?;
+            self.calm_round(true)?;
         }
         self.check()?;
         if !self.books.is_empty() {

@@ -65,6 +65,12 @@ impl Summary {
         *self.fates.entry(fate.name()).or_default() += 1;
     }
 
+    /// Proposals that were refused.
+    pub(crate) fn refused(&self) -> u64 {
+        let all: u64 = self.fates.values().sum();
+        all - self.fates.get("committed").copied().unwrap_or(0)
+    }
+
     /// Adds what another simulation met.
     pub fn merge(&mut self, other: &Self) {
         self.steps += other.steps;
