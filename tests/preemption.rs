@@ -6,7 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use capsched::api::{AppSpec, Ask, AskCall, NodeReport, NodeSpec, Rescheduler, Sequential};
+use capsched::api::{
+    AppSpec, Ask, AskCall, Decision, NodeReport, NodeSpec, PreemptionReason as Reason, Rescheduler,
+    Sequential, UnreserveReason, WhyNot,
+};
 use capsched::commit::{PreemptionReason, Verdict, VerdictKind, Verdicts};
 use capsched::config;
 use capsched::id::{ApplicationId, ContainerId, NodeName};
@@ -286,4 +289,110 @@ fn a_dropped_reservation_relieves_its_queue() {
     assert_eq!(used(&scene), (0, 0));
     carry_out(&mut scene, NODES[0], |_| VerdictKind::DropReservation);
     assert_eq!(used(&scene), (0, 0), "a second time nothing happens");
+}
+
+#[test]
+fn a_reservation_that_waits_too_long_is_dropped_and_told() {
+    let mut scene = with_reservation();
+    scene.policy.settings.enabled = false;
+    scene.policy.settings.reservation_timeout_ms = Some(5000);
+    scene.engine.take_events();
+    scene.engine.advance_clock(4999);
+    assert_eq!(scene.preempt(), Default::default());
+    scene.engine.advance_clock(1);
+    assert_eq!(scene.preempt().dropped, [container(3, 1)]);
+    assert_eq!(scene.policy.count(Reason::ReservationTimeout), 1);
+    assert_eq!(reserved_on(&scene), [] as [&str; 0]);
+    let told = |event: &Decision| match event {
+        Decision::Unreserved { reason, .. } => Some(*reason),
+        _ => None,
+    };
+    let events = scene.engine.take_events();
+    let told: Vec<_> = events.iter().filter_map(told).collect();
+    assert_eq!(told, [UnreserveReason::Timeout]);
+}
+
+/// The one reason why application 2 waits.
+fn why(scene: &Scene) -> WhyNot {
+    let verdicts = scene.policy.explain(scene.engine.ledger());
+    let mine = |verdict: &&capsched::api::AppVerdict| verdict.app == ApplicationId::new(2);
+    let mine: Vec<_> = verdicts.iter().filter(mine).collect();
+    assert_eq!(mine.len(), 1, "one reason each: {verdicts:?}");
+    mine[0].reason
+}
+
+#[test]
+fn each_reason_why_preemption_does_not_help_shows_in_its_scene() {
+    assert_eq!(why(&Scene::new(&[])), WhyNot::AwaitingDeadline);
+    type Change = fn(&mut Scene);
+    let cases: [(Change, WhyNot); 6] = [
+        (|scene| scene.policy.settings.enabled = false, WhyNot::Off),
+        (
+            |scene| scene.policy.settings.observe_only = true,
+            WhyNot::ObserveOnly,
+        ),
+        (
+            |scene| scene.policy.settings.max_ignored_over_capacity = 1.0,
+            WhyNot::DeadZone,
+        ),
+        (
+            |scene| scene.policy.settings.natural_termination_factor = 0.0,
+            WhyNot::RoundedAway,
+        ),
+        (
+            |scene| scene.policy.settings.total_per_round = 0.01,
+            WhyNot::BudgetSpent,
+        ),
+        (
+            |scene| {
+                for number in 1..=12 {
+                    assert!(scene.engine.container_finished(container(1, number)));
+                }
+            },
+            WhyNot::NobodyAboveShare,
+        ),
+    ];
+    for (change, reason) in cases {
+        let mut scene = Scene::new(&[]);
+        change(&mut scene);
+        assert_eq!(why(&scene), reason);
+    }
+    let protected = ("yarn.scheduler.capacity.root.a.disable_preemption", "true");
+    assert_eq!(why(&Scene::new(&[protected])), WhyNot::Protected);
+    let first = ApplicationId::new(1);
+    let mut scene = Scene::new(&[]);
+    scene.engine.move_app(first, "root.b").unwrap();
+    assert_eq!(why(&scene), WhyNot::UserAtLimit);
+    let generous = ("yarn.scheduler.capacity.root.b.user-limit-factor", "10");
+    let mut scene = Scene::new(&[generous]);
+    scene.engine.move_app(first, "root.b").unwrap();
+    assert_eq!(why(&scene), WhyNot::QueueAtGuarantee);
+    let lazy = ("yarn.scheduler.capacity.lazy-preemption-enabled", "true");
+    let mut scene = Scene::new(&[lazy]);
+    scene.preempt();
+    scene.engine.advance_clock(1000);
+    scene.preempt();
+    assert_eq!(why(&scene), WhyNot::Killable);
+}
+
+#[test]
+fn containers_on_their_way_are_named_with_their_deadline() {
+    let mut scene = Scene::new(&[]);
+    let marks = scene.preempt().marks;
+    let verdicts = scene.policy.explain(scene.engine.ledger());
+    let verdict = verdicts
+        .iter()
+        .find(|verdict| verdict.app == ApplicationId::new(2))
+        .unwrap();
+    assert_eq!(verdict.token(), "AWAITING_DEADLINE");
+    let mut known: Vec<_> = verdict.containers.iter().map(|&(id, _)| id).collect();
+    known.sort_unstable();
+    assert_eq!(known, marks);
+    assert!(verdict.containers.iter().all(|&(_, at)| at == Some(1000)));
+    assert_eq!(verdict.queues.concat(), "root.a");
+    assert_eq!(
+        scene.preempt(),
+        Default::default(),
+        "explaining changes nothing"
+    );
 }

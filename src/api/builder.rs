@@ -3,6 +3,7 @@
 use crate::commit::{PartitionSpec, RefreshError};
 use crate::mode::{Mode, Sequential, StartError, Threaded};
 use crate::queue::TreeSettings;
+use crate::rescheduler::{Rescheduler, Settings};
 use crate::time::{Clock, SystemClock};
 
 /// Where engines are made: [`Engine::builder`].
@@ -43,6 +44,7 @@ impl Engine {
             settings,
             partitions: Vec::new(),
             mode: Mode::Heartbeat,
+            preemption: Settings::default(),
             clock: SystemClock::new(),
         }
     }
@@ -55,6 +57,7 @@ pub struct EngineBuilder<C = SystemClock> {
     settings: TreeSettings,
     partitions: Vec<PartitionSpec>,
     mode: Mode,
+    preemption: Settings,
     clock: C,
 }
 
@@ -79,12 +82,22 @@ impl<C> EngineBuilder<C> {
         self
     }
 
-    /// The clock that latencies are measured with; the machine's own unless told otherwise.
+    /// How preemption is configured, as a configuration gives it; off unless told otherwise. A
+    /// started engine runs its rounds on a thread of their own; the rounds of a sequential engine
+    /// are its owner's ([`crate::api::Stepped::with_preemption`]).
+    pub fn preemption(mut self, settings: Settings) -> Self {
+        self.preemption = settings;
+        self
+    }
+
+    /// The clock that latencies are measured with and that rounds of preemption follow; the
+    /// machine's own unless told otherwise.
     pub fn clock<D>(self, clock: D) -> EngineBuilder<D> {
         EngineBuilder {
             settings: self.settings,
             partitions: self.partitions,
             mode: self.mode,
+            preemption: self.preemption,
             clock,
         }
     }
@@ -107,7 +120,10 @@ impl<C> EngineBuilder<C> {
     where
         C: Clock + Clone + 'static,
     {
-        Threaded::start(self.settings, &self.partitions, self.mode, self.clock)
+        let clock = self.clock.clone();
+        let mut engine = Threaded::start(self.settings, &self.partitions, self.mode, self.clock)?;
+        engine.start_monitor(Box::new(Rescheduler::new(self.preemption)), clock)?;
+        Ok(engine)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The promise to outsiders: engines, requests, events, views.
 
 mod builder;
+mod live_queues;
 mod scheduler;
 mod stepped;
 mod user_limit;
@@ -8,7 +9,8 @@ mod view;
 
 pub use crate::commit::{
     AppError, AskError, Conflict, Ending, Event as Decision, HeartbeatReply, NodeError,
-    PartitionSpec, PreemptionRound, RefreshError, SubmitError, Submitted, UnreserveReason,
+    PartitionSpec, PreemptionReason, PreemptionRound, RefreshError, SubmitError, Submitted,
+    UnreserveReason,
 };
 pub use crate::id::{ApplicationId, ContainerId, NodeName};
 pub use crate::mode::{
@@ -21,9 +23,12 @@ pub use crate::queue::{
     AppSpec, AppStage, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec,
     TreeSettings,
 };
-pub use crate::rescheduler::{Rescheduler, Settings as PreemptionSettings};
+pub use crate::rescheduler::{
+    AppVerdict, Rescheduler, Settings as PreemptionSettings, Taken, WhyNot,
+};
 pub use crate::resource::{MAX_TYPES, MAX_VALUE, ResourceVector};
 pub use builder::{Engine, EngineBuilder};
+pub use live_queues::LiveQueues;
 pub use scheduler::{ContainerError, Event, ReleaseReason, Scheduler};
 pub use stepped::{ModeKind, Stepped};
 pub use user_limit::UserLimits;

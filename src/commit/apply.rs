@@ -10,7 +10,7 @@ use super::validate::Conflict;
 use crate::cluster::{Reservation, TagCount};
 use crate::id::{AppSlot, ContainerId, NameId, NodeSlot, PartitionId, SchedulerKey};
 use crate::policy::Locality;
-use crate::proposer::{Assignment, Outcome, Proposal, ProposalKind, Release};
+use crate::proposer::{Observation, Outcome, Proposal, ProposalKind, Release};
 use crate::queue::{Exclusivity, PlaceAsk, ReservedAt};
 use crate::sync::{Mutant, injected};
 
@@ -27,11 +27,12 @@ pub enum CommitOutcome {
 }
 
 impl Ledger {
-    /// Commits an assignment: its observations in any case, then what it proposes if it holds.
+    /// Commits what a pass came to: its observations in any case, then what it proposes if it
+    /// holds.
     // As CapacityScheduler.tryCommit.
-    pub fn commit(&mut self, assignment: &Assignment) -> CommitOutcome {
-        self.observe(&assignment.observations);
-        match &assignment.outcome {
+    pub fn commit(&mut self, outcome: &Outcome, observations: &[Observation]) -> CommitOutcome {
+        self.observe(observations);
+        match outcome {
             Outcome::Proposed(proposal) => self.commit_proposal(proposal),
             Outcome::GiveUp(release) => {
                 self.release(release, UnreserveReason::Excess);

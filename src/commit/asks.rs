@@ -117,13 +117,7 @@ impl Ledger {
     pub fn largest_allocation(&self, queue: Option<QueueSlot>) -> ResourceVector {
         let mut largest = self.state.settings.maximum_allocation;
         if !self.nodes.is_empty() {
-            let biggest = self
-                .nodes
-                .values()
-                .fold(ResourceVector::NONE, |biggest, &node| {
-                    biggest.component_max(&self.state.nodes[node].total)
-                });
-            largest = largest.component_min(&biggest);
+            largest = largest.component_min(&self.biggest_node());
         }
         match queue {
             Some(queue) => {

@@ -66,11 +66,16 @@ impl Ledger {
     /// Ends a container, or drops a reservation.
     // As AbstractYarnScheduler.completedContainer with AbstractLeafQueue.completedContainer.
     pub(super) fn end_container(&mut self, slot: ContainerSlot, ending: Ending) {
+        self.end_as(slot, ending, UnreserveReason::Kill);
+    }
+
+    /// Ends a container, or drops a reservation for a reason of its own.
+    pub(super) fn end_as(&mut self, slot: ContainerSlot, ending: Ending, reason: UnreserveReason) {
         let container = self.container(slot);
         let (app, node, size) = (container.app, container.node, container.size);
         let partition = self.state.nodes[node].partition;
         if container.state == ContainerState::Reserved {
-            if !self.drop_reservation(slot, UnreserveReason::Kill) {
+            if !self.drop_reservation(slot, reason) {
                 return;
             }
         } else if !self.end_running(slot, ending) {

@@ -127,6 +127,8 @@ pub enum UnreserveReason {
     Excess,
     /// Node or application gone, label changed, or policy.
     Kill,
+    /// It waited longer than reservations may.
+    Timeout,
 }
 
 /// How a container ended.

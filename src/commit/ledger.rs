@@ -1,5 +1,6 @@
 //! The ledger: the live state, the containers, and the names of everything.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::id::{
     UserSlot,
 };
 use crate::queue::{ConstrainedKey, Templates, TreeSettings};
+use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
 /// A container's place in the ledger; reused once the container is gone from its node.
@@ -61,6 +63,8 @@ pub struct Ledger {
     pub(super) free_nodes: Vec<NodeSlot>,
     pub(super) apps: Map<ApplicationId, AppSlot>,
     pub(super) nodes: Map<NodeName, NodeSlot>,
+    /// Component-wise largest total of all nodes, until one comes, goes or is resized.
+    pub(super) biggest: Cell<Option<ResourceVector>>,
     pub(super) names: Map<Arc<str>, NameId>,
     pub(super) partitions: BTreeMap<Arc<str>, PartitionId>,
     pub(super) paths: BTreeMap<Arc<str>, QueueSlot>,
@@ -115,6 +119,7 @@ impl Ledger {
             free_nodes: Vec::new(),
             apps: Map::default(),
             nodes: Map::default(),
+            biggest: Cell::new(None),
             names: Map::default(),
             partitions: BTreeMap::new(),
             paths: BTreeMap::new(),

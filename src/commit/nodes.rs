@@ -60,6 +60,19 @@ pub struct HeartbeatReply {
 }
 
 impl Ledger {
+    /// The component-wise largest total of the nodes; looked for once for each change of them.
+    pub(super) fn biggest_node(&self) -> ResourceVector {
+        self.biggest.get().unwrap_or_else(|| {
+            let totals = self
+                .nodes
+                .values()
+                .map(|&node| self.state.nodes[node].total);
+            let biggest = totals.fold(ResourceVector::NONE, |a, b| a.component_max(&b));
+            self.biggest.set(Some(biggest));
+            biggest
+        })
+    }
+
     /// Registers a node.
     ///
     /// # Errors
@@ -108,6 +121,7 @@ impl Ledger {
         self.registered_at[slot.index()] = self.registrations;
         self.nodes.insert(spec.name.clone(), slot);
         self.state.node_count = self.nodes.len();
+        self.biggest.set(None);
         self.state.cluster += spec.total;
         self.state.partitions[partition].total += spec.total;
         self.state.partitions[partition].nodes.push(slot);
@@ -142,6 +156,7 @@ impl Ledger {
         self.deferred.push_back(Deferred::Labels(None));
         self.nodes.remove(name);
         self.state.node_count = self.nodes.len();
+        self.biggest.set(None);
         self.state.partitions[partition]
             .nodes
             .retain(|&other| other != slot);
@@ -169,6 +184,7 @@ impl Ledger {
             let (before, partition) = (row.total, row.partition);
             row.total = total;
             row.free = total - row.allocated;
+            self.biggest.set(None);
             self.deferred.push_back(Deferred::Labels(None));
             self.tell_labels(slot);
             self.state.partitions[partition].total += total - before;

@@ -24,7 +24,13 @@ impl Ledger {
                 version,
                 limit,
             } => self.keep_user_limit(leaf, partition, kind, version, limit),
-            Observation::LimitTold { user, limit } => state.users[user].last_limit = limit,
+            Observation::LimitTold { user, limit, once } => {
+                let row = &mut state.users[user];
+                row.last_limit = limit;
+                if let Some((partition, exclusivity, version)) = once {
+                    row.parts[partition.index()].told[exclusivity as usize] = Some(version);
+                }
+            }
             Observation::Served { app, provider } => {
                 let users = state.queues[provider.leaf].as_leaf_mut();
                 users.published_limit = users.current_limit;
@@ -34,10 +40,10 @@ impl Ledger {
                 user,
                 partition,
                 exclusivity,
-                gate,
+                ref gate,
             } => {
                 let part = &mut state.users[user].parts[partition.index()];
-                part.gates[exclusivity as usize] = Some(gate);
+                part.gates[exclusivity as usize] = Some(gate.clone());
             }
             Observation::Counters {
                 app,

@@ -81,10 +81,10 @@ pub fn observe_on_copy(state: &mut State, observations: &[Observation]) {
                 user,
                 partition,
                 exclusivity,
-                gate,
+                ref gate,
             } => {
                 let part = &mut state.users[user].parts[partition.index()];
-                part.gates[exclusivity as usize] = Some(gate);
+                part.gates[exclusivity as usize] = Some(gate.clone());
             }
             Observation::Counters {
                 app,
@@ -98,7 +98,12 @@ pub fn observe_on_copy(state: &mut State, observations: &[Observation]) {
                     row.keys[at].missed = missed;
                 }
             }
-            Observation::LimitTold { user, limit } => state.users[user].last_limit = limit,
+            Observation::LimitTold { user, once, .. } => {
+                if let Some((partition, exclusivity, version)) = once {
+                    let part = &mut state.users[user].parts[partition.index()];
+                    part.told[exclusivity as usize] = Some(version);
+                }
+            }
             Observation::Served { app, provider } => {
                 let users = state.queues[provider.leaf].as_leaf_mut();
                 users.published_limit = users.current_limit;

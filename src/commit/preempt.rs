@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::containers::{Container, ContainerState};
-use super::event::{Ending, Event};
+use super::event::{Ending, Event, UnreserveReason};
 use super::ledger::{ContainerSlot, Ledger};
 use crate::cluster::{Killable, NodeState};
 use crate::id::{AppSlot, ContainerId, NodeSlot};
@@ -43,7 +43,7 @@ pub enum VerdictKind {
 }
 
 /// Why preemption chose a container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PreemptionReason {
     /// A queue of higher priority has a reservation on its node.
     QueuePriority,
@@ -55,7 +55,18 @@ pub enum PreemptionReason {
     Balance,
     /// Another application of its queue is to have it.
     WithinQueue,
+    /// A reservation that waited longer than reservations may.
+    ReservationTimeout,
 }
+
+crate::closed_enum!(PreemptionReason {
+    QueuePriority => "queue-priority",
+    Reservation => "reservation",
+    OverGuarantee => "over-guarantee",
+    Balance => "balance",
+    WithinQueue => "within-queue",
+    ReservationTimeout => "reservation-timeout",
+});
 
 /// A round's verdicts with what the round learnt by looking.
 #[derive(Clone, Debug, Default)]
@@ -160,7 +171,11 @@ impl Ledger {
     fn end_by_verdict(&mut self, verdict: &Verdict) {
         let slot = self.live_container(verdict.container);
         if let Some(slot) = slot.or_else(|| self.reservation(verdict)) {
-            self.end_container(slot, Ending::Killed);
+            let reason = match verdict.reason {
+                PreemptionReason::ReservationTimeout => UnreserveReason::Timeout,
+                _ => UnreserveReason::Kill,
+            };
+            self.end_as(slot, Ending::Killed, reason);
         }
     }
 

@@ -10,7 +10,11 @@ use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
 
 /// What passes found about one user on one partition.
-type Gates = [Option<Gate>; 2];
+#[derive(Clone, Debug)]
+struct Gates {
+    told: [Option<u64>; 2],
+    gates: [Option<Box<Gate>>; 2],
+}
 
 /// What passes found about users whose records went, for one version of a leaf's users.
 #[derive(Debug, Default)]
@@ -20,7 +24,12 @@ pub(super) struct DroppedGates {
 }
 
 fn gates_of(record: &User) -> Vec<Gates> {
-    record.parts.iter().map(|part| part.gates).collect()
+    let parts = record.parts.iter();
+    let found = parts.map(|part| Gates {
+        told: part.told,
+        gates: part.gates.clone(),
+    });
+    found.collect()
 }
 
 impl Ledger {
@@ -94,7 +103,7 @@ impl Ledger {
         if let Some(gates) = gates {
             let parts = &mut self.state.users[slot].parts;
             for (part, gates) in parts.iter_mut().zip(gates) {
-                part.gates = gates;
+                (part.told, part.gates) = (gates.told, gates.gates);
             }
         }
         for old in before {

@@ -422,14 +422,16 @@ const TABLE: &[Entry] = &[
     entry(
         "E_PREEMPTION",
         "A key of preemption has a value that the policy cannot work with: a time or a share below \
-         0, a share that is no number, an interval of 0, or an unknown order. It is refused only \
-         while the monitor is on; otherwise nothing reads it.",
+         0, a share that is no number, an interval of 0, an unknown order, or a monitor policy of \
+         the reference's packages that the reference does not have. It is refused only while the \
+         monitor is on; otherwise nothing reads it. `capsched.reservation-timeout-ms`, a key of \
+         our own, is always read.",
     ),
     entry(
         "W_PREEMPTION",
         "A key of preemption has no effect, or another key takes its effect: the monitor is off, \
-         no queue serves by priority, nothing may be asked back, or containers are forgotten \
-         before their wait is over.",
+         no queue serves by priority, nothing may be asked back, a share is above 1, a policy does \
+         not run here, or containers are forgotten before their wait is over.",
     ),
 ];
 

@@ -13,8 +13,16 @@ const MONITOR: &str = "yarn.resourcemanager.scheduler.monitor.enable";
 const POLICIES: &str = "yarn.resourcemanager.scheduler.monitor.policies";
 const POLICY: &str = "org.apache.hadoop.yarn.server.resourcemanager.monitor.capacity.\
                       ProportionalCapacityPreemptionPolicy";
+/// Policies of the reference that are nothing to do with preemption.
+const OTHERS: [&str; 4] = [
+    ".scheduler.capacity.AutoCreatedQueueDeletionPolicy",
+    ".scheduler.capacity.QueueConfigurationAutoRefreshPolicy",
+    ".monitor.invariants.MetricsInvariantChecker",
+    ".monitor.invariants.ReservationInvariantsChecker",
+];
 const BALANCE: &str = "preemption-to-balance-queue-after-satisfied.enabled";
 const BALANCE_WAIT: &str = "preemption-to-balance-queue-after-satisfied.max-wait-before-kill";
+const TIMEOUT: &str = "capsched.reservation-timeout-ms";
 const LOW_USE: &str = "ordering-policy.priority-utilization.underutilized-preemption.";
 
 /// Reads the keys of preemption. What the reference never looks at because the monitor is off is
@@ -57,6 +65,7 @@ pub(super) fn settings(look: &Look<'_>, queues: &[QueueSettings]) -> Settings {
         queue_priority: look
             .flag(&key(&format!("{LOW_USE}enabled")), false)
             .then(|| read.queue_priority()),
+        reservation_timeout_ms: read.reservation_timeout(),
     };
     read.contradictions(&settings, queues);
     settings
@@ -83,6 +92,12 @@ impl Reader<'_> {
         for policy in number::trimmed_list(&policies) {
             if policy == POLICY {
                 enabled = true;
+            } else if policy.starts_with("org.apache.hadoop.")
+                && !OTHERS.iter().any(|other| policy.ends_with(other))
+            {
+                // A class of the reference's own packages that it does not have: it does not start.
+                let message = format!("no monitor policy `{}`", clip(policy));
+                self.refuse(POLICIES, message, &format!("did you mean `{POLICY}`?"));
             } else if !policy.is_empty() {
                 let message = format!("no monitor policy `{}`; it does not run", clip(policy));
                 self.warn(
@@ -131,6 +146,21 @@ impl Reader<'_> {
             ),
             may_move_reservations: self.look.flag(&name("allow-move-reservation"), false),
         }
+    }
+
+    /// A key of our own: refused whether or not the monitor runs.
+    fn reservation_timeout(&self) -> Option<u64> {
+        self.look.text(TIMEOUT)?;
+        let value = self.look.long(TIMEOUT, 1);
+        let known = u64::try_from(value).ok().filter(|&value| value > 0);
+        if known.is_none() {
+            let message = format!("`{TIMEOUT}` is {value}");
+            let finding = Diagnostic::error("E_PREEMPTION", message);
+            let place = self.look.properties().span(TIMEOUT);
+            let help = "use at least 1 ms; leave it out to keep reservations for ever";
+            self.look.note(finding.at(place).help(help));
+        }
+        known
     }
 
     fn flag(&self, name: &str, default: bool) -> bool {
@@ -251,6 +281,7 @@ impl Reader<'_> {
                 "set an `ordering-policy` to `priority-utilization`",
             );
         }
+        self.above_one(settings);
         let nothing = [
             (
                 "total_preemption_per_round",
@@ -268,6 +299,38 @@ impl Reader<'_> {
                 message,
                 &format!("to switch preemption off, set `{MONITOR}`"),
             );
+        }
+    }
+
+    /// Shares that mean no more above 1, or mean harm.
+    fn above_one(&self, settings: &Settings) {
+        let mut shares = vec![
+            (
+                "total_preemption_per_round",
+                f64::from(settings.total_per_round),
+                "a round may take everything anyway",
+            ),
+            (
+                "natural_termination_factor",
+                settings.natural_termination_factor,
+                "a round takes more than is owed",
+            ),
+        ];
+        if let Some(intra) = &settings.intra_queue {
+            shares.push((
+                "intra-queue-preemption.minimum-threshold",
+                f64::from(intra.minimum_threshold),
+                "only queues above their guarantees are looked at",
+            ));
+            shares.push((
+                "intra-queue-preemption.max-allowable-limit",
+                f64::from(intra.max_allowable_limit),
+                "a round may take more than the guarantee of the queue",
+            ));
+        }
+        for (name, value, effect) in shares.into_iter().filter(|(_, value, _)| *value > 1.0) {
+            let message = format!("`{}` is {value}, above 1: {effect}", own(name));
+            self.warn(&own(name), message, "1 is the whole; 0.1 is a tenth");
         }
     }
 }
@@ -377,6 +440,39 @@ mod tests {
         assert_eq!(findings(&balance.report), ["W_PREEMPTION"]);
         let nothing = [(MONITOR, "true"), (&own("natural_termination_factor"), "0")];
         assert_eq!(findings(&load(&nothing).unwrap().report), ["W_PREEMPTION"]);
+    }
+
+    #[test]
+    fn shares_above_the_whole_are_warned_about() {
+        for name in ["total_preemption_per_round", "natural_termination_factor"] {
+            let loaded = load(&[(MONITOR, "true"), (&own(name), "1.5")]).unwrap();
+            assert_eq!(findings(&loaded.report), ["W_PREEMPTION"], "{name}");
+            let whole = load(&[(MONITOR, "true"), (&own(name), "1")]).unwrap();
+            assert_eq!(findings(&whole.report), [] as [&str; 0], "{name}");
+        }
+    }
+
+    #[test]
+    fn a_policy_that_the_reference_does_not_have_is_refused() {
+        let typo = "org.apache.hadoop.yarn.server.resourcemanager.monitor.capacity.Proportional";
+        let report = load(&[(MONITOR, "true"), (POLICIES, typo)]).unwrap_err();
+        assert_eq!(findings(&report), ["E_PREEMPTION"]);
+        let other = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.\
+                     QueueConfigurationAutoRefreshPolicy";
+        let both = format!("{other},{POLICY}");
+        let loaded = load(&[(MONITOR, "true"), (POLICIES, &both)]).unwrap();
+        assert!(loaded.preemption.enabled);
+    }
+
+    #[test]
+    fn a_timeout_of_reservations_is_off_unless_set_and_never_nothing() {
+        let loaded = load(&[(TIMEOUT, "30000")]).unwrap();
+        assert_eq!(loaded.preemption.reservation_timeout_ms, Some(30_000));
+        assert!(!loaded.preemption.enabled);
+        for bad in ["0", "-1"] {
+            let report = load(&[(TIMEOUT, bad)]).unwrap_err();
+            assert_eq!(findings(&report), ["E_PREEMPTION"], "{bad}");
+        }
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! Commands: everything that outsiders change, in one order, each with its answer.
 
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use crate::commit::{
-    AppError, AskError, HeartbeatReply, Ledger, NodeError, RefreshError, SubmitError, Submitted,
+    AppError, AskError, HeartbeatReply, Ledger, NodeError, PreemptionRound, RefreshError,
+    SubmitError, Submitted, Verdicts,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
 use crate::resource::ResourceVector;
+use crate::sync::{InboxSender, TrySendError};
 
 use super::Sequential;
 
@@ -43,6 +45,7 @@ pub(super) enum Command {
     ChangePriority(ApplicationId, i32, Reply<Result<i32, AppError>>),
     MoveApp(ApplicationId, String, Reply<Result<(), AppError>>),
     Reconfigure(Box<TreeSettings>, Reply<Result<(), RefreshError>>),
+    Preempt(Box<Verdicts>, Reply<PreemptionRound>),
     /// Looks at the ledger.
     Inspect(Look),
     /// Answered once every proposer has looked at the present state and found nothing.
@@ -80,6 +83,9 @@ impl Command {
             }
             Self::MoveApp(app, queue, reply) => answer(&reply, engine.move_app(app, &queue)),
             Self::Reconfigure(settings, reply) => answer(&reply, engine.reconfigure(*settings)),
+            Self::Preempt(verdicts, reply) => {
+                answer(&reply, engine.preempt(|_| *verdicts));
+            }
             Self::Inspect(look) => (look.0)(engine.ledger()),
             Self::Quiesce(reply) => return Some(reply),
         }
@@ -90,4 +96,24 @@ impl Command {
 /// Sends an answer; the caller may have given up.
 pub(super) fn answer<T>(reply: &Reply<T>, value: T) {
     drop(reply.try_send(value));
+}
+
+/// Sends a command and waits for its answer; nothing once the engine has shut down.
+pub(super) fn call<T>(
+    commands: &InboxSender<Command>,
+    command: impl FnOnce(Reply<T>) -> Command,
+) -> Option<T> {
+    let (reply, answer): (_, Receiver<T>) = sync_channel(1);
+    let mut command = command(reply);
+    loop {
+        match commands.try_send(command) {
+            Ok(()) => break,
+            Err(TrySendError::Closed(_)) => return None,
+            Err(TrySendError::Full(back)) => {
+                command = back;
+                crate::sync::yield_now();
+            }
+        }
+    }
+    answer.recv().ok()
 }

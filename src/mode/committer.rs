@@ -5,20 +5,28 @@ use std::time::Duration;
 use crate::commit::{CommitOutcome, Conflict, Event};
 use crate::id::Version;
 use crate::metrics::{CounterWriter, Phase, Recorder};
-use crate::proposer::Observation;
 use crate::snapshot::Snapshot;
 use crate::sync::{
     Arc, AtomicU64, InboxReceiver, Mutant, Ordering, Parked, Parker, Publisher, Received,
-    RingReceiver, RingSender, ShutdownOwner, TrySendError, Waker, injected,
+    RingReceiver, RingSender, ShutdownOwner, TrySendError, Waker, injected, spin_loop,
 };
 use crate::time::Clock;
 
 use super::Sequential;
+use super::batch::Batch;
 use super::command::{Command, Reply, answer};
-use super::proposing::Batch;
 
 /// Commands that are carried out before proposals get their turn again.
 const COMMANDS: usize = 256;
+
+/// Decisions after which a snapshot is published though nobody waits for it.
+const PUBLISH: u64 = 1024;
+
+/// Looks for something to do before the committer publishes what it has, or sleeps.
+const SPINS: u32 = 100;
+
+/// One batch in so many is timed.
+const SAMPLE: u32 = 8;
 
 /// How long the committer waits for a reader of events before it looks again.
 const PATIENCE: Duration = Duration::from_millis(1);
@@ -85,31 +93,18 @@ impl From<Conflict> for Fate {
     }
 }
 
-/// What taking proposals came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Taken {
-    /// There were none.
-    Nothing,
-    /// All were refused: proposers would find the same again in a newer snapshot.
-    NoChange,
-    /// The live state is another one.
-    Change,
-}
-
-/// Whether an observation may bring another decision; others are caches of what is known.
-fn is_progress(observation: &Observation) -> bool {
-    matches!(
-        observation,
-        Observation::Counters { .. } | Observation::Sorted { .. }
-    )
-}
-
 /// What the committer thread owns.
 pub(super) struct Committer<C> {
     pub(super) engine: Sequential,
     /// Whether heartbeats schedule their node.
     pub(super) heartbeats_schedule: bool,
-    pub(super) rings: Vec<RingReceiver<Batch>>,
+    pub(super) rings: Vec<RingReceiver<std::sync::Arc<Batch>>>,
+    /// Decisions taken from each of them.
+    pub(super) taken: Vec<u64>,
+    /// Counts what changed the state other than accepted proposals.
+    pub(super) outside: u64,
+    /// Decisions that no snapshot shows yet.
+    pub(super) unpublished: u64,
     pub(super) inbox: InboxReceiver<Command>,
     pub(super) publisher: Publisher<Snapshot>,
     pub(super) snapshot: std::sync::Arc<Snapshot>,
@@ -126,29 +121,38 @@ pub(super) struct Committer<C> {
     pub(super) quiet: Vec<Reply<()>>,
     /// The last version at which slots were freed; observations made before are not applied.
     pub(super) freed_at: Version,
+    /// Batches taken, for sampling.
+    pub(super) batches: u32,
 }
 
 impl<C: Clock> Committer<C> {
     /// Runs until shutdown; every accepted command has its answer then.
     pub(super) fn run(mut self) {
+        let mut fruitless = 0;
         loop {
             self.tell();
             self.expire();
-            let proposals = if self.untold.is_empty() {
-                self.take_proposals()
-            } else {
-                Taken::Nothing
-            };
+            let before = self.outside;
+            let proposals = self.untold.is_empty() && self.take_proposals();
             let commands = self.take_commands();
-            if commands || proposals == Taken::Change {
+            if self.outside != before || self.unpublished >= PUBLISH {
+                self.publish();
+            }
+            if proposals || commands {
+                fruitless = 0;
+                continue;
+            }
+            fruitless += 1;
+            if fruitless < SPINS {
+                spin_loop();
+                continue;
+            }
+            fruitless = 0;
+            if self.unpublished > 0 {
                 self.publish();
                 continue;
             }
-            if proposals == Taken::NoChange {
-                // A new version would only bring the same refused proposals again.
-                self.untold.extend(self.engine.take_events());
-                continue;
-            }
+            self.recorder.hand_over();
             self.answer_quiet();
             if self.shutdown.is_requested() {
                 break;
@@ -156,7 +160,7 @@ impl<C: Clock> Committer<C> {
             self.rest();
         }
         self.inbox.close();
-        while self.take_commands() || self.take_proposals() != Taken::Nothing {}
+        while self.take_commands() || self.take_proposals() {}
         for reply in self.quiet.drain(..) {
             answer(&reply, ());
         }
@@ -164,38 +168,41 @@ impl<C: Clock> Committer<C> {
         self.shutdown.finish();
     }
 
-    /// Commits one batch of every proposer in turn.
-    fn take_proposals(&mut self) -> Taken {
-        let mut taken = Taken::Nothing;
+    /// Commits one batch of every proposer in turn; whether there was one.
+    fn take_proposals(&mut self) -> bool {
+        let mut any = false;
         for i in 0..self.rings.len() {
             if let Received::Item(batch) = self.rings[i].try_recv() {
-                taken = taken.max(self.commit(batch));
+                any = true;
+                self.commit(i, &batch, |_, _| {});
             }
         }
-        if taken != Taken::Nothing {
+        if any {
             self.engine.settle();
         }
-        taken
+        any
     }
 
-    pub(super) fn commit(&mut self, mut batch: Batch) -> Taken {
-        let timed = self.recorder.is_active();
+    /// Commits a batch; `told` hears what became of each decision.
+    pub(super) fn commit(
+        &mut self,
+        proposer: usize,
+        batch: &Batch,
+        mut told: impl FnMut(&mut Sequential, CommitOutcome),
+    ) {
+        self.batches = self.batches.wrapping_add(1);
+        let timed = self.recorder.is_active() && self.batches.is_multiple_of(SAMPLE);
         let before = if timed { self.clock.now_ns() } else { 0 };
         let stale = batch.version < self.freed_at && !injected(Mutant::H2);
-        let mut decided = 0;
-        let mut taken = Taken::NoChange;
-        for assignment in &mut batch.assignments {
-            if stale {
-                assignment.observations.clear();
-            }
-            match self.engine.commit(assignment) {
-                CommitOutcome::Committed => {
-                    decided += 1;
-                    taken = Taken::Change;
-                    self.fates.count(Fate::Committed);
-                }
+        let (mut committed, mut refused) = (0, 0);
+        for (outcome, seen) in batch.iter() {
+            let seen = if stale { &[] } else { seen };
+            let outcome = self.engine.commit(outcome, seen);
+            told(&mut self.engine, outcome);
+            match outcome {
+                CommitOutcome::Committed => committed += 1,
                 CommitOutcome::Rejected(conflict) => {
-                    decided += 1;
+                    refused += 1;
                     if !injected(Mutant::C4) {
                         self.fates.count(conflict.into());
                     }
@@ -205,16 +212,16 @@ impl<C: Clock> Committer<C> {
                 }
                 CommitOutcome::Nothing => {}
             }
-            if assignment.observations.iter().any(is_progress) {
-                taken = Taken::Change;
-            }
         }
+        self.fates.count_n(Fate::Committed, committed);
+        self.outside += refused;
+        self.taken[proposer] = batch.end;
+        self.unpublished += batch.len() as u64;
+        let decided = committed + refused;
         if timed && decided > 0 {
             let each = self.clock.now_ns().saturating_sub(before) / decided;
             self.recorder.record_n(Phase::Apply, each, decided);
-            self.recorder.hand_over();
         }
-        taken
     }
 
     fn take_commands(&mut self) -> bool {
@@ -228,6 +235,7 @@ impl<C: Clock> Committer<C> {
             let quiet = self.change(|engine| command.carry_out(engine, schedules));
             self.quiet.extend(quiet);
         }
+        self.outside += u64::from(any);
         any
     }
 
@@ -241,9 +249,12 @@ impl<C: Clock> Committer<C> {
     }
 
     pub(super) fn publish(&mut self) {
-        self.untold.extend(self.engine.take_events());
         self.tell();
-        let next = std::sync::Arc::new(self.snapshot.next(self.engine.state_to_publish()));
+        let mut next = self.snapshot.next(self.engine.state_to_publish());
+        next.taken.clone_from(&self.taken);
+        next.outside = self.outside;
+        self.unpublished = 0;
+        let next = std::sync::Arc::new(next);
         self.snapshot = std::sync::Arc::clone(&next);
         drop(self.publisher.publish(next.version, next));
         for proposer in &self.proposers {
@@ -252,16 +263,24 @@ impl<C: Clock> Committer<C> {
     }
 
     /// Ends applications whose lifetime is over.
-    pub(super) fn expire(&mut self) {
+    fn expire(&mut self) {
         let due = |deadline: u64| deadline <= self.clock.now_ms();
         if self.engine.ledger().next_deadline().is_some_and(due) {
             self.engine.advance_to(self.clock.now_ms());
+            self.freed_at = Version(self.snapshot.version.0 + 1);
+            self.outside += 1;
             self.publish();
         }
     }
 
     /// Hands events over as far as there is room.
     fn tell(&mut self) {
+        let mut events = self.engine.take_events();
+        if self.untold.is_empty() {
+            self.untold = events;
+        } else {
+            self.untold.append(&mut events);
+        }
         if self.untold.is_empty() {
             return;
         }

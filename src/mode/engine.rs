@@ -1,14 +1,15 @@
 //! The threaded engine: one committer, any number of proposers, a node sorter.
 
-use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc as StdArc, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use super::Sequential;
-use super::command::{Command, Look, Reply, answer};
+use super::batch::Batches;
+use super::command::{Command, Look, Reply, answer, call};
 use super::committer::{Committer, Fate};
 use super::index::NodeIndex;
+use super::monitor::MonitorHandle;
 use super::proposing::Proposer;
 use crate::commit::{
     AppError, AskError, Event, HeartbeatReply, Ledger, NodeError, PartitionSpec, RefreshError,
@@ -21,8 +22,7 @@ use crate::resource::ResourceVector;
 use crate::snapshot::Snapshot;
 use crate::sync::{
     Arc, AtomicU64, Ended, InboxSender, Mutex, Ordering, Parked, Parker, Published, Publisher,
-    Received, RingReceiver, Shutdown, TrySendError, Waker, inbox, parking, published, ring,
-    shutdown,
+    Received, RingReceiver, Shutdown, Waker, inbox, parking, published, ring, shutdown,
 };
 use crate::time::Clock;
 
@@ -77,13 +77,14 @@ impl Mode {
 /// Dropping it ends its threads.
 #[derive(Debug)]
 pub struct Threaded {
-    commands: InboxSender<Command>,
+    pub(super) commands: InboxSender<Command>,
     snapshots: Published<Snapshot>,
     events: Mutex<RingReceiver<Vec<Event>>>,
     fates: CounterReader<Fate>,
     latencies: Mutex<Collector>,
-    panics: Arc<AtomicU64>,
-    shutdown: Shutdown,
+    pub(super) panics: Arc<AtomicU64>,
+    pub(super) shutdown: Shutdown,
+    pub(super) monitor: Option<MonitorHandle>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -121,17 +122,31 @@ impl Threaded {
     /// # Errors
     ///
     /// As [`StartError`]; threads that were started are ended.
-    #[expect(
-        clippy::too_many_lines,
-        reason = "one list of parts and who holds which end of each"
-    )]
     pub fn start<C: Clock + Clone + 'static>(
         settings: TreeSettings,
         partitions: &[PartitionSpec],
         mode: Mode,
         clock: C,
     ) -> Result<Self, StartError> {
-        let mut engine = Sequential::new(settings, partitions).map_err(StartError::Settings)?;
+        let engine = Sequential::new(settings, partitions).map_err(StartError::Settings)?;
+        Self::take_over(engine, mode, clock)
+    }
+
+    /// Starts the threads of a mode over the state that a sequential engine has come to. Events
+    /// that it has not handed over come first.
+    ///
+    /// # Errors
+    ///
+    /// As [`StartError`]; threads that were started are ended.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one list of parts and who holds which end of each"
+    )]
+    pub fn take_over<C: Clock + Clone + 'static>(
+        mut engine: Sequential,
+        mode: Mode,
+        clock: C,
+    ) -> Result<Self, StartError> {
         engine.track();
         let settings = StdArc::clone(&engine.ledger().state().settings);
         let sort_every = settings.multi_node.policies.first().map(|p| p.interval_ms);
@@ -154,6 +169,10 @@ impl Threaded {
             engine,
             heartbeats_schedule: mode == Mode::Heartbeat,
             rings: Vec::new(),
+            taken: vec![0; mode.threads()],
+            outside: 0,
+            unpublished: 0,
+            batches: 0,
             inbox,
             publisher,
             snapshot,
@@ -177,6 +196,7 @@ impl Threaded {
             latencies: Mutex::new(Collector::new()),
             panics: Arc::new(AtomicU64::new(0)),
             shutdown: stop.clone(),
+            monitor: None,
             threads: Vec::new(),
         };
         for (i, (_, parker)) in parks.into_iter().enumerate() {
@@ -197,6 +217,11 @@ impl Threaded {
                 panics: Arc::clone(&started.panics),
                 recorder: collector.recorder(),
                 clock: clock.clone(),
+                batches: Batches::new(),
+                progress: 0,
+                seen: Vec::new(),
+                decisions: 0,
+                rounds: 0,
                 held: None,
             };
             started.spawn(&format!("capsched-propose-{i}"), move || proposer.run())?;
@@ -212,7 +237,7 @@ impl Threaded {
         Ok(started)
     }
 
-    fn spawn(
+    pub(super) fn spawn(
         &mut self,
         name: &str,
         body: impl FnOnce() + Send + 'static,
@@ -222,21 +247,8 @@ impl Threaded {
         Ok(())
     }
 
-    /// Sends a command and waits for its answer; nothing once the engine has shut down.
     fn call<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Option<T> {
-        let (reply, answer): (_, Receiver<T>) = sync_channel(1);
-        let mut command = command(reply);
-        loop {
-            match self.commands.try_send(command) {
-                Ok(()) => break,
-                Err(TrySendError::Closed(_)) => return None,
-                Err(TrySendError::Full(back)) => {
-                    command = back;
-                    crate::sync::yield_now();
-                }
-            }
-        }
-        answer.recv().ok()
+        call(&self.commands, command)
     }
 
     /// Registers a node.
@@ -436,6 +448,7 @@ impl Threaded {
     /// ones are refused as closed.
     pub fn request_stop(&self) {
         let _ = self.shutdown.request();
+        self.wake_monitor();
     }
 
     /// Ends the engine: every accepted command has its answer, all threads are joined.
@@ -443,8 +456,16 @@ impl Threaded {
         self.end()
     }
 
+    /// The monitor is not among the threads that a shutdown wakes by itself.
+    fn wake_monitor(&self) {
+        if let Some(monitor) = &self.monitor {
+            monitor.wake();
+        }
+    }
+
     fn end(&mut self) -> Ended {
         let _ = self.shutdown.request();
+        self.wake_monitor();
         let ended = if self.threads.is_empty() {
             Ended::Stopped
         } else {

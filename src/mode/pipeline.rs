@@ -7,12 +7,14 @@ use std::collections::VecDeque;
 use std::sync::Arc as StdArc;
 
 use super::Sequential;
-use super::committer::{Committer, Fate, Taken};
+use super::batch::{Batch, Batches};
+use super::committer::{Committer, Fate};
 use super::engine::Mode;
 use super::garble::garble;
 use super::index::NodeIndex;
-use super::proposing::{Batch, Proposer, Working};
-use crate::commit::{Event, PartitionSpec, RefreshError};
+use super::proposing::Proposer;
+use super::view::View;
+use crate::commit::{CommitOutcome, Event, PartitionSpec, RefreshError};
 use crate::id::{ApplicationId, NodeName, Version};
 use crate::metrics::{CounterReader, Counts, Recorder, counters};
 use crate::proposer::{Outcome, Proposal};
@@ -34,12 +36,8 @@ pub struct Pipeline {
     clock: ManualClock,
     /// Decisions that proposers made.
     proposed: u64,
-    /// Decisions that were lost on their way, with the proposer that held them.
-    dropped: u64,
-    /// Whether the live state differs from the last snapshot in what decisions depend on.
+    /// Whether the live state differs from the last snapshot.
     changed: bool,
-    /// Whether it differs in anything.
-    written: bool,
     /// Whether calls wait that the last commits brought about.
     unsettled: bool,
     /// What happened before the last publication and was not handed over yet.
@@ -49,7 +47,8 @@ pub struct Pipeline {
 /// A proposer with its working copy and its batches on their way.
 struct Seat {
     proposer: Proposer<ManualClock>,
-    working: Working,
+    view: View,
+    start: usize,
     /// What is known of the batches that are held back, and of those in the ring, oldest first.
     held: VecDeque<Known>,
     sent: VecDeque<Known>,
@@ -106,8 +105,6 @@ pub struct Step {
 pub struct Accounts {
     /// Decisions that proposers made.
     pub proposed: u64,
-    /// Lost with their proposer before they were accepted.
-    pub dropped: u64,
     /// Held by a proposer, not accepted yet.
     pub held: u64,
     /// Accepted and not taken yet.
@@ -120,7 +117,7 @@ impl Accounts {
     /// Whether every decision is somewhere, once.
     #[must_use]
     pub fn balance(&self) -> bool {
-        self.proposed == self.dropped + self.held + self.queued + self.fates.total()
+        self.proposed == self.held + self.queued + self.fates.total()
     }
 }
 
@@ -165,6 +162,10 @@ impl Pipeline {
             engine,
             heartbeats_schedule: mode == Mode::Heartbeat,
             rings: Vec::new(),
+            taken: vec![0; mode.threads()],
+            outside: 0,
+            unpublished: 0,
+            batches: 0,
             inbox,
             publisher,
             snapshot,
@@ -197,12 +198,18 @@ impl Pipeline {
                 panics: Arc::new(AtomicU64::new(0)),
                 recorder: Recorder::idle(),
                 clock: clock.clone(),
+                batches: Batches::new(),
+                progress: 0,
+                seen: Vec::new(),
+                decisions: 0,
+                rounds: 0,
                 held: Some(Vec::new()),
             };
-            let working = proposer.begin();
+            let view = proposer.begin();
             seats.push(Seat {
                 proposer,
-                working,
+                view,
+                start: i,
                 held: VecDeque::new(),
                 sent: VecDeque::new(),
                 clean: true,
@@ -216,9 +223,7 @@ impl Pipeline {
             fates,
             clock,
             proposed: 0,
-            dropped: 0,
             changed: false,
-            written: false,
             unsettled: false,
             told: Vec::new(),
         })
@@ -245,7 +250,7 @@ impl Pipeline {
     /// The oldest version that a working copy or a batch on its way was made from.
     #[must_use]
     pub fn oldest_version(&self) -> u64 {
-        let seen = self.seats.iter().map(|seat| seat.working.seen.version.0);
+        let seen = self.seats.iter().map(|seat| seat.view.version().0);
         let known = self
             .seats
             .iter()
@@ -258,6 +263,7 @@ impl Pipeline {
     /// Carries out a change of an outsider between two batches.
     pub fn call<T>(&mut self, change: impl FnOnce(&mut Sequential) -> T) -> T {
         self.settle();
+        self.committer.outside += 1;
         self.changed = true;
         self.committer.change(change)
     }
@@ -277,12 +283,14 @@ impl Pipeline {
         let due = |deadline: u64| deadline <= now_ms;
         let engine = &mut self.committer.engine;
         if engine.ledger().next_deadline().is_some_and(due) {
-            self.changed = true;
             engine.advance_to(now_ms);
+            self.committer.freed_at = Version(self.committer.snapshot.version.0 + 1);
+            self.committer.outside += 1;
+            self.changed = true;
         }
     }
 
-    /// Whether the committer would publish now: not after refusals alone.
+    /// Whether the committer would publish now.
     #[must_use]
     pub fn is_changed(&self) -> bool {
         self.changed
@@ -294,7 +302,6 @@ impl Pipeline {
         self.told = self.take_events();
         self.committer.publish();
         self.changed = false;
-        self.written = false;
         self.committer.snapshot.version.0
     }
 
@@ -307,21 +314,22 @@ impl Pipeline {
         }
     }
 
-    /// One turn of a proposer, on the newest snapshot or on the copy that it holds. Its batches
-    /// are held until they are handed over.
+    /// One turn of a proposer, on the newest snapshot or on the view that it has. Its batches are
+    /// held until they are handed over.
     pub fn turn(&mut self, proposer: usize, newest: bool) -> TurnOutcome {
         let seat = &mut self.seats[proposer];
         if newest {
-            let before = seat.working.seen.version;
-            let snapshot = seat.proposer.snapshots.refresh();
-            seat.working.catch_up(snapshot);
-            seat.clean |= seat.working.seen.version != before;
+            let before = seat.view.version();
+            seat.proposer.catch_up(&mut seat.view, true);
+            let in_flight = seat.proposer.batches.in_flight().count();
+            seat.clean = (seat.clean || seat.view.version() != before) && in_flight == 0;
         }
         let before = seat.batches().len();
-        let round = seat.proposer.turn(&mut seat.working);
+        let round = seat.proposer.round(&mut seat.view, seat.start);
+        seat.start = seat.start.wrapping_add(1);
         let known: Vec<_> = seat.batches()[before..]
             .iter()
-            .map(|batch| Known::of(batch, &seat.working))
+            .map(|batch| Known::of(batch, &seat.view))
             .collect();
         for (i, known) in known.into_iter().enumerate() {
             self.proposed += known.decisions;
@@ -356,17 +364,13 @@ impl Pipeline {
         accepted
     }
 
-    /// A proposer dies and starts afresh: its copy and what it had not handed over are lost.
+    /// A proposer dies and starts afresh with a new view. What it had closed is still sent.
     pub fn restart(&mut self, proposer: usize) {
         let seat = &mut self.seats[proposer];
-        self.dropped += seat
-            .held
-            .drain(..)
-            .map(|known| known.decisions)
-            .sum::<u64>();
-        seat.proposer.held = Some(Vec::new());
-        seat.working = seat.proposer.begin();
-        seat.clean = true;
+        seat.proposer.batches.reopen();
+        seat.proposer.seen.clear();
+        seat.view = seat.proposer.begin();
+        seat.clean = seat.proposer.batches.in_flight().count() == 0;
     }
 
     /// A proposer goes mad: its proposals that are not handed over yet become nonsense. Draws
@@ -375,12 +379,14 @@ impl Pipeline {
         let seat = &mut self.seats[proposer];
         let batches = seat.proposer.held.iter_mut().flatten();
         for (batch, known) in batches.zip(&mut seat.held) {
-            for assignment in &mut batch.assignments {
-                if let Outcome::Proposed(proposal) = &mut assignment.outcome {
-                    garble(proposal, &seat.working.copy, below);
+            *batch = StdArc::new(batch.with(|outcome| {
+                let mut outcome = outcome.clone();
+                if let Outcome::Proposed(proposal) = &mut outcome {
+                    garble(proposal, &seat.view.state, below);
                 }
-            }
-            *known = Known::of(batch, &seat.working);
+                outcome
+            }));
+            *known = Known::of(batch, &seat.view);
         }
     }
 
@@ -391,30 +397,25 @@ impl Pipeline {
         };
         let known = self.seats[proposer].sent.pop_front();
         let known = known.expect("each batch in the ring was noted when it was sent");
-        let version = batch.version;
-        let present = version == self.committer.snapshot.version && !self.changed && !self.written;
+        let present = batch.version == self.committer.snapshot.version && !self.changed;
         let mut must_hold = known.clean && present;
-        let mut steps = Vec::with_capacity(batch.assignments.len());
-        for (assignment, intent) in batch.assignments.into_iter().zip(known.intents) {
-            let decided = !matches!(assignment.outcome, Outcome::Skipped(_));
-            let before = self.fates.read();
-            let taken = self.committer.commit(Batch {
-                version,
-                assignments: vec![assignment],
-            });
-            // A refused proposal may have left observations behind, which count as no change.
-            self.written = true;
-            self.changed |= taken == Taken::Change;
-            let told = self.fates.read().since(&before);
-            let fate = told.iter().find(|(_, n)| *n > 0).map(|(fate, _)| fate);
+        let mut intents = known.intents.into_iter();
+        let mut steps = Vec::with_capacity(batch.len());
+        self.committer.commit(proposer, &batch, |engine, outcome| {
+            let fate = match outcome {
+                CommitOutcome::Committed => Some(Fate::Committed),
+                CommitOutcome::Rejected(conflict) => Some(conflict.into()),
+                CommitOutcome::Nothing => None,
+            };
             steps.push(Step {
-                intent,
+                intent: intents.next().flatten(),
                 fate,
-                events: self.committer.engine.take_events(),
-                must_hold: must_hold && decided,
+                events: engine.take_events(),
+                must_hold: must_hold && fate.is_some(),
             });
-            must_hold &= !decided;
-        }
+            must_hold &= fate.is_none();
+        });
+        self.changed = true;
         self.unsettled = true;
         Some(steps)
     }
@@ -434,7 +435,6 @@ impl Pipeline {
         let sent = self.seats.iter().flat_map(|seat| &seat.sent);
         Accounts {
             proposed: self.proposed,
-            dropped: self.dropped,
             held: held.map(|known| known.decisions).sum(),
             queued: sent.map(|known| known.decisions).sum(),
             fates: self.fates.read(),
@@ -443,22 +443,17 @@ impl Pipeline {
 }
 
 impl Seat {
-    fn batches(&self) -> &[Batch] {
+    fn batches(&self) -> &[StdArc<Batch>] {
         self.proposer.held.as_deref().unwrap_or_default()
     }
 }
 
 impl Known {
-    fn of(batch: &Batch, working: &Working) -> Self {
+    fn of(batch: &Batch, view: &View) -> Self {
         let decided = |outcome: &Outcome| !matches!(outcome, Outcome::Skipped(_));
-        let outcomes = || {
-            batch
-                .assignments
-                .iter()
-                .map(|assignment| &assignment.outcome)
-        };
+        let outcomes = || batch.iter().map(|(outcome, _)| outcome);
         let intents = outcomes().map(|outcome| match outcome {
-            Outcome::Proposed(proposal) => Intent::of(proposal, working),
+            Outcome::Proposed(proposal) => Intent::of(proposal, view),
             _ => None,
         });
         Self {
@@ -475,13 +470,13 @@ impl Known {
 
 impl Intent {
     /// Nothing for nonsense that names what the snapshot does not have.
-    fn of(proposal: &Proposal, working: &Working) -> Option<Self> {
-        let app = &working.copy.apps[proposal.app];
-        let node = &working.copy.nodes[proposal.node];
+    fn of(proposal: &Proposal, view: &View) -> Option<Self> {
+        let app = &view.state.apps[proposal.app];
+        let node = &view.state.nodes[proposal.node];
         let same =
             (app.generation, node.incarnation) == (proposal.generation, proposal.incarnation);
         same.then(|| Self {
-            version: working.seen.version.0,
+            version: view.version().0,
             app: app.id,
             node: node.name.clone(),
         })

@@ -1,4 +1,4 @@
-//! What a pass returns: a proposal or a reason, and what it observed on the way.
+//! What a pass returns: a proposal or a reason; and what it observes on the way.
 
 use crate::cluster::Killable;
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, SchedulerKey, UserSlot};
@@ -6,22 +6,16 @@ use crate::policy::Locality;
 use crate::queue::{Exclusivity, Gate, HeadroomProvider, LimitKind};
 use crate::resource::ResourceVector;
 
-/// The result of one pass.
-#[derive(Debug)]
-#[must_use]
-pub struct Assignment {
-    /// What is to be done.
-    pub outcome: Outcome,
-    /// What changes though nothing else does, in order.
-    pub observations: Vec<Observation>,
-}
-
 /// What is to be done after a pass.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[must_use]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "proposals travel by value in batches; a box each would be the only allocation"
+)]
 pub enum Outcome {
     /// A container to allocate, or a reservation to make or keep.
-    Proposed(Box<Proposal>),
+    Proposed(Proposal),
     /// A reservation that nobody asks for any more.
     GiveUp(Release),
     /// Nothing, and why.
@@ -103,7 +97,7 @@ pub struct Release {
 }
 
 /// Something that a pass changes by looking.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Observation {
     /// A leaf was told a limit.
     CurrentLimit {
@@ -131,6 +125,9 @@ pub enum Observation {
         user: UserSlot,
         /// The limit.
         limit: ResourceVector,
+        /// For passes: the partition, the mode and the version of the users for which it is not
+        /// told again.
+        once: Option<(PartitionId, Exclusivity, u64)>,
     },
     /// A leaf computed a user limit for an application: its limit becomes the published one, and
     /// the application has a headroom from now on.
@@ -140,7 +137,7 @@ pub enum Observation {
         /// Whom its headroom is computed for.
         provider: HeadroomProvider,
     },
-    /// It was found out whether a user may be assigned more.
+    /// It was found out that a user without a record may be assigned nothing.
     Gate {
         /// The user's record.
         user: UserSlot,
@@ -148,8 +145,8 @@ pub enum Observation {
         partition: PartitionId,
         /// The mode.
         exclusivity: Exclusivity,
-        /// What was found.
-        gate: Gate,
+        /// What was found; seldom, so that it does not widen the others.
+        gate: Box<Gate>,
     },
     /// Counters of a key moved.
     Counters {

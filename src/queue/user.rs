@@ -52,8 +52,11 @@ pub struct UserPart {
     pub master_used: ResourceVector,
     /// Use as a share of the partition.
     pub usage_ratio: f32,
-    /// What the last passes found about the user's limit, respecting and ignoring exclusivity.
-    pub gates: [Option<Gate>; 2],
+    /// Version of the leaf's users at which the limit was last told, respecting and ignoring
+    /// exclusivity.
+    pub told: [Option<u64>; 2],
+    /// What passes found about a user whose record went, respecting and ignoring exclusivity.
+    pub gates: [Option<Box<Gate>>; 2],
 }
 
 /// What a pass found about a user: the limit, and whether it was reached.

@@ -1,14 +1,13 @@
-//! From the live state to a view, and the policy as its owner runs it.
+//! From the live state to a view.
 
 use std::collections::BTreeMap;
 
-use super::round::{Memory, plan};
 use super::settings::Settings;
 use super::view::{
     AppView, ContainerView, LeafView, NodeView, QueuePartView, QueueView, UserLimits, UserView,
     View,
 };
-use crate::commit::{Container, ContainerState, Ledger, Verdicts};
+use crate::commit::{Container, ContainerState, Ledger, Verdict, Verdicts};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
     compute_user_limit, current_fair_key, pending_within_limits, resorted, user_value,
@@ -18,38 +17,71 @@ use crate::queue::{AppOrder, ChildOrder, LimitKind};
 use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
 
-/// The preemption policy: its settings and what it asked back when.
-#[derive(Clone, Debug, Default)]
-pub struct Rescheduler {
-    /// What it is configured with; may change between rounds.
-    pub settings: Settings,
-    memory: Memory,
+/// What a policy that decides on another thread needs of the ledger.
+#[derive(Clone, Debug)]
+pub(super) struct Scene {
+    pub(super) view: View,
+    pub(super) limits: KnownLimits,
+    pub(super) now_ms: u64,
 }
 
-impl Rescheduler {
-    /// A policy that asked nothing back yet.
-    #[must_use]
-    pub fn new(settings: Settings) -> Self {
-        Self {
-            settings,
-            memory: Memory::default(),
+/// Limits that were computed beforehand, by position of leaf, user and partition.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KnownLimits(BTreeMap<(usize, usize, usize), ResourceVector>);
+
+impl UserLimits for KnownLimits {
+    fn among_all(&mut self, queue: usize, user: usize, partition: usize) -> ResourceVector {
+        let known = self.0.get(&(queue, user, partition));
+        known.copied().unwrap_or(ResourceVector::NONE)
+    }
+}
+
+/// Looks at the live state once, for a round that is decided elsewhere. Limits of users are
+/// computed only where a round within queues may ask for them.
+pub(super) fn look(ledger: &Ledger, settings: &Settings) -> Scene {
+    let mut look = Look::new(ledger);
+    let view = look.view();
+    let mut limits = KnownLimits::default();
+    if settings.intra_queue.is_some() {
+        for (queue, row) in view.queues.iter().enumerate() {
+            let Some(leaf) = &row.leaf else { continue };
+            for &app in leaf.active.iter().chain(&leaf.waiting) {
+                let user = view.apps[app].user;
+                for partition in 0..view.partitions.len() {
+                    let limit = || look.among_all(queue, user, partition);
+                    limits
+                        .0
+                        .entry((queue, user, partition))
+                        .or_insert_with(limit);
+                }
+            }
         }
     }
+    Scene {
+        view,
+        limits,
+        now_ms: ledger.now_ms(),
+    }
+}
 
-    /// One round over the live state; nothing when the policy is off.
-    // As ProportionalCapacityPreemptionPolicy.editSchedule.
-    pub fn round(&mut self, ledger: &Ledger) -> Verdicts {
-        if !self.settings.enabled {
-            return Verdicts::default();
-        }
-        let mut look = Look::new(ledger);
-        let view = look.view();
-        let memory = &mut self.memory;
-        let plan = plan(&view, &self.settings, &mut look, memory, ledger.now_ms());
-        Verdicts {
-            observations: look.observations(),
-            verdicts: plan.verdicts,
-        }
+/// Names of the partitions of a view, in its order.
+pub(super) fn partition_names(ledger: &Ledger) -> Vec<std::sync::Arc<str>> {
+    let look = Look::new(ledger);
+    let name = |&id: &PartitionId| (*look.state.partitions[id].name).into();
+    look.partitions.iter().map(name).collect()
+}
+
+/// Looks at the live state and decides there and then, with what the look changes.
+pub(super) fn decide_here(
+    ledger: &Ledger,
+    decide: impl FnOnce(&View, &mut dyn UserLimits, u64) -> Vec<Verdict>,
+) -> Verdicts {
+    let mut look = Look::new(ledger);
+    let view = look.view();
+    let verdicts = decide(&view, &mut look, ledger.now_ms());
+    Verdicts {
+        observations: look.observations(),
+        verdicts,
     }
 }
 
@@ -151,7 +183,11 @@ impl<'a> Look<'a> {
     /// What looking changes, for the ledger.
     fn observations(self) -> Vec<Observation> {
         let told = self.told.into_iter();
-        let told = told.map(|(user, limit)| Observation::LimitTold { user, limit });
+        let told = told.map(|(user, limit)| Observation::LimitTold {
+            user,
+            limit,
+            once: None,
+        });
         let sorted = self.sorted.into_iter();
         let sorted = sorted.map(|leaf| Observation::Sorted { leaf });
         self.computed

@@ -9,11 +9,13 @@
 //! * One budget bounds everything that a round selects, over all selectors and partitions.
 //! * A container is killed only in a round that selects it again after its wait is over.
 
+mod explain;
 mod extract;
 mod fifo;
 mod ideal;
 mod intra;
 mod order;
+mod policy;
 mod priority;
 mod quota;
 mod reserved;
@@ -21,7 +23,8 @@ mod round;
 mod settings;
 mod view;
 
-pub use extract::Rescheduler;
+pub use explain::{AppVerdict, WhyNot};
+pub use policy::{Rescheduler, Taken};
 pub use round::{Memory, Plan, plan};
 pub use settings::{IntraQueueOrder, IntraQueueSettings, QueuePrioritySettings, Settings};
 pub use view::{

@@ -25,6 +25,10 @@ pub struct Plan {
     pub chosen: Vec<(ContainerId, PreemptionReason)>,
     /// Ideal shares by queue of the view and partition, as the last filling left them.
     pub ideal: Vec<Vec<ResourceVector>>,
+    /// Figures by queue of the view and partition, as the last filling left them.
+    pub(super) figures: Vec<Vec<Figures>>,
+    /// What the round could have selected beyond what it chose.
+    pub(super) allowed: ResourceVector,
 }
 
 /// Figures of a queue on a partition that a round computes.
@@ -81,17 +85,29 @@ pub fn plan(
     now_ms: u64,
 ) -> Plan {
     let mut round = Round::new(view, settings, limits, now_ms);
-    round.select();
+    if settings.enabled {
+        round.select();
+    }
     let mut verdicts = round.moved();
     if !settings.observe_only {
         verdicts.extend(round.emit(memory));
+        verdicts.extend(round.expired());
     }
     let id = |&(container, reason): &(usize, _)| (view.containers[container].id, reason);
-    let shares = |parts: Vec<Figures>| parts.into_iter().map(|part| part.ideal).collect();
+    let shares = |parts: &Vec<Figures>| parts.iter().map(|part| part.ideal).collect();
     Plan {
         verdicts,
         chosen: round.chosen.iter().map(id).collect(),
-        ideal: round.figures.into_iter().map(shares).collect(),
+        ideal: round.figures.iter().map(shares).collect(),
+        figures: round.figures,
+        allowed: round.allowed,
+    }
+}
+
+impl Memory {
+    /// When a container was asked back, in ms.
+    pub(super) fn asked_at(&self, container: ContainerId) -> Option<u64> {
+        self.asked_back.get(&container).copied()
     }
 }
 
@@ -189,13 +205,6 @@ impl<'a> Round<'a> {
         nodes
     }
 
-    fn wait_ms(&self, reason: PreemptionReason) -> u64 {
-        match (reason, self.settings.balance) {
-            (PreemptionReason::Balance, Some(wait)) => wait,
-            _ => self.settings.max_wait_before_kill_ms,
-        }
-    }
-
     fn verdict(&self, container: usize, reason: PreemptionReason, kind: VerdictKind) -> Verdict {
         let node = &self.view.nodes[self.place[container]];
         Verdict {
@@ -220,6 +229,25 @@ impl<'a> Round<'a> {
         verdicts
     }
 
+    /// Reservations that waited longer than they may, unless the round drops or moves them anyway.
+    fn expired(&self) -> Vec<Verdict> {
+        let Some(timeout) = self.settings.reservation_timeout_ms else {
+            return Vec::new();
+        };
+        let held = self.view.nodes.iter().filter_map(|node| node.reserved);
+        let due = held.filter(|&held| {
+            let row = &self.view.containers[held];
+            self.now_ms.saturating_sub(row.created_ms) >= timeout
+                && self.place[held] == row.node
+                && !self.dropped.contains(&held)
+        });
+        let reason = PreemptionReason::ReservationTimeout;
+        let verdict = |held| self.verdict(held, reason, VerdictKind::DropReservation);
+        let mut verdicts: Vec<_> = due.map(verdict).collect();
+        verdicts.sort_by_key(|verdict| verdict.container);
+        verdicts
+    }
+
     /// Asks back what was chosen for the first time, kills what is chosen still after its wait,
     /// and forgets what was asked back long ago. Ascending by container.
     // As ProportionalCapacityPreemptionPolicy.preemptOrkillSelectedContainerAfterWait.
@@ -228,7 +256,7 @@ impl<'a> Round<'a> {
         let (mut asked, mut ended) = (Vec::new(), Vec::new());
         for &(container, reason) in &self.chosen {
             let id = self.view.containers[container].id;
-            let wait = self.wait_ms(reason);
+            let wait = self.settings.wait_ms(reason);
             match memory.asked_back.get(&id) {
                 None => {
                     memory.asked_back.insert(id, now);

@@ -1,5 +1,7 @@
 //! Settings of the preemption policy, as the reference's keys give them.
 
+use crate::commit::PreemptionReason;
+
 /// Everything that the policy is configured with. Queues carry their own switches; whether
 /// containers linger until their place is needed is a setting of the whole scheduler.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +33,9 @@ pub struct Settings {
     pub intra_queue: Option<IntraQueueSettings>,
     /// Preemption for reservations of queues of higher priority, when wanted.
     pub queue_priority: Option<QueuePrioritySettings>,
+    /// Age in ms from which on a reservation is dropped, whoever holds it. A rule of our own, off
+    /// unless set, and independent of the monitor.
+    pub reservation_timeout_ms: Option<u64>,
 }
 
 /// `intra-queue-preemption.*`.
@@ -80,6 +85,7 @@ impl Default for Settings {
             balance: None,
             intra_queue: None,
             queue_priority: None,
+            reservation_timeout_ms: None,
         }
     }
 }
@@ -87,6 +93,27 @@ impl Default for Settings {
 impl Settings {
     /// Time from asking back to killing of the balance pass in ms, unless it is set.
     pub const BALANCE_WAIT_MS: u64 = 300_000;
+
+    /// Whether rounds have anything to do.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.enabled || self.reservation_timeout_ms.is_some()
+    }
+
+    /// Time from asking back to killing in ms.
+    pub(super) fn wait_ms(&self, reason: PreemptionReason) -> u64 {
+        match (reason, self.balance) {
+            (PreemptionReason::Balance, Some(wait)) => wait,
+            _ => self.max_wait_before_kill_ms,
+        }
+    }
+
+    /// Time between rounds in ms, at least 1; nothing when they have nothing to do.
+    #[must_use]
+    pub fn interval_ms(&self) -> Option<u64> {
+        let interval = self.monitoring_interval_ms.max(1);
+        self.is_active().then_some(interval)
+    }
 }
 
 impl Default for IntraQueueSettings {

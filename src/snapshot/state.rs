@@ -116,6 +116,10 @@ impl State {
 pub struct Snapshot {
     /// Number of the publication.
     pub version: Version,
+    /// How many decisions of each proposer the state has seen, accepted or refused.
+    pub taken: Vec<u64>,
+    /// Counts what changed the state other than accepted proposals: commands, refusals, time.
+    pub outside: u64,
     /// Settings of the whole scheduler.
     pub settings: Arc<SchedulerSettings>,
     /// Sum of the totals of all nodes.
@@ -140,6 +144,8 @@ impl Snapshot {
     pub fn empty(settings: Arc<SchedulerSettings>) -> Self {
         Self {
             version: Version(0),
+            taken: Vec::new(),
+            outside: 0,
             settings,
             cluster: ResourceVector::NONE,
             node_count: 0,
@@ -170,17 +176,24 @@ impl Snapshot {
 
 impl State {
     /// Makes a working copy equal to `newer`; `older` is the snapshot it was last equal to.
-    pub fn refresh(&mut self, older: &Snapshot, newer: &Snapshot) {
+    /// `changed` is told the nodes that may differ from what they were.
+    pub fn refresh(
+        &mut self,
+        older: &Snapshot,
+        newer: &Snapshot,
+        mut changed: impl FnMut(NodeSlot),
+    ) {
         self.settings = Arc::clone(&newer.settings);
         self.calculator = newer.settings.calculator;
         self.minimum = newer.settings.minimum_allocation;
         self.cluster = newer.cluster;
         self.node_count = newer.node_count;
         self.partitions
-            .refresh(&older.partitions, &newer.partitions);
-        self.queues.refresh(&older.queues, &newer.queues);
-        self.users.refresh(&older.users, &newer.users);
-        self.apps.refresh(&older.apps, &newer.apps);
-        self.nodes.refresh(&older.nodes, &newer.nodes);
+            .refresh(&older.partitions, &newer.partitions, |_| {});
+        self.queues.refresh(&older.queues, &newer.queues, |_| {});
+        self.users.refresh(&older.users, &newer.users, |_| {});
+        self.apps.refresh(&older.apps, &newer.apps, |_| {});
+        let changed = |index| changed(NodeSlot::at(index));
+        self.nodes.refresh(&older.nodes, &newer.nodes, changed);
     }
 }

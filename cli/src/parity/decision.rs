@@ -130,6 +130,7 @@ impl Teller<'_> {
                     UnreserveReason::Exchange => "exchange",
                     UnreserveReason::Excess => "excess",
                     UnreserveReason::Kill => "KILL",
+                    UnreserveReason::Timeout => "timeout",
                 });
                 Some(decision)
             }

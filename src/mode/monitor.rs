@@ -1,0 +1,270 @@
+//! A thread beside the committer that looks at the ledger from time to time and submits verdicts.
+//!
+//! The committer lends it the ledger for a look between two commands; it decides on its own
+//! thread, and what it decided comes back as a command like everybody else's. Verdicts that no
+//! longer hold by then have no effect.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use super::command::{Command, Look, Reply, answer, call};
+use super::engine::{StartError, Threaded};
+use crate::commit::{Ledger, PreemptionRound, Verdicts};
+use crate::sync::{
+    Arc, AtomicU64, InboxReceiver, InboxSender, Ordering, Parked, Parker, Received, Shutdown,
+    TrySendError, Waker, inbox, parking,
+};
+use crate::time::Clock;
+
+/// Calls to the monitor that may wait; callers wait beyond that.
+const CALLS: usize = 64;
+
+/// What decides on a monitor's thread.
+pub trait Monitor: Send {
+    /// Time between two rounds in ms, at least 1; nothing while no round is to run.
+    fn interval_ms(&self) -> Option<u64>;
+
+    /// Decides one round. It looks at the ledger through `access`, once and briefly.
+    fn round(&mut self, access: &Access) -> Verdicts;
+
+    /// Takes a message of a type that it knows, such as other settings.
+    fn message(&mut self, message: Box<dyn Any + Send>, access: &Access);
+}
+
+/// The way to the committer.
+#[derive(Clone, Debug)]
+pub struct Access {
+    commands: InboxSender<Command>,
+}
+
+impl Access {
+    /// Looks at the live ledger on the committer's thread, between two commands. Nothing once the
+    /// engine has shut down.
+    pub fn inspect<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Ledger) -> T + Send + 'static,
+    ) -> Option<T> {
+        call(&self.commands, |reply: Reply<T>| {
+            Command::Inspect(Look(Box::new(move |ledger| answer(&reply, look(ledger)))))
+        })
+    }
+
+    fn submit(&self, verdicts: Verdicts) -> Option<PreemptionRound> {
+        call(&self.commands, |reply| {
+            Command::Preempt(Box::new(verdicts), reply)
+        })
+    }
+}
+
+/// A call to the monitor's thread.
+enum Request {
+    /// A round, if one is due.
+    Due(Reply<Option<PreemptionRound>>),
+    /// A round, due or not.
+    Now(Reply<PreemptionRound>),
+    /// Something that only the monitor understands.
+    Message(Box<dyn Any + Send>, Reply<()>),
+}
+
+/// The engine's end of its monitor.
+pub(super) struct MonitorHandle {
+    requests: InboxSender<Request>,
+    waker: Waker,
+    rounds: Arc<AtomicU64>,
+}
+
+impl std::fmt::Debug for MonitorHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MonitorHandle")
+    }
+}
+
+impl MonitorHandle {
+    /// Lets the thread look whether the engine ends.
+    pub(super) fn wake(&self) {
+        self.waker.wake();
+    }
+
+    fn call<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Option<T> {
+        let (reply, answer) = sync_channel(1);
+        let mut request = request(reply);
+        loop {
+            match self.requests.try_send(request) {
+                Ok(()) => break,
+                Err(TrySendError::Closed(_)) => return None,
+                Err(TrySendError::Full(back)) => {
+                    request = back;
+                    crate::sync::yield_now();
+                }
+            }
+        }
+        answer.recv().ok()
+    }
+}
+
+/// What the monitor's thread owns.
+struct Watcher<C> {
+    monitor: Box<dyn Monitor>,
+    access: Access,
+    requests: InboxReceiver<Request>,
+    parker: Parker,
+    shutdown: Shutdown,
+    clock: C,
+    panics: Arc<AtomicU64>,
+    rounds: Arc<AtomicU64>,
+    /// When the next round is due in ms.
+    due_ms: Option<u64>,
+}
+
+impl<C: Clock> Watcher<C> {
+    fn run(mut self) {
+        // The first round is due at once.
+        self.due_ms = self.monitor.interval_ms().map(|_| self.clock.now_ms());
+        while !self.shutdown.is_requested() {
+            if let Received::Item(request) = self.requests.try_recv() {
+                self.carry_out(request);
+            } else if self.round_if_due().is_none() {
+                self.rest();
+            }
+        }
+        let _: u64 = self.requests.close();
+        // Accepted requests are dropped, so that their callers stop waiting.
+        loop {
+            match self.requests.try_recv() {
+                Received::Item(request) => drop(request),
+                Received::Finished => return,
+                Received::Empty => self.parker.park_until(|| self.requests.has_news()),
+            }
+        }
+    }
+
+    fn carry_out(&mut self, request: Request) {
+        match request {
+            Request::Due(reply) => answer(&reply, self.round_if_due()),
+            Request::Now(reply) => answer(&reply, self.round()),
+            Request::Message(message, reply) => {
+                let before = self.monitor.interval_ms();
+                self.monitor.message(message, &self.access);
+                let interval = self.monitor.interval_ms();
+                if interval != before {
+                    let now = self.clock.now_ms();
+                    let from_now = |interval| match before {
+                        Some(_) => now.saturating_add(interval),
+                        None => now,
+                    };
+                    self.due_ms = interval.map(from_now);
+                }
+                answer(&reply, ());
+            }
+        }
+    }
+
+    /// Rounds come at a fixed rate; those that were missed are left out.
+    fn round_if_due(&mut self) -> Option<PreemptionRound> {
+        let (due, now) = (self.due_ms?, self.clock.now_ms());
+        if now < due {
+            return None;
+        }
+        let interval = self.monitor.interval_ms()?.max(1);
+        let missed = (now - due) / interval;
+        let steps = missed.saturating_add(1).saturating_mul(interval);
+        self.due_ms = Some(due.saturating_add(steps));
+        Some(self.round())
+    }
+
+    /// A round that panics is counted and decides nothing; the next one runs.
+    fn round(&mut self) -> PreemptionRound {
+        let (monitor, access) = (&mut self.monitor, &self.access);
+        let decided = catch_unwind(AssertUnwindSafe(|| monitor.round(access)));
+        // Relaxed: counts that nothing else depends on.
+        self.rounds.fetch_add(1, Ordering::Relaxed);
+        let Ok(verdicts) = decided else {
+            self.panics.fetch_add(1, Ordering::Relaxed);
+            return PreemptionRound::default();
+        };
+        if verdicts.verdicts.is_empty() && verdicts.observations.is_empty() {
+            return PreemptionRound::default();
+        }
+        self.access.submit(verdicts).unwrap_or_default()
+    }
+
+    fn rest(&self) {
+        let (requests, shutdown) = (&self.requests, &self.shutdown);
+        let ready = || requests.has_news() || shutdown.is_requested();
+        match self.due_ms {
+            Some(due) => {
+                let left = Duration::from_millis(due.saturating_sub(self.clock.now_ms()));
+                let _: Parked = self.parker.park_for(left, ready);
+            }
+            None => self.parker.park_until(ready),
+        }
+    }
+}
+
+impl Threaded {
+    /// Starts the thread of a monitor, whose first round is due at once. One that was started
+    /// before is no longer reachable, but goes on.
+    ///
+    /// # Errors
+    ///
+    /// When the operating system refuses the thread.
+    pub fn start_monitor<C: Clock + 'static>(
+        &mut self,
+        monitor: Box<dyn Monitor>,
+        clock: C,
+    ) -> Result<(), StartError> {
+        let (waker, parker) = parking();
+        let (requests, receiver) = inbox(CALLS);
+        let rounds = Arc::new(AtomicU64::new(0));
+        let watcher = Watcher {
+            monitor,
+            access: Access {
+                commands: self.commands.clone(),
+            },
+            requests: receiver,
+            parker,
+            shutdown: self.shutdown.clone(),
+            clock,
+            panics: Arc::clone(&self.panics),
+            rounds: Arc::clone(&rounds),
+            due_ms: None,
+        };
+        self.monitor = Some(MonitorHandle {
+            requests: requests.waking(waker.clone()),
+            waker,
+            rounds,
+        });
+        self.spawn("capsched-monitor", move || watcher.run())
+    }
+
+    /// Runs the round of the monitor that is due by the clock, if one is, and waits for it: for
+    /// clocks that are moved by hand. Nothing as well without a monitor.
+    #[must_use]
+    pub fn preempt_if_due(&self) -> Option<PreemptionRound> {
+        self.monitor.as_ref()?.call(Request::Due).flatten()
+    }
+
+    /// Runs a round of the monitor at once and waits for it; the times of the others stay. Nothing
+    /// without a monitor, or once the engine has shut down.
+    #[must_use]
+    pub fn preempt_now(&self) -> Option<PreemptionRound> {
+        self.monitor.as_ref()?.call(Request::Now)
+    }
+
+    /// Gives the monitor a message of a type that it knows, and waits until it was taken. Whether
+    /// there is a monitor.
+    pub fn tell_monitor(&self, message: Box<dyn Any + Send>) -> bool {
+        let call = |monitor: &MonitorHandle| monitor.call(|reply| Request::Message(message, reply));
+        self.monitor.as_ref().and_then(call).is_some()
+    }
+
+    /// Rounds of the monitor so far.
+    #[must_use]
+    pub fn monitor_rounds(&self) -> u64 {
+        // Relaxed: a count that nothing else depends on.
+        let count = |monitor: &MonitorHandle| monitor.rounds.load(Ordering::Relaxed);
+        self.monitor.as_ref().map_or(0, count)
+    }
+}

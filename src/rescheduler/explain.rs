@@ -1,0 +1,338 @@
+//! Why preemption does not help an application that waits: one reason each, with what shows it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::round::{Figures, Memory, Plan};
+use super::settings::Settings;
+use super::view::View;
+use crate::commit::PreemptionReason;
+use crate::id::{ApplicationId, ContainerId};
+use crate::metrics::Closed;
+use crate::resource::{ResourceVector, share};
+
+/// Why preemption gives an application nothing, or what is under way for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WhyNot {
+    /// No round ever runs.
+    Off,
+    /// The application waits for room for its master, so that its asks do not count as demand.
+    NotActive,
+    /// Its user is at the limit in its queue; what users want beyond it is no demand.
+    UserAtLimit,
+    /// Its queue has its guarantee. Preemption across queues never takes for more than that.
+    QueueAtGuarantee,
+    /// Its queue has less than its guarantee, but the queues above it have nothing to give.
+    ParentAtShare,
+    /// Queues above their guarantees are protected by `disable_preemption`.
+    Protected,
+    /// No other queue uses more than its share: what is missing is free, fragmented, or elsewhere.
+    NobodyAboveShare,
+    /// Queues above their shares are too little above them to be asked (`max_ignored_over_capacity`).
+    DeadZone,
+    /// What is owed comes to nothing after `natural_termination_factor` and rounding.
+    RoundedAway,
+    /// The round's limit (`total_preemption_per_round`) has no room for a container.
+    BudgetSpent,
+    /// What is owed cannot be had: masters within their share, or containers too large for it.
+    NoSuitableContainer,
+    /// Containers were chosen, but the policy only observes.
+    ObserveOnly,
+    /// Containers were asked back; they may be killed once their time is over.
+    AwaitingDeadline,
+    /// Containers are free to be killed as soon as the scheduler needs their place.
+    Killable,
+}
+
+crate::closed_enum!(WhyNot {
+    Off => "PREEMPTION_OFF",
+    NotActive => "APPLICATION_NOT_ACTIVE",
+    UserAtLimit => "USER_AT_LIMIT",
+    QueueAtGuarantee => "QUEUE_AT_GUARANTEE",
+    ParentAtShare => "PARENT_AT_SHARE",
+    Protected => "PROTECTED_QUEUES",
+    NobodyAboveShare => "NOBODY_ABOVE_SHARE",
+    DeadZone => "WITHIN_DEAD_ZONE",
+    RoundedAway => "ROUNDED_AWAY",
+    BudgetSpent => "ROUND_LIMIT_SPENT",
+    NoSuitableContainer => "NO_SUITABLE_CONTAINER",
+    ObserveOnly => "OBSERVE_ONLY",
+    AwaitingDeadline => "AWAITING_DEADLINE",
+    Killable => "KILLABLE",
+});
+
+/// What preemption does, or does not do, for one application that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppVerdict {
+    /// The application.
+    pub app: ApplicationId,
+    /// Full path of its leaf.
+    pub queue: Arc<str>,
+    /// The first partition on which it waits; empty for the default one.
+    pub partition: Arc<str>,
+    /// Why.
+    pub reason: WhyNot,
+    /// Queues that show it: who is protected, who is in the dead zone, who gives.
+    pub queues: Vec<Arc<str>>,
+    /// Containers that were asked back or chosen for its queue, with the time in ms from which on
+    /// they may be killed; nothing where no time runs.
+    pub containers: Vec<(ContainerId, Option<u64>)>,
+}
+
+impl AppVerdict {
+    /// The stable word for the reason.
+    #[must_use]
+    pub fn token(&self) -> &'static str {
+        self.reason.name()
+    }
+}
+
+impl std::fmt::Display for AppVerdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} in {}: {}", self.app, self.queue, self.token())?;
+        if !self.partition.is_empty() {
+            write!(f, " on `{}`", self.partition)?;
+        }
+        if !self.queues.is_empty() {
+            write!(f, "; {}", self.queues.join(", "))?;
+        }
+        if let Some((container, deadline)) = self.containers.first() {
+            write!(f, "; {container}")?;
+            if self.containers.len() > 1 {
+                write!(f, " and {} more", self.containers.len() - 1)?;
+            }
+            if let Some(deadline) = deadline {
+                write!(f, " until {deadline} ms")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is the same for all applications of a leaf on a partition.
+type Finding = (WhyNot, Vec<Arc<str>>, Vec<(ContainerId, Option<u64>)>);
+
+struct Explainer<'a> {
+    view: &'a View,
+    plan: &'a Plan,
+    settings: &'a Settings,
+    memory: &'a Memory,
+    /// Chosen containers by partition, with their positions.
+    chosen: Vec<Vec<(usize, PreemptionReason)>>,
+}
+
+/// Explains a round: every application with asks that wait, ascending by number.
+pub(super) fn explain(
+    view: &View,
+    plan: &Plan,
+    settings: &Settings,
+    memory: &Memory,
+    names: &[Arc<str>],
+) -> Vec<AppVerdict> {
+    let mut explainer = Explainer {
+        view,
+        plan,
+        settings,
+        memory,
+        chosen: vec![Vec::new(); view.partitions.len()],
+    };
+    explainer.place_chosen();
+    let mut known: BTreeMap<(usize, usize), Finding> = BTreeMap::new();
+    let mut verdicts = Vec::new();
+    for (at, app) in view.apps.iter().enumerate() {
+        let waits = |pending: &ResourceVector| view.calculator.any_above_zero(pending);
+        let Some(partition) = app.pending.iter().position(waits) else {
+            continue;
+        };
+        let leaf = app.queue;
+        let (reason, queues, containers) = match explainer.of_app(at, leaf, partition) {
+            Some(reason) => (reason, Vec::new(), Vec::new()),
+            None => known
+                .entry((leaf, partition))
+                .or_insert_with(|| explainer.of_leaf(leaf, partition))
+                .clone(),
+        };
+        verdicts.push(AppVerdict {
+            app: app.id,
+            queue: Arc::clone(&view.queues[leaf].path),
+            partition: Arc::clone(&names[partition]),
+            reason,
+            queues,
+            containers,
+        });
+    }
+    verdicts
+}
+
+impl Explainer<'_> {
+    fn place_chosen(&mut self) {
+        let view = self.view;
+        let position: BTreeMap<_, _> = (0..view.containers.len())
+            .map(|at| (view.containers[at].id, at))
+            .collect();
+        for (id, reason) in &self.plan.chosen {
+            if let Some(&at) = position.get(id) {
+                let partition = view.nodes[view.containers[at].node].partition;
+                self.chosen[partition].push((at, *reason));
+            }
+        }
+    }
+
+    /// What concerns the application alone.
+    fn of_app(&self, app: usize, leaf: usize, partition: usize) -> Option<WhyNot> {
+        if !self.settings.enabled {
+            return Some(WhyNot::Off);
+        }
+        let row = &self.view.queues[leaf];
+        let active = row.leaf.as_ref().map_or(&[][..], |leaf| &leaf.active);
+        if !active.contains(&app) {
+            return Some(WhyNot::NotActive);
+        }
+        let demand = &row.parts[partition].pending;
+        (!self.view.calculator.any_above_zero(demand)).then_some(WhyNot::UserAtLimit)
+    }
+
+    fn more(&self, partition: usize, a: &ResourceVector, b: &ResourceVector) -> bool {
+        let total = &self.view.partitions[partition];
+        self.view.calculator.compare(total, a, b).is_gt()
+    }
+
+    fn figures(&self, queue: usize, partition: usize) -> &Figures {
+        &self.plan.figures[queue][partition]
+    }
+
+    fn paths(&self, queues: &[usize]) -> Vec<Arc<str>> {
+        let path = |&queue: &usize| Arc::clone(&self.view.queues[queue].path);
+        queues.iter().map(path).collect()
+    }
+
+    /// Other leaves that use more than their guarantees.
+    fn above_guarantee(&self, leaf: usize, partition: usize) -> Vec<usize> {
+        let above = |&queue: &usize| {
+            let row = &self.view.queues[queue];
+            let part = &row.parts[partition];
+            queue != leaf
+                && row.leaf.is_some()
+                && self.more(partition, &part.used, &part.guaranteed)
+        };
+        (0..self.view.queues.len()).filter(above).collect()
+    }
+
+    fn of_leaf(&self, leaf: usize, partition: usize) -> Finding {
+        if let Some(under_way) = self.under_way(leaf, partition) {
+            return under_way;
+        }
+        let part = &self.view.queues[leaf].parts[partition];
+        let ideal = &self.figures(leaf, partition).ideal;
+        if !self.more(partition, &part.guaranteed, &part.used) {
+            return (WhyNot::QueueAtGuarantee, Vec::new(), Vec::new());
+        }
+        let above = self.above_guarantee(leaf, partition);
+        let (protected, open): (Vec<_>, Vec<_>) = above
+            .into_iter()
+            .partition(|&queue| self.view.queues[queue].preemption_disabled);
+        if open.is_empty() && !protected.is_empty() {
+            return (WhyNot::Protected, self.paths(&protected), Vec::new());
+        }
+        if open.is_empty() {
+            return (WhyNot::NobodyAboveShare, Vec::new(), Vec::new());
+        }
+        if !self.more(partition, ideal, &part.used) {
+            let reason = if protected.is_empty() {
+                WhyNot::ParentAtShare
+            } else {
+                WhyNot::Protected
+            };
+            return (reason, self.paths(&protected), Vec::new());
+        }
+        self.nothing_chosen(partition, &open)
+    }
+
+    /// Containers on their way to a leaf below its share: marked, killable, or only observed.
+    fn under_way(&self, leaf: usize, partition: usize) -> Option<Finding> {
+        let view = self.view;
+        let part = &view.queues[leaf].parts[partition];
+        let claims = self.more(partition, &part.guaranteed, &part.used);
+        let for_leaf = |&&(at, reason): &&(usize, PreemptionReason)| {
+            let from = view.apps[view.containers[at].app].queue;
+            match reason {
+                PreemptionReason::WithinQueue => from == leaf,
+                PreemptionReason::Balance => from != leaf,
+                _ => from != leaf && claims,
+            }
+        };
+        let chosen: Vec<_> = self.chosen[partition].iter().filter(for_leaf).collect();
+        if !chosen.is_empty() {
+            let reason = if self.settings.observe_only {
+                WhyNot::ObserveOnly
+            } else {
+                WhyNot::AwaitingDeadline
+            };
+            return Some((
+                reason,
+                self.givers(chosen.iter().map(|c| c.0)),
+                self.times(&chosen),
+            ));
+        }
+        let killable: Vec<_> = (0..view.containers.len())
+            .filter(|&at| {
+                let row = &view.containers[at];
+                row.killable && view.nodes[row.node].partition == partition
+            })
+            .collect();
+        (claims && !killable.is_empty()).then(|| {
+            let ids = killable.iter().map(|&at| (view.containers[at].id, None));
+            let ids = ids.collect();
+            (WhyNot::Killable, self.givers(killable.iter().copied()), ids)
+        })
+    }
+
+    fn times(&self, chosen: &[&(usize, PreemptionReason)]) -> Vec<(ContainerId, Option<u64>)> {
+        let time = |&&(at, reason): &&(usize, PreemptionReason)| {
+            let id = self.view.containers[at].id;
+            let asked = self.memory.asked_at(id);
+            let wait = self.settings.wait_ms(reason);
+            (id, asked.map(|asked| asked.saturating_add(wait)))
+        };
+        chosen.iter().map(time).collect()
+    }
+
+    /// The leaves that containers are taken from, each once.
+    fn givers(&self, containers: impl Iterator<Item = usize>) -> Vec<Arc<str>> {
+        let from = |at: usize| self.view.apps[self.view.containers[at].app].queue;
+        let mut leaves: Vec<_> = containers.map(from).collect();
+        leaves.sort_unstable();
+        leaves.dedup();
+        self.paths(&leaves)
+    }
+
+    /// Why nothing of the leaves above their guarantees was chosen.
+    fn nothing_chosen(&self, partition: usize, open: &[usize]) -> Finding {
+        let (view, none) = (self.view, ResourceVector::NONE);
+        let factor = share::one_and(self.settings.max_ignored_over_capacity);
+        let near = |&queue: &usize| {
+            let part = &view.queues[queue].parts[partition];
+            let most = share::times(&part.guaranteed, factor);
+            let compare = view.calculator.compare(&view.cluster, &part.used, &most);
+            compare.is_le()
+        };
+        let (near, far): (Vec<_>, Vec<_>) = open.iter().copied().partition(near);
+        if far.is_empty() {
+            return (WhyNot::DeadZone, self.paths(&near), Vec::new());
+        }
+        let owes = |&queue: &usize| {
+            let owed = &self.figures(queue, partition).quota;
+            view.calculator.compare(&view.cluster, owed, &none).is_gt()
+        };
+        let (owing, rest): (Vec<_>, Vec<_>) = far.into_iter().partition(owes);
+        let reason = if owing.is_empty() {
+            WhyNot::RoundedAway
+        } else if view.calculator.fits_in(&view.minimum, &self.plan.allowed) {
+            WhyNot::NoSuitableContainer
+        } else {
+            WhyNot::BudgetSpent
+        };
+        let shown = if owing.is_empty() { rest } else { owing };
+        (reason, self.paths(&shown), Vec::new())
+    }
+}

@@ -1,0 +1,220 @@
+//! The policy as its owner runs it: by explicit rounds, by a clock that is moved by hand, or as a
+//! monitor on a thread of its own.
+
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use super::explain::{AppVerdict, explain};
+use super::extract::{decide_here, look, partition_names};
+use super::round::{Memory, Plan, plan};
+use super::settings::Settings;
+use super::view::{UserLimits, View};
+use crate::commit::{Ledger, PreemptionReason, Verdict, Verdicts};
+use crate::id::{ApplicationId, ContainerId};
+use crate::metrics::Closed;
+use crate::mode::{Access, Monitor, Threaded};
+use crate::resource::ResourceVector;
+
+/// The preemption policy: its settings and what it asked back when.
+#[derive(Clone, Debug, Default)]
+pub struct Rescheduler {
+    /// What it is configured with; may change between rounds.
+    pub settings: Settings,
+    memory: Memory,
+    at_rest: bool,
+    /// What the last round chose: a container that is chosen again is not counted again.
+    last: BTreeSet<ContainerId>,
+    counts: [u64; PreemptionReason::ALL.len()],
+    record: Option<Record>,
+}
+
+/// What was chosen so far, by application and reason.
+type Record = BTreeMap<(ApplicationId, PreemptionReason), Taken>;
+
+/// What was chosen of one application for one reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The application.
+    pub app: ApplicationId,
+    /// Full path of its leaf when the last of them was chosen.
+    pub queue: Arc<str>,
+    /// Why.
+    pub reason: PreemptionReason,
+    /// Containers and reservations. One that is chosen in round after round counts once.
+    pub containers: u64,
+    /// Their sizes together.
+    pub size: ResourceVector,
+}
+
+impl Rescheduler {
+    /// A policy that asked nothing back yet.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            ..Self::default()
+        }
+    }
+
+    /// The same policy, which remembers of whom it chose what: for simulations, because the record
+    /// grows with the applications.
+    #[must_use]
+    pub fn recording(mut self) -> Self {
+        self.record = Some(Record::new());
+        self
+    }
+
+    /// What was chosen so far, by application and reason; empty unless the policy records.
+    pub fn taken(&self) -> impl Iterator<Item = &Taken> {
+        self.record.iter().flat_map(BTreeMap::values)
+    }
+
+    /// Containers and reservations chosen so far for a reason, also when the policy only observes.
+    #[must_use]
+    pub fn count(&self, reason: PreemptionReason) -> u64 {
+        self.counts[reason.index()]
+    }
+
+    /// One round over the live state; nothing when it has nothing to do.
+    // As ProportionalCapacityPreemptionPolicy.editSchedule.
+    pub fn round(&mut self, ledger: &Ledger) -> Verdicts {
+        if !self.settings.is_active() {
+            return Verdicts::default();
+        }
+        decide_here(ledger, |view, limits, now_ms| {
+            self.decide(view, limits, now_ms)
+        })
+    }
+
+    /// Whether the last round found nothing to do, and another one would not either as long as
+    /// nothing but the time changes.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        self.at_rest
+    }
+
+    /// Why preemption helps the applications that wait, or does not: each with one reason, as a
+    /// round would find it now. Nothing changes by it.
+    #[must_use]
+    pub fn explain(&self, ledger: &Ledger) -> Vec<AppVerdict> {
+        let settings = Settings {
+            observe_only: true,
+            ..self.settings.clone()
+        };
+        let mut scene = look(ledger, &settings);
+        let mut memory = Memory::default();
+        let limits = &mut scene.limits;
+        let plan = plan(&scene.view, &settings, limits, &mut memory, scene.now_ms);
+        let names = partition_names(ledger);
+        explain(&scene.view, &plan, &self.settings, &self.memory, &names)
+    }
+
+    fn decide(&mut self, view: &View, limits: &mut dyn UserLimits, now_ms: u64) -> Vec<Verdict> {
+        let plan = plan(view, &self.settings, limits, &mut self.memory, now_ms);
+        self.note(view, &plan);
+        let reserved = view.nodes.iter().any(|node| node.reserved.is_some());
+        self.at_rest = plan.chosen.is_empty() && plan.verdicts.is_empty() && !reserved;
+        plan.verdicts
+    }
+
+    fn note(&mut self, view: &View, plan: &Plan) {
+        let dropped = |verdict: &&Verdict| verdict.reason == PreemptionReason::ReservationTimeout;
+        let dropped = plan.verdicts.iter().filter(dropped);
+        let chosen = plan.chosen.iter().copied();
+        let all: Vec<_> = chosen
+            .chain(dropped.map(|verdict| (verdict.container, verdict.reason)))
+            .collect();
+        let fresh: BTreeMap<_, _> = all
+            .iter()
+            .filter(|(id, _)| !self.last.contains(id))
+            .copied()
+            .collect();
+        for &reason in fresh.values() {
+            self.counts[reason.index()] += 1;
+        }
+        if let Some(record) = &mut self.record
+            && !fresh.is_empty()
+        {
+            for row in &view.containers {
+                let Some(&reason) = fresh.get(&row.id) else {
+                    continue;
+                };
+                let app = &view.apps[row.app];
+                let queue = Arc::clone(&view.queues[app.queue].path);
+                let taken = record.entry((app.id, reason)).or_insert_with(|| Taken {
+                    app: app.id,
+                    queue: Arc::clone(&queue),
+                    reason,
+                    containers: 0,
+                    size: ResourceVector::NONE,
+                });
+                taken.queue = queue;
+                taken.containers += 1;
+                taken.size += row.size;
+            }
+        }
+        self.last = all.into_iter().map(|(id, _)| id).collect();
+    }
+}
+
+/// A question to a policy on its own thread.
+struct Question(SyncSender<Vec<AppVerdict>>);
+
+/// The ledger is looked at on the committer's thread; the round itself runs on the monitor's. What
+/// the look computed on the way is not handed back: other rounds compute it again.
+impl Monitor for Rescheduler {
+    fn interval_ms(&self) -> Option<u64> {
+        self.settings.interval_ms()
+    }
+
+    fn round(&mut self, access: &Access) -> Verdicts {
+        if !self.settings.is_active() {
+            return Verdicts::default();
+        }
+        let settings = self.settings.clone();
+        let scene = access.inspect(move |ledger| look(ledger, &settings));
+        let Some(mut scene) = scene else {
+            return Verdicts::default();
+        };
+        let (view, limits) = (&scene.view, &mut scene.limits);
+        Verdicts {
+            observations: Vec::new(),
+            verdicts: self.decide(view, limits, scene.now_ms),
+        }
+    }
+
+    fn message(&mut self, message: Box<dyn Any + Send>, access: &Access) {
+        let question = match message.downcast::<Settings>() {
+            Ok(settings) => {
+                self.settings = *settings;
+                return;
+            }
+            Err(other) => other.downcast::<Question>(),
+        };
+        if let Ok(question) = question {
+            let policy = self.clone();
+            let answer = access.inspect(move |ledger| policy.explain(ledger));
+            // Whoever asked may have given up.
+            drop(question.0.try_send(answer.unwrap_or_default()));
+        }
+    }
+}
+
+impl Threaded {
+    /// Takes over other settings of preemption from the next round on; what was asked back before
+    /// is remembered. A changed interval counts from now. Whether there is a monitor to tell.
+    pub fn configure_preemption(&self, settings: Settings) -> bool {
+        self.tell_monitor(Box::new(settings))
+    }
+
+    /// Why preemption helps the applications that wait, or does not, as a round would find it now;
+    /// empty once the engine has shut down.
+    #[must_use]
+    pub fn explain_preemption(&self) -> Vec<AppVerdict> {
+        let (sender, receiver) = sync_channel(1);
+        self.tell_monitor(Box::new(Question(sender)));
+        receiver.recv().unwrap_or_default()
+    }
+}
