@@ -12,6 +12,7 @@ use crate::id::{AppSlot, ContainerId, NameId, NodeSlot, PartitionId, SchedulerKe
 use crate::policy::Locality;
 use crate::proposer::{Observation, Outcome, Proposal, ProposalKind, Release};
 use crate::queue::{Exclusivity, PlaceAsk, ReservedAt};
+use crate::sync::{Mutant, injected};
 
 /// What became of an assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +103,9 @@ impl Ledger {
         if let Some(exchange) = &proposal.exchange {
             self.release(exchange, UnreserveReason::Exchange);
         }
-        if proposal.reserved.is_none() {
+        let user = self.state.apps[app].user;
+        let skips = injected(Mutant::C8) && self.state.users[user].part(partition).used.is_none();
+        if proposal.reserved.is_none() && !skips {
             self.charge(app, partition, size);
             self.flag_for_reordering(app);
         }

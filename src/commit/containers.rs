@@ -6,6 +6,7 @@ use super::ledger::{ContainerSlot, Ledger};
 use crate::id::{AppSlot, ContainerId, NameId, NodeSlot, PartitionId, SchedulerKey};
 use crate::queue::{AppStage, PlaceAsk};
 use crate::resource::ResourceVector;
+use crate::sync::{Mutant, injected};
 
 /// A container, or a reservation of one.
 #[derive(Clone, Debug)]
@@ -116,6 +117,9 @@ impl Ledger {
             return;
         }
         self.flag_for_reordering(app);
+        if injected(Mutant::Q1) && ending == Ending::Killed {
+            return;
+        }
         self.charge(app, partition, -size);
     }
 

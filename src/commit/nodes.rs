@@ -10,6 +10,7 @@ use crate::cluster::{Node, NodeState};
 use crate::id::{ContainerId, NodeName, NodeNameError, NodeSlot, PartitionId};
 use crate::queue::{NodeReport, NodeSpec};
 use crate::resource::{MAX_VALUE, ResourceVector};
+use crate::sync::{Mutant, injected};
 
 /// Why a call about a node was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,6 +144,9 @@ impl Ledger {
         self.state.partitions[partition].total -= total;
         self.deferred.push_back(Deferred::Labels(None));
         for container in self.containers_on(slot) {
+            if injected(Mutant::C9) {
+                break;
+            }
             self.end_container(container, Ending::Killed);
             self.free_space(container);
         }

@@ -7,8 +7,8 @@ use crate::id::Version;
 use crate::metrics::{CounterWriter, Phase, Recorder};
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicU64, InboxReceiver, Ordering, Parked, Parker, Publisher, Received, RingReceiver,
-    RingSender, ShutdownOwner, TrySendError, Waker, spin_loop,
+    Arc, AtomicU64, InboxReceiver, Mutant, Ordering, Parked, Parker, Publisher, Received,
+    RingReceiver, RingSender, ShutdownOwner, TrySendError, Waker, injected, spin_loop,
 };
 use crate::time::Clock;
 
@@ -176,7 +176,7 @@ impl<C: Clock> Committer<C> {
         for i in 0..self.rings.len() {
             if let Received::Item(batch) = self.rings[i].try_recv() {
                 any = true;
-                self.commit(i, &batch);
+                self.commit(i, &batch, |_, _| {});
             }
         }
         if any {
@@ -185,20 +185,33 @@ impl<C: Clock> Committer<C> {
         any
     }
 
-    fn commit(&mut self, proposer: usize, batch: &Batch) {
+    /// Commits a batch; `told` hears what became of each decision.
+    pub(super) fn commit(
+        &mut self,
+        proposer: usize,
+        batch: &Batch,
+        mut told: impl FnMut(&mut Sequential, CommitOutcome),
+    ) {
         self.batches = self.batches.wrapping_add(1);
         let timed = self.recorder.is_active() && self.batches.is_multiple_of(SAMPLE);
         let before = if timed { self.clock.now_ns() } else { 0 };
-        let stale = batch.version < self.freed_at;
+        let stale = batch.version < self.freed_at && !injected(Mutant::H2);
         let (mut committed, mut refused) = (0, 0);
         for (outcome, seen) in batch.iter() {
             let seen = if stale { &[] } else { seen };
             self.news |= !outcome.keeps_reservation();
-            match self.engine.commit(outcome, seen) {
+            let outcome = self.engine.commit(outcome, seen);
+            told(&mut self.engine, outcome);
+            match outcome {
                 CommitOutcome::Committed => committed += 1,
                 CommitOutcome::Rejected(conflict) => {
                     refused += 1;
-                    self.fates.count(conflict.into());
+                    if !injected(Mutant::C4) {
+                        self.fates.count(conflict.into());
+                    }
+                    if injected(Mutant::C5) {
+                        self.fates.count(conflict.into());
+                    }
                 }
                 CommitOutcome::Nothing => {}
             }
@@ -221,17 +234,25 @@ impl<C: Clock> Committer<C> {
                 break;
             };
             any = true;
-            self.engine.set_time(self.clock.now_ms());
-            let quiet = command.carry_out(&mut self.engine, self.heartbeats_schedule);
+            let schedules = self.heartbeats_schedule;
+            let quiet = self.change(|engine| command.carry_out(engine, schedules));
             self.quiet.extend(quiet);
-            self.freed_at = Version(self.snapshot.version.0 + 1);
         }
         self.outside += u64::from(any);
         self.news |= any;
         any
     }
 
-    fn publish(&mut self) {
+    /// Carries out one change of an outsider. It may free slots, so observations made before it
+    /// count no more.
+    pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut Sequential) -> T) -> T {
+        self.engine.set_time(self.clock.now_ms());
+        let result = change(&mut self.engine);
+        self.freed_at = Version(self.snapshot.version.0 + 1);
+        result
+    }
+
+    pub(super) fn publish(&mut self) {
         self.tell();
         let mut next = self.snapshot.next(self.engine.state_to_publish());
         next.taken.clone_from(&self.taken);

@@ -224,6 +224,7 @@ impl Threaded {
                 seen: Vec::new(),
                 decisions: 0,
                 rounds: 0,
+                held: None,
             };
             started.spawn(&format!("capsched-propose-{i}"), move || proposer.run())?;
         }

@@ -65,14 +65,16 @@ pub(super) struct Proposer<C> {
     /// Decisions and rounds so far, for sampling.
     pub(super) decisions: u32,
     pub(super) rounds: u32,
+    /// Where batches wait instead of the ring, when rounds are run step by step.
+    pub(super) held: Option<Vec<StdArc<Batch>>>,
 }
 
 /// What a round over all candidates came to.
 #[derive(Default)]
-struct Round {
-    proposed: bool,
+pub(super) struct Round {
+    pub(super) proposed: bool,
     /// Counters moved, so that a further round may find something without any other change.
-    counted: bool,
+    pub(super) counted: bool,
     /// The view cannot follow what was proposed: a newer snapshot is needed.
     stuck: bool,
 }
@@ -98,9 +100,7 @@ impl<C: Clock> Proposer<C> {
     }
 
     fn work(&mut self) {
-        let newest = StdArc::clone(self.snapshots.refresh());
-        self.batches.landed(taken(&newest, self.share.0));
-        let mut view = View::new(newest, self.share, &self.batches);
+        let mut view = self.begin();
         let mut start = self.share.0;
         while !self.shutdown.is_requested() {
             self.catch_up(&mut view, false);
@@ -122,9 +122,16 @@ impl<C: Clock> Proposer<C> {
         }
     }
 
+    /// A view of the newest snapshot.
+    pub(super) fn begin(&mut self) -> View {
+        let newest = StdArc::clone(self.snapshots.refresh());
+        self.batches.landed(taken(&newest, self.share.0));
+        View::new(newest, self.share, &self.batches)
+    }
+
     /// Takes over the newest snapshot when it is due: when something happened that the view could
     /// not foresee, after a while in any case, and whenever `wanted`.
-    fn catch_up(&mut self, view: &mut View, wanted: bool) {
+    pub(super) fn catch_up(&mut self, view: &mut View, wanted: bool) {
         let newest = self.snapshots.refresh();
         if newest.version == view.version()
             || !(wanted || is_due(view.seen(), newest, self.share.0))
@@ -168,7 +175,7 @@ impl<C: Clock> Proposer<C> {
         self.catch_up(view, true);
     }
 
-    fn round(&mut self, view: &mut View, start: usize) -> Round {
+    pub(super) fn round(&mut self, view: &mut View, start: usize) -> Round {
         match self.mode {
             Mode::Heartbeat => Round::default(),
             Mode::Asynchronous { .. } => self.walk_nodes(view, start),
@@ -307,6 +314,10 @@ impl<C: Clock> Proposer<C> {
         let Some(mut batch) = self.batches.close(version) else {
             return;
         };
+        if let Some(held) = &mut self.held {
+            held.push(batch);
+            return;
+        }
         loop {
             match self.ring.try_send(batch) {
                 Ok(()) | Err(TrySendError::Closed(_)) => return,

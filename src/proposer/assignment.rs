@@ -7,7 +7,7 @@ use crate::queue::{Bound, Exclusivity, Gate, HeadroomProvider, LimitKind};
 use crate::resource::ResourceVector;
 
 /// What is to be done after a pass.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[must_use]
 #[expect(
     clippy::large_enum_variant,
