@@ -23,7 +23,7 @@ const COMMANDS: usize = 256;
 const PUBLISH: u64 = 1024;
 
 /// Looks for something to do before the committer publishes what it has, or sleeps.
-const SPINS: u32 = 100;
+const SPINS: u32 = 1000;
 
 /// One batch in so many is timed.
 const SAMPLE: u32 = 8;
@@ -113,6 +113,8 @@ pub(super) struct Committer<C> {
     pub(super) parker: Parker,
     pub(super) shutdown: ShutdownOwner,
     pub(super) events: RingSender<Vec<Event>>,
+    /// Empty buffers that readers of events gave back.
+    pub(super) spent: RingReceiver<Vec<Event>>,
     /// Events that nobody has made room for. While there are any, no proposal is taken.
     pub(super) untold: Vec<Event>,
     pub(super) fates: CounterWriter<Fate>,
@@ -284,12 +286,8 @@ impl<C: Clock> Committer<C> {
     /// Hands events over as far as there is room. That a reservation still waits is not told:
     /// it would be, for as long as it waits.
     fn tell(&mut self) {
-        let mut events = self.engine.take_events();
-        events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
-        if self.untold.is_empty() {
-            self.untold = events;
-        } else {
-            self.untold.append(&mut events);
+        if self.engine.ledger().has_events() {
+            self.collect();
         }
         if self.untold.is_empty() {
             return;
@@ -297,6 +295,21 @@ impl<C: Clock> Committer<C> {
         match self.events.try_send(std::mem::take(&mut self.untold)) {
             Ok(()) | Err(TrySendError::Closed(_)) => {}
             Err(TrySendError::Full(back)) => self.untold = back,
+        }
+    }
+
+    /// Takes over the events since the last time, in a buffer that was used before.
+    fn collect(&mut self) {
+        let buffer = match self.spent.try_recv() {
+            Received::Item(buffer) => buffer,
+            Received::Empty | Received::Finished => Vec::new(),
+        };
+        let mut events = self.engine.exchange_events(buffer);
+        events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
+        if self.untold.is_empty() {
+            self.untold = events;
+        } else {
+            self.untold.append(&mut events);
         }
     }
 

@@ -175,6 +175,7 @@ impl Pipeline {
             parker: parker.clone(),
             shutdown: owner,
             events,
+            spent: ring(1).1,
             untold: Vec::new(),
             fates: fate_writer,
             recorder: Recorder::idle(),

@@ -25,7 +25,7 @@ use super::view::{Noted, View};
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Looks for something newer before a proposer sleeps.
-const SPINS: u32 = 200;
+const SPINS: u32 = 1000;
 
 /// Decisions of all proposers after which a view is refreshed though nothing else happened.
 const DRIFT: u64 = 2048;
@@ -318,13 +318,15 @@ impl<C: Clock> Proposer<C> {
             held.push(batch);
             return;
         }
-        loop {
+        for tries in 0_u32.. {
             match self.ring.try_send(batch) {
                 Ok(()) | Err(TrySendError::Closed(_)) => return,
-                Err(TrySendError::Full(back)) => {
-                    batch = back;
-                    crate::sync::yield_now();
-                }
+                Err(TrySendError::Full(back)) => batch = back,
+            }
+            if tries % SPINS == SPINS - 1 {
+                crate::sync::yield_now();
+            } else {
+                spin_loop();
             }
         }
     }

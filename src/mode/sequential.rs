@@ -87,6 +87,11 @@ impl Sequential {
         self.ledger.take_events()
     }
 
+    /// Exchanges what happened since the last call for an empty buffer.
+    pub(super) fn exchange_events(&mut self, buffer: Vec<Event>) -> Vec<Event> {
+        self.ledger.exchange_events(buffer)
+    }
+
     /// Registers a node.
     ///
     /// # Errors
