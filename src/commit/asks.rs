@@ -201,7 +201,7 @@ impl Ledger {
             })
             .collect();
         for number in &call.release {
-            if let Some(&slot) = self.live[app.index()].get(number) {
+            if let Some(slot) = self.live[app.index()].get(*number) {
                 self.end_container(slot, Ending::Released);
             }
         }

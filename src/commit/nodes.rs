@@ -10,6 +10,7 @@ use crate::cluster::{Node, NodeState};
 use crate::id::{ContainerId, NodeName, NodeNameError, NodeSlot, PartitionId};
 use crate::queue::{NodeReport, NodeSpec};
 use crate::resource::{MAX_VALUE, ResourceVector};
+use crate::sync::{Mutant, injected};
 
 /// Why a call about a node was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,6 +144,9 @@ impl Ledger {
         self.state.partitions[partition].total -= total;
         self.deferred.push_back(Deferred::Labels(None));
         for container in self.containers_on(slot) {
+            if injected(Mutant::C9) {
+                break;
+            }
             self.end_container(container, Ending::Killed);
             self.free_space(container);
         }
@@ -331,14 +335,14 @@ impl Ledger {
     #[must_use]
     pub fn live_container(&self, id: ContainerId) -> Option<ContainerSlot> {
         let app = self.app(id.app)?;
-        self.live[app.index()].get(&id.number).copied()
+        self.live[app.index()].get(id.number)
     }
 
     /// Live containers of an application, by number.
     pub fn live_containers(&self, app: crate::id::AppSlot) -> impl Iterator<Item = &Container> {
         self.live[app.index()]
             .values()
-            .map(|&slot| self.container(slot))
+            .map(|slot| self.container(slot))
     }
 
     fn registered(&self, name: &NodeName) -> Result<NodeSlot, NodeError> {

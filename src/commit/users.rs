@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::ledger::Ledger;
+use super::prefix::tell_user;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot, java_order};
 use crate::policy::{compute_user_limit, user_value};
 use crate::queue::{Exclusivity, Gate, HeadroomProvider, LimitKind, User};
@@ -60,6 +61,7 @@ impl Ledger {
             active: false,
             removed: false,
             last_limit: ResourceVector::NONE,
+            telling: 0,
             parts: vec![Default::default(); partitions],
         };
         let slot = match self.free_users.pop() {
@@ -70,6 +72,7 @@ impl Ledger {
             }
             None => UserSlot::at(self.state.users.push(record)),
         };
+        self.cut_prefix(leaf, 0);
         self.take_over(leaf, &name, slot);
         self.users.insert((leaf, name), slot);
         let users = self.state.queues[leaf].as_leaf_mut();
@@ -215,6 +218,7 @@ impl Ledger {
 
     /// Drops the record of a user without applications.
     pub(super) fn remove_user(&mut self, leaf: QueueSlot, user: UserSlot) {
+        self.cut_prefix(leaf, 0);
         self.keep_gates(leaf, user);
         let record = &mut self.state.users[user];
         record.removed = true;
@@ -247,10 +251,11 @@ impl Ledger {
     /// Notes whom an application's headroom is computed for. A dropped record stays for it with
     /// what it last said.
     pub(super) fn set_provider(&mut self, app: AppSlot, provider: Option<HeadroomProvider>) {
-        let before = std::mem::replace(&mut self.state.apps[app].provider, provider);
-        if before == provider {
+        if self.state.apps[app].provider == provider {
             return;
         }
+        self.stop_skipping(app);
+        let before = std::mem::replace(&mut self.state.apps[app].provider, provider);
         if let Some(provider) = provider {
             self.state.users[provider.user].providers += 1;
         }
@@ -284,6 +289,7 @@ impl Ledger {
 
     /// Takes over the weights of the configuration.
     pub(super) fn refresh_weights(&mut self, leaf: QueueSlot) {
+        self.cut_prefix(leaf, 0);
         let settings = Arc::clone(&self.state.queues[leaf].settings);
         for user in self.state.queues[leaf].as_leaf().users.clone() {
             let record = &mut self.state.users[user];
@@ -379,6 +385,9 @@ impl Ledger {
         partition: PartitionId,
         size: ResourceVector,
     ) {
+        if !ResourceVector::NONE.fits_in(&size) {
+            self.recheck_bound(leaf);
+        }
         charge_user(&mut self.state, leaf, user, partition, size);
     }
 
@@ -426,9 +435,8 @@ impl Ledger {
         );
         if let Some(user) = user
             && kind != LimitKind::All
-            && self.state.users[user].last_limit != told
         {
-            self.state.users[user].last_limit = told;
+            tell_user(&mut self.state, user, told);
         }
         told
     }
@@ -442,9 +450,13 @@ impl Ledger {
         version: u64,
         limit: ResourceVector,
     ) {
-        let waiting = self.state.queues[leaf]
-            .as_leaf()
-            .users
+        let users = self.state.queues[leaf].as_leaf();
+        let known = if users.waiting.is_empty() {
+            &[][..]
+        } else {
+            &users.users
+        };
+        let waiting = known
             .iter()
             .map(|&user| &self.state.users[user])
             .filter(|user| user.waiting_apps > 0 && user.active_apps <= 0)

@@ -22,6 +22,7 @@ pub use settings::{
     SchedulerSettings, Templates, TreeSettings, UserParallelSettings, VectorEntry,
 };
 pub use tree::{
-    CapacityMode, Exclusivity, Leaf, LeafPart, LimitKind, Queue, QueuePart, QueueState,
+    Bound, CapacityMode, Exclusivity, Leaf, LeafPart, LimitKind, Prefix, Queue, QueuePart,
+    QueueState, Ranks,
 };
 pub use user::{Gate, User, UserPart};
