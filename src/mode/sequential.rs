@@ -311,6 +311,7 @@ impl Sequential {
     /// One round of preemption: `decide` looks at the live state, then its verdicts are carried
     /// out.
     pub fn preempt(&mut self, decide: impl FnOnce(&Ledger) -> Verdicts) -> PreemptionRound {
+        self.ledger.know_active_users();
         let verdicts = decide(&self.ledger);
         let round = self.ledger.preempt(&verdicts);
         self.ledger.settle();
