@@ -1,18 +1,19 @@
 //! Every recorded configuration gets the verdict and the settings of the reference.
 //!
-//! The recordings are not part of the package: `CAPSCHED_PARITY` names their folder, by default
-//! `../shared/parity`. Without them there is nothing to compare, and the test says so.
+//! The recordings are those of the repository, unless `CAPSCHED_PARITY` names another folder.
 #![expect(clippy::print_stderr, reason = "a test says what it left out")]
 #![expect(
     clippy::unwrap_used,
     reason = "a recording of another form fails the test"
 )]
 
+mod common;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use capsched::config::{self, Layer, Loaded, Options, Report, Source};
 use capsched::resource::{Calculator, ResourceVector};
+use common::recordings::{recordings, root};
 use serde_json::Value;
 
 /// Refusals that the reference does not share; each stands in `docs/DIFFERENCES.md`.
@@ -23,45 +24,16 @@ fn of_mappings(word: &str) -> bool {
     word != "mapping_format" && (word.starts_with("mapping_") || word == "workflow_mapping")
 }
 
-fn parity() -> Option<PathBuf> {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/parity");
-    let folder = std::env::var_os("CAPSCHED_PARITY").map_or_else(default, PathBuf::from);
-    folder.join("config").is_dir().then_some(folder)
-}
-
-struct Case {
-    name: String,
-    json: Value,
-}
-
-fn cases(folder: &Path, parts: &[&str]) -> Vec<Case> {
-    let mut all = Vec::new();
-    for part in parts {
-        let entries = std::fs::read_dir(folder.join(part)).unwrap();
-        for entry in entries {
-            let path = entry.unwrap().path();
-            if path.extension().is_none_or(|kind| kind != "json") {
-                continue;
-            }
-            let json = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-            all.push(Case { name, json });
-        }
-    }
-    all.sort_by(|a, b| a.name.cmp(&b.name));
-    all
-}
-
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
-fn load(folder: &Path, case: &Value) -> Result<Loaded, Report> {
+fn load(case: &Value) -> Result<Loaded, Report> {
     let bytes = match case["xml"].as_str() {
         Some(xml) => xml.as_bytes().to_vec(),
         None => {
             let file = case["file"].as_str().unwrap();
-            let data = folder.join("../data/capacity-scheduler-xml").join(file);
+            let data = root().join("../data/capacity-scheduler-xml").join(file);
             std::fs::read(data).unwrap()
         }
     };
@@ -204,13 +176,13 @@ fn compare_accepted(case: &Value, loaded: &Loaded, out: &mut Vec<String>) {
     }
 }
 
-fn compare(folder: &Path, case: &Value, counts: &mut BTreeMap<String, usize>) -> Vec<String> {
+fn compare(case: &Value, counts: &mut BTreeMap<String, usize>) -> Vec<String> {
     let mut out = Vec::new();
     let mut count = |what: &str| *counts.entry(what.to_owned()).or_default() += 1;
     let expect = &case["expect"];
     let accepted = expect["accepted"].as_bool().unwrap();
     let code = expect["error"]["code"].as_str().unwrap_or_default();
-    match load(folder, case) {
+    match load(case) {
         Ok(loaded) if accepted => {
             count("accepted alike");
             compare_accepted(case, &loaded, &mut out);
@@ -234,20 +206,17 @@ fn compare(folder: &Path, case: &Value, counts: &mut BTreeMap<String, usize>) ->
 
 #[test]
 fn verdicts_and_settings_equal_the_recordings() {
-    let Some(folder) = parity() else {
-        eprintln!("no recordings: set CAPSCHED_PARITY to compare with the reference");
-        return;
-    };
     let (mut counts, mut wrong) = (BTreeMap::new(), Vec::new());
-    let all = cases(&folder, &["config/files", "config/cases"]);
-    for case in &all {
-        let found = compare(&folder, &case.json, &mut counts);
-        let description = case.json["description"].as_str().unwrap_or_default();
+    let parts = ["config/files", "config/cases"].into_iter();
+    let all: Vec<_> = parts.flat_map(recordings).collect();
+    for (name, case) in &all {
+        let found = compare(case, &mut counts);
+        let description = case["description"].as_str().unwrap_or_default();
         wrong.extend(
             found
                 .into_iter()
                 .take(4)
-                .map(|w| format!("{} ({description}): {w}", case.name)),
+                .map(|w| format!("{name} ({description}): {w}")),
         );
     }
     eprintln!("{} configurations: {counts:?}", all.len());
@@ -261,6 +230,7 @@ fn verdicts_and_settings_equal_the_recordings() {
 
 /// What only the state of a live scheduler decides.
 const OF_REFRESHES: &[&str] = &[
+    "absolute_below_relative_parent",
     "queue_not_stopped",
     "queue_kind_change",
     "maximum_allocation_decreased",
@@ -268,27 +238,22 @@ const OF_REFRESHES: &[&str] = &[
 
 #[test]
 fn refreshes_are_judged_as_recorded() {
-    let Some(folder) = parity() else {
-        eprintln!("no recordings: set CAPSCHED_PARITY to compare with the reference");
-        return;
-    };
     let mut wrong = Vec::new();
-    for case in cases(&folder, &["config/refresh"]) {
-        let name = &case.name;
-        let first = match load(&folder, &case.json) {
+    for (name, case) in recordings("config/refresh") {
+        let first = match load(&case) {
             Ok(loaded) => loaded.settings.scheduler.calculator,
             Err(report) => {
                 wrong.push(format!("{name}: {report}"));
                 continue;
             }
         };
-        for step in case.json["steps"].as_array().unwrap() {
+        for step in case["steps"].as_array().unwrap() {
             let Some(xml) = step["xml"].as_str() else {
                 continue;
             };
             let code = step["expect"]["error"]["code"].as_str().unwrap_or_default();
             let skipped = OF_REFRESHES.contains(&code) || of_mappings(code);
-            let word = match load_bytes(&case.json, xml.as_bytes().to_vec(), Some(first)) {
+            let word = match load_bytes(&case, xml.as_bytes().to_vec(), Some(first)) {
                 Ok(_) => "",
                 Err(report) => report.first_error().map_or("", |e| e.word()),
             };
@@ -302,19 +267,9 @@ fn refreshes_are_judged_as_recorded() {
 
 #[test]
 fn scenarios_are_judged_as_recorded() {
-    let Some(folder) = parity() else {
-        eprintln!("no recordings: set CAPSCHED_PARITY to compare with the reference");
-        return;
-    };
     let mut wrong = Vec::new();
-    let profiles = std::fs::read_dir(folder.join("random")).unwrap();
-    let profiles = profiles.map(|entry| entry.unwrap().file_name());
-    let profiles = profiles.map(|name| format!("random/{}", name.to_string_lossy()));
-    let mut parts: Vec<String> = profiles.collect();
-    parts.push("hand".to_owned());
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    for case in cases(&folder, &parts) {
-        let start = &case.json["steps"][0];
+    for (name, case) in ["hand", "random"].into_iter().flat_map(recordings) {
+        let start = &case["steps"][0];
         let code = if start["do"] == "start" {
             start["expect"]["error"]["code"]
                 .as_str()
@@ -322,15 +277,15 @@ fn scenarios_are_judged_as_recorded() {
         } else {
             ""
         };
-        let config = pairs_of(&case.json["config"]);
-        let types = types_of(&case.json);
-        let word = match config::from_pairs(&site_of(&case.json), &config, &types) {
+        let config = pairs_of(&case["config"]);
+        let types = types_of(&case);
+        let word = match config::from_pairs(&site_of(&case), &config, &types) {
             Ok(_) => "",
             Err(report) => report.first_error().map_or("", |e| e.word()),
         };
         let same = word == code || (code == "other" && !word.is_empty());
         if !same {
-            wrong.push(format!("{}: expected {code:?}, found {word:?}", case.name));
+            wrong.push(format!("{name}: expected {code:?}, found {word:?}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

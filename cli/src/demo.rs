@@ -35,7 +35,11 @@ const AFTER_MS: u64 = 3_600_000;
 
 /// Arguments of `capsched demo`.
 #[derive(clap::Args, Debug)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    override_usage = "capsched demo [OPTIONS]\n       \
+                      capsched demo <organisation|headroom|eleven-gb> [OPTIONS]"
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     example: Option<teach::Example>,

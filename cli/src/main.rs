@@ -6,6 +6,7 @@ mod output;
 mod parity;
 mod play;
 mod replay;
+mod simulate;
 mod teach;
 mod trace;
 mod values;
@@ -55,6 +56,8 @@ enum Command {
     Traces(trace::FormatsArgs),
     /// Play recordings of the real scheduler and compare every step.
     Parity(parity::Args),
+    /// Simulate clusters with faults, judged by books kept from outputs alone.
+    Simulate(simulate::Args),
 }
 
 fn main() -> ExitCode {
@@ -74,5 +77,6 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Trace(command) => trace::run(&command),
         Command::Traces(args) => Ok(trace::formats(&args)),
         Command::Parity(args) => parity::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
     }
 }

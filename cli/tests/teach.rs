@@ -196,10 +196,12 @@ fn assert_closed(svg: &str) {
 #[test]
 fn an_unknown_example_is_refused() {
     let output = Command::new(env!("CARGO_BIN_EXE_capsched"))
-        .args(["teach", "twelve-gb"])
+        .args(["demo", "twelve-bananas"])
         .output()
         .expect("the command was built with this test");
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2));
-    assert!(message.contains("twelve-gb") && message.contains("eleven-gb"));
+    for named in ["twelve-bananas", "organisation", "headroom", "eleven-gb"] {
+        assert!(message.contains(named), "{named} is not in: {message}");
+    }
 }

@@ -22,7 +22,7 @@ impl Totals {
     /// Takes in a queue.
     pub(crate) fn queue(&mut self, path: &str, leaf: bool, used: ResourceVector) {
         if path == "root" {
-            self.root = used;
+            self.root += used;
         }
         if leaf {
             self.leaves.push((path.to_owned(), used));
@@ -43,8 +43,8 @@ impl Totals {
         }
     }
 
-    /// Checks that `placed` containers of one size are everywhere accounted for.
-    pub(crate) fn check(&self, placed: u64, size: &ResourceVector) -> Result<()> {
+    /// Checks that `placed` containers, `all` together, are everywhere accounted for.
+    pub(crate) fn check(&self, placed: u64, all: &ResourceVector) -> Result<()> {
         ensure!(placed > 0, "the run placed nothing");
         ensure!(
             self.wrong.is_empty(),
@@ -56,7 +56,6 @@ impl Totals {
             "{placed} placed, {} on nodes",
             self.containers
         );
-        let all = size.times(i64::try_from(placed)?);
         let leaves = self
             .leaves
             .iter()
@@ -67,7 +66,7 @@ impl Totals {
             ("nodes", self.nodes),
         ] {
             ensure!(
-                used == all,
+                used == *all,
                 "{placed} placed are {all}, but {who} hold {used}"
             );
         }

@@ -7,20 +7,33 @@
     reason = "results of a command go to standard output"
 )]
 
+mod baselines;
+mod check;
+mod churn;
+mod compare;
 mod conserve;
 mod hash;
 mod machine;
 mod memory;
+mod open;
+mod peers;
+mod plot;
+mod probe;
 mod record;
+mod results;
 mod rounds;
+mod scale;
 mod shape;
+mod stats;
+mod suite;
+mod trace;
 
 use anyhow::{Result, bail};
 use capsched::metrics::Histogram;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use record::Record;
-use rounds::Round;
+use rounds::{How, Round};
 use shape::Shape;
 
 #[global_allocator]
@@ -30,42 +43,79 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser, Debug)]
 #[command(name = "perf", version)]
 struct Cli {
-    /// Cluster, queues and applications.
-    #[arg(long, value_enum, default_value = "S1")]
-    shape: ShapeName,
-    /// Who decides.
-    #[arg(long, value_enum, default_value = "heartbeat")]
-    mode: ModeName,
-    /// Proposer threads; 0 runs without any thread.
-    #[arg(long, default_value_t = 0)]
-    threads: usize,
-    /// Measured rounds, each on a new engine; one more round before them is not measured.
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
-    /// Prints one JSON object a round.
-    #[arg(long)]
-    json: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Measures one workload of `configs/workloads`; the canonical one without a name.
+    Run(RunArgs),
+    /// Measures our engine and Hadoop's scheduler in turn.
+    Peers(peers::Args),
+    /// Offers asks on a fixed schedule and takes latencies from the intended time.
+    Open(open::Args),
+    /// Measures workloads in every mode and adds the records to the file of this machine.
+    Record(suite::Args),
+    /// Measures and judges by the accepted ranges.
+    Check(check::Args),
+    /// Measures two builds of this driver in turn.
+    Compare(compare::Args),
+    /// Measures and draws throughput and conflicts against the number of proposers.
+    Scale(scale::Args),
+    /// Lists the workloads.
+    List,
+    /// Measures a bare pipeline without any policy: the machine's ceiling.
+    Probe(probe::Args),
+    /// Measures simpler designs beside ours.
+    Baselines(baselines::Args),
     /// Loads a large cluster and reports peak memory.
     Memory(memory::Args),
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-#[value(rename_all = "verbatim")]
-enum ShapeName {
-    S1,
-    S2,
-    S3,
-    W1,
+/// Arguments of `perf run`.
+#[derive(clap::Args, Debug)]
+struct RunArgs {
+    /// Name of a workload.
+    #[arg(default_value = "S1")]
+    shape: String,
+    #[command(flatten)]
+    how: HowArgs,
+    /// Measured rounds, each on a new engine; one more round before them is not measured.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Prints one JSON object a round.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Who decides, and for how long.
+#[derive(clap::Args, Clone, Copy, Debug)]
+struct HowArgs {
+    /// Who decides.
+    #[arg(long, value_enum, default_value = "heartbeat")]
+    mode: ModeName,
+    /// Proposer threads; 0 runs without any thread.
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+    /// Length of a round, or its limit where it has another end.
+    #[arg(long)]
+    seconds: Option<u64>,
+}
+
+impl From<HowArgs> for How {
+    fn from(args: HowArgs) -> Self {
+        Self {
+            mode: args.mode,
+            threads: args.threads,
+            seconds: args.seconds,
+        }
+    }
 }
 
 /// The three modes by the names of their settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 enum ModeName {
     /// Nodes are scheduled at their heartbeats.
     Heartbeat,
@@ -86,39 +136,109 @@ impl ModeName {
 }
 
 fn main() -> Result<()> {
-    let cli = Cli::parse();
-    if let Some(Command::Memory(args)) = &cli.command {
-        return memory::run(args);
+    match Cli::parse().command {
+        Some(Command::Run(args)) => run(&args),
+        Some(Command::Peers(args)) => peers::run(&args),
+        Some(Command::Open(args)) => open::run(&args),
+        Some(Command::Record(args)) => suite::run(&args),
+        Some(Command::Check(args)) => check::run(&args),
+        Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Scale(args)) => scale::run(&args),
+        Some(Command::List) => list(),
+        Some(Command::Probe(args)) => probe::run(&args),
+        Some(Command::Baselines(args)) => baselines::run(&args),
+        Some(Command::Memory(args)) => memory::run(&args),
+        None => canonical(),
     }
-    if cli.rounds == 0 {
-        bail!("at least one round is needed for a figure");
-    }
-    let shape = Shape::named(cli.shape);
-    let mut measured = Vec::new();
-    for number in 0..=cli.rounds {
-        let round = rounds::run(&shape, cli.mode, cli.threads)?;
-        if number == 0 {
-            continue;
-        }
-        if cli.json {
-            let record = Record::new(&shape, cli.mode, cli.threads, number, &round);
-            println!("{}", serde_json::to_string(&record)?);
-        }
-        measured.push(round);
-    }
-    if !cli.json {
-        let (rate, p99) = figures(&mut measured);
-        println!("{rate} decisions per second\n{p99} ns p99");
+}
+
+/// Names of all workloads and what they are.
+fn list() -> Result<()> {
+    for name in shape::names()? {
+        println!("{name:10} {}", Shape::named(&name)?.about);
     }
     Ok(())
 }
 
+/// Rounds of one workload.
+fn run(args: &RunArgs) -> Result<()> {
+    let shape = Shape::named(&args.shape)?;
+    let how = How::from(args.how);
+    let rounds = measured(
+        args.rounds,
+        || rounds::run(&shape, how),
+        |number, round| {
+            if args.json {
+                let record = Record::new(&shape, how, number, round);
+                println!("{}", serde_json::to_string(&record)?);
+            } else {
+                println!("{}", line(round));
+            }
+            Ok(())
+        },
+    )?;
+    if !args.json {
+        print_figures(rounds);
+    }
+    Ok(())
+}
+
+/// One round for people.
+fn line(round: &Round) -> String {
+    let alone = round.scheduling_ns.map_or_else(String::new, |ns| {
+        let alone = rounds::rate(round.counted, ns);
+        format!(", {alone}/s of scheduling alone")
+    });
+    format!(
+        "{}/s{alone}, {} placed{}, {} refused, p50 {} ns, p99 {} ns",
+        round.per_second(),
+        round.placed,
+        if round.complete { "" } else { " (out of time)" },
+        round.rejected(),
+        round.latency.quantile(0.5),
+        round.latency.quantile(0.99)
+    )
+}
+
+fn canonical() -> Result<()> {
+    let shape = Shape::named("S1")?;
+    let how = How {
+        mode: ModeName::Heartbeat,
+        threads: 0,
+        seconds: None,
+    };
+    let rounds = measured(5, || rounds::run(&shape, how), |_, _| Ok(()))?;
+    print_figures(rounds);
+    Ok(())
+}
+
+/// Runs one round that is not measured and then `count` that are, each told as it ends.
+fn measured(
+    count: usize,
+    mut round: impl FnMut() -> Result<Round>,
+    mut tell: impl FnMut(usize, &Round) -> Result<()>,
+) -> Result<Vec<Round>> {
+    if count == 0 {
+        bail!("at least one round is needed for a figure");
+    }
+    let mut rounds = Vec::new();
+    for number in 0..=count {
+        let one = round()?;
+        if number > 0 {
+            tell(number, &one)?;
+            rounds.push(one);
+        }
+    }
+    Ok(rounds)
+}
+
 /// The median rate of the rounds and the 99th percentile over all of them.
-fn figures(rounds: &mut [Round]) -> (u64, u64) {
+fn print_figures(mut rounds: Vec<Round>) {
     rounds.sort_unstable_by_key(Round::per_second);
     let mut all = Histogram::new();
-    for round in rounds.iter() {
+    for round in &rounds {
         all.merge(&round.latency);
     }
-    (rounds[rounds.len() / 2].per_second(), all.quantile(0.99))
+    let rate = rounds[rounds.len() / 2].per_second();
+    println!("{rate} decisions per second\n{} ns p99", all.quantile(0.99));
 }

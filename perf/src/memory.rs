@@ -1,17 +1,14 @@
 //! `perf memory`: a very large cluster in one engine, and what it takes.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::path::PathBuf;
-
-use anyhow::{Context, Result, ensure};
-use capsched::api::{Ask, AskCall, Decision, Engine, NodeReport};
+use anyhow::{Result, ensure};
+use capsched::api::{AskCall, NodeReport};
 use capsched::time::{Clock, SystemClock};
 use serde::Serialize;
 
 use crate::record::Origin;
-use crate::shape::{Shape, gib};
-use crate::{ModeName, machine, rounds};
+use crate::rounds::Tally;
+use crate::shape::{Cluster, Hopeless, Load, Queues, Run, Shape};
+use crate::{ModeName, machine, results, rounds};
 
 /// Most memory that the default load may take.
 const LIMIT_KIB: u64 = 1 << 20;
@@ -32,7 +29,7 @@ pub(crate) struct Args {
 
 /// What a load took.
 #[derive(Clone, Debug, Serialize)]
-struct Load {
+struct Measured {
     #[serde(flatten)]
     origin: Origin,
     workload: &'static str,
@@ -56,7 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         load.mib_per_million_containers
     );
     if !args.no_record {
-        append(&load)?;
+        results::append(&results::of_this_machine(), &load)?;
     }
     ensure!(
         load.peak_rss_kib < LIMIT_KIB,
@@ -67,63 +64,73 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 fn shape(args: &Args) -> Shape {
-    let each = args.containers.div_ceil(args.nodes.max(1));
+    let each = i64::from(args.containers.div_ceil(args.nodes.max(1)));
     Shape {
-        name: "memory",
-        nodes: args.nodes,
-        node: gib(i64::from(each) * 4, i64::from(each)),
-        levels: &[5, 4, 5],
-        apps: 1_000,
-        users: 200,
-        container: gib(4, 1),
-        asked: args.containers,
-        target: args.containers,
-        a_heartbeat: each,
+        name: "memory".to_owned(),
+        about: "A cluster filled with as many containers as told.".to_owned(),
+        cluster: Cluster {
+            nodes: args.nodes,
+            node: vec![each * 4096, each],
+            more_types: Vec::new(),
+            minimum_mib: 1024,
+            partitions: Vec::new(),
+        },
+        queues: Queues {
+            levels: vec![5, 4, 5],
+            user_percent: 25,
+            user_factor: "10".to_owned(),
+        },
+        load: Load {
+            apps: 1_000,
+            users: 200,
+            containers: vec![vec![4096, 1]],
+            asked: Some(args.containers),
+            hopeless: Hopeless::None,
+            hopeless_tenths: 0,
+            a_heartbeat: u32::try_from(each).unwrap_or(u32::MAX),
+        },
+        run: Run::Fill { until_percent: 100 },
     }
 }
 
 /// Places, hands over and launches every container.
-fn fill(args: &Args) -> Result<Load> {
+fn fill(args: &Args) -> Result<Measured> {
     let shape = shape(args);
     let clock = SystemClock::new();
     let began = clock.now_ns();
-    let mut engine = Engine::builder(shape.settings(ModeName::Heartbeat)?).sequential()?;
-    let nodes = shape.node_specs()?;
-    for node in &nodes {
-        engine.add_node(node)?;
-    }
-    drop(engine.take_events());
+    let mut engine = shape.engine(ModeName::Heartbeat)?;
     let nodes_rss_kib = machine::status_kib("VmRSS");
-    let apps = shape.app_specs();
-    for (app, count) in &apps {
-        engine.submit(app)?;
-        let asks = vec![Ask::anywhere(shape.container, *count)];
-        engine.ask(app.id, &AskCall::asking(asks))?;
-    }
-    let mut placed = 0;
+    let nodes = shape.node_names()?;
+    let mut tally = Tally::new();
     for node in &nodes {
-        engine.heartbeat(&node.name, &NodeReport::AsExpected)?;
-        let allocated = |event: &&Decision| matches!(event, Decision::Allocated { .. });
-        placed += engine.take_events().iter().filter(allocated).count() as u64;
+        engine.heartbeat(node, &NodeReport::AsExpected)?;
+        tally.take(engine.take_events());
     }
+    let placed = tally.placed();
+    let sum = tally.sum();
+    drop(tally);
     let mut fetched = 0;
-    for (app, _) in &apps {
-        fetched += engine.ask(app.id, &AskCall::default())?.allocated.len() as u64;
+    for app in shape.app_plans() {
+        let reply = engine.ask(app.spec.id, &AskCall::default())?;
+        fetched += reply.allocated.len() as u64;
     }
     for node in &nodes {
-        engine.heartbeat(&node.name, &NodeReport::AsExpected)?;
+        engine.heartbeat(node, &NodeReport::AsExpected)?;
     }
     ensure!(fetched == placed, "{placed} placed, {fetched} handed over");
-    rounds::totals(&engine).check(placed, &shape.container)?;
-    let wanted = u64::from(shape.asked / shape.apps * shape.apps);
-    ensure!(placed == wanted, "{placed} placed of {wanted}");
+    rounds::totals(&engine).check(placed, &sum)?;
+    ensure!(
+        placed >= u64::from(shape.target()),
+        "{placed} placed of {}",
+        shape.target()
+    );
     let rss_kib = machine::status_kib("VmRSS");
     let grown = rss_kib.saturating_sub(nodes_rss_kib);
-    Ok(Load {
+    Ok(Measured {
         origin: Origin::now(),
-        workload: shape.name,
+        workload: "memory",
         workload_hash: shape.hash(),
-        nodes: shape.nodes,
+        nodes: shape.cluster.nodes,
         containers: placed,
         nodes_rss_kib,
         rss_kib,
@@ -131,19 +138,4 @@ fn fill(args: &Args) -> Result<Load> {
         mib_per_million_containers: grown * 1_000_000 / 1024 / placed.max(1),
         elapsed_ns: clock.now_ns() - began,
     })
-}
-
-/// Adds the record to the file of this machine; earlier lines are never changed.
-fn append(load: &Load) -> Result<()> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("results");
-    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    let path = folder.join(format!("{}.jsonl", machine::slug()));
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .create(true)
-        .append(true)
-        .open(&path)
-        .with_context(|| path.display().to_string())?;
-    writeln!(file, "{}", serde_json::to_string(load)?)?;
-    Ok(())
 }

@@ -6,12 +6,12 @@ use capsched::metrics::Histogram;
 use capsched::time::{Clock, SystemClock};
 use serde::Serialize;
 
-use crate::rounds::Round;
+use crate::machine;
+use crate::rounds::{How, Round};
 use crate::shape::Shape;
-use crate::{ModeName, machine};
 
 /// Version of the fields below; it grows with every change of their meaning.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// Where and by what a figure was made.
 #[derive(Clone, Debug, Serialize)]
@@ -55,24 +55,28 @@ impl Origin {
 pub(crate) struct Record {
     #[serde(flatten)]
     origin: Origin,
-    workload: &'static str,
+    workload: String,
     workload_hash: String,
     config_hash: String,
-    /// No workload here draws numbers.
     seed: u64,
-    mode: &'static str,
+    mode: String,
     threads: usize,
     round: usize,
     /// Whether the round reached its target in time.
     complete: bool,
+    /// Containers placed in the measure, at most the target.
+    placed: u64,
+    /// Decisions that the time was taken of.
     decisions: u64,
     elapsed_ns: u64,
     decisions_per_second: u64,
     /// What the latencies are of.
-    latency_of: &'static str,
+    latency_of: String,
     latency_ns: Percentiles,
     /// Refused proposals by reason.
     conflicts: BTreeMap<&'static str, u64>,
+    /// Refused among a million proposals.
+    rejected_ppm: u64,
     rss_kib: u64,
     peak_rss_kib: u64,
     /// Of all decisions in order without threads, of the totals of queues with them.
@@ -80,7 +84,7 @@ pub(crate) struct Record {
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Percentiles {
+pub(crate) struct Percentiles {
     n: u64,
     p50: u64,
     p90: u64,
@@ -90,7 +94,7 @@ struct Percentiles {
 }
 
 impl Percentiles {
-    fn of(histogram: &Histogram) -> Self {
+    pub(crate) fn of(histogram: &Histogram) -> Self {
         let latency = histogram.latency();
         Self {
             n: latency.n,
@@ -104,29 +108,25 @@ impl Percentiles {
 }
 
 impl Record {
-    pub(crate) fn new(
-        shape: &Shape,
-        mode: ModeName,
-        threads: usize,
-        number: usize,
-        round: &Round,
-    ) -> Self {
+    pub(crate) fn new(shape: &Shape, how: How, number: usize, round: &Round) -> Self {
         Self {
             origin: Origin::now(),
-            workload: shape.name,
+            workload: shape.name.clone(),
             workload_hash: shape.hash(),
-            config_hash: shape.config_hash(mode),
-            seed: 0,
-            mode: mode.name(),
-            threads,
+            config_hash: shape.config_hash(how.mode),
+            seed: crate::churn::SEED,
+            mode: how.mode.name().to_owned(),
+            threads: how.threads,
             round: number,
-            complete: round.placed >= u64::from(shape.target),
-            decisions: round.placed,
+            complete: round.complete,
+            placed: round.placed,
+            decisions: round.counted,
             elapsed_ns: round.elapsed_ns,
             decisions_per_second: round.per_second(),
-            latency_of: round.latency_of,
+            latency_of: round.latency_of.to_owned(),
             latency_ns: Percentiles::of(&round.latency),
             conflicts: round.conflicts.clone(),
+            rejected_ppm: round.rejected() * 1_000_000 / (round.rejected() + round.counted).max(1),
             rss_kib: machine::status_kib("VmRSS"),
             peak_rss_kib: machine::status_kib("VmHWM"),
             decision_hash: round.hash.clone(),

@@ -3,27 +3,34 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
-use capsched::api::{
-    Ask, AskCall, Decision, Engine, Fate, Mode, NodeReport, NodeSpec, Sequential, Stepped, Threaded,
-};
-use capsched::api::{ModeKind, NodeName, Scheduler};
+use anyhow::{Result, bail, ensure};
+use capsched::api::{Decision, Fate, Mode, NodeReport, Sequential, Threaded};
 use capsched::metrics::{Closed, Histogram, Phase};
 use capsched::time::{Clock, SystemClock};
 
 use crate::ModeName;
 use crate::conserve::Totals;
 use crate::hash::Hash;
-use crate::shape::Shape;
+use crate::shape::{Run, Shape};
 
-/// A round that takes longer is given up.
-const PATIENCE_NS: u64 = 60_000_000_000;
+/// How often the driver of a threaded engine looks at what was decided.
+const LOOK_EVERY: Duration = Duration::from_micros(200);
+
+/// Heartbeats between two of which the latency is taken.
+const SAMPLE: usize = 16;
 
 /// What a round came to.
 #[derive(Clone, Debug)]
 pub(crate) struct Round {
+    /// Containers placed until the end of the measure, at most the target.
     pub(crate) placed: u64,
+    /// Whether the target was reached in time.
+    pub(crate) complete: bool,
+    /// Decisions that `elapsed_ns` is the time of.
+    pub(crate) counted: u64,
     pub(crate) elapsed_ns: u64,
+    /// The time without that of the applications' calls, where it was taken apart.
+    pub(crate) scheduling_ns: Option<u64>,
     pub(crate) latency: Histogram,
     pub(crate) latency_of: &'static str,
     pub(crate) conflicts: BTreeMap<&'static str, u64>,
@@ -31,203 +38,331 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// Containers placed per second.
+    /// Decisions per second of the time measured.
     pub(crate) fn per_second(&self) -> u64 {
-        let scaled = u128::from(self.placed) * 1_000_000_000 / u128::from(self.elapsed_ns.max(1));
-        u64::try_from(scaled).unwrap_or(u64::MAX)
+        rate(self.counted, self.elapsed_ns)
+    }
+
+    /// Refused proposals.
+    pub(crate) fn rejected(&self) -> u64 {
+        self.conflicts.values().sum()
+    }
+}
+
+/// So many a second, when `n` took `ns`.
+pub(crate) fn rate(n: u64, ns: u64) -> u64 {
+    let scaled = u128::from(n) * 1_000_000_000 / u128::from(ns.max(1));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+/// How a round is run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct How {
+    pub(crate) mode: ModeName,
+    /// Proposer threads; 0 runs everything on the driver's own thread.
+    pub(crate) threads: usize,
+    /// Longest time of a round, and length of one that has no other end.
+    pub(crate) seconds: Option<u64>,
+}
+
+impl How {
+    /// Longest time of a fill in nanoseconds.
+    pub(crate) fn patience_ns(self) -> u64 {
+        self.seconds.unwrap_or(60) * 1_000_000_000
+    }
+
+    /// The engine's mode with this number of threads.
+    pub(crate) fn engine_mode(self) -> Mode {
+        let threads = self.threads;
+        match self.mode {
+            ModeName::Heartbeat => Mode::Heartbeat,
+            ModeName::Asynchronous => Mode::Asynchronous { threads },
+            ModeName::Global => Mode::Global { threads },
+        }
     }
 }
 
 /// Runs one round and checks it.
-pub(crate) fn run(shape: &Shape, mode: ModeName, threads: usize) -> Result<Round> {
-    match (mode, threads) {
-        (ModeName::Heartbeat, 0) => heartbeats(shape),
-        (ModeName::Asynchronous, 0) => stepped(shape, mode, ModeKind::Asynchronous),
-        (ModeName::Global, 0) => stepped(shape, mode, ModeKind::Global),
-        (ModeName::Heartbeat, _) => threaded(shape, mode, Mode::Heartbeat),
-        (ModeName::Asynchronous, threads) => threaded(shape, mode, Mode::Asynchronous { threads }),
-        (ModeName::Global, threads) => threaded(shape, mode, Mode::Global { threads }),
+pub(crate) fn run(shape: &Shape, how: How) -> Result<Round> {
+    match shape.run {
+        Run::Fill { .. } => fill(shape, how),
+        Run::Churn { seconds, .. } => crate::churn::run(shape, how, how.seconds(seconds)),
+        Run::Beats { seconds } => beats(shape, how.seconds(seconds)),
+        Run::Open { .. } => bail!("{} is measured by `perf open`", shape.name),
+        Run::Trace { .. } => crate::trace::run(shape, how.mode),
     }
 }
 
-/// Tallies decisions.
+impl How {
+    fn seconds(self, normal: u32) -> u64 {
+        self.seconds.unwrap_or(u64::from(normal))
+    }
+}
+
+fn fill(shape: &Shape, how: How) -> Result<Round> {
+    let engine = shape.engine(how.mode)?;
+    if how.threads == 0 {
+        stepped(shape, how, engine)
+    } else {
+        threaded(shape, how, engine)
+    }
+}
+
+/// Decisions of a round, and the moments between which they are counted.
 #[derive(Debug)]
-struct Tally {
+pub(crate) struct Tally {
+    clock: SystemClock,
+    /// Kept as they came; judged when the clock no longer runs.
+    decisions: Vec<Decision>,
     placed: u64,
-    conflicts: BTreeMap<&'static str, u64>,
-    hash: Hash,
+    /// Containers at the first look that saw one, and its moment.
+    first: Option<(u64, u64)>,
+    last_ns: u64,
 }
 
 impl Tally {
-    fn new() -> Self {
-        let conflicts = BTreeMap::new();
+    pub(crate) fn new() -> Self {
         Self {
+            clock: SystemClock::new(),
+            decisions: Vec::new(),
             placed: 0,
-            conflicts,
-            hash: Hash::new(),
+            first: None,
+            last_ns: 0,
         }
     }
 
-    fn take(&mut self, decisions: &[Decision]) {
-        for decision in decisions {
-            match decision {
-                Decision::Allocated {
-                    container, node, ..
-                } => {
-                    self.placed += 1;
-                    self.hash.number(u64::from(container.app.sequence));
-                    self.hash.number(u64::from(container.number));
-                    self.hash.bytes(node.host().as_bytes());
-                }
-                Decision::Rejected { conflict, .. } => {
-                    *self.conflicts.entry(conflict.name()).or_default() += 1;
-                }
-                _ => {}
+    /// Takes in what was decided up to now; how many containers were placed.
+    pub(crate) fn take(&mut self, decisions: Vec<Decision>) -> u64 {
+        let placed = decisions.iter().filter(|one| is_container(one)).count() as u64;
+        self.decisions.extend(decisions);
+        if placed > 0 {
+            self.placed += placed;
+            self.last_ns = self.clock.now_ns();
+            self.first.get_or_insert((self.placed, self.last_ns));
+        }
+        placed
+    }
+
+    pub(crate) fn placed(&self) -> u64 {
+        self.placed
+    }
+
+    /// Decisions after the first look that saw one, and the time that they took.
+    fn counted(&self) -> (u64, u64) {
+        let (n, from) = self.first.unwrap_or((0, self.last_ns));
+        (self.placed - n, self.last_ns - from)
+    }
+
+    fn conflicts(&self) -> BTreeMap<&'static str, u64> {
+        let mut conflicts = BTreeMap::new();
+        for decision in &self.decisions {
+            if let Decision::Rejected { conflict, .. } = decision {
+                *conflicts.entry(conflict.name()).or_default() += 1;
             }
         }
+        conflicts
+    }
+
+    /// Hash of every container and its node, in order.
+    fn hash(&self) -> String {
+        let mut hash = Hash::new();
+        for decision in &self.decisions {
+            if let Decision::Allocated {
+                container, node, ..
+            } = decision
+            {
+                hash.number(u64::from(container.app.sequence));
+                hash.number(u64::from(container.number));
+                hash.bytes(node.host().as_bytes());
+            }
+        }
+        hash.hex()
+    }
+
+    /// The resources of all containers placed.
+    pub(crate) fn sum(&self) -> capsched::api::ResourceVector {
+        let sizes = self.decisions.iter().filter_map(|decision| match decision {
+            Decision::Allocated { size, .. } => Some(*size),
+            _ => None,
+        });
+        sizes.fold(capsched::api::ResourceVector::NONE, |sum, size| sum + size)
     }
 }
 
-/// A cluster with its applications, which have asked for nothing yet.
-fn sequential(shape: &Shape, mode: ModeName) -> Result<(Sequential, Vec<NodeSpec>)> {
-    let mut engine = Engine::builder(shape.settings(mode)?).sequential()?;
-    let nodes = shape.node_specs()?;
-    for node in &nodes {
-        engine.add_node(node)?;
-    }
-    for (app, count) in shape.app_specs() {
-        engine.submit(&app)?;
-        let asks = vec![Ask::anywhere(shape.container, count)];
-        engine.ask(app.id, &AskCall::asking(asks))?;
-    }
-    drop(engine.take_events());
-    Ok((engine, nodes))
+fn is_container(decision: &Decision) -> bool {
+    matches!(decision, Decision::Allocated { .. })
 }
 
-/// One thread delivers the heartbeats of the nodes round robin as fast as they are taken.
-fn heartbeats(shape: &Shape) -> Result<Round> {
-    let (mut engine, nodes) = sequential(shape, ModeName::Heartbeat)?;
-    let clock = SystemClock::new();
+/// What every node reports: nothing, as the nodes of the peers do.
+pub(crate) fn silence() -> NodeReport {
+    NodeReport::Exactly {
+        launched: Vec::new(),
+        exited: Vec::new(),
+    }
+}
+
+/// Labels of the partitions, the default one included.
+fn labels(shape: &Shape) -> Vec<String> {
+    let labels = shape.cluster.partitions.iter().cloned();
+    [String::new()].into_iter().chain(labels).collect()
+}
+
+/// Everything on one thread: heartbeats round robin, nodes one by one, or partitions, as fast as
+/// they are taken.
+fn stepped(shape: &Shape, how: How, mut engine: Sequential) -> Result<Round> {
+    let target = u64::from(shape.target());
+    let nodes = shape.node_names()?;
+    let labels = labels(shape);
     let (mut tally, mut latency) = (Tally::new(), Histogram::new());
-    let began = clock.now_ns();
-    let mut before = began;
-    'round: while tally.placed < u64::from(shape.target) {
-        let placed = tally.placed;
-        for node in &nodes {
-            engine.heartbeat(&node.name, &NodeReport::AsExpected)?;
+    let clock = SystemClock::new();
+    let end = clock.now_ns() + how.patience_ns();
+    let (mut idle, mut late) = (0, false);
+    for step in 0.. {
+        let sampled = step % SAMPLE == 0;
+        let before = if sampled { clock.now_ns() } else { 0 };
+        match how.mode {
+            ModeName::Heartbeat => {
+                engine.heartbeat(&nodes[step % nodes.len()], &silence())?;
+            }
+            ModeName::Asynchronous => {
+                engine.schedule_node(&nodes[step % nodes.len()]);
+            }
+            ModeName::Global => {
+                engine.schedule_partition(&labels[step % labels.len()], 1);
+            }
+        }
+        if sampled {
             let now = clock.now_ns();
-            tally.take(&engine.take_events());
             latency.record(now - before);
-            before = clock.now_ns();
-            if tally.placed >= u64::from(shape.target) || now - began > PATIENCE_NS {
-                break 'round;
-            }
+            late = now > end;
         }
-        ensure!(tally.placed > placed, "stuck at {placed} containers");
+        let placed = tally.take(engine.take_events());
+        if late || tally.placed() >= target {
+            break;
+        }
+        idle = if placed > 0 { 0 } else { idle + 1 };
+        ensure!(
+            idle < 2 * nodes.len().max(2),
+            "stuck at {} containers of {target}",
+            tally.placed()
+        );
     }
-    let elapsed_ns = clock.now_ns() - began;
-    totals(&engine).check(tally.placed, &shape.container)?;
-    Ok(Round {
-        placed: tally.placed,
-        elapsed_ns,
-        latency,
-        latency_of: "heartbeat",
-        conflicts: tally.conflicts,
-        hash: tally.hash.hex(),
-    })
+    totals(&engine).check(tally.placed(), &tally.sum())?;
+    let hash = tally.hash();
+    Ok(finished(shape, &tally, latency, "one step", hash))
 }
 
-/// Rounds of a mode that does not wait for heartbeats, run step by step.
-fn stepped(shape: &Shape, mode: ModeName, kind: ModeKind) -> Result<Round> {
-    let engine = Engine::builder(shape.settings(mode)?).sequential()?;
-    let mut engine = Stepped::new(engine, kind);
-    for node in shape.node_specs()? {
-        engine.add_node(node)?;
-    }
-    for (app, count) in shape.app_specs() {
-        let (id, asks) = (app.id, vec![Ask::anywhere(shape.container, count)]);
-        engine.submit(app)?;
-        engine.ask(id, AskCall::asking(asks))?;
-    }
-    let clock = SystemClock::new();
-    let (mut placed, mut latency) = (0, Histogram::new());
-    let began = clock.now_ns();
-    let mut before = began;
-    while placed < u64::from(shape.target) && before - began < PATIENCE_NS {
-        let more = engine.schedule() as u64;
-        ensure!(more > 0, "stuck at {placed} containers");
-        placed += more;
-        let now = clock.now_ns();
-        latency.record_n((now - before) / more, more);
-        before = now;
-    }
-    let totals = totals(engine.engine());
-    totals.check(placed, &shape.container)?;
-    Ok(Round {
-        placed,
-        elapsed_ns: before - began,
-        latency,
-        latency_of: "round by its containers",
-        conflicts: BTreeMap::new(),
-        hash: queue_hash(&totals),
-    })
-}
-
-/// An engine with threads, from the first ask until it is full.
-fn threaded(shape: &Shape, name: ModeName, mode: Mode) -> Result<Round> {
-    let engine = Engine::builder(shape.settings(name)?).mode(mode).start()?;
-    let mut nodes: Vec<NodeName> = Vec::new();
-    for node in shape.node_specs()? {
-        nodes.push(node.name.clone());
-        engine.add_node(node)?;
-    }
-    let apps = shape.app_specs();
-    for (app, _) in &apps {
-        engine.submit(app.clone())?;
-    }
-    engine.quiesce();
-    drop(engine.take_events());
-    let clock = SystemClock::new();
-    let began = clock.now_ns();
-    for (app, count) in &apps {
-        let asks = vec![Ask::anywhere(shape.container, *count)];
-        engine.ask(app.id, AskCall::asking(asks))?;
-    }
+/// An engine with threads, from its first container until it is full.
+fn threaded(shape: &Shape, how: How, engine: Sequential) -> Result<Round> {
+    let target = u64::from(shape.target());
+    let nodes = shape.node_names()?;
     let mut tally = Tally::new();
+    let clock = SystemClock::new();
+    let end = clock.now_ns() + how.patience_ns();
+    let engine = Threaded::take_over(engine, how.engine_mode(), SystemClock::new())?;
     let mut turn = nodes.iter().cycle();
-    while tally.placed < u64::from(shape.target) && clock.now_ns() - began < PATIENCE_NS {
-        if mode == Mode::Heartbeat {
-            for node in turn.by_ref().take(nodes.len()) {
-                engine.heartbeat(node.clone(), NodeReport::AsExpected)?;
+    while tally.placed() < target && clock.now_ns() < end {
+        if how.mode == ModeName::Heartbeat {
+            for node in turn.by_ref().take(64) {
+                engine.heartbeat(node.clone(), silence())?;
             }
-        } else {
-            std::thread::sleep(Duration::from_micros(500));
+        } else if tally.placed() > 0 {
+            std::thread::sleep(LOOK_EVERY);
         }
-        tally.take(&engine.take_events());
+        tally.take(engine.take_events());
     }
-    let (elapsed_ns, reached) = (clock.now_ns() - began, tally.placed);
-    // Threads go on beyond the target; what is checked is the state at rest.
-    engine.quiesce();
-    tally.take(&engine.take_events());
-    let totals = snapshot_totals(&engine);
-    totals.check(tally.placed, &shape.container)?;
-    let phase = if mode == Mode::Heartbeat {
+    let reached = finished(shape, &tally, Histogram::new(), "", String::new());
+    let totals = settle(&engine, &mut tally);
+    totals.check(tally.placed(), &tally.sum())?;
+    let phase = if how.mode == ModeName::Heartbeat {
         Phase::Apply
     } else {
         Phase::Propose
     };
-    let latency = engine.latencies().get(phase).cloned().unwrap_or_default();
     Ok(Round {
-        placed: reached,
-        elapsed_ns,
-        latency,
+        latency: engine.latencies().get(phase).cloned().unwrap_or_default(),
         latency_of: phase.name(),
         conflicts: conflicts(&engine),
         hash: queue_hash(&totals),
+        ..reached
     })
 }
 
-fn conflicts(engine: &Threaded) -> BTreeMap<&'static str, u64> {
+/// Threads go on beyond a target; what is checked is the state at rest.
+pub(crate) fn settle(engine: &Threaded, tally: &mut Tally) -> Totals {
+    loop {
+        engine.quiesce();
+        let decisions = engine.take_events();
+        if decisions.is_empty() {
+            return snapshot_totals(engine);
+        }
+        tally.take(decisions);
+    }
+}
+
+fn finished(
+    shape: &Shape,
+    tally: &Tally,
+    latency: Histogram,
+    latency_of: &'static str,
+    hash: String,
+) -> Round {
+    let target = u64::from(shape.target());
+    let (counted, elapsed_ns) = tally.counted();
+    Round {
+        placed: tally.placed().min(target),
+        complete: tally.placed() >= target,
+        counted,
+        elapsed_ns,
+        scheduling_ns: None,
+        latency,
+        latency_of,
+        conflicts: tally.conflicts(),
+        hash,
+    }
+}
+
+/// Heartbeats of nodes once they place nothing any more.
+fn beats(shape: &Shape, seconds: u64) -> Result<Round> {
+    let mut engine = shape.engine(ModeName::Heartbeat)?;
+    let nodes = shape.node_names()?;
+    let mut tally = Tally::new();
+    let mut idle = 0;
+    while idle < 2 {
+        for node in &nodes {
+            engine.heartbeat(node, &silence())?;
+        }
+        let placed = tally.take(engine.take_events());
+        idle = if placed > 0 { 0 } else { idle + 1 };
+    }
+    ensure!(tally.placed() > 0, "no application got anything");
+    let (clock, mut latency) = (SystemClock::new(), Histogram::new());
+    let (began, mut n) = (clock.now_ns(), 0);
+    let mut now = began;
+    while now - began < seconds * 1_000_000_000 {
+        let before = clock.now_ns();
+        for node in nodes.iter().cycle().take(SAMPLE) {
+            engine.heartbeat(node, &silence())?;
+        }
+        now = clock.now_ns();
+        n += SAMPLE as u64;
+        latency.record_n((now - before) / SAMPLE as u64, SAMPLE as u64);
+    }
+    ensure!(
+        tally.take(engine.take_events()) == 0,
+        "something was placed"
+    );
+    totals(&engine).check(tally.placed(), &tally.sum())?;
+    Ok(Round {
+        counted: n,
+        elapsed_ns: now - began,
+        complete: true,
+        ..finished(shape, &tally, latency, "heartbeat", tally.hash())
+    })
+}
+
+/// Refused proposals of a threaded engine by reason.
+pub(crate) fn conflicts(engine: &Threaded) -> BTreeMap<&'static str, u64> {
     let fates = engine.fates();
     let refused = fates
         .iter()
@@ -239,7 +374,9 @@ pub(crate) fn totals(engine: &Sequential) -> Totals {
     let mut totals = Totals::default();
     let state = engine.ledger().state();
     for queue in &state.queues {
-        totals.queue(&queue.settings.path, queue.is_leaf(), queue.parts[0].used);
+        for part in &queue.parts {
+            totals.queue(&queue.settings.path, queue.is_leaf(), part.used);
+        }
     }
     for node in &state.nodes {
         let amounts = [node.total, node.allocated, node.free];
@@ -252,7 +389,9 @@ fn snapshot_totals(engine: &Threaded) -> Totals {
     let mut totals = Totals::default();
     let snapshot = engine.snapshot();
     for queue in snapshot.queues.iter() {
-        totals.queue(&queue.settings.path, queue.is_leaf(), queue.parts[0].used);
+        for part in &queue.parts {
+            totals.queue(&queue.settings.path, queue.is_leaf(), part.used);
+        }
     }
     for node in snapshot.nodes.iter() {
         let amounts = [node.total, node.allocated, node.free];
@@ -262,7 +401,7 @@ fn snapshot_totals(engine: &Threaded) -> Totals {
 }
 
 /// Hash of what each leaf uses, for modes whose order of decisions is not the same twice.
-fn queue_hash(totals: &Totals) -> String {
+pub(crate) fn queue_hash(totals: &Totals) -> String {
     let mut hash = Hash::new();
     for (path, used) in &totals.leaves {
         hash.bytes(path.as_bytes());

@@ -1,69 +1,257 @@
 //! Shapes: cluster, queues and applications of a workload, the same for every scheduler compared.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
-use capsched::api::{AppSpec, ApplicationId, NodeName, NodeSpec, ResourceVector, TreeSettings};
+use anyhow::{Context, Result, bail, ensure};
+use capsched::api::{
+    AppSpec, ApplicationId, Ask, AskCall, Engine, NodeName, NodeSpec, ResourceVector, Sequential,
+    TreeSettings,
+};
 use capsched::config;
+use serde::Deserialize;
 
+use crate::ModeName;
 use crate::hash::Hash;
-use crate::{ModeName, ShapeName};
 
-/// A workload that fills a cluster with containers of one size that may run anywhere.
-#[derive(Clone, Debug)]
+/// A workload as its file describes it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Shape {
-    pub(crate) name: &'static str,
+    #[serde(skip)]
+    pub(crate) name: String,
+    /// What it is, for people.
+    pub(crate) about: String,
+    pub(crate) cluster: Cluster,
+    pub(crate) queues: Queues,
+    pub(crate) load: Load,
+    pub(crate) run: Run,
+}
+
+/// Equal nodes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Cluster {
     pub(crate) nodes: u32,
-    pub(crate) node: ResourceVector,
+    /// Amounts of one node by type: MiB, vcores, then the other types.
+    pub(crate) node: Vec<i64>,
+    /// Resource types beyond memory and vcores.
+    #[serde(default)]
+    pub(crate) more_types: Vec<String>,
+    /// Smallest allocation in MiB.
+    #[serde(default = "kib")]
+    pub(crate) minimum_mib: i64,
+    /// Labels; nodes and applications take turns through the default partition and these.
+    #[serde(default)]
+    pub(crate) partitions: Vec<String>,
+}
+
+/// A tree of equal queues.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Queues {
     /// Children of each queue by level.
-    pub(crate) levels: &'static [u32],
+    pub(crate) levels: Vec<u32>,
+    pub(crate) user_percent: u32,
+    pub(crate) user_factor: String,
+}
+
+/// Applications that ask once, each for containers of one size.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Load {
     pub(crate) apps: u32,
     pub(crate) users: u32,
-    pub(crate) container: ResourceVector,
-    /// Containers asked for in all.
-    pub(crate) asked: u32,
-    /// A round ends with this many containers.
-    pub(crate) target: u32,
+    /// Sizes; applications take turns.
+    pub(crate) containers: Vec<Vec<i64>>,
+    /// Containers asked for in all; 1.25 times what fits unless given.
+    pub(crate) asked: Option<u32>,
+    #[serde(default)]
+    pub(crate) hopeless: Hopeless,
+    /// Share of the applications that are hopeless, in tenths of each leaf.
+    #[serde(default = "nine")]
+    pub(crate) hopeless_tenths: u32,
     /// Containers a heartbeat may place.
+    #[serde(default = "one")]
     pub(crate) a_heartbeat: u32,
 }
 
+/// Why some applications get nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Hopeless {
+    #[default]
+    None,
+    /// They ask for containers of twice the memory of a node.
+    Size,
+    /// Their users are held at their limit by weights.
+    User,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub(crate) enum Run {
+    /// From the first container until the cluster is as full as told.
+    Fill {
+        /// Share of what fits at which a round ends.
+        #[serde(default = "ninety_nine")]
+        until_percent: u32,
+    },
+    /// Containers given back and asked for again, one ask open for each application.
+    Churn {
+        /// Share of what fits that is allocated first.
+        full_percent: u32,
+        /// Length of a round unless the command says otherwise.
+        seconds: u32,
+    },
+    /// Asks on a fixed schedule, each with a container given back.
+    Open {
+        full_percent: u32,
+        /// Asks a second, one run for each.
+        rates: Vec<u32>,
+        seconds: u32,
+    },
+    /// Heartbeats of nodes where nothing may be placed any more.
+    Beats { seconds: u32 },
+    /// A pod list of a real cluster, in its order.
+    Trace {
+        /// How often cluster and pods are repeated.
+        copies: u32,
+    },
+}
+
+const fn kib() -> i64 {
+    1024
+}
+
+const fn nine() -> u32 {
+    9
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn ninety_nine() -> u32 {
+    99
+}
+
+/// An application, and what it asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct AppPlan {
+    pub(crate) spec: AppSpec,
+    pub(crate) size: ResourceVector,
+    pub(crate) count: i32,
+}
+
 impl Shape {
-    pub(crate) fn named(name: ShapeName) -> Self {
-        match name {
-            ShapeName::S1 => Self::fill("S1", 1_000, &[10], 100, 20),
-            ShapeName::S2 => Self::fill("S2", 5_000, &[5, 10], 500, 100),
-            ShapeName::S3 => Self::fill("S3", 10_000, &[5, 4, 5], 1_000, 200),
-            ShapeName::W1 => Self {
-                name: "W1",
-                nodes: 1_000,
-                node: gib(11, 11),
-                levels: &[2],
-                apps: 2,
-                users: 2,
-                container: gib(1, 1),
-                asked: 10_000,
-                target: 10_000,
-                a_heartbeat: 1,
-            },
+    /// Reads `configs/workloads/NAME.toml`.
+    pub(crate) fn named(name: &str) -> Result<Self> {
+        let path = folder().join(format!("{name}.toml"));
+        let Ok(text) = fs::read_to_string(&path) else {
+            bail!("no workload {name}; there are {}", names()?.join(", "));
+        };
+        let read = || -> Result<Self> {
+            let mut shape: Self = toml::from_str(&text)?;
+            name.clone_into(&mut shape.name);
+            shape.check()?;
+            Ok(shape)
+        };
+        read().with_context(|| path.display().to_string())
+    }
+
+    fn check(&self) -> Result<()> {
+        let types = self.types().len();
+        let sizes = self.load.containers.iter().chain([&self.cluster.node]);
+        for size in sizes {
+            ensure!(
+                size.len() == types && size.iter().all(|&amount| amount > 0),
+                "{size:?}: one positive amount for each of {}",
+                self.types().join(", ")
+            );
+        }
+        ensure!(!self.load.containers.is_empty(), "no container size");
+        ensure!(self.load.apps > 0 && self.load.users > 0, "nobody asks");
+        ensure!(self.cluster.nodes > 0, "no nodes");
+        let divides = |count: &u32| *count > 0 && 100 % count == 0;
+        ensure!(
+            self.queues.levels.iter().all(divides),
+            "queues of a level share 100 % evenly: 1, 2, 4, 5, 10, 20, 25, 50 or 100"
+        );
+        ensure!(self.load.hopeless_tenths <= 9, "hopeless_tenths is 0 to 9");
+        Ok(())
+    }
+
+    /// Names of all resource types.
+    pub(crate) fn types(&self) -> Vec<String> {
+        let plain = ["memory-mb", "vcores"].map(str::to_owned);
+        plain
+            .into_iter()
+            .chain(self.cluster.more_types.iter().cloned())
+            .collect()
+    }
+
+    /// One node.
+    pub(crate) fn node(&self) -> ResourceVector {
+        ResourceVector::of(&self.cluster.node)
+    }
+
+    /// Containers that fit, by the mean of their sizes.
+    pub(crate) fn fits(&self) -> u32 {
+        let classes = i64::try_from(self.load.containers.len()).unwrap_or(1);
+        let of_type = |(i, &amount): (usize, &i64)| {
+            let sum: i64 = self.load.containers.iter().map(|size| size[i]).sum();
+            amount * classes / sum
+        };
+        let amounts = self.cluster.node.iter().enumerate();
+        let a_node = amounts.map(of_type).min().unwrap_or(0);
+        u32::try_from(a_node).unwrap_or(0) * self.cluster.nodes
+    }
+
+    /// A round of filling ends with this many containers.
+    pub(crate) fn target(&self) -> u32 {
+        match self.run {
+            Run::Fill { until_percent } => self.share(until_percent).min(self.asked()),
+            Run::Churn { .. } | Run::Open { .. } => self.asked_each() * self.load.apps,
+            Run::Beats { .. } | Run::Trace { .. } => self.fits(),
         }
     }
 
-    /// Nodes for 32 containers each, asked for 1.25 times what fits, full at 99 %.
-    fn fill(name: &'static str, nodes: u32, levels: &'static [u32], apps: u32, users: u32) -> Self {
-        let fits = 32 * nodes;
-        Self {
-            name,
-            nodes,
-            node: gib(128, 32),
-            levels,
-            apps,
-            users,
-            container: gib(4, 1),
-            asked: fits * 5 / 4,
-            target: fits * 99 / 100,
-            a_heartbeat: 1,
+    fn share(&self, percent: u32) -> u32 {
+        let share = u64::from(self.fits()) * u64::from(percent) / 100;
+        u32::try_from(share).unwrap_or(u32::MAX)
+    }
+
+    fn asked(&self) -> u32 {
+        match self.run {
+            Run::Churn { full_percent, .. } | Run::Open { full_percent, .. } => {
+                self.share(full_percent)
+            }
+            _ => self.load.asked.unwrap_or_else(|| self.fits() / 4 * 5),
         }
+    }
+
+    /// Containers that each application with a chance asks for.
+    fn asked_each(&self) -> u32 {
+        let able = (0..self.load.apps).filter(|&app| !self.is_hopeless(app));
+        let able = u32::try_from(able.count()).unwrap_or(1).max(1);
+        match self.run {
+            Run::Churn { .. } | Run::Open { .. } => self.asked() / able,
+            _ => self.asked().div_ceil(able),
+        }
+    }
+
+    /// Some tenths of the applications of each leaf, at places that differ from leaf to leaf.
+    fn is_hopeless(&self, app: u32) -> bool {
+        let leaves = self.leaf_count();
+        self.load.hopeless != Hopeless::None
+            && (app / leaves + app % leaves) % 10 >= 10 - self.load.hopeless_tenths
+    }
+
+    fn leaf_count(&self) -> u32 {
+        self.queues.levels.iter().product()
     }
 
     /// The configuration as Hadoop would have it.
@@ -71,9 +259,10 @@ impl Shape {
         let mut pairs = vec![
             ("resource-calculator".to_owned(), DOMINANT.to_owned()),
             ("maximum-am-resource-percent".to_owned(), "1".to_owned()),
+            ("maximum-applications".to_owned(), "1000000".to_owned()),
             (
                 "per-node-heartbeat.maximum-offswitch-assignments".to_owned(),
-                self.a_heartbeat.to_string(),
+                self.load.a_heartbeat.to_string(),
             ),
         ];
         if mode == ModeName::Global {
@@ -85,7 +274,12 @@ impl Shape {
                 (format!("{policy}.usage.class"), USAGE.to_owned()),
             ]);
         }
+        for label in &self.cluster.partitions {
+            let key = format!("root.accessible-node-labels.{label}.capacity");
+            pairs.push((key, "100".to_owned()));
+        }
         self.add_queues(&mut pairs, "root", "q", 0);
+        self.add_weights(&mut pairs);
         let prefixed = |(key, value)| (format!("yarn.scheduler.capacity.{key}"), value);
         pairs.into_iter().map(prefixed).collect()
     }
@@ -98,13 +292,17 @@ impl Shape {
         prefix: &str,
         depth: usize,
     ) {
-        let Some(&count) = self.levels.get(depth) else {
+        let Some(&count) = self.queues.levels.get(depth) else {
             let limits = [
-                ("minimum-user-limit-percent", "25"),
-                ("user-limit-factor", "10"),
-                ("ordering-policy", "fifo"),
+                (
+                    "minimum-user-limit-percent",
+                    self.queues.user_percent.to_string(),
+                ),
+                ("user-limit-factor", self.queues.user_factor.clone()),
+                ("maximum-am-resource-percent", "1".to_owned()),
+                ("ordering-policy", "fifo".to_owned()),
             ];
-            pairs.extend(limits.map(|(key, value)| (format!("{path}.{key}"), value.to_owned())));
+            pairs.extend(limits.map(|(key, value)| (format!("{path}.{key}"), value)));
             return;
         };
         let names: Vec<String> = (0..count).map(|i| format!("{prefix}{i}")).collect();
@@ -112,53 +310,114 @@ impl Shape {
             let child = format!("{path}.{name}");
             pairs.push((format!("{child}.capacity"), percent(count)));
             pairs.push((format!("{child}.maximum-capacity"), "100".to_owned()));
+            if !self.cluster.partitions.is_empty() {
+                let labels = self.cluster.partitions.join(",");
+                pairs.push((format!("{child}.accessible-node-labels"), labels));
+            }
+            for label in &self.cluster.partitions {
+                let of = format!("{child}.accessible-node-labels.{label}");
+                pairs.push((format!("{of}.capacity"), percent(count)));
+                pairs.push((format!("{of}.maximum-capacity"), "100".to_owned()));
+            }
             self.add_queues(pairs, &child, &format!("{name}-"), depth + 1);
         }
         pairs.push((format!("{path}.queues"), names.join(",")));
     }
 
+    /// Weights that hold users at their limit whose every application in a leaf is hopeless.
+    fn add_weights(&self, pairs: &mut Vec<(String, String)>) {
+        if self.load.hopeless != Hopeless::User {
+            return;
+        }
+        let mut weights = BTreeMap::new();
+        for (i, app) in (0..).zip(self.apps()) {
+            let key = format!("{}.user-settings.{}.weight", app.queue, app.user);
+            let able = weights.entry(key).or_insert(false);
+            *able |= !self.is_hopeless(i);
+        }
+        let weight = |able| if able { "10.0" } else { "0.01" };
+        pairs.extend(
+            weights
+                .into_iter()
+                .map(|(key, able)| (key, weight(able).to_owned())),
+        );
+    }
+
     /// Settings of the configuration.
     pub(crate) fn settings(&self, mode: ModeName) -> Result<TreeSettings> {
         let site = [
-            ("maximum-allocation-mb", self.node.memory()),
-            ("maximum-allocation-vcores", self.node.vcores()),
+            ("minimum-allocation-mb", self.cluster.minimum_mib),
+            ("maximum-allocation-mb", MAXIMUM_MIB),
+            ("maximum-allocation-vcores", MAXIMUM_VCORES),
         ]
         .map(|(key, value)| (format!("yarn.scheduler.{key}"), value.to_string()));
-        let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-        let loaded = config::from_pairs(&BTreeMap::from(site), &self.pairs(mode), &types);
+        let loaded = config::from_pairs(&BTreeMap::from(site), &self.pairs(mode), &self.types());
         Ok(loaded.context("the configuration of the shape")?.settings)
     }
 
     /// All nodes, in order of their numbers.
     pub(crate) fn node_specs(&self) -> Result<Vec<NodeSpec>> {
-        let node = |i| {
-            Ok(NodeSpec::new(
-                NodeName::new(&format!("host{i}"), 8041)?,
-                self.node,
-            ))
+        let partitions = self.all_partitions();
+        let node = |i: u32| {
+            let name = NodeName::new(&format!("host{i}"), 8041)?;
+            let partition = partitions[i as usize % partitions.len()].clone();
+            let node = NodeSpec::new(name, self.node());
+            Ok(NodeSpec { partition, ..node })
         };
-        (0..self.nodes).map(node).collect()
+        (0..self.cluster.nodes).map(node).collect()
     }
 
-    /// All applications and what each asks for; queues and users take turns.
-    pub(crate) fn app_specs(&self) -> Vec<(AppSpec, i32)> {
+    /// Names of the nodes, in order of their numbers.
+    pub(crate) fn node_names(&self) -> Result<Vec<NodeName>> {
+        Ok(self
+            .node_specs()?
+            .into_iter()
+            .map(|node| node.name)
+            .collect())
+    }
+
+    fn all_partitions(&self) -> Vec<String> {
+        let labels = self.cluster.partitions.iter().cloned();
+        [String::new()].into_iter().chain(labels).collect()
+    }
+
+    /// All applications; queues and users take turns.
+    fn apps(&self) -> Vec<AppSpec> {
         let leaves = self.leaves();
-        let asks = i32::try_from(self.asked / self.apps).unwrap_or(i32::MAX);
+        let partitions = self.all_partitions();
         let spec = |(i, leaf): (u32, &String)| {
             let round = i as usize / leaves.len();
-            let user = (i as usize + round) % self.users as usize;
-            let id = ApplicationId::new(i + 1);
-            (AppSpec::new(id, leaf, &format!("user{user}")), asks)
+            let user = (i as usize + round) % self.load.users as usize;
+            let app = AppSpec::new(ApplicationId::new(i + 1), leaf, &format!("user{user}"));
+            let label = &partitions[round % partitions.len()];
+            let partition = (!label.is_empty()).then(|| label.clone());
+            AppSpec { partition, ..app }
         };
-        (0..self.apps)
+        (0..self.load.apps)
             .zip(leaves.iter().cycle())
             .map(spec)
             .collect()
     }
 
+    /// All applications with what each asks for.
+    pub(crate) fn app_plans(&self) -> Vec<AppPlan> {
+        let count = i32::try_from(self.asked_each()).unwrap_or(i32::MAX);
+        let classes = &self.load.containers;
+        let plan = |(i, spec): (u32, AppSpec)| {
+            let hopeless = self.is_hopeless(i);
+            let mut size = classes[i as usize % classes.len()].clone();
+            if hopeless && self.load.hopeless == Hopeless::Size {
+                size[0] = 2 * self.cluster.node[0];
+            }
+            let size = ResourceVector::of(&size);
+            AppPlan { spec, size, count }
+        };
+        (0..).zip(self.apps()).map(plan).collect()
+    }
+
     fn leaves(&self) -> Vec<String> {
         let mut level = vec![("root".to_owned(), "q".to_owned())];
-        for &count in self.levels {
+        for &count in &self.queues.levels {
             let below = |(path, prefix): &(String, String)| {
                 let child = |i| {
                     let name = format!("{prefix}{i}");
@@ -169,6 +428,37 @@ impl Shape {
             level = level.iter().flat_map(below).collect();
         }
         level.into_iter().map(|(path, _)| path).collect()
+    }
+
+    /// An engine with all nodes and applications, whose asks wait; no event is left in it.
+    pub(crate) fn engine(&self, mode: ModeName) -> Result<Sequential> {
+        let mut builder = Engine::builder(self.settings(mode)?);
+        for label in &self.cluster.partitions {
+            builder = builder.partition(label, true);
+        }
+        let mut engine = builder.sequential()?;
+        for node in self.node_specs()? {
+            engine.add_node(&node)?;
+        }
+        // A node that is gone again before anything is decided: while it is there, more may be
+        // asked for than the others have.
+        let largest = NodeName::new("largest", 8041)?;
+        if self.load.hopeless == Hopeless::Size {
+            let mut total = self.cluster.node.clone();
+            total[0] *= 2;
+            let total = ResourceVector::of(&total);
+            engine.add_node(&NodeSpec::new(largest.clone(), total))?;
+        }
+        for app in self.app_plans() {
+            engine.submit(&app.spec)?;
+            let asks = vec![Ask::anywhere(app.size, app.count)];
+            engine.ask(app.spec.id, &AskCall::asking(asks))?;
+        }
+        if self.load.hopeless == Hopeless::Size {
+            engine.remove_node(&largest)?;
+        }
+        drop(engine.take_events());
+        Ok(engine)
     }
 
     /// Names the workload by its content.
@@ -189,14 +479,32 @@ impl Shape {
     }
 }
 
+/// Names of all workloads that have a file.
+pub(crate) fn names() -> Result<Vec<String>> {
+    let folder = folder();
+    let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry?.file_name();
+        if let Some(name) = name.to_string_lossy().strip_suffix(".toml") {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/workloads"))
+}
+
 const DOMINANT: &str = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator";
 const USAGE: &str = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.\
                      ResourceUsageMultiNodeLookupPolicy";
 
-/// Memory in GiB and vcores.
-pub(crate) fn gib(memory: i64, vcores: i64) -> ResourceVector {
-    ResourceVector::of(&[memory * 1024, vcores])
-}
+/// Largest allocation that may be asked for, more than a node of most shapes has.
+const MAXIMUM_MIB: i64 = 2048 * 1024;
+const MAXIMUM_VCORES: i64 = 262_144;
 
 /// An equal share of `count` queues in percent; counts divide 100 evenly.
 fn percent(count: u32) -> String {
@@ -208,25 +516,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_shape_is_a_tree_with_the_leaves_of_its_applications() {
-        for name in [ShapeName::S1, ShapeName::S2, ShapeName::S3, ShapeName::W1] {
-            let shape = Shape::named(name);
+    fn every_workload_is_a_tree_with_the_leaves_of_its_applications() {
+        for name in names().unwrap() {
+            let mut shape = Shape::named(&name).unwrap();
+            shape.cluster.nodes = shape.cluster.nodes.min(10);
+            shape.load.apps = shape.load.apps.min(2 * shape.leaf_count());
             for mode in [ModeName::Heartbeat, ModeName::Global] {
-                let settings = shape.settings(mode).unwrap();
-                let mut engine = capsched::api::Engine::builder(settings)
-                    .sequential()
-                    .unwrap();
-                for (app, asks) in shape.app_specs() {
-                    engine.submit(&app).unwrap();
-                    assert!(asks > 0);
-                }
+                shape.engine(mode).unwrap();
             }
         }
     }
 
     #[test]
-    fn different_shapes_have_different_hashes() {
-        let hash = |name| Shape::named(name).hash();
-        assert_ne!(hash(ShapeName::S1), hash(ShapeName::S2));
+    fn the_shapes_that_peers_know_have_their_sizes() {
+        for (name, target) in [
+            ("S1", 31_680),
+            ("S3", 316_800),
+            ("W1", 10_000),
+            ("S5", 30_400),
+        ] {
+            assert_eq!(Shape::named(name).unwrap().target(), target, "{name}");
+        }
+        let shape = Shape::named("S4").unwrap();
+        assert_eq!((0..100).filter(|&app| shape.is_hopeless(app)).count(), 90);
+    }
+
+    #[test]
+    fn a_workload_without_a_file_is_answered_with_those_that_have_one() {
+        let error = Shape::named("S17").unwrap_err().to_string();
+        assert!(error.contains("S17") && error.contains("S4U"), "{error}");
     }
 }

@@ -1,6 +1,7 @@
 //! The promise to outsiders: engines, requests, events, views.
 
 mod builder;
+mod live_queues;
 mod scheduler;
 mod stepped;
 mod user_limit;
@@ -12,7 +13,10 @@ pub use crate::commit::{
     UnreserveReason,
 };
 pub use crate::id::{ApplicationId, ContainerId, NodeName};
-pub use crate::mode::{Attempt, Fate, Mode, Sequential, StartError, Threaded};
+pub use crate::mode::{
+    Accounts, Attempt, Fate, Intent, Mode, Pipeline, Sequential, StartError, Step, Threaded,
+    TurnOutcome,
+};
 pub use crate::policy::Locality;
 pub use crate::proposer::ProposalKind;
 pub use crate::queue::{
@@ -24,6 +28,7 @@ pub use crate::rescheduler::{
 };
 pub use crate::resource::{MAX_TYPES, MAX_VALUE, ResourceVector};
 pub use builder::{Engine, EngineBuilder};
+pub use live_queues::LiveQueues;
 pub use scheduler::{ContainerError, Event, ReleaseReason, Scheduler};
 pub use stepped::{ModeKind, Stepped};
 pub use user_limit::UserLimits;

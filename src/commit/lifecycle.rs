@@ -352,6 +352,7 @@ impl Ledger {
             fair_used: 0,
             fair_demand: 0,
             asking: false,
+            skipped: false,
             next_container: 1,
         };
         let slot = if let Some(slot) = self.free_apps.pop() {
@@ -384,7 +385,7 @@ impl Ledger {
 
     /// Ends an application: its containers, its reservations, then itself.
     pub fn end_app(&mut self, app: AppSlot) {
-        let live: Vec<_> = self.live[app.index()].values().copied().collect();
+        let live: Vec<_> = self.live[app.index()].values().collect();
         for container in live {
             self.end_container(container, Ending::Killed);
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::ledger::Ledger;
+use super::prefix::tell_user;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot, java_order};
 use crate::policy::{compute_user_limit, user_value};
 use crate::queue::{Gate, HeadroomProvider, LimitKind, User};
@@ -10,7 +11,11 @@ use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
 
 /// What passes found about one user on one partition.
-type Gates = [Option<Gate>; 2];
+#[derive(Clone, Debug)]
+struct Gates {
+    told: [Option<u64>; 2],
+    gates: [Option<Box<Gate>>; 2],
+}
 
 /// What passes found about users whose records went, for one version of a leaf's users.
 #[derive(Debug, Default)]
@@ -20,7 +25,12 @@ pub(super) struct DroppedGates {
 }
 
 fn gates_of(record: &User) -> Vec<Gates> {
-    record.parts.iter().map(|part| part.gates).collect()
+    let parts = record.parts.iter();
+    let found = parts.map(|part| Gates {
+        told: part.told,
+        gates: part.gates.clone(),
+    });
+    found.collect()
 }
 
 impl Ledger {
@@ -51,6 +61,7 @@ impl Ledger {
             active: false,
             removed: false,
             last_limit: ResourceVector::NONE,
+            telling: 0,
             parts: vec![Default::default(); partitions],
         };
         let slot = match self.free_users.pop() {
@@ -61,6 +72,7 @@ impl Ledger {
             }
             None => UserSlot::at(self.state.users.push(record)),
         };
+        self.cut_prefix(leaf, 0);
         self.take_over(leaf, &name, slot);
         self.users.insert((leaf, name), slot);
         let users = self.state.queues[leaf].as_leaf_mut();
@@ -94,7 +106,7 @@ impl Ledger {
         if let Some(gates) = gates {
             let parts = &mut self.state.users[slot].parts;
             for (part, gates) in parts.iter_mut().zip(gates) {
-                part.gates = gates;
+                (part.told, part.gates) = (gates.told, gates.gates);
             }
         }
         for old in before {
@@ -149,6 +161,7 @@ impl Ledger {
 
     /// Drops the record of a user without applications.
     pub(super) fn remove_user(&mut self, leaf: QueueSlot, user: UserSlot) {
+        self.cut_prefix(leaf, 0);
         self.keep_gates(leaf, user);
         let record = &mut self.state.users[user];
         record.removed = true;
@@ -181,10 +194,11 @@ impl Ledger {
     /// Notes whom an application's headroom is computed for. A dropped record stays for it with
     /// what it last said.
     pub(super) fn set_provider(&mut self, app: AppSlot, provider: Option<HeadroomProvider>) {
-        let before = std::mem::replace(&mut self.state.apps[app].provider, provider);
-        if before == provider {
+        if self.state.apps[app].provider == provider {
             return;
         }
+        self.stop_skipping(app);
+        let before = std::mem::replace(&mut self.state.apps[app].provider, provider);
         if let Some(provider) = provider {
             self.state.users[provider.user].providers += 1;
         }
@@ -218,6 +232,7 @@ impl Ledger {
 
     /// Takes over the weights of the configuration.
     pub(super) fn refresh_weights(&mut self, leaf: QueueSlot) {
+        self.cut_prefix(leaf, 0);
         let settings = Arc::clone(&self.state.queues[leaf].settings);
         for user in self.state.queues[leaf].as_leaf().users.clone() {
             let record = &mut self.state.users[user];
@@ -313,6 +328,9 @@ impl Ledger {
         partition: PartitionId,
         size: ResourceVector,
     ) {
+        if !ResourceVector::NONE.fits_in(&size) {
+            self.recheck_bound(leaf);
+        }
         charge_user(&mut self.state, leaf, user, partition, size);
     }
 
@@ -360,9 +378,8 @@ impl Ledger {
         );
         if let Some(user) = user
             && kind != LimitKind::All
-            && self.state.users[user].last_limit != told
         {
-            self.state.users[user].last_limit = told;
+            tell_user(&mut self.state, user, told);
         }
         told
     }
@@ -376,9 +393,13 @@ impl Ledger {
         version: u64,
         limit: ResourceVector,
     ) {
-        let waiting = self.state.queues[leaf]
-            .as_leaf()
-            .users
+        let users = self.state.queues[leaf].as_leaf();
+        let known = if users.waiting.is_empty() {
+            &[][..]
+        } else {
+            &users.users
+        };
+        let waiting = known
             .iter()
             .map(|&user| &self.state.users[user])
             .filter(|user| user.waiting_apps > 0 && user.active_apps <= 0)

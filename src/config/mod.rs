@@ -63,9 +63,8 @@ pub use load::{
     Layer, Loaded, MappingStrings, Options, Source, check, from_pairs, load, read_source,
 };
 pub use mapping::{
-    Decision, DeclaredQueues, Found, LiveQueues, MappingError, Placement, PlacementRules,
-    QueueDirectory, QueueEntry, QueueEntryKind, Submission, TagUserOverride, TargetProblem,
-    WorkflowPriorities,
+    Decision, DeclaredQueues, Found, MappingError, Placement, PlacementRules, QueueDirectory,
+    QueueEntry, QueueEntryKind, Submission, TagUserOverride, TargetProblem, WorkflowPriorities,
 };
 pub use properties::Properties;
 pub use settings_json::{float, queue_json, scheduler_json};

@@ -7,17 +7,26 @@ use crate::id::Version;
 use crate::metrics::{CounterWriter, Phase, Recorder};
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicU64, InboxReceiver, Ordering, Parked, Parker, Publisher, Received, RingReceiver,
-    RingSender, ShutdownOwner, TrySendError, Waker,
+    Arc, AtomicU64, InboxReceiver, Mutant, Ordering, Parked, Parker, Publisher, Received,
+    RingReceiver, RingSender, ShutdownOwner, TrySendError, Waker, injected, spin_loop,
 };
 use crate::time::Clock;
 
 use super::Sequential;
+use super::batch::Batch;
 use super::command::{Command, Reply, answer};
-use super::proposing::Batch;
 
 /// Commands that are carried out before proposals get their turn again.
 const COMMANDS: usize = 256;
+
+/// Decisions after which a snapshot is published though nobody waits for it.
+const PUBLISH: u64 = 1024;
+
+/// Looks for something to do before the committer publishes what it has, or sleeps.
+const SPINS: u32 = 100;
+
+/// One batch in so many is timed.
+const SAMPLE: u32 = 8;
 
 /// How long the committer waits for a reader of events before it looks again.
 const PATIENCE: Duration = Duration::from_millis(1);
@@ -89,7 +98,13 @@ pub(super) struct Committer<C> {
     pub(super) engine: Sequential,
     /// Whether heartbeats schedule their node.
     pub(super) heartbeats_schedule: bool,
-    pub(super) rings: Vec<RingReceiver<Batch>>,
+    pub(super) rings: Vec<RingReceiver<std::sync::Arc<Batch>>>,
+    /// Decisions taken from each of them.
+    pub(super) taken: Vec<u64>,
+    /// Counts what changed the state other than accepted proposals.
+    pub(super) outside: u64,
+    /// Decisions that no snapshot shows yet.
+    pub(super) unpublished: u64,
     pub(super) inbox: InboxReceiver<Command>,
     pub(super) publisher: Publisher<Snapshot>,
     pub(super) snapshot: std::sync::Arc<Snapshot>,
@@ -106,20 +121,40 @@ pub(super) struct Committer<C> {
     pub(super) quiet: Vec<Reply<()>>,
     /// The last version at which slots were freed; observations made before are not applied.
     pub(super) freed_at: Version,
+    /// Whether something happened since the last publication besides looks at reservations.
+    pub(super) news: bool,
+    /// Batches taken, for sampling.
+    pub(super) batches: u32,
 }
 
 impl<C: Clock> Committer<C> {
     /// Runs until shutdown; every accepted command has its answer then.
     pub(super) fn run(mut self) {
+        let mut fruitless = 0;
         loop {
             self.tell();
             self.expire();
+            let before = self.outside;
             let proposals = self.untold.is_empty() && self.take_proposals();
             let commands = self.take_commands();
+            if self.outside != before || self.unpublished >= PUBLISH {
+                self.publish();
+            }
             if proposals || commands {
+                fruitless = 0;
+                continue;
+            }
+            fruitless += 1;
+            if fruitless < SPINS {
+                spin_loop();
+                continue;
+            }
+            fruitless = 0;
+            if self.unpublished > 0 {
                 self.publish();
                 continue;
             }
+            self.recorder.hand_over();
             self.answer_quiet();
             if self.shutdown.is_requested() {
                 break;
@@ -141,7 +176,7 @@ impl<C: Clock> Committer<C> {
         for i in 0..self.rings.len() {
             if let Received::Item(batch) = self.rings[i].try_recv() {
                 any = true;
-                self.commit(batch);
+                self.commit(i, &batch, |_, _| {});
             }
         }
         if any {
@@ -150,31 +185,45 @@ impl<C: Clock> Committer<C> {
         any
     }
 
-    fn commit(&mut self, mut batch: Batch) {
-        let timed = self.recorder.is_active();
+    /// Commits a batch; `told` hears what became of each decision.
+    pub(super) fn commit(
+        &mut self,
+        proposer: usize,
+        batch: &Batch,
+        mut told: impl FnMut(&mut Sequential, CommitOutcome),
+    ) {
+        self.batches = self.batches.wrapping_add(1);
+        let timed = self.recorder.is_active() && self.batches.is_multiple_of(SAMPLE);
         let before = if timed { self.clock.now_ns() } else { 0 };
-        let stale = batch.version < self.freed_at;
-        let mut decided = 0;
-        for assignment in &mut batch.assignments {
-            if stale {
-                assignment.observations.clear();
-            }
-            match self.engine.commit(assignment) {
-                CommitOutcome::Committed => {
-                    decided += 1;
-                    self.fates.count(Fate::Committed);
-                }
+        let stale = batch.version < self.freed_at && !injected(Mutant::H2);
+        let (mut committed, mut refused) = (0, 0);
+        for (outcome, seen) in batch.iter() {
+            let seen = if stale { &[] } else { seen };
+            self.news |= !outcome.keeps_reservation();
+            let outcome = self.engine.commit(outcome, seen);
+            told(&mut self.engine, outcome);
+            match outcome {
+                CommitOutcome::Committed => committed += 1,
                 CommitOutcome::Rejected(conflict) => {
-                    decided += 1;
-                    self.fates.count(conflict.into());
+                    refused += 1;
+                    if !injected(Mutant::C4) {
+                        self.fates.count(conflict.into());
+                    }
+                    if injected(Mutant::C5) {
+                        self.fates.count(conflict.into());
+                    }
                 }
                 CommitOutcome::Nothing => {}
             }
         }
+        self.fates.count_n(Fate::Committed, committed);
+        self.outside += refused;
+        self.taken[proposer] = batch.end;
+        self.unpublished += batch.len() as u64;
+        let decided = committed + refused;
         if timed && decided > 0 {
             let each = self.clock.now_ns().saturating_sub(before) / decided;
             self.recorder.record_n(Phase::Apply, each, decided);
-            self.recorder.hand_over();
         }
     }
 
@@ -185,18 +234,34 @@ impl<C: Clock> Committer<C> {
                 break;
             };
             any = true;
-            self.engine.set_time(self.clock.now_ms());
-            let quiet = command.carry_out(&mut self.engine, self.heartbeats_schedule);
+            let schedules = self.heartbeats_schedule;
+            let quiet = self.change(|engine| command.carry_out(engine, schedules));
             self.quiet.extend(quiet);
-            self.freed_at = Version(self.snapshot.version.0 + 1);
         }
+        self.outside += u64::from(any);
+        self.news |= any;
         any
     }
 
-    fn publish(&mut self) {
-        self.untold.extend(self.engine.take_events());
+    /// Carries out one change of an outsider. It may free slots, so observations made before it
+    /// count no more.
+    pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut Sequential) -> T) -> T {
+        self.engine.set_time(self.clock.now_ms());
+        let result = change(&mut self.engine);
+        self.freed_at = Version(self.snapshot.version.0 + 1);
+        result
+    }
+
+    pub(super) fn publish(&mut self) {
         self.tell();
-        let next = std::sync::Arc::new(self.snapshot.next(self.engine.state_to_publish()));
+        let mut next = self.snapshot.next(self.engine.state_to_publish());
+        next.taken.clone_from(&self.taken);
+        next.outside = self.outside;
+        self.unpublished = 0;
+        if !std::mem::take(&mut self.news) {
+            next.news = self.snapshot.news;
+        }
+        let next = std::sync::Arc::new(next);
         self.snapshot = std::sync::Arc::clone(&next);
         drop(self.publisher.publish(next.version, next));
         for proposer in &self.proposers {
@@ -209,12 +274,23 @@ impl<C: Clock> Committer<C> {
         let due = |deadline: u64| deadline <= self.clock.now_ms();
         if self.engine.ledger().next_deadline().is_some_and(due) {
             self.engine.advance_to(self.clock.now_ms());
+            self.freed_at = Version(self.snapshot.version.0 + 1);
+            self.outside += 1;
+            self.news = true;
             self.publish();
         }
     }
 
-    /// Hands events over as far as there is room.
+    /// Hands events over as far as there is room. That a reservation still waits is not told:
+    /// it would be, for as long as it waits.
     fn tell(&mut self) {
+        let mut events = self.engine.take_events();
+        events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
+        if self.untold.is_empty() {
+            self.untold = events;
+        } else {
+            self.untold.append(&mut events);
+        }
         if self.untold.is_empty() {
             return;
         }
@@ -227,7 +303,7 @@ impl<C: Clock> Committer<C> {
     /// Sleeps until there is something to do.
     fn rest(&self) {
         let (rings, inbox, shutdown) = (&self.rings, &self.inbox, &self.shutdown);
-        let (idle, version) = (&self.idle_at, self.snapshot.version);
+        let (idle, news) = (&self.idle_at, self.snapshot.news);
         if !self.untold.is_empty() {
             // The reader of events makes room without a word.
             let _: Parked = self
@@ -239,7 +315,7 @@ impl<C: Clock> Committer<C> {
             inbox.has_news()
                 || rings.iter().any(RingReceiver::has_news)
                 || shutdown.is_requested()
-                || (!self.quiet.is_empty() && all_idle(idle, version))
+                || (!self.quiet.is_empty() && all_idle(idle, news))
         };
         match self.engine.ledger().next_deadline() {
             Some(deadline) => {
@@ -257,7 +333,7 @@ impl<C: Clock> Committer<C> {
             return;
         }
         let waits = self.rings.iter().any(RingReceiver::has_news) || self.inbox.has_news();
-        let done = !waits && all_idle(&self.idle_at, self.snapshot.version);
+        let done = !waits && all_idle(&self.idle_at, self.snapshot.news);
         if !done && self.untold.is_empty() {
             return;
         }
@@ -267,7 +343,7 @@ impl<C: Clock> Committer<C> {
     }
 }
 
-/// Whether every proposer has looked at a version and found nothing.
+/// Whether every proposer has looked at a version, or a later one, and found nothing.
 fn all_idle(idle_at: &[Arc<AtomicU64>], version: Version) -> bool {
     // Acquire: pairs with the Release in `Proposer::rest`.
     let seen = |at: &Arc<AtomicU64>| at.load(Ordering::Acquire) >= version.0;

@@ -5,6 +5,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use super::Sequential;
+use super::batch::Batches;
 use super::command::{Command, Look, Reply, answer, call};
 use super::committer::{Committer, Fate};
 use super::index::NodeIndex;
@@ -121,18 +122,33 @@ impl Threaded {
     /// # Errors
     ///
     /// As [`StartError`]; threads that were started are ended.
-    #[expect(
-        clippy::too_many_lines,
-        reason = "one list of parts and who holds which end of each"
-    )]
     pub fn start<C: Clock + Clone + 'static>(
         settings: TreeSettings,
         partitions: &[PartitionSpec],
         mode: Mode,
         clock: C,
     ) -> Result<Self, StartError> {
-        let mut engine = Sequential::new(settings, partitions).map_err(StartError::Settings)?;
+        let engine = Sequential::new(settings, partitions).map_err(StartError::Settings)?;
+        Self::take_over(engine, mode, clock)
+    }
+
+    /// Starts the threads of a mode over the state that a sequential engine has come to. Events
+    /// that it has not handed over come first.
+    ///
+    /// # Errors
+    ///
+    /// As [`StartError`]; threads that were started are ended.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one list of parts and who holds which end of each"
+    )]
+    pub fn take_over<C: Clock + Clone + 'static>(
+        mut engine: Sequential,
+        mode: Mode,
+        clock: C,
+    ) -> Result<Self, StartError> {
         engine.track();
+        engine.state_to_publish().whole_reservations = true;
         let settings = StdArc::clone(&engine.ledger().state().settings);
         let sort_every = settings.multi_node.policies.first().map(|p| p.interval_ms);
         let first = Snapshot::empty(settings).next(engine.state_to_publish());
@@ -154,6 +170,10 @@ impl Threaded {
             engine,
             heartbeats_schedule: mode == Mode::Heartbeat,
             rings: Vec::new(),
+            taken: vec![0; mode.threads()],
+            outside: 0,
+            unpublished: 0,
+            batches: 0,
             inbox,
             publisher,
             snapshot,
@@ -168,6 +188,7 @@ impl Threaded {
             clock: clock.clone(),
             quiet: Vec::new(),
             freed_at: Version(0),
+            news: false,
         };
         let mut started = Self {
             commands: commands.waking(commit_waker.clone()),
@@ -198,6 +219,12 @@ impl Threaded {
                 panics: Arc::clone(&started.panics),
                 recorder: collector.recorder(),
                 clock: clock.clone(),
+                batches: Batches::new(),
+                progress: 0,
+                seen: Vec::new(),
+                decisions: 0,
+                rounds: 0,
+                held: None,
             };
             started.spawn(&format!("capsched-propose-{i}"), move || proposer.run())?;
         }

@@ -1,9 +1,8 @@
 //! The node index: the nodes of every partition in the order of the policy, sorted periodically.
 
-use std::sync::Arc;
-
+use crate::cluster::Node;
 use crate::id::{NodeSlot, PartitionId};
-use crate::proposer::sort_nodes;
+use crate::proposer::compare_nodes;
 use crate::queue::NodePolicy;
 use crate::snapshot::{Snapshot, State};
 
@@ -16,21 +15,19 @@ pub(super) struct NodeIndex {
 impl NodeIndex {
     /// Sorts the nodes of a snapshot.
     pub(super) fn of(snapshot: &Snapshot) -> Self {
-        let mut state = State::new(Arc::clone(&snapshot.settings));
-        let empty = Snapshot::empty(Arc::clone(&snapshot.settings));
-        state.nodes.refresh(&empty.nodes, &snapshot.nodes);
-        let policy = snapshot
-            .settings
-            .multi_node
-            .policies
+        let policies = &snapshot.settings.multi_node.policies;
+        let policy = policies
             .first()
             .map_or(NodePolicy::ResourceUsage, |policy| policy.order);
-        let partitions = snapshot
-            .partitions
-            .iter()
-            .map(|partition| sort_nodes(&state, policy, &partition.nodes))
-            .collect();
-        Self { partitions }
+        let nodes: Vec<&Node> = snapshot.nodes.iter().collect();
+        let partitions = snapshot.partitions.iter().map(|partition| {
+            let mut sorted = partition.nodes.clone();
+            sorted.sort_by(|a, b| compare_nodes(policy, nodes[a.index()], nodes[b.index()]));
+            sorted
+        });
+        Self {
+            partitions: partitions.collect(),
+        }
     }
 
     /// The nodes of a partition; in order of arrival while nothing was sorted.

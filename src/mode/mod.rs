@@ -1,14 +1,19 @@
 //! Modes: who runs rounds, on which threads.
 
+mod batch;
 mod command;
 mod committer;
 mod engine;
+mod garble;
 mod index;
 mod monitor;
+mod pipeline;
 mod proposing;
 mod sequential;
+mod view;
 
 pub use committer::Fate;
 pub use engine::{Mode, StartError, Threaded};
 pub use monitor::{Access, Monitor};
+pub use pipeline::{Accounts, Intent, Pipeline, Step, TurnOutcome};
 pub use sequential::{Attempt, Sequential};

@@ -5,37 +5,39 @@ use std::sync::Arc as StdArc;
 use std::time::Duration;
 
 use crate::cluster::NodeState;
-use crate::commit::{apply_to_copy, observe_on_copy};
 use crate::id::{NodeSlot, PartitionId, Version};
 use crate::metrics::{Phase, Recorder};
-use crate::proposer::{
-    Assignment, Candidates, Observation, Outcome, ProposalKind, propose, propose_reserved,
-};
+use crate::proposer::{Candidates, Observation, Outcome, propose, propose_reserved};
 use crate::queue::Exclusivity;
 use crate::snapshot::{Snapshot, State};
 use crate::sync::{
     Arc, AtomicU64, Ordering, Parked, Parker, PublishedReader, RingSender, Shutdown, TrySendError,
-    Waker,
+    Waker, spin_loop,
 };
 use crate::time::Clock;
 
+use super::batch::{BATCH, Batch, Batches};
 use super::engine::Mode;
 use super::index::NodeIndex;
-
-/// Decisions that are handed to the committer together.
-const BATCH: usize = 64;
+use super::view::{Noted, View};
 
 /// How long a proposer with fruitless counters waits before it looks again.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// Decisions of one proposer, made on one snapshot.
-#[derive(Debug)]
-pub(super) struct Batch {
-    /// The snapshot that the decisions were made on.
-    pub(super) version: Version,
-    /// The decisions, in order.
-    pub(super) assignments: Vec<Assignment>,
-}
+/// Looks for something newer before a proposer sleeps.
+const SPINS: u32 = 200;
+
+/// Decisions of all proposers after which a view is refreshed though nothing else happened.
+const DRIFT: u64 = 2048;
+
+/// The same for decisions of other proposers, which take room that the view counts on.
+const DRIFT_OF_OTHERS: u64 = 128;
+
+/// One decision in so many is timed.
+const SAMPLE: u32 = 32;
+
+/// Rounds after which latencies are handed over.
+const HAND_OVER: u32 = 256;
 
 /// What a proposer thread owns.
 pub(super) struct Proposer<C> {
@@ -44,7 +46,7 @@ pub(super) struct Proposer<C> {
     pub(super) share: (usize, usize),
     pub(super) snapshots: PublishedReader<Snapshot>,
     pub(super) index: PublishedReader<NodeIndex>,
-    pub(super) ring: RingSender<Batch>,
+    pub(super) ring: RingSender<StdArc<Batch>>,
     pub(super) parker: Parker,
     pub(super) shutdown: Shutdown,
     /// The version at which this proposer last found nothing to do.
@@ -55,249 +57,272 @@ pub(super) struct Proposer<C> {
     pub(super) panics: Arc<AtomicU64>,
     pub(super) recorder: Recorder,
     pub(super) clock: C,
+    pub(super) batches: Batches,
+    /// How much was sent when something was last proposed.
+    pub(super) progress: u64,
+    /// What the present pass observes; empty between passes.
+    pub(super) seen: Vec<Observation>,
+    /// Decisions and rounds so far, for sampling.
+    pub(super) decisions: u32,
+    pub(super) rounds: u32,
+    /// Where batches wait instead of the ring, when rounds are run step by step.
+    pub(super) held: Option<Vec<StdArc<Batch>>>,
 }
 
 /// What a round over all candidates came to.
 #[derive(Default)]
-struct Round {
-    proposed: bool,
+pub(super) struct Round {
+    pub(super) proposed: bool,
     /// Counters moved, so that a further round may find something without any other change.
-    counted: bool,
-    /// The copy cannot follow what was proposed: a newer snapshot is needed.
+    pub(super) counted: bool,
+    /// The view cannot follow what was proposed: a newer snapshot is needed.
     stuck: bool,
+}
+
+impl Round {
+    fn count(&mut self, noted: Noted) {
+        self.proposed |= matches!(noted, Noted::Followed | Noted::Ahead);
+        self.counted |= noted == Noted::Waiting;
+    }
 }
 
 impl<C: Clock> Proposer<C> {
     /// Runs until shutdown. A round that panics is counted and the proposer starts afresh: its
-    /// copy and what it had not sent yet are dropped, the ledger never saw them.
+    /// view and what it had not sent yet are dropped, the ledger never saw them.
     pub(super) fn run(mut self) {
         while catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
             // Relaxed: a count that nothing else depends on.
             self.panics.fetch_add(1, Ordering::Relaxed);
+            self.batches.reopen();
+            self.seen.clear();
+            self.progress = self.batches.sent();
         }
     }
 
     fn work(&mut self) {
-        let mut seen = StdArc::clone(self.snapshots.refresh());
-        let mut copy = State::new(StdArc::clone(&seen.settings));
-        copy.refresh(&Snapshot::empty(StdArc::clone(&seen.settings)), &seen);
+        let mut view = self.begin();
         let mut start = self.share.0;
         while !self.shutdown.is_requested() {
-            let newest = StdArc::clone(self.snapshots.refresh());
-            if newest.version != seen.version {
-                copy.refresh(&seen, &newest);
-                seen = newest;
-            }
-            let round = self.round(&mut copy, seen.version, start);
+            self.catch_up(&mut view, false);
+            let looked = view.version();
+            let round = self.round(&mut view, start);
             start = start.wrapping_add(1);
-            self.recorder.hand_over();
+            if round.proposed {
+                self.progress = self.batches.sent();
+            }
+            self.rounds = self.rounds.wrapping_add(1);
+            if self.rounds.is_multiple_of(HAND_OVER) {
+                self.recorder.hand_over();
+            }
             if !round.proposed {
-                self.rest(seen.version, round.counted);
+                self.rest(&mut view, looked, round.counted);
             } else if round.stuck {
-                self.await_newer(seen.version);
+                self.await_landing(&mut view);
             }
         }
     }
 
-    /// Sleeps until there is a newer snapshot, or for a moment when waiting itself may help.
-    fn rest(&mut self, version: Version, counted: bool) {
+    /// A view of the newest snapshot.
+    pub(super) fn begin(&mut self) -> View {
+        let newest = StdArc::clone(self.snapshots.refresh());
+        self.batches.landed(taken(&newest, self.share.0));
+        View::new(newest, self.share, &self.batches)
+    }
+
+    /// Takes over the newest snapshot when it is due: when something happened that the view could
+    /// not foresee, after a while in any case, and whenever `wanted`.
+    pub(super) fn catch_up(&mut self, view: &mut View, wanted: bool) {
+        let newest = self.snapshots.refresh();
+        if newest.version == view.version()
+            || !(wanted || is_due(view.seen(), newest, self.share.0))
+        {
+            return;
+        }
+        let newest = StdArc::clone(newest);
+        self.batches.landed(taken(&newest, self.share.0));
+        view.refresh(newest, &self.batches);
+    }
+
+    /// Waits until the ledger has seen all that was sent.
+    fn await_landing(&mut self, view: &mut View) {
+        while !self.shutdown.is_requested() {
+            self.catch_up(view, true);
+            if taken(view.seen(), self.share.0) >= self.batches.sent() {
+                return;
+            }
+            let (snapshots, shutdown) = (&self.snapshots, &self.shutdown);
+            let ready = || snapshots.version() > view.version() || shutdown.is_requested();
+            wait(&self.parker, Some(PATIENCE), ready);
+        }
+    }
+
+    /// Comes to rest, unless something happened since the version `looked` at. That reservations
+    /// were looked at again is nothing: it would keep the proposers awake in turn, for ever.
+    fn rest(&mut self, view: &mut View, looked: Version, counted: bool) {
+        let unseen = taken(view.seen(), self.share.0) < self.progress;
+        self.await_landing(view);
+        if unseen || view.seen().news > looked || self.shutdown.is_requested() {
+            return;
+        }
+        self.recorder.hand_over();
+        let version = view.version();
         // Release: pairs with the Acquire in the committer's test of quiescence.
         self.idle_at.store(version.0, Ordering::Release);
         self.committer.wake();
-        let (snapshots, shutdown) = (&self.snapshots, &self.shutdown);
-        let ready = || snapshots.version() > version || shutdown.is_requested();
-        if counted {
-            let _: Parked = self.parker.park_for(PATIENCE, ready);
-        } else {
-            self.parker.park_until(ready);
-        }
+        let (snapshots, shutdown) = (&mut self.snapshots, &self.shutdown);
+        let ready = || snapshots.refresh().news > version || shutdown.is_requested();
+        wait(&self.parker, counted.then_some(PATIENCE), ready);
+        self.catch_up(view, true);
     }
 
-    fn await_newer(&mut self, version: Version) {
-        let (snapshots, shutdown) = (&self.snapshots, &self.shutdown);
-        let ready = || snapshots.version() > version || shutdown.is_requested();
-        let _: Parked = self.parker.park_for(PATIENCE, ready);
-    }
-
-    fn round(&mut self, copy: &mut State, version: Version, start: usize) -> Round {
+    pub(super) fn round(&mut self, view: &mut View, start: usize) -> Round {
         match self.mode {
             Mode::Heartbeat => Round::default(),
-            Mode::Asynchronous { .. } => self.walk_nodes(copy, version, start),
-            Mode::Global { .. } => self.walk_partitions(copy, version),
+            Mode::Asynchronous { .. } => self.walk_nodes(view, start),
+            Mode::Global { .. } => self.walk_partitions(view),
         }
     }
 
     /// One attempt on each running node of this proposer's share; a proposer whose share brings
     /// nothing looks at the others'.
-    fn walk_nodes(&mut self, copy: &mut State, version: Version, start: usize) -> Round {
+    fn walk_nodes(&mut self, view: &mut View, start: usize) -> Round {
         let (own, of) = self.share;
-        let nodes: Vec<_> = (0..copy.nodes.len()).map(NodeSlot::at).collect();
-        let mine: Vec<_> = nodes
-            .iter()
-            .copied()
-            .filter(|node| node.index() % of == own)
-            .collect();
-        let mut round = self.walk(copy, version, &mine, start);
+        let mut round = self.walk(view, start, |node| node.index() % of == own);
         if !round.proposed && of > 1 && !round.stuck {
-            round = self.walk(copy, version, &nodes, start);
+            round = self.walk(view, start, |_| true);
         }
         round
     }
 
-    fn walk(
-        &mut self,
-        copy: &mut State,
-        version: Version,
-        nodes: &[NodeSlot],
-        start: usize,
-    ) -> Round {
+    fn walk(&mut self, view: &mut View, start: usize, is_mine: impl Fn(NodeSlot) -> bool) -> Round {
         let mut round = Round::default();
-        let mut batch = Vec::with_capacity(BATCH);
-        for i in 0..nodes.len() {
-            let node = nodes[(start + i) % nodes.len()];
-            let row = &copy.nodes[node];
-            if row.state != NodeState::Running {
+        let count = view.state.nodes.len();
+        for i in 0..count {
+            let node = NodeSlot::at((start + i) % count);
+            let row = &view.state.nodes[node];
+            if row.state != NodeState::Running || !is_mine(node) {
                 continue;
             }
             if row.reserved.is_some() {
-                let assignment = self.timed(|| propose_reserved(copy, node));
-                // The copy does not follow reservations; others go on without it.
-                note(&mut round, copy, assignment, &mut batch, false);
-            } else if has_room(copy, node) {
-                self.attempt(copy, &Candidates::node(node), &mut round, &mut batch);
+                // The view does not follow reservations; others go on without it.
+                self.fulfil(view, node, &mut round);
+            } else if has_room(&view.state, node) {
+                let partition = row.partition;
+                let noted = self.attempt(view, partition, Some(node));
+                round.count(noted);
+                round.stuck |= noted == Noted::Ahead;
             }
-            if batch.len() >= BATCH {
-                self.send(version, &mut batch);
+            if self.batches.open.len() >= BATCH {
+                self.send(view.version());
+                self.catch_up(view, false);
             }
             if round.stuck {
                 break;
             }
         }
-        self.send(version, &mut batch);
+        self.send(view.version());
         round
     }
 
     /// Attempts on every partition until one brings nothing.
-    fn walk_partitions(&mut self, copy: &mut State, version: Version) -> Round {
+    fn walk_partitions(&mut self, view: &mut View) -> Round {
         let mut round = Round::default();
-        let mut batch = Vec::with_capacity(BATCH);
-        let index = StdArc::clone(self.index.refresh());
-        for partition in copy.partition_ids() {
-            self.look_at_reserved(copy, partition, &mut round, &mut batch);
-            let Some(candidates) = self.candidates(copy, &index, partition) else {
-                continue;
-            };
-            loop {
-                let before = batch.len();
-                let placed = self.attempt(copy, &candidates, &mut round, &mut batch);
-                if !placed || round.stuck || batch.len() == before {
-                    break;
-                }
-                if batch.len() >= BATCH {
+        view.lay_out(self.index.refresh());
+        for node in view.reserved() {
+            self.fulfil(view, node, &mut round);
+        }
+        for partition in view.state.partition_ids() {
+            while view.lane(partition).is_some() && self.batches.open.len() < BATCH {
+                let noted = self.attempt(view, partition, None);
+                round.count(noted);
+                round.stuck |= noted == Noted::Ahead;
+                if noted != Noted::Followed {
                     break;
                 }
             }
-            if batch.len() >= BATCH || round.stuck {
+            if self.batches.open.len() >= BATCH || round.stuck {
                 break;
             }
         }
-        self.send(version, &mut batch);
+        self.send(view.version());
         round
     }
 
-    /// Reservations first: they are fulfilled, kept or given up. Each is one proposer's.
-    fn look_at_reserved(
-        &mut self,
-        copy: &mut State,
-        partition: PartitionId,
-        round: &mut Round,
-        batch: &mut Vec<Assignment>,
-    ) {
-        let (own, of) = self.share;
-        let nodes = copy.partitions[partition].nodes.iter().copied();
-        let reserved: Vec<_> = nodes
-            .filter(|node| node.index() % of == own)
-            .filter(|&node| copy.nodes[node].reserved.is_some())
-            .collect();
-        for node in reserved {
-            let assignment = self.timed(|| propose_reserved(copy, node));
-            note(round, copy, assignment, batch, false);
-        }
+    /// A reservation is fulfilled, kept or given up.
+    fn fulfil(&mut self, view: &mut View, node: NodeSlot, round: &mut Round) {
+        let outcome = self.timed(|seen| propose_reserved(&view.state, node, seen));
+        let noted = view.note(outcome, &mut self.seen, &mut self.batches.open);
+        self.seen.clear();
+        round.count(noted);
     }
 
-    /// Running nodes of a partition with room, this proposer's share first, in the sorted order.
-    fn candidates(
-        &self,
-        copy: &State,
-        index: &NodeIndex,
-        partition: PartitionId,
-    ) -> Option<Candidates> {
-        let usable = |&node: &NodeSlot| {
-            let row = &copy.nodes[node];
-            row.state == NodeState::Running && row.partition == partition
-        };
-        let (own, of) = self.share;
-        let share = |&node: &NodeSlot| node.index() % of == own;
-        let sorted = index.nodes(copy, partition);
-        let room = |&node: &NodeSlot| copy.nodes[node].reserved.is_none() && has_room(copy, node);
-        let mine = sorted.iter().copied().filter(usable).filter(share);
-        let nodes: Vec<_> = if mine.clone().any(|node| room(&node)) {
-            mine.filter(room).collect()
-        } else {
-            sorted.iter().copied().filter(usable).collect()
-        };
-        (!nodes.is_empty()).then(|| Candidates::in_order(nodes))
-    }
-
-    /// The two passes of an attempt; whether something was proposed.
+    /// The two passes of an attempt, on one node or among all of a partition.
     fn attempt(
         &mut self,
-        copy: &mut State,
-        candidates: &Candidates,
-        round: &mut Round,
-        batch: &mut Vec<Assignment>,
-    ) -> bool {
-        let assignment = self.timed(|| propose(copy, candidates, Exclusivity::Respect));
-        if note(round, copy, assignment, batch, true) {
-            return true;
+        view: &mut View,
+        partition: PartitionId,
+        node: Option<NodeSlot>,
+    ) -> Noted {
+        let noted = self.pass(view, partition, node, Exclusivity::Respect);
+        let lends =
+            partition != PartitionId::DEFAULT && !view.state.partitions[partition].exclusive;
+        if matches!(noted, Noted::Followed | Noted::Ahead) || !lends {
+            return noted;
         }
-        let partition = copy.nodes[candidates.first()].partition;
-        if partition == PartitionId::DEFAULT || copy.partitions[partition].exclusive {
-            return false;
+        match self.pass(view, partition, node, Exclusivity::Ignore) {
+            Noted::Nothing => noted,
+            found => found,
         }
-        let assignment = self.timed(|| propose(copy, candidates, Exclusivity::Ignore));
-        note(round, copy, assignment, batch, true)
     }
 
-    fn timed(&mut self, decide: impl FnOnce() -> Assignment) -> Assignment {
-        if !self.recorder.is_active() {
-            return decide();
+    fn pass(
+        &mut self,
+        view: &mut View,
+        partition: PartitionId,
+        node: Option<NodeSlot>,
+        exclusivity: Exclusivity,
+    ) -> Noted {
+        let candidates = match (node, view.lane(partition)) {
+            (Some(node), _) => Candidates::node(node),
+            (None, Some(lane)) => Candidates::indexed(lane),
+            (None, None) => return Noted::Nothing,
+        };
+        let state = &view.state;
+        let outcome = self.timed(|seen| propose(state, &candidates, exclusivity, seen));
+        let noted = view.note(outcome, &mut self.seen, &mut self.batches.open);
+        self.seen.clear();
+        noted
+    }
+
+    /// Decides, and records how long that took for some of the decisions.
+    fn timed(&mut self, decide: impl FnOnce(&mut Vec<Observation>) -> Outcome) -> Outcome {
+        self.decisions = self.decisions.wrapping_add(1);
+        if !self.recorder.is_active() || !self.decisions.is_multiple_of(SAMPLE) {
+            return decide(&mut self.seen);
         }
         let before = self.clock.now_ns();
-        let assignment = decide();
-        if matches!(assignment.outcome, Outcome::Proposed(_)) {
+        let outcome = decide(&mut self.seen);
+        if matches!(outcome, Outcome::Proposed(_)) {
             self.recorder
                 .record(Phase::Propose, self.clock.now_ns() - before);
         }
-        assignment
+        outcome
     }
 
-    /// Hands a batch over; waits while the committer is behind.
-    fn send(&mut self, version: Version, batch: &mut Vec<Assignment>) {
-        if batch.is_empty() {
+    /// Hands the open batch over; waits while the committer is behind.
+    fn send(&mut self, version: Version) {
+        let Some(mut batch) = self.batches.close(version) else {
+            return;
+        };
+        if let Some(held) = &mut self.held {
+            held.push(batch);
             return;
         }
-        let assignments = std::mem::replace(batch, Vec::with_capacity(BATCH));
-        let mut value = Batch {
-            version,
-            assignments,
-        };
         loop {
-            match self.ring.try_send(value) {
-                Ok(()) => return,
-                Err(TrySendError::Closed(_)) => return,
+            match self.ring.try_send(batch) {
+                Ok(()) | Err(TrySendError::Closed(_)) => return,
                 Err(TrySendError::Full(back)) => {
-                    value = back;
+                    batch = back;
                     crate::sync::yield_now();
                 }
             }
@@ -305,47 +330,45 @@ impl<C: Clock> Proposer<C> {
     }
 }
 
-/// Adds an assignment to a batch and lets the copy follow it; whether something was proposed.
-fn note(
-    round: &mut Round,
-    copy: &mut State,
-    mut assignment: Assignment,
-    batch: &mut Vec<Assignment>,
-    follow: bool,
-) -> bool {
-    observe_on_copy(copy, &assignment.observations);
-    match &assignment.outcome {
-        Outcome::Proposed(proposal) => {
-            let kept = proposal.kind == ProposalKind::Reserve && proposal.reserved.is_some();
-            if follow && !apply_to_copy(copy, proposal) {
-                round.stuck = true;
-            }
-            // A reservation that is merely kept is no progress.
-            round.proposed |= !kept;
-            round.counted |= kept;
-            batch.push(assignment);
-            !kept
+/// Waits until something is ready, or until patience ends: awake at first, then asleep.
+fn wait(parker: &Parker, patience: Option<Duration>, mut ready: impl FnMut() -> bool) {
+    for _ in 0..SPINS {
+        if ready() {
+            return;
         }
-        Outcome::GiveUp(_) => {
-            round.proposed = true;
-            batch.push(assignment);
-            false
-        }
-        Outcome::Skipped(_) => {
-            let counters = |seen: &Observation| matches!(seen, Observation::Counters { .. });
-            assignment.observations.retain(counters);
-            if !assignment.observations.is_empty() {
-                round.counted = true;
-                batch.push(assignment);
-            }
-            false
-        }
+        spin_loop();
     }
+    match patience {
+        Some(patience) => {
+            let _: Parked = parker.park_for(patience, ready);
+        }
+        None => parker.park_until(ready),
+    }
+}
+
+/// Decisions of one proposer that a snapshot has seen.
+fn taken(snapshot: &Snapshot, proposer: usize) -> u64 {
+    snapshot.taken.get(proposer).copied().unwrap_or(0)
+}
+
+/// Decisions of all other proposers that a snapshot has seen.
+fn others(snapshot: &Snapshot, own: usize) -> u64 {
+    snapshot.taken.iter().sum::<u64>() - taken(snapshot, own)
+}
+
+/// Whether a view of `seen` should follow to `newest` at once.
+fn is_due(seen: &Snapshot, newest: &Snapshot, own: usize) -> bool {
+    newest.outside != seen.outside
+        || taken(newest, own) - taken(seen, own) >= DRIFT
+        || others(newest, own) - others(seen, own) >= DRIFT_OF_OTHERS
 }
 
 /// Whether the smallest allocation fits in what is free or may be killed on a node.
 fn has_room(state: &State, node: NodeSlot) -> bool {
     let node = &state.nodes[node];
+    if node.killable.is_empty() {
+        return state.calculator.containers(&node.free, &state.minimum) > 0;
+    }
     let room = node.free + node.killable_total();
     state.calculator.containers(&room, &state.minimum) > 0
 }

@@ -10,7 +10,7 @@ use crate::commit::{
 };
 use crate::id::{ApplicationId, ContainerId, NodeName, NodeSlot, PartitionId};
 use crate::policy::Locality;
-use crate::proposer::{Assignment, Candidates, Outcome, ProposalKind, propose, propose_reserved};
+use crate::proposer::{Candidates, Observation, Outcome, ProposalKind, propose, propose_reserved};
 use crate::queue::{AppSpec, AskCall, AskReply, Exclusivity, NodeReport, NodeSpec, TreeSettings};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -19,6 +19,8 @@ use crate::snapshot::State;
 #[derive(Debug)]
 pub struct Sequential {
     ledger: Ledger,
+    /// What the present pass observes; empty between passes.
+    seen: Vec<Observation>,
 }
 
 /// What one attempt came to.
@@ -46,7 +48,8 @@ impl Sequential {
     /// When the settings do not make a tree.
     pub fn new(settings: TreeSettings, partitions: &[PartitionSpec]) -> Result<Self, RefreshError> {
         let ledger = Ledger::new(settings, partitions)?;
-        Ok(Self { ledger })
+        let seen = Vec::new();
+        Ok(Self { ledger, seen })
     }
 
     /// Makes the live state remember what is written, for publication.
@@ -59,8 +62,8 @@ impl Sequential {
     }
 
     /// Commits what a proposer decided elsewhere.
-    pub(super) fn commit(&mut self, assignment: &Assignment) -> CommitOutcome {
-        self.ledger.commit(assignment)
+    pub(super) fn commit(&mut self, outcome: &Outcome, seen: &[Observation]) -> CommitOutcome {
+        self.ledger.commit(outcome, seen)
     }
 
     /// Tells the time; nothing ends by it before the clock is advanced.
@@ -417,41 +420,37 @@ impl Sequential {
     }
 
     fn fulfil(&mut self, node: NodeSlot) {
-        let assignment = propose_reserved(self.ledger.state(), node);
-        let _: CommitOutcome = self.ledger.commit(&assignment);
+        let outcome = propose_reserved(self.ledger.state(), node, &mut self.seen);
+        let _: CommitOutcome = self.ledger.commit(&outcome, &self.seen);
+        self.seen.clear();
     }
 
     // As CapacityScheduler.allocateOrReserveNewContainers.
-    fn attempt_new(&mut self, candidates: &Candidates) -> Attempt {
-        let assignment = propose(self.ledger.state(), candidates, Exclusivity::Respect);
-        let _: CommitOutcome = self.ledger.commit(&assignment);
-        let attempt = summary(&assignment);
-        if attempt.proposed {
-            return attempt;
-        }
+    fn attempt_new(&mut self, candidates: &Candidates<'_>) -> Attempt {
+        let attempt = self.pass(candidates, Exclusivity::Respect);
         let state = self.ledger.state();
         let partition = state.nodes[candidates.first()].partition;
-        if partition == PartitionId::DEFAULT || state.partitions[partition].exclusive {
+        let lends = partition != PartitionId::DEFAULT && !state.partitions[partition].exclusive;
+        if attempt.proposed || !lends {
             return attempt;
         }
-        let assignment = propose(state, candidates, Exclusivity::Ignore);
-        let _: CommitOutcome = self.ledger.commit(&assignment);
-        summary(&assignment)
+        self.pass(candidates, Exclusivity::Ignore)
     }
-}
 
-fn summary(assignment: &Assignment) -> Attempt {
-    match &assignment.outcome {
-        Outcome::Proposed(proposal) => Attempt {
-            proposed: true,
-            reserving: proposal.kind == ProposalKind::Reserve,
-            locality: Some(proposal.locality),
-        },
-        Outcome::GiveUp(_) | Outcome::Skipped(_) => Attempt {
-            proposed: false,
-            reserving: false,
-            locality: None,
-        },
+    /// One pass and its commit.
+    fn pass(&mut self, candidates: &Candidates<'_>, exclusivity: Exclusivity) -> Attempt {
+        let state = self.ledger.state();
+        let outcome = propose(state, candidates, exclusivity, &mut self.seen);
+        let _: CommitOutcome = self.ledger.commit(&outcome, &self.seen);
+        self.seen.clear();
+        match outcome {
+            Outcome::Proposed(proposal) => Attempt {
+                proposed: true,
+                reserving: proposal.kind == ProposalKind::Reserve,
+                locality: Some(proposal.locality),
+            },
+            Outcome::GiveUp(_) | Outcome::Skipped(_) => NOTHING,
+        }
     }
 }
 

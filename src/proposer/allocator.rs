@@ -1,6 +1,7 @@
 //! One application on the candidate nodes: keys, nodes, locality, fit, reservations.
 
 use super::assignment::{Observation, Proposal, ProposalKind, Release, SkipReason};
+use super::fit::FitIndex;
 use super::walk::{Found, Pass};
 use crate::cluster::{Killable, Node, Reservation};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, java_order};
@@ -104,8 +105,18 @@ impl Pass<'_> {
             opportunities: asks.opportunities,
             missed: asks.missed,
         };
+        if let Some(index) = self.candidates.index()
+            && reserved.is_none()
+            && let Some(found) = self.key_indexed(&mut visit, index)
+        {
+            self.note_counters(&visit);
+            return found;
+        }
         let nodes = self.candidates.ordered(node_policy(state, app));
-        let mut last = (Answer::KeySkipped, nodes[0]);
+        let Some(&first) = nodes.first() else {
+            return (Answer::KeySkipped, self.candidates.first());
+        };
+        let mut last = (Answer::KeySkipped, first);
         for (i, &node) in nodes.iter().enumerate() {
             let is_last = i + 1 == nodes.len();
             let row = &state.nodes[node];
@@ -132,6 +143,35 @@ impl Pass<'_> {
         }
         self.note_counters(&visit);
         last
+    }
+
+    /// One key by the index: the first node with room decides, or where none has, the last one,
+    /// which may be reserved. Nothing for keys whose answer depends on more of a node than its
+    /// room; those walk.
+    fn key_indexed(&self, visit: &mut Visit<'_>, index: &FitIndex) -> Option<(Answer, NodeSlot)> {
+        let state = self.state;
+        let [ask] = visit.asks.asks.as_slice() else {
+            return None;
+        };
+        let plain = ask.place == NameId::ANY
+            && ask.relax
+            && visit.asks.constrained.is_none()
+            && visit.app.blacklist.is_empty()
+            && !state.settings.lazy_preemption;
+        if !plain {
+            return None;
+        }
+        let fitting = index.first_fit(&ask.size);
+        let Some(node) = fitting.or_else(|| index.open().next_back()) else {
+            return Some((Answer::KeySkipped, self.candidates.first()));
+        };
+        let row = &state.nodes[node];
+        let answer = match self.precheck(visit, row) {
+            Some(answer) => answer,
+            None => self.try_node(visit, node, row),
+        };
+        visit.reset_after(row, state, &answer);
+        Some((answer, node))
     }
 
     fn note_counters(&mut self, visit: &Visit<'_>) {
@@ -280,7 +320,11 @@ impl Pass<'_> {
     ) -> Answer {
         let state = self.state;
         let calculator = state.calculator;
-        if !calculator.fits_in(size, &node.total) {
+        let room = match visit.reserved {
+            Some(held) if state.whole_reservations => size.component_max(&held.size),
+            _ => *size,
+        };
+        if !calculator.fits_in(&room, &node.total) {
             return Answer::LocalitySkipped;
         }
         let from_reservation = visit.reserved.is_some();
@@ -291,9 +335,9 @@ impl Pass<'_> {
         let missing = calculator.max(&state.cluster, &missing, &limits.must_unreserve);
         let must_unreserve = calculator.any_above_zero(&missing);
         let mut kill = Vec::new();
-        let mut fits = calculator.containers(&node.free, size) > 0;
-        if !fits && calculator.containers(&node.free, size) == 0 && limits.may_kill {
-            fits = self.room_by_killing(node, size, &mut kill);
+        let mut fits = calculator.containers(&node.free, &room) > 0;
+        if !fits && calculator.containers(&node.free, &room) == 0 && limits.may_kill {
+            fits = self.room_by_killing(node, &room, &mut kill);
         }
         let fit = |exchange, kill| Fit {
             size: *size,
@@ -362,7 +406,7 @@ impl Pass<'_> {
     }
 
     fn convert(
-        &self,
+        &mut self,
         slot: AppSlot,
         asks: &KeyAsks,
         answer: Answer,
@@ -385,7 +429,7 @@ impl Pass<'_> {
         {
             return Found::Skip(SkipReason::Nothing);
         }
-        Found::Proposal(Box::new(Proposal {
+        self.proposal = Some(Proposal {
             kind,
             app: slot,
             generation: self.state.apps[slot].generation,
@@ -399,7 +443,8 @@ impl Pass<'_> {
             reserved: held.map(|held| held.number),
             exchange: fit.exchange,
             kill: fit.kill,
-        }))
+        });
+        Found::Proposal
     }
 }
 

@@ -1,27 +1,21 @@
-//! What a pass returns: a proposal or a reason, and what it observed on the way.
+//! What a pass returns: a proposal or a reason; and what it observes on the way.
 
 use crate::cluster::Killable;
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, SchedulerKey, UserSlot};
 use crate::policy::Locality;
-use crate::queue::{Exclusivity, Gate, HeadroomProvider, LimitKind};
+use crate::queue::{Bound, Exclusivity, Gate, HeadroomProvider, LimitKind};
 use crate::resource::ResourceVector;
 
-/// The result of one pass.
-#[derive(Debug)]
-#[must_use]
-pub struct Assignment {
-    /// What is to be done.
-    pub outcome: Outcome,
-    /// What changes though nothing else does, in order.
-    pub observations: Vec<Observation>,
-}
-
 /// What is to be done after a pass.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[must_use]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "proposals travel by value in batches; a box each would be the only allocation"
+)]
 pub enum Outcome {
     /// A container to allocate, or a reservation to make or keep.
-    Proposed(Box<Proposal>),
+    Proposed(Proposal),
     /// A reservation that nobody asks for any more.
     GiveUp(Release),
     /// Nothing, and why.
@@ -78,6 +72,15 @@ pub struct Proposal {
     pub kill: Vec<Killable>,
 }
 
+impl Outcome {
+    /// Whether nothing more is proposed than that a reservation goes on waiting.
+    #[must_use]
+    pub fn keeps_reservation(&self) -> bool {
+        matches!(self, Self::Proposed(proposal)
+            if proposal.kind == ProposalKind::Reserve && proposal.reserved.is_some())
+    }
+}
+
 /// What a proposal does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProposalKind {
@@ -102,8 +105,21 @@ pub struct Release {
     pub size: ResourceVector,
 }
 
-/// Something that a pass changes by looking.
+/// The front of a leaf's order as a pass found it.
 #[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Growth {
+    /// Number of applications.
+    pub len: usize,
+    /// Version of the users in which each of them was told its limit.
+    pub version: u64,
+    /// The partition and mode of the pass that told them.
+    pub grown: (PartitionId, Exclusivity),
+    /// On what it depends that those of them that ask get nothing.
+    pub bound: Option<Bound>,
+}
+
+/// Something that a pass changes by looking.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Observation {
     /// A leaf was told a limit.
     CurrentLimit {
@@ -131,6 +147,9 @@ pub enum Observation {
         user: UserSlot,
         /// The limit.
         limit: ResourceVector,
+        /// For passes: the partition, the mode and the version of the users for which it is not
+        /// told again.
+        once: Option<(PartitionId, Exclusivity, u64)>,
     },
     /// A leaf computed a user limit for an application: its limit becomes the published one, and
     /// the application has a headroom from now on.
@@ -140,7 +159,27 @@ pub enum Observation {
         /// Whom its headroom is computed for.
         provider: HeadroomProvider,
     },
-    /// It was found out whether a user may be assigned more.
+    /// All applications at the front of a leaf's order were told their limit; they get nothing.
+    PrefixTold {
+        /// The leaf.
+        leaf: QueueSlot,
+        /// The partition.
+        partition: PartitionId,
+        /// The mode.
+        exclusivity: Exclusivity,
+        /// Version of the users for which the limit holds.
+        version: u64,
+        /// The limit of a user of weight 1.
+        limit: ResourceVector,
+    },
+    /// More applications at the front of a leaf's order will get nothing.
+    PrefixGrown {
+        /// The leaf.
+        leaf: QueueSlot,
+        /// The new front; seldom, so that it does not widen the others.
+        growth: Box<Growth>,
+    },
+    /// It was found out that a user without a record may be assigned nothing.
     Gate {
         /// The user's record.
         user: UserSlot,
@@ -148,8 +187,8 @@ pub enum Observation {
         partition: PartitionId,
         /// The mode.
         exclusivity: Exclusivity,
-        /// What was found.
-        gate: Gate,
+        /// What was found; seldom, so that it does not widen the others.
+        gate: Box<Gate>,
     },
     /// Counters of a key moved.
     Counters {

@@ -1,33 +1,37 @@
 //! The nodes that a pass may use: one node, or the nodes of a partition in a policy's order.
 
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use super::fit::FitIndex;
+use crate::cluster::Node;
 use crate::id::NodeSlot;
 use crate::queue::NodePolicy;
 use crate::snapshot::State;
 
 /// Nodes of one partition.
 #[derive(Clone, Debug)]
-pub struct Candidates {
-    nodes: Nodes,
+pub struct Candidates<'a> {
+    nodes: Nodes<'a>,
     orders: Vec<(NodePolicy, Vec<NodeSlot>)>,
-    /// Whether the nodes are in order for everybody.
-    whole: bool,
 }
 
 /// Nodes in the order in which they were collected; a single one takes no allocation.
 #[derive(Clone, Debug)]
-enum Nodes {
+enum Nodes<'a> {
     One([NodeSlot; 1]),
     Many(Vec<NodeSlot>),
+    /// In the right order for everybody.
+    Indexed(&'a FitIndex),
 }
 
-impl Candidates {
+impl<'a> Candidates<'a> {
     /// A single node.
     #[must_use]
     pub fn node(node: NodeSlot) -> Self {
         Self {
             nodes: Nodes::One([node]),
             orders: Vec::new(),
-            whole: true,
         }
     }
 
@@ -51,23 +55,34 @@ impl Candidates {
         Self {
             nodes: Nodes::Many(nodes),
             orders,
-            whole: false,
         }
     }
 
-    /// Several nodes of one partition that are in the right order already, as a periodically
-    /// sorted index has it; every application tries them in this order.
+    /// The open nodes of an index, as a periodically sorted order has them; every application
+    /// tries them in this order.
     ///
     /// # Panics
     ///
     /// Without nodes.
     #[must_use]
-    pub fn in_order(nodes: Vec<NodeSlot>) -> Self {
-        assert!(!nodes.is_empty(), "candidates are at least one node");
+    pub fn indexed(index: &'a FitIndex) -> Self {
+        assert!(
+            !index.order().is_empty(),
+            "candidates are at least one node"
+        );
         Self {
-            nodes: Nodes::Many(nodes),
+            nodes: Nodes::Indexed(index),
             orders: Vec::new(),
-            whole: true,
+        }
+    }
+
+    /// The index that finds nodes without a walk, if there is one.
+    #[inline]
+    #[must_use]
+    pub fn index(&self) -> Option<&'a FitIndex> {
+        match self.nodes {
+            Nodes::Indexed(index) => Some(index),
+            Nodes::One(_) | Nodes::Many(_) => None,
         }
     }
 
@@ -75,19 +90,10 @@ impl Candidates {
     #[inline]
     #[must_use]
     pub fn single(&self) -> Option<NodeSlot> {
-        match *self.all() {
-            [node] => Some(node),
-            _ => None,
-        }
-    }
-
-    /// The nodes in the order in which they were collected.
-    #[inline]
-    #[must_use]
-    pub fn all(&self) -> &[NodeSlot] {
         match &self.nodes {
-            Nodes::One(node) => node,
-            Nodes::Many(nodes) => nodes,
+            Nodes::One([node]) => Some(*node),
+            Nodes::Many(nodes) if nodes.len() == 1 => Some(nodes[0]),
+            Nodes::Many(_) | Nodes::Indexed(_) => None,
         }
     }
 
@@ -95,19 +101,27 @@ impl Candidates {
     #[inline]
     #[must_use]
     pub fn first(&self) -> NodeSlot {
-        self.all()[0]
+        match &self.nodes {
+            Nodes::One([node]) => *node,
+            Nodes::Many(nodes) => nodes[0],
+            Nodes::Indexed(index) => index.order()[0],
+        }
     }
 
     /// The nodes in the order of a policy; only the first node for applications without one.
     #[must_use]
-    pub fn ordered(&self, policy: Option<NodePolicy>) -> &[NodeSlot] {
-        let all = self.all();
-        if self.whole || all.len() == 1 {
-            return all;
+    pub fn ordered(&self, policy: Option<NodePolicy>) -> Cow<'_, [NodeSlot]> {
+        match &self.nodes {
+            Nodes::One(node) => Cow::Borrowed(node),
+            Nodes::Many(nodes) => {
+                let known = policy.and_then(|policy| {
+                    let mut orders = self.orders.iter();
+                    orders.find(|(known, _)| *known == policy)
+                });
+                Cow::Borrowed(known.map_or(&nodes[..1], |(_, nodes)| nodes))
+            }
+            Nodes::Indexed(index) => Cow::Owned(index.open().collect()),
         }
-        policy
-            .and_then(|policy| self.orders.iter().find(|(known, _)| *known == policy))
-            .map_or(&all[..1], |(_, nodes)| nodes)
     }
 }
 
@@ -115,15 +129,18 @@ impl Candidates {
 #[must_use]
 pub fn sort_nodes(state: &State, policy: NodePolicy, nodes: &[NodeSlot]) -> Vec<NodeSlot> {
     let mut nodes = nodes.to_vec();
-    nodes.sort_by(|&a, &b| {
-        let (a, b) = (&state.nodes[a], &state.nodes[b]);
-        let by_use = match policy {
-            NodePolicy::ResourceUsage | NodePolicy::ResourceUsagePartialShuffle => {
-                a.allocated.cmp(&b.allocated)
-            }
-            NodePolicy::BestFit => b.allocated.cmp(&a.allocated),
-        };
-        by_use.then_with(|| a.name.cmp(&b.name))
-    });
+    nodes.sort_by(|&a, &b| compare_nodes(policy, &state.nodes[a], &state.nodes[b]));
     nodes
+}
+
+/// Which of two nodes a policy tries first.
+#[must_use]
+pub fn compare_nodes(policy: NodePolicy, a: &Node, b: &Node) -> Ordering {
+    let by_use = match policy {
+        NodePolicy::ResourceUsage | NodePolicy::ResourceUsagePartialShuffle => {
+            a.allocated.cmp(&b.allocated)
+        }
+        NodePolicy::BestFit => b.allocated.cmp(&a.allocated),
+    };
+    by_use.then_with(|| a.name.cmp(&b.name))
 }

@@ -1,6 +1,7 @@
 //! A leaf queue: its applications in order, gated by queue maximum and user limit.
 
 use super::assignment::{Observation, SkipReason};
+use super::front::Front;
 use super::walk::{Found, Pass};
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
@@ -10,12 +11,11 @@ use crate::queue::{Exclusivity, Gate, HeadroomProvider};
 use crate::resource::ResourceVector;
 
 /// What one visit of a leaf has found out and its state does not know yet.
-struct Visit {
-    leaf: QueueSlot,
-    /// The limit that the leaf was told.
-    told: ResourceVector,
+pub(super) struct Visit {
+    pub(super) leaf: QueueSlot,
     limit: Option<ResourceVector>,
-    gates: Vec<(UserSlot, Gate)>,
+    /// Whether the leaf's limit is the published one.
+    published: bool,
 }
 
 impl Pass<'_> {
@@ -43,20 +43,59 @@ impl Pass<'_> {
             return Found::Skip(reason);
         }
         let resorted = self.resorted(leaf);
-        let order = resorted.as_deref().unwrap_or(&queue.as_leaf().active);
         let mut visit = Visit {
             leaf,
-            told,
             limit: None,
-            gates: Vec::new(),
+            published: queue.as_leaf().published_limit == told,
         };
-        self.applications(order, &mut visit, limits)
+        match resorted {
+            Some(order) => {
+                let mut nobody = Front::CLOSED;
+                self.applications(&order, &mut visit, limits, &mut nobody, true)
+            }
+            None => self.behind_prefix(&mut visit, limits),
+        }
     }
 
-    fn applications(&mut self, order: &[AppSlot], visit: &mut Visit, limits: &mut Limits) -> Found {
-        let state = self.state;
+    /// The applications of a leaf but for those at the front that get nothing.
+    fn behind_prefix(&mut self, visit: &mut Visit, limits: &mut Limits) -> Found {
+        let users = self.state.queues[visit.leaf].as_leaf();
+        let mut front = self.front(visit);
         let mut check_queue = true;
+        if front.len > 0 {
+            let (state, mode) = (self.state, self.exclusivity);
+            let none = ResourceVector::NONE;
+            if !passes_maximum(state, visit.leaf, self.partition, limits, &none, mode) {
+                return Found::Skip(SkipReason::AtMaximum);
+            }
+            check_queue = false;
+            if self.holds(&front, visit, limits) {
+                self.tell_front(users.active[0], visit);
+            } else {
+                // Some of them may be served again, or stop those behind them.
+                (front, check_queue) = (Front::CLOSED, true);
+                self.note_front(&front, visit);
+            }
+        }
+        let behind = &users.active[front.len..];
+        let found = self.applications(behind, visit, limits, &mut front, check_queue);
+        if front.len > users.prefix.next {
+            self.note_front(&front, visit);
+        }
+        found
+    }
+
+    fn applications(
+        &mut self,
+        order: &[AppSlot],
+        visit: &mut Visit,
+        limits: &mut Limits,
+        front: &mut Front,
+        mut check_queue: bool,
+    ) -> Found {
+        let state = self.state;
         for &app in order {
+            let before = front.len;
             let held = state.apps[app].part(PartitionId::DEFAULT).reserved;
             if check_queue {
                 let (partition, mode) = (self.partition, self.exclusivity);
@@ -66,12 +105,14 @@ impl Pass<'_> {
                 check_queue = state.settings.continue_looking && !held.is_none();
             }
             if !self.passes_user_limit(app, &held, visit, limits) {
-                continue;
+                self.join_at_limit(front, app);
+            } else {
+                match self.allocate(app, limits) {
+                    Found::Skip(SkipReason::Other) => self.join(front, app),
+                    found => return found,
+                }
             }
-            match self.allocate(app, limits) {
-                Found::Skip(SkipReason::Other) => {}
-                found => return found,
-            }
+            front.closed |= front.len == before;
         }
         Found::Skip(SkipReason::Other)
     }
@@ -94,7 +135,9 @@ impl Pass<'_> {
     }
 
     /// The user gate: whether the application's user may get more, by what the user has now.
-    // As AbstractLeafQueue.canAssignToUser with CachedUserLimit.
+    // As AbstractLeafQueue.canAssignToUser. Its CachedUserLimit holds for one version of the
+    // leaf's users, and what it caches follows from that version alone; so it is kept only where
+    // it does not: for users whose record went.
     fn passes_user_limit(
         &mut self,
         app: AppSlot,
@@ -103,19 +146,40 @@ impl Pass<'_> {
         limits: &mut Limits,
     ) -> bool {
         let state = self.state;
-        let row = &state.apps[app];
+        let user = &state.users[state.apps[app].user];
         let version = state.queues[visit.leaf].as_leaf().users_version;
-        let known = self.known_gate(row.user, version, visit);
-        // A user whose record was dropped has no limit and gets nothing; that too is remembered,
-        // and holds for a new record until something changes.
-        let removed = state.users[row.user].removed;
-        let limit = if removed {
-            ResourceVector::NONE
-        } else {
-            self.user_limit(app, known.map(|gate| gate.limit), visit)
+        let gate = user.part(self.partition).gates[self.exclusivity as usize].as_ref();
+        let gate = gate.filter(|gate| gate.version == version);
+        if user.removed || gate.is_some() {
+            return self.passes_gate(app, held, gate.map(AsRef::as_ref), visit, limits);
+        }
+        let limit = self.user_limit(app, visit);
+        self.below_limit(state.apps[app].user, held, &limit, limits)
+    }
+
+    /// The user gate where something is remembered: a user whose record was dropped has no limit
+    /// and gets nothing; that holds for a new record too until something changes.
+    fn passes_gate(
+        &mut self,
+        app: AppSlot,
+        held: &ResourceVector,
+        known: Option<&Gate>,
+        visit: &mut Visit,
+        limits: &mut Limits,
+    ) -> bool {
+        let state = self.state;
+        let slot = state.apps[app].user;
+        let removed = state.users[slot].removed;
+        let limit = match known {
+            _ if removed => ResourceVector::NONE,
+            Some(gate) => {
+                self.note_served(app, visit);
+                gate.limit
+            }
+            None => self.user_limit(app, visit),
         };
-        let mut gate = known.unwrap_or(Gate {
-            version,
+        let mut gate = known.copied().unwrap_or(Gate {
+            version: state.queues[visit.leaf].as_leaf().users_version,
             limit,
             can_assign: true,
             reserved: ResourceVector::NONE,
@@ -123,73 +187,61 @@ impl Pass<'_> {
         if !gate.can_assign && held.fits_in(&gate.reserved) {
             return false;
         }
-        let passes = !removed && self.below_limit(row.user, held, &limit, limits);
+        let passes = !removed && self.below_limit(slot, held, &limit, limits);
         if !passes && gate.reserved.fits_in(held) {
             gate.can_assign = false;
             gate.reserved = *held;
         }
-        if known != Some(gate) {
-            self.note_gate(row.user, gate, visit);
+        if known != Some(&gate) {
+            self.observations.push(Observation::Gate {
+                user: slot,
+                partition: self.partition,
+                exclusivity: self.exclusivity,
+                gate: Box::new(gate),
+            });
         }
         passes
     }
 
-    fn known_gate(&self, user: UserSlot, version: u64, visit: &Visit) -> Option<Gate> {
-        let here = visit.gates.iter().rev().find(|(known, _)| *known == user);
-        here.map(|(_, gate)| *gate).or_else(|| {
-            let part = self.state.users[user].part(self.partition);
-            part.gates[self.exclusivity as usize].filter(|gate| gate.version == version)
-        })
-    }
-
-    fn note_gate(&mut self, user: UserSlot, gate: Gate, visit: &mut Visit) {
-        visit.gates.push((user, gate));
-        self.observations.push(Observation::Gate {
-            user,
-            partition: self.partition,
-            exclusivity: self.exclusivity,
-            gate,
-        });
-    }
-
-    /// The limit of an application's user; computed when no version of it is known, and the
-    /// leaf's limit is published on the way.
+    /// The limit of an application's user; the leaf's limit is published on the way.
     // As AbstractLeafQueue.computeUserLimitAndSetHeadroom.
-    fn user_limit(
-        &mut self,
-        app: AppSlot,
-        known: Option<ResourceVector>,
-        visit: &mut Visit,
-    ) -> ResourceVector {
+    fn user_limit(&mut self, app: AppSlot, visit: &mut Visit) -> ResourceVector {
         let state = self.state;
-        let row = &state.apps[app];
-        let user = &state.users[row.user];
-        let limit = known.unwrap_or_else(|| {
-            let common = self.common_limit(visit);
-            let limit = user_value(state, &common, Some(user));
-            if user.last_limit != limit {
-                self.observations.push(Observation::LimitTold {
-                    user: row.user,
-                    limit,
-                });
-            }
-            limit
-        });
-        let provider = HeadroomProvider {
-            leaf: visit.leaf,
-            user: row.user,
-            generation: user.generation,
-        };
-        let published = &state.queues[visit.leaf].as_leaf().published_limit;
-        if row.provider != Some(provider) || *published != visit.told {
-            self.observations
-                .push(Observation::Served { app, provider });
+        let slot = state.apps[app].user;
+        let user = &state.users[slot];
+        let common = self.common_limit(visit);
+        let limit = user_value(state, &common, Some(user));
+        let version = state.queues[visit.leaf].as_leaf().users_version;
+        let (partition, exclusivity) = (self.partition, self.exclusivity);
+        if user.part(partition).told[exclusivity as usize] != Some(version) {
+            self.observations.push(Observation::LimitTold {
+                user: slot,
+                limit,
+                once: Some((partition, exclusivity, version)),
+            });
         }
+        self.note_served(app, visit);
         limit
     }
 
+    /// From now on the leaf's limit is the published one and the application has a headroom.
+    pub(super) fn note_served(&mut self, app: AppSlot, visit: &mut Visit) {
+        let state = self.state;
+        let row = &state.apps[app];
+        let provider = HeadroomProvider {
+            leaf: visit.leaf,
+            user: row.user,
+            generation: state.users[row.user].generation,
+        };
+        if row.provider != Some(provider) || !visit.published {
+            visit.published = true;
+            self.observations
+                .push(Observation::Served { app, provider });
+        }
+    }
+
     /// The limit of a user of weight 1, from the leaf's cache or computed once a visit.
-    fn common_limit(&mut self, visit: &mut Visit) -> ResourceVector {
+    pub(super) fn common_limit(&mut self, visit: &mut Visit) -> ResourceVector {
         if let Some(limit) = visit.limit {
             return limit;
         }

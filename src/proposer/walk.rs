@@ -1,6 +1,6 @@
 //! The walk down the queues: from root to the most deserving leaf that can be served.
 
-use super::assignment::{Assignment, Observation, Outcome, Proposal, Release, SkipReason};
+use super::assignment::{Observation, Outcome, Proposal, Release, SkipReason};
 use super::candidates::Candidates;
 use crate::id::{NodeSlot, PartitionId, QueueSlot};
 use crate::policy::{Limits, child_limit, first_child, order_children, passes_maximum};
@@ -8,13 +8,10 @@ use crate::queue::Exclusivity;
 use crate::resource::{ResourceVector, VCORES};
 use crate::snapshot::State;
 
-/// What most passes observe at most; room for it is taken once.
-const OBSERVATIONS: usize = 6;
-
 /// What a queue or application answers during a pass.
 pub(super) enum Found {
-    /// A container or reservation.
-    Proposal(Box<Proposal>),
+    /// A container or reservation, kept in the pass.
+    Proposal,
     /// A reservation to give up.
     GiveUp(Release),
     /// Nothing.
@@ -24,15 +21,22 @@ pub(super) enum Found {
 /// One pass: what it reads and what it has observed so far.
 pub(super) struct Pass<'a> {
     pub(super) state: &'a State,
-    pub(super) candidates: &'a Candidates,
+    pub(super) candidates: &'a Candidates<'a>,
     pub(super) partition: PartitionId,
     pub(super) exclusivity: Exclusivity,
-    pub(super) observations: Vec<Observation>,
+    pub(super) observations: &'a mut Vec<Observation>,
+    pub(super) proposal: Option<Proposal>,
 }
 
-/// Looks for the next container to place on the candidates, from root downwards.
+/// Looks for the next container to place on the candidates, from root downwards; what it changes
+/// by looking is added to `observations`.
 // As CapacityScheduler.allocateOrReserveNewContainers, one of its two passes.
-pub fn propose(state: &State, candidates: &Candidates, exclusivity: Exclusivity) -> Assignment {
+pub fn propose(
+    state: &State,
+    candidates: &Candidates<'_>,
+    exclusivity: Exclusivity,
+    observations: &mut Vec<Observation>,
+) -> Outcome {
     let partition = state.nodes[candidates.first()].partition;
     let handed = match exclusivity {
         Exclusivity::Respect => state.total(partition),
@@ -43,15 +47,21 @@ pub fn propose(state: &State, candidates: &Candidates, exclusivity: Exclusivity)
         candidates,
         partition,
         exclusivity,
-        observations: Vec::with_capacity(OBSERVATIONS),
+        observations,
+        proposal: None,
     };
     let found = pass.queue(State::ROOT, &mut Limits::new(handed));
     pass.finish(found)
 }
 
-/// Tries to turn the reservation on a node into a container, or keeps it, or gives it up.
+/// Tries to turn the reservation on a node into a container, or keeps it, or gives it up; what it
+/// changes by looking is added to `observations`.
 // As CapacityScheduler.allocateFromReservedContainer: the limit is that of the default partition.
-pub fn propose_reserved(state: &State, node: NodeSlot) -> Assignment {
+pub fn propose_reserved(
+    state: &State,
+    node: NodeSlot,
+    observations: &mut Vec<Observation>,
+) -> Outcome {
     let candidates = Candidates::node(node);
     let row = &state.nodes[node];
     let mut pass = Pass {
@@ -59,7 +69,8 @@ pub fn propose_reserved(state: &State, node: NodeSlot) -> Assignment {
         candidates: &candidates,
         partition: row.partition,
         exclusivity: Exclusivity::Respect,
-        observations: Vec::with_capacity(OBSERVATIONS),
+        observations,
+        proposal: None,
     };
     let found = match row.reserved {
         Some(reservation) => {
@@ -72,15 +83,14 @@ pub fn propose_reserved(state: &State, node: NodeSlot) -> Assignment {
 }
 
 impl Pass<'_> {
-    fn finish(self, found: Found) -> Assignment {
-        let outcome = match found {
-            Found::Proposal(proposal) => Outcome::Proposed(proposal),
+    fn finish(self, found: Found) -> Outcome {
+        match found {
+            Found::Proposal => Outcome::Proposed(
+                self.proposal
+                    .expect("whoever finds a proposal leaves it here"),
+            ),
             Found::GiveUp(release) => Outcome::GiveUp(release),
             Found::Skip(reason) => Outcome::Skipped(reason),
-        };
-        Assignment {
-            outcome,
-            observations: self.observations,
         }
     }
 
@@ -179,7 +189,7 @@ impl Pass<'_> {
                 None
             }
             Found::Skip(_) | Found::GiveUp(_) => None,
-            found @ Found::Proposal(_) => Some(found),
+            found @ Found::Proposal => Some(found),
         }
     }
 }

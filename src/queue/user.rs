@@ -28,8 +28,11 @@ pub struct User {
     pub active: bool,
     /// Whether the record was dropped; it stays until nobody refers to it.
     pub removed: bool,
-    /// User limit as last handed to an application of the user.
+    /// User limit as last handed to an application of the user, unless all at the front of the
+    /// leaf's order were told later.
     pub last_limit: ResourceVector,
+    /// That telling, by the leaf's count.
+    pub telling: u64,
     /// Figures by partition.
     pub parts: Vec<UserPart>,
 }
@@ -52,8 +55,11 @@ pub struct UserPart {
     pub master_used: ResourceVector,
     /// Use as a share of the partition.
     pub usage_ratio: f32,
-    /// What the last passes found about the user's limit, respecting and ignoring exclusivity.
-    pub gates: [Option<Gate>; 2],
+    /// Version of the leaf's users at which the limit was last told, respecting and ignoring
+    /// exclusivity.
+    pub told: [Option<u64>; 2],
+    /// What passes found about a user whose record went, respecting and ignoring exclusivity.
+    pub gates: [Option<Box<Gate>>; 2],
 }
 
 /// What a pass found about a user: the limit, and whether it was reached.

@@ -183,7 +183,11 @@ impl<'a> Look<'a> {
     /// What looking changes, for the ledger.
     fn observations(self) -> Vec<Observation> {
         let told = self.told.into_iter();
-        let told = told.map(|(user, limit)| Observation::LimitTold { user, limit });
+        let told = told.map(|(user, limit)| Observation::LimitTold {
+            user,
+            limit,
+            once: None,
+        });
         let sorted = self.sorted.into_iter();
         let sorted = sorted.map(|leaf| Observation::Sorted { leaf });
         self.computed

@@ -21,6 +21,11 @@ pub struct State {
     pub cluster: ResourceVector,
     /// Number of registered nodes.
     pub node_count: usize,
+    /// Counts what may change the order of children other than their use.
+    pub epoch: u64,
+    /// Whether a reservation is served only where the size that it holds fits, too. The reference
+    /// looks only at what the key asks now, and a node gets too full when that shrank meanwhile.
+    pub whole_reservations: bool,
     /// Partitions; the default one first.
     pub partitions: Table<PartitionId, Partition>,
     /// Queues; root first.
@@ -46,6 +51,8 @@ impl State {
             settings,
             cluster: ResourceVector::NONE,
             node_count: 0,
+            epoch: 1,
+            whole_reservations: false,
             partitions: Table::default(),
             queues: Table::default(),
             users: Table::default(),
@@ -116,12 +123,23 @@ impl State {
 pub struct Snapshot {
     /// Number of the publication.
     pub version: Version,
+    /// The last publication that changed more than how often waiting reservations were looked at:
+    /// who found nothing to do in it need not look at this one.
+    pub news: Version,
+    /// How many decisions of each proposer the state has seen, accepted or refused.
+    pub taken: Vec<u64>,
+    /// Counts what changed the state other than accepted proposals: commands, refusals, time.
+    pub outside: u64,
     /// Settings of the whole scheduler.
     pub settings: Arc<SchedulerSettings>,
     /// Sum of the totals of all nodes.
     pub cluster: ResourceVector,
     /// Number of registered nodes.
     pub node_count: usize,
+    /// Counts what may change the order of children other than their use.
+    pub epoch: u64,
+    /// As [`State::whole_reservations`].
+    pub whole_reservations: bool,
     /// Partitions.
     pub partitions: Frozen<Partition>,
     /// Queues.
@@ -140,9 +158,14 @@ impl Snapshot {
     pub fn empty(settings: Arc<SchedulerSettings>) -> Self {
         Self {
             version: Version(0),
+            news: Version(0),
+            taken: Vec::new(),
+            outside: 0,
             settings,
             cluster: ResourceVector::NONE,
             node_count: 0,
+            epoch: 0,
+            whole_reservations: false,
             partitions: Frozen::default(),
             queues: Frozen::default(),
             users: Frozen::default(),
@@ -156,9 +179,12 @@ impl Snapshot {
     pub fn next(&self, state: &mut State) -> Self {
         let mut next = self.clone();
         next.version = Version(self.version.0 + 1);
+        next.news = next.version;
         next.settings = Arc::clone(&state.settings);
         next.cluster = state.cluster;
         next.node_count = state.node_count;
+        next.epoch = state.epoch;
+        next.whole_reservations = state.whole_reservations;
         next.partitions.publish(&mut state.partitions);
         next.queues.publish(&mut state.queues);
         next.users.publish(&mut state.users);
@@ -170,17 +196,26 @@ impl Snapshot {
 
 impl State {
     /// Makes a working copy equal to `newer`; `older` is the snapshot it was last equal to.
-    pub fn refresh(&mut self, older: &Snapshot, newer: &Snapshot) {
+    /// `changed` is told the nodes that may differ from what they were.
+    pub fn refresh(
+        &mut self,
+        older: &Snapshot,
+        newer: &Snapshot,
+        mut changed: impl FnMut(NodeSlot),
+    ) {
         self.settings = Arc::clone(&newer.settings);
         self.calculator = newer.settings.calculator;
         self.minimum = newer.settings.minimum_allocation;
         self.cluster = newer.cluster;
         self.node_count = newer.node_count;
+        self.epoch = newer.epoch;
+        self.whole_reservations = newer.whole_reservations;
         self.partitions
-            .refresh(&older.partitions, &newer.partitions);
-        self.queues.refresh(&older.queues, &newer.queues);
-        self.users.refresh(&older.users, &newer.users);
-        self.apps.refresh(&older.apps, &newer.apps);
-        self.nodes.refresh(&older.nodes, &newer.nodes);
+            .refresh(&older.partitions, &newer.partitions, |_| {});
+        self.queues.refresh(&older.queues, &newer.queues, |_| {});
+        self.users.refresh(&older.users, &newer.users, |_| {});
+        self.apps.refresh(&older.apps, &newer.apps, |_| {});
+        let changed = |index| changed(NodeSlot::at(index));
+        self.nodes.refresh(&older.nodes, &newer.nodes, changed);
     }
 }

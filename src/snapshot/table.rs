@@ -216,8 +216,14 @@ impl<T: Clone> Frozen<T> {
 
 impl<S: Slot, T: Clone> Table<S, T> {
     /// Makes this working copy equal to `newer`: copies the rows that differ from `older`, the
-    /// frozen table it was last equal to, and those written here since.
-    pub fn refresh(&mut self, older: &Frozen<T>, newer: &Frozen<T>) {
+    /// frozen table it was last equal to, and those written here since. `changed` is told the
+    /// index of each, of some twice.
+    pub fn refresh(
+        &mut self,
+        older: &Frozen<T>,
+        newer: &Frozen<T>,
+        mut changed: impl FnMut(usize),
+    ) {
         for index in self.take_dirty() {
             let index = index as usize;
             if let Some(row) = newer
@@ -226,6 +232,7 @@ impl<S: Slot, T: Clone> Table<S, T> {
                 .and_then(|b| b.get(index % FANOUT))
             {
                 self.rows[index].clone_from(row);
+                changed(index);
             }
         }
         self.rows.truncate(newer.len);
@@ -242,6 +249,7 @@ impl<S: Slot, T: Clone> Table<S, T> {
                 {
                     continue;
                 }
+                changed(index);
                 match self.rows.get_mut(index) {
                     Some(place) => place.clone_from(row),
                     None => self.rows.push(row.as_ref().clone()),
@@ -293,14 +301,16 @@ mod tests {
         let mut frozen = Frozen::default();
         frozen.publish(&mut table);
         let mut copy: Table<NodeSlot, u64> = Table::default();
-        copy.refresh(&Frozen::default(), &frozen);
+        copy.refresh(&Frozen::default(), &frozen, |_| {});
         copy[at(3)] = 99;
         copy.push(100);
         let older = frozen.clone();
         table[at(65)] = 5;
         table.push(70);
         frozen.publish(&mut table);
-        copy.refresh(&older, &frozen);
+        let mut changed = Vec::new();
+        copy.refresh(&older, &frozen, |index| changed.push(index));
+        assert_eq!(changed, [3, 70, 65, 70]);
         assert_eq!(copy.rows, table.rows);
     }
 }

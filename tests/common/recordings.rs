@@ -1,91 +1,63 @@
-//! Finds the recordings of the original scheduler and loads the configurations inside them.
+//! Finds the recordings of the original scheduler.
 
 use std::path::{Path, PathBuf};
 
-use capsched::config::{Layer, Loaded, Options, Report, Source, load};
 use serde_json::Value;
 
-/// The folder of one kind of recordings; nothing, with a printed sentence, where there are none.
-#[expect(clippy::print_stdout, reason = "a skipped test says so")]
-pub(crate) fn folder(kind: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("CAPSCHED_PARITY").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/parity"),
+/// The folder of all recordings: that of the repository, unless `CAPSCHED_PARITY` names another.
+pub(crate) fn root() -> PathBuf {
+    std::env::var_os("CAPSCHED_PARITY").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parity"),
         PathBuf::from,
-    );
-    let folder = root.join(kind);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    println!("skipped: there are no recordings in {}", folder.display());
-    None
+    )
 }
 
-/// All recordings of a folder in order of their names.
-pub(crate) fn recordings(folder: &Path) -> Vec<(String, Value)> {
-    let entries = std::fs::read_dir(folder).expect("the folder of recordings can be listed");
-    let mut files: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("its entries can be read").path())
-        .filter(|path| path.extension().is_some_and(|ext| ext == "json"))
-        .collect();
-    files.sort();
-    files
-        .into_iter()
-        .map(|path| {
-            let text = std::fs::read_to_string(&path).expect("a recording can be read");
-            let value = serde_json::from_str(&text).expect("a recording is JSON");
-            (
-                path.file_stem()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned(),
-                value,
-            )
-        })
-        .collect()
+/// All recordings of a kind with their names: those of the folder `kind`, and those of the archive
+/// `kind.jsonl.zst` beside it. None, with a printed sentence, where there is no folder of
+/// recordings at all: the published package has none.
+///
+/// # Panics
+///
+/// When there are recordings, but none of this kind.
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+pub(crate) fn recordings(kind: &str) -> Vec<(String, Value)> {
+    let root = root();
+    if !root.is_dir() {
+        println!("skipped: there are no recordings in {}", root.display());
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for path in [root.join(kind), root.join(format!("{kind}.jsonl.zst"))] {
+        collect(&path, &mut found);
+    }
+    let place = root.display();
+    assert!(!found.is_empty(), "{place} holds no recordings of {kind}");
+    found
 }
 
-/// A recording's configuration, read by the library; its report when it is refused.
-pub(crate) fn loaded(recording: &Value) -> Result<Loaded, Report> {
-    let mut site = "<configuration>".to_owned();
-    property(&mut site, "yarn.node-labels.enabled", "true");
-    for (key, value) in recording["site"].as_object().into_iter().flatten() {
-        property(&mut site, key, value.as_str().unwrap_or_default());
-    }
-    site.push_str("</configuration>");
-    let scheduler = recording["xml"].as_str().unwrap_or_default();
-    let source = |name: &str, text: &str, layer| Source {
-        name: name.to_owned(),
-        bytes: text.as_bytes().to_vec(),
-        layer,
+/// The recordings at a path, in order of their files' names.
+fn collect(path: &Path, found: &mut Vec<(String, Value)>) {
+    let mut add = |text: &str| {
+        let value: Value = serde_json::from_str(text).expect("a recording is JSON");
+        let name = value["name"].as_str().expect("a recording has a name");
+        found.push((name.to_owned(), value));
     };
-    let sources = [
-        source("yarn-site.xml", &site, Layer::Site),
-        source("capacity-scheduler.xml", scheduler, Layer::Scheduler),
-    ];
-    let options = Options {
-        resource_types: Some(strings(&recording["resource_types"])),
-        ..Options::default()
-    };
-    load(&sources, &options)
-}
-
-fn property(xml: &mut String, key: &str, value: &str) {
-    let value = value.replace('&', "&amp;").replace('<', "&lt;");
-    for part in ["<property><name>", key, "</name><value>", &value] {
-        xml.push_str(part);
+    let name = path.to_string_lossy();
+    if path.is_dir() {
+        let entries = std::fs::read_dir(path).expect("the folder of recordings can be listed");
+        let mut entries: Vec<PathBuf> = entries
+            .map(|entry| entry.expect("its entries can be read").path())
+            .collect();
+        entries.sort();
+        for entry in entries {
+            collect(&entry, found);
+        }
+    } else if name.ends_with(".json") {
+        add(&std::fs::read_to_string(path).expect("a recording can be read"));
+    } else if name.ends_with(".jsonl.zst") && path.is_file() {
+        let archive = std::fs::File::open(path).expect("an archive can be opened");
+        let text = zstd::decode_all(archive).expect("an archive is compressed with zstd");
+        let text = String::from_utf8(text).expect("an archive holds text");
+        text.lines().for_each(add);
     }
-    xml.push_str("</value></property>");
-}
-
-/// The groups of a user in a recording.
-pub(crate) fn groups(recording: &Value, user: &str) -> Vec<String> {
-    strings(&recording["groups"][user])
-}
-
-/// A list of texts; empty where there is none.
-pub(crate) fn strings(value: &Value) -> Vec<String> {
-    let values = value.as_array().into_iter().flatten();
-    values
-        .filter_map(|value| value.as_str().map(str::to_owned))
-        .collect()
 }

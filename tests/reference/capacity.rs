@@ -247,11 +247,14 @@ impl Scheduler {
         let low = divide(self.eff_min(q, p), self.eff_min(up, p));
         let high = divide(self.eff_max(q, p), self.eff_max(up, p));
         let above = self.queues[up].caps.get(p).cloned().unwrap_or_default();
+        let legacy = self.settings.legacy;
         let c = self.cap_mut(q, p);
         c.cap = low;
         c.max = high;
         c.abs = low * above.abs;
-        c.abs_max = high * above.abs_max;
+        if legacy || high > 0.0 {
+            c.abs_max = high * above.abs_max;
+        }
     }
 
     /// Used ratios of one partition.

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+use super::rules;
+
 /// Keys whose values are the reference's `f32` fractions, compared bit by bit.
 const FRACTIONS: [&str; 11] = [
     "cap",
@@ -36,7 +38,10 @@ pub(super) struct Difference {
 
 impl Difference {
     pub(super) fn to_json(&self) -> Value {
-        json!({"place": self.place, "expected": self.expected, "actual": self.actual})
+        json!({
+            "place": self.place, "expected": self.expected, "actual": self.actual,
+            "rule": rules::of(&self.place),
+        })
     }
 }
 
@@ -48,10 +53,11 @@ impl fmt::Display for Difference {
         };
         write!(
             f,
-            "{}: expected {}, got {}",
+            "{}: expected {}, got {} (spec {})",
             self.place,
             show(&self.expected),
-            show(&self.actual)
+            show(&self.actual),
+            rules::of(&self.place)
         )
     }
 }

@@ -8,6 +8,7 @@ mod decision;
 mod mapping;
 mod player;
 mod refresh;
+mod rules;
 mod scenario;
 mod setting;
 mod submission;
@@ -137,26 +138,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         archive::pack(&args.paths, archive, args.data.as_deref())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let shown = if args.first_difference { 1 } else { 8 };
     let mut tally = Tally::default();
     for path in &args.paths {
         let data = archive::data_folder(path, args.data.as_deref());
+        let mut batch = Vec::new();
         archive::each(path, &mut |file, value| {
-            let (name, verdict) = match value.and_then(Recording::read) {
-                Ok(recording) if !args.wants(recording.tags()) => return,
-                Ok(recording) => (recording.name().to_owned(), recording.play(&data)),
-                Err(error) => (
-                    file.display().to_string(),
-                    Verdict::Broken(format!("{error:#}")),
-                ),
-            };
-            match &verdict {
-                Verdict::Passed => tally.passed += 1,
-                Verdict::Deliberate(_) => tally.deliberate += 1,
-                Verdict::Failed { .. } | Verdict::Broken(_) => tally.failed += 1,
+            batch.push((file.to_owned(), value));
+            if batch.len() == BATCH {
+                tally.play(std::mem::take(&mut batch), args, &data);
             }
-            verdict.print(file, &name, args.json, shown);
         })?;
+        tally.play(batch, args, &data);
     }
     tally.print(args.json);
     Ok(if tally.failed == 0 {
@@ -175,7 +167,62 @@ impl Args {
     }
 }
 
+/// Recordings that are played side by side.
+const BATCH: usize = 64;
+
+/// A recording's file, its name and what became of it.
+type Played = (PathBuf, String, Verdict);
+
+/// Plays one recording, unless its tags are not wanted.
+fn play(file: PathBuf, value: Result<Value>, args: &Args, data: &Path) -> Option<Played> {
+    let (name, verdict) = match value.and_then(Recording::read) {
+        Ok(recording) if !args.wants(recording.tags()) => return None,
+        Ok(recording) => (recording.name().to_owned(), recording.play(data)),
+        Err(error) => (
+            file.display().to_string(),
+            Verdict::Broken(format!("{error:#}")),
+        ),
+    };
+    Some((file, name, verdict))
+}
+
 impl Tally {
+    /// Plays recordings on all cores; tells and counts what became of them in their order.
+    fn play(&mut self, batch: Vec<(PathBuf, Result<Value>)>, args: &Args, data: &Path) {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut stripes: Vec<Vec<_>> = (0..cores).map(|_| Vec::new()).collect();
+        for (i, recording) in batch.into_iter().enumerate() {
+            stripes[i % cores].push((i, recording));
+        }
+        let all = |stripe: Vec<(usize, (PathBuf, Result<Value>))>| {
+            let played = |(i, (file, value))| Some((i, play(file, value, args, data)?));
+            stripe.into_iter().filter_map(played).collect::<Vec<_>>()
+        };
+        let mut played: Vec<(usize, Played)> = std::thread::scope(|scope| {
+            let threads: Vec<_> = stripes
+                .into_iter()
+                .map(|stripe| scope.spawn(|| all(stripe)))
+                .collect();
+            let done = threads.into_iter();
+            done.flat_map(|thread| thread.join().expect("playing a recording does not panic"))
+                .collect()
+        });
+        played.sort_by_key(|(i, _)| *i);
+        for (_, (file, name, verdict)) in &played {
+            self.tell(file, name, verdict, args);
+        }
+    }
+
+    fn tell(&mut self, file: &Path, name: &str, verdict: &Verdict, args: &Args) {
+        match verdict {
+            Verdict::Passed => self.passed += 1,
+            Verdict::Deliberate(_) => self.deliberate += 1,
+            Verdict::Failed { .. } | Verdict::Broken(_) => self.failed += 1,
+        }
+        let shown = if args.first_difference { 1 } else { 8 };
+        verdict.print(file, name, args.json, shown);
+    }
+
     fn print(&self, as_json: bool) {
         let Self {
             passed,

@@ -24,7 +24,7 @@ pub(super) struct Member {
 }
 
 /// Codes of refusals that the reference does not share, as listed in `docs/DIFFERENCES.md`.
-const DELIBERATE: [&str; 11] = [
+const DELIBERATE: [&str; 12] = [
     "E_NAN",
     "E_RANGE",
     "E_QUEUE_DUP",
@@ -36,6 +36,7 @@ const DELIBERATE: [&str; 11] = [
     "E_XML_INCLUDE",
     "E_XML_ENCODING",
     "E_XML_LIMIT",
+    "E_XML_DEPTH",
 ];
 
 impl Refused {

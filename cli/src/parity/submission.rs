@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use capsched::api::LiveQueues;
 use capsched::api::{AppSpec, ApplicationId, Sequential};
-use capsched::config::{Admission, Caller, LiveQueues, Wish};
+use capsched::config::{Admission, Caller, Wish};
 use capsched::queue::QueueAccess;
 use capsched::resource::ResourceVector;
 use serde_json::{Map, Value, json};

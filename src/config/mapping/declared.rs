@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::directory::{Found, QueueDirectory, QueueEntry, QueueEntryKind};
-use super::live::kind;
 use crate::queue::QueueSettings;
 
 /// A directory of the declared queues, and of those that submissions created since.
@@ -19,7 +18,7 @@ impl DeclaredQueues {
     /// The queues of a configuration.
     #[must_use]
     pub fn of<'a>(queues: impl IntoIterator<Item = &'a QueueSettings>) -> Self {
-        let entry = |queue: &'a QueueSettings| (&*queue.path, kind(queue));
+        let entry = |queue: &'a QueueSettings| (&*queue.path, QueueEntry::of(queue).kind);
         queues.into_iter().map(entry).collect()
     }
 

@@ -1,5 +1,7 @@
 //! What placement rules may know of the queues.
 
+use crate::queue::{CreationScheme, QueueKind, QueueSettings};
+
 /// The queues that exist at the moment, found by name.
 pub trait QueueDirectory {
     /// Finds a queue by its full path, or by its last part when no other queue has the same.
@@ -35,6 +37,24 @@ pub struct QueueEntry {
     pub path: String,
     /// Whether it takes applications or queues.
     pub kind: QueueEntryKind,
+}
+
+impl QueueEntry {
+    /// The entry of a queue with these settings.
+    #[must_use]
+    pub fn of(queue: &QueueSettings) -> Self {
+        let scheme = queue.creation.as_ref().map(|creation| creation.scheme);
+        let kind = match (queue.kind, scheme) {
+            (QueueKind::Leaf, _) => QueueEntryKind::Leaf,
+            (QueueKind::ManagedParent, _) => QueueEntryKind::ManagedParent,
+            (QueueKind::Parent, Some(CreationScheme::Flexible)) => QueueEntryKind::CreatingParent,
+            (QueueKind::Parent | QueueKind::Plan, _) => QueueEntryKind::Parent,
+        };
+        Self {
+            path: queue.path.to_string(),
+            kind,
+        }
+    }
 }
 
 /// What a queue holds, as far as placement cares.

@@ -1,5 +1,6 @@
 // The real Capacity Scheduler with as little of a resource manager around it as it can live with.
 
+import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -66,6 +67,8 @@ import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 /** A scheduler with its nodes, driven from outside by one thread. */
 final class Cluster {
   private static final String CS = "yarn.scheduler.capacity.";
+  /** Largest allocation that may be asked for, more than a node of most shapes has. */
+  private static final long LARGEST_GIB = 2048;
 
   private final Peer.Options options;
   private final Counts counts = new Counts();
@@ -100,7 +103,7 @@ final class Cluster {
     sorting.start();
     addNodes();
     long largest = scheduler.getMaximumResourceCapability().getMemorySize();
-    if (largest != 2 * 1024L * options.shape().nodeGib()) {
+    if (largest != LARGEST_GIB * 1024) {
       throw new IllegalStateException("asks would be cut to " + largest + " MiB");
     }
   }
@@ -111,11 +114,10 @@ final class Cluster {
 
   private Configuration configuration() {
     Configuration conf = new YarnConfiguration();
-    Peer.Shape shape = options.shape();
     conf.setBoolean("yarn.node-labels.enabled", false);
     conf.setInt("yarn.scheduler.minimum-allocation-mb", 1024);
-    conf.setInt("yarn.scheduler.maximum-allocation-mb", 2 * 1024 * shape.nodeGib());
-    conf.setInt("yarn.scheduler.maximum-allocation-vcores", 2 * shape.nodeVcores());
+    conf.setLong("yarn.scheduler.maximum-allocation-mb", LARGEST_GIB * 1024);
+    conf.setInt("yarn.scheduler.maximum-allocation-vcores", 16_384);
     // The configured maximum stays in force, so that an ask larger than a node is possible.
     conf.setLong("yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms",
         Integer.MAX_VALUE);
@@ -145,6 +147,7 @@ final class Cluster {
     }
     conf.setInt(CS + "root.capacity", 100);
     addQueues(conf, "root", "q", 0);
+    addWeights(conf);
     return conf;
   }
 
@@ -154,7 +157,8 @@ final class Cluster {
     if (depth == queues.length) {
       leaves.add(path);
       conf.setInt(CS + path + ".minimum-user-limit-percent", options.shape().userPercent());
-      conf.setFloat(CS + path + ".user-limit-factor", 10);
+      conf.set(CS + path + ".user-limit-factor", options.shape().userFactor());
+      conf.setFloat(CS + path + ".maximum-am-resource-percent", 1);
       conf.set(CS + path + ".ordering-policy", "fifo");
       return;
     }
@@ -167,6 +171,39 @@ final class Cluster {
       addQueues(conf, path + "." + name, name + "-", depth + 1);
     }
     conf.set(CS + path + ".queues", String.join(",", children));
+  }
+
+  /** Weights that hold users at their limit whose every application in a leaf is hopeless. */
+  private void addWeights(Configuration conf) {
+    Peer.Shape shape = options.shape();
+    if (shape.hopeless() != Peer.Hopeless.USER) {
+      return;
+    }
+    for (int app = 0; app < shape.apps(); app++) {
+      String key = CS + leaves.get(app % leaves.size()) + ".user-settings.user" + shape.user(app)
+          + ".weight";
+      if (!shape.isHopeless(app)) {
+        conf.set(key, "10.0");
+      } else if (conf.get(key) == null) {
+        conf.set(key, "0.01");
+      }
+    }
+  }
+
+  /** Lets the scheduler's own threads work, or holds them; it has none in heartbeat mode. */
+  void schedule(boolean run) throws ReflectiveOperationException {
+    // The threads are known to their own package only.
+    Method threads = CapacityScheduler.class.getDeclaredMethod("getAsyncSchedulerThreads");
+    threads.setAccessible(true);
+    List<?> all = (List<?>) threads.invoke(scheduler);
+    if (all == null) {
+      return;
+    }
+    for (Object thread : all) {
+      Method change = thread.getClass().getDeclaredMethod(run ? "beginSchedule" : "suspendSchedule");
+      change.setAccessible(true);
+      change.invoke(thread);
+    }
   }
 
   private MultiNodeSortingManager<SchedulerNode> makeContext(Configuration conf) {
@@ -223,8 +260,7 @@ final class Cluster {
         null, Priority.newInstance(0), null, true, false, 1, null, "peer");
     context.getRMApps().put(id, unmanaged(submission));
     indexes.put(id, index);
-    int round = index / leaves.size();
-    String user = "user" + (index + round) % options.shape().users();
+    String user = "user" + options.shape().user(index);
     String queue = leaves.get(index % leaves.size());
     scheduler.handle(new AppAddedSchedulerEvent(id, queue, user, null, Priority.newInstance(0)));
     ApplicationAttemptId attempt = ApplicationAttemptId.newInstance(id, 1);
@@ -261,7 +297,7 @@ final class Cluster {
       List<ContainerId> given) {
     Peer.Shape shape = options.shape();
     Resource size = hopeless
-        ? Resource.newInstance(2 * shape.nodeGib() * 1024, 2 * shape.nodeVcores())
+        ? Resource.newInstance(2 * shape.nodeGib() * 1024, shape.vcores())
         : Resource.newInstance(shape.gib() * 1024, shape.vcores());
     List<ResourceRequest> asks = new ArrayList<>();
     asks.add(ResourceRequest.newInstance(Priority.newInstance(1), ResourceRequest.ANY, size, count));

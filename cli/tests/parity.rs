@@ -1,0 +1,94 @@
+//! `capsched parity` as a user runs it, on the recordings of the repository.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// Codes of refusals in these recordings that the original does not share; `docs/DIFFERENCES.md`
+/// has their reasons.
+const DELIBERATE: [&str; 4] = ["E_NAN", "E_QUEUE_DUP", "E_QUEUE_NAME", "E_XML_DOCTYPE"];
+
+fn recordings() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/parity")
+}
+
+fn parity(arguments: &[&str], path: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_capsched"))
+        .arg("parity")
+        .args(arguments)
+        .arg(path)
+        .output()
+        .unwrap()
+}
+
+fn lines(output: &Output) -> Vec<Value> {
+    let text = std::str::from_utf8(&output.stdout).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn every_recording_of_the_repository_is_repeated() {
+    let output = parity(&["--json"], &recordings());
+    let mut lines = lines(&output);
+    let sum = lines.pop().unwrap();
+    let failed = |line: &&Value| line["passed"] == false && line["deliberate"].is_null();
+    let failed: Vec<&Value> = lines.iter().filter(failed).collect();
+    assert_eq!(failed, Vec::<&Value>::new());
+    assert!(output.status.success());
+    let expected = serde_json::json!({"passed": 1469, "failed": 0, "deliberate": 5});
+    assert_eq!(sum, expected);
+    for line in lines.iter().filter(|line| !line["deliberate"].is_null()) {
+        let code = line["deliberate"].as_str().unwrap();
+        assert!(DELIBERATE.contains(&code), "{line}");
+    }
+}
+
+/// A recording by hand with one text replaced, and the answer to it.
+fn changed(name: &str, text: &str, by: &str) -> Output {
+    let original = recordings().join(format!("hand/{name}.json"));
+    let scenario = std::fs::read_to_string(original).unwrap();
+    assert!(scenario.contains(text), "{text}");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("parity-{}", by.len()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join(format!("{name}.json"));
+    std::fs::write(&file, scenario.replacen(text, by, 1)).unwrap();
+    parity(&["--json"], &file)
+}
+
+#[test]
+fn a_recording_that_says_otherwise_fails_at_its_step() {
+    let output = changed("heartbeat-single", "\"container\":1,", "\"container\":2,");
+    assert_eq!(output.status.code(), Some(1));
+    let lines = lines(&output);
+    assert_eq!(lines[0]["step"], 4);
+    let difference = &lines[0]["differences"][0];
+    assert_eq!(
+        (&difference["expected"], &difference["actual"]),
+        (&2.into(), &1.into())
+    );
+    assert_eq!(difference["place"], ".decisions[0].container");
+}
+
+#[test]
+fn a_field_that_nobody_knows_is_an_error() {
+    let output = changed(
+        "heartbeat-single",
+        "\"count\":6",
+        "\"count\":6,\"colour\":1",
+    );
+    assert_eq!(output.status.code(), Some(1));
+    let error = lines(&output)[0]["error"].as_str().unwrap().to_owned();
+    assert!(error.contains("colour"), "{error}");
+}
+
+#[test]
+fn a_step_that_nobody_knows_is_an_error() {
+    let output = changed("heartbeat-single", "\"do\":\"ask\"", "\"do\":\"dance\"");
+    assert_eq!(output.status.code(), Some(1));
+    let error = lines(&output)[0]["error"].as_str().unwrap().to_owned();
+    assert!(error.contains("dance"), "{error}");
+}

@@ -1,0 +1,281 @@
+//! Churn in a closed loop: each application gives back a container at random and asks for one.
+
+use std::collections::VecDeque;
+
+use anyhow::{Result, ensure};
+use capsched::api::{
+    ApplicationId, Ask, AskCall, AskReply, Decision, NodeName, ResourceVector, Sequential, Threaded,
+};
+use capsched::metrics::Histogram;
+use capsched::time::{Clock, SystemClock};
+
+use crate::ModeName;
+use crate::conserve::Totals;
+use crate::rounds::{self, How, Round, Tally};
+use crate::shape::Shape;
+
+/// Of all numbers that are drawn.
+pub(crate) const SEED: u64 = 11;
+
+/// A small generator of numbers (xorshift).
+#[derive(Clone, Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) const fn new() -> Self {
+        Self(SEED)
+    }
+
+    /// A number below `bound`.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 20).unwrap_or(0) % bound.max(1)
+    }
+}
+
+/// One application as its master sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Master {
+    pub(crate) id: ApplicationId,
+    size: ResourceVector,
+    /// Numbers of its containers.
+    live: Vec<u32>,
+}
+
+/// All applications of a round.
+#[derive(Debug)]
+pub(crate) struct Masters {
+    pub(crate) all: Vec<Master>,
+    random: Random,
+    released: u64,
+}
+
+impl Masters {
+    pub(crate) fn of(shape: &Shape) -> Self {
+        let master = |app: crate::shape::AppPlan| Master {
+            id: app.spec.id,
+            size: app.size,
+            live: Vec::new(),
+        };
+        Self {
+            all: shape.app_plans().into_iter().map(master).collect(),
+            random: Random::new(),
+            released: 0,
+        }
+    }
+
+    /// A call that gives back up to `count` containers at random and asks for `open` in all.
+    pub(crate) fn call(&mut self, app: usize, count: usize, open: usize) -> AskCall {
+        let master = &mut self.all[app];
+        let mut release = Vec::with_capacity(count);
+        while release.len() < count && !master.live.is_empty() {
+            let at = self.random.below(master.live.len());
+            release.push(master.live.swap_remove(at));
+        }
+        self.released += release.len() as u64;
+        let asks = vec![Ask::anywhere(
+            master.size,
+            i32::try_from(open).unwrap_or(i32::MAX),
+        )];
+        AskCall {
+            release,
+            ..AskCall::asking(asks)
+        }
+    }
+
+    /// Remembers what was handed over.
+    pub(crate) fn learn(&mut self, app: usize, reply: &AskReply) {
+        let numbers = reply.allocated.iter().map(|got| got.container.number);
+        self.all[app].live.extend(numbers);
+    }
+
+    /// Checks that what was placed and not given back is everywhere accounted for.
+    pub(crate) fn check(&self, placed: u64, totals: &Totals) -> Result<()> {
+        let live = placed - self.released;
+        let size = self.all[0].size;
+        totals.check(live, &size.times(i64::try_from(live)?))
+    }
+}
+
+/// The engine of a churn with or without threads.
+#[derive(Debug)]
+pub(crate) enum Driven {
+    Stepped(Box<Sequential>),
+    Threaded(Threaded),
+}
+
+impl Driven {
+    pub(crate) fn ask(&mut self, app: ApplicationId, call: AskCall) -> Result<AskReply> {
+        Ok(match self {
+            Self::Stepped(engine) => engine.ask(app, &call)?,
+            Self::Threaded(engine) => engine.ask(app, call)?,
+        })
+    }
+
+    pub(crate) fn take_events(&mut self) -> Vec<Decision> {
+        match self {
+            Self::Stepped(engine) => engine.take_events(),
+            Self::Threaded(engine) => engine.take_events(),
+        }
+    }
+}
+
+/// Gives the engine its turn: a step on the caller's thread, or nothing where threads work.
+pub(crate) struct Turns {
+    how: How,
+    nodes: Vec<NodeName>,
+    next: usize,
+}
+
+impl Turns {
+    pub(crate) fn new(how: How, shape: &Shape) -> Result<Self> {
+        Ok(Self {
+            how,
+            nodes: shape.node_names()?,
+            next: 0,
+        })
+    }
+
+    pub(crate) fn step(&mut self, engine: &mut Driven) -> Result<()> {
+        let node = &self.nodes[self.next];
+        self.next = (self.next + 1) % self.nodes.len();
+        match (engine, self.how.mode) {
+            (Driven::Stepped(engine), ModeName::Heartbeat) => {
+                engine.heartbeat(node, &rounds::silence())?;
+            }
+            (Driven::Stepped(engine), ModeName::Asynchronous) => {
+                engine.schedule_node(node);
+            }
+            (Driven::Stepped(engine), ModeName::Global) => {
+                engine.schedule_partition("", 1);
+            }
+            (Driven::Threaded(engine), ModeName::Heartbeat) => {
+                engine.heartbeat(node.clone(), rounds::silence())?;
+            }
+            (Driven::Threaded(_), _) => std::hint::spin_loop(),
+        }
+        Ok(())
+    }
+}
+
+/// Fills the cluster as far as the shape says and hands every container to its application.
+pub(crate) fn filled(shape: &Shape, how: How) -> Result<(Driven, Turns, Masters, u64)> {
+    let mut engine = shape.engine(how.mode)?;
+    let turns = Turns::new(how, shape)?;
+    let target = u64::from(shape.target());
+    let mut tally = Tally::new();
+    // Filling is not measured, so it goes by heartbeats in every mode.
+    let mut idle = 0;
+    for node in turns.nodes.iter().cycle() {
+        engine.schedule_node(node);
+        let placed = tally.take(engine.take_events());
+        idle = if placed > 0 { 0 } else { idle + 1 };
+        if tally.placed() >= target {
+            break;
+        }
+        ensure!(
+            idle <= turns.nodes.len(),
+            "only {} of {target} could be placed",
+            tally.placed()
+        );
+    }
+    let placed = tally.placed();
+    let mut masters = Masters::of(shape);
+    let mut driven = if how.threads == 0 {
+        Driven::Stepped(Box::new(engine))
+    } else {
+        let clock = SystemClock::new();
+        Driven::Threaded(Threaded::take_over(engine, how.engine_mode(), clock)?)
+    };
+    for app in 0..masters.all.len() {
+        let reply = driven.ask(masters.all[app].id, AskCall::default())?;
+        masters.learn(app, &reply);
+    }
+    drop(driven.take_events());
+    Ok((driven, turns, masters, placed))
+}
+
+/// Runs a round of some seconds.
+pub(crate) fn run(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
+    let (mut engine, mut turns, mut masters, mut placed) = filled(shape, how)?;
+    let window = masters.all.len();
+    let mut ready: VecDeque<usize> = (0..window).collect();
+    let (clock, mut latency) = (SystemClock::new(), Histogram::new());
+    let mut asked_at = vec![0; window];
+    let mut conflicts = std::collections::BTreeMap::new();
+    let (mut open, mut n, mut asking_ns) = (0, 0, 0);
+    let began = clock.now_ns();
+    let mut now = began;
+    while now - began < seconds * 1_000_000_000 {
+        let before = now;
+        while let Some(app) = ready.pop_front() {
+            let call = masters.call(app, 1, 1);
+            asked_at[app] = clock.now_ns();
+            let reply = engine.ask(masters.all[app].id, call)?;
+            masters.learn(app, &reply);
+            open += 1;
+        }
+        asking_ns += clock.now_ns() - before;
+        while open > window / 2 {
+            turns.step(&mut engine)?;
+            let decisions = engine.take_events();
+            if decisions.is_empty() {
+                if clock.now_ns() - began > (seconds + 1) * 1_000_000_000 {
+                    break;
+                }
+                continue;
+            }
+            now = clock.now_ns();
+            for decision in &decisions {
+                match decision {
+                    Decision::Allocated { container, .. } => {
+                        let app = container.app.sequence as usize - 1;
+                        latency.record(now.saturating_sub(asked_at[app]));
+                        ready.push_back(app);
+                        (open, n) = (open - 1, n + 1);
+                    }
+                    Decision::Rejected { conflict, .. } => {
+                        *conflicts.entry(conflict.name()).or_default() += 1;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        now = clock.now_ns();
+    }
+    placed += n;
+    let elapsed_ns = now - began;
+    finish(&mut engine, &masters, &mut placed, &mut conflicts)?;
+    Ok(Round {
+        placed: n,
+        complete: true,
+        counted: n,
+        elapsed_ns,
+        scheduling_ns: Some(elapsed_ns - asking_ns),
+        latency,
+        latency_of: "ask to container, closed loop",
+        conflicts,
+        hash: String::new(),
+    })
+}
+
+/// Lets the engine come to rest and checks that nothing was lost.
+pub(crate) fn finish(
+    engine: &mut Driven,
+    masters: &Masters,
+    placed: &mut u64,
+    conflicts: &mut std::collections::BTreeMap<&'static str, u64>,
+) -> Result<()> {
+    match engine {
+        Driven::Stepped(engine) => masters.check(*placed, &rounds::totals(engine)),
+        Driven::Threaded(engine) => {
+            let mut tally = Tally::new();
+            let totals = rounds::settle(engine, &mut tally);
+            *placed += tally.placed();
+            *conflicts = rounds::conflicts(engine);
+            masters.check(*placed, &totals)
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The queues of a live scheduler, as placement rules look them up.
+
+use crate::commit::Ledger;
+use crate::config::{Found, QueueDirectory, QueueEntry};
+
+/// A directory of the queues that exist now, those that submissions created included.
+#[derive(Clone, Copy, Debug)]
+pub struct LiveQueues<'a>(pub &'a Ledger);
+
+impl QueueDirectory for LiveQueues<'_> {
+    fn find(&self, name: &str) -> Found {
+        match self.0.queue(name) {
+            Some(slot) => Found::Queue(QueueEntry::of(&self.0.state().queues[slot].settings)),
+            None if self.0.is_ambiguous(name) => Found::Ambiguous,
+            None => Found::Missing,
+        }
+    }
+}

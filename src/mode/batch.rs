@@ -1,0 +1,196 @@
+//! Batches: decisions of one proposer on their way to the committer, in buffers that are reused.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::id::Version;
+use crate::proposer::{Observation, Outcome};
+
+/// Decisions that are handed to the committer together.
+pub(super) const BATCH: usize = 64;
+
+/// Decisions of one proposer, in order.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// The snapshot that the decisions were made on.
+    pub(super) version: Version,
+    /// Decisions that the proposer has sent with this batch and before.
+    pub(super) end: u64,
+    decisions: Vec<Decision>,
+    observations: Vec<Observation>,
+}
+
+#[derive(Debug)]
+struct Decision {
+    outcome: Outcome,
+    /// End of what was observed with it.
+    observed: usize,
+}
+
+impl Batch {
+    fn with_room() -> Self {
+        Self {
+            decisions: Vec::with_capacity(BATCH),
+            observations: Vec::with_capacity(4 * BATCH),
+            ..Self::default()
+        }
+    }
+
+    /// Number of decisions.
+    pub(super) fn len(&self) -> usize {
+        self.decisions.len()
+    }
+
+    /// Adds a decision with what was observed on the way to it.
+    pub(super) fn push(&mut self, outcome: Outcome, seen: impl Iterator<Item = Observation>) {
+        self.observations.extend(seen);
+        self.decisions.push(Decision {
+            outcome,
+            observed: self.observations.len(),
+        });
+    }
+
+    /// The decisions, each with its observations.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Outcome, &[Observation])> {
+        let mut from = 0;
+        self.decisions.iter().map(move |decision| {
+            let seen = &self.observations[from..decision.observed];
+            from = decision.observed;
+            (&decision.outcome, seen)
+        })
+    }
+
+    /// The same batch with other decisions, for fault injection.
+    pub(super) fn with(&self, mut other: impl FnMut(&Outcome) -> Outcome) -> Self {
+        let decisions = self.decisions.iter().map(|decision| Decision {
+            outcome: other(&decision.outcome),
+            observed: decision.observed,
+        });
+        Self {
+            version: self.version,
+            end: self.end,
+            decisions: decisions.collect(),
+            observations: self.observations.clone(),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.decisions.clear();
+        self.observations.clear();
+    }
+}
+
+/// The batches of one proposer: the open one, those in flight, and buffers to use again.
+#[derive(Debug)]
+pub(super) struct Batches {
+    /// Takes decisions.
+    pub(super) open: Batch,
+    /// Sent, and not yet in any snapshot that this proposer has seen.
+    in_flight: VecDeque<Arc<Batch>>,
+    spare: Vec<Arc<Batch>>,
+    sent: u64,
+}
+
+impl Batches {
+    pub(super) fn new() -> Self {
+        Self {
+            open: Batch::with_room(),
+            in_flight: VecDeque::new(),
+            spare: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    /// Drops what was not sent.
+    pub(super) fn reopen(&mut self) {
+        self.open.clear();
+    }
+
+    /// Decisions sent so far.
+    pub(super) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Closes the open batch, to be sent; nothing when it is empty.
+    pub(super) fn close(&mut self, version: Version) -> Option<Arc<Batch>> {
+        if self.open.len() == 0 {
+            return None;
+        }
+        self.sent += self.open.len() as u64;
+        (self.open.version, self.open.end) = (version, self.sent);
+        let mut sent = self
+            .spare
+            .pop()
+            .unwrap_or_else(|| Arc::new(Batch::with_room()));
+        match Arc::get_mut(&mut sent) {
+            Some(unused) => std::mem::swap(unused, &mut self.open),
+            None => sent = Arc::new(std::mem::replace(&mut self.open, Batch::with_room())),
+        }
+        self.in_flight.push_back(Arc::clone(&sent));
+        Some(sent)
+    }
+
+    /// Forgets the batches that a snapshot has seen; their buffers are used again.
+    pub(super) fn landed(&mut self, taken: u64) {
+        while self
+            .in_flight
+            .front()
+            .is_some_and(|batch| batch.end <= taken)
+        {
+            let Some(mut batch) = self.in_flight.pop_front() else {
+                return;
+            };
+            if let Some(unused) = Arc::get_mut(&mut batch) {
+                unused.clear();
+                self.spare.push(batch);
+            }
+        }
+    }
+
+    /// What is still in flight, in order.
+    pub(super) fn in_flight(&self) -> impl Iterator<Item = &Batch> {
+        self.in_flight.iter().map(AsRef::as_ref)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::QueueSlot;
+    use crate::proposer::SkipReason;
+
+    fn skipped(batches: &mut Batches, leaves: &[u32]) {
+        let seen = leaves.iter().map(|&leaf| Observation::Sorted {
+            leaf: QueueSlot(leaf),
+        });
+        let outcome = Outcome::Skipped(SkipReason::Other);
+        batches.open.push(outcome, seen);
+    }
+
+    #[test]
+    fn every_decision_keeps_its_own_observations() {
+        let mut batches = Batches::new();
+        skipped(&mut batches, &[1, 2]);
+        skipped(&mut batches, &[]);
+        skipped(&mut batches, &[3]);
+        let batch = batches.close(Version(1)).expect("it is not empty");
+        let counts: Vec<_> = batch.iter().map(|(_, seen)| seen.len()).collect();
+        assert_eq!((counts, batch.end), (vec![2, 0, 1], 3));
+        assert!(batches.close(Version(1)).is_none());
+    }
+
+    #[test]
+    fn a_landed_batch_gives_its_buffers_back_once_nobody_reads_it() {
+        let mut batches = Batches::new();
+        skipped(&mut batches, &[1]);
+        let first = batches.close(Version(1)).expect("it is not empty");
+        skipped(&mut batches, &[2]);
+        drop(batches.close(Version(1)));
+        assert_eq!(batches.in_flight().count(), 2);
+        batches.landed(1);
+        assert_eq!((batches.in_flight().count(), batches.spare.len()), (1, 0));
+        drop(first);
+        batches.landed(2);
+        assert_eq!((batches.in_flight().count(), batches.spare.len()), (0, 1));
+    }
+}
