@@ -51,7 +51,7 @@ pub struct Ledger {
     /// Numbers of ended containers that an application has not learnt of.
     pub(super) finished: Vec<Vec<u32>>,
     /// Containers that an application is asked to give back and has not learnt of.
-    pub(super) asked_back: Vec<Vec<u32>>,
+    pub(super) asked_back: Vec<BTreeSet<u32>>,
     /// Containers whose space on a node is taken.
     pub(super) on_node: Vec<Vec<ContainerSlot>>,
     /// How many of these are launched or stopped at the node's next report.

@@ -174,10 +174,7 @@ impl Ledger {
             return;
         };
         let app = self.container(slot).app;
-        let asked = &mut self.asked_back[app.index()];
-        if !asked.contains(&id.number) {
-            asked.push(id.number);
-        }
+        self.asked_back[app.index()].insert(id.number);
     }
 
     fn end_by_verdict(&mut self, verdict: &Verdict) {
