@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod hist;
 mod output;
 mod parity;
 mod play;
@@ -53,6 +54,8 @@ enum Command {
     Trace(trace::Command),
     /// List the formats of traces, with the fields that are used and ignored.
     Traces(trace::FormatsArgs),
+    /// Show the latencies of a run by phase and write them as files.
+    Hist(hist::Args),
     /// Play recordings of the real scheduler and compare every step.
     Parity(parity::Args),
 }
@@ -73,6 +76,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Compare(args) => replay::compare(&args),
         Command::Trace(command) => trace::run(&command),
         Command::Traces(args) => Ok(trace::formats(&args)),
+        Command::Hist(args) => hist::run(&args),
         Command::Parity(args) => parity::run(&args),
     }
 }
