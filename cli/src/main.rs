@@ -7,6 +7,7 @@ mod output;
 mod parity;
 mod play;
 mod replay;
+mod simulate;
 mod teach;
 mod trace;
 mod values;
@@ -58,6 +59,8 @@ enum Command {
     Hist(hist::Args),
     /// Play recordings of the real scheduler and compare every step.
     Parity(parity::Args),
+    /// Simulate clusters with faults, judged by books kept from outputs alone.
+    Simulate(simulate::Args),
 }
 
 fn main() -> ExitCode {
@@ -78,5 +81,6 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Traces(args) => Ok(trace::formats(&args)),
         Command::Hist(args) => hist::run(&args),
         Command::Parity(args) => parity::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::containers::ContainerState;
+use super::containers::GiveBack;
 use super::ledger::{ContainerSlot, Ledger};
 use crate::id::{AppSlot, PartitionId};
 use crate::policy::headroom;
@@ -46,7 +47,7 @@ impl Ledger {
         for &slot in &fetched {
             let container = self.container_mut(slot);
             container.state = ContainerState::Acquired;
-            container.give_back = None;
+            container.give_back = GiveBack::Nothing;
             let to_stop = container.to_stop;
             self.set_due(slot, true, to_stop);
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::containers::Container;
 use super::deferred::Deferred;
 use super::event::Event;
+use super::live::Live;
 use super::refresh::RefreshError;
 use super::tree;
 use super::users::DroppedGates;
@@ -18,6 +19,9 @@ use crate::id::{
 use crate::queue::{ConstrainedKey, Templates, TreeSettings};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
+
+/// Most events that room is made for ahead of time.
+const EVENTS: usize = 256;
 
 /// A container's place in the ledger; reused once the container is gone from its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,7 +47,7 @@ pub struct Ledger {
     /// Ended containers that may leave the ledger at the end of the step.
     pub(super) ended: Vec<ContainerSlot>,
     /// Live containers of an application, by number.
-    pub(super) live: Vec<BTreeMap<u32, ContainerSlot>>,
+    pub(super) live: Vec<Live>,
     /// Containers that an application has not fetched yet, in order of allocation.
     pub(super) unfetched: Vec<Vec<ContainerSlot>>,
     /// Numbers of ended containers that an application has not learnt of.
@@ -165,7 +169,9 @@ impl Ledger {
 
     /// Hands over the events since the last call, in order.
     pub fn take_events(&mut self) -> Vec<Event> {
-        std::mem::take(&mut self.events)
+        // As many as this time are likely to come before the next call.
+        let room = Vec::with_capacity(self.events.len().min(EVENTS));
+        std::mem::replace(&mut self.events, room)
     }
 
     /// The id of a host, rack or `*`, interned on first use.

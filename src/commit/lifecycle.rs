@@ -384,7 +384,7 @@ impl Ledger {
 
     /// Ends an application: its containers, its reservations, then itself.
     pub fn end_app(&mut self, app: AppSlot) {
-        let live: Vec<_> = self.live[app.index()].values().copied().collect();
+        let live: Vec<_> = self.live[app.index()].values().collect();
         for container in live {
             self.end_container(container, Ending::Killed);
         }

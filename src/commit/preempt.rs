@@ -212,7 +212,7 @@ impl Ledger {
     pub(super) fn move_killable(&mut self, app: AppSlot) {
         let leaf = self.state.apps[app].leaf;
         let slots = self.live[app.index()].values();
-        let nodes: BTreeSet<_> = slots.map(|&slot| self.container(slot).node).collect();
+        let nodes: BTreeSet<_> = slots.map(|slot| self.container(slot).node).collect();
         for node in nodes {
             let marked = |killable: &Killable| killable.app == app;
             if self.state.nodes[node].killable.iter().any(marked) {

@@ -7,8 +7,8 @@ use crate::id::Version;
 use crate::metrics::{CounterWriter, Phase, Recorder};
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicU64, InboxReceiver, Ordering, Parked, Parker, Publisher, Received, RingReceiver,
-    RingSender, ShutdownOwner, TrySendError, Waker, spin_loop,
+    Arc, AtomicU64, InboxReceiver, Mutant, Ordering, Parked, Parker, Publisher, Received,
+    RingReceiver, RingSender, ShutdownOwner, TrySendError, Waker, injected, spin_loop,
 };
 use crate::time::Clock;
 
@@ -121,6 +121,8 @@ pub(super) struct Committer<C> {
     pub(super) quiet: Vec<Reply<()>>,
     /// The last version at which slots were freed; observations made before are not applied.
     pub(super) freed_at: Version,
+    /// Whether something happened since the last publication besides looks at reservations.
+    pub(super) news: bool,
     /// Batches taken, for sampling.
     pub(super) batches: u32,
 }
@@ -174,7 +176,7 @@ impl<C: Clock> Committer<C> {
         for i in 0..self.rings.len() {
             if let Received::Item(batch) = self.rings[i].try_recv() {
                 any = true;
-                self.commit(i, &batch);
+                self.commit(i, &batch, |_, _| {});
             }
         }
         if any {
@@ -183,19 +185,33 @@ impl<C: Clock> Committer<C> {
         any
     }
 
-    fn commit(&mut self, proposer: usize, batch: &Batch) {
+    /// Commits a batch; `told` hears what became of each decision.
+    pub(super) fn commit(
+        &mut self,
+        proposer: usize,
+        batch: &Batch,
+        mut told: impl FnMut(&mut Sequential, CommitOutcome),
+    ) {
         self.batches = self.batches.wrapping_add(1);
         let timed = self.recorder.is_active() && self.batches.is_multiple_of(SAMPLE);
         let before = if timed { self.clock.now_ns() } else { 0 };
-        let stale = batch.version < self.freed_at;
+        let stale = batch.version < self.freed_at && !injected(Mutant::H2);
         let (mut committed, mut refused) = (0, 0);
         for (outcome, seen) in batch.iter() {
             let seen = if stale { &[] } else { seen };
-            match self.engine.commit(outcome, seen) {
+            self.news |= !outcome.keeps_reservation();
+            let outcome = self.engine.commit(outcome, seen);
+            told(&mut self.engine, outcome);
+            match outcome {
                 CommitOutcome::Committed => committed += 1,
                 CommitOutcome::Rejected(conflict) => {
                     refused += 1;
-                    self.fates.count(conflict.into());
+                    if !injected(Mutant::C4) {
+                        self.fates.count(conflict.into());
+                    }
+                    if injected(Mutant::C5) {
+                        self.fates.count(conflict.into());
+                    }
                 }
                 CommitOutcome::Nothing => {}
             }
@@ -218,21 +234,33 @@ impl<C: Clock> Committer<C> {
                 break;
             };
             any = true;
-            self.engine.set_time(self.clock.now_ms());
-            let quiet = command.carry_out(&mut self.engine, self.heartbeats_schedule);
+            let schedules = self.heartbeats_schedule;
+            let quiet = self.change(|engine| command.carry_out(engine, schedules));
             self.quiet.extend(quiet);
-            self.freed_at = Version(self.snapshot.version.0 + 1);
         }
         self.outside += u64::from(any);
+        self.news |= any;
         any
     }
 
-    fn publish(&mut self) {
+    /// Carries out one change of an outsider. It may free slots, so observations made before it
+    /// count no more.
+    pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut Sequential) -> T) -> T {
+        self.engine.set_time(self.clock.now_ms());
+        let result = change(&mut self.engine);
+        self.freed_at = Version(self.snapshot.version.0 + 1);
+        result
+    }
+
+    pub(super) fn publish(&mut self) {
         self.tell();
         let mut next = self.snapshot.next(self.engine.state_to_publish());
         next.taken.clone_from(&self.taken);
         next.outside = self.outside;
         self.unpublished = 0;
+        if !std::mem::take(&mut self.news) {
+            next.news = self.snapshot.news;
+        }
         let next = std::sync::Arc::new(next);
         self.snapshot = std::sync::Arc::clone(&next);
         drop(self.publisher.publish(next.version, next));
@@ -248,13 +276,16 @@ impl<C: Clock> Committer<C> {
             self.engine.advance_to(self.clock.now_ms());
             self.freed_at = Version(self.snapshot.version.0 + 1);
             self.outside += 1;
+            self.news = true;
             self.publish();
         }
     }
 
-    /// Hands events over as far as there is room.
+    /// Hands events over as far as there is room. That a reservation still waits is not told:
+    /// it would be, for as long as it waits.
     fn tell(&mut self) {
         let mut events = self.engine.take_events();
+        events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
         if self.untold.is_empty() {
             self.untold = events;
         } else {
@@ -272,7 +303,7 @@ impl<C: Clock> Committer<C> {
     /// Sleeps until there is something to do.
     fn rest(&self) {
         let (rings, inbox, shutdown) = (&self.rings, &self.inbox, &self.shutdown);
-        let (idle, version) = (&self.idle_at, self.snapshot.version);
+        let (idle, news) = (&self.idle_at, self.snapshot.news);
         if !self.untold.is_empty() {
             // The reader of events makes room without a word.
             let _: Parked = self
@@ -284,7 +315,7 @@ impl<C: Clock> Committer<C> {
             inbox.has_news()
                 || rings.iter().any(RingReceiver::has_news)
                 || shutdown.is_requested()
-                || (!self.quiet.is_empty() && all_idle(idle, version))
+                || (!self.quiet.is_empty() && all_idle(idle, news))
         };
         match self.engine.ledger().next_deadline() {
             Some(deadline) => {
@@ -302,7 +333,7 @@ impl<C: Clock> Committer<C> {
             return;
         }
         let waits = self.rings.iter().any(RingReceiver::has_news) || self.inbox.has_news();
-        let done = !waits && all_idle(&self.idle_at, self.snapshot.version);
+        let done = !waits && all_idle(&self.idle_at, self.snapshot.news);
         if !done && self.untold.is_empty() {
             return;
         }
@@ -312,7 +343,7 @@ impl<C: Clock> Committer<C> {
     }
 }
 
-/// Whether every proposer has looked at a version and found nothing.
+/// Whether every proposer has looked at a version, or a later one, and found nothing.
 fn all_idle(idle_at: &[Arc<AtomicU64>], version: Version) -> bool {
     // Acquire: pairs with the Release in `Proposer::rest`.
     let seen = |at: &Arc<AtomicU64>| at.load(Ordering::Acquire) >= version.0;

@@ -148,6 +148,7 @@ impl Threaded {
         clock: C,
     ) -> Result<Self, StartError> {
         engine.track();
+        engine.state_to_publish().whole_reservations = true;
         let settings = StdArc::clone(&engine.ledger().state().settings);
         let sort_every = settings.multi_node.policies.first().map(|p| p.interval_ms);
         let first = Snapshot::empty(settings).next(engine.state_to_publish());
@@ -187,6 +188,7 @@ impl Threaded {
             clock: clock.clone(),
             quiet: Vec::new(),
             freed_at: Version(0),
+            news: false,
         };
         let mut started = Self {
             commands: commands.waking(commit_waker.clone()),
@@ -222,6 +224,7 @@ impl Threaded {
                 seen: Vec::new(),
                 decisions: 0,
                 rounds: 0,
+                held: None,
             };
             started.spawn(&format!("capsched-propose-{i}"), move || proposer.run())?;
         }

@@ -65,14 +65,16 @@ pub(super) struct Proposer<C> {
     /// Decisions and rounds so far, for sampling.
     pub(super) decisions: u32,
     pub(super) rounds: u32,
+    /// Where batches wait instead of the ring, when rounds are run step by step.
+    pub(super) held: Option<Vec<StdArc<Batch>>>,
 }
 
 /// What a round over all candidates came to.
 #[derive(Default)]
-struct Round {
-    proposed: bool,
+pub(super) struct Round {
+    pub(super) proposed: bool,
     /// Counters moved, so that a further round may find something without any other change.
-    counted: bool,
+    pub(super) counted: bool,
     /// The view cannot follow what was proposed: a newer snapshot is needed.
     stuck: bool,
 }
@@ -98,12 +100,11 @@ impl<C: Clock> Proposer<C> {
     }
 
     fn work(&mut self) {
-        let newest = StdArc::clone(self.snapshots.refresh());
-        self.batches.landed(taken(&newest, self.share.0));
-        let mut view = View::new(newest, self.share, &self.batches);
+        let mut view = self.begin();
         let mut start = self.share.0;
         while !self.shutdown.is_requested() {
             self.catch_up(&mut view, false);
+            let looked = view.version();
             let round = self.round(&mut view, start);
             start = start.wrapping_add(1);
             if round.proposed {
@@ -114,16 +115,23 @@ impl<C: Clock> Proposer<C> {
                 self.recorder.hand_over();
             }
             if !round.proposed {
-                self.rest(&mut view, round.counted);
+                self.rest(&mut view, looked, round.counted);
             } else if round.stuck {
                 self.await_landing(&mut view);
             }
         }
     }
 
+    /// A view of the newest snapshot.
+    pub(super) fn begin(&mut self) -> View {
+        let newest = StdArc::clone(self.snapshots.refresh());
+        self.batches.landed(taken(&newest, self.share.0));
+        View::new(newest, self.share, &self.batches)
+    }
+
     /// Takes over the newest snapshot when it is due: when something happened that the view could
     /// not foresee, after a while in any case, and whenever `wanted`.
-    fn catch_up(&mut self, view: &mut View, wanted: bool) {
+    pub(super) fn catch_up(&mut self, view: &mut View, wanted: bool) {
         let newest = self.snapshots.refresh();
         if newest.version == view.version()
             || !(wanted || is_due(view.seen(), newest, self.share.0))
@@ -142,19 +150,18 @@ impl<C: Clock> Proposer<C> {
             if taken(view.seen(), self.share.0) >= self.batches.sent() {
                 return;
             }
-            self.await_newer(view.version(), Some(PATIENCE));
+            let (snapshots, shutdown) = (&self.snapshots, &self.shutdown);
+            let ready = || snapshots.version() > view.version() || shutdown.is_requested();
+            wait(&self.parker, Some(PATIENCE), ready);
         }
     }
 
-    /// Comes to rest, unless something happened that has to be looked at first.
-    fn rest(&mut self, view: &mut View, counted: bool) {
-        let before = view.seen();
-        let (outside, others) = (before.outside, others(before, self.share.0));
-        let unseen = taken(before, self.share.0) < self.progress;
+    /// Comes to rest, unless something happened since the version `looked` at. That reservations
+    /// were looked at again is nothing: it would keep the proposers awake in turn, for ever.
+    fn rest(&mut self, view: &mut View, looked: Version, counted: bool) {
+        let unseen = taken(view.seen(), self.share.0) < self.progress;
         self.await_landing(view);
-        let now = view.seen();
-        let news = now.outside != outside || self::others(now, self.share.0) != others;
-        if unseen || news || self.shutdown.is_requested() {
+        if unseen || view.seen().news > looked || self.shutdown.is_requested() {
             return;
         }
         self.recorder.hand_over();
@@ -162,29 +169,13 @@ impl<C: Clock> Proposer<C> {
         // Release: pairs with the Acquire in the committer's test of quiescence.
         self.idle_at.store(version.0, Ordering::Release);
         self.committer.wake();
-        self.await_newer(version, counted.then_some(PATIENCE));
+        let (snapshots, shutdown) = (&mut self.snapshots, &self.shutdown);
+        let ready = || snapshots.refresh().news > version || shutdown.is_requested();
+        wait(&self.parker, counted.then_some(PATIENCE), ready);
         self.catch_up(view, true);
     }
 
-    /// Sleeps until a snapshot is newer than a version, or until patience ends.
-    fn await_newer(&self, version: Version, patience: Option<Duration>) {
-        let (snapshots, shutdown) = (&self.snapshots, &self.shutdown);
-        let ready = || snapshots.version() > version || shutdown.is_requested();
-        for _ in 0..SPINS {
-            if ready() {
-                return;
-            }
-            spin_loop();
-        }
-        match patience {
-            Some(patience) => {
-                let _: Parked = self.parker.park_for(patience, ready);
-            }
-            None => self.parker.park_until(ready),
-        }
-    }
-
-    fn round(&mut self, view: &mut View, start: usize) -> Round {
+    pub(super) fn round(&mut self, view: &mut View, start: usize) -> Round {
         match self.mode {
             Mode::Heartbeat => Round::default(),
             Mode::Asynchronous { .. } => self.walk_nodes(view, start),
@@ -323,6 +314,10 @@ impl<C: Clock> Proposer<C> {
         let Some(mut batch) = self.batches.close(version) else {
             return;
         };
+        if let Some(held) = &mut self.held {
+            held.push(batch);
+            return;
+        }
         loop {
             match self.ring.try_send(batch) {
                 Ok(()) | Err(TrySendError::Closed(_)) => return,
@@ -332,6 +327,22 @@ impl<C: Clock> Proposer<C> {
                 }
             }
         }
+    }
+}
+
+/// Waits until something is ready, or until patience ends: awake at first, then asleep.
+fn wait(parker: &Parker, patience: Option<Duration>, mut ready: impl FnMut() -> bool) {
+    for _ in 0..SPINS {
+        if ready() {
+            return;
+        }
+        spin_loop();
+    }
+    match patience {
+        Some(patience) => {
+            let _: Parked = parker.park_for(patience, ready);
+        }
+        None => parker.park_until(ready),
     }
 }
 

@@ -10,10 +10,9 @@ mod locality;
 pub use app_order::{compare_active, compare_waiting, current_fair_key, fair_key, resorted};
 pub use child_order::{child_rank, compare_children, first_child, order_children};
 pub use constraint::{
-    Applications, AttributeOp, BatchNode, BatchOutcome, BatchPlacement, BatchRequest, Constraint,
-    ConstraintRegistry, ConstraintSyntaxError, Namespace, NodeView, QueryError, Reduce,
-    RegistryError, RequestOrder, Scope, SingleConstraint, SpecItem, TagIndex, TagView, Target,
-    evaluate, parse_constraint, parse_placement_spec, place_batch,
+    Applications, BatchNode, BatchOutcome, BatchPlacement, BatchRequest, ConstraintRegistry,
+    ConstraintSyntaxError, NodeView, QueryError, Reduce, RegistryError, RequestOrder, SpecItem,
+    TagIndex, TagView, evaluate, parse_constraint, parse_placement_spec, place_batch,
 };
 pub use constraints::constraint_holds;
 pub use limits::{

@@ -7,7 +7,7 @@ use crate::queue::{Bound, Exclusivity, Gate, HeadroomProvider, LimitKind};
 use crate::resource::ResourceVector;
 
 /// What is to be done after a pass.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[must_use]
 #[expect(
     clippy::large_enum_variant,
@@ -70,6 +70,15 @@ pub struct Proposal {
     pub exchange: Option<Release>,
     /// Containers to kill for this.
     pub kill: Vec<Killable>,
+}
+
+impl Outcome {
+    /// Whether nothing more is proposed than that a reservation goes on waiting.
+    #[must_use]
+    pub fn keeps_reservation(&self) -> bool {
+        matches!(self, Self::Proposed(proposal)
+            if proposal.kind == ProposalKind::Reserve && proposal.reserved.is_some())
+    }
 }
 
 /// What a proposal does.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::constraint::Constraint;
 use crate::id::{ApplicationId, NameId, NodeSlot, PartitionId, QueueSlot, SchedulerKey, UserSlot};
 use crate::resource::ResourceVector;
 
@@ -246,8 +247,8 @@ pub struct ConstrainedKey {
     pub size: ResourceVector,
     /// Tags that its containers carry, ascending.
     pub tags: Vec<Arc<str>>,
-    /// The constraint as it was written.
-    pub constraint: Option<Arc<str>>,
+    /// What the node of each container has to fulfil.
+    pub constraint: Option<Constraint>,
 }
 
 /// A reservation under a key.

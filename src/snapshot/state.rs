@@ -23,6 +23,9 @@ pub struct State {
     pub node_count: usize,
     /// Counts what may change the order of children other than their use.
     pub epoch: u64,
+    /// Whether a reservation is served only where the size that it holds fits, too. The reference
+    /// looks only at what the key asks now, and a node gets too full when that shrank meanwhile.
+    pub whole_reservations: bool,
     /// Partitions; the default one first.
     pub partitions: Table<PartitionId, Partition>,
     /// Queues; root first.
@@ -49,6 +52,7 @@ impl State {
             cluster: ResourceVector::NONE,
             node_count: 0,
             epoch: 1,
+            whole_reservations: false,
             partitions: Table::default(),
             queues: Table::default(),
             users: Table::default(),
@@ -119,6 +123,9 @@ impl State {
 pub struct Snapshot {
     /// Number of the publication.
     pub version: Version,
+    /// The last publication that changed more than how often waiting reservations were looked at:
+    /// who found nothing to do in it need not look at this one.
+    pub news: Version,
     /// How many decisions of each proposer the state has seen, accepted or refused.
     pub taken: Vec<u64>,
     /// Counts what changed the state other than accepted proposals: commands, refusals, time.
@@ -131,6 +138,8 @@ pub struct Snapshot {
     pub node_count: usize,
     /// Counts what may change the order of children other than their use.
     pub epoch: u64,
+    /// As [`State::whole_reservations`].
+    pub whole_reservations: bool,
     /// Partitions.
     pub partitions: Frozen<Partition>,
     /// Queues.
@@ -149,12 +158,14 @@ impl Snapshot {
     pub fn empty(settings: Arc<SchedulerSettings>) -> Self {
         Self {
             version: Version(0),
+            news: Version(0),
             taken: Vec::new(),
             outside: 0,
             settings,
             cluster: ResourceVector::NONE,
             node_count: 0,
             epoch: 0,
+            whole_reservations: false,
             partitions: Frozen::default(),
             queues: Frozen::default(),
             users: Frozen::default(),
@@ -168,10 +179,12 @@ impl Snapshot {
     pub fn next(&self, state: &mut State) -> Self {
         let mut next = self.clone();
         next.version = Version(self.version.0 + 1);
+        next.news = next.version;
         next.settings = Arc::clone(&state.settings);
         next.cluster = state.cluster;
         next.node_count = state.node_count;
         next.epoch = state.epoch;
+        next.whole_reservations = state.whole_reservations;
         next.partitions.publish(&mut state.partitions);
         next.queues.publish(&mut state.queues);
         next.users.publish(&mut state.users);
@@ -196,6 +209,7 @@ impl State {
         self.cluster = newer.cluster;
         self.node_count = newer.node_count;
         self.epoch = newer.epoch;
+        self.whole_reservations = newer.whole_reservations;
         self.partitions
             .refresh(&older.partitions, &newer.partitions, |_| {});
         self.queues.refresh(&older.queues, &newer.queues, |_| {});
