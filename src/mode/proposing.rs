@@ -65,6 +65,10 @@ pub(super) struct Proposer<C> {
     /// Decisions and rounds so far, for sampling.
     pub(super) decisions: u32,
     pub(super) rounds: u32,
+    /// Changes of the state that the last rounds saw, and how many of these rounds proposed.
+    pub(super) refused: (u64, usize),
+    /// Whether counters moved in the last round.
+    pub(super) counted: bool,
     /// Where batches wait instead of the ring, when rounds are run step by step.
     pub(super) held: Option<Vec<StdArc<Batch>>>,
 }
@@ -104,7 +108,7 @@ impl<C: Clock> Proposer<C> {
         let mut start = self.share.0;
         while !self.shutdown.is_requested() {
             self.catch_up(&mut view, false);
-            let round = self.round(&mut view, start);
+            let round = self.look(&mut view, start);
             start = start.wrapping_add(1);
             if round.proposed {
                 self.progress = self.batches.sent();
@@ -191,7 +195,30 @@ impl<C: Clock> Proposer<C> {
         }
     }
 
-    pub(super) fn round(&mut self, view: &mut View, start: usize) -> Round {
+    /// A round, unless rounds on this very state brought proposals that were all refused: they
+    /// would be made again at every version, and each refusal makes a version.
+    pub(super) fn look(&mut self, view: &mut View, start: usize) -> Round {
+        let changes = view.seen().changes;
+        let landed = self.batches.in_flight().next().is_none();
+        if self.refused.0 != changes {
+            self.refused = (changes, 0);
+        } else if landed && self.refused.1 > view.state.nodes.len() {
+            let counted = std::mem::take(&mut self.counted);
+            if counted {
+                self.refused.1 -= 1;
+            }
+            return Round {
+                counted,
+                ..Round::default()
+            };
+        }
+        let round = self.round(view, start);
+        self.counted = round.counted;
+        self.refused.1 += usize::from(round.proposed);
+        round
+    }
+
+    fn round(&mut self, view: &mut View, start: usize) -> Round {
         match self.mode {
             Mode::Heartbeat => Round::default(),
             Mode::Asynchronous { .. } => self.walk_nodes(view, start),

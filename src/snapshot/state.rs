@@ -120,6 +120,8 @@ pub struct Snapshot {
     pub taken: Vec<u64>,
     /// Counts what changed the state other than accepted proposals: commands, refusals, time.
     pub outside: u64,
+    /// Counts what changed the state at all: commands, time, accepted proposals.
+    pub changes: u64,
     /// Settings of the whole scheduler.
     pub settings: Arc<SchedulerSettings>,
     /// Sum of the totals of all nodes.
@@ -146,6 +148,7 @@ impl Snapshot {
             version: Version(0),
             taken: Vec::new(),
             outside: 0,
+            changes: 0,
             settings,
             cluster: ResourceVector::NONE,
             node_count: 0,
