@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Violation;
 use crate::api::{
     ApplicationId, AskReply, ContainerId, Decision, Ending, HeartbeatReply, NodeName,
-    ResourceVector,
+    ResourceVector, UnreserveReason,
 };
 
 /// Key of the ask for an application master: priority and request id.
@@ -41,6 +41,8 @@ pub(super) struct Books {
     types: usize,
     /// Registrations so far, over all nodes.
     registrations: u64,
+    /// Partition of the reservation that the next allocation gave up.
+    exchanged: Option<Option<&'static str>>,
     pub(super) allocated: u64,
     pub(super) kept: u64,
 }
@@ -90,6 +92,7 @@ impl Books {
             maxima,
             types: if dominant { 2 } else { 1 },
             registrations: 0,
+            exchanged: None,
             allocated: 0,
             kept: 0,
         }
@@ -251,8 +254,15 @@ impl Books {
                 self.reserve(*container, held, *borrowed, *again)
             }
             Decision::Unreserved {
-                container, node, ..
-            } => self.unreserve(*container, node).map(|_| ()),
+                container,
+                node,
+                reason,
+                ..
+            } => {
+                let exchanged = *reason == UnreserveReason::Exchange;
+                self.exchanged = exchanged.then(|| self.nodes.get(node).map(|book| book.label));
+                self.unreserve(*container, node).map(|_| ())
+            }
             Decision::ReservationMoved {
                 container,
                 from,
@@ -322,7 +332,11 @@ impl Books {
         }
         let node = held.node.clone();
         self.live.insert(id, held);
-        if borrowed || waited {
+        // A reservation that was given up on another partition counts against the maximum of this
+        // one, as in the reference.
+        let label = self.nodes.get(&node).map(|book| book.label);
+        let elsewhere = self.exchanged.take().is_some_and(|from| from != label);
+        if borrowed || waited || elsewhere {
             return Ok(());
         }
         self.within_maxima(id, &node)
