@@ -103,6 +103,8 @@ pub(super) struct Committer<C> {
     pub(super) taken: Vec<u64>,
     /// Counts what changed the state other than accepted proposals.
     pub(super) outside: u64,
+    /// Counts what changed the state: commands and accepted proposals.
+    pub(super) changes: u64,
     /// Decisions that no snapshot shows yet.
     pub(super) unpublished: u64,
     pub(super) inbox: InboxReceiver<Command>,
@@ -220,6 +222,7 @@ impl<C: Clock> Committer<C> {
         }
         self.fates.count_n(Fate::Committed, committed);
         self.outside += refused;
+        self.changes += committed;
         self.taken[proposer] = batch.end;
         self.unpublished += batch.len() as u64;
         let decided = committed + refused;
@@ -242,6 +245,7 @@ impl<C: Clock> Committer<C> {
         }
         self.outside += u64::from(any);
         self.news |= any;
+        self.changes += u64::from(any);
         any
     }
 
@@ -259,6 +263,7 @@ impl<C: Clock> Committer<C> {
         let mut next = self.snapshot.next(self.engine.state_to_publish());
         next.taken.clone_from(&self.taken);
         next.outside = self.outside;
+        next.changes = self.changes;
         self.unpublished = 0;
         if !std::mem::take(&mut self.news) {
             next.news = self.snapshot.news;
@@ -279,6 +284,7 @@ impl<C: Clock> Committer<C> {
             self.freed_at = Version(self.snapshot.version.0 + 1);
             self.outside += 1;
             self.news = true;
+            self.changes += 1;
             self.publish();
         }
     }

@@ -177,6 +177,7 @@ impl Threaded {
             rings: Vec::new(),
             taken: vec![0; mode.threads()],
             outside: 0,
+            changes: 0,
             unpublished: 0,
             batches: 0,
             inbox,
@@ -230,6 +231,8 @@ impl Threaded {
                 seen: Vec::new(),
                 decisions: 0,
                 rounds: 0,
+                refused: (0, 0),
+                counted: false,
                 held: None,
             };
             started.spawn(&format!("capsched-propose-{i}"), move || proposer.run())?;
