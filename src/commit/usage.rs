@@ -3,7 +3,7 @@
 use super::ledger::Ledger;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
 use crate::policy::child_rank;
-use crate::queue::Ranks;
+use crate::queue::{Divisors, Ranks};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -144,16 +144,39 @@ fn update_used(state: &mut State, queue: QueueSlot, partition: PartitionId) {
     let calculator = state.calculator;
     let total = state.total(partition);
     let minimum = state.minimum;
+    let epoch = state.epoch;
     let part = state.queues[queue].part_mut(partition);
     part.known = true;
-    if calculator.above_none(&total, &total) {
-        let guaranteed = calculator.max(&total, &part.guaranteed, &minimum);
-        part.absolute_used = calculator.divide(&total, &part.used, &total);
-        part.used_capacity = calculator.divide(&total, &part.used, &guaranteed);
-    } else {
+    if !calculator.above_none(&total, &total) {
         part.absolute_used = 0.0;
         part.used_capacity = 0.0;
+        return;
     }
+    if part.divisors.epoch != epoch {
+        let guaranteed = calculator.max(&total, &part.guaranteed, &minimum);
+        part.divisors = Divisors {
+            epoch,
+            total: calculator.divisor(&total, &total),
+            guaranteed: calculator.divisor(&total, &guaranteed),
+        };
+    }
+    let used = calculator.divisor(&total, &part.used);
+    part.absolute_used = calculator.quotient(used, part.divisors.total);
+    part.used_capacity = calculator.quotient(used, part.divisors.guaranteed);
+    debug_assert_eq!(
+        part.absolute_used.to_bits(),
+        calculator.divide(&total, &part.used, &total).to_bits()
+    );
+    debug_assert_eq!(
+        part.used_capacity.to_bits(),
+        calculator
+            .divide(
+                &total,
+                &part.used,
+                &calculator.max(&total, &part.guaranteed, &minimum)
+            )
+            .to_bits()
+    );
 }
 
 /// Outstanding asks of a leaf and its ancestors.

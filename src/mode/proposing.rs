@@ -396,8 +396,8 @@ fn is_due(seen: &Snapshot, newest: &Snapshot, own: usize) -> bool {
 fn has_room(state: &State, node: NodeSlot) -> bool {
     let node = &state.nodes[node];
     if node.killable.is_empty() {
-        return state.calculator.containers(&node.free, &state.minimum) > 0;
+        return state.calculator.holds_one(&node.free, &state.minimum);
     }
     let room = node.free + node.killable_total();
-    state.calculator.containers(&room, &state.minimum) > 0
+    state.calculator.holds_one(&room, &state.minimum)
 }

@@ -464,5 +464,5 @@ impl Sequential {
 fn has_room(state: &State, node: NodeSlot) -> bool {
     let node = &state.nodes[node];
     let room = node.free + node.killable_total();
-    state.calculator.containers(&room, &state.minimum) > 0
+    state.calculator.holds_one(&room, &state.minimum)
 }

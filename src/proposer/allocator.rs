@@ -335,7 +335,7 @@ impl Pass<'_> {
         let missing = calculator.max(&state.cluster, &missing, &limits.must_unreserve);
         let must_unreserve = calculator.any_above_zero(&missing);
         let mut kill = Vec::new();
-        let mut fits = calculator.containers(&node.free, &room) > 0;
+        let mut fits = calculator.holds_one(&node.free, &room);
         if !fits && calculator.containers(&node.free, &room) == 0 && limits.may_kill {
             fits = self.room_by_killing(node, &room, &mut kill);
         }

@@ -22,7 +22,7 @@ pub use settings::{
     SchedulerSettings, Templates, TreeSettings, UserParallelSettings, VectorEntry,
 };
 pub use tree::{
-    Bound, CapacityMode, Exclusivity, Leaf, LeafPart, LimitKind, Prefix, Queue, QueuePart,
-    QueueState, Ranks,
+    Bound, CapacityMode, Divisors, Exclusivity, Leaf, LeafPart, LimitKind, Prefix, Queue,
+    QueuePart, QueueState, Ranks,
 };
 pub use user::{Gate, User, UserPart};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::settings::QueueSettings;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
-use crate::resource::ResourceVector;
+use crate::resource::{Divisor, ResourceVector};
 
 /// One queue.
 #[derive(Clone, Debug)]
@@ -154,8 +154,21 @@ pub struct QueuePart {
     pub configured_maximum: ResourceVector,
     /// How far the children's absolute minimums are scaled down, by type; only of parents.
     pub minimum_ratio: Option<[Option<f32>; crate::resource::MAX_TYPES]>,
+    /// What use is divided by.
+    pub divisors: Divisors,
     /// The children's places in the order in which they are served; only of parents.
     pub ranks: Ranks,
+}
+
+/// Divisors of the used shares of a queue on a partition.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Divisors {
+    /// They hold while the state counts this epoch.
+    pub epoch: u64,
+    /// The partition.
+    pub total: Divisor,
+    /// The guarantee, at least the smallest allocation.
+    pub guaranteed: Divisor,
 }
 
 /// Sort keys of the children of a queue, in list order. Smaller is served first.
@@ -193,6 +206,7 @@ impl Default for QueuePart {
             configured_minimum: none,
             configured_maximum: none,
             minimum_ratio: None,
+            divisors: Divisors::default(),
             ranks: Ranks::default(),
         }
     }

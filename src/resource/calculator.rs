@@ -23,6 +23,21 @@ pub enum Calculator {
     },
 }
 
+/// One side of a division, prepared by [`Calculator::divisor`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Divisor {
+    /// MiB.
+    Memory(i64),
+    /// The largest share of a cluster.
+    Share(f64),
+}
+
+impl Default for Divisor {
+    fn default() -> Self {
+        Self::Memory(0)
+    }
+}
+
 /// Below this size two different integers stay different after division by the same integer.
 const EXACT_SHARES: i64 = 1 << 40;
 
@@ -134,6 +149,44 @@ impl Calculator {
                 let ratio = share::safe_div(a[i], b[i]);
                 if ratio > largest { ratio } else { largest }
             }),
+        }
+    }
+
+    /// Whether [`Self::containers`] is above zero, without a division.
+    // The quotient is above zero where the request is not larger; negative requests are refused
+    // before.
+    #[inline]
+    #[must_use]
+    pub fn holds_one(&self, available: &ResourceVector, request: &ResourceVector) -> bool {
+        match *self {
+            Self::MemoryOnly { .. } => {
+                request.memory() != 0 && available.memory() >= request.memory()
+            }
+            Self::Dominant { types } => {
+                (0..types).all(|i| request[i] == 0 || available[i] >= request[i])
+            }
+        }
+    }
+
+    /// An amount as [`Self::quotient`] takes it: what of a division by the same amount again and
+    /// again can be done once.
+    #[inline]
+    #[must_use]
+    pub fn divisor(&self, cluster: &ResourceVector, a: &ResourceVector) -> Divisor {
+        match *self {
+            Self::MemoryOnly { .. } => Divisor::Memory(a.memory()),
+            Self::Dominant { types } => Divisor::Share(share::largest_share(a, cluster, types)),
+        }
+    }
+
+    /// [`Self::divide`] of two amounts that were both prepared by [`Self::divisor`].
+    #[inline]
+    #[must_use]
+    pub fn quotient(&self, a: Divisor, b: Divisor) -> f32 {
+        match (a, b) {
+            (Divisor::Share(a), Divisor::Share(b)) => share::share_quotient(a, b),
+            (Divisor::Memory(a), Divisor::Memory(b)) => share::safe_div(a, b),
+            _ => f32::NAN,
         }
     }
 

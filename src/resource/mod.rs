@@ -12,5 +12,5 @@ mod calculator;
 pub mod share;
 mod vector;
 
-pub use calculator::Calculator;
+pub use calculator::{Calculator, Divisor};
 pub use vector::{MAX_TYPES, MAX_VALUE, MEMORY, ResourceVector, VCORES};

@@ -20,7 +20,10 @@ use super::ResourceVector;
 #[inline]
 #[must_use]
 pub const fn ceil_div(a: i64, b: i64) -> i64 {
-    if b == 0 { 0 } else { a.wrapping_add(b - 1) / b }
+    if b == 0 || (a == 0 && b > 0) {
+        return 0;
+    }
+    a.wrapping_add(b - 1) / b
 }
 
 /// `ceil(a as f32 / b)`: the division itself is an `f32` one; `b == 0` gives 0.
@@ -28,7 +31,7 @@ pub const fn ceil_div(a: i64, b: i64) -> i64 {
 #[inline]
 #[must_use]
 pub fn ceil_div_f32(a: i64, b: f32) -> i64 {
-    if b == 0.0 {
+    if b == 0.0 || a == 0 {
         0
     } else {
         (a as f32 / b).ceil() as i64
@@ -39,13 +42,25 @@ pub fn ceil_div_f32(a: i64, b: f32) -> i64 {
 #[inline]
 #[must_use]
 pub const fn round_up(a: i64, step: i64) -> i64 {
+    if is_mask(a, step) {
+        return (a + (step - 1)) & !(step - 1);
+    }
     ceil_div(a, step).wrapping_mul(step)
+}
+
+/// Whether rounding `a` to `step` comes to masking bits: most steps are powers of two.
+#[inline]
+const fn is_mask(a: i64, step: i64) -> bool {
+    step > 0 && step & (step - 1) == 0 && a >= 0 && a < 1 << 62 && step < 1 << 62
 }
 
 /// `a` rounded to a multiple of `step`, towards zero; 0 when `step` is 0.
 #[inline]
 #[must_use]
 pub const fn round_down(a: i64, step: i64) -> i64 {
+    if is_mask(a, step) {
+        return a & !(step - 1);
+    }
     if step == 0 { 0 } else { (a / step) * step }
 }
 
@@ -383,6 +398,33 @@ mod tests {
         assert_eq!(java_order(f32::NAN, f32::INFINITY), Ordering::Greater);
         assert_eq!(java_order(f32::NAN, f32::NAN), Ordering::Equal);
         assert_eq!(java_order(0.5, 0.25), Ordering::Greater);
+    }
+
+    #[test]
+    fn masks_round_as_divisions_do() {
+        for step in [1, 2, 3, 64, 100, 1024, 1 << 40] {
+            for a in [
+                -1025,
+                -1024,
+                -1,
+                0,
+                1,
+                63,
+                64,
+                65,
+                1023,
+                1024,
+                1025,
+                1 << 53,
+            ] {
+                assert_eq!(round_down(a, step), a / step * step, "{a} {step}");
+                assert_eq!(
+                    round_up(a, step),
+                    (a + step - 1) / step * step,
+                    "{a} {step}"
+                );
+            }
+        }
     }
 
     #[test]
