@@ -482,47 +482,6 @@ fn a_malformed_constraint_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_node_attribute_chooses_the_node() {
-    let mut engine = engine();
-    for (host, java) in [("h1", "11"), ("h2", "17"), ("h3", "")] {
-        let mut spec = NodeSpec::new(node(host), of(8192, 8));
-        if !java.is_empty() {
-            spec.attributes = vec![("rm.yarn.io/java".to_owned(), java.to_owned())];
-        }
-        engine.add_node(&spec).unwrap();
-    }
-    engine
-        .submit(&AppSpec::new(APP, "root.p.a", "ann"))
-        .unwrap();
-    let ask = |id, constraint: &str| ConstrainedAsk {
-        priority: 1,
-        request_id: id,
-        size: of(1024, 1),
-        count: 1,
-        tags: Vec::new(),
-        constraint: Some(constraint.to_owned()),
-    };
-    let call = |constraint| AskCall {
-        constrained: vec![constraint],
-        ..AskCall::default()
-    };
-    engine.ask(APP, &call(ask(1, "java=17"))).unwrap();
-    engine.take_events();
-    assert_eq!(beat(&mut engine, "h1"), []);
-    assert_eq!(beat(&mut engine, "h3"), []);
-    assert_eq!(beat(&mut engine, "h2").len(), 1);
-    engine
-        .ask(APP, &call(ask(2, "rm.yarn.io/java!=17")))
-        .unwrap();
-    assert_eq!(beat(&mut engine, "h2"), []);
-    assert_eq!(
-        beat(&mut engine, "h3").len(),
-        1,
-        "a node without the attribute will do"
-    );
-}
-
-#[test]
 fn g01_a_node_without_anything_is_registered_and_never_used() {
     let mut engine = running();
     engine

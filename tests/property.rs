@@ -384,3 +384,51 @@ fn a_move_to_its_own_leaf_forgets_what_a_user_without_other_applications_holds()
         .unwrap();
     assert_eq!(users(&world), (Some(vec![1024, 1]), vec![0, 0]));
 }
+
+// As AbstractLeafQueue.removeApplicationAttempt, which counts a parked application as one that
+// waits, and CachedUserLimit, which is kept by the user's name.
+#[test]
+fn what_a_pass_found_about_a_user_outlives_the_record() {
+    let p = "yarn.scheduler.capacity.";
+    let pairs = [
+        ("root.queues", "a,b"),
+        ("root.a.capacity", "10"),
+        ("root.b.capacity", "90"),
+        ("root.a.max-parallel-apps", "1"),
+    ];
+    let pairs = pairs.map(|(key, value)| (format!("{p}{key}"), value.to_owned()));
+    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    let loaded = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types).unwrap();
+    let mut engine = Sequential::new(loaded.settings, &[]).unwrap();
+    let total = ResourceVector::of(&[8192, 8]);
+    engine.add_node(&NodeSpec::new(name(0), total)).unwrap();
+    let submit = |engine: &mut Sequential, number| {
+        let spec = AppSpec::new(ApplicationId::new(number), "root.a", "u");
+        engine.submit(&spec).unwrap();
+    };
+    submit(&mut engine, 1);
+    let asks = vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 9)];
+    engine
+        .ask(ApplicationId::new(1), &AskCall::asking(asks))
+        .unwrap();
+    let held = |engine: &mut Sequential| {
+        for _ in 0..9 {
+            engine.heartbeat(&name(0), &NodeReport::AsExpected).unwrap();
+        }
+        StateView::of(engine.ledger()).nodes[0].containers
+    };
+    assert_eq!(
+        held(&mut engine),
+        2,
+        "one container may go beyond the limit"
+    );
+    submit(&mut engine, 2);
+    engine.finish_app(ApplicationId::new(2)).unwrap();
+    submit(&mut engine, 3);
+    let leaf = StateView::of(engine.ledger()).queues[1]
+        .leaf
+        .clone()
+        .unwrap();
+    assert!(leaf.users["u"].used.is_empty(), "the record is a new one");
+    assert_eq!(held(&mut engine), 2, "the limit is found reached as before");
+}

@@ -10,6 +10,7 @@ mod reference;
 
 use mutate::Dice;
 use reference::Reference;
+use reference::compare::differences;
 use serde_json::{Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -150,6 +151,16 @@ fn changed_recordings_are_decided_alike() {
         .flat_map(|profile| differ(profile, 1, 15, 1))
         .collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn a_changed_recording_is_answered_alike_each_time() {
+    for (i, recording) in recordings("mixed").into_iter().take(3).enumerate() {
+        let mut dice = Dice::new(u64::try_from(i).unwrap());
+        let changed = mutate::scenario(recording, &mut dice);
+        let (once, twice) = (answered(changed.clone()), answered(changed));
+        assert_eq!(differences(&once, &twice), Vec::<String>::new());
+    }
 }
 
 /// As many rounds over all recordings as `CAPSCHED_ROUNDS` says, from the seed `CAPSCHED_SEED`,

@@ -17,6 +17,7 @@ use crate::id::{
     AppSlot, ApplicationId, Map, NameId, NodeName, NodeSlot, PartitionId, QueueSlot, SchedulerKey,
     UserSlot,
 };
+use crate::policy::ConstraintRegistry;
 use crate::queue::{ConstrainedKey, Templates, TreeSettings};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -79,6 +80,8 @@ pub struct Ledger {
     pub(super) running_of: BTreeMap<Arc<str>, i32>,
     /// Scheduling requests whose containers carry tags on nodes.
     pub(super) tagged: Map<(AppSlot, SchedulerKey), Arc<ConstrainedKey>>,
+    /// Constraints of applications and of the cluster.
+    pub(super) constraints: ConstraintRegistry,
     pub(super) deferred: VecDeque<Deferred>,
     pub(super) events: Vec<Event>,
     /// Time in ms, as far as it was told.
@@ -130,6 +133,7 @@ impl Ledger {
             dropped_gates: BTreeMap::new(),
             running_of: BTreeMap::new(),
             tagged: Map::default(),
+            constraints: ConstraintRegistry::new(),
             deferred: VecDeque::new(),
             events: Vec::new(),
             now_ms: 0,

@@ -412,6 +412,7 @@ impl Ledger {
         self.count_app(leaf, -1);
         self.set_provider(app, None);
         self.apps.remove(&id);
+        self.constraints.unregister_application(id);
         self.finished[app.index()].clear();
         self.deferred.push_back(Deferred::Forget(app));
     }

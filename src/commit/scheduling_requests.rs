@@ -4,12 +4,17 @@ use std::sync::Arc;
 
 use super::asks::AskError;
 use super::ledger::Ledger;
-use crate::id::{AppSlot, NameId, PartitionId, SchedulerKey};
+use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, SchedulerKey};
 use crate::policy::parse_constraint;
-use crate::queue::{ConstrainedAsk, ConstrainedKey, PlaceAsk};
+use crate::queue::{ConstrainedAsk, ConstrainedKey, Constraint, KeyAsks, PlaceAsk};
 
 /// A request that passed the checks: its key, what that fixes, and the number of containers.
 pub(super) type CheckedRequest = (SchedulerKey, Arc<ConstrainedKey>, i32);
+
+/// Reads a constraint of a request or of a source tag.
+fn parsed(text: &str) -> Result<Constraint, AskError> {
+    parse_constraint(text).map_err(|wrong| AskError::Constrained(wrong.to_string()))
+}
 
 impl Ledger {
     /// Checks scheduling requests; returns them with the size after normalization.
@@ -28,18 +33,23 @@ impl Ledger {
             };
             let mut tags: Vec<Arc<str>> = request.tags.iter().map(|t| t.as_str().into()).collect();
             tags.sort_unstable();
-            let constraint = request.constraint.as_deref().map(parse_constraint);
-            let constraint = constraint.transpose();
+            let text = request.constraint.as_deref();
+            let constraint = text.map(|text| parsed(text).map(Arc::new)).transpose()?;
+            let id = self.state.apps[app].id;
+            let effective = self.constraints.effective(id, &tags, constraint.as_ref());
             let fixed = ConstrainedKey {
                 size: calculator.normalize(&request.size, minimum, &largest, minimum),
                 tags,
-                constraint: constraint.map_err(|e| AskError::Constrained(e.to_string()))?,
+                constraint,
+                effective,
             };
             self.check_count(&fixed.size, request.count)?;
             let known = self.state.apps[app].key(key);
             let known = known.filter(|asks| asks.known || asks.constrained.is_some());
-            let changes =
-                |asks: &crate::queue::KeyAsks| asks.constrained.as_deref() != Some(&fixed);
+            let changes = |asks: &KeyAsks| {
+                let before = asks.constrained.as_deref();
+                before.is_none_or(|before| !before.is_same(&fixed))
+            };
             if known.is_some_and(changes) {
                 let reason = "only the number of containers may change".to_owned();
                 return Err(AskError::Constrained(reason));
@@ -69,6 +79,69 @@ impl Ledger {
             }
             self.note_requested(app, PartitionId::DEFAULT);
             self.pending_changed(app, key, old, &new);
+        }
+    }
+
+    /// Registers the constraints of an application, each for the requests with one source tag.
+    ///
+    /// # Errors
+    ///
+    /// When the application is unknown or has registered before, or a constraint is malformed;
+    /// then nothing changed.
+    // As MemoryPlacementConstraintManager.registerApplication.
+    pub fn constrain_app(
+        &mut self,
+        id: ApplicationId,
+        constraints: &[(String, String)],
+    ) -> Result<(), AskError> {
+        if self.app(id).is_none() {
+            return Err(AskError::UnknownApplication(id));
+        }
+        let read = |(tag, text): &(String, String)| Ok((vec![tag.clone()], parsed(text)?));
+        let constraints: Vec<_> = constraints.iter().map(read).collect::<Result<_, _>>()?;
+        let registered = self.constraints.register_application(id, constraints);
+        registered.map_err(|error| AskError::Constrained(error.to_string()))?;
+        self.combine_constraints();
+        Ok(())
+    }
+
+    /// Sets the constraint of the whole cluster for the requests with one source tag; without a
+    /// text there is none any more.
+    ///
+    /// # Errors
+    ///
+    /// When the constraint is malformed; then nothing changed.
+    pub fn constrain_tag(&mut self, tag: &str, text: Option<&str>) -> Result<(), AskError> {
+        match text {
+            Some(text) => {
+                let tags = vec![tag.to_owned()];
+                let stored = self.constraints.add_global(tags, parsed(text)?, true);
+                stored.map_err(|error| AskError::Constrained(error.to_string()))?;
+            }
+            None => self.constraints.remove_global(tag),
+        }
+        self.combine_constraints();
+        Ok(())
+    }
+
+    /// Works out anew what holds for the requests that wait.
+    fn combine_constraints(&mut self) {
+        for app in self.apps.values().copied().collect::<Vec<_>>() {
+            let id = self.state.apps[app].id;
+            for i in 0..self.state.apps[app].keys.len() {
+                let Some(fixed) = self.state.apps[app].keys[i].constrained.clone() else {
+                    continue;
+                };
+                let own = fixed.constraint.as_ref();
+                let effective = self.constraints.effective(id, &fixed.tags, own);
+                if effective != fixed.effective {
+                    let fixed = ConstrainedKey {
+                        effective,
+                        ..ConstrainedKey::clone(&fixed)
+                    };
+                    self.state.apps[app].keys[i].constrained = Some(Arc::new(fixed));
+                }
+            }
         }
     }
 }

@@ -178,6 +178,31 @@ impl Sequential {
         result
     }
 
+    /// Registers the placement constraints of an application: pairs of a source tag and a
+    /// constraint in text form, which holds for its scheduling requests with just that tag.
+    ///
+    /// # Errors
+    ///
+    /// When the application is unknown or has registered before, or a constraint is malformed;
+    /// nothing changed then.
+    pub fn constrain_app(
+        &mut self,
+        app: ApplicationId,
+        constraints: &[(String, String)],
+    ) -> Result<(), AskError> {
+        self.ledger.constrain_app(app, constraints)
+    }
+
+    /// Sets the constraint, in text form, that the whole cluster puts on scheduling requests with
+    /// one source tag; without a text there is none any more.
+    ///
+    /// # Errors
+    ///
+    /// When the constraint is malformed; nothing changed then.
+    pub fn constrain_tag(&mut self, tag: &str, text: Option<&str>) -> Result<(), AskError> {
+        self.ledger.constrain_tag(tag, text)
+    }
+
     /// A node reports and, unless scheduling runs by itself, is scheduled.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use crate::snapshot::State;
 #[must_use]
 pub fn constraint_holds(state: &State, app: AppSlot, asks: &KeyAsks, node: &Node) -> bool {
     let fixed = asks.constrained.as_ref();
-    let Some(constraint) = fixed.and_then(|fixed| fixed.constraint.as_ref()) else {
+    let Some(constraint) = fixed.and_then(|fixed| fixed.effective.as_ref()) else {
         return true;
     };
     let view = StateTags { state, node };

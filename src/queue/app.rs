@@ -247,8 +247,19 @@ pub struct ConstrainedKey {
     pub size: ResourceVector,
     /// Tags that its containers carry, ascending.
     pub tags: Vec<Arc<str>>,
-    /// What the node of each container has to fulfil.
-    pub constraint: Option<Constraint>,
+    /// The request's own constraint.
+    pub constraint: Option<Arc<Constraint>>,
+    /// What the node of each container has to fulfil: the constraint with those of the application
+    /// and of the cluster.
+    pub effective: Option<Arc<Constraint>>,
+}
+
+impl ConstrainedKey {
+    /// Whether another request under the key fixes the same.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        (self.size, &self.tags, &self.constraint) == (other.size, &other.tags, &other.constraint)
+    }
 }
 
 /// A reservation under a key.
