@@ -52,7 +52,7 @@ const FLOORS: &[Floor] = &[
         "rescheduler",
         &[
             "id", "metrics", "resource", "cluster", "queue", "snapshot", "policy", "proposer",
-            "commit",
+            "commit", "mode",
         ],
     ),
     floor(

@@ -470,13 +470,6 @@ impl Threaded {
         self.end()
     }
 
-    /// The monitor is not among the threads that a shutdown wakes by itself.
-    fn wake_monitor(&self) {
-        if let Some(monitor) = &self.monitor {
-            monitor.wake();
-        }
-    }
-
     fn end(&mut self) -> Ended {
         let _ = self.shutdown.request();
         self.wake_monitor();

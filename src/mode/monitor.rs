@@ -260,6 +260,13 @@ impl Threaded {
         self.monitor.as_ref().and_then(call).is_some()
     }
 
+    /// The monitor is not among the threads that a shutdown wakes by itself.
+    pub(super) fn wake_monitor(&self) {
+        if let Some(monitor) = &self.monitor {
+            monitor.wake();
+        }
+    }
+
     /// Rounds of the monitor so far.
     #[must_use]
     pub fn monitor_rounds(&self) -> u64 {

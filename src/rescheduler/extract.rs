@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::settings::Settings;
 use super::view::{
     AppView, ContainerView, LeafView, NodeView, QueuePartView, QueueView, UserLimits, UserView,
     View,
 };
-use crate::commit::{Container, ContainerState, Ledger, Verdict, Verdicts};
+use crate::commit::{Container, ContainerState, Ledger};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
     compute_user_limit, current_fair_key, pending_within_limits, resorted, user_value,
@@ -17,76 +16,8 @@ use crate::queue::{AppOrder, ChildOrder, LimitKind};
 use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
 
-/// What a policy that decides on another thread needs of the ledger.
-#[derive(Clone, Debug)]
-pub(super) struct Scene {
-    pub(super) view: View,
-    pub(super) limits: KnownLimits,
-    pub(super) now_ms: u64,
-}
-
-/// Limits that were computed beforehand, by position of leaf, user and partition.
-#[derive(Clone, Debug, Default)]
-pub(super) struct KnownLimits(BTreeMap<(usize, usize, usize), ResourceVector>);
-
-impl UserLimits for KnownLimits {
-    fn among_all(&mut self, queue: usize, user: usize, partition: usize) -> ResourceVector {
-        let known = self.0.get(&(queue, user, partition));
-        known.copied().unwrap_or(ResourceVector::NONE)
-    }
-}
-
-/// Looks at the live state once, for a round that is decided elsewhere. Limits of users are
-/// computed only where a round within queues may ask for them.
-pub(super) fn look(ledger: &Ledger, settings: &Settings) -> Scene {
-    let mut look = Look::new(ledger);
-    let view = look.view();
-    let mut limits = KnownLimits::default();
-    if settings.intra_queue.is_some() {
-        for (queue, row) in view.queues.iter().enumerate() {
-            let Some(leaf) = &row.leaf else { continue };
-            for &app in leaf.active.iter().chain(&leaf.waiting) {
-                let user = view.apps[app].user;
-                for partition in 0..view.partitions.len() {
-                    let limit = || look.among_all(queue, user, partition);
-                    limits
-                        .0
-                        .entry((queue, user, partition))
-                        .or_insert_with(limit);
-                }
-            }
-        }
-    }
-    Scene {
-        view,
-        limits,
-        now_ms: ledger.now_ms(),
-    }
-}
-
-/// Names of the partitions of a view, in its order.
-pub(super) fn partition_names(ledger: &Ledger) -> Vec<std::sync::Arc<str>> {
-    let look = Look::new(ledger);
-    let name = |&id: &PartitionId| (*look.state.partitions[id].name).into();
-    look.partitions.iter().map(name).collect()
-}
-
-/// Looks at the live state and decides there and then, with what the look changes.
-pub(super) fn decide_here(
-    ledger: &Ledger,
-    decide: impl FnOnce(&View, &mut dyn UserLimits, u64) -> Vec<Verdict>,
-) -> Verdicts {
-    let mut look = Look::new(ledger);
-    let view = look.view();
-    let verdicts = decide(&view, &mut look, ledger.now_ms());
-    Verdicts {
-        observations: look.observations(),
-        verdicts,
-    }
-}
-
 /// Positions in the view, and what looking changes.
-struct Look<'a> {
+pub(super) struct Look<'a> {
     ledger: &'a Ledger,
     state: &'a State,
     partitions: Vec<PartitionId>,
@@ -151,7 +82,7 @@ impl UserLimits for Look<'_> {
 }
 
 impl<'a> Look<'a> {
-    fn new(ledger: &'a Ledger) -> Self {
+    pub(super) fn new(ledger: &'a Ledger) -> Self {
         let state = ledger.state();
         let exists = |id: &PartitionId| state.partitions[*id].exists;
         let mut partitions: Vec<_> = state.partition_ids().filter(exists).collect();
@@ -180,8 +111,14 @@ impl<'a> Look<'a> {
         }
     }
 
+    /// Names of the partitions, in the order of the view.
+    pub(super) fn partition_names(&self) -> Vec<std::sync::Arc<str>> {
+        let name = |&id: &PartitionId| (*self.state.partitions[id].name).into();
+        self.partitions.iter().map(name).collect()
+    }
+
     /// What looking changes, for the ledger.
-    fn observations(self) -> Vec<Observation> {
+    pub(super) fn observations(self) -> Vec<Observation> {
         let told = self.told.into_iter();
         let told = told.map(|(user, limit)| Observation::LimitTold {
             user,
@@ -197,7 +134,7 @@ impl<'a> Look<'a> {
             .collect()
     }
 
-    fn view(&mut self) -> View {
+    pub(super) fn view(&mut self) -> View {
         let state = self.state;
         let nodes = self.ledger.nodes_by_registration();
         self.number_apps(&nodes);

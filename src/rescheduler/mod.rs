@@ -20,6 +20,7 @@ mod priority;
 mod quota;
 mod reserved;
 mod round;
+mod scene;
 mod settings;
 mod view;
 

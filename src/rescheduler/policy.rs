@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use super::explain::{AppVerdict, WhyNot, explain};
-use super::extract::{decide_here, look, partition_names};
 use super::round::{Memory, Plan, plan};
+use super::scene::{decide_here, look, partition_names};
 use super::settings::Settings;
 use super::view::{UserLimits, View};
 use crate::commit::{Ledger, PreemptionReason, Verdict, Verdicts};
