@@ -6,7 +6,7 @@
 //! having less to do flatters it. `sequential`: this engine on one thread.
 
 use anyhow::{Result, ensure};
-use capsched::api::{Decision, NodeName, Sequential};
+use capsched::api::{Decision, Latencies, NodeName, Sequential};
 use capsched::sync::Mutex;
 use capsched::time::{Clock, SystemClock};
 use serde::Serialize;
@@ -107,6 +107,7 @@ fn measure(shape: &Shape, design: usize, threads: usize) -> Result<u64> {
             mode,
             threads,
             seconds: Some(30),
+            latencies: Latencies::Sampled,
         };
         rounds::run(shape, how).map(|round| round.per_second())
     };
@@ -242,12 +243,8 @@ mod tests {
     fn every_design_fills_a_small_cluster() {
         let mut shape = Shape::named("S1").unwrap();
         shape.cluster.nodes = 4;
-        for design in 0..DESIGNS.len() {
-            assert!(
-                measure(&shape, design, 2).unwrap() > 0,
-                "{}",
-                DESIGNS[design]
-            );
+        for (design, name) in DESIGNS.iter().enumerate() {
+            assert!(measure(&shape, design, 2).unwrap() > 0, "{name}");
         }
     }
 }

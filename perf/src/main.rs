@@ -17,6 +17,7 @@ mod machine;
 mod memory;
 mod open;
 mod peers;
+mod phases;
 mod plot;
 mod probe;
 mod record;
@@ -29,6 +30,7 @@ mod suite;
 mod trace;
 
 use anyhow::{Result, bail};
+use capsched::api::Latencies;
 use capsched::metrics::Histogram;
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -63,6 +65,10 @@ enum Command {
     Compare(compare::Args),
     /// Measures and draws throughput and conflicts against the number of proposers.
     Scale(scale::Args),
+    /// Measures where the time of a decision goes.
+    Phases(phases::Args),
+    /// Measures an open loop in all modes and draws their percentiles over each other.
+    Percentiles(phases::PercentileArgs),
     /// Lists the workloads.
     List,
     /// Measures a bare pipeline without any policy: the machine's ceiling.
@@ -109,6 +115,7 @@ impl From<HowArgs> for How {
             mode: args.mode,
             threads: args.threads,
             seconds: args.seconds,
+            latencies: Latencies::Sampled,
         }
     }
 }
@@ -144,6 +151,8 @@ fn main() -> Result<()> {
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Scale(args)) => scale::run(&args),
+        Some(Command::Phases(args)) => phases::run(&args),
+        Some(Command::Percentiles(args)) => phases::percentiles(&args),
         Some(Command::List) => list(),
         Some(Command::Probe(args)) => probe::run(&args),
         Some(Command::Baselines(args)) => baselines::run(&args),
@@ -206,6 +215,7 @@ fn canonical() -> Result<()> {
         mode: ModeName::Heartbeat,
         threads: 0,
         seconds: None,
+        latencies: Latencies::Sampled,
     };
     let rounds = measured(5, || rounds::run(&shape, how), |_, _| Ok(()))?;
     print_figures(rounds);

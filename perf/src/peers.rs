@@ -12,6 +12,7 @@ use crate::record::Origin;
 use crate::rounds::{self, How, Round};
 use crate::shape::{Run, Shape};
 use crate::stats::{Ratio, Spread, grouped};
+use capsched::api::Latencies;
 
 /// Arguments of `perf peers`.
 #[derive(clap::Args, Debug)]
@@ -314,6 +315,7 @@ fn how(shape: &Shape, mode: ModeName, threads: usize) -> How {
             threads
         },
         seconds: Some(if filled { 30 } else { 3 }),
+        latencies: Latencies::Sampled,
     }
 }
 
