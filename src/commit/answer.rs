@@ -31,13 +31,12 @@ impl Ledger {
         let mut finished = std::mem::take(&mut self.finished[app.index()]);
         finished.sort_unstable();
         finished.dedup();
-        let mut asked_back = std::mem::take(&mut self.asked_back[app.index()]);
-        asked_back.sort_unstable();
+        let asked_back = std::mem::take(&mut self.asked_back[app.index()]);
         AskReply {
             allocated,
             finished,
             headroom,
-            asked_back,
+            asked_back: asked_back.into_iter().collect(),
         }
     }
 

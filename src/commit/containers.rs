@@ -138,7 +138,7 @@ impl Ledger {
                 unfetched.remove(at);
             }
         }
-        self.asked_back[app.index()].retain(|&number| number != id.number);
+        self.asked_back[app.index()].remove(&id.number);
         let partition = self.state.nodes[node].partition;
         self.state.apps[app].part_mut(partition).used -= size;
         let container = self.container_mut(slot);

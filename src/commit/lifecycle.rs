@@ -1,5 +1,6 @@
 //! Applications: submission with its checks, and the end.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -362,7 +363,7 @@ impl Ledger {
             self.live.push(Default::default());
             self.unfetched.push(Vec::new());
             self.finished.push(Vec::new());
-            self.asked_back.push(Vec::new());
+            self.asked_back.push(BTreeSet::new());
             self.spaces.push(0);
             AppSlot::at(self.state.apps.push(app))
         };

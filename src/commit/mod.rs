@@ -29,6 +29,7 @@ mod preempt;
 mod prefix;
 mod refresh;
 mod scheduling_requests;
+mod slab;
 mod tree;
 mod usage;
 mod users;

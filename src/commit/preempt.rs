@@ -123,6 +123,18 @@ impl Ledger {
         nodes
     }
 
+    /// Prepares a round of preemption: it asks for the limit of every user with an active
+    /// application, and a user whose record was dropped before that application ended gets one.
+    // As AbstractLeafQueue.getTotalPendingResourcesConsideringUserLimit.
+    pub fn know_active_users(&mut self) {
+        let queues = self.state.queues.iter();
+        let leaves = queues.filter_map(|queue| queue.leaf.as_ref());
+        let apps = leaves.flat_map(|leaf| leaf.active.iter().copied());
+        for app in apps.collect::<Vec<_>>() {
+            self.user_of(app);
+        }
+    }
+
     /// Carries out verdicts in order; those that no longer hold have no effect.
     pub fn preempt(&mut self, round: &Verdicts) -> PreemptionRound {
         self.observe(&round.observations);
@@ -162,10 +174,7 @@ impl Ledger {
             return;
         };
         let app = self.container(slot).app;
-        let asked = &mut self.asked_back[app.index()];
-        if !asked.contains(&id.number) {
-            asked.push(id.number);
-        }
+        self.asked_back[app.index()].insert(id.number);
     }
 
     fn end_by_verdict(&mut self, verdict: &Verdict) {

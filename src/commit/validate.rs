@@ -176,11 +176,18 @@ impl Ledger {
         if self.state.users[user].removed {
             return Err(Conflict::OverUserLimit);
         }
-        let released = proposal
-            .kill
-            .iter()
+        // A reservation gives nothing up.
+        let allocates = proposal.kind == ProposalKind::Allocate;
+        let given_up = allocates.then_some(proposal).into_iter();
+        let released = given_up
+            .clone()
+            .flat_map(|proposal| &proposal.kill)
             .map(|victim| victim.size)
-            .chain(proposal.exchange.map(|exchange| exchange.size))
+            .chain(
+                given_up
+                    .filter_map(|p| p.exchange)
+                    .map(|exchange| exchange.size),
+            )
             .fold(ResourceVector::NONE, |sum, size| sum + size);
         let kind = proposal.exclusivity.limit_kind();
         let limit = self.user_limit(leaf, Some(user), partition, kind);

@@ -23,7 +23,7 @@ const COMMANDS: usize = 256;
 const PUBLISH: u64 = 1024;
 
 /// Looks for something to do before the committer publishes what it has, or sleeps.
-const SPINS: u32 = 100;
+const SPINS: u32 = 1000;
 
 /// One batch in so many is timed.
 const SAMPLE: u32 = 8;
@@ -103,6 +103,8 @@ pub(super) struct Committer<C> {
     pub(super) taken: Vec<u64>,
     /// Counts what changed the state other than accepted proposals.
     pub(super) outside: u64,
+    /// Counts what changed the state: commands and accepted proposals.
+    pub(super) changes: u64,
     /// Decisions that no snapshot shows yet.
     pub(super) unpublished: u64,
     pub(super) inbox: InboxReceiver<Command>,
@@ -113,6 +115,8 @@ pub(super) struct Committer<C> {
     pub(super) parker: Parker,
     pub(super) shutdown: ShutdownOwner,
     pub(super) events: RingSender<Vec<Event>>,
+    /// Empty buffers that readers of events gave back.
+    pub(super) spent: RingReceiver<Vec<Event>>,
     /// Events that nobody has made room for. While there are any, no proposal is taken.
     pub(super) untold: Vec<Event>,
     pub(super) fates: CounterWriter<Fate>,
@@ -232,6 +236,7 @@ impl<C: Clock> Committer<C> {
         }
         self.fates.count_n(Fate::Committed, committed);
         self.outside += refused;
+        self.changes += committed;
         self.taken[proposer] = batch.end;
         self.unpublished += batch.len() as u64;
     }
@@ -249,6 +254,7 @@ impl<C: Clock> Committer<C> {
         }
         self.outside += u64::from(any);
         self.news |= any;
+        self.changes += u64::from(any);
         any
     }
 
@@ -268,6 +274,7 @@ impl<C: Clock> Committer<C> {
         let mut next = self.snapshot.next(self.engine.state_to_publish());
         next.taken.clone_from(&self.taken);
         next.outside = self.outside;
+        next.changes = self.changes;
         self.unpublished = 0;
         if !std::mem::take(&mut self.news) {
             next.news = self.snapshot.news;
@@ -292,6 +299,7 @@ impl<C: Clock> Committer<C> {
             self.freed_at = Version(self.snapshot.version.0 + 1);
             self.outside += 1;
             self.news = true;
+            self.changes += 1;
             self.publish();
         }
     }
@@ -299,12 +307,8 @@ impl<C: Clock> Committer<C> {
     /// Hands events over as far as there is room. That a reservation still waits is not told:
     /// it would be, for as long as it waits.
     fn tell(&mut self) {
-        let mut events = self.engine.take_events();
-        events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
-        if self.untold.is_empty() {
-            self.untold = events;
-        } else {
-            self.untold.append(&mut events);
+        if self.engine.ledger().has_events() {
+            self.collect();
         }
         if self.untold.is_empty() {
             return;
@@ -312,6 +316,21 @@ impl<C: Clock> Committer<C> {
         match self.events.try_send(std::mem::take(&mut self.untold)) {
             Ok(()) | Err(TrySendError::Closed(_)) => {}
             Err(TrySendError::Full(back)) => self.untold = back,
+        }
+    }
+
+    /// Takes over the events since the last time, in a buffer that was used before.
+    fn collect(&mut self) {
+        let buffer = match self.spent.try_recv() {
+            Received::Item(buffer) => buffer,
+            Received::Empty | Received::Finished => Vec::new(),
+        };
+        let mut events = self.engine.exchange_events(buffer);
+        events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
+        if self.untold.is_empty() {
+            self.untold = events;
+        } else {
+            self.untold.append(&mut events);
         }
     }
 

@@ -165,6 +165,7 @@ impl Pipeline {
             taken: vec![0; mode.threads()],
             outside: 0,
             news: false,
+            changes: 0,
             unpublished: 0,
             batches: 0,
             inbox,
@@ -175,6 +176,7 @@ impl Pipeline {
             parker: parker.clone(),
             shutdown: owner,
             events,
+            spent: ring(1).1,
             untold: Vec::new(),
             fates: fate_writer,
             recorder: Recorder::idle(),
@@ -204,6 +206,8 @@ impl Pipeline {
                 seen: Vec::new(),
                 decisions: 0,
                 rounds: 0,
+                refused: (0, 0),
+                counted: false,
                 held: Some(Vec::new()),
             };
             let view = proposer.begin();
@@ -265,6 +269,7 @@ impl Pipeline {
     pub fn call<T>(&mut self, change: impl FnOnce(&mut Sequential) -> T) -> T {
         self.settle();
         self.committer.outside += 1;
+        self.committer.changes += 1;
         self.changed = true;
         self.committer.change(change)
     }
@@ -287,6 +292,7 @@ impl Pipeline {
             engine.advance_to(now_ms);
             self.committer.freed_at = Version(self.committer.snapshot.version.0 + 1);
             self.committer.outside += 1;
+            self.committer.changes += 1;
             self.changed = true;
         }
     }
@@ -326,7 +332,7 @@ impl Pipeline {
             seat.clean = (seat.clean || seat.view.version() != before) && in_flight == 0;
         }
         let before = seat.batches().len();
-        let round = seat.proposer.round(&mut seat.view, seat.start);
+        let round = seat.proposer.look(&mut seat.view, seat.start);
         seat.start = seat.start.wrapping_add(1);
         let known: Vec<_> = seat.batches()[before..]
             .iter()

@@ -26,7 +26,7 @@ use super::view::{Noted, View};
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Looks for something newer before a proposer sleeps.
-const SPINS: u32 = 200;
+const SPINS: u32 = 1000;
 
 /// Decisions of all proposers after which a view is refreshed though nothing else happened.
 const DRIFT: u64 = 2048;
@@ -66,6 +66,10 @@ pub(super) struct Proposer<C> {
     /// Decisions and rounds so far, for sampling.
     pub(super) decisions: u32,
     pub(super) rounds: u32,
+    /// Changes of the state that the last rounds saw, and how many of these rounds proposed.
+    pub(super) refused: (u64, usize),
+    /// Whether counters moved in the last round.
+    pub(super) counted: bool,
     /// Where batches wait instead of the ring, when rounds are run step by step.
     pub(super) held: Option<Vec<StdArc<Batch>>>,
 }
@@ -106,7 +110,7 @@ impl<C: Clock> Proposer<C> {
         while !self.shutdown.is_requested() {
             self.catch_up(&mut view, false);
             let looked = view.version();
-            let round = self.round(&mut view, start);
+            let round = self.look(&mut view, start);
             start = start.wrapping_add(1);
             if round.proposed {
                 self.progress = self.batches.sent();
@@ -176,7 +180,30 @@ impl<C: Clock> Proposer<C> {
         self.catch_up(view, true);
     }
 
-    pub(super) fn round(&mut self, view: &mut View, start: usize) -> Round {
+    /// A round, unless rounds on this very state brought proposals that were all refused: they
+    /// would be made again at every version, and each refusal makes a version.
+    pub(super) fn look(&mut self, view: &mut View, start: usize) -> Round {
+        let changes = view.seen().changes;
+        let landed = self.batches.in_flight().next().is_none();
+        if self.refused.0 != changes {
+            self.refused = (changes, 0);
+        } else if landed && self.refused.1 > view.state.nodes.len() {
+            let counted = std::mem::take(&mut self.counted);
+            if counted {
+                self.refused.1 -= 1;
+            }
+            return Round {
+                counted,
+                ..Round::default()
+            };
+        }
+        let round = self.round(view, start);
+        self.counted = round.counted;
+        self.refused.1 += usize::from(round.proposed);
+        round
+    }
+
+    fn round(&mut self, view: &mut View, start: usize) -> Round {
         match self.mode {
             Mode::Heartbeat => Round::default(),
             Mode::Asynchronous { .. } => self.walk_nodes(view, start),
@@ -324,13 +351,15 @@ impl<C: Clock> Proposer<C> {
             held.push(batch);
             return;
         }
-        loop {
+        for tries in 0_u32.. {
             match self.ring.try_send(batch) {
                 Ok(()) | Err(TrySendError::Closed(_)) => return,
-                Err(TrySendError::Full(back)) => {
-                    batch = back;
-                    crate::sync::yield_now();
-                }
+                Err(TrySendError::Full(back)) => batch = back,
+            }
+            if tries % SPINS == SPINS - 1 {
+                crate::sync::yield_now();
+            } else {
+                spin_loop();
             }
         }
     }

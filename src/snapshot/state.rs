@@ -130,6 +130,8 @@ pub struct Snapshot {
     pub taken: Vec<u64>,
     /// Counts what changed the state other than accepted proposals: commands, refusals, time.
     pub outside: u64,
+    /// Counts what changed the state at all: commands, time, accepted proposals.
+    pub changes: u64,
     /// Settings of the whole scheduler.
     pub settings: Arc<SchedulerSettings>,
     /// Sum of the totals of all nodes.
@@ -161,6 +163,7 @@ impl Snapshot {
             news: Version(0),
             taken: Vec::new(),
             outside: 0,
+            changes: 0,
             settings,
             cluster: ResourceVector::NONE,
             node_count: 0,

@@ -16,8 +16,29 @@ macro_rules! mutants {
         }
 
         impl Mutant {
-            /// All planted bugs; the runner demands that a model kills each.
+            /// All planted bugs.
             pub const ALL: &'static [Self] = &[$(Self::$name),+];
+
+            /// Whether the bug is one of the commit, which the simulator must notice; a model must
+            /// notice the others.
+            #[must_use]
+            pub const fn is_of_the_commit(self) -> bool {
+                matches!(
+                    self,
+                    Self::C1
+                        | Self::C2
+                        | Self::C4
+                        | Self::C5
+                        | Self::C6
+                        | Self::C7
+                        | Self::C8
+                        | Self::C9
+                        | Self::C11
+                        | Self::C12
+                        | Self::Q1
+                        | Self::H2
+                )
+            }
         }
     };
 }
@@ -137,6 +158,9 @@ pub fn injected(mutant: Mutant) -> bool {
     static CHOSEN: std::sync::OnceLock<Option<Mutant>> = std::sync::OnceLock::new();
     let chosen = CHOSEN.get_or_init(|| {
         let name = std::env::var("CAPSCHED_MUTANT").ok()?;
+        if name.is_empty() {
+            return None;
+        }
         let found = Mutant::ALL
             .iter()
             .find(|known| format!("{known:?}") == name);

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Violation;
 use crate::api::{
     ApplicationId, AskReply, ContainerId, Decision, Ending, HeartbeatReply, NodeName,
-    ResourceVector,
+    ResourceVector, UnreserveReason,
 };
 
 /// Key of the ask for an application master: priority and request id.
@@ -41,6 +41,8 @@ pub(super) struct Books {
     types: usize,
     /// Registrations so far, over all nodes.
     registrations: u64,
+    /// Partition of the reservation that the next allocation gave up.
+    exchanged: Option<Option<&'static str>>,
     pub(super) allocated: u64,
     pub(super) kept: u64,
 }
@@ -63,8 +65,8 @@ pub(super) struct AppBook {
     /// Containers that may still be placed, by key.
     wanted: BTreeMap<(i32, i64), i64>,
     numbers: BTreeSet<u32>,
-    /// Size last asked under a key.
-    sizes: BTreeMap<(i32, i64), ResourceVector>,
+    /// Sizes that were ever asked under a key.
+    sizes: BTreeMap<(i32, i64), BTreeSet<ResourceVector>>,
 }
 
 #[derive(Clone, Debug)]
@@ -74,8 +76,6 @@ pub(super) struct Held {
     key: (i32, i64),
     fetched: bool,
     launched: bool,
-    /// Whether its key was asked anew while it waited.
-    asked_anew: bool,
 }
 
 type Checked = Result<(), Violation>;
@@ -92,6 +92,7 @@ impl Books {
             maxima,
             types: if dominant { 2 } else { 1 },
             registrations: 0,
+            exchanged: None,
             allocated: 0,
             kept: 0,
         }
@@ -158,14 +159,7 @@ impl Books {
             book.wanted.insert(key, count);
             let rounded = (size.memory() + 1023) / 1024 * 1024;
             let size = ResourceVector::of(&[rounded, size.vcores()]);
-            book.sizes.insert(key, size);
-        }
-        let own = ContainerId { app, number: 0 }..=ContainerId {
-            app,
-            number: u32::MAX,
-        };
-        for (_, held) in self.reserved.range_mut(own) {
-            held.asked_anew |= held.key == key;
+            book.sizes.entry(key).or_default().insert(size);
         }
     }
 
@@ -260,8 +254,15 @@ impl Books {
                 self.reserve(*container, held, *borrowed, *again)
             }
             Decision::Unreserved {
-                container, node, ..
-            } => self.unreserve(*container, node).map(|_| ()),
+                container,
+                node,
+                reason,
+                ..
+            } => {
+                let exchanged = *reason == UnreserveReason::Exchange;
+                self.exchanged = exchanged.then(|| self.nodes.get(node).map(|book| book.label));
+                self.unreserve(*container, node).map(|_| ())
+            }
             Decision::ReservationMoved {
                 container,
                 from,
@@ -297,17 +298,16 @@ impl Books {
 
     fn allocated(&mut self, id: ContainerId, held: Held, borrowed: bool, waited: bool) -> Checked {
         self.allocated += 1;
-        let mut asked_anew = false;
         if waited {
             let node = held.node.clone();
-            asked_anew = self.unreserve(id, &node)?.asked_anew;
+            self.unreserve(id, &node)?;
         }
         self.granted(id, !waited)?;
         let app = self.apps.get_mut(&id.app).expect("granted looked it up");
-        // A reservation whose key asks another size by now is fulfilled with its old size when the
-        // new one fits, as in the reference, and may overfill its node.
+        // A reservation is fulfilled with its old size when the size that its key asks by now at
+        // that place fits, as in the reference; its node may be overfull then.
         let asked = app.sizes.get(&held.key);
-        let may_overfill = asked_anew || waited && asked.is_some_and(|size| *size != held.size);
+        let may_overfill = waited && asked.is_some_and(|sizes| sizes.len() > 1);
         let wanted = app.wanted.entry(held.key).or_default();
         *wanted -= 1;
         if *wanted < 0 {
@@ -332,7 +332,11 @@ impl Books {
         }
         let node = held.node.clone();
         self.live.insert(id, held);
-        if borrowed || waited {
+        // A reservation that was given up on another partition counts against the maximum of this
+        // one, as in the reference.
+        let label = self.nodes.get(&node).map(|book| book.label);
+        let elsewhere = self.exchanged.take().is_some_and(|from| from != label);
+        if borrowed || waited || elsewhere {
             return Ok(());
         }
         self.within_maxima(id, &node)
@@ -465,6 +469,11 @@ impl Books {
             .fold(ResourceVector::NONE, |sum, (_, held)| sum + held.size)
     }
 
+    /// Whether a node holds containers that ended and still take space.
+    pub(super) fn has_exiting(&self, name: &NodeName) -> bool {
+        self.exiting.values().any(|(node, _)| node == name)
+    }
+
     /// Whether nothing is left of anything.
     pub(super) fn is_empty(&self) -> bool {
         self.live.is_empty()
@@ -482,7 +491,6 @@ impl Held {
             key,
             fetched: false,
             launched: false,
-            asked_anew: false,
         }
     }
 }

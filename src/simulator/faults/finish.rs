@@ -9,7 +9,13 @@ use crate::api::ApplicationId;
 
 /// Rounds without a new container after which the proposers count as at rest: more than the
 /// opportunities that an ask may let pass before it takes any node.
-const QUIET: u32 = 60;
+const QUIET: u32 = 100;
+
+/// Rounds without a new container until which nodes report.
+const REPORTS: u32 = 20;
+
+/// Rounds in a row that may bring refusals and nothing else: each node is tried once.
+const REFUSALS: u32 = 50;
 
 /// Rounds after which they must be at rest.
 const ROUNDS: u32 = 5_000;
@@ -21,25 +27,33 @@ impl World<'_> {
         let (mut quiet, mut refusing) = (0, 0);
         for _ in 0..ROUNDS {
             let (before, refused) = (self.books.allocated, self.summary.refused());
+            self.counted = false;
             // Nodes report at first; then nothing happens but what the proposers do.
-            self.calm_round(quiet < QUIET / 3)?;
+            self.calm_round(quiet < REPORTS)?;
             let placed = self.books.allocated > before;
-            let refuses = self.summary.refused() > refused;
+            // Proposers whose counters move wait for a moment and try again, also in vain.
+            let again = self.summary.refused() > refused && !self.counted && quiet >= REPORTS;
             quiet = if placed { 0 } else { quiet + 1 };
-            refusing = if placed || !refuses || quiet < QUIET / 3 {
-                0
-            } else {
-                refusing + 1
-            };
-            if refusing == QUIET / 2 {
+            refusing = if again { refusing + 1 } else { 0 };
+            if refusing == REFUSALS {
                 return fault(
                     "P6",
                     "a refused proposal is made again and again".to_owned(),
                 );
             }
             if quiet == QUIET {
-                return self.nothing_is_left_to_place();
+                // What is refused for ever may stand before what could be placed.
+                let refuses = self.refused_before_rest;
+                return if refuses {
+                    Ok(())
+                } else {
+                    self.nothing_is_left_to_place()
+                };
             }
+            if quiet == 0 {
+                self.refused_before_rest = false;
+            }
+            self.refused_before_rest |= self.summary.refused() > refused;
         }
         fault("L1", format!("no rest after {ROUNDS} rounds"))
     }

@@ -35,6 +35,10 @@ pub(super) struct World<'a> {
     version: u64,
     steps: u64,
     unchecked: u16,
+    /// Whether counters moved in a turn since somebody looked.
+    pub(super) counted: bool,
+    /// Whether proposals were refused since the last container was placed.
+    pub(super) refused_before_rest: bool,
     pub(super) digest: u64,
     pub(super) summary: Summary,
 }
@@ -60,6 +64,8 @@ impl<'a> World<'a> {
             version,
             steps: 0,
             unchecked: 0,
+            counted: false,
+            refused_before_rest: false,
             digest: 0xcbf2_9ce4_8422_2325,
             summary: Summary::default(),
         }
@@ -165,7 +171,7 @@ impl<'a> World<'a> {
             Action::Reload { variant } => self.reload(variant),
             Action::Turn { proposer, newest } => {
                 self.with_proposer(proposer, |world, p| {
-                    world.pipeline.turn(p, newest);
+                    world.counted |= world.pipeline.turn(p, newest).counted;
                 });
                 Ok(())
             }
@@ -245,6 +251,11 @@ impl<'a> World<'a> {
             }
             Action::RelabelNode { node, label } => {
                 let (name, label) = (node_name(node), self.setup.label(label));
+                // Containers that ended and still take space change partition once more, as in the
+                // reference: the figures of both are off then.
+                if self.books.has_exiting(&name) {
+                    return Ok(());
+                }
                 let moved = self.pipeline.call(|e| e.relabel_node(&name, label));
                 self.expect_node(&name, moved.is_ok())?;
                 self.hear()?;
