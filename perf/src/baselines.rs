@@ -14,6 +14,7 @@ use std::sync::PoisonError;
 
 use crate::ModeName;
 use crate::record::Origin;
+use crate::results;
 use crate::rounds::{self, How};
 use crate::shape::Shape;
 use crate::stats::{Spread, grouped};
@@ -33,6 +34,9 @@ pub(crate) struct Args {
     /// Prints one JSON object for each shape and design.
     #[arg(long)]
     json: bool,
+    /// Adds the results to the file of this machine.
+    #[arg(long)]
+    record: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -79,15 +83,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 fn tell(args: &Args, shape: &Shape, design: &'static str, per_second: Spread) -> Result<()> {
+    let line = Line {
+        origin: Origin::now(),
+        kind: "baseline",
+        shape: shape.name.clone(),
+        design,
+        threads: args.threads,
+        per_second,
+    };
+    if args.record {
+        results::append(&results::of_this_machine(), &line)?;
+    }
     if args.json {
-        let line = Line {
-            origin: Origin::now(),
-            kind: "baseline",
-            shape: shape.name.clone(),
-            design,
-            threads: args.threads,
-            per_second,
-        };
         println!("{}", serde_json::to_string(&line)?);
     } else {
         println!(

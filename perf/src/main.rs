@@ -21,10 +21,12 @@ mod phases;
 mod plot;
 mod probe;
 mod record;
+mod report;
 mod results;
 mod rounds;
 mod scale;
 mod shape;
+mod spec;
 mod stats;
 mod suite;
 mod trace;
@@ -69,6 +71,8 @@ enum Command {
     Phases(phases::Args),
     /// Measures an open loop in all modes and draws their percentiles over each other.
     Percentiles(phases::PercentileArgs),
+    /// Writes the tables of the README from the records of this machine.
+    Report(report::Args),
     /// Lists the workloads.
     List,
     /// Measures a bare pipeline without any policy: the machine's ceiling.
@@ -153,6 +157,7 @@ fn main() -> Result<()> {
         Some(Command::Scale(args)) => scale::run(&args),
         Some(Command::Phases(args)) => phases::run(&args),
         Some(Command::Percentiles(args)) => phases::percentiles(&args),
+        Some(Command::Report(args)) => report::run(&args),
         Some(Command::List) => list(),
         Some(Command::Probe(args)) => probe::run(&args),
         Some(Command::Baselines(args)) => baselines::run(&args),
