@@ -59,11 +59,11 @@ fn tables(records: &[Value]) -> String {
 }
 
 /// The latest record of each key, in the order of the first appearance of the keys.
-fn latest<'a>(
-    records: &'a [Value],
+fn latest(
+    records: &[Value],
     fits: impl Fn(&Value) -> bool,
     key: impl Fn(&Value) -> String,
-) -> Vec<&'a Value> {
+) -> Vec<&Value> {
     let mut order: Vec<String> = Vec::new();
     let mut found = BTreeMap::new();
     for record in records.iter().filter(|record| fits(record)) {
