@@ -242,19 +242,23 @@ impl<C: Clock> Committer<C> {
     }
 
     fn take_commands(&mut self) -> bool {
-        let mut any = false;
+        let (mut any, mut changed) = (false, false);
         for _ in 0..COMMANDS {
             let Received::Item(command) = self.inbox.try_recv() else {
                 break;
             };
             any = true;
+            if let Command::Quiesce(reply) = command {
+                self.quiet.push(reply);
+                continue;
+            }
+            changed |= !matches!(command, Command::Inspect(_));
             let schedules = self.heartbeats_schedule;
-            let quiet = self.change(|engine| command.carry_out(engine, schedules));
-            self.quiet.extend(quiet);
+            self.change(|engine| command.carry_out(engine, schedules));
         }
-        self.outside += u64::from(any);
-        self.news |= any;
-        self.changes += u64::from(any);
+        self.outside += u64::from(changed);
+        self.news |= changed;
+        self.changes += u64::from(changed);
         any
     }
 
