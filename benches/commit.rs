@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::time::Duration;
+
 use capsched::commit::{CommitOutcome, Event};
 use capsched::id::NodeSlot;
 use capsched::proposer::{Candidates, propose};
@@ -50,5 +52,11 @@ fn report(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, allocate_and_finish, report);
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .warm_up_time(Duration::from_secs(1))
+        .measurement_time(Duration::from_secs(3));
+    targets = allocate_and_finish, report
+}
 criterion_main!(benches);

@@ -3,6 +3,7 @@
 mod common;
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use capsched::id::PartitionId;
 use capsched::policy::{compute_user_limit, order_children};
@@ -41,5 +42,11 @@ fn user_limit(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, child_order, user_limit);
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .warm_up_time(Duration::from_secs(1))
+        .measurement_time(Duration::from_secs(3));
+    targets = child_order, user_limit
+}
 criterion_main!(benches);

@@ -3,6 +3,7 @@
 mod common;
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use capsched::id::NodeSlot;
 use capsched::proposer::{Candidates, FitIndex, Outcome, propose};
@@ -40,5 +41,11 @@ fn one_pass(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, one_pass);
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .warm_up_time(Duration::from_secs(1))
+        .measurement_time(Duration::from_secs(3));
+    targets = one_pass
+}
 criterion_main!(benches);

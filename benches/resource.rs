@@ -1,6 +1,7 @@
 //! Benches of the resource floor: comparing, dividing, normalizing amounts.
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use capsched::resource::{Calculator, ResourceVector};
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -33,5 +34,11 @@ fn amounts(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, amounts);
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .warm_up_time(Duration::from_secs(1))
+        .measurement_time(Duration::from_secs(3));
+    targets = amounts
+}
 criterion_main!(benches);

@@ -3,6 +3,7 @@
 mod common;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use capsched::commit::Ledger;
 use capsched::snapshot::{Snapshot, State};
@@ -64,5 +65,11 @@ fn refresh(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, publish, refresh);
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .warm_up_time(Duration::from_secs(1))
+        .measurement_time(Duration::from_secs(3));
+    targets = publish, refresh
+}
 criterion_main!(benches);

@@ -6,7 +6,7 @@
 //! having less to do flatters it. `sequential`: this engine on one thread.
 
 use anyhow::{Result, ensure};
-use capsched::api::{Decision, NodeName, Sequential};
+use capsched::api::{Decision, Latencies, NodeName, Sequential};
 use capsched::sync::Mutex;
 use capsched::time::{Clock, SystemClock};
 use serde::Serialize;
@@ -14,6 +14,7 @@ use std::sync::PoisonError;
 
 use crate::ModeName;
 use crate::record::Origin;
+use crate::results;
 use crate::rounds::{self, How};
 use crate::shape::Shape;
 use crate::stats::{Spread, grouped};
@@ -33,6 +34,9 @@ pub(crate) struct Args {
     /// Prints one JSON object for each shape and design.
     #[arg(long)]
     json: bool,
+    /// Adds the results to the file of this machine.
+    #[arg(long)]
+    record: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -79,15 +83,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 fn tell(args: &Args, shape: &Shape, design: &'static str, per_second: Spread) -> Result<()> {
+    let line = Line {
+        origin: Origin::now(),
+        kind: "baseline",
+        shape: shape.name.clone(),
+        design,
+        threads: args.threads,
+        per_second,
+    };
+    if args.record {
+        results::append(&results::of_this_machine(), &line)?;
+    }
     if args.json {
-        let line = Line {
-            origin: Origin::now(),
-            kind: "baseline",
-            shape: shape.name.clone(),
-            design,
-            threads: args.threads,
-            per_second,
-        };
         println!("{}", serde_json::to_string(&line)?);
     } else {
         println!(
@@ -107,6 +114,7 @@ fn measure(shape: &Shape, design: usize, threads: usize) -> Result<u64> {
             mode,
             threads,
             seconds: Some(30),
+            latencies: Latencies::Sampled,
         };
         rounds::run(shape, how).map(|round| round.per_second())
     };
@@ -242,12 +250,8 @@ mod tests {
     fn every_design_fills_a_small_cluster() {
         let mut shape = Shape::named("S1").unwrap();
         shape.cluster.nodes = 4;
-        for design in 0..DESIGNS.len() {
-            assert!(
-                measure(&shape, design, 2).unwrap() > 0,
-                "{}",
-                DESIGNS[design]
-            );
+        for (design, name) in DESIGNS.iter().enumerate() {
+            assert!(measure(&shape, design, 2).unwrap() > 0, "{name}");
         }
     }
 }

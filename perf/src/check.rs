@@ -11,6 +11,7 @@ use crate::record::Record;
 use crate::rounds::{self, How};
 use crate::shape::{Run, Shape};
 use crate::{ModeName, open, results};
+use capsched::api::Latencies;
 
 /// Arguments of `perf check`.
 #[derive(clap::Args, Debug)]
@@ -123,6 +124,7 @@ fn measure(shape: &Shape, bound: &Bound, rounds: usize) -> Result<u64> {
         mode: bound.mode,
         threads: bound.threads,
         seconds: None,
+        latencies: Latencies::Sampled,
     };
     let mut found = Vec::new();
     for number in 1..=rounds.max(1) {

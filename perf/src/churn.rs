@@ -103,7 +103,7 @@ impl Masters {
 #[derive(Debug)]
 pub(crate) enum Driven {
     Stepped(Box<Sequential>),
-    Threaded(Threaded),
+    Threaded(Box<Threaded>),
 }
 
 impl Driven {
@@ -187,7 +187,12 @@ pub(crate) fn filled(shape: &Shape, how: How) -> Result<(Driven, Turns, Masters,
         Driven::Stepped(Box::new(engine))
     } else {
         let clock = SystemClock::new();
-        Driven::Threaded(Threaded::take_over(engine, how.engine_mode(), clock)?)
+        Driven::Threaded(Box::new(Threaded::take_over(
+            engine,
+            how.engine_mode(),
+            clock,
+            how.latencies,
+        )?))
     };
     for app in 0..masters.all.len() {
         let reply = driven.ask(masters.all[app].id, AskCall::default())?;

@@ -17,18 +17,22 @@ mod machine;
 mod memory;
 mod open;
 mod peers;
+mod phases;
 mod plot;
 mod probe;
 mod record;
+mod report;
 mod results;
 mod rounds;
 mod scale;
 mod shape;
+mod spec;
 mod stats;
 mod suite;
 mod trace;
 
 use anyhow::{Result, bail};
+use capsched::api::Latencies;
 use capsched::metrics::Histogram;
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -63,6 +67,12 @@ enum Command {
     Compare(compare::Args),
     /// Measures and draws throughput and conflicts against the number of proposers.
     Scale(scale::Args),
+    /// Measures where the time of a decision goes.
+    Phases(phases::Args),
+    /// Measures an open loop in all modes and draws their percentiles over each other.
+    Percentiles(phases::PercentileArgs),
+    /// Writes the tables of the README from the records of this machine.
+    Report(report::Args),
     /// Lists the workloads.
     List,
     /// Measures a bare pipeline without any policy: the machine's ceiling.
@@ -109,6 +119,7 @@ impl From<HowArgs> for How {
             mode: args.mode,
             threads: args.threads,
             seconds: args.seconds,
+            latencies: Latencies::Sampled,
         }
     }
 }
@@ -144,6 +155,9 @@ fn main() -> Result<()> {
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Scale(args)) => scale::run(&args),
+        Some(Command::Phases(args)) => phases::run(&args),
+        Some(Command::Percentiles(args)) => phases::percentiles(&args),
+        Some(Command::Report(args)) => report::run(&args),
         Some(Command::List) => list(),
         Some(Command::Probe(args)) => probe::run(&args),
         Some(Command::Baselines(args)) => baselines::run(&args),
@@ -206,6 +220,7 @@ fn canonical() -> Result<()> {
         mode: ModeName::Heartbeat,
         threads: 0,
         seconds: None,
+        latencies: Latencies::Sampled,
     };
     let rounds = measured(5, || rounds::run(&shape, how), |_, _| Ok(()))?;
     print_figures(rounds);

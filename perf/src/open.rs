@@ -229,6 +229,7 @@ fn turn(how: How, engine: &mut Driven, turns: &mut Turns, book: &mut Book) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
+    use capsched::api::Latencies;
 
     #[test]
     fn every_ask_of_a_slow_schedule_is_served() {
@@ -238,6 +239,7 @@ mod tests {
             mode: ModeName::Heartbeat,
             threads: 0,
             seconds: None,
+            latencies: Latencies::Sampled,
         };
         let (line, latency) = measure(&shape, how, 200, 1).unwrap();
         assert_eq!((line.unserved, latency.len()), (0, line.asked));

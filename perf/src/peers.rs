@@ -7,11 +7,12 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::ModeName;
 use crate::record::Origin;
 use crate::rounds::{self, How, Round};
 use crate::shape::{Run, Shape};
 use crate::stats::{Ratio, Spread, grouped};
+use crate::{ModeName, results};
+use capsched::api::Latencies;
 
 /// Arguments of `perf peers`.
 #[derive(clap::Args, Debug)]
@@ -43,6 +44,9 @@ pub(crate) struct Args {
     /// Prints one JSON object for each shape and mode of ours.
     #[arg(long)]
     json: bool,
+    /// Adds the results to the file of this machine.
+    #[arg(long)]
+    record: bool,
 }
 
 /// A way to run Hadoop's scheduler.
@@ -261,6 +265,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for name in &args.shapes {
         let shape = Shape::named(name)?;
         for comparison in compare(&shape, args)? {
+            if args.record {
+                results::append(&results::of_this_machine(), &comparison)?;
+            }
             if args.json {
                 println!("{}", serde_json::to_string(&comparison)?);
             } else {
@@ -314,6 +321,7 @@ fn how(shape: &Shape, mode: ModeName, threads: usize) -> How {
             threads
         },
         seconds: Some(if filled { 30 } else { 3 }),
+        latencies: Latencies::Sampled,
     }
 }
 
@@ -467,6 +475,7 @@ mod tests {
             warmup: None,
             threads: 1,
             json: false,
+            record: false,
         };
         let shape = Shape::named("S1").unwrap();
         let ours = side("ours", &[1_000, 1_100, 900]);

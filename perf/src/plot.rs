@@ -29,7 +29,7 @@ pub(crate) struct Chart {
 const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 360.0;
 const LEFT: f64 = 78.0;
-const RIGHT: f64 = 18.0;
+const RIGHT: f64 = 30.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 86.0;
 

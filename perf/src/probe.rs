@@ -17,9 +17,9 @@ use capsched::time::{Clock, SystemClock};
 use serde::Serialize;
 
 use crate::record::Origin;
-use crate::rounds;
 use crate::shape::Shape;
 use crate::stats::{Spread, grouped};
+use crate::{results, rounds};
 
 /// Nodes that are copied together.
 const CHUNK: usize = 64;
@@ -42,6 +42,9 @@ pub(crate) struct Args {
     /// Prints one JSON object for each shape.
     #[arg(long)]
     json: bool,
+    /// Adds the results to the file of this machine.
+    #[arg(long)]
+    record: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -86,6 +89,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             shape: shape.name.clone(),
             per_second,
         };
+        if args.record {
+            results::append(&results::of_this_machine(), &line)?;
+        }
         if args.json {
             println!("{}", serde_json::to_string(&line)?);
         } else {

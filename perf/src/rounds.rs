@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use capsched::api::{Decision, Fate, Mode, NodeReport, Sequential, Threaded};
+use capsched::api::{Decision, Fate, Latencies, Mode, NodeReport, Sequential, Threaded};
 use capsched::metrics::{Closed, Histogram, Phase};
 use capsched::time::{Clock, SystemClock};
 
@@ -63,6 +63,8 @@ pub(crate) struct How {
     pub(crate) threads: usize,
     /// Longest time of a round, and length of one that has no other end.
     pub(crate) seconds: Option<u64>,
+    /// Whether the engine measures where its time goes.
+    pub(crate) latencies: Latencies,
 }
 
 impl How {
@@ -259,7 +261,7 @@ fn threaded(shape: &Shape, how: How, engine: Sequential) -> Result<Round> {
     let mut tally = Tally::new();
     let clock = SystemClock::new();
     let end = clock.now_ns() + how.patience_ns();
-    let engine = Threaded::take_over(engine, how.engine_mode(), SystemClock::new())?;
+    let engine = Threaded::take_over(engine, how.engine_mode(), SystemClock::new(), how.latencies)?;
     let mut turn = nodes.iter().cycle();
     while tally.placed() < target && clock.now_ns() < end {
         if how.mode == ModeName::Heartbeat {

@@ -11,6 +11,7 @@ use crate::rounds::{self, How};
 use crate::shape::Shape;
 use crate::stats::{Spread, grouped};
 use crate::{ModeName, results};
+use capsched::api::Latencies;
 
 /// Arguments of `perf scale`.
 #[derive(clap::Args, Debug)]
@@ -81,6 +82,7 @@ fn lines(args: &Args, shape: &Shape, mode: ModeName) -> Result<(Series, Series)>
             mode,
             threads,
             seconds: args.seconds,
+            latencies: Latencies::Sampled,
         };
         let (mut rates, mut proposals, mut rejected) = (Vec::new(), 0, 0);
         for number in 1..=args.rounds {

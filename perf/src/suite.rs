@@ -6,6 +6,7 @@ use crate::record::Record;
 use crate::rounds::{self, How};
 use crate::shape::{self, Run, Shape};
 use crate::{ModeName, open, results};
+use capsched::api::Latencies;
 
 /// Arguments of `perf record`.
 #[derive(clap::Args, Debug)]
@@ -72,6 +73,7 @@ fn ways(args: &Args, shape: &Shape) -> Vec<How> {
             mode,
             threads,
             seconds: args.seconds,
+            latencies: Latencies::Sampled,
         }));
     }
     ways

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, Decision, Engine, NodeName, NodeSpec, ResourceVector,
+    Sequential,
 };
 use capsched::metrics::Histogram;
 use capsched::time::{Clock, SystemClock};
@@ -18,6 +19,68 @@ use capsched::time::{Clock, SystemClock};
 use crate::ModeName;
 use crate::rounds::{Round, totals};
 use crate::shape::{Run, Shape};
+
+/// An engine with the nodes of the trace.
+struct Replay {
+    engine: Sequential,
+    mode: ModeName,
+    nodes: Vec<NodeName>,
+    /// Where the next pod begins to look when nodes take turns.
+    turn: usize,
+}
+
+impl Replay {
+    fn new(shape: &Shape, mode: ModeName, copies: u32) -> Result<Self> {
+        let mut engine = Engine::builder(shape.settings(mode)?).sequential()?;
+        let mut nodes = Vec::new();
+        let columns = ["cpu_milli", "memory_mib", "gpu"];
+        for (i, [cpu, memory, gpu]) in (0..).zip(rows("openb_node_list_all_node.csv", columns)?) {
+            for copy in 0..copies {
+                let name = NodeName::new(&format!("openb{i}-{copy}"), 8041)?;
+                let amounts = [number(&memory)?, number(&cpu)?, 1_000 * number(&gpu)?];
+                let total = ResourceVector::of(&amounts);
+                engine.add_node(&NodeSpec::new(name.clone(), total))?;
+                nodes.push(name);
+            }
+        }
+        Ok(Self {
+            engine,
+            mode,
+            nodes,
+            turn: 0,
+        })
+    }
+
+    /// Submits a pod and looks for a place once; what it got.
+    fn pod(&mut self, id: ApplicationId, size: ResourceVector) -> Result<Option<ResourceVector>> {
+        let engine = &mut self.engine;
+        engine.submit(&AppSpec::new(id, "root.q0", "user0"))?;
+        engine.ask(id, &AskCall::asking(vec![Ask::anywhere(size, 1)]))?;
+        if self.mode == ModeName::Global {
+            engine.schedule_partition("", 1);
+        } else {
+            // Nodes in turn until one takes it.
+            let count = self.nodes.len();
+            self.turn = (self.turn + 1) % count;
+            for at in (self.turn..count).chain(0..self.turn) {
+                let attempt = engine.schedule_node(&self.nodes[at]);
+                if attempt.is_some_and(|attempt| attempt.proposed && !attempt.reserving) {
+                    break;
+                }
+            }
+        }
+        let decisions = engine.take_events();
+        let found = decisions.iter().find_map(|decision| match decision {
+            Decision::Allocated { size, .. } => Some(*size),
+            _ => None,
+        });
+        if found.is_none() {
+            engine.finish_app(id)?;
+            drop(engine.take_events());
+        }
+        Ok(found)
+    }
+}
 
 /// Runs one round of a workload whose run is a trace.
 pub(crate) fn run(shape: &Shape, mode: ModeName) -> Result<Round> {
@@ -28,77 +91,29 @@ pub(crate) fn run(shape: &Shape, mode: ModeName) -> Result<Round> {
         mode != ModeName::Asynchronous,
         "a trace is run by heartbeats or globally"
     );
-    let mut engine = Engine::builder(shape.settings(mode)?).sequential()?;
-    let mut names = Vec::new();
-    for (i, [_, cpu, memory, gpu]) in rows(
-        "openb_node_list_all_node.csv",
-        ["sn", "cpu_milli", "memory_mib", "gpu"],
-    )?
-    .iter()
-    .enumerate()
-    {
-        for copy in 0..copies {
-            let name = NodeName::new(&format!("openb{i}-{copy}"), 8041)?;
-            let total = ResourceVector::of(&[number(memory)?, number(cpu)?, 1_000 * number(gpu)?]);
-            engine.add_node(&NodeSpec::new(name.clone(), total))?;
-            names.push(name);
-        }
-    }
-    let pods = rows(
-        "openb_pod_list_default.csv",
-        ["cpu_milli", "memory_mib", "num_gpu", "gpu_milli"],
-    )?;
+    let mut replay = Replay::new(shape, mode, copies)?;
+    let columns = ["cpu_milli", "memory_mib", "num_gpu", "gpu_milli"];
+    let pods = rows("openb_pod_list_default.csv", columns)?;
     let (clock, mut latency) = (SystemClock::new(), Histogram::new());
     let (mut placed, mut refused, mut sum) = (0, 0, ResourceVector::NONE);
     let began = clock.now_ns();
     let mut before = began;
     let all = pods.iter().flat_map(|pod| (0..copies).map(move |_| pod));
-    for ((i, [cpu, memory, count, each]), turn) in (0..).zip(all).zip((0..names.len()).cycle()) {
-        let size = [
-            number(memory)?,
-            number(cpu)?.max(1),
-            number(count)? * number(each)?,
-        ];
-        let size = ResourceVector::of(&size);
-        let id = ApplicationId::new(i + 1);
-        engine.submit(&AppSpec::new(id, "root.q0", "user0"))?;
-        engine.ask(id, &AskCall::asking(vec![Ask::anywhere(size, 1)]))?;
-        if mode == ModeName::Global {
-            engine.schedule_partition("", 1);
-        } else {
-            // Nodes in turn until one takes it.
-            for at in (turn..names.len()).chain(0..turn) {
-                if engine
-                    .schedule_node(&names[at])
-                    .is_some_and(|attempt| attempt.proposed && !attempt.reserving)
-                {
-                    break;
-                }
-            }
-        }
-        let found = engine
-            .take_events()
-            .iter()
-            .find_map(|decision| match decision {
-                Decision::Allocated { size, .. } => Some(*size),
-                _ => None,
-            });
-        match found {
+    for (i, [cpu, memory, count, each]) in (1..).zip(all) {
+        let gpus = number(count)? * number(each)?;
+        let size = ResourceVector::of(&[number(memory)?, number(cpu)?.max(1), gpus]);
+        match replay.pod(ApplicationId::new(i), size)? {
             Some(size) => {
                 placed += 1;
                 sum += size;
             }
-            None => {
-                engine.finish_app(id)?;
-                drop(engine.take_events());
-                refused += 1;
-            }
+            None => refused += 1,
         }
         let now = clock.now_ns();
         latency.record(now - before);
         before = now;
     }
-    totals(&engine).check(placed, &sum)?;
+    totals(&replay.engine).check(placed, &sum)?;
     Ok(Round {
         placed,
         complete: true,

@@ -31,9 +31,20 @@ impl Ledger {
     /// holds.
     // As CapacityScheduler.tryCommit.
     pub fn commit(&mut self, outcome: &Outcome, observations: &[Observation]) -> CommitOutcome {
+        self.commit_watched(outcome, observations, || {})
+    }
+
+    /// The same as [`Ledger::commit`]; `checked` is called between the checks of a proposal and its
+    /// application.
+    pub fn commit_watched(
+        &mut self,
+        outcome: &Outcome,
+        observations: &[Observation],
+        checked: impl FnOnce(),
+    ) -> CommitOutcome {
         self.observe(observations);
         match outcome {
-            Outcome::Proposed(proposal) => self.commit_proposal(proposal),
+            Outcome::Proposed(proposal) => self.commit_proposal(proposal, checked),
             Outcome::GiveUp(release) => {
                 self.release(release, UnreserveReason::Excess);
                 CommitOutcome::Committed
@@ -42,8 +53,10 @@ impl Ledger {
         }
     }
 
-    fn commit_proposal(&mut self, proposal: &Proposal) -> CommitOutcome {
-        match self.validate(proposal) {
+    fn commit_proposal(&mut self, proposal: &Proposal, checked: impl FnOnce()) -> CommitOutcome {
+        let verdict = self.validate(proposal);
+        checked();
+        match verdict {
             Ok(()) => match proposal.kind {
                 ProposalKind::Allocate => self.apply_allocation(proposal),
                 ProposalKind::Reserve => self.apply_reservation(proposal),

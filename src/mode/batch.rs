@@ -16,6 +16,8 @@ pub(super) struct Batch {
     pub(super) version: Version,
     /// Decisions that the proposer has sent with this batch and before.
     pub(super) end: u64,
+    /// When it was handed over, in ns; nothing when nobody measures.
+    pub(super) sent_ns: Option<u64>,
     decisions: Vec<Decision>,
     observations: Vec<Observation>,
 }
@@ -69,6 +71,7 @@ impl Batch {
         Self {
             version: self.version,
             end: self.end,
+            sent_ns: self.sent_ns,
             decisions: decisions.collect(),
             observations: self.observations.clone(),
         }
@@ -77,6 +80,7 @@ impl Batch {
     fn clear(&mut self) {
         self.decisions.clear();
         self.observations.clear();
+        self.sent_ns = None;
     }
 }
 

@@ -199,12 +199,26 @@ impl<C: Clock> Committer<C> {
         self.batches = self.batches.wrapping_add(1);
         let timed = self.recorder.is_active() && self.batches.is_multiple_of(SAMPLE);
         let before = if timed { self.clock.now_ns() } else { 0 };
+        if let Some(sent_ns) = batch.sent_ns.filter(|_| timed) {
+            let stay = before.saturating_sub(sent_ns);
+            self.recorder.record(Phase::HandOff, stay);
+        }
+        let mut checked_ns = 0;
         let stale = batch.version < self.freed_at && !injected(Mutant::H2);
         let (mut committed, mut refused) = (0, 0);
         for (outcome, seen) in batch.iter() {
             let seen = if stale { &[] } else { seen };
             self.news |= !outcome.keeps_reservation();
-            let outcome = self.engine.commit(outcome, seen);
+            let clock = (timed && checked_ns == 0).then_some(&self.clock);
+            let outcome = self.engine.commit(outcome, seen, || {
+                checked_ns = clock.map_or(checked_ns, Clock::now_ns);
+            });
+            if let Some(clock) = clock.filter(|_| outcome == CommitOutcome::Committed) {
+                let (check, all) = (checked_ns.max(before), clock.now_ns());
+                self.recorder.record(Phase::Validate, check - before);
+                self.recorder
+                    .record(Phase::Apply, all.saturating_sub(check));
+            }
             told(&mut self.engine, outcome);
             match outcome {
                 CommitOutcome::Committed => committed += 1,
@@ -225,11 +239,6 @@ impl<C: Clock> Committer<C> {
         self.changes += committed;
         self.taken[proposer] = batch.end;
         self.unpublished += batch.len() as u64;
-        let decided = committed + refused;
-        if timed && decided > 0 {
-            let each = self.clock.now_ns().saturating_sub(before) / decided;
-            self.recorder.record_n(Phase::Apply, each, decided);
-        }
     }
 
     fn take_commands(&mut self) -> bool {
@@ -264,6 +273,8 @@ impl<C: Clock> Committer<C> {
 
     pub(super) fn publish(&mut self) {
         self.tell();
+        let timed = self.recorder.is_active();
+        let before = if timed { self.clock.now_ns() } else { 0 };
         let mut next = self.snapshot.next(self.engine.state_to_publish());
         next.taken.clone_from(&self.taken);
         next.outside = self.outside;
@@ -275,6 +286,10 @@ impl<C: Clock> Committer<C> {
         let next = std::sync::Arc::new(next);
         self.snapshot = std::sync::Arc::clone(&next);
         drop(self.publisher.publish(next.version, next));
+        if timed {
+            let took = self.clock.now_ns().saturating_sub(before);
+            self.recorder.record(Phase::Publish, took);
+        }
         for proposer in &self.proposers {
             proposer.wake();
         }

@@ -11,6 +11,7 @@ use super::committer::{Committer, Fate};
 use super::index::NodeIndex;
 use super::monitor::MonitorHandle;
 use super::proposing::Proposer;
+use super::stopwatch::Latencies;
 use crate::commit::{
     AppError, AskError, Event, HeartbeatReply, Ledger, NodeError, PartitionSpec, RefreshError,
     SubmitError, Submitted,
@@ -133,7 +134,7 @@ impl Threaded {
         clock: C,
     ) -> Result<Self, StartError> {
         let engine = Sequential::new(settings, partitions).map_err(StartError::Settings)?;
-        Self::take_over(engine, mode, clock)
+        Self::take_over(engine, mode, clock, Latencies::default())
     }
 
     /// Starts the threads of a mode over the state that a sequential engine has come to. Events
@@ -150,6 +151,7 @@ impl Threaded {
         mut engine: Sequential,
         mode: Mode,
         clock: C,
+        latencies: Latencies,
     ) -> Result<Self, StartError> {
         engine.track();
         engine.state_to_publish().whole_reservations = true;
@@ -191,7 +193,7 @@ impl Threaded {
             spent,
             untold: Vec::new(),
             fates: fate_writer,
-            recorder: collector.recorder(),
+            recorder: latencies.recorder(&mut collector),
             clock: clock.clone(),
             quiet: Vec::new(),
             freed_at: Version(0),
@@ -224,7 +226,7 @@ impl Threaded {
                 idle_at,
                 committer: commit_waker.clone(),
                 panics: Arc::clone(&started.panics),
-                recorder: collector.recorder(),
+                recorder: latencies.recorder(&mut collector),
                 clock: clock.clone(),
                 batches: Batches::new(),
                 progress: 0,

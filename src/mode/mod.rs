@@ -10,6 +10,7 @@ mod monitor;
 mod pipeline;
 mod proposing;
 mod sequential;
+mod stopwatch;
 mod view;
 
 pub use committer::Fate;
@@ -17,3 +18,4 @@ pub use engine::{Mode, StartError, Threaded};
 pub use monitor::{Access, Monitor};
 pub use pipeline::{Accounts, Intent, Pipeline, Step, TurnOutcome};
 pub use sequential::{Attempt, Sequential};
+pub use stopwatch::Latencies;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::cluster::NodeState;
 use crate::id::{NodeSlot, PartitionId, Version};
-use crate::metrics::{Phase, Recorder};
-use crate::proposer::{Candidates, Observation, Outcome, propose, propose_reserved};
+use crate::metrics::Recorder;
+use crate::proposer::{Candidates, Observation, Outcome, Watch, propose_reserved, propose_watched};
 use crate::queue::Exclusivity;
 use crate::snapshot::{Snapshot, State};
 use crate::sync::{
@@ -19,6 +19,7 @@ use crate::time::Clock;
 use super::batch::{BATCH, Batch, Batches};
 use super::engine::Mode;
 use super::index::NodeIndex;
+use super::stopwatch::Stopwatch;
 use super::view::{Noted, View};
 
 /// How long a proposer with fruitless counters waits before it looks again.
@@ -277,7 +278,7 @@ impl<C: Clock> Proposer<C> {
 
     /// A reservation is fulfilled, kept or given up.
     fn fulfil(&mut self, view: &mut View, node: NodeSlot, round: &mut Round) {
-        let outcome = self.timed(|seen| propose_reserved(&view.state, node, seen));
+        let outcome = self.timed(|seen, _| propose_reserved(&view.state, node, seen));
         let noted = view.note(outcome, &mut self.seen, &mut self.batches.open);
         self.seen.clear();
         round.count(noted);
@@ -315,29 +316,34 @@ impl<C: Clock> Proposer<C> {
             (None, None) => return Noted::Nothing,
         };
         let state = &view.state;
-        let outcome = self.timed(|seen| propose(state, &candidates, exclusivity, seen));
+        let outcome =
+            self.timed(|seen, watch| propose_watched(state, &candidates, exclusivity, seen, watch));
         let noted = view.note(outcome, &mut self.seen, &mut self.batches.open);
         self.seen.clear();
         noted
     }
 
-    /// Decides, and records how long that took for some of the decisions.
-    fn timed(&mut self, decide: impl FnOnce(&mut Vec<Observation>) -> Outcome) -> Outcome {
+    /// Decides, and records where the time went for some of the decisions.
+    fn timed(
+        &mut self,
+        decide: impl FnOnce(&mut Vec<Observation>, Option<&mut dyn Watch>) -> Outcome,
+    ) -> Outcome {
         self.decisions = self.decisions.wrapping_add(1);
         if !self.recorder.is_active() || !self.decisions.is_multiple_of(SAMPLE) {
-            return decide(&mut self.seen);
+            return decide(&mut self.seen, None);
         }
-        let before = self.clock.now_ns();
-        let outcome = decide(&mut self.seen);
+        let mut watch = Stopwatch::start(&self.clock);
+        let outcome = decide(&mut self.seen, Some(&mut watch));
         if matches!(outcome, Outcome::Proposed(_)) {
-            self.recorder
-                .record(Phase::Propose, self.clock.now_ns() - before);
+            watch.record(&mut self.recorder);
         }
         outcome
     }
 
     /// Hands the open batch over; waits while the committer is behind.
     fn send(&mut self, version: Version) {
+        let measured = self.recorder.is_active();
+        self.batches.open.sent_ns = measured.then(|| self.clock.now_ns());
         let Some(mut batch) = self.batches.close(version) else {
             return;
         };

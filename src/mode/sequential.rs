@@ -62,8 +62,13 @@ impl Sequential {
     }
 
     /// Commits what a proposer decided elsewhere.
-    pub(super) fn commit(&mut self, outcome: &Outcome, seen: &[Observation]) -> CommitOutcome {
-        self.ledger.commit(outcome, seen)
+    pub(super) fn commit(
+        &mut self,
+        outcome: &Outcome,
+        seen: &[Observation],
+        checked: impl FnOnce(),
+    ) -> CommitOutcome {
+        self.ledger.commit_watched(outcome, seen, checked)
     }
 
     /// Tells the time; nothing ends by it before the clock is advanced.

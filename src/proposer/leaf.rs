@@ -3,6 +3,7 @@
 use super::assignment::{Observation, SkipReason};
 use super::front::Front;
 use super::walk::{Found, Pass};
+use super::watch::Step;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
     Limits, compute_user_limit, passes_maximum, queue_current_limit, resorted, user_value,
@@ -21,6 +22,7 @@ pub(super) struct Visit {
 impl Pass<'_> {
     // As AbstractLeafQueue.assignContainers.
     pub(super) fn leaf(&mut self, leaf: QueueSlot, limits: &mut Limits) -> Found {
+        self.ended(Step::QueueOrder);
         let state = self.state;
         let queue = &state.queues[leaf];
         let told = self.tell_limit(leaf, limits);
@@ -97,6 +99,7 @@ impl Pass<'_> {
         for &app in order {
             let before = front.len;
             let held = state.apps[app].part(PartitionId::DEFAULT).reserved;
+            self.ended(Step::AppOrder);
             if check_queue {
                 let (partition, mode) = (self.partition, self.exclusivity);
                 if !passes_maximum(state, visit.leaf, partition, limits, &held, mode) {
@@ -104,10 +107,14 @@ impl Pass<'_> {
                 }
                 check_queue = state.settings.continue_looking && !held.is_none();
             }
-            if !self.passes_user_limit(app, &held, visit, limits) {
+            let passes = self.passes_user_limit(app, &held, visit, limits);
+            self.ended(Step::Headroom);
+            if !passes {
                 self.join_at_limit(front, app);
             } else {
-                match self.allocate(app, limits) {
+                let found = self.allocate(app, limits);
+                self.ended(Step::NodePick);
+                match found {
                     Found::Skip(SkipReason::Other) => self.join(front, app),
                     found => return found,
                 }

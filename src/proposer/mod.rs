@@ -6,6 +6,7 @@
 //!   What the reference changes while it looks is added to the caller's [`Observation`]s, to be
 //!   applied with the proposal or, when nothing came of the pass, on their own.
 //! * One pass proposes at most one container.
+//! * A [`Watch`] hears of the steps of a pass; no decision depends on whether there is one.
 
 mod allocator;
 mod assignment;
@@ -14,8 +15,10 @@ mod fit;
 mod front;
 mod leaf;
 mod walk;
+mod watch;
 
 pub use assignment::{Growth, Observation, Outcome, Proposal, ProposalKind, Release, SkipReason};
 pub use candidates::{Candidates, compare_nodes, sort_nodes};
 pub use fit::FitIndex;
-pub use walk::{propose, propose_reserved};
+pub use walk::{propose, propose_reserved, propose_watched};
+pub use watch::{Step, Watch};

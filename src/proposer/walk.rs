@@ -2,6 +2,7 @@
 
 use super::assignment::{Observation, Outcome, Proposal, Release, SkipReason};
 use super::candidates::Candidates;
+use super::watch::{Step, Watch};
 use crate::id::{NodeSlot, PartitionId, QueueSlot};
 use crate::policy::{Limits, child_limit, first_child, order_children, passes_maximum};
 use crate::queue::Exclusivity;
@@ -26,6 +27,7 @@ pub(super) struct Pass<'a> {
     pub(super) exclusivity: Exclusivity,
     pub(super) observations: &'a mut Vec<Observation>,
     pub(super) proposal: Option<Proposal>,
+    watch: Option<&'a mut dyn Watch>,
 }
 
 /// Looks for the next container to place on the candidates, from root downwards; what it changes
@@ -36,6 +38,17 @@ pub fn propose(
     candidates: &Candidates<'_>,
     exclusivity: Exclusivity,
     observations: &mut Vec<Observation>,
+) -> Outcome {
+    propose_watched(state, candidates, exclusivity, observations, None)
+}
+
+/// The same as [`propose`], with somebody who hears of its steps.
+pub fn propose_watched(
+    state: &State,
+    candidates: &Candidates<'_>,
+    exclusivity: Exclusivity,
+    observations: &mut Vec<Observation>,
+    watch: Option<&mut dyn Watch>,
 ) -> Outcome {
     let partition = state.nodes[candidates.first()].partition;
     let handed = match exclusivity {
@@ -49,6 +62,8 @@ pub fn propose(
         exclusivity,
         observations,
         proposal: None,
+        // The object may live longer than the pass does; only a cast makes it shorter.
+        watch: watch.map(|watch| -> &mut dyn Watch { watch }),
     };
     let found = pass.queue(State::ROOT, &mut Limits::new(handed));
     pass.finish(found)
@@ -71,6 +86,7 @@ pub fn propose_reserved(
         exclusivity: Exclusivity::Respect,
         observations,
         proposal: None,
+        watch: None,
     };
     let found = match row.reserved {
         Some(reservation) => {
@@ -91,6 +107,14 @@ impl Pass<'_> {
             ),
             Found::GiveUp(release) => Outcome::GiveUp(release),
             Found::Skip(reason) => Outcome::Skipped(reason),
+        }
+    }
+
+    /// Tells that a step has ended, if somebody wants to know.
+    #[inline]
+    pub(super) fn ended(&mut self, step: Step) {
+        if let Some(watch) = &mut self.watch {
+            watch.ended(step);
         }
     }
 

@@ -1,0 +1,221 @@
+//! `perf phases`: where the time of a decision goes, what it costs to know, and the modes overlaid.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use capsched::api::{Latencies, Threaded};
+use capsched::metrics::{Closed, Histogram, HistogramSet, Interval, Phase, write_hlog};
+use capsched::time::{Clock, SystemClock};
+
+use crate::plot::{Chart, Series, svg};
+use crate::rounds::{self, How, Tally};
+use crate::shape::{Run, Shape};
+use crate::stats::{Spread, ratio};
+use crate::{HowArgs, ModeName, open};
+
+/// Arguments of `perf phases`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Name of a workload that fills a cluster.
+    #[arg(default_value = "S1")]
+    shape: String,
+    #[command(flatten)]
+    how: HowArgs,
+    /// Log of histograms to write, for `capsched hist`.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Measures with and without recording in turn, this many rounds each.
+    #[arg(long, default_value_t = 0)]
+    cost: usize,
+}
+
+/// Arguments of `perf percentiles`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct PercentileArgs {
+    /// Name of a workload whose run is open.
+    #[arg(default_value = "S5-open")]
+    shape: String,
+    /// Asks a second.
+    #[arg(long, default_value_t = 2_000)]
+    rate: u64,
+    /// Length of each run.
+    #[arg(long, default_value_t = 5)]
+    seconds: u64,
+    /// Folder of the drawing.
+    #[arg(long, default_value = "perf/plots")]
+    plots: PathBuf,
+}
+
+/// Runs `perf phases`.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let shape = Shape::named(&args.shape)?;
+    ensure!(
+        matches!(shape.run, Run::Fill { .. }),
+        "{} does not fill a cluster",
+        shape.name
+    );
+    let mut how = How::from(args.how);
+    if how.threads == 0 || how.mode == ModeName::Heartbeat {
+        bail!("phases are measured in engines with proposers: --mode global --threads 1");
+    }
+    how.latencies = Latencies::Sampled;
+    let (latencies, length) = fill(&shape, how)?;
+    for (phase, histogram) in latencies.iter() {
+        println!("{:12} {}", phase.name(), histogram.latency());
+    }
+    if let Some(path) = &args.out {
+        write_log(path, latencies, length)?;
+        println!("{}", path.display());
+    }
+    if args.cost > 0 {
+        cost(&shape, how, args.cost)?;
+    }
+    Ok(())
+}
+
+/// One fill; the latencies of its decisions.
+fn fill(shape: &Shape, how: How) -> Result<(HistogramSet<Phase>, Duration)> {
+    let engine = shape.engine(how.mode)?;
+    let clock = SystemClock::new();
+    let began = clock.now_ns();
+    let engine = Threaded::take_over(engine, how.engine_mode(), SystemClock::new(), how.latencies)?;
+    let mut tally = Tally::new();
+    while tally.placed() < u64::from(shape.target()) {
+        ensure!(
+            clock.now_ns() - began < how.patience_ns(),
+            "out of time at {} containers",
+            tally.placed()
+        );
+        std::thread::sleep(Duration::from_micros(200));
+        tally.take(engine.take_events());
+    }
+    let length = Duration::from_nanos(clock.now_ns() - began);
+    rounds::settle(&engine, &mut tally);
+    Ok((engine.latencies(), length))
+}
+
+fn write_log(path: &Path, latencies: HistogramSet<Phase>, length: Duration) -> Result<()> {
+    let mut text = Vec::new();
+    let began_ms = SystemClock::new().now_ms();
+    let interval = Interval {
+        start: Duration::ZERO,
+        length,
+        latencies,
+    };
+    write_hlog(&mut text, began_ms, [interval])?;
+    fs::write(path, text).with_context(|| path.display().to_string())
+}
+
+/// Rounds with and without recording in turn.
+fn cost(shape: &Shape, how: How, count: usize) -> Result<()> {
+    let (mut on, mut off) = (Vec::new(), Vec::new());
+    for number in 0..=count {
+        for (latencies, rates) in [(Latencies::Sampled, &mut on), (Latencies::Off, &mut off)] {
+            let rate = rounds::run(shape, How { latencies, ..how })?.per_second();
+            if number > 0 {
+                rates.push(rate);
+            }
+        }
+    }
+    let [on, off] = [on, off].map(|rates| Spread::of(&rates).unwrap_or_default());
+    println!(
+        "recorded {}/s ({} to {}), not recorded {}/s ({} to {}): {} % of the rate",
+        on.median,
+        on.min,
+        on.max,
+        off.median,
+        off.min,
+        off.max,
+        ratio(100 * on.median, off.median)
+    );
+    Ok(())
+}
+
+/// Runs `perf percentiles`: one open run in each mode, drawn over each other.
+pub(crate) fn percentiles(args: &PercentileArgs) -> Result<()> {
+    let shape = Shape::named(&args.shape)?;
+    let mut series = Vec::new();
+    for mode in [
+        ModeName::Heartbeat,
+        ModeName::Asynchronous,
+        ModeName::Global,
+    ] {
+        let how = How {
+            mode,
+            threads: usize::from(mode != ModeName::Heartbeat),
+            seconds: Some(args.seconds),
+            latencies: Latencies::Off,
+        };
+        let (_, histogram) = open::measure(&shape, how, args.rate, args.seconds)?;
+        println!("{:12} {}", mode.name(), histogram.latency());
+        series.push(Series {
+            name: mode.name().to_owned(),
+            points: distribution(&histogram)?,
+        });
+    }
+    let tick = |(nines, name): (u32, &str)| (f64::from(nines), name.to_owned());
+    let names = ["0 %", "90 %", "99 %", "99.9 %", "99.99 %"];
+    let chart = Chart {
+        title: format!("{} at {} asks/s", shape.name, args.rate),
+        x_label: "percentile".to_owned(),
+        y_label: "us from the moment the ask was due".to_owned(),
+        x_ticks: (0..).zip(names).map(tick).collect(),
+        log_y: true,
+        series,
+    };
+    fs::create_dir_all(&args.plots).with_context(|| args.plots.display().to_string())?;
+    let path = args.plots.join(format!("percentiles-{}.svg", shape.name));
+    fs::write(&path, svg(&[chart])).with_context(|| path.display().to_string())?;
+    println!("{}", path.display());
+    Ok(())
+}
+
+/// Points of a percentile plot: nines on one axis, microseconds on the other.
+#[expect(
+    clippy::float_arithmetic,
+    reason = "positions on a drawing; nothing is decided by them"
+)]
+fn distribution(histogram: &Histogram) -> Result<Vec<(f64, f64)>> {
+    const STEPS: u32 = 10;
+    let point = |step: u32| -> Result<(f64, f64)> {
+        let nines = f64::from(step) / f64::from(STEPS);
+        let ns = histogram.quantile(1.0 - 10_f64.powf(-nines));
+        Ok((nines, f64::from(u32::try_from(ns)?) / 1e3))
+    };
+    (0..=4 * STEPS).map(point).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_plot_rises_from_the_least_to_the_tail() {
+        let mut histogram = Histogram::new();
+        for us in 1..=1_000 {
+            histogram.record(us * 1_000);
+        }
+        let points = distribution(&histogram).unwrap();
+        let (first, last) = (points[0], points[points.len() - 1]);
+        assert!((first.0, last.0) == (0.0, 4.0) && first.1 < 2.0 && last.1 > 998.0);
+        assert!(points.windows(2).all(|pair| pair[0].1 <= pair[1].1));
+    }
+
+    #[test]
+    fn a_log_of_a_fill_names_the_phases_of_its_decisions() {
+        let mut shape = Shape::named("S1").unwrap();
+        shape.cluster.nodes = 64;
+        let how = How {
+            mode: ModeName::Asynchronous,
+            threads: 1,
+            seconds: None,
+            latencies: Latencies::Sampled,
+        };
+        let (latencies, _) = fill(&shape, how).unwrap();
+        for phase in [Phase::QueueOrder, Phase::NodePick, Phase::Publish] {
+            assert!(latencies.get(phase).is_some(), "{}", phase.name());
+        }
+    }
+}
