@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Decision, Mode, NodeSpec, SubmitError, Threaded,
-    TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, Decision, Fate, Mode, NodeSpec, PartitionSpec,
+    SubmitError, Threaded, TreeSettings,
 };
 use capsched::config;
 use capsched::resource::ResourceVector;
@@ -201,6 +201,63 @@ fn an_application_that_blacklists_every_node_leaves_the_engine_quiet() {
         let events = quiet_while_events_are_read(engine);
         assert_eq!(placed(&events, app), 1, "{events:?}");
     });
+}
+
+/// A reservation on lent capacity that the commit refuses is proposed again whenever the state
+/// changes, but two refusals in a row do not keep committer and proposer awake for ever.
+#[test]
+fn a_proposal_that_is_always_refused_lets_the_engine_come_to_rest() {
+    for mode in [
+        Mode::Global { threads: 1 },
+        Mode::Global { threads: 3 },
+        Mode::Asynchronous { threads: 2 },
+    ] {
+        let lent = [PartitionSpec {
+            name: "gpu".to_owned(),
+            exclusive: false,
+        }];
+        let engine = Threaded::start(labelled(), &lent, mode, SystemClock::new()).unwrap();
+        let node = NodeSpec::new("n:1".parse().unwrap(), ResourceVector::of(&[8192, 8]));
+        let partition = "gpu".to_owned();
+        engine.add_node(NodeSpec { partition, ..node }).unwrap();
+        for (id, leaf, memory) in [(1, "root.a", 3072), (2, "root.b", 8192)] {
+            let app = ApplicationId::new(id);
+            engine.submit(AppSpec::new(app, leaf, "u")).unwrap();
+            let ask = Ask::anywhere(ResourceVector::of(&[memory, 1]), 1);
+            engine.ask(app, AskCall::asking(vec![ask])).unwrap();
+        }
+        engine.quiesce();
+        let refused = engine.fates().get(Fate::OverQueueLimit);
+        engine.quiesce();
+        assert_eq!(
+            engine.fates().get(Fate::OverQueueLimit),
+            refused,
+            "{mode:?}"
+        );
+        assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
+    }
+}
+
+fn labelled() -> TreeSettings {
+    let mut pairs: BTreeMap<String, String> = BTreeMap::new();
+    let mut set = |key: &str, value: &str| {
+        pairs.insert(format!("yarn.scheduler.capacity.{key}"), value.to_owned());
+    };
+    set("root.queues", "a,b");
+    set("multi-node-placement-enabled", "true");
+    set("root.accessible-node-labels", "*");
+    set("root.accessible-node-labels.gpu.capacity", "100");
+    for leaf in ["a", "b"] {
+        for prefix in ["", "accessible-node-labels.gpu."] {
+            set(&format!("root.{leaf}.{prefix}capacity"), "50");
+            set(&format!("root.{leaf}.{prefix}maximum-capacity"), "100");
+        }
+        set(&format!("root.{leaf}.user-limit-factor"), "10");
+    }
+    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    config::from_pairs(&BTreeMap::new(), &pairs, &types)
+        .unwrap()
+        .settings
 }
 
 /// Calls into an engine that is ending either work or are refused as closed; none hangs.

@@ -2,10 +2,12 @@
 
 mod check;
 mod demo;
+mod hist;
 mod output;
 mod parity;
 mod play;
 mod replay;
+mod simulate;
 mod teach;
 mod trace;
 mod values;
@@ -53,8 +55,12 @@ enum Command {
     Trace(trace::Command),
     /// List the formats of traces, with the fields that are used and ignored.
     Traces(trace::FormatsArgs),
+    /// Show the latencies of a run by phase and write them as files.
+    Hist(hist::Args),
     /// Play recordings of the real scheduler and compare every step.
     Parity(parity::Args),
+    /// Simulate clusters with faults, judged by books kept from outputs alone.
+    Simulate(simulate::Args),
 }
 
 fn main() -> ExitCode {
@@ -73,6 +79,8 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Compare(args) => replay::compare(&args),
         Command::Trace(command) => trace::run(&command),
         Command::Traces(args) => Ok(trace::formats(&args)),
+        Command::Hist(args) => hist::run(&args),
         Command::Parity(args) => parity::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
     }
 }

@@ -13,7 +13,10 @@ pub use crate::commit::{
     UnreserveReason,
 };
 pub use crate::id::{ApplicationId, ContainerId, NodeName};
-pub use crate::mode::{Attempt, Fate, Mode, Sequential, StartError, Threaded};
+pub use crate::mode::{
+    Accounts, Attempt, Fate, Intent, Mode, Pipeline, Sequential, StartError, Step, Threaded,
+    TurnOutcome,
+};
 pub use crate::policy::Locality;
 pub use crate::proposer::ProposalKind;
 pub use crate::queue::{

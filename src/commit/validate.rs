@@ -9,6 +9,7 @@ use crate::policy::{Locality, constraint_holds};
 use crate::proposer::{Proposal, ProposalKind};
 use crate::queue::Exclusivity;
 use crate::resource::ResourceVector;
+use crate::sync::{Mutant, injected};
 
 /// Why a proposal was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -83,10 +84,11 @@ impl Ledger {
     // As FiCaSchedulerApp.accept, AbstractLeafQueue.accept, AbstractCSQueue.accept.
     pub(super) fn validate(&mut self, proposal: &Proposal) -> Result<(), Conflict> {
         let app = &self.state.apps[proposal.app];
-        if app.generation != proposal.generation || app.stage.is_over() {
+        let gone = app.generation != proposal.generation || app.stage.is_over();
+        if gone && !injected(Mutant::C12) {
             return Err(Conflict::AppGone);
         }
-        if !self.is_registered(proposal.node, proposal.incarnation) {
+        if !self.is_registered(proposal.node, proposal.incarnation) && !injected(Mutant::C2) {
             return Err(Conflict::NodeGone);
         }
         let alive = |id| self.live_container(id).is_some();
@@ -129,7 +131,8 @@ impl Ledger {
             .reserved
             .filter(|held| held.app == proposal.app)
             .map(|held| held.number);
-        if proposal.reserved != expected || (node.reserved.is_some() && expected.is_none()) {
+        let other = proposal.reserved != expected;
+        if (other && !injected(Mutant::C11)) || (node.reserved.is_some() && expected.is_none()) {
             return Err(Conflict::ReservationChanged);
         }
         if let Some(exchange) = &proposal.exchange {
@@ -146,7 +149,7 @@ impl Ledger {
             Some(held) if self.state.whole_reservations => proposal.size.component_max(&held.size),
             _ => proposal.size,
         };
-        if !self.state.calculator.fits_in(&size, &room) {
+        if !self.state.calculator.fits_in(&size, &room) && !injected(Mutant::C1) {
             return Err(Conflict::DoesNotFit);
         }
         Ok(())
@@ -173,20 +176,25 @@ impl Ledger {
         if self.state.users[user].removed {
             return Err(Conflict::OverUserLimit);
         }
-        let released = proposal
-            .kill
-            .iter()
+        // A reservation gives nothing up.
+        let allocates = proposal.kind == ProposalKind::Allocate;
+        let given_up = allocates.then_some(proposal).into_iter();
+        let released = given_up
+            .clone()
+            .flat_map(|proposal| &proposal.kill)
             .map(|victim| victim.size)
-            .chain(proposal.exchange.map(|exchange| exchange.size))
+            .chain(
+                given_up
+                    .filter_map(|p| p.exchange)
+                    .map(|exchange| exchange.size),
+            )
             .fold(ResourceVector::NONE, |sum, size| sum + size);
         let kind = proposal.exclusivity.limit_kind();
         let limit = self.user_limit(leaf, Some(user), partition, kind);
         let used = self.state.users[user].part(partition).used - released;
         let calculator = self.state.calculator;
-        if calculator
-            .compare(&self.state.cluster, &used, &limit)
-            .is_gt()
-        {
+        let beyond = calculator.compare(&self.state.cluster, &used, &limit);
+        if beyond.is_gt() && !injected(Mutant::C7) {
             return Err(Conflict::OverUserLimit);
         }
         let net = proposal.size - released;
@@ -197,6 +205,9 @@ impl Ledger {
                 Exclusivity::Respect => part.limit,
                 Exclusivity::Ignore => total,
             };
+            if injected(Mutant::C6) && queue != leaf {
+                break;
+            }
             if !calculator.fits_in(&(part.used + net), &most) {
                 return Err(Conflict::OverQueueLimit);
             }

@@ -60,6 +60,20 @@ impl Batch {
         })
     }
 
+    /// The same batch with other decisions, for fault injection.
+    pub(super) fn with(&self, mut other: impl FnMut(&Outcome) -> Outcome) -> Self {
+        let decisions = self.decisions.iter().map(|decision| Decision {
+            outcome: other(&decision.outcome),
+            observed: decision.observed,
+        });
+        Self {
+            version: self.version,
+            end: self.end,
+            decisions: decisions.collect(),
+            observations: self.observations.clone(),
+        }
+    }
+
     fn clear(&mut self) {
         self.decisions.clear();
         self.observations.clear();

@@ -53,9 +53,9 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// Carries the command out and answers. A caller that no longer waits is no error. A
-    /// quiescence command comes back: the committer answers it when it is due.
-    pub(super) fn carry_out(self, engine: &mut Sequential, schedules: bool) -> Option<Reply<()>> {
+    /// Carries the command out and answers. A caller that no longer waits is no error. Whoever
+    /// waits for quiescence is answered by the committer, when it is due.
+    pub(super) fn carry_out(self, engine: &mut Sequential, schedules: bool) {
         match self {
             Self::AddNode(node, reply) => answer(&reply, engine.add_node(&node)),
             Self::RemoveNode(node, reply) => answer(&reply, engine.remove_node(&node)),
@@ -87,9 +87,8 @@ impl Command {
                 answer(&reply, engine.preempt(|_| *verdicts));
             }
             Self::Inspect(look) => (look.0)(engine.ledger()),
-            Self::Quiesce(reply) => return Some(reply),
+            Self::Quiesce(reply) => answer(&reply, ()),
         }
-        None
     }
 }
 

@@ -7,8 +7,8 @@ use crate::id::Version;
 use crate::metrics::{CounterWriter, Phase, Recorder};
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicU64, InboxReceiver, Ordering, Parked, Parker, Publisher, Received, RingReceiver,
-    RingSender, ShutdownOwner, TrySendError, Waker, spin_loop,
+    Arc, AtomicU64, InboxReceiver, Mutant, Ordering, Parked, Parker, Publisher, Received,
+    RingReceiver, RingSender, ShutdownOwner, TrySendError, Waker, injected, spin_loop,
 };
 use crate::time::Clock;
 
@@ -23,7 +23,7 @@ const COMMANDS: usize = 256;
 const PUBLISH: u64 = 1024;
 
 /// Looks for something to do before the committer publishes what it has, or sleeps.
-const SPINS: u32 = 100;
+const SPINS: u32 = 1000;
 
 /// One batch in so many is timed.
 const SAMPLE: u32 = 8;
@@ -103,6 +103,8 @@ pub(super) struct Committer<C> {
     pub(super) taken: Vec<u64>,
     /// Counts what changed the state other than accepted proposals.
     pub(super) outside: u64,
+    /// Counts what changed the state: commands and accepted proposals.
+    pub(super) changes: u64,
     /// Decisions that no snapshot shows yet.
     pub(super) unpublished: u64,
     pub(super) inbox: InboxReceiver<Command>,
@@ -113,6 +115,8 @@ pub(super) struct Committer<C> {
     pub(super) parker: Parker,
     pub(super) shutdown: ShutdownOwner,
     pub(super) events: RingSender<Vec<Event>>,
+    /// Empty buffers that readers of events gave back.
+    pub(super) spent: RingReceiver<Vec<Event>>,
     /// Events that nobody has made room for. While there are any, no proposal is taken.
     pub(super) untold: Vec<Event>,
     pub(super) fates: CounterWriter<Fate>,
@@ -176,7 +180,7 @@ impl<C: Clock> Committer<C> {
         for i in 0..self.rings.len() {
             if let Received::Item(batch) = self.rings[i].try_recv() {
                 any = true;
-                self.commit(i, &batch);
+                self.commit(i, &batch, |_, _| {});
             }
         }
         if any {
@@ -185,26 +189,40 @@ impl<C: Clock> Committer<C> {
         any
     }
 
-    fn commit(&mut self, proposer: usize, batch: &Batch) {
+    /// Commits a batch; `told` hears what became of each decision.
+    pub(super) fn commit(
+        &mut self,
+        proposer: usize,
+        batch: &Batch,
+        mut told: impl FnMut(&mut Sequential, CommitOutcome),
+    ) {
         self.batches = self.batches.wrapping_add(1);
         let timed = self.recorder.is_active() && self.batches.is_multiple_of(SAMPLE);
         let before = if timed { self.clock.now_ns() } else { 0 };
-        let stale = batch.version < self.freed_at;
+        let stale = batch.version < self.freed_at && !injected(Mutant::H2);
         let (mut committed, mut refused) = (0, 0);
         for (outcome, seen) in batch.iter() {
             let seen = if stale { &[] } else { seen };
             self.news |= !outcome.keeps_reservation();
-            match self.engine.commit(outcome, seen) {
+            let outcome = self.engine.commit(outcome, seen);
+            told(&mut self.engine, outcome);
+            match outcome {
                 CommitOutcome::Committed => committed += 1,
                 CommitOutcome::Rejected(conflict) => {
                     refused += 1;
-                    self.fates.count(conflict.into());
+                    if !injected(Mutant::C4) {
+                        self.fates.count(conflict.into());
+                    }
+                    if injected(Mutant::C5) {
+                        self.fates.count(conflict.into());
+                    }
                 }
                 CommitOutcome::Nothing => {}
             }
         }
         self.fates.count_n(Fate::Committed, committed);
         self.outside += refused;
+        self.changes += committed;
         self.taken[proposer] = batch.end;
         self.unpublished += batch.len() as u64;
         let decided = committed + refused;
@@ -215,27 +233,41 @@ impl<C: Clock> Committer<C> {
     }
 
     fn take_commands(&mut self) -> bool {
-        let mut any = false;
+        let (mut any, mut changed) = (false, false);
         for _ in 0..COMMANDS {
             let Received::Item(command) = self.inbox.try_recv() else {
                 break;
             };
             any = true;
-            self.engine.set_time(self.clock.now_ms());
-            let quiet = command.carry_out(&mut self.engine, self.heartbeats_schedule);
-            self.quiet.extend(quiet);
-            self.freed_at = Version(self.snapshot.version.0 + 1);
+            if let Command::Quiesce(reply) = command {
+                self.quiet.push(reply);
+                continue;
+            }
+            changed |= !matches!(command, Command::Inspect(_));
+            let schedules = self.heartbeats_schedule;
+            self.change(|engine| command.carry_out(engine, schedules));
         }
-        self.outside += u64::from(any);
-        self.news |= any;
+        self.outside += u64::from(changed);
+        self.news |= changed;
+        self.changes += u64::from(changed);
         any
     }
 
-    fn publish(&mut self) {
+    /// Carries out one change of an outsider. It may free slots, so observations made before it
+    /// count no more.
+    pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut Sequential) -> T) -> T {
+        self.engine.set_time(self.clock.now_ms());
+        let result = change(&mut self.engine);
+        self.freed_at = Version(self.snapshot.version.0 + 1);
+        result
+    }
+
+    pub(super) fn publish(&mut self) {
         self.tell();
         let mut next = self.snapshot.next(self.engine.state_to_publish());
         next.taken.clone_from(&self.taken);
         next.outside = self.outside;
+        next.changes = self.changes;
         self.unpublished = 0;
         if !std::mem::take(&mut self.news) {
             next.news = self.snapshot.news;
@@ -256,6 +288,7 @@ impl<C: Clock> Committer<C> {
             self.freed_at = Version(self.snapshot.version.0 + 1);
             self.outside += 1;
             self.news = true;
+            self.changes += 1;
             self.publish();
         }
     }
@@ -263,12 +296,8 @@ impl<C: Clock> Committer<C> {
     /// Hands events over as far as there is room. That a reservation still waits is not told:
     /// it would be, for as long as it waits.
     fn tell(&mut self) {
-        let mut events = self.engine.take_events();
-        events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
-        if self.untold.is_empty() {
-            self.untold = events;
-        } else {
-            self.untold.append(&mut events);
+        if self.engine.ledger().has_events() {
+            self.collect();
         }
         if self.untold.is_empty() {
             return;
@@ -276,6 +305,21 @@ impl<C: Clock> Committer<C> {
         match self.events.try_send(std::mem::take(&mut self.untold)) {
             Ok(()) | Err(TrySendError::Closed(_)) => {}
             Err(TrySendError::Full(back)) => self.untold = back,
+        }
+    }
+
+    /// Takes over the events since the last time, in a buffer that was used before.
+    fn collect(&mut self) {
+        let buffer = match self.spent.try_recv() {
+            Received::Item(buffer) => buffer,
+            Received::Empty | Received::Finished => Vec::new(),
+        };
+        let mut events = self.engine.exchange_events(buffer);
+        events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
+        if self.untold.is_empty() {
+            self.untold = events;
+        } else {
+            self.untold.append(&mut events);
         }
     }
 

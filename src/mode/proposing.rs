@@ -25,7 +25,7 @@ use super::view::{Noted, View};
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Looks for something newer before a proposer sleeps.
-const SPINS: u32 = 200;
+const SPINS: u32 = 1000;
 
 /// Decisions of all proposers after which a view is refreshed though nothing else happened.
 const DRIFT: u64 = 2048;
@@ -65,14 +65,20 @@ pub(super) struct Proposer<C> {
     /// Decisions and rounds so far, for sampling.
     pub(super) decisions: u32,
     pub(super) rounds: u32,
+    /// Changes of the state that the last rounds saw, and how many of these rounds proposed.
+    pub(super) refused: (u64, usize),
+    /// Whether counters moved in the last round.
+    pub(super) counted: bool,
+    /// Where batches wait instead of the ring, when rounds are run step by step.
+    pub(super) held: Option<Vec<StdArc<Batch>>>,
 }
 
 /// What a round over all candidates came to.
 #[derive(Default)]
-struct Round {
-    proposed: bool,
+pub(super) struct Round {
+    pub(super) proposed: bool,
     /// Counters moved, so that a further round may find something without any other change.
-    counted: bool,
+    pub(super) counted: bool,
     /// The view cannot follow what was proposed: a newer snapshot is needed.
     stuck: bool,
 }
@@ -98,14 +104,12 @@ impl<C: Clock> Proposer<C> {
     }
 
     fn work(&mut self) {
-        let newest = StdArc::clone(self.snapshots.refresh());
-        self.batches.landed(taken(&newest, self.share.0));
-        let mut view = View::new(newest, self.share, &self.batches);
+        let mut view = self.begin();
         let mut start = self.share.0;
         while !self.shutdown.is_requested() {
             self.catch_up(&mut view, false);
             let looked = view.version();
-            let round = self.round(&mut view, start);
+            let round = self.look(&mut view, start);
             start = start.wrapping_add(1);
             if round.proposed {
                 self.progress = self.batches.sent();
@@ -122,9 +126,16 @@ impl<C: Clock> Proposer<C> {
         }
     }
 
+    /// A view of the newest snapshot.
+    pub(super) fn begin(&mut self) -> View {
+        let newest = StdArc::clone(self.snapshots.refresh());
+        self.batches.landed(taken(&newest, self.share.0));
+        View::new(newest, self.share, &self.batches)
+    }
+
     /// Takes over the newest snapshot when it is due: when something happened that the view could
     /// not foresee, after a while in any case, and whenever `wanted`.
-    fn catch_up(&mut self, view: &mut View, wanted: bool) {
+    pub(super) fn catch_up(&mut self, view: &mut View, wanted: bool) {
         let newest = self.snapshots.refresh();
         if newest.version == view.version()
             || !(wanted || is_due(view.seen(), newest, self.share.0))
@@ -166,6 +177,29 @@ impl<C: Clock> Proposer<C> {
         let ready = || snapshots.refresh().news > version || shutdown.is_requested();
         wait(&self.parker, counted.then_some(PATIENCE), ready);
         self.catch_up(view, true);
+    }
+
+    /// A round, unless rounds on this very state brought proposals that were all refused: they
+    /// would be made again at every version, and each refusal makes a version.
+    pub(super) fn look(&mut self, view: &mut View, start: usize) -> Round {
+        let changes = view.seen().changes;
+        let landed = self.batches.in_flight().next().is_none();
+        if self.refused.0 != changes {
+            self.refused = (changes, 0);
+        } else if landed && self.refused.1 > view.state.nodes.len() {
+            let counted = std::mem::take(&mut self.counted);
+            if counted {
+                self.refused.1 -= 1;
+            }
+            return Round {
+                counted,
+                ..Round::default()
+            };
+        }
+        let round = self.round(view, start);
+        self.counted = round.counted;
+        self.refused.1 += usize::from(round.proposed);
+        round
     }
 
     fn round(&mut self, view: &mut View, start: usize) -> Round {
@@ -307,13 +341,19 @@ impl<C: Clock> Proposer<C> {
         let Some(mut batch) = self.batches.close(version) else {
             return;
         };
-        loop {
+        if let Some(held) = &mut self.held {
+            held.push(batch);
+            return;
+        }
+        for tries in 0_u32.. {
             match self.ring.try_send(batch) {
                 Ok(()) | Err(TrySendError::Closed(_)) => return,
-                Err(TrySendError::Full(back)) => {
-                    batch = back;
-                    crate::sync::yield_now();
-                }
+                Err(TrySendError::Full(back)) => batch = back,
+            }
+            if tries % SPINS == SPINS - 1 {
+                crate::sync::yield_now();
+            } else {
+                spin_loop();
             }
         }
     }

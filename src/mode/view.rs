@@ -104,6 +104,9 @@ impl View {
                 // A node that the order does not know: the lanes are laid out anew.
                 self.sorted = None;
             }
+            if here {
+                lane.note_total(&row.total);
+            }
             let free = (here && runs && !reserved).then_some(&row.free);
             lane.set(node, free);
         }
@@ -219,6 +222,8 @@ fn is_told(seen: &Observation) -> bool {
         | Observation::Sorted { .. } => true,
         Observation::UserLimit { .. }
         | Observation::LimitTold { .. }
+        | Observation::PrefixTold { .. }
+        | Observation::PrefixGrown { .. }
         | Observation::Gate { .. } => false,
     }
 }

@@ -11,6 +11,7 @@
 mod audit;
 pub mod driver;
 mod error;
+pub mod faults;
 pub mod import;
 mod maprules;
 mod ordered;

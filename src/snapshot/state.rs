@@ -21,6 +21,8 @@ pub struct State {
     pub cluster: ResourceVector,
     /// Number of registered nodes.
     pub node_count: usize,
+    /// Counts what may change the order of children other than their use.
+    pub epoch: u64,
     /// Whether a reservation is served only where the size that it holds fits, too. The reference
     /// looks only at what the key asks now, and a node gets too full when that shrank meanwhile.
     pub whole_reservations: bool,
@@ -49,6 +51,7 @@ impl State {
             settings,
             cluster: ResourceVector::NONE,
             node_count: 0,
+            epoch: 1,
             whole_reservations: false,
             partitions: Table::default(),
             queues: Table::default(),
@@ -127,12 +130,16 @@ pub struct Snapshot {
     pub taken: Vec<u64>,
     /// Counts what changed the state other than accepted proposals: commands, refusals, time.
     pub outside: u64,
+    /// Counts what changed the state at all: commands, time, accepted proposals.
+    pub changes: u64,
     /// Settings of the whole scheduler.
     pub settings: Arc<SchedulerSettings>,
     /// Sum of the totals of all nodes.
     pub cluster: ResourceVector,
     /// Number of registered nodes.
     pub node_count: usize,
+    /// Counts what may change the order of children other than their use.
+    pub epoch: u64,
     /// As [`State::whole_reservations`].
     pub whole_reservations: bool,
     /// Partitions.
@@ -156,9 +163,11 @@ impl Snapshot {
             news: Version(0),
             taken: Vec::new(),
             outside: 0,
+            changes: 0,
             settings,
             cluster: ResourceVector::NONE,
             node_count: 0,
+            epoch: 0,
             whole_reservations: false,
             partitions: Frozen::default(),
             queues: Frozen::default(),
@@ -177,6 +186,7 @@ impl Snapshot {
         next.settings = Arc::clone(&state.settings);
         next.cluster = state.cluster;
         next.node_count = state.node_count;
+        next.epoch = state.epoch;
         next.whole_reservations = state.whole_reservations;
         next.partitions.publish(&mut state.partitions);
         next.queues.publish(&mut state.queues);
@@ -201,6 +211,7 @@ impl State {
         self.minimum = newer.settings.minimum_allocation;
         self.cluster = newer.cluster;
         self.node_count = newer.node_count;
+        self.epoch = newer.epoch;
         self.whole_reservations = newer.whole_reservations;
         self.partitions
             .refresh(&older.partitions, &newer.partitions, |_| {});

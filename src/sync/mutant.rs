@@ -1,6 +1,7 @@
-//! Planted bugs: each mutant is one wrong edit of a protocol that a loom model must notice.
+//! Planted bugs: each mutant is one wrong edit that a model or the simulator must notice.
 //!
-//! The switch exists only under `cfg(capsched_loom)`, where the environment variable
+//! The switch exists only under `cfg(capsched_loom)`, `cfg(capsched_shuttle)` and
+//! `cfg(capsched_mutants)`, which no feature sets. There the environment variable
 //! `CAPSCHED_MUTANT` names the mutant of the process; in every other build [`injected`] is a
 //! constant `false` and the wrong branch is not compiled in.
 
@@ -15,8 +16,29 @@ macro_rules! mutants {
         }
 
         impl Mutant {
-            /// All planted bugs; the runner demands that a model kills each.
+            /// All planted bugs.
             pub const ALL: &'static [Self] = &[$(Self::$name),+];
+
+            /// Whether the bug is one of the commit, which the simulator must notice; a model must
+            /// notice the others.
+            #[must_use]
+            pub const fn is_of_the_commit(self) -> bool {
+                matches!(
+                    self,
+                    Self::C1
+                        | Self::C2
+                        | Self::C4
+                        | Self::C5
+                        | Self::C6
+                        | Self::C7
+                        | Self::C8
+                        | Self::C9
+                        | Self::C11
+                        | Self::C12
+                        | Self::Q1
+                        | Self::H2
+                )
+            }
         }
     };
 }
@@ -70,6 +92,30 @@ mutants! {
     B11Ring,
     /// An inbox's sender wakes the receiver before it fills its slot.
     B11Inbox,
+    /// A commit does not look at the room on the node.
+    C1,
+    /// A commit does not look at the registration of the node.
+    C2,
+    /// A refused proposal is not counted.
+    C4,
+    /// A refused proposal is counted twice.
+    C5,
+    /// A commit looks at the maximum of the leaf only.
+    C6,
+    /// A commit does not look at the limit of the user.
+    C7,
+    /// A commit charges the node and forgets the queues when the user had nothing there.
+    C8,
+    /// The loss of a node takes its capacity and leaves its containers.
+    C9,
+    /// A reservation is fulfilled whose container is another one.
+    C11,
+    /// Proposals for an ended application are committed.
+    C12,
+    /// A container that is killed stays charged to its queues.
+    Q1,
+    /// Observations of stale batches are applied to rows that others took over.
+    H2,
     /// The bell is rung without holding its lock.
     G1,
     /// The waker has no fence between its work and "does anybody sleep?".
@@ -93,7 +139,7 @@ mutants! {
 }
 
 /// Whether this process runs with that bug planted.
-#[cfg(not(capsched_loom))]
+#[cfg(not(any(capsched_loom, capsched_shuttle, capsched_mutants)))]
 #[inline(always)]
 #[must_use]
 pub const fn injected(_: Mutant) -> bool {
@@ -105,12 +151,16 @@ pub const fn injected(_: Mutant) -> bool {
 /// # Panics
 ///
 /// When `CAPSCHED_MUTANT` names no mutant.
-#[cfg(capsched_loom)]
+#[cfg(any(capsched_loom, capsched_shuttle, capsched_mutants))]
 #[must_use]
 pub fn injected(mutant: Mutant) -> bool {
+    // Plain std: a checker must not see the switch.
     static CHOSEN: std::sync::OnceLock<Option<Mutant>> = std::sync::OnceLock::new();
     let chosen = CHOSEN.get_or_init(|| {
         let name = std::env::var("CAPSCHED_MUTANT").ok()?;
+        if name.is_empty() {
+            return None;
+        }
         let found = Mutant::ALL
             .iter()
             .find(|known| format!("{known:?}") == name);

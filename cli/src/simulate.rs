@@ -1,0 +1,256 @@
+//! The simulate command: seeds, faults, books, and a replayable report of what broke.
+
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use capsched::simulator::faults::{self, Replay, Setup, Summary, Violation};
+use clap::Args as Arguments;
+use serde_json::json;
+
+use crate::output;
+
+/// Seeds that are run twice: one in this many.
+const TWICE: u64 = 20;
+
+/// Simulate clusters with faults, judged by books kept from outputs alone.
+#[derive(Arguments, Debug)]
+pub(crate) struct Args {
+    /// Seeds, the last one left out; a single number is that seed alone.
+    #[arg(long, value_name = "A..B", default_value = "0..100", value_parser = seeds)]
+    seeds: Range<u64>,
+    /// Steps for each seed, before the calm end.
+    #[arg(long, value_name = "N", default_value_t = 5000)]
+    events: usize,
+    /// Threads; seeds are shared out among them.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    threads: u64,
+    /// Go on after a failure.
+    #[arg(long)]
+    keep_going: bool,
+    /// Where replayable reports of failures go.
+    #[arg(long, value_name = "DIR", default_value = "target/simulate")]
+    reports: PathBuf,
+    /// Replay a report instead of drawing steps.
+    #[arg(long, value_name = "FILE", conflicts_with = "seeds")]
+    replay: Option<PathBuf>,
+    /// One JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Reads `A..B` or a single seed.
+fn seeds(text: &str) -> Result<Range<u64>, String> {
+    let number = |text: &str| {
+        text.parse::<u64>()
+            .map_err(|_| format!("`{text}` is not a seed"))
+    };
+    let (from, to) = match text.split_once("..") {
+        Some((from, to)) => (number(from)?, number(to)?),
+        None => (number(text)?, number(text)?.saturating_add(1)),
+    };
+    if from >= to {
+        return Err(format!("there is no seed in {from}..{to}"));
+    }
+    Ok(from..to)
+}
+
+/// What one thread found.
+#[derive(Default)]
+struct Found {
+    summary: Summary,
+    seeds: u64,
+    failures: Vec<(u64, usize, Violation)>,
+}
+
+/// Runs the seeds or the replay; the exit code says whether anything broke.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if args.events == 0 || args.threads == 0 {
+        bail!("--events and --threads are at least 1");
+    }
+    if let Some(file) = &args.replay {
+        return replay(file);
+    }
+    // A panic of the engine is a finding and is told with the report.
+    std::panic::set_hook(Box::new(|_| {}));
+    let begin = Instant::now();
+    let parts: Vec<Found> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..args.threads)
+            .map(|own| scope.spawn(move || share(args, own)))
+            .collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Found>| thread.join();
+        threads.into_iter().filter_map(|t| join(t).ok()).collect()
+    });
+    let seconds = begin.elapsed().as_secs_f64();
+    if u64::try_from(parts.len()) != Ok(args.threads) {
+        bail!("a thread of the simulation died");
+    }
+    let mut all = Found::default();
+    for part in parts {
+        all.summary.merge(&part.summary);
+        all.seeds += part.seeds;
+        all.failures.extend(part.failures);
+    }
+    all.failures.sort_by_key(|(seed, ..)| *seed);
+    let reports = report(args, &all.failures)?;
+    tell(args, &all, &reports, seconds);
+    Ok(ExitCode::from(if all.failures.is_empty() {
+        0
+    } else {
+        output::PROBLEM
+    }))
+}
+
+/// The seeds of one thread.
+fn share(args: &Args, own: u64) -> Found {
+    let mut found = Found::default();
+    let mine = args.seeds.clone().filter(|seed| seed % args.threads == own);
+    for seed in mine {
+        let setup = Setup::of(seed);
+        let actions = faults::draw(&setup, args.events);
+        let outcome = faults::run(&setup, &actions);
+        found.seeds += 1;
+        found.summary.merge(&outcome.summary);
+        if seed % TWICE == 0 && faults::run(&setup, &actions).digest != outcome.digest {
+            let violation = Violation {
+                id: "determinism",
+                text: "two runs of the seed decided differently".to_owned(),
+            };
+            found.failures.push((seed, args.events, violation));
+        }
+        if let Some((step, violation)) = outcome.failure {
+            found.failures.push((seed, step, violation));
+        }
+        if !found.failures.is_empty() && !args.keep_going {
+            break;
+        }
+    }
+    found
+}
+
+/// Writes a shortened, replayable report for the first failure of each invariant.
+fn report(args: &Args, failures: &[(u64, usize, Violation)]) -> Result<Vec<PathBuf>> {
+    let mut told = Vec::new();
+    let mut files = Vec::new();
+    for (seed, step, violation) in failures {
+        if told.contains(&violation.id) || violation.id == "determinism" {
+            continue;
+        }
+        told.push(violation.id);
+        let setup = Setup::of(*seed);
+        let mut actions = faults::draw(&setup, args.events);
+        actions.truncate(*step);
+        let replay = faults::shrink(&setup, &actions, violation);
+        fs::create_dir_all(&args.reports)
+            .with_context(|| format!("{}: cannot be made", args.reports.display()))?;
+        let file = args.reports.join(format!("{}-{seed}.json", violation.id));
+        fs::write(&file, serde_json::to_string_pretty(&replay)?)
+            .with_context(|| format!("{}: cannot be written", file.display()))?;
+        files.push(file);
+    }
+    Ok(files)
+}
+
+#[expect(
+    clippy::float_arithmetic,
+    clippy::cast_precision_loss,
+    reason = "a rate for display"
+)]
+fn tell(args: &Args, found: &Found, reports: &[PathBuf], seconds: f64) {
+    let rate = found.summary.steps as f64 / seconds.max(0.001);
+    if args.json {
+        let failures: Vec<_> = found
+            .failures
+            .iter()
+            .map(|(seed, step, violation)| {
+                json!({"seed": seed, "step": step, "invariant": violation.id, "text": violation.text})
+            })
+            .collect();
+        output::line(json!({
+            "seeds": found.seeds, "from": args.seeds.start, "to": args.seeds.end,
+            "events": args.events, "summary": found.summary, "seconds": seconds,
+            "steps_per_second": rate, "failures": failures, "reports": reports,
+        }));
+        return;
+    }
+    let summary = &found.summary;
+    output::line(format_args!(
+        "{} seeds, {} steps in {seconds:.1} s ({rate:.0}/s): {} containers, {} reservations, {} reloads and {} refused",
+        found.seeds,
+        summary.steps,
+        summary.allocated,
+        summary.reserved,
+        summary.reloads,
+        summary.reloads_refused,
+    ));
+    let fates: Vec<_> = summary
+        .fates
+        .iter()
+        .map(|(f, n)| format!("{f} {n}"))
+        .collect();
+    output::line(format_args!("decisions: {}", fates.join(", ")));
+    for (seed, step, violation) in found.failures.iter().take(20) {
+        output::line(format_args!("seed {seed} broke {violation} (step {step})"));
+    }
+    for file in reports {
+        output::line(format_args!(
+            "replay with: capsched simulate --replay {}",
+            file.display()
+        ));
+    }
+    if found.failures.is_empty() {
+        output::line("no invariant was broken");
+    }
+}
+
+/// Plays a report and shows its last steps.
+fn replay(file: &Path) -> Result<ExitCode> {
+    let text =
+        fs::read_to_string(file).with_context(|| format!("{}: cannot be read", file.display()))?;
+    let replay: Replay = serde_json::from_str(&text)
+        .with_context(|| format!("{}: is not a report", file.display()))?;
+    let outcome = faults::run(&replay.setup, &replay.actions);
+    let (step, violation) = match outcome.failure {
+        None => {
+            output::line(format_args!(
+                "{} steps do not break {} any more",
+                replay.actions.len(),
+                replay.invariant
+            ));
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(failure) => failure,
+    };
+    for (i, action) in replay
+        .actions
+        .iter()
+        .enumerate()
+        .take(step)
+        .skip(step.saturating_sub(20))
+    {
+        output::line(format_args!(
+            "{:>5}  {}",
+            i + 1,
+            serde_json::to_string(action)?
+        ));
+    }
+    output::line(format_args!("step {step} breaks {violation}"));
+    Ok(ExitCode::from(output::PROBLEM))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_a_range_or_one_number() {
+        assert_eq!(seeds("3..7"), Ok(3..7));
+        assert_eq!(seeds("9"), Ok(9..10));
+        assert!(seeds("7..3").is_err());
+        assert!(seeds("-1..3").is_err());
+        assert!(seeds("a..b").is_err());
+    }
+}

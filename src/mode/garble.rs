@@ -1,0 +1,50 @@
+//! Nonsense: proposals as a proposer gone mad would make them, for fault injection.
+
+use crate::id::{AppSlot, NodeSlot};
+use crate::policy::Locality;
+use crate::proposer::{Proposal, ProposalKind};
+use crate::resource::ResourceVector;
+use crate::snapshot::State;
+
+/// Turns a proposal into nonsense: one thing in it becomes another one. `below` draws a number
+/// below its argument. Slots stay within the tables of the proposer's copy, as all slots do.
+pub(super) fn garble(proposal: &mut Proposal, copy: &State, below: &mut dyn FnMut(usize) -> usize) {
+    match below(10) {
+        0 => {
+            proposal.node = NodeSlot::at(below(copy.nodes.len()));
+            proposal.incarnation = copy.nodes[proposal.node].incarnation;
+        }
+        1 => {
+            proposal.incarnation = proposal
+                .incarnation
+                .wrapping_add_signed(1 - 2 * sign(below))
+        }
+        2 => {
+            proposal.app = AppSlot::at(below(copy.apps.len()));
+            proposal.generation = copy.apps[proposal.app].generation;
+        }
+        3 => proposal.generation = proposal.generation.wrapping_add_signed(1 - 2 * sign(below)),
+        4 => {
+            let factor = i64::try_from(below(5)).expect("a number below 5 is small");
+            let size = proposal.size;
+            proposal.size = ResourceVector::build(|i| size[i] * factor);
+        }
+        5 => proposal.key.priority = proposal.key.priority.wrapping_add(1),
+        6 => {
+            let number = u32::try_from(below(4)).expect("a number below 4 is small");
+            proposal.reserved = (number > 0).then_some(number);
+        }
+        7 => {
+            proposal.kind = match proposal.kind {
+                ProposalKind::Allocate => ProposalKind::Reserve,
+                ProposalKind::Reserve => ProposalKind::Allocate,
+            }
+        }
+        8 => proposal.locality = Locality::Node,
+        _ => proposal.exchange = None,
+    }
+}
+
+fn sign(below: &mut dyn FnMut(usize) -> usize) -> i32 {
+    i32::from(below(2) == 0)
+}

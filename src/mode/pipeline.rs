@@ -1,0 +1,491 @@
+//! The committer and its proposers without threads: each step is a call, in the caller's order.
+//!
+//! The simulator decides who takes the next step, how old a proposer's snapshot is and how long a
+//! batch waits. What a step does is the code that the threads run, over the same queues.
+
+use std::collections::VecDeque;
+use std::sync::Arc as StdArc;
+
+use super::Sequential;
+use super::batch::{Batch, Batches};
+use super::committer::{Committer, Fate};
+use super::engine::Mode;
+use super::garble::garble;
+use super::index::NodeIndex;
+use super::proposing::Proposer;
+use super::view::View;
+use crate::commit::{CommitOutcome, Event, PartitionSpec, RefreshError};
+use crate::id::{ApplicationId, NodeName, Version};
+use crate::metrics::{CounterReader, Counts, Recorder, counters};
+use crate::proposer::{Outcome, Proposal};
+use crate::queue::TreeSettings;
+use crate::snapshot::Snapshot;
+use crate::sync::{
+    Arc, AtomicU64, Published, Publisher, Received, TrySendError, inbox, parking, published, ring,
+    shutdown,
+};
+use crate::time::{Clock, ManualClock};
+
+/// A committer with its proposers, run step by step.
+pub struct Pipeline {
+    committer: Committer<ManualClock>,
+    seats: Vec<Seat>,
+    snapshots: Published<Snapshot>,
+    index: Publisher<NodeIndex>,
+    fates: CounterReader<Fate>,
+    clock: ManualClock,
+    /// Decisions that proposers made.
+    proposed: u64,
+    /// Whether the live state differs from the last snapshot.
+    changed: bool,
+    /// Whether calls wait that the last commits brought about.
+    unsettled: bool,
+    /// What happened before the last publication and was not handed over yet.
+    told: Vec<Event>,
+}
+
+/// A proposer with its working copy and its batches on their way.
+struct Seat {
+    proposer: Proposer<ManualClock>,
+    view: View,
+    start: usize,
+    /// What is known of the batches that are held back, and of those in the ring, oldest first.
+    held: VecDeque<Known>,
+    sent: VecDeque<Known>,
+    /// Whether the copy is the snapshot, without proposals of its own.
+    clean: bool,
+}
+
+/// What is known of a batch on its way.
+#[derive(Debug)]
+struct Known {
+    version: Version,
+    decisions: u64,
+    /// What each assignment of the batch is about, if it proposes anything.
+    intents: Vec<Option<Intent>>,
+    /// Whether its first decision was made on the snapshot alone.
+    clean: bool,
+}
+
+/// What a proposer's turn came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnOutcome {
+    /// Whether it proposed anything that is progress.
+    pub proposed: bool,
+    /// Whether counters moved, so that a further turn may find something without any change.
+    pub counted: bool,
+}
+
+/// What a proposal was about, in names, as its proposer's snapshot had them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intent {
+    /// The snapshot.
+    pub version: u64,
+    /// The application.
+    pub app: ApplicationId,
+    /// The node.
+    pub node: NodeName,
+}
+
+/// What became of one decision of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// What was proposed; nothing when a reservation was given up.
+    pub intent: Option<Intent>,
+    /// What became of it; nothing when there was nothing to decide.
+    pub fate: Option<Fate>,
+    /// What the commit told.
+    pub events: Vec<Event>,
+    /// Whether it was made on the live state as it was: then it must hold.
+    pub must_hold: bool,
+}
+
+/// Where all decisions are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accounts {
+    /// Decisions that proposers made.
+    pub proposed: u64,
+    /// Held by a proposer, not accepted yet.
+    pub held: u64,
+    /// Accepted and not taken yet.
+    pub queued: u64,
+    /// Taken, by what became of them.
+    pub fates: Counts<Fate>,
+}
+
+impl Accounts {
+    /// Whether every decision is somewhere, once.
+    #[must_use]
+    pub fn balance(&self) -> bool {
+        self.proposed == self.held + self.queued + self.fates.total()
+    }
+}
+
+impl std::fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pipeline")
+            .field("version", &self.committer.snapshot.version)
+            .field("proposers", &self.seats.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Pipeline {
+    /// A pipeline over a tree of queues whose rings take `capacity` batches each.
+    ///
+    /// # Errors
+    ///
+    /// When the settings do not make a tree.
+    ///
+    /// # Panics
+    ///
+    /// When the capacity is zero.
+    pub fn new(
+        settings: TreeSettings,
+        partitions: &[PartitionSpec],
+        mode: Mode,
+        capacity: usize,
+        clock: ManualClock,
+    ) -> Result<Self, RefreshError> {
+        let mut engine = Sequential::new(settings, partitions)?;
+        engine.track();
+        let settings = StdArc::clone(&engine.ledger().state().settings);
+        let snapshot = StdArc::new(Snapshot::empty(settings).next(engine.state_to_publish()));
+        let (publisher, snapshots) = published(snapshot.version, StdArc::clone(&snapshot));
+        let (waker, parker) = parking();
+        let (_, inbox) = inbox(1);
+        let (events, _) = ring(1);
+        let (stop, owner) = shutdown(Vec::new());
+        let (index, sorted) = published(Version(0), StdArc::new(NodeIndex::default()));
+        let (fate_writer, fates) = counters();
+        let mut committer = Committer {
+            engine,
+            heartbeats_schedule: mode == Mode::Heartbeat,
+            rings: Vec::new(),
+            taken: vec![0; mode.threads()],
+            outside: 0,
+            news: false,
+            changes: 0,
+            unpublished: 0,
+            batches: 0,
+            inbox,
+            publisher,
+            snapshot,
+            proposers: Vec::new(),
+            idle_at: Vec::new(),
+            parker: parker.clone(),
+            shutdown: owner,
+            events,
+            spent: ring(1).1,
+            untold: Vec::new(),
+            fates: fate_writer,
+            recorder: Recorder::idle(),
+            clock: clock.clone(),
+            quiet: Vec::new(),
+            freed_at: Version(0),
+        };
+        let mut seats = Vec::new();
+        for i in 0..mode.threads() {
+            let (sender, receiver) = ring(capacity);
+            committer.rings.push(receiver);
+            let mut proposer = Proposer {
+                mode,
+                share: (i, mode.threads()),
+                snapshots: snapshots.reader(),
+                index: sorted.reader(),
+                ring: sender,
+                parker: parker.clone(),
+                shutdown: stop.clone(),
+                idle_at: Arc::new(AtomicU64::new(0)),
+                committer: waker.clone(),
+                panics: Arc::new(AtomicU64::new(0)),
+                recorder: Recorder::idle(),
+                clock: clock.clone(),
+                batches: Batches::new(),
+                progress: 0,
+                seen: Vec::new(),
+                decisions: 0,
+                rounds: 0,
+                refused: (0, 0),
+                counted: false,
+                held: Some(Vec::new()),
+            };
+            let view = proposer.begin();
+            seats.push(Seat {
+                proposer,
+                view,
+                start: i,
+                held: VecDeque::new(),
+                sent: VecDeque::new(),
+                clean: true,
+            });
+        }
+        Ok(Self {
+            committer,
+            seats,
+            snapshots,
+            index,
+            fates,
+            clock,
+            proposed: 0,
+            changed: false,
+            unsettled: false,
+            told: Vec::new(),
+        })
+    }
+
+    /// The live state and its names, to be read.
+    #[must_use]
+    pub fn engine(&self) -> &Sequential {
+        &self.committer.engine
+    }
+
+    /// Number of proposers.
+    #[must_use]
+    pub fn proposers(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// The snapshot published last.
+    #[must_use]
+    pub fn snapshot(&self) -> StdArc<Snapshot> {
+        self.snapshots.load()
+    }
+
+    /// The oldest version that a working copy or a batch on its way was made from.
+    #[must_use]
+    pub fn oldest_version(&self) -> u64 {
+        let seen = self.seats.iter().map(|seat| seat.view.version().0);
+        let known = self
+            .seats
+            .iter()
+            .flat_map(|seat| seat.held.iter().chain(&seat.sent));
+        seen.chain(known.map(|known| known.version.0))
+            .min()
+            .unwrap_or(self.committer.snapshot.version.0)
+    }
+
+    /// Carries out a change of an outsider between two batches.
+    pub fn call<T>(&mut self, change: impl FnOnce(&mut Sequential) -> T) -> T {
+        self.settle();
+        self.committer.outside += 1;
+        self.committer.changes += 1;
+        self.changed = true;
+        self.committer.change(change)
+    }
+
+    /// Hands over what happened since the last call, in order.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        let mut told = std::mem::take(&mut self.told);
+        told.append(&mut self.committer.engine.take_events());
+        told
+    }
+
+    /// Moves the clock; lifetimes end.
+    pub fn advance(&mut self, by: std::time::Duration) {
+        self.settle();
+        self.clock.advance(by);
+        let now_ms = self.clock.now_ms();
+        let due = |deadline: u64| deadline <= now_ms;
+        let engine = &mut self.committer.engine;
+        if engine.ledger().next_deadline().is_some_and(due) {
+            engine.advance_to(now_ms);
+            self.committer.freed_at = Version(self.committer.snapshot.version.0 + 1);
+            self.committer.outside += 1;
+            self.committer.changes += 1;
+            self.changed = true;
+        }
+    }
+
+    /// Whether the committer would publish now.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        self.changed
+    }
+
+    /// Publishes the live state; its version.
+    pub fn publish(&mut self) -> u64 {
+        self.settle();
+        self.told = self.take_events();
+        self.committer.publish();
+        self.changed = false;
+        self.committer.snapshot.version.0
+    }
+
+    /// Sorts the nodes of the latest snapshot, as the sorter's thread does.
+    pub fn sort_nodes(&mut self) {
+        let snapshot = self.snapshots.load();
+        if snapshot.version > self.index.version() {
+            let index = StdArc::new(NodeIndex::of(&snapshot));
+            drop(self.index.publish(snapshot.version, index));
+        }
+    }
+
+    /// One turn of a proposer, on the newest snapshot or on the view that it has. Its batches are
+    /// held until they are handed over.
+    pub fn turn(&mut self, proposer: usize, newest: bool) -> TurnOutcome {
+        let seat = &mut self.seats[proposer];
+        if newest {
+            let before = seat.view.version();
+            seat.proposer.catch_up(&mut seat.view, true);
+            let in_flight = seat.proposer.batches.in_flight().count();
+            seat.clean = (seat.clean || seat.view.version() != before) && in_flight == 0;
+        }
+        let before = seat.batches().len();
+        let round = seat.proposer.look(&mut seat.view, seat.start);
+        seat.start = seat.start.wrapping_add(1);
+        let known: Vec<_> = seat.batches()[before..]
+            .iter()
+            .map(|batch| Known::of(batch, &seat.view))
+            .collect();
+        for (i, known) in known.into_iter().enumerate() {
+            self.proposed += known.decisions;
+            let clean = i == 0 && seat.clean;
+            seat.held.push_back(Known { clean, ..known });
+        }
+        seat.clean &= !round.proposed && !round.counted;
+        TurnOutcome {
+            proposed: round.proposed,
+            counted: round.counted,
+        }
+    }
+
+    /// Hands a proposer's batches over, as many as its ring takes; their number.
+    pub fn hand_over(&mut self, proposer: usize) -> usize {
+        let seat = &mut self.seats[proposer];
+        let mut waiting = std::mem::take(seat.proposer.held.get_or_insert_default()).into_iter();
+        let mut accepted = 0;
+        let mut refused = None;
+        for batch in waiting.by_ref() {
+            match seat.proposer.ring.try_send(batch) {
+                Ok(()) => accepted += 1,
+                Err(TrySendError::Full(batch) | TrySendError::Closed(batch)) => {
+                    refused = Some(batch);
+                    break;
+                }
+            }
+        }
+        let left = refused.into_iter().chain(waiting).collect();
+        seat.proposer.held = Some(left);
+        seat.sent.extend(seat.held.drain(..accepted));
+        accepted
+    }
+
+    /// A proposer dies and starts afresh with a new view. What it had closed is still sent.
+    pub fn restart(&mut self, proposer: usize) {
+        let seat = &mut self.seats[proposer];
+        seat.proposer.batches.reopen();
+        seat.proposer.seen.clear();
+        seat.view = seat.proposer.begin();
+        seat.clean = seat.proposer.batches.in_flight().count() == 0;
+    }
+
+    /// A proposer goes mad: its proposals that are not handed over yet become nonsense. Draws
+    /// come from `below`, which gives a number below its argument.
+    pub fn garble(&mut self, proposer: usize, below: &mut dyn FnMut(usize) -> usize) {
+        let seat = &mut self.seats[proposer];
+        let batches = seat.proposer.held.iter_mut().flatten();
+        for (batch, known) in batches.zip(&mut seat.held) {
+            *batch = StdArc::new(batch.with(|outcome| {
+                let mut outcome = outcome.clone();
+                if let Outcome::Proposed(proposal) = &mut outcome {
+                    garble(proposal, &seat.view.state, below);
+                }
+                outcome
+            }));
+            *known = Known::of(batch, &seat.view);
+        }
+    }
+
+    /// Commits the oldest batch of a proposer, decision by decision; nothing when there is none.
+    pub fn commit(&mut self, proposer: usize) -> Option<Vec<Step>> {
+        let Received::Item(batch) = self.committer.rings[proposer].try_recv() else {
+            return None;
+        };
+        let known = self.seats[proposer].sent.pop_front();
+        let known = known.expect("each batch in the ring was noted when it was sent");
+        let present = batch.version == self.committer.snapshot.version && !self.changed;
+        let mut must_hold = known.clean && present;
+        let mut intents = known.intents.into_iter();
+        let mut steps = Vec::with_capacity(batch.len());
+        self.committer.commit(proposer, &batch, |engine, outcome| {
+            let fate = match outcome {
+                CommitOutcome::Committed => Some(Fate::Committed),
+                CommitOutcome::Rejected(conflict) => Some(conflict.into()),
+                CommitOutcome::Nothing => None,
+            };
+            steps.push(Step {
+                intent: intents.next().flatten(),
+                fate,
+                events: engine.take_events(),
+                must_hold: must_hold && fate.is_some(),
+            });
+            must_hold &= fate.is_none();
+        });
+        self.changed = true;
+        self.unsettled = true;
+        Some(steps)
+    }
+
+    /// Carries out what the commits since the last call brought about, as the committer does after
+    /// it took a batch of every proposer. Every other change begins with it.
+    pub fn settle(&mut self) {
+        if std::mem::take(&mut self.unsettled) {
+            self.committer.engine.settle();
+        }
+    }
+
+    /// Where all decisions are at this moment.
+    #[must_use]
+    pub fn accounts(&self) -> Accounts {
+        let held = self.seats.iter().flat_map(|seat| &seat.held);
+        let sent = self.seats.iter().flat_map(|seat| &seat.sent);
+        Accounts {
+            proposed: self.proposed,
+            held: held.map(|known| known.decisions).sum(),
+            queued: sent.map(|known| known.decisions).sum(),
+            fates: self.fates.read(),
+        }
+    }
+}
+
+impl Seat {
+    fn batches(&self) -> &[StdArc<Batch>] {
+        self.proposer.held.as_deref().unwrap_or_default()
+    }
+}
+
+impl Known {
+    fn of(batch: &Batch, view: &View) -> Self {
+        let decided = |outcome: &Outcome| !matches!(outcome, Outcome::Skipped(_));
+        let outcomes = || batch.iter().map(|(outcome, _)| outcome);
+        let intents = outcomes().map(|outcome| match outcome {
+            Outcome::Proposed(proposal) => Intent::of(proposal, view),
+            _ => None,
+        });
+        Self {
+            version: batch.version,
+            decisions: outcomes()
+                .filter(|outcome| decided(outcome))
+                .map(|_| 1)
+                .sum(),
+            intents: intents.collect(),
+            clean: false,
+        }
+    }
+}
+
+impl Intent {
+    /// Nothing for nonsense that names what the snapshot does not have.
+    fn of(proposal: &Proposal, view: &View) -> Option<Self> {
+        let app = &view.state.apps[proposal.app];
+        let node = &view.state.nodes[proposal.node];
+        let same =
+            (app.generation, node.incarnation) == (proposal.generation, proposal.incarnation);
+        same.then(|| Self {
+            version: view.version().0,
+            app: app.id,
+            node: node.name.clone(),
+        })
+    }
+}

@@ -1,0 +1,501 @@
+//! The books: what must follow from the outputs of the engine, kept without its help.
+//!
+//! Plain maps over names. Each violation is told with the id of its invariant:
+//!
+//! | id | what must hold |
+//! | --- | --- |
+//! | N1 | a container is placed only where the node has room |
+//! | N4 | containers and reservations are on registered nodes |
+//! | N5 | at most one reservation per node |
+//! | Q4 | no allocation takes a queue or a queue above it beyond its maximum |
+//! | U7 | never more containers than asked for under a key |
+//! | U8 | an ended application gets nothing and keeps nothing |
+//! | K1 | a container's number is given once |
+//! | K3 | what ends was live, where it was placed |
+//! | K6 | what is handed to an application was placed, and is handed over once |
+//! | R1 | a reservation is kept, fulfilled or given up by its owner, on its node |
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Violation;
+use crate::api::{
+    ApplicationId, AskReply, ContainerId, Decision, Ending, HeartbeatReply, NodeName,
+    ResourceVector, UnreserveReason,
+};
+
+/// Key of the ask for an application master: priority and request id.
+const MASTER: (i32, i64) = (0, -1);
+
+/// What the outputs told so far.
+#[derive(Debug)]
+pub(super) struct Books {
+    pub(super) nodes: BTreeMap<NodeName, NodeBook>,
+    pub(super) apps: BTreeMap<ApplicationId, AppBook>,
+    pub(super) live: BTreeMap<ContainerId, Held>,
+    pub(super) reserved: BTreeMap<ContainerId, Held>,
+    /// Ended containers whose node has not said that their space is free.
+    exiting: BTreeMap<ContainerId, (NodeName, ResourceVector)>,
+    /// The most each queue may use, in percent of its parent.
+    pub(super) maxima: BTreeMap<String, i64>,
+    /// Resource types that count.
+    types: usize,
+    /// Registrations so far, over all nodes.
+    registrations: u64,
+    /// Partition of the reservation that the next allocation gave up.
+    exchanged: Option<Option<&'static str>>,
+    pub(super) allocated: u64,
+    pub(super) kept: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct NodeBook {
+    pub(super) total: ResourceVector,
+    pub(super) space: ResourceVector,
+    pub(super) label: &'static str,
+    pub(super) reserved: Option<ContainerId>,
+    pub(super) leaving: bool,
+    /// Which registration of all this is.
+    pub(super) registration: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct AppBook {
+    pub(super) user: String,
+    pub(super) leaf: String,
+    /// Containers that may still be placed, by key.
+    wanted: BTreeMap<(i32, i64), i64>,
+    numbers: BTreeSet<u32>,
+    /// Sizes that were ever asked under a key.
+    sizes: BTreeMap<(i32, i64), BTreeSet<ResourceVector>>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub(super) node: NodeName,
+    pub(super) size: ResourceVector,
+    key: (i32, i64),
+    fetched: bool,
+    launched: bool,
+}
+
+type Checked = Result<(), Violation>;
+
+impl Books {
+    /// Empty books over a tree of queues.
+    pub(super) fn new(maxima: BTreeMap<String, i64>, dominant: bool) -> Self {
+        Self {
+            nodes: BTreeMap::new(),
+            apps: BTreeMap::new(),
+            live: BTreeMap::new(),
+            reserved: BTreeMap::new(),
+            exiting: BTreeMap::new(),
+            maxima,
+            types: if dominant { 2 } else { 1 },
+            registrations: 0,
+            exchanged: None,
+            allocated: 0,
+            kept: 0,
+        }
+    }
+
+    pub(super) fn node_added(
+        &mut self,
+        name: NodeName,
+        total: ResourceVector,
+        label: &'static str,
+    ) {
+        self.registrations += 1;
+        let book = NodeBook {
+            total,
+            space: ResourceVector::NONE,
+            label,
+            reserved: None,
+            leaving: false,
+            registration: self.registrations,
+        };
+        self.nodes.insert(name, book);
+    }
+
+    /// A node was lost: the engine has told the ends of everything on it.
+    pub(super) fn node_removed(&mut self, name: &NodeName) -> Checked {
+        self.exiting.retain(|_, (node, _)| node != name);
+        let on_it = |held: &Held| held.node == *name;
+        if let Some((id, _)) = self.live.iter().find(|(_, held)| on_it(held)) {
+            return fault("N4", format!("{id} lives on {name}, which is lost"));
+        }
+        if let Some((id, _)) = self.reserved.iter().find(|(_, held)| on_it(held)) {
+            return fault("N4", format!("{id} waits on {name}, which is lost"));
+        }
+        self.nodes.remove(name);
+        Ok(())
+    }
+
+    pub(super) fn submitted(
+        &mut self,
+        app: ApplicationId,
+        user: String,
+        leaf: String,
+        master: bool,
+    ) {
+        let wanted = master.then_some((MASTER, 1));
+        let book = AppBook {
+            user,
+            leaf,
+            wanted: wanted.into_iter().collect(),
+            numbers: BTreeSet::new(),
+            sizes: BTreeMap::new(),
+        };
+        self.apps.insert(app, book);
+    }
+
+    pub(super) fn asked(
+        &mut self,
+        app: ApplicationId,
+        key: (i32, i64),
+        count: i64,
+        size: ResourceVector,
+    ) {
+        if let Some(book) = self.apps.get_mut(&app) {
+            book.wanted.insert(key, count);
+            let rounded = (size.memory() + 1023) / 1024 * 1024;
+            let size = ResourceVector::of(&[rounded, size.vcores()]);
+            book.sizes.entry(key).or_default().insert(size);
+        }
+    }
+
+    /// What an application's call was answered.
+    pub(super) fn replied(&mut self, app: ApplicationId, reply: &AskReply) -> Checked {
+        for granted in &reply.allocated {
+            let id = granted.container;
+            let Some(held) = self.live.get_mut(&id) else {
+                return fault("K6", format!("{id} is handed over and does not live"));
+            };
+            let same = id.app == app && held.size == granted.size && held.node == granted.node;
+            if !same || std::mem::replace(&mut held.fetched, true) {
+                return fault("K6", format!("{id} is handed over twice or as another one"));
+            }
+        }
+        let own = ContainerId { app, number: 0 }..=ContainerId {
+            app,
+            number: u32::MAX,
+        };
+        if let Some((id, _)) = self.live.range(own).find(|(_, held)| !held.fetched) {
+            return fault("K6", format!("{id} is not handed over"));
+        }
+        if reply.headroom.memory() < 0 {
+            return fault(
+                "U6",
+                format!("{app} is told a headroom of {}", reply.headroom),
+            );
+        }
+        Ok(())
+    }
+
+    /// What a node's report was answered.
+    pub(super) fn reported(&mut self, name: &NodeName, reply: &HeartbeatReply) -> Checked {
+        for id in &reply.launched {
+            match self.live.get_mut(id) {
+                Some(held) if held.node == *name && held.fetched => held.launched = true,
+                _ => return fault("K3", format!("{id} is launched on {name} and is not there")),
+            }
+        }
+        for id in &reply.exited {
+            let Some((node, size)) = self.exiting.remove(id) else {
+                return fault("K3", format!("{id} leaves {name} and was not on its way"));
+            };
+            if let Some(book) = self.nodes.get_mut(&node) {
+                book.space -= size;
+            }
+        }
+        if let Some(book) = self.nodes.get_mut(name).filter(|book| book.leaving) {
+            book.total = book.space;
+        }
+        Ok(())
+    }
+
+    pub(super) fn app_ended(&mut self, app: ApplicationId) -> Checked {
+        self.apps.remove(&app);
+        let own = ContainerId { app, number: 0 }..=ContainerId {
+            app,
+            number: u32::MAX,
+        };
+        let mut left = self.live.range(own.clone()).chain(self.reserved.range(own));
+        match left.next() {
+            Some((id, _)) => fault("U8", format!("{id} outlives its application")),
+            None => Ok(()),
+        }
+    }
+
+    /// Something that the engine did.
+    pub(super) fn hear(&mut self, decision: &Decision) -> Checked {
+        match decision {
+            Decision::Allocated {
+                container,
+                node,
+                size,
+                key,
+                borrowed,
+                from_reservation,
+                ..
+            } => {
+                let held = Held::new(node, *size, (key.priority, key.request_id));
+                self.allocated(*container, held, *borrowed, *from_reservation)
+            }
+            Decision::Reserved {
+                container,
+                node,
+                size,
+                key,
+                borrowed,
+                again,
+                ..
+            } => {
+                let held = Held::new(node, *size, (key.priority, key.request_id));
+                self.reserve(*container, held, *borrowed, *again)
+            }
+            Decision::Unreserved {
+                container,
+                node,
+                reason,
+                ..
+            } => {
+                let exchanged = *reason == UnreserveReason::Exchange;
+                self.exchanged = exchanged.then(|| self.nodes.get(node).map(|book| book.label));
+                self.unreserve(*container, node).map(|_| ())
+            }
+            Decision::ReservationMoved {
+                container,
+                from,
+                to,
+                ..
+            } => {
+                let held = self.unreserve(*container, from)?;
+                let node = to.clone();
+                self.wait_on(*container, Held { node, ..held })
+            }
+            Decision::Ended {
+                container,
+                node,
+                ending,
+                ..
+            } => self.ended(*container, node, *ending),
+            Decision::MasterStarted { container, .. } => {
+                if let Some(id) = container {
+                    let Some(held) = self.live.get_mut(id) else {
+                        return fault("K6", format!("the master {id} does not live"));
+                    };
+                    held.fetched = true;
+                }
+                Ok(())
+            }
+            Decision::MasterLost { app } => {
+                self.apps.remove(app);
+                Ok(())
+            }
+            Decision::Rejected { .. } => Ok(()),
+        }
+    }
+
+    fn allocated(&mut self, id: ContainerId, held: Held, borrowed: bool, waited: bool) -> Checked {
+        self.allocated += 1;
+        if waited {
+            let node = held.node.clone();
+            self.unreserve(id, &node)?;
+        }
+        self.granted(id, !waited)?;
+        let app = self.apps.get_mut(&id.app).expect("granted looked it up");
+        // A reservation is fulfilled with its old size when the size that its key asks by now at
+        // that place fits, as in the reference; its node may be overfull then.
+        let asked = app.sizes.get(&held.key);
+        let may_overfill = waited && asked.is_some_and(|sizes| sizes.len() > 1);
+        let wanted = app.wanted.entry(held.key).or_default();
+        *wanted -= 1;
+        if *wanted < 0 {
+            return fault("U7", format!("{id} was not asked for under {:?}", held.key));
+        }
+        let types = self.types;
+        let Some(node) = self.nodes.get_mut(&held.node) else {
+            return fault(
+                "N4",
+                format!("{id} is placed on {}, which is not there", held.node),
+            );
+        };
+        node.space += held.size;
+        let grows = |i: usize| held.size[i] > 0 && node.space[i] > node.total[i];
+        if (0..types).any(grows) && !may_overfill {
+            let (space, total) = (node.space, node.total);
+            let text = format!(
+                "{id} of {} under {:?} on {}: {space} of {total}, waited: {waited}",
+                held.size, held.key, held.node
+            );
+            return fault("N1", text);
+        }
+        let node = held.node.clone();
+        self.live.insert(id, held);
+        // A reservation that was given up on another partition counts against the maximum of this
+        // one, as in the reference.
+        let label = self.nodes.get(&node).map(|book| book.label);
+        let elsewhere = self.exchanged.take().is_some_and(|from| from != label);
+        if borrowed || waited || elsewhere {
+            return Ok(());
+        }
+        self.within_maxima(id, &node)
+    }
+
+    fn reserve(&mut self, id: ContainerId, held: Held, borrowed: bool, again: bool) -> Checked {
+        self.kept += 1;
+        if again {
+            let same = |before: &Held| before.node == held.node;
+            return match self.reserved.get(&id).is_some_and(same) {
+                true if self.apps.contains_key(&id.app) => Ok(()),
+                true => fault("U8", format!("{id} waits for an ended application")),
+                false => fault("R1", format!("{id} does not wait on {}", held.node)),
+            };
+        }
+        self.granted(id, true)?;
+        let node = held.node.clone();
+        self.wait_on(id, held)?;
+        if borrowed {
+            return Ok(());
+        }
+        self.within_maxima(id, &node)
+    }
+
+    /// Whether an application may get a container of this number.
+    fn granted(&mut self, id: ContainerId, new: bool) -> Checked {
+        let Some(app) = self.apps.get_mut(&id.app) else {
+            return fault("U8", format!("{id} comes after its application ended"));
+        };
+        if app.numbers.insert(id.number) != new {
+            return fault("K1", format!("the number of {id} is not the right one"));
+        }
+        Ok(())
+    }
+
+    fn wait_on(&mut self, id: ContainerId, held: Held) -> Checked {
+        let Some(node) = self.nodes.get_mut(&held.node) else {
+            return fault(
+                "N4",
+                format!("{id} waits on {}, which is not there", held.node),
+            );
+        };
+        if let Some(other) = node.reserved.replace(id) {
+            return fault("N5", format!("{id} waits on {} beside {other}", held.node));
+        }
+        self.reserved.insert(id, held);
+        Ok(())
+    }
+
+    fn unreserve(&mut self, id: ContainerId, node: &NodeName) -> Result<Held, Violation> {
+        let Some(held) = self.reserved.remove(&id).filter(|held| held.node == *node) else {
+            return fault("R1", format!("{id} does not wait on {node}"));
+        };
+        if let Some(book) = self.nodes.get_mut(node) {
+            book.reserved = None;
+        }
+        Ok(held)
+    }
+
+    fn ended(&mut self, id: ContainerId, node: &NodeName, ending: Ending) -> Checked {
+        let Some(held) = self.live.remove(&id).filter(|held| held.node == *node) else {
+            return fault("K3", format!("{id} ends on {node} and does not live there"));
+        };
+        if held.launched && ending != Ending::Finished {
+            self.exiting.insert(id, (held.node, held.size));
+        } else if let Some(book) = self.nodes.get_mut(node) {
+            book.space -= held.size;
+        }
+        // What was lost before the application learnt of it is asked again.
+        if !held.fetched
+            && ending == Ending::Killed
+            && let Some(app) = self.apps.get_mut(&id.app)
+        {
+            *app.wanted.entry(held.key).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether the queues above a container are within their maxima on its node's partition.
+    fn within_maxima(&self, id: ContainerId, node: &NodeName) -> Checked {
+        let label = self.nodes[node].label;
+        let leaf = &self.apps[&id.app].leaf;
+        let total = self.total(label);
+        let mut path = leaf.as_str();
+        while let Some((parent, _)) = path.rsplit_once('.') {
+            let used = self.used(path, label);
+            if let Some(most) = self.most(path, &total)
+                && (0..self.types).any(|i| used[i] > most[i])
+            {
+                let text = format!("{id}: {path} uses {used} of at most {most} on `{label}`");
+                return fault("Q4", text);
+            }
+            path = parent;
+        }
+        Ok(())
+    }
+
+    /// The most that a queue may use, rounded in its favour.
+    fn most(&self, path: &str, total: &ResourceVector) -> Option<ResourceVector> {
+        let mut most = *total;
+        let mut at = path;
+        while let Some((parent, _)) = at.rsplit_once('.') {
+            let percent = *self.maxima.get(at)?;
+            most = ResourceVector::build(|i| (most[i] * percent + 99) / 100);
+            at = parent;
+        }
+        Some(ResourceVector::build(|i| most[i] + 1 + most[i] / 100_000))
+    }
+
+    /// Sum of the nodes of a partition.
+    pub(super) fn total(&self, label: &str) -> ResourceVector {
+        let nodes = self.nodes.values().filter(|node| node.label == label);
+        nodes.fold(ResourceVector::NONE, |sum, node| sum + node.total)
+    }
+
+    /// Containers and reservations, with their applications.
+    pub(super) fn charged(&self) -> impl Iterator<Item = (&AppBook, &Held)> {
+        let all = self.live.iter().chain(&self.reserved);
+        all.filter_map(|(id, held)| Some((self.apps.get(&id.app)?, held)))
+    }
+
+    /// Containers and reservations of a queue on a partition.
+    pub(super) fn used(&self, path: &str, label: &str) -> ResourceVector {
+        let below = |leaf: &str| {
+            let rest = leaf.strip_prefix(path);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.charged()
+            .filter(|(app, held)| below(&app.leaf) && self.nodes[&held.node].label == label)
+            .fold(ResourceVector::NONE, |sum, (_, held)| sum + held.size)
+    }
+
+    /// Whether a node holds containers that ended and still take space.
+    pub(super) fn has_exiting(&self, name: &NodeName) -> bool {
+        self.exiting.values().any(|(node, _)| node == name)
+    }
+
+    /// Whether nothing is left of anything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.live.is_empty()
+            && self.reserved.is_empty()
+            && self.exiting.is_empty()
+            && self.apps.is_empty()
+    }
+}
+
+impl Held {
+    fn new(node: &NodeName, size: ResourceVector, key: (i32, i64)) -> Self {
+        Self {
+            node: node.clone(),
+            size,
+            key,
+            fetched: false,
+            launched: false,
+        }
+    }
+}
+
+/// A violation.
+pub(super) fn fault<T>(id: &'static str, text: String) -> Result<T, Violation> {
+    Err(Violation { id, text })
+}

@@ -1,0 +1,178 @@
+//! Deterministic simulation: a seed decides cluster, clients, faults and every interleaving.
+//!
+//! A [`crate::api::Pipeline`] runs committer and proposers step by step; the simulation is their
+//! scheduler. Books that are kept from outputs alone judge every step. After the last step the
+//! faults end: everything that fits is placed, and when all applications have ended nothing is
+//! left. A failing list of steps is shortened and can be replayed.
+
+mod action;
+mod audit;
+mod books;
+mod finish;
+mod setup;
+mod shrink;
+mod world;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::{Deserialize, Serialize};
+
+use crate::api::Fate;
+use action::Draw;
+use world::World;
+
+pub use action::{Action, Report};
+pub use setup::{Families, Setup, SetupLabel, SetupMode};
+pub use shrink::shrink;
+
+/// An invariant that did not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Id of the invariant.
+    pub id: &'static str,
+    /// What was seen.
+    pub text: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.id, self.text)
+    }
+}
+
+/// What a simulation met, so that one that meets nothing is noticed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Steps carried out, those of the calm end included.
+    pub steps: u64,
+    /// Containers placed.
+    pub allocated: u64,
+    /// Reservations made or kept.
+    pub reserved: u64,
+    /// Decisions by what became of them.
+    pub fates: BTreeMap<&'static str, u64>,
+    /// Configurations taken over.
+    pub reloads: u64,
+    /// Configurations refused.
+    pub reloads_refused: u64,
+}
+
+impl Summary {
+    fn count(&mut self, fate: Fate) {
+        use crate::metrics::Closed;
+        *self.fates.entry(fate.name()).or_default() += 1;
+    }
+
+    /// Proposals that were refused.
+    pub(crate) fn refused(&self) -> u64 {
+        let all: u64 = self.fates.values().sum();
+        all - self.fates.get("committed").copied().unwrap_or(0)
+    }
+
+    /// Adds what another simulation met.
+    pub fn merge(&mut self, other: &Self) {
+        self.steps += other.steps;
+        self.allocated += other.allocated;
+        self.reserved += other.reserved;
+        self.reloads += other.reloads;
+        self.reloads_refused += other.reloads_refused;
+        for (fate, count) in &other.fates {
+            *self.fates.entry(fate).or_default() += count;
+        }
+    }
+}
+
+/// How a simulation ended.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What it met.
+    pub summary: Summary,
+    /// A hash over all decisions: equal for equal runs.
+    pub digest: u64,
+    /// What broke, and after how many steps.
+    pub failure: Option<(usize, Violation)>,
+}
+
+/// A failure that can be replayed: the setup and the steps that lead to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Replay {
+    /// Id of the invariant that breaks.
+    pub invariant: String,
+    /// What was seen.
+    pub text: String,
+    /// What the seed decided.
+    pub setup: Setup,
+    /// The steps; the last one breaks it, or the calm end after it does.
+    pub actions: Vec<Action>,
+}
+
+/// Draws the steps of a setup's seed.
+#[must_use]
+pub fn draw(setup: &Setup, steps: usize) -> Vec<Action> {
+    let mut draw = Draw::new(setup);
+    (0..steps).map(|_| draw.step()).collect()
+}
+
+/// Carries steps out, then lets everything come to rest and go away. A panic counts as the
+/// violation `panic`.
+#[must_use]
+pub fn run(setup: &Setup, actions: &[Action]) -> Outcome {
+    let mut world = World::new(setup);
+    let mut done = 0;
+    let played = catch_unwind(AssertUnwindSafe(|| {
+        for action in actions {
+            done += 1;
+            world.step(action)?;
+        }
+        world.come_to_rest()?;
+        world.drain()
+    }));
+    let result = played.unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Err(Violation {
+            id: "panic",
+            text: text.unwrap_or_default(),
+        })
+    });
+    world.summary.steps = world.steps();
+    world.summary.allocated = world.books.allocated;
+    world.summary.reserved = world.books.kept;
+    Outcome {
+        digest: world.digest,
+        summary: std::mem::take(&mut world.summary),
+        failure: result.err().map(|violation| (done, violation)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_keep_every_promise() {
+        let mut met = Summary::default();
+        for seed in 0..40 {
+            let setup = Setup::of(seed);
+            let outcome = run(&setup, &draw(&setup, 600));
+            assert_eq!(outcome.failure, None, "seed {seed}");
+            met.merge(&outcome.summary);
+        }
+        assert!(met.allocated > 0 && met.reserved > 0 && met.reloads > 0);
+        assert!(met.fates.len() > 5, "{met:?}");
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_decisions_every_time() {
+        for seed in 0..5 {
+            let setup = Setup::of(seed);
+            let actions = draw(&setup, 800);
+            assert_eq!(run(&setup, &actions).digest, run(&setup, &actions).digest);
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! What a seed decides before the first step: cluster, tree of queues, mode, and which faults.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::api::{Mode, NodeName, PartitionSpec, ResourceVector, TreeSettings};
+use crate::config;
+use crate::simulator::Random;
+
+/// The label of the second partition.
+pub(super) const LABEL: &str = "gpu";
+
+/// Number of configurations that a reload may choose from.
+pub(super) const VARIANTS: u8 = 8;
+
+/// Everything that a seed decides before the first step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setup {
+    /// The seed.
+    pub seed: u64,
+    /// Who runs rounds.
+    pub mode: SetupMode,
+    /// Proposers; without meaning in heartbeat mode.
+    pub proposers: u8,
+    /// Batches that a ring takes.
+    pub capacity: u8,
+    /// Steps between two full checks.
+    pub audit_every: u16,
+    /// Names of nodes.
+    pub nodes: u8,
+    /// Parents below root.
+    pub parents: u8,
+    /// Leaves below each parent.
+    pub leaves: u8,
+    /// Whether all resource types count, or memory alone.
+    pub dominant: bool,
+    /// Whether there is a second partition, and whether it is lent.
+    pub label: SetupLabel,
+    /// Missed opportunities before a rack is good enough; -1 for at once.
+    pub locality_delay: i8,
+    /// Faults that are switched on.
+    pub faults: Families,
+}
+
+/// Who runs rounds in a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SetupMode {
+    /// Heartbeats.
+    Heartbeat,
+    /// Walks over the nodes.
+    Asynchronous,
+    /// All nodes of a partition.
+    Global,
+}
+
+/// The second partition of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SetupLabel {
+    /// There is none.
+    None,
+    /// It serves only who names it.
+    Exclusive,
+    /// It is lent while idle.
+    Shared,
+}
+
+/// Families of faults.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "one switch for each family")]
+pub struct Families {
+    /// Nodes get lost, come back, change size and label, are decommissioned.
+    pub nodes: bool,
+    /// Heartbeats are odd, double or missing; ends are told twice or for others.
+    pub heartbeats: bool,
+    /// Applications end at any step, move, change priority, ask for much or for nothing.
+    pub apps: bool,
+    /// Configurations are reloaded, good and bad ones.
+    pub config: bool,
+    /// Proposers stall on old snapshots, die, propose nonsense.
+    pub proposers: bool,
+    /// Queues are short and the committer is slow.
+    pub queue: bool,
+}
+
+impl Setup {
+    /// What a seed decides.
+    #[must_use]
+    pub fn of(seed: u64) -> Self {
+        let mut random = Random::stream(seed, 1);
+        let mut one_of = |n: u64| random.below(n);
+        let faults = Families {
+            nodes: one_of(2) == 0,
+            heartbeats: one_of(2) == 0,
+            apps: one_of(2) == 0,
+            config: one_of(2) == 0,
+            proposers: one_of(2) == 0,
+            queue: one_of(2) == 0,
+        };
+        Self {
+            seed,
+            mode: match one_of(7) {
+                0 => SetupMode::Heartbeat,
+                1..=3 => SetupMode::Asynchronous,
+                _ => SetupMode::Global,
+            },
+            proposers: small(1 + one_of(4)),
+            capacity: if faults.queue {
+                [1, 1, 2, 8][index(one_of(4))]
+            } else {
+                64
+            },
+            audit_every: [1, 4, 16, 64][index(one_of(4))],
+            nodes: small(3 + one_of(18)),
+            parents: small(1 + one_of(3)),
+            leaves: small(1 + one_of(3)),
+            dominant: one_of(4) > 0,
+            label: match one_of(4) {
+                0 => SetupLabel::Exclusive,
+                1 => SetupLabel::Shared,
+                _ => SetupLabel::None,
+            },
+            locality_delay: [-1, 2, 5][index(one_of(3))],
+            faults,
+        }
+    }
+
+    /// The mode of the pipeline.
+    pub(super) fn mode(&self) -> Mode {
+        let threads = usize::from(self.proposers.max(1));
+        match self.mode {
+            SetupMode::Heartbeat => Mode::Heartbeat,
+            SetupMode::Asynchronous => Mode::Asynchronous { threads },
+            SetupMode::Global => Mode::Global { threads },
+        }
+    }
+
+    pub(super) fn partitions(&self) -> Vec<PartitionSpec> {
+        let exclusive = match self.label {
+            SetupLabel::None => return Vec::new(),
+            SetupLabel::Exclusive => true,
+            SetupLabel::Shared => false,
+        };
+        let name = LABEL.to_owned();
+        vec![PartitionSpec { name, exclusive }]
+    }
+
+    /// The label of a number; nothing stands for the default partition.
+    pub(super) fn label(&self, number: u8) -> &'static str {
+        if self.label != SetupLabel::None && number.is_multiple_of(3) {
+            LABEL
+        } else {
+            ""
+        }
+    }
+
+    /// The full path of the leaf of a number, whether or not it exists just now.
+    pub(super) fn leaf(&self, number: u8) -> String {
+        let (parents, leaves) = (self.parents.max(1), self.leaves.max(1));
+        let number = number % (parents * leaves);
+        format!("root.p{}.l{}", number / leaves, number % leaves)
+    }
+
+    /// A configuration: 0 is the first one, others change something, the last one is broken.
+    pub(super) fn variant(&self, variant: u8) -> Variant {
+        let mut pairs = self.general(variant);
+        let mut maxima = BTreeMap::from([("root".to_owned(), 100)]);
+        let shares = shares(self.parents.max(1), variant == VARIANTS - 1);
+        let names: Vec<String> = (0..shares.len()).map(|i| format!("p{i}")).collect();
+        pairs.insert("root.queues".to_owned(), names.join(","));
+        for (name, share) in names.iter().zip(shares) {
+            let most = match variant {
+                2 => 100,
+                _ => [100, 60, 80][share.number % 3].max(share.percent),
+            };
+            let path = format!("root.{name}");
+            self.queue(&mut pairs, &path, share.percent, most);
+            maxima.insert(path.clone(), most);
+            self.leaves(&mut pairs, &mut maxima, &path, share.number, variant);
+        }
+        let prefixed = |(key, value)| (format!("yarn.scheduler.capacity.{key}"), value);
+        let pairs = pairs.into_iter().map(prefixed).collect();
+        let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+        let loaded = config::from_pairs(&BTreeMap::new(), &pairs, &types);
+        Variant {
+            settings: loaded.ok().map(|loaded| loaded.settings),
+            maxima,
+        }
+    }
+
+    fn leaves(
+        &self,
+        pairs: &mut BTreeMap<String, String>,
+        maxima: &mut BTreeMap<String, i64>,
+        parent: &str,
+        number: usize,
+        variant: u8,
+    ) {
+        let all = self.leaves.max(1) + u8::from(variant == 5 && number == 0);
+        let shares = shares(all, false);
+        // Variant 4 leaves the first leaf out, when there are others.
+        let gone = usize::from(variant == 4 && number == 0 && all > 1);
+        let names: Vec<String> = (gone..shares.len()).map(|i| format!("l{i}")).collect();
+        pairs.insert(format!("{parent}.queues"), names.join(","));
+        for share in &shares[gone..] {
+            let extra = if share.number == 1 && gone == 1 {
+                shares[0].percent
+            } else {
+                0
+            };
+            let percent = share.percent + extra;
+            let most = match variant {
+                1 => 30,
+                2 => 100,
+                _ => [100, 50, 70][(share.number + number) % 3],
+            };
+            let path = format!("{parent}.l{}", share.number);
+            self.queue(pairs, &path, percent, most.max(percent));
+            maxima.insert(path.clone(), most.max(percent));
+            let fair = (share.number + usize::from(variant == 6)) % 2 == 1;
+            let order = if fair { "fair" } else { "fifo" };
+            pairs.insert(format!("{path}.ordering-policy"), order.to_owned());
+            let factor = [1, 10, 2][(share.number + number) % 3];
+            pairs.insert(format!("{path}.user-limit-factor"), factor.to_string());
+            if variant == 3 && share.number == 0 && number == 0 {
+                pairs.insert(format!("{path}.state"), "STOPPED".to_owned());
+            }
+        }
+    }
+
+    fn queue(&self, pairs: &mut BTreeMap<String, String>, path: &str, share: i64, most: i64) {
+        let mut figures = vec![String::new()];
+        if self.label != SetupLabel::None {
+            figures.push(format!("accessible-node-labels.{LABEL}."));
+        }
+        for figure in figures {
+            pairs.insert(format!("{path}.{figure}capacity"), share.to_string());
+            pairs.insert(format!("{path}.{figure}maximum-capacity"), most.to_string());
+        }
+    }
+
+    fn general(&self, variant: u8) -> BTreeMap<String, String> {
+        let calculator = if self.dominant { "Dominant" } else { "Default" };
+        let calculator =
+            format!("org.apache.hadoop.yarn.util.resource.{calculator}ResourceCalculator");
+        let masters = if variant == 6 { "0.3" } else { "1" };
+        let mut pairs: BTreeMap<String, String> = [
+            ("resource-calculator", calculator.as_str()),
+            ("maximum-am-resource-percent", masters),
+            ("node-locality-delay", &self.locality_delay.to_string()),
+        ]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into();
+        if self.label != SetupLabel::None {
+            pairs.insert("root.accessible-node-labels".to_owned(), "*".to_owned());
+            let key = format!("root.accessible-node-labels.{LABEL}.capacity");
+            pairs.insert(key, "100".to_owned());
+        }
+        if self.mode == SetupMode::Global {
+            let lookup = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.\
+                          ResourceUsageMultiNodeLookupPolicy";
+            for (key, value) in [
+                ("multi-node-placement-enabled", "true"),
+                ("multi-node-sorting.policy", "default"),
+                ("multi-node-sorting.policy.names", "default"),
+                ("multi-node-sorting.policy.default.class", lookup),
+            ] {
+                pairs.insert(key.to_owned(), value.to_owned());
+            }
+        }
+        pairs
+    }
+}
+
+/// A configuration and what the books have to know of it.
+pub(super) struct Variant {
+    /// Nothing when the configuration is refused before it reaches the engine.
+    pub(super) settings: Option<TreeSettings>,
+    /// The most that each queue may use, in percent of its parent.
+    pub(super) maxima: BTreeMap<String, i64>,
+}
+
+struct Share {
+    number: usize,
+    percent: i64,
+}
+
+/// Equal percentages with the rest for the first; broken ones do not add up.
+fn shares(count: u8, broken: bool) -> Vec<Share> {
+    let count = i64::from(count);
+    let each = 100 / count;
+    (0..count)
+        .map(|i| Share {
+            number: usize::try_from(i).expect("a count of queues is small"),
+            percent: match i {
+                0 if broken => each + 7,
+                0 => 100 - each * (count - 1),
+                _ => each,
+            },
+        })
+        .collect()
+}
+
+/// The name of a node.
+pub(super) fn node_name(number: u8) -> NodeName {
+    NodeName::new(&format!("n{number}"), 1).expect("a letter and a number are a host")
+}
+
+/// The rack of a node.
+pub(super) fn rack(number: u8) -> String {
+    format!("/r{}", number % 3)
+}
+
+/// The size of a node, by number.
+pub(super) fn node_size(size: u8) -> ResourceVector {
+    let sizes = [[8192, 8], [4096, 4], [16_384, 12], [12_288, 6], [0, 0]];
+    ResourceVector::of(&sizes[usize::from(size) % sizes.len()])
+}
+
+/// The size of a container, by number.
+pub(super) fn container_size(size: u8) -> ResourceVector {
+    let sizes = [
+        [1024, 1],
+        [2048, 1],
+        [3072, 2],
+        [600, 1],
+        [5000, 3],
+        [8192, 4],
+    ];
+    ResourceVector::of(&sizes[usize::from(size) % sizes.len()])
+}
+
+pub(super) fn small(number: u64) -> u8 {
+    u8::try_from(number).unwrap_or(u8::MAX)
+}
+
+pub(super) fn index(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_variant_but_the_last_is_a_valid_configuration() {
+        for seed in 0..60 {
+            let setup = Setup::of(seed);
+            for variant in 0..VARIANTS {
+                let valid = setup.variant(variant).settings.is_some();
+                assert_eq!(
+                    valid,
+                    variant < VARIANTS - 1,
+                    "seed {seed} variant {variant}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn seeds_switch_every_family_on_and_off() {
+        let on = |family: fn(&Families) -> bool| {
+            let count = (0..200)
+                .filter(|&seed| family(&Setup::of(seed).faults))
+                .count();
+            assert!((60..140).contains(&count), "{count}");
+        };
+        on(|f| f.nodes);
+        on(|f| f.heartbeats);
+        on(|f| f.apps);
+        on(|f| f.config);
+        on(|f| f.proposers);
+        on(|f| f.queue);
+    }
+}

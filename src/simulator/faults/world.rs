@@ -1,0 +1,593 @@
+//! The world of a simulation: carries steps out on a pipeline and hears what it does.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::action::{Action, Report};
+use super::audit::full_check;
+use super::books::{Books, fault};
+use super::setup::{
+    LABEL, Setup, SetupMode, VARIANTS, Variant, container_size, index, node_name, node_size, rack,
+};
+use super::{Summary, Violation};
+use crate::api::{
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, Fate, NodeName, NodeReport,
+    NodeSpec, Pipeline, ResourceVector, Step,
+};
+use crate::simulator::Random;
+use crate::time::ManualClock;
+
+type Checked = Result<(), Violation>;
+
+/// Registrations of all nodes at one moment.
+type Registrations = Arc<BTreeMap<NodeName, u64>>;
+
+/// A pipeline, its clients and the books.
+pub(super) struct World<'a> {
+    pub(super) setup: &'a Setup,
+    pub(super) pipeline: Pipeline,
+    pub(super) books: Books,
+    variants: Vec<Variant>,
+    registered: Registrations,
+    /// Registrations as of each version that a proposer may still refer to.
+    as_of: VecDeque<(u64, Registrations)>,
+    version: u64,
+    steps: u64,
+    unchecked: u16,
+    /// Whether counters moved in a turn since somebody looked.
+    pub(super) counted: bool,
+    /// Whether proposals were refused since the last container was placed.
+    pub(super) refused_before_rest: bool,
+    pub(super) digest: u64,
+    pub(super) summary: Summary,
+}
+
+impl<'a> World<'a> {
+    pub(super) fn new(setup: &'a Setup) -> Self {
+        let variants: Vec<_> = (0..VARIANTS).map(|v| setup.variant(v)).collect();
+        let first = variants[0].settings.clone();
+        let first = first.expect("the first configuration of every setup is valid");
+        let (mode, capacity) = (setup.mode(), usize::from(setup.capacity.max(1)));
+        let clock = ManualClock::at(1_000_000);
+        let pipeline = Pipeline::new(first, &setup.partitions(), mode, capacity, clock)
+            .expect("the first configuration of every setup makes a tree");
+        let version = pipeline.snapshot().version.0;
+        let registered = Registrations::default();
+        Self {
+            setup,
+            pipeline,
+            books: Books::new(variants[0].maxima.clone(), setup.dominant),
+            variants,
+            as_of: VecDeque::from([(version, Arc::clone(&registered))]),
+            registered,
+            version,
+            steps: 0,
+            unchecked: 0,
+            counted: false,
+            refused_before_rest: false,
+            digest: 0xcbf2_9ce4_8422_2325,
+            summary: Summary::default(),
+        }
+    }
+
+    /// Carries a step out; what it broke, if it broke anything.
+    pub(super) fn step(&mut self, action: &Action) -> Checked {
+        self.steps += 1;
+        if !action.is_of_proposers() {
+            // The committer carries out what commits brought about before anything else.
+            self.pipeline.settle();
+            self.hear()?;
+        }
+        self.carry_out(action)?;
+        self.hear()?;
+        self.unchecked += 1;
+        if self.unchecked >= self.setup.audit_every {
+            self.check()?;
+        }
+        Ok(())
+    }
+
+    /// Steps so far.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The full check; calls that wait are carried out first.
+    pub(super) fn check(&mut self) -> Checked {
+        self.unchecked = 0;
+        self.pipeline.settle();
+        self.hear()?;
+        full_check(&self.books, &self.pipeline)?;
+        let accounts = self.pipeline.accounts();
+        if !accounts.balance() {
+            return fault("P1", format!("decisions do not add up: {accounts:?}"));
+        }
+        Ok(())
+    }
+
+    /// Takes over what the engine told.
+    fn hear(&mut self) -> Checked {
+        for decision in self.pipeline.take_events() {
+            self.note(&decision)?;
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, decision: &Decision) -> Checked {
+        let (kind, id) = match decision {
+            Decision::Allocated { container, .. } => (1, *container),
+            Decision::Reserved { container, .. } => (2, *container),
+            Decision::Unreserved { container, .. } => (3, *container),
+            Decision::ReservationMoved { container, .. } => (4, *container),
+            Decision::Ended { container, .. } => (5, *container),
+            Decision::Rejected { app, .. } => (
+                6,
+                ContainerId {
+                    app: *app,
+                    number: 0,
+                },
+            ),
+            Decision::MasterStarted { app, .. } => (
+                7,
+                ContainerId {
+                    app: *app,
+                    number: 0,
+                },
+            ),
+            Decision::MasterLost { app } => (
+                8,
+                ContainerId {
+                    app: *app,
+                    number: 0,
+                },
+            ),
+        };
+        for word in [kind, u64::from(id.app.sequence), u64::from(id.number)] {
+            self.digest = (self.digest ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        self.books.hear(decision)
+    }
+
+    fn carry_out(&mut self, action: &Action) -> Checked {
+        match *action {
+            Action::AddNode { .. }
+            | Action::RemoveNode { .. }
+            | Action::ResizeNode { .. }
+            | Action::RelabelNode { .. }
+            | Action::Decommission { .. } => self.change_node(action),
+            Action::Heartbeat { node, report } => self.heartbeat(node, report),
+            Action::Submit { .. } => self.submit(action),
+            Action::Ask { .. } => self.ask(action),
+            Action::Finish { app, nth, twice } => self.finish(app, nth, twice),
+            Action::End { app } => self.end(ApplicationId::new(app)),
+            Action::Move { app, leaf } => self.move_app(ApplicationId::new(app), leaf),
+            Action::Priority { app, priority } => {
+                let app = ApplicationId::new(app);
+                let wanted = i32::from(priority);
+                let changed = self.pipeline.call(|e| e.change_priority(app, wanted));
+                self.expect_known(app, changed.is_ok())
+            }
+            Action::Reload { variant } => self.reload(variant),
+            Action::Turn { proposer, newest } => {
+                self.with_proposer(proposer, |world, p| {
+                    world.counted |= world.pipeline.turn(p, newest).counted;
+                });
+                Ok(())
+            }
+            Action::HandOver { proposer } => {
+                self.with_proposer(proposer, |world, p| {
+                    world.pipeline.hand_over(p);
+                });
+                Ok(())
+            }
+            Action::Restart { proposer } => {
+                self.with_proposer(proposer, |world, p| world.pipeline.restart(p));
+                Ok(())
+            }
+            Action::Garble { proposer, seed } => {
+                let mut random = Random::new(u64::from(seed));
+                self.with_proposer(proposer, |world, p| {
+                    let mut below = |n: usize| index(random.below(n as u64));
+                    world.pipeline.garble(p, &mut below);
+                });
+                Ok(())
+            }
+            Action::Commit { proposer } => self.commit(proposer),
+            Action::Publish => self.publish(),
+            Action::Sort => {
+                self.pipeline.sort_nodes();
+                Ok(())
+            }
+            Action::Advance { ms } => {
+                self.pipeline.advance(Duration::from_millis(u64::from(ms)));
+                Ok(())
+            }
+        }
+    }
+
+    fn with_proposer(&mut self, proposer: u8, act: impl FnOnce(&mut Self, usize)) {
+        let count = self.pipeline.proposers();
+        if count > 0 {
+            act(self, usize::from(proposer) % count);
+        }
+    }
+
+    fn change_node(&mut self, action: &Action) -> Checked {
+        match *action {
+            Action::AddNode { node, size, label } => {
+                let (name, total) = (node_name(node), node_size(size));
+                let label = self.setup.label(label);
+                let spec = NodeSpec {
+                    rack: rack(node),
+                    partition: label.to_owned(),
+                    ..NodeSpec::new(name.clone(), total)
+                };
+                let added = self.pipeline.call(|e| e.add_node(&spec)).is_ok();
+                self.expect_node(&name, !added)?;
+                if added {
+                    self.books.node_added(name.clone(), total, label);
+                    let registration = self.books.nodes[&name].registration;
+                    Arc::make_mut(&mut self.registered).insert(name, registration);
+                }
+            }
+            Action::RemoveNode { node } => {
+                let name = node_name(node);
+                let removed = self.pipeline.call(|e| e.remove_node(&name)).is_ok();
+                self.expect_node(&name, removed)?;
+                self.hear()?;
+                if removed {
+                    self.books.node_removed(&name)?;
+                    Arc::make_mut(&mut self.registered).remove(&name);
+                }
+            }
+            Action::ResizeNode { node, size } => {
+                let (name, total) = (node_name(node), node_size(size));
+                let resized = self.pipeline.call(|e| e.resize_node(&name, total));
+                self.expect_node(&name, resized.is_ok())?;
+                if let Some(book) = self.books.nodes.get_mut(&name) {
+                    book.total = total;
+                }
+            }
+            Action::RelabelNode { node, label } => {
+                let (name, label) = (node_name(node), self.setup.label(label));
+                // Containers that ended and still take space change partition once more, as in the
+                // reference: the figures of both are off then.
+                if self.books.has_exiting(&name) {
+                    return Ok(());
+                }
+                let moved = self.pipeline.call(|e| e.relabel_node(&name, label));
+                self.expect_node(&name, moved.is_ok())?;
+                self.hear()?;
+                if let Some(book) = self.books.nodes.get_mut(&name) {
+                    book.label = label;
+                }
+            }
+            Action::Decommission { node } => {
+                let name = node_name(node);
+                let told = self.pipeline.call(|e| e.decommission_node(&name));
+                self.expect_node(&name, told.is_ok())?;
+                if let Some(book) = self.books.nodes.get_mut(&name) {
+                    book.leaving = true;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn expect_node(&self, name: &NodeName, known: bool) -> Checked {
+        if self.books.nodes.contains_key(name) == known {
+            return Ok(());
+        }
+        fault("N11", format!("the engine knows {name}: {known}"))
+    }
+
+    fn expect_known(&self, app: ApplicationId, known: bool) -> Checked {
+        if known && !self.books.apps.contains_key(&app) {
+            return fault(
+                "U8",
+                format!("the engine takes calls for {app}, which ended"),
+            );
+        }
+        Ok(())
+    }
+
+    pub(super) fn heartbeat(&mut self, node: u8, report: Report) -> Checked {
+        let name = node_name(node);
+        let elsewhere = |held: &super::books::Held| held.node != name;
+        let others: Vec<_> = self
+            .books
+            .live
+            .iter()
+            .filter(|(_, held)| elsewhere(held))
+            .map(|(id, _)| *id)
+            .take(3)
+            .collect();
+        let report = match report {
+            Report::Expected => NodeReport::AsExpected,
+            Report::Nothing => NodeReport::Exactly {
+                launched: Vec::new(),
+                exited: Vec::new(),
+            },
+            Report::Others => NodeReport::Exactly {
+                launched: others.clone(),
+                exited: others,
+            },
+        };
+        let schedules = self.setup.mode == SetupMode::Heartbeat;
+        let reply = self.pipeline.call(|engine| {
+            if schedules {
+                engine.heartbeat(&name, &report)
+            } else {
+                engine.node_reported(&name, &report)
+            }
+        });
+        self.expect_node(&name, reply.is_ok())?;
+        // What the node reported happened before what it was given.
+        if let Ok(reply) = reply {
+            self.books.reported(&name, &reply)?;
+        }
+        Ok(())
+    }
+
+    fn submit(&mut self, action: &Action) -> Checked {
+        let &Action::Submit {
+            app,
+            leaf,
+            user,
+            master,
+        } = action
+        else {
+            return Ok(());
+        };
+        let id = ApplicationId::new(app);
+        let user = format!("u{user}");
+        let spec = AppSpec::new(id, &self.setup.leaf(leaf), &user);
+        let spec = if master {
+            spec.with_master(ResourceVector::of(&[1024, 1]))
+        } else {
+            spec
+        };
+        if let Ok(submitted) = self.pipeline.call(|engine| engine.submit(&spec)) {
+            let queue = submitted.queue.to_string();
+            self.books.submitted(id, user, queue, master);
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, action: &Action) -> Checked {
+        let &Action::Ask {
+            app,
+            priority,
+            size,
+            count,
+            place,
+            label,
+            release,
+        } = action
+        else {
+            return Ok(());
+        };
+        let app = ApplicationId::new(app);
+        let priority = 1 + i32::from(priority);
+        let label = self.setup.label(label);
+        let anywhere = Ask {
+            priority,
+            partition: (!label.is_empty()).then(|| LABEL.to_owned()),
+            ..Ask::anywhere(
+                container_size(size),
+                i32::try_from(count).unwrap_or(i32::MAX),
+            )
+        };
+        let mut call = AskCall::asking(vec![anywhere.clone()]);
+        if place > 0 {
+            let at = |place: String| Ask {
+                place,
+                ..anywhere.clone()
+            };
+            let host = node_name(place - 1).host().to_owned();
+            call.asks.extend([at(host), at(rack(place - 1))]);
+        }
+        if release && let Some(id) = self.nth_container(app, count) {
+            call.release.push(id.number);
+        }
+        let reply = self.pipeline.call(|engine| engine.ask(app, &call));
+        self.expect_known(app, reply.is_ok())?;
+        if let Ok(reply) = reply {
+            let size = container_size(size);
+            self.books.asked(app, (priority, 0), i64::from(count), size);
+            self.hear()?;
+            // An application that gives its master back ends with the call, after the answer.
+            if self.books.apps.contains_key(&app) {
+                self.books.replied(app, &reply)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn nth_container(&self, app: ApplicationId, nth: u32) -> Option<ContainerId> {
+        let own = ContainerId { app, number: 0 }..=ContainerId {
+            app,
+            number: u32::MAX,
+        };
+        let count = self.books.live.range(own.clone()).count();
+        let nth = usize::try_from(nth).ok()?.checked_rem(count)?;
+        self.books.live.range(own).nth(nth).map(|(id, _)| *id)
+    }
+
+    fn finish(&mut self, app: u32, nth: u8, twice: bool) -> Checked {
+        let app = ApplicationId::new(app);
+        let unknown = ContainerId { app, number: 1 };
+        let id = self.nth_container(app, u32::from(nth)).unwrap_or(unknown);
+        for _ in 0..=u8::from(twice) {
+            let lives = self.books.live.contains_key(&id);
+            let ended = self.pipeline.call(|engine| engine.container_finished(id));
+            self.hear()?;
+            if ended != lives {
+                return fault("K4", format!("{id} lived: {lives}, and ended: {ended}"));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn end(&mut self, app: ApplicationId) -> Checked {
+        let known = self.books.apps.contains_key(&app);
+        let ended = self.pipeline.call(|engine| engine.finish_app(app)).is_ok();
+        if known != ended {
+            return fault(
+                "U8",
+                format!("{app} was known: {known}, and ended: {ended}"),
+            );
+        }
+        self.hear()?;
+        self.books.app_ended(app)
+    }
+
+    fn move_app(&mut self, app: ApplicationId, leaf: u8) -> Checked {
+        let queue = self.setup.leaf(leaf);
+        // A move to the same leaf forgets what the user of an application uses, as recorded of the
+        // reference.
+        if self
+            .books
+            .apps
+            .get(&app)
+            .is_some_and(|book| book.leaf == queue)
+        {
+            return Ok(());
+        }
+        let moved = self.pipeline.call(|engine| engine.move_app(app, &queue));
+        self.expect_known(app, moved.is_ok())?;
+        if moved.is_ok()
+            && let Some(book) = self.books.apps.get_mut(&app)
+        {
+            book.leaf = queue;
+        }
+        Ok(())
+    }
+
+    fn reload(&mut self, variant: u8) -> Checked {
+        let variant = &self.variants[usize::from(variant % VARIANTS)];
+        let Some(settings) = variant.settings.clone() else {
+            return Ok(());
+        };
+        let refused = self
+            .pipeline
+            .call(|engine| engine.reconfigure(settings))
+            .is_err();
+        if refused {
+            // Whole or not at all: the check compares everything with the books.
+            self.summary.reloads_refused += 1;
+            return self.check();
+        }
+        self.summary.reloads += 1;
+        self.books.maxima.clone_from(&variant.maxima);
+        Ok(())
+    }
+
+    fn commit(&mut self, proposer: u8) -> Checked {
+        let count = self.pipeline.proposers();
+        if count == 0 {
+            return Ok(());
+        }
+        let steps = self.pipeline.commit(usize::from(proposer) % count);
+        for step in steps.into_iter().flatten() {
+            self.committed(&step)?;
+        }
+        Ok(())
+    }
+
+    fn committed(&mut self, step: &Step) -> Checked {
+        if let Some(fate) = step.fate {
+            self.summary.count(fate);
+            if step.must_hold && !may_be_refused(fate) {
+                let text = format!(
+                    "{:?} was made on the live state and refused: {fate:?}",
+                    step.intent
+                );
+                return fault("P7", text);
+            }
+        }
+        if step.fate == Some(Fate::Committed)
+            && let Some(intent) = &step.intent
+        {
+            let then = self.registration_as_of(intent.version, &intent.node);
+            let now = self.registered.get(&intent.node).copied();
+            if then != now {
+                let text = format!("{intent:?} is committed: registered {then:?}, now {now:?}");
+                return fault("N11", text);
+            }
+            let meant = |decision: &Decision| match decision {
+                Decision::Allocated {
+                    container, node, ..
+                }
+                | Decision::Reserved {
+                    container, node, ..
+                } => container.app == intent.app && *node == intent.node,
+                _ => false,
+            };
+            if !step.events.iter().any(meant) {
+                return fault("K6", format!("{intent:?} is committed as another one"));
+            }
+        }
+        for decision in &step.events {
+            self.note(decision)?;
+        }
+        Ok(())
+    }
+
+    fn registration_as_of(&self, version: u64, node: &NodeName) -> Option<u64> {
+        let at = self.as_of.partition_point(|(known, _)| *known <= version);
+        let (_, registered) = self.as_of.get(at.checked_sub(1)?)?;
+        registered.get(node).copied()
+    }
+
+    pub(super) fn publish(&mut self) -> Checked {
+        self.pipeline.settle();
+        self.hear()?;
+        let version = self.pipeline.publish();
+        if version != self.version + 1 {
+            return fault("E3", format!("version {version} follows {}", self.version));
+        }
+        self.version = version;
+        self.as_of
+            .push_back((version, Arc::clone(&self.registered)));
+        let oldest = self.pipeline.oldest_version();
+        while self.as_of.len() > 1 && self.as_of[1].0 <= oldest {
+            self.as_of.pop_front();
+        }
+        self.same_as_published()
+    }
+
+    /// A snapshot is the live state at its publication.
+    fn same_as_published(&self) -> Checked {
+        let snapshot = self.pipeline.snapshot();
+        let state = self.pipeline.engine().ledger().state();
+        let live = state.queues.iter().map(|queue| &queue.parts);
+        let published = snapshot.queues.iter().map(|queue| &queue.parts);
+        for (live, published) in live.zip(published) {
+            let same = live.iter().zip(published).all(|(a, b)| a.used == b.used);
+            if !same {
+                return fault("E2", format!("snapshot {} has other queues", self.version));
+            }
+        }
+        let live = state.nodes.iter().map(|node| (node.free, node.incarnation));
+        let published = snapshot
+            .nodes
+            .iter()
+            .map(|node| (node.free, node.incarnation));
+        if !live.eq(published) {
+            return fault("E2", format!("snapshot {} has other nodes", self.version));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a proposal that was made on the live state may end like this. The reference's proposers
+/// look at limits and reservations less closely than its commits do.
+fn may_be_refused(fate: Fate) -> bool {
+    matches!(
+        fate,
+        Fate::Committed | Fate::OverQueueLimit | Fate::OverUserLimit | Fate::ReservationChanged
+    )
+}
