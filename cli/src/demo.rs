@@ -73,7 +73,7 @@ pub(crate) fn data(args: &TraceArgs, seed: u64) -> Result<(Cluster, Trace)> {
     if args.map.is_none() {
         args.map = Some(MapRules::parse(RULES)?);
     }
-    if args.compress == 1 {
+    if args.compress <= 1 {
         args.compress = COMPRESS;
     }
     let options = args.options(types.clone());

@@ -22,6 +22,18 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
+/// There is nothing to do, which is no failure: a trace without a job.
+#[derive(Debug)]
+pub(crate) struct Nothing(pub(crate) String);
+
+impl fmt::Display for Nothing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Nothing {}
+
 /// Writes a result. Ends the process when nobody reads it any more, and with an error when it
 /// cannot be written.
 pub(crate) fn put(text: &str) {
@@ -49,6 +61,10 @@ pub(crate) fn note(text: impl fmt::Display) {
 
 /// Tells why a command failed; its exit code.
 pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
+    if let Some(nothing) = error.chain().find(|cause| cause.is::<Nothing>()) {
+        note(format_args!("warning: {nothing}"));
+        return ExitCode::SUCCESS;
+    }
     note(format_args!("error: {error:#}"));
     let problem = error.chain().any(|cause| cause.is::<Problem>());
     ExitCode::from(if problem { PROBLEM } else { USAGE })

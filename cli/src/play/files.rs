@@ -79,7 +79,7 @@ impl RunFolder {
         }
         let run = json!({
             "capsched": env!("CARGO_PKG_VERSION"),
-            "commit": option_env!("CAPSCHED_COMMIT"),
+            "commit": env!("CAPSCHED_COMMIT"),
             "machine": machine(),
             "began_ms": began_ms,
             "settings": settings,

@@ -46,6 +46,18 @@ impl Outcome {
         self.report.counts.placed as f64 * 1e9 / self.wall_ns as f64
     }
 
+    /// Containers of the trace that were submitted, and that were placed, in an hour of virtual
+    /// time up to the last submission and to the end: the load offered and achieved.
+    pub(crate) fn load(&self) -> (f64, f64) {
+        let report = &self.report;
+        let hourly = |n: u64, ms: u64| n as f64 * 3.6e6 / ms.max(1) as f64;
+        let placed_ms = report.last_submission_ms + report.first_container.max_ms;
+        (
+            hourly(report.counts.offered, report.last_submission_ms),
+            hourly(report.counts.placed, placed_ms),
+        )
+    }
+
     /// Decisions and how long they took.
     pub(crate) fn decisions(&self) -> Option<&Histogram> {
         self.latencies.get(Phase::Propose)
@@ -91,6 +103,7 @@ impl Outcome {
                 "finished": counts.finished, "failed": counts.failed,
                 "unfinished": counts.unfinished, "unserved": counts.unserved},
             "offered": counts.offered,
+            "load_per_hour": {"offered": self.load().0, "achieved": self.load().1},
             "placed": counts.placed,
             "completed": counts.completed,
             "waiting": counts.waiting,

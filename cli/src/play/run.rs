@@ -108,7 +108,9 @@ impl Row {
         let (heartbeat_ms, round_ms, period) = match self.mode {
             ModeKind::Heartbeat => (timing.heartbeat_ms, None, timing.heartbeat_ms),
             ModeKind::Asynchronous | ModeKind::Global => {
-                (IDLE_HEARTBEAT_MS, Some(timing.round_ms), timing.round_ms)
+                // Threads come to rest after every call, without being told to do a round.
+                let round_ms = self.sequential.then_some(timing.round_ms);
+                (IDLE_HEARTBEAT_MS, round_ms, timing.round_ms)
             }
         };
         let mut patience_ms = period.saturating_mul(turns);

@@ -31,6 +31,12 @@ pub(crate) fn table(runs: &[Outcome]) -> String {
     line("containers placed", &|run| {
         grouped(run.report.counts.placed)
     });
+    line("load an hour, offered", &|run| {
+        format!("{:.0}", run.load().0)
+    });
+    line("              achieved", &|run| {
+        format!("{:.0}", run.load().1)
+    });
     line("still waiting", &|run| grouped(run.report.counts.waiting));
     line("allocations a second", &|run| {
         format!("{:.0}", run.per_second())

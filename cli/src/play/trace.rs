@@ -9,7 +9,7 @@ use capsched::simulator::{
     TraceErrorKind, Workload,
 };
 
-use crate::output::Problem;
+use crate::output::{Nothing, Problem};
 
 /// Arguments about a trace.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -95,7 +95,7 @@ impl Trace {
         let mapping = workload.report();
         if jobs.is_empty() {
             let text = format!("the trace holds no job\n{mapping}");
-            return Err(anyhow::Error::new(Problem(text)));
+            return Err(anyhow::Error::new(Nothing(text)));
         }
         Ok(Self { jobs, mapping })
     }

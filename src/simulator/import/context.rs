@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::api::{MAX_VALUE, ResourceVector};
-use crate::simulator::error::TraceError;
+use crate::simulator::error::{TraceError, clip};
 use crate::simulator::maprules::MapRules;
 use crate::simulator::report::MappingReport;
 use crate::simulator::workload::{Job, ResourceTypes, Run, TaskGroup, Workload};
@@ -186,14 +186,14 @@ pub(super) fn whole(text: &str, what: &str) -> Result<Option<u64>, String> {
         return Ok(None);
     }
     if text.starts_with('-') {
-        return Err(format!("{what} is negative"));
+        return Err(format!("{what} is negative: `{}`", clip(text)));
     }
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("{what} is not a whole number"));
+        return Err(format!("{what} is not a whole number: `{}`", clip(text)));
     }
     match text.parse() {
         Ok(value) => Ok(Some(value)),
-        Err(_) => Err(format!("{what} is too large")),
+        Err(_) => Err(format!("{what} is too large: `{}`", clip(text))),
     }
 }
 
@@ -209,7 +209,7 @@ pub(super) fn seconds(text: &str, what: &str) -> Result<Option<u64>, String> {
         fraction = fraction * 10 + u64::from(digit.wrapping_sub(b'0'));
     }
     if !after.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("{what} is not a number"));
+        return Err(format!("{what} is not a number: `{}`", clip(text)));
     }
     let ms = seconds
         .checked_mul(1000)
@@ -219,8 +219,9 @@ pub(super) fn seconds(text: &str, what: &str) -> Result<Option<u64>, String> {
 
 /// A time in ms within its range.
 pub(super) fn time(ms: Option<u64>, what: &str) -> Result<u64, String> {
+    let shown = ms.map_or_else(String::new, |ms| format!(": {ms} ms"));
     ms.filter(|ms| *ms <= MAX_MS)
-        .ok_or_else(|| format!("{what} is beyond every calendar"))
+        .ok_or_else(|| format!("{what} is beyond every calendar{shown}"))
 }
 
 /// An amount of a resource within its range.
@@ -228,7 +229,7 @@ pub(super) fn amount(value: u64, what: &str) -> Result<i64, String> {
     i64::try_from(value)
         .ok()
         .filter(|value| *value <= MAX_VALUE)
-        .ok_or_else(|| format!("{what} is above {MAX_VALUE}"))
+        .ok_or_else(|| format!("{what} is above {MAX_VALUE}: {value}"))
 }
 
 /// A whole number of JSON, also between quotes, as Hadoop's load simulator takes it.
@@ -242,9 +243,12 @@ pub(super) fn json_whole(value: &Value, what: &str) -> Result<u64, String> {
         }
         Value::Number(number) => match whole(&number.to_string(), what)? {
             Some(value) => Ok(value),
-            None => Err(format!("{what} is not a whole number")),
+            None => Err(format!("{what} is not a whole number: `{number}`")),
         },
-        _ => Err(format!("{what} is not a number")),
+        other => Err(format!(
+            "{what} is not a number: `{}`",
+            clip(&other.to_string())
+        )),
     }
 }
 

@@ -123,7 +123,10 @@ impl Format {
 }
 
 fn of_text(head: &str) -> Option<Format> {
-    let line = head.lines().find(|line| !line.trim().is_empty())?;
+    let Some(line) = head.lines().find(|line| !line.trim().is_empty()) else {
+        // Without a line it is a trace without a job in any format; this one needs no header.
+        return Some(Format::Swf);
+    };
     let has = |key: &str| head.contains(key);
     if line.trim_start().starts_with(['{', '/']) {
         return if has("\"capsched\"") {
@@ -222,7 +225,7 @@ mod tests {
                 Some(Format::Swf),
             ),
             ("hello\n", None),
-            ("", None),
+            ("", Some(Format::Swf)),
             ("{\"a\":1}", None),
         ] {
             let got = Format::detect(&mut Source::text("t", text)).ok();

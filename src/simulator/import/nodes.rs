@@ -309,7 +309,7 @@ mod tests {
             ("/rack0", "/rack1")
         );
         let error = of("sn,cpu_milli,memory_mib,gpu\nn,-1,1,0\n").unwrap_err();
-        assert_eq!(error, "t:2: cpu_milli is negative");
+        assert_eq!(error, "t:2: cpu_milli is negative: `-1`");
         let error = of("sn,cpu_milli,memory_mib,gpu\nn,1,1,0\nn,1,1,0\n").unwrap_err();
         assert_eq!(error, "t: a node appears twice: `n`");
     }
