@@ -18,10 +18,13 @@ fn allocate_and_finish(c: &mut Criterion) {
         }
         drop(ledger.take_events());
         let candidates = Candidates::node(NodeSlot(7));
+        let mut seen = Vec::new();
         c.bench_function(&format!("commit/allocate_finish/{full}"), |b| {
             b.iter(|| {
-                let found = propose(ledger.state(), &candidates, Exclusivity::Respect);
-                assert_eq!(ledger.commit(&found), CommitOutcome::Committed);
+                seen.clear();
+                let mode = Exclusivity::Respect;
+                let found = propose(ledger.state(), &candidates, mode, &mut seen);
+                assert_eq!(ledger.commit(&found, &seen), CommitOutcome::Committed);
                 ledger.settle();
                 let Some(Event::Allocated { container, .. }) = ledger.take_events().pop() else {
                     unreachable!("a committed proposal is told last");

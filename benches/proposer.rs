@@ -5,7 +5,7 @@ mod common;
 use std::hint::black_box;
 
 use capsched::id::NodeSlot;
-use capsched::proposer::{Candidates, Outcome, propose};
+use capsched::proposer::{Candidates, FitIndex, Outcome, propose};
 use capsched::queue::Exclusivity;
 use common::{S1, ledger, place};
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -17,15 +17,25 @@ fn one_pass(c: &mut Criterion) {
     }
     let state = ledger.state();
     let one = Candidates::node(NodeSlot(0));
-    let all = Candidates::in_order((0..S1.nodes).map(NodeSlot).collect());
+    let mut index = FitIndex::new((0..S1.nodes).map(NodeSlot).collect(), 2);
+    for node in 0..S1.nodes {
+        index.set(NodeSlot(node), Some(&state.nodes[NodeSlot(node)].free));
+    }
+    let all = Candidates::indexed(&index);
+    let mut seen = Vec::new();
     for (name, candidates) in [("node", one), ("partition", all)] {
-        let found = propose(state, &candidates, Exclusivity::Respect);
-        assert!(
-            matches!(found.outcome, Outcome::Proposed(_)),
-            "there is room"
-        );
+        let found = propose(state, &candidates, Exclusivity::Respect, &mut seen);
+        assert!(matches!(found, Outcome::Proposed(_)), "there is room");
         c.bench_function(&format!("proposer/propose_{name}/{}", S1.nodes), |b| {
-            b.iter(|| propose(state, black_box(&candidates), Exclusivity::Respect));
+            b.iter(|| {
+                seen.clear();
+                propose(
+                    state,
+                    black_box(&candidates),
+                    Exclusivity::Respect,
+                    &mut seen,
+                )
+            });
         });
     }
 }

@@ -49,12 +49,16 @@ fn refresh(c: &mut Criterion) {
         decide(&mut ledger);
         let second = first.next(ledger.state_to_publish());
         let mut copy = State::new(Arc::clone(&first.settings));
-        copy.refresh(&Snapshot::empty(Arc::clone(&first.settings)), &first);
+        copy.refresh(
+            &Snapshot::empty(Arc::clone(&first.settings)),
+            &first,
+            |_| {},
+        );
         assert_eq!(copy.nodes.len(), nodes as usize);
         c.bench_function(&format!("snapshot/refresh_{BATCH}/{nodes}"), |b| {
             b.iter(|| {
-                copy.refresh(&first, &second);
-                copy.refresh(&second, &first);
+                copy.refresh(&first, &second, |_| {});
+                copy.refresh(&second, &first, |_| {});
             });
         });
     }

@@ -453,6 +453,15 @@ fn published_cases_take_what_the_reference_takes() {
 }
 
 #[test]
+fn random_cases_take_what_an_independent_model_takes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = folder.join("tests/fixtures/preemption-random.json");
+    let (passed, failed) = failures(&path);
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    assert_eq!(passed, 60, "every case was looked at");
+}
+
+#[test]
 fn further_tables_take_what_they_say() {
     let paths = std::env::var("CAPSCHED_PREEMPTION_CASES").unwrap_or_default();
     let mut all = Vec::new();

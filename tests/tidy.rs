@@ -144,7 +144,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
 const LINES: usize = 500;
 
 /// Longer files with the lines they are allowed; a number here only ever goes down.
-const LONGER: &[(&str, usize)] = &[("src/commit/asks.rs", 524)];
+const LONGER: &[(&str, usize)] = &[];
 
 /// Signs that texts for people may hold: section, times, middle dot, minus, at most, at least,
 /// unequal, ellipsis, arrow.

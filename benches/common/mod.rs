@@ -94,8 +94,9 @@ pub(crate) fn ledger(size: Size) -> Ledger {
 /// One decision for a node, carried out; whether a container was placed.
 pub(crate) fn place(ledger: &mut Ledger, node: u32) -> bool {
     let candidates = Candidates::node(NodeSlot(node));
-    let assignment = propose(ledger.state(), &candidates, Exclusivity::Respect);
-    let placed = ledger.commit(&assignment) == CommitOutcome::Committed;
+    let mut seen = Vec::new();
+    let found = propose(ledger.state(), &candidates, Exclusivity::Respect, &mut seen);
+    let placed = ledger.commit(&found, &seen) == CommitOutcome::Committed;
     ledger.settle();
     placed
 }

@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod hist;
 mod output;
 mod parity;
 mod play;
@@ -54,6 +55,8 @@ enum Command {
     Trace(trace::Command),
     /// List the formats of traces, with the fields that are used and ignored.
     Traces(trace::FormatsArgs),
+    /// Show the latencies of a run by phase and write them as files.
+    Hist(hist::Args),
     /// Play recordings of the real scheduler and compare every step.
     Parity(parity::Args),
     /// Simulate clusters with faults, judged by books kept from outputs alone.
@@ -76,6 +79,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Compare(args) => replay::compare(&args),
         Command::Trace(command) => trace::run(&command),
         Command::Traces(args) => Ok(trace::formats(&args)),
+        Command::Hist(args) => hist::run(&args),
         Command::Parity(args) => parity::run(&args),
         Command::Simulate(args) => simulate::run(&args),
     }

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use crate::demo::{SEED, data, footer, same, verdict};
 use crate::output::{line, note, put};
 use crate::play::{
-    Cluster, Outcome, Row, RunFolder, Timing, Trace, TraceArgs, machine, progress, table,
+    Cluster, Outcome, Preemption, Row, RunFolder, Timing, Trace, TraceArgs, machine, progress,
+    table,
 };
 use crate::values::{mode, seed, threads};
 
@@ -39,6 +40,10 @@ struct Input {
     /// Use the engine without threads, whose runs repeat exactly.
     #[arg(long)]
     sequential: bool,
+    /// What preemption does: observe reports what would have been taken from whom. Without it no
+    /// round runs, whatever the configuration says; with it the engine without threads is used.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Preemption::Off)]
+    preemption: Preemption,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -85,7 +90,10 @@ pub(crate) struct CompareArgs {
 impl Input {
     fn read(&self, files: &[PathBuf]) -> Result<(Cluster, Trace)> {
         let configured = match &self.conf {
-            Some(conf) => Some(crate::play::load(conf, &self.site)?),
+            Some(conf) => Some({
+                let monitor = self.preemption != Preemption::Off;
+                crate::play::load(conf, &self.site, monitor)?
+            }),
             None => None,
         };
         let types = match &configured {
@@ -107,7 +115,14 @@ impl Input {
         if let Some(seed) = self.seed {
             cluster.shuffle(seed);
         }
+        cluster.preemption = self.preemption.apply(&cluster.configured);
         Ok((cluster, trace))
+    }
+
+    /// Whether the engine without threads runs: virtual time and rounds of preemption go together
+    /// only there.
+    fn steps(&self) -> bool {
+        self.sequential || self.preemption != Preemption::Off
     }
 
     fn play(
@@ -131,6 +146,7 @@ impl Input {
             "nodes": self.nodes.as_ref().map(shown),
             "conf": self.conf.as_ref().map(shown),
             "mode": row.mode.name(), "threads": row.threads, "sequential": row.sequential,
+            "preemption": format!("{:?}", self.preemption).to_lowercase(),
             "seed": self.seed, "compress": self.trace.compress, "hold": self.trace.hold,
             "heartbeat_ms": self.timing.heartbeat_ms, "round_ms": self.timing.round_ms,
         })
@@ -143,7 +159,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode> {
     let folder = out.map(|path| RunFolder::create(path, args.force));
     let folder = folder.transpose()?;
     let (cluster, trace) = args.input.read(&args.files)?;
-    let row = Row::new(args.mode, args.threads, args.input.sequential);
+    let row = Row::new(args.mode, args.threads, args.input.steps());
     let timing = args.input.timing;
     let began_ms = SystemClock::new().now_ms();
     let outcome = match &folder {
@@ -161,6 +177,9 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode> {
         line(object(&cluster, &trace, &runs, args.input.seed));
     } else {
         put(&format!("{}\n{}\n", trace.mapping, table(&runs)));
+        if let Some(account) = &runs[0].preemption {
+            put(&account.table(20));
+        }
         for message in runs[0].report.messages.iter().take(5) {
             line(format_args!("note: {message}"));
         }
@@ -184,7 +203,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let mut rows: Vec<Row> = Vec::new();
     for &mode in &args.modes {
         for &threads in &args.threads {
-            let row = Row::new(mode, threads, args.input.sequential);
+            let row = Row::new(mode, threads, args.input.steps());
             if !rows.contains(&row) {
                 rows.push(row);
             }

@@ -53,6 +53,8 @@ fn the_organisation_shares_as_published() {
             ("capped_two", 240),
             ("capped_five", 240),
             ("capped_qa", 360),
+            ("preempted_development", 120),
+            ("preempted_qa", 480),
         ],
     );
 }

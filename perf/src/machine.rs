@@ -55,6 +55,19 @@ pub(crate) fn status_kib(field: &str) -> u64 {
         .unwrap_or(0)
 }
 
+/// How often the operating system took a core from a thread of this process.
+pub(crate) fn involuntary_switches() -> u64 {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten();
+    let of_task = |task: std::io::Result<fs::DirEntry>| {
+        let status = fs::read_to_string(task.ok()?.path().join("status")).ok()?;
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("nonvoluntary_ctxt_switches"))?;
+        line.split_whitespace().nth(1)?.parse::<u64>().ok()
+    };
+    tasks.filter_map(of_task).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

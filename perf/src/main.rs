@@ -7,14 +7,26 @@
     reason = "results of a command go to standard output"
 )]
 
+mod baselines;
+mod check;
 mod churn;
+mod compare;
 mod conserve;
 mod hash;
 mod machine;
 mod memory;
+mod open;
+mod peers;
+mod plot;
+mod probe;
 mod record;
+mod results;
 mod rounds;
+mod scale;
 mod shape;
+mod stats;
+mod suite;
+mod trace;
 
 use anyhow::{Result, bail};
 use capsched::metrics::Histogram;
@@ -39,6 +51,24 @@ struct Cli {
 enum Command {
     /// Measures one workload of `configs/workloads`; the canonical one without a name.
     Run(RunArgs),
+    /// Measures our engine and Hadoop's scheduler in turn.
+    Peers(peers::Args),
+    /// Offers asks on a fixed schedule and takes latencies from the intended time.
+    Open(open::Args),
+    /// Measures workloads in every mode and adds the records to the file of this machine.
+    Record(suite::Args),
+    /// Measures and judges by the accepted ranges.
+    Check(check::Args),
+    /// Measures two builds of this driver in turn.
+    Compare(compare::Args),
+    /// Measures and draws throughput and conflicts against the number of proposers.
+    Scale(scale::Args),
+    /// Lists the workloads.
+    List,
+    /// Measures a bare pipeline without any policy: the machine's ceiling.
+    Probe(probe::Args),
+    /// Measures simpler designs beside ours.
+    Baselines(baselines::Args),
     /// Loads a large cluster and reports peak memory.
     Memory(memory::Args),
 }
@@ -84,7 +114,8 @@ impl From<HowArgs> for How {
 }
 
 /// The three modes by the names of their settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 enum ModeName {
     /// Nodes are scheduled at their heartbeats.
     Heartbeat,
@@ -107,9 +138,26 @@ impl ModeName {
 fn main() -> Result<()> {
     match Cli::parse().command {
         Some(Command::Run(args)) => run(&args),
+        Some(Command::Peers(args)) => peers::run(&args),
+        Some(Command::Open(args)) => open::run(&args),
+        Some(Command::Record(args)) => suite::run(&args),
+        Some(Command::Check(args)) => check::run(&args),
+        Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Scale(args)) => scale::run(&args),
+        Some(Command::List) => list(),
+        Some(Command::Probe(args)) => probe::run(&args),
+        Some(Command::Baselines(args)) => baselines::run(&args),
         Some(Command::Memory(args)) => memory::run(&args),
         None => canonical(),
     }
+}
+
+/// Names of all workloads and what they are.
+fn list() -> Result<()> {
+    for name in shape::names()? {
+        println!("{name:10} {}", Shape::named(&name)?.about);
+    }
+    Ok(())
 }
 
 /// Rounds of one workload.
@@ -138,8 +186,8 @@ fn run(args: &RunArgs) -> Result<()> {
 /// One round for people.
 fn line(round: &Round) -> String {
     let alone = round.scheduling_ns.map_or_else(String::new, |ns| {
-        let each = u128::from(round.counted) * 1_000_000_000 / u128::from(ns.max(1));
-        format!(", {each}/s of scheduling alone")
+        let alone = rounds::rate(round.counted, ns);
+        format!(", {alone}/s of scheduling alone")
     });
     format!(
         "{}/s{alone}, {} placed{}, {} refused, p50 {} ns, p99 {} ns",

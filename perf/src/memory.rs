@@ -1,10 +1,6 @@
 //! `perf memory`: a very large cluster in one engine, and what it takes.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::path::PathBuf;
-
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use capsched::api::{AskCall, NodeReport};
 use capsched::time::{Clock, SystemClock};
 use serde::Serialize;
@@ -12,7 +8,7 @@ use serde::Serialize;
 use crate::record::Origin;
 use crate::rounds::Tally;
 use crate::shape::{Cluster, Hopeless, Load, Queues, Run, Shape};
-use crate::{ModeName, machine, rounds};
+use crate::{ModeName, machine, results, rounds};
 
 /// Most memory that the default load may take.
 const LIMIT_KIB: u64 = 1 << 20;
@@ -57,7 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         load.mib_per_million_containers
     );
     if !args.no_record {
-        append(&load)?;
+        results::append(&results::of_this_machine(), &load)?;
     }
     ensure!(
         load.peak_rss_kib < LIMIT_KIB,
@@ -142,19 +138,4 @@ fn fill(args: &Args) -> Result<Measured> {
         mib_per_million_containers: grown * 1_000_000 / 1024 / placed.max(1),
         elapsed_ns: clock.now_ns() - began,
     })
-}
-
-/// Adds the record to the file of this machine; earlier lines are never changed.
-fn append(load: &Measured) -> Result<()> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("results");
-    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    let path = folder.join(format!("{}.jsonl", machine::slug()));
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .create(true)
-        .append(true)
-        .open(&path)
-        .with_context(|| path.display().to_string())?;
-    writeln!(file, "{}", serde_json::to_string(load)?)?;
-    Ok(())
 }

@@ -84,7 +84,7 @@ pub(crate) struct Record {
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Percentiles {
+pub(crate) struct Percentiles {
     n: u64,
     p50: u64,
     p90: u64,
@@ -94,7 +94,7 @@ struct Percentiles {
 }
 
 impl Percentiles {
-    fn of(histogram: &Histogram) -> Self {
+    pub(crate) fn of(histogram: &Histogram) -> Self {
         let latency = histogram.latency();
         Self {
             n: latency.n,

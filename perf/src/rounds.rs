@@ -40,14 +40,19 @@ pub(crate) struct Round {
 impl Round {
     /// Decisions per second of the time measured.
     pub(crate) fn per_second(&self) -> u64 {
-        let scaled = u128::from(self.counted) * 1_000_000_000 / u128::from(self.elapsed_ns.max(1));
-        u64::try_from(scaled).unwrap_or(u64::MAX)
+        rate(self.counted, self.elapsed_ns)
     }
 
     /// Refused proposals.
     pub(crate) fn rejected(&self) -> u64 {
         self.conflicts.values().sum()
     }
+}
+
+/// So many a second, when `n` took `ns`.
+pub(crate) fn rate(n: u64, ns: u64) -> u64 {
+    let scaled = u128::from(n) * 1_000_000_000 / u128::from(ns.max(1));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
 /// How a round is run.
@@ -84,7 +89,7 @@ pub(crate) fn run(shape: &Shape, how: How) -> Result<Round> {
         Run::Churn { seconds, .. } => crate::churn::run(shape, how, how.seconds(seconds)),
         Run::Beats { seconds } => beats(shape, how.seconds(seconds)),
         Run::Open { .. } => bail!("{} is measured by `perf open`", shape.name),
-        Run::Trace { .. } => bail!("{} is measured by `perf trace`", shape.name),
+        Run::Trace { .. } => crate::trace::run(shape, how.mode),
     }
 }
 

@@ -144,7 +144,6 @@ pub(crate) struct AppPlan {
     pub(crate) spec: AppSpec,
     pub(crate) size: ResourceVector,
     pub(crate) count: i32,
-    pub(crate) hopeless: bool,
 }
 
 impl Shape {
@@ -411,12 +410,7 @@ impl Shape {
                 size[0] = 2 * self.cluster.node[0];
             }
             let size = ResourceVector::of(&size);
-            AppPlan {
-                spec,
-                size,
-                count,
-                hopeless,
-            }
+            AppPlan { spec, size, count }
         };
         (0..).zip(self.apps()).map(plan).collect()
     }
@@ -508,9 +502,9 @@ const DOMINANT: &str = "org.apache.hadoop.yarn.util.resource.DominantResourceCal
 const USAGE: &str = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.\
                      ResourceUsageMultiNodeLookupPolicy";
 
-/// Largest allocation that may be asked for, more than a node of any shape has.
-const MAXIMUM_MIB: i64 = 512 * 1024;
-const MAXIMUM_VCORES: i64 = 16_384;
+/// Largest allocation that may be asked for, more than a node of most shapes has.
+const MAXIMUM_MIB: i64 = 2048 * 1024;
+const MAXIMUM_VCORES: i64 = 262_144;
 
 /// An equal share of `count` queues in percent; counts divide 100 evenly.
 fn percent(count: u32) -> String {
@@ -543,8 +537,8 @@ mod tests {
         ] {
             assert_eq!(Shape::named(name).unwrap().target(), target, "{name}");
         }
-        let hopeless = Shape::named("S4").unwrap().app_plans();
-        assert_eq!(hopeless.iter().filter(|app| app.hopeless).count(), 90);
+        let shape = Shape::named("S4").unwrap();
+        assert_eq!((0..100).filter(|&app| shape.is_hopeless(app)).count(), 90);
     }
 
     #[test]

@@ -102,6 +102,17 @@ pub enum Event {
         /// Its size.
         size: ResourceVector,
     },
+    /// A reservation went to another node; its container keeps its number.
+    ReservationMoved {
+        /// The container that will come to be.
+        container: ContainerId,
+        /// Where space was held.
+        from: NodeName,
+        /// Where it is held now.
+        to: NodeName,
+        /// Its size.
+        size: ResourceVector,
+    },
     /// A container or a reservation ended.
     Released {
         /// The container.
@@ -127,7 +138,7 @@ pub enum ReleaseReason {
     GivenBack,
     /// The scheduler ended it: its node or application went, or others needed its place.
     Killed,
-    /// A reservation that is no longer wanted, or was moved.
+    /// A reservation that is no longer wanted.
     Unreserved,
 }
 
@@ -192,9 +203,18 @@ impl Event {
                 app: *app,
                 container: *container,
             },
-            commit::Event::ReservationMoved { .. }
-            | commit::Event::Rejected { .. }
-            | commit::Event::MasterLost { .. } => return None,
+            commit::Event::ReservationMoved {
+                container,
+                from,
+                to,
+                size,
+            } => Self::ReservationMoved {
+                container: *container,
+                from: from.clone(),
+                to: to.clone(),
+                size: *size,
+            },
+            commit::Event::Rejected { .. } | commit::Event::MasterLost { .. } => return None,
         })
     }
 }

@@ -81,12 +81,14 @@ impl Ledger {
         let at = active.partition_point(|&other| {
             compare_active(order, &self.state.apps[other], &self.state.apps[app]).is_le()
         });
+        self.cut_prefix(leaf, at);
         self.state.queues[leaf].as_leaf_mut().active.insert(at, app);
     }
 
     /// Sorts the active applications of a leaf anew.
     pub(super) fn sort_active(&mut self, leaf: QueueSlot) {
         let settings = std::sync::Arc::clone(&self.state.queues[leaf].settings);
+        self.cut_prefix(leaf, 0);
         let mut active = std::mem::take(&mut self.state.queues[leaf].as_leaf_mut().active);
         active.sort_by(|&a, &b| {
             compare_active(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::containers::ContainerState;
+use super::containers::GiveBack;
 use super::ledger::{ContainerSlot, Ledger};
 use crate::id::{AppSlot, PartitionId};
 use crate::policy::headroom;
@@ -30,13 +31,12 @@ impl Ledger {
         let mut finished = std::mem::take(&mut self.finished[app.index()]);
         finished.sort_unstable();
         finished.dedup();
-        let mut asked_back = std::mem::take(&mut self.asked_back[app.index()]);
-        asked_back.sort_unstable();
+        let asked_back = std::mem::take(&mut self.asked_back[app.index()]);
         AskReply {
             allocated,
             finished,
             headroom,
-            asked_back,
+            asked_back: asked_back.into_iter().collect(),
         }
     }
 
@@ -46,7 +46,7 @@ impl Ledger {
         for &slot in &fetched {
             let container = self.container_mut(slot);
             container.state = ContainerState::Acquired;
-            container.give_back = None;
+            container.give_back = GiveBack::Nothing;
             let to_stop = container.to_stop;
             self.set_due(slot, true, to_stop);
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::containers::{Container, ContainerState};
+use super::containers::{Container, ContainerState, GiveBack};
 use super::deferred::Deferred;
 use super::event::{Ending, Event, UnreserveReason};
 use super::ledger::{ContainerSlot, Ledger};
@@ -82,7 +82,7 @@ impl Ledger {
         container.on_node = true;
         container.requested_partition = requested_partition;
         container.borrowed = proposal.exclusivity == Exclusivity::Ignore;
-        container.give_back = Some(give_back);
+        container.give_back = GiveBack::of(&give_back, &container.size);
         let (id, size) = (container.id, container.size);
         self.live[app.index()].insert(id.number, slot);
         self.unfetched[app.index()].push(slot);
@@ -159,7 +159,7 @@ impl Ledger {
             created_ms: self.now_ms,
             requested_partition: PartitionId::DEFAULT,
             borrowed: false,
-            give_back: None,
+            give_back: GiveBack::Nothing,
         })
     }
 
@@ -171,7 +171,7 @@ impl Ledger {
         key: SchedulerKey,
         level: Locality,
         node: NodeSlot,
-    ) -> Box<[PlaceAsk]> {
+    ) -> [Option<PlaceAsk>; 3] {
         let (host, rack) = (self.state.nodes[node].host, self.state.nodes[node].rack);
         let asks = self.state.apps[app].key_mut(key);
         let constrained = asks.constrained.is_some();
@@ -181,10 +181,10 @@ impl Ledger {
             Locality::Rack => &[rack, NameId::ANY],
             Locality::Any => &[NameId::ANY],
         };
-        let mut taken = Vec::with_capacity(places.len());
-        for &place in places {
+        let mut taken = [None; 3];
+        for (taken, &place) in taken.iter_mut().zip(places) {
             if let Some(ask) = asks.at_mut(place) {
-                taken.push(*ask);
+                *taken = Some(*ask);
                 ask.count -= 1;
             }
         }
@@ -196,7 +196,8 @@ impl Ledger {
         if !constrained {
             let left = asks.count(NameId::ANY);
             asks.known = !asks.asks.is_empty();
-            let any = taken.iter().find(|ask| ask.place == NameId::ANY).copied();
+            let mut known = taken.iter().flatten();
+            let any = known.find(|ask| ask.place == NameId::ANY).copied();
             if left == 0 {
                 self.close_key(app, key, false);
                 self.stop_asking_without_keys(app);
@@ -206,7 +207,7 @@ impl Ledger {
                 self.add_pending(app, partition, -any.size);
             }
         }
-        taken.into_boxed_slice()
+        taken
     }
 
     // As FiCaSchedulerApp.reserve and AbstractLeafQueue.apply for a reservation.
@@ -292,7 +293,7 @@ impl Ledger {
         let owner = self.container(slot).app;
         if self.state.apps[owner].leaf != self.state.apps[app].leaf {
             // The ask of a container that was marked is not given back.
-            self.container_mut(slot).give_back = None;
+            self.container_mut(slot).give_back = GiveBack::Nothing;
             self.end_container(slot, Ending::Killed);
         }
     }

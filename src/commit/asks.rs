@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 use super::event::Ending;
 use super::ledger::Ledger;
 use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot, SchedulerKey, java_order};
-use crate::queue::{Ask, AskCall, AskReply, ConstrainedAsk, ConstrainedKey, PlaceAsk};
+use crate::queue::{Ask, AskCall, AskReply, PlaceAsk};
 use crate::resource::{MAX_VALUE, ResourceVector};
 
 /// Most containers of one ask.
@@ -202,7 +201,7 @@ impl Ledger {
             })
             .collect();
         for number in &call.release {
-            if let Some(&slot) = self.live[app.index()].get(number) {
+            if let Some(slot) = self.live[app.index()].get(*number) {
                 self.end_container(slot, Ending::Released);
             }
         }
@@ -249,7 +248,7 @@ impl Ledger {
         Ok((key, ask))
     }
 
-    fn check_count(&self, size: &ResourceVector, count: i32) -> Result<(), AskError> {
+    pub(super) fn check_count(&self, size: &ResourceVector, count: i32) -> Result<(), AskError> {
         let out_of_range = AskError::Count(i64::from(count));
         if !(0..=MAX_COUNT).contains(&count) {
             return Err(out_of_range);
@@ -391,7 +390,7 @@ impl Ledger {
         true
     }
 
-    fn note_requested(&mut self, app: AppSlot, partition: PartitionId) {
+    pub(super) fn note_requested(&mut self, app: AppSlot, partition: PartitionId) {
         let requested = &mut self.state.apps[app].requested;
         if let Err(at) = requested.binary_search(&partition) {
             requested.insert(at, partition);
@@ -400,7 +399,7 @@ impl Ledger {
 
     /// Follows a change of an ask for `*` in the figures of demand.
     // As AppSchedulingInfo.updatePendingResources.
-    fn pending_changed(
+    pub(super) fn pending_changed(
         &mut self,
         app: AppSlot,
         key: SchedulerKey,
@@ -457,68 +456,6 @@ impl Ledger {
             self.state.apps[app]
                 .blacklist
                 .retain(|&other| other != name);
-        }
-    }
-
-    /// Checks scheduling requests; returns them with the size after normalization.
-    fn check_constrained(
-        &self,
-        app: AppSlot,
-        requests: &[ConstrainedAsk],
-    ) -> Result<Vec<(SchedulerKey, Arc<ConstrainedKey>, i32)>, AskError> {
-        let (calculator, minimum) = (self.state.calculator, &self.state.minimum);
-        let largest = self.largest_allocation(None);
-        let mut checked = Vec::new();
-        for request in requests {
-            let key = SchedulerKey {
-                priority: request.priority,
-                request_id: request.request_id,
-            };
-            let mut tags: Vec<Arc<str>> = request.tags.iter().map(|t| t.as_str().into()).collect();
-            tags.sort_unstable();
-            let fixed = ConstrainedKey {
-                size: calculator.normalize(&request.size, minimum, &largest, minimum),
-                tags,
-                constraint: request.constraint.as_deref().map(Arc::from),
-            };
-            self.check_count(&fixed.size, request.count)?;
-            let known = self.state.apps[app].key(key);
-            let known = known.filter(|asks| asks.known || asks.constrained.is_some());
-            let changes =
-                |asks: &crate::queue::KeyAsks| asks.constrained.as_deref() != Some(&fixed);
-            if known.is_some_and(changes) {
-                let reason = "only the number of containers may change".to_owned();
-                return Err(AskError::Constrained(reason));
-            }
-            checked.push((key, Arc::new(fixed), request.count));
-        }
-        Ok(checked)
-    }
-
-    // As SingleConstraintAppPlacementAllocator.updatePendingAsk.
-    fn update_constrained(
-        &mut self,
-        app: AppSlot,
-        requests: Vec<(SchedulerKey, Arc<ConstrainedKey>, i32)>,
-    ) {
-        for (key, fixed, count) in requests {
-            let asks = self.state.apps[app].key_mut(key);
-            asks.known = true;
-            asks.constrained.get_or_insert_with(|| Arc::clone(&fixed));
-            let old = asks.at(NameId::ANY).copied();
-            let new = PlaceAsk {
-                place: NameId::ANY,
-                size: fixed.size,
-                count,
-                relax: true,
-                partition: Some(PartitionId::DEFAULT),
-            };
-            match asks.at_mut(NameId::ANY) {
-                Some(place) => *place = new,
-                None => asks.asks.push(new),
-            }
-            self.note_requested(app, PartitionId::DEFAULT);
-            self.pending_changed(app, key, old, &new);
         }
     }
 }

@@ -35,6 +35,7 @@ impl Ledger {
         let (leaf, runnable) = (row.leaf, row.runnable);
         let (partition, size) = (row.master_partition, row.master_size);
         let user = self.user_of(app);
+        self.cut_before(leaf, app);
         let users = self.state.queues[leaf].as_leaf_mut();
         users.dirty.retain(|&other| other != app);
         users.parked.retain(|&other| other != app);
@@ -72,6 +73,7 @@ impl Ledger {
         }
         row.priority = priority;
         let leaf = row.leaf;
+        self.cut_before(leaf, app);
         let users = self.state.queues[leaf].as_leaf_mut();
         users.dirty.retain(|&other| other != app);
         if users.active.contains(&app) {
@@ -111,6 +113,7 @@ impl Ledger {
     /// was flagged slips in.
     // As AbstractComparatorOrderingPolicy.reorderScheduleEntities.
     pub(super) fn sort_flagged(&mut self, leaf: QueueSlot) {
+        self.cut_prefix(leaf, 0);
         let dirty = std::mem::take(&mut self.state.queues[leaf].as_leaf_mut().dirty);
         for &app in &dirty {
             refresh_fair_figures(&mut self.state.apps[app]);

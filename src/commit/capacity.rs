@@ -19,6 +19,7 @@ impl Ledger {
     }
 
     pub(super) fn update_queue(&mut self, queue: QueueSlot, limits: &mut Limits) {
+        self.state.epoch += 1;
         if self.state.queues[queue].is_leaf() {
             self.update_leaf(queue, limits);
         } else if self.state.settings.legacy_queue_mode {

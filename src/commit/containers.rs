@@ -3,7 +3,7 @@
 use super::deferred::Deferred;
 use super::event::{Ending, Event, UnreserveReason};
 use super::ledger::{ContainerSlot, Ledger};
-use crate::id::{AppSlot, ContainerId, NodeSlot, PartitionId, SchedulerKey};
+use crate::id::{AppSlot, ContainerId, NameId, NodeSlot, PartitionId, SchedulerKey};
 use crate::queue::{AppStage, PlaceAsk};
 use crate::resource::ResourceVector;
 use crate::sync::{Mutant, injected};
@@ -42,7 +42,42 @@ pub struct Container {
     /// Whether it runs on borrowed capacity of its node's partition.
     pub borrowed: bool,
     /// Asks to give back should it be lost before its application fetched it.
-    pub give_back: Option<Box<[PlaceAsk]>>,
+    pub give_back: GiveBack,
+}
+
+/// What a container had been asked with.
+#[derive(Clone, Debug, Default)]
+pub enum GiveBack {
+    /// Nothing is given back any more.
+    #[default]
+    Nothing,
+    /// One ask for `*` of the container's size.
+    Anywhere {
+        /// Containers that were outstanding with it.
+        count: i32,
+        /// Whether a less local place would have done.
+        relax: bool,
+        /// Partition asked for.
+        partition: Option<PartitionId>,
+    },
+    /// Asks at several places, or of another size.
+    Places(Box<[PlaceAsk]>),
+}
+
+impl GiveBack {
+    /// From the asks that a container was taken off, nearest place first.
+    pub(super) fn of(taken: &[Option<PlaceAsk>; 3], size: &ResourceVector) -> Self {
+        match taken {
+            [Some(ask), None, None] if ask.place == NameId::ANY && ask.size == *size => {
+                Self::Anywhere {
+                    count: ask.count,
+                    relax: ask.relax,
+                    partition: ask.partition,
+                }
+            }
+            _ => Self::Places(taken.iter().flatten().copied().collect()),
+        }
+    }
 }
 
 /// Life of a container.
@@ -93,17 +128,17 @@ impl Ledger {
         let container = self.container(slot);
         let (id, app, node, size) = (container.id, container.app, container.node, container.size);
         let before = container.state;
-        if self.live[app.index()].get(&id.number) != Some(&slot) {
+        if self.live[app.index()].get(id.number) != Some(slot) {
             return false;
         }
-        self.live[app.index()].remove(&id.number);
+        self.live[app.index()].remove(id.number);
         if before == ContainerState::Allocated {
             let unfetched = &mut self.unfetched[app.index()];
             if let Some(at) = unfetched.iter().position(|&other| other == slot) {
                 unfetched.remove(at);
             }
         }
-        self.asked_back[app.index()].retain(|&number| number != id.number);
+        self.asked_back[app.index()].remove(&id.number);
         let partition = self.state.nodes[node].partition;
         self.state.apps[app].part_mut(partition).used -= size;
         let container = self.container_mut(slot);

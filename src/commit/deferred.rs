@@ -1,11 +1,11 @@
 //! Calls that the scheduler makes on its resource manager: they wait until the present call has
 //! returned, and are then carried out in order.
 
-use super::containers::ContainerState;
+use super::containers::{ContainerState, GiveBack};
 use super::event::Event;
 use super::ledger::{ContainerSlot, Ledger};
-use crate::id::{AppSlot, NodeSlot, PartitionId};
-use crate::queue::AppStage;
+use crate::id::{AppSlot, NameId, NodeSlot, PartitionId};
+use crate::queue::{AppStage, PlaceAsk};
 use crate::resource::ResourceVector;
 
 /// One call that waits.
@@ -118,12 +118,28 @@ impl Ledger {
 
     fn give_back_container(&mut self, slot: ContainerSlot) {
         let container = self.container_mut(slot);
-        let (app, key) = (container.app, container.key);
-        let asks = container.give_back.take();
-        if let Some(asks) = asks
-            && !self.state.apps[app].stage.is_over()
-        {
-            self.give_back(app, key, &asks);
+        let (app, key, size) = (container.app, container.key, container.size);
+        let given = std::mem::take(&mut container.give_back);
+        if self.state.apps[app].stage.is_over() {
+            return;
+        }
+        match given {
+            GiveBack::Nothing => {}
+            GiveBack::Anywhere {
+                count,
+                relax,
+                partition,
+            } => {
+                let ask = PlaceAsk {
+                    place: NameId::ANY,
+                    size,
+                    count,
+                    relax,
+                    partition,
+                };
+                self.give_back(app, key, &[ask]);
+            }
+            GiveBack::Places(asks) => self.give_back(app, key, &asks),
         }
     }
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use super::containers::Container;
 use super::deferred::Deferred;
 use super::event::Event;
+use super::live::Live;
 use super::refresh::RefreshError;
+use super::slab::Slab;
 use super::tree;
 use super::users::DroppedGates;
 use crate::cluster::Partition;
@@ -38,18 +40,18 @@ pub struct Ledger {
     /// What decisions read.
     pub(super) state: State,
     pub(super) templates: Arc<dyn Templates>,
-    pub(super) containers: Vec<Container>,
+    pub(super) containers: Slab<Container>,
     pub(super) free_containers: Vec<u32>,
     /// Ended containers that may leave the ledger at the end of the step.
     pub(super) ended: Vec<ContainerSlot>,
     /// Live containers of an application, by number.
-    pub(super) live: Vec<BTreeMap<u32, ContainerSlot>>,
+    pub(super) live: Vec<Live>,
     /// Containers that an application has not fetched yet, in order of allocation.
     pub(super) unfetched: Vec<Vec<ContainerSlot>>,
     /// Numbers of ended containers that an application has not learnt of.
     pub(super) finished: Vec<Vec<u32>>,
     /// Containers that an application is asked to give back and has not learnt of.
-    pub(super) asked_back: Vec<Vec<u32>>,
+    pub(super) asked_back: Vec<BTreeSet<u32>>,
     /// Containers whose space on a node is taken.
     pub(super) on_node: Vec<Vec<ContainerSlot>>,
     /// How many of these are launched or stopped at the node's next report.
@@ -103,7 +105,7 @@ impl Ledger {
         let mut ledger = Self {
             state: State::new(Arc::new(settings.scheduler)),
             templates: settings.templates,
-            containers: Vec::new(),
+            containers: Slab::default(),
             free_containers: Vec::new(),
             ended: Vec::new(),
             live: Vec::new(),
@@ -166,6 +168,18 @@ impl Ledger {
     /// Hands over the events since the last call, in order.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
+    }
+
+    /// Exchanges the events since the last call for an empty buffer, which takes the next ones.
+    pub fn exchange_events(&mut self, mut buffer: Vec<Event>) -> Vec<Event> {
+        buffer.clear();
+        std::mem::replace(&mut self.events, buffer)
+    }
+
+    /// Whether something happened since events were last handed over.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
     }
 
     /// The id of a host, rack or `*`, interned on first use.
@@ -300,9 +314,8 @@ impl Ledger {
             self.containers[free as usize] = container;
             return ContainerSlot(free);
         }
-        self.containers.push(container);
-        let index = u32::try_from(self.containers.len() - 1).expect("fewer than 2^32 containers");
-        ContainerSlot(index)
+        let index = self.containers.push(container);
+        ContainerSlot(u32::try_from(index).expect("fewer than 2^32 containers"))
     }
 
     /// The children of every parent by name, in the scheduler's order.

@@ -1,5 +1,6 @@
 //! Applications: submission with its checks, and the end.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -351,6 +352,7 @@ impl Ledger {
             fair_used: 0,
             fair_demand: 0,
             asking: false,
+            skipped: false,
             next_container: 1,
         };
         let slot = if let Some(slot) = self.free_apps.pop() {
@@ -361,7 +363,7 @@ impl Ledger {
             self.live.push(Default::default());
             self.unfetched.push(Vec::new());
             self.finished.push(Vec::new());
-            self.asked_back.push(Vec::new());
+            self.asked_back.push(BTreeSet::new());
             self.spaces.push(0);
             AppSlot::at(self.state.apps.push(app))
         };
@@ -383,7 +385,7 @@ impl Ledger {
 
     /// Ends an application: its containers, its reservations, then itself.
     pub fn end_app(&mut self, app: AppSlot) {
-        let live: Vec<_> = self.live[app.index()].values().copied().collect();
+        let live: Vec<_> = self.live[app.index()].values().collect();
         for container in live {
             self.end_container(container, Ending::Killed);
         }

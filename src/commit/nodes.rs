@@ -24,7 +24,7 @@ pub enum NodeError {
     Duplicate(NodeName),
     /// No node of that name is registered.
     Unknown(NodeName),
-    /// The total is negative or above the bound of one value.
+    /// The total is negative or above the bound of one value, or the cluster's would be.
     Total(ResourceVector),
     /// The cluster does not know the label.
     Label(String),
@@ -82,7 +82,7 @@ impl Ledger {
         if self.nodes.contains_key(&spec.name) {
             return Err(NodeError::Duplicate(spec.name.clone()));
         }
-        check_total(&spec.total)?;
+        self.check_total(&spec.total, &ResourceVector::NONE)?;
         let partition = self.known_label(&spec.partition)?;
         if spec.rack.is_empty() || spec.rack.len() > 256 || spec.rack.contains(char::is_control) {
             let clipped = spec.rack.chars().take(64).flat_map(char::escape_debug);
@@ -173,7 +173,7 @@ impl Ledger {
     /// When the node is not registered or the total is out of range.
     pub fn resize_node(&mut self, name: &NodeName, total: ResourceVector) -> Result<(), NodeError> {
         let slot = self.registered(name)?;
-        check_total(&total)?;
+        self.check_total(&total, &self.state.nodes[slot].total)?;
         self.set_total(slot, total);
         Ok(())
     }
@@ -335,14 +335,14 @@ impl Ledger {
     #[must_use]
     pub fn live_container(&self, id: ContainerId) -> Option<ContainerSlot> {
         let app = self.app(id.app)?;
-        self.live[app.index()].get(&id.number).copied()
+        self.live[app.index()].get(id.number)
     }
 
     /// Live containers of an application, by number.
     pub fn live_containers(&self, app: crate::id::AppSlot) -> impl Iterator<Item = &Container> {
         self.live[app.index()]
             .values()
-            .map(|&slot| self.container(slot))
+            .map(|slot| self.container(slot))
     }
 
     fn registered(&self, name: &NodeName) -> Result<NodeSlot, NodeError> {
@@ -353,6 +353,19 @@ impl Ledger {
     pub(super) fn is_registered(&self, node: NodeSlot, incarnation: u32) -> bool {
         let row = &self.state.nodes[node];
         row.incarnation == incarnation && row.state != NodeState::Lost
+    }
+
+    /// Checks a node's new total, with the cluster's as it would be then.
+    fn check_total(
+        &self,
+        total: &ResourceVector,
+        before: &ResourceVector,
+    ) -> Result<(), NodeError> {
+        let largest = ResourceVector::build(|_| MAX_VALUE);
+        let valid = ResourceVector::NONE.fits_in(total)
+            && total.fits_in(&largest)
+            && (self.state.cluster - *before + *total).fits_in(&largest);
+        valid.then_some(()).ok_or(NodeError::Total(*total))
     }
 
     fn known_label(&self, label: &str) -> Result<PartitionId, NodeError> {
@@ -424,14 +437,5 @@ impl Ledger {
                 self.state.users[user].parts[partition.index()].master_used += size;
             }
         }
-    }
-}
-
-fn check_total(total: &ResourceVector) -> Result<(), NodeError> {
-    let largest = ResourceVector::build(|_| MAX_VALUE);
-    if ResourceVector::NONE.fits_in(total) && total.fits_in(&largest) {
-        Ok(())
-    } else {
-        Err(NodeError::Total(*total))
     }
 }

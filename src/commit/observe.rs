@@ -1,6 +1,7 @@
 //! Applying what passes observed.
 
 use super::ledger::Ledger;
+use super::prefix::{grow_prefix, tell_prefix, tell_user};
 use crate::proposer::Observation;
 
 impl Ledger {
@@ -25,12 +26,23 @@ impl Ledger {
                 limit,
             } => self.keep_user_limit(leaf, partition, kind, version, limit),
             Observation::LimitTold { user, limit, once } => {
+                tell_user(state, user, limit);
                 let row = &mut state.users[user];
-                row.last_limit = limit;
                 if let Some((partition, exclusivity, version)) = once {
                     row.parts[partition.index()].told[exclusivity as usize] = Some(version);
                 }
             }
+            Observation::PrefixTold {
+                leaf,
+                partition,
+                exclusivity,
+                version,
+                limit,
+            } => tell_prefix(state, leaf, (partition, exclusivity, version), limit),
+            Observation::PrefixGrown { leaf, ref growth } if growth.len == 0 => {
+                self.cut_prefix(leaf, 0);
+            }
+            Observation::PrefixGrown { leaf, ref growth } => grow_prefix(state, leaf, growth),
             Observation::Served { app, provider } => {
                 let users = state.queues[provider.leaf].as_leaf_mut();
                 users.published_limit = users.current_limit;

@@ -3,6 +3,7 @@
 //! It follows what limits and orders read: node, asks, queues, user. Containers, events and names
 //! belong to the ledger alone.
 
+use super::prefix::{grow_prefix, tell_prefix};
 use super::usage::{add_queue_pending, charge_ancestors, charge_queue};
 use super::users::charge_user;
 use crate::id::{NameId, PartitionId};
@@ -104,6 +105,14 @@ pub fn observe_on_copy(state: &mut State, observations: &[Observation]) {
                     part.told[exclusivity as usize] = Some(version);
                 }
             }
+            Observation::PrefixTold {
+                leaf,
+                partition,
+                exclusivity,
+                version,
+                limit,
+            } => tell_prefix(state, leaf, (partition, exclusivity, version), limit),
+            Observation::PrefixGrown { leaf, ref growth } => grow_prefix(state, leaf, growth),
             Observation::Served { app, provider } => {
                 let users = state.queues[provider.leaf].as_leaf_mut();
                 users.published_limit = users.current_limit;

@@ -123,6 +123,18 @@ impl Ledger {
         nodes
     }
 
+    /// Prepares a round of preemption: it asks for the limit of every user with an active
+    /// application, and a user whose record was dropped before that application ended gets one.
+    // As AbstractLeafQueue.getTotalPendingResourcesConsideringUserLimit.
+    pub fn know_active_users(&mut self) {
+        let queues = self.state.queues.iter();
+        let leaves = queues.filter_map(|queue| queue.leaf.as_ref());
+        let apps = leaves.flat_map(|leaf| leaf.active.iter().copied());
+        for app in apps.collect::<Vec<_>>() {
+            self.user_of(app);
+        }
+    }
+
     /// Carries out verdicts in order; those that no longer hold have no effect.
     pub fn preempt(&mut self, round: &Verdicts) -> PreemptionRound {
         self.observe(&round.observations);
@@ -162,10 +174,7 @@ impl Ledger {
             return;
         };
         let app = self.container(slot).app;
-        let asked = &mut self.asked_back[app.index()];
-        if !asked.contains(&id.number) {
-            asked.push(id.number);
-        }
+        self.asked_back[app.index()].insert(id.number);
     }
 
     fn end_by_verdict(&mut self, verdict: &Verdict) {
@@ -212,7 +221,7 @@ impl Ledger {
     pub(super) fn move_killable(&mut self, app: AppSlot) {
         let leaf = self.state.apps[app].leaf;
         let slots = self.live[app.index()].values();
-        let nodes: BTreeSet<_> = slots.map(|&slot| self.container(slot).node).collect();
+        let nodes: BTreeSet<_> = slots.map(|slot| self.container(slot).node).collect();
         for node in nodes {
             let marked = |killable: &Killable| killable.app == app;
             if self.state.nodes[node].killable.iter().any(marked) {

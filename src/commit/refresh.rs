@@ -148,6 +148,12 @@ impl Ledger {
     }
 
     fn apply_refresh(&mut self, settings: TreeSettings) {
+        for slot in self.state.subtree(State::ROOT) {
+            if self.state.queues[slot].is_leaf() {
+                self.cut_prefix(slot, 0);
+            }
+        }
+        self.state.epoch += 1;
         let mut scheduler = settings.scheduler;
         // The calculator never changes on a live scheduler.
         scheduler.calculator = self.state.calculator;

@@ -45,6 +45,7 @@ pub(super) fn new_queue(
     let queue = Queue {
         parent,
         children: Vec::new(),
+        place: 0,
         most_children: 0,
         state,
         parts: vec![Default::default(); partitions],
@@ -65,6 +66,7 @@ pub(super) fn new_queue(
         let row = &mut ledger.state.queues[parent];
         row.children.push(slot);
         row.most_children = row.most_children.max(row.children.len());
+        ledger.state.epoch += 1;
     }
     ledger.paths.insert(path, slot);
     Ok(slot)

@@ -2,6 +2,8 @@
 
 use super::ledger::Ledger;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
+use crate::policy::child_rank;
+use crate::queue::Ranks;
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -36,6 +38,7 @@ impl Ledger {
 
     /// Recomputes the used shares of a queue on a partition.
     pub(super) fn update_used(&mut self, queue: QueueSlot, partition: PartitionId) {
+        self.state.epoch += 1;
         update_used(&mut self.state, queue, partition);
     }
 
@@ -60,6 +63,7 @@ impl Ledger {
         partition: PartitionId,
         size: ResourceVector,
     ) {
+        self.stop_skipping(app);
         self.state.apps[app].part_mut(partition).pending += size;
         let leaf = self.state.apps[app].leaf;
         self.add_queue_pending(leaf, partition, size);
@@ -84,6 +88,40 @@ pub(super) fn charge_queue(
 ) {
     state.queues[queue].part_mut(partition).used += size;
     update_used(state, queue, partition);
+    rank_among_siblings(state, queue, partition);
+}
+
+/// Keeps the order of a parent's children after the use of one of them moved.
+fn rank_among_siblings(state: &mut State, queue: QueueSlot, partition: PartitionId) {
+    let Some(parent) = state.queues[queue].parent else {
+        return;
+    };
+    let row = &state.queues[parent];
+    let (order, ranks) = (row.settings.child_order, &row.part(partition).ranks);
+    if ranks.epoch != state.epoch {
+        rank_children(state, parent, partition);
+    } else if !ranks.keys.is_empty()
+        && let Some(rank) = child_rank(state, order, partition, queue)
+    {
+        let place = state.queues[queue].place;
+        state.queues[parent].part_mut(partition).ranks.keys[place] = rank;
+    }
+}
+
+fn rank_children(state: &mut State, parent: QueueSlot, partition: PartitionId) {
+    let row = &state.queues[parent];
+    let (order, children) = (row.settings.child_order, row.children.clone());
+    for (place, &child) in children.iter().enumerate() {
+        if state.queues[child].place != place {
+            state.queues[child].place = place;
+        }
+    }
+    let ranks = children
+        .iter()
+        .map(|&child| child_rank(state, order, partition, child));
+    let keys = ranks.collect::<Option<Vec<_>>>().unwrap_or_default();
+    let epoch = state.epoch;
+    state.queues[parent].part_mut(partition).ranks = Ranks { epoch, keys };
 }
 
 /// Charges everything above a leaf.

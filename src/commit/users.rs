@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::ledger::Ledger;
+use super::prefix::tell_user;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot, java_order};
 use crate::policy::{compute_user_limit, user_value};
-use crate::queue::{Gate, HeadroomProvider, LimitKind, User};
+use crate::queue::{Exclusivity, Gate, HeadroomProvider, LimitKind, User};
 use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
 
@@ -60,6 +61,7 @@ impl Ledger {
             active: false,
             removed: false,
             last_limit: ResourceVector::NONE,
+            telling: 0,
             parts: vec![Default::default(); partitions],
         };
         let slot = match self.free_users.pop() {
@@ -70,6 +72,7 @@ impl Ledger {
             }
             None => UserSlot::at(self.state.users.push(record)),
         };
+        self.cut_prefix(leaf, 0);
         self.take_over(leaf, &name, slot);
         self.users.insert((leaf, name), slot);
         let users = self.state.queues[leaf].as_leaf_mut();
@@ -122,6 +125,18 @@ impl Ledger {
     /// something changes.
     fn keep_gates(&mut self, leaf: QueueSlot, user: UserSlot) {
         let version = self.state.queues[leaf].as_leaf().users_version;
+        for partition in self.state.partition_ids() {
+            for exclusivity in [Exclusivity::Respect, Exclusivity::Ignore] {
+                let part = &self.state.users[user].parts[partition.index()];
+                let gate = part.gates[exclusivity as usize].as_ref();
+                let known = gate.is_some_and(|gate| gate.version == version);
+                if !known && part.told[exclusivity as usize] == Some(version) {
+                    let gate = self.gate_found(leaf, user, partition, exclusivity);
+                    let part = &mut self.state.users[user].parts[partition.index()];
+                    part.gates[exclusivity as usize] = Some(Box::new(gate));
+                }
+            }
+        }
         let record = &self.state.users[user];
         let kept = self.dropped_gates.entry(leaf).or_default();
         if kept.version != version {
@@ -131,6 +146,51 @@ impl Ledger {
         kept.by_name.retain(|(name, _)| *name != record.name);
         let gates = gates_of(record);
         kept.by_name.push((Arc::clone(&record.name), gates));
+    }
+
+    /// What the last pass over a leaf found about a user. Nothing that decides it has changed
+    /// since, so that it is worked out here, for the few users whose record goes.
+    // As AbstractLeafQueue.canAssignToUser with its CachedUserLimit.
+    fn gate_found(
+        &self,
+        leaf: QueueSlot,
+        user: UserSlot,
+        partition: PartitionId,
+        exclusivity: Exclusivity,
+    ) -> Gate {
+        let state = &self.state;
+        let users = state.queues[leaf].as_leaf();
+        let kind = exclusivity.limit_kind();
+        let common = users.parts[partition.index()].limits[kind as usize].map_or_else(
+            || compute_user_limit(state, leaf, partition, kind),
+            |at| at.1,
+        );
+        let record = &state.users[user];
+        let mut gate = Gate {
+            version: users.users_version,
+            limit: user_value(state, &common, Some(record)),
+            can_assign: true,
+            reserved: ResourceVector::NONE,
+        };
+        let above = |used: &ResourceVector| {
+            let order = state.calculator.compare(&state.cluster, used, &gate.limit);
+            order.is_gt()
+        };
+        if !above(&record.part(partition).used) {
+            return gate;
+        }
+        let on_default = record.part(PartitionId::DEFAULT).used;
+        let apps = users.active.iter().map(|&app| &state.apps[app]);
+        let held = apps
+            .filter(|app| app.user == user)
+            .map(|app| app.part(PartitionId::DEFAULT).reserved)
+            .filter(|held| !state.settings.continue_looking || above(&(on_default - *held)))
+            .reduce(|most, held| if most.fits_in(&held) { held } else { most });
+        if let Some(held) = held {
+            gate.can_assign = false;
+            gate.reserved = held;
+        }
+        gate
     }
 
     fn take_dropped_gates(&mut self, leaf: QueueSlot, name: &str) -> Option<Vec<Gates>> {
@@ -158,6 +218,7 @@ impl Ledger {
 
     /// Drops the record of a user without applications.
     pub(super) fn remove_user(&mut self, leaf: QueueSlot, user: UserSlot) {
+        self.cut_prefix(leaf, 0);
         self.keep_gates(leaf, user);
         let record = &mut self.state.users[user];
         record.removed = true;
@@ -190,10 +251,11 @@ impl Ledger {
     /// Notes whom an application's headroom is computed for. A dropped record stays for it with
     /// what it last said.
     pub(super) fn set_provider(&mut self, app: AppSlot, provider: Option<HeadroomProvider>) {
-        let before = std::mem::replace(&mut self.state.apps[app].provider, provider);
-        if before == provider {
+        if self.state.apps[app].provider == provider {
             return;
         }
+        self.stop_skipping(app);
+        let before = std::mem::replace(&mut self.state.apps[app].provider, provider);
         if let Some(provider) = provider {
             self.state.users[provider.user].providers += 1;
         }
@@ -227,6 +289,7 @@ impl Ledger {
 
     /// Takes over the weights of the configuration.
     pub(super) fn refresh_weights(&mut self, leaf: QueueSlot) {
+        self.cut_prefix(leaf, 0);
         let settings = Arc::clone(&self.state.queues[leaf].settings);
         for user in self.state.queues[leaf].as_leaf().users.clone() {
             let record = &mut self.state.users[user];
@@ -322,6 +385,9 @@ impl Ledger {
         partition: PartitionId,
         size: ResourceVector,
     ) {
+        if !ResourceVector::NONE.fits_in(&size) {
+            self.recheck_bound(leaf);
+        }
         charge_user(&mut self.state, leaf, user, partition, size);
     }
 
@@ -369,9 +435,8 @@ impl Ledger {
         );
         if let Some(user) = user
             && kind != LimitKind::All
-            && self.state.users[user].last_limit != told
         {
-            self.state.users[user].last_limit = told;
+            tell_user(&mut self.state, user, told);
         }
         told
     }
@@ -385,9 +450,13 @@ impl Ledger {
         version: u64,
         limit: ResourceVector,
     ) {
-        let waiting = self.state.queues[leaf]
-            .as_leaf()
-            .users
+        let users = self.state.queues[leaf].as_leaf();
+        let known = if users.waiting.is_empty() {
+            &[][..]
+        } else {
+            &users.users
+        };
+        let waiting = known
             .iter()
             .map(|&user| &self.state.users[user])
             .filter(|user| user.waiting_apps > 0 && user.active_apps <= 0)

@@ -145,7 +145,11 @@ impl Ledger {
             .kill
             .iter()
             .fold(node.free, |room, victim| room + victim.size);
-        if !self.state.calculator.fits_in(&proposal.size, &room) && !injected(Mutant::C1) {
+        let size = match node.reserved.filter(|_| proposal.reserved.is_some()) {
+            Some(held) if self.state.whole_reservations => proposal.size.component_max(&held.size),
+            _ => proposal.size,
+        };
+        if !self.state.calculator.fits_in(&size, &room) && !injected(Mutant::C1) {
             return Err(Conflict::DoesNotFit);
         }
         Ok(())

@@ -65,14 +65,18 @@ macro_rules! closed_enum {
 pub enum Phase {
     /// Getting hold of a fresher snapshot.
     Refresh,
-    /// Ordering queues and applications.
-    Order,
-    /// Looking for a node.
-    Scan,
-    /// A whole round of a proposer, the phases above included.
+    /// Finding the most deserving child on each level, limits of children included.
+    QueueOrder,
+    /// Finding the next application of a leaf that is to be looked at.
+    AppOrder,
+    /// Limits of queue and user for that application.
+    Headroom,
+    /// Looking for a node, reservations included.
+    NodePick,
+    /// A whole pass of a proposer, the four phases above included.
     Propose,
-    /// A proposal's stay in its ring.
-    Queued,
+    /// A batch's stay between its proposer and the committer.
+    HandOff,
     /// Checking a proposal against the live ledger.
     Validate,
     /// Changing the ledger.
@@ -85,10 +89,12 @@ pub enum Phase {
 
 crate::closed_enum!(Phase {
     Refresh => "refresh",
-    Order => "order",
-    Scan => "scan",
+    QueueOrder => "queue-order",
+    AppOrder => "app-order",
+    Headroom => "headroom",
+    NodePick => "node-pick",
     Propose => "propose",
-    Queued => "queued",
+    HandOff => "hand-off",
     Validate => "validate",
     Apply => "apply",
     Publish => "publish",

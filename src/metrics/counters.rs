@@ -143,24 +143,24 @@ mod tests {
     fn a_reader_sees_what_the_writer_counted() {
         let (mut writer, reader) = counters();
         writer.count(Phase::Apply);
-        writer.count_n(Phase::Scan, 3);
+        writer.count_n(Phase::NodePick, 3);
         let counts = reader.read();
         assert_eq!(counts.get(Phase::Apply), 1);
-        assert_eq!(counts.get(Phase::Scan), 3);
+        assert_eq!(counts.get(Phase::NodePick), 3);
         assert_eq!(counts.total(), 4);
-        assert_eq!(counts.to_string(), "scan=3 apply=1");
+        assert_eq!(counts.to_string(), "node-pick=3 apply=1");
     }
 
     #[test]
     fn counts_of_several_writers_add_up() {
         let (mut first, of_first) = counters();
         let (mut second, of_second) = counters();
-        first.count(Phase::Order);
-        second.count_n(Phase::Order, 2);
+        first.count(Phase::QueueOrder);
+        second.count_n(Phase::QueueOrder, 2);
         let mut sum = Counts::default();
         sum.merge(&of_first.read());
         sum.merge(&of_second.read());
-        assert_eq!(sum.get(Phase::Order), 3);
+        assert_eq!(sum.get(Phase::QueueOrder), 3);
     }
 
     #[test]

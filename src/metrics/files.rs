@@ -13,7 +13,7 @@ use hdrhistogram::serialization::interval_log::{
     IntervalLogWriterBuilder, IntervalLogWriterError, Tag,
 };
 
-use crate::metrics::{Closed, Histogram, HistogramSet};
+use crate::metrics::{Closed, Histogram, HistogramSet, TaggedInterval};
 
 /// Lines per halving of the distance to 100 %, as the format's own tools use.
 const TICKS_PER_HALF_DISTANCE: u32 = 5;
@@ -95,21 +95,72 @@ pub fn write_hlog<P: Closed>(
         for (phase, histogram) in interval.latencies.iter() {
             let tag = Tag::new(phase.name());
             log.write_histogram(histogram.inner(), interval.start, interval.length, tag)
-                .map_err(|error| match error {
-                    IntervalLogWriterError::IoError(error) => error,
-                    IntervalLogWriterError::SerializeError(error) => io::Error::other(error),
-                })?;
+                .map_err(into_io)?;
         }
     }
     Ok(())
+}
+
+/// Writes a log whose intervals bear any tag, as [`write_hlog`].
+///
+/// # Errors
+///
+/// Those of the output, and of a tag that the format does not allow.
+pub fn write_tagged_hlog(
+    out: &mut impl io::Write,
+    began_ms: u64,
+    intervals: &[TaggedInterval],
+) -> io::Result<()> {
+    let mut serializer = V2DeflateSerializer::new();
+    let began = UNIX_EPOCH + Duration::from_millis(began_ms);
+    let mut log = IntervalLogWriterBuilder::new()
+        .with_start_time(began)
+        .with_base_time(began)
+        .with_max_value_divisor(1e6)
+        .begin_log_with(out, &mut serializer)?;
+    for interval in intervals {
+        let tag = Tag::new(&interval.tag);
+        log.write_histogram(
+            interval.latencies.inner(),
+            interval.start,
+            interval.length,
+            tag,
+        )
+        .map_err(into_io)?;
+    }
+    Ok(())
+}
+
+/// Writes one line for each percentile of a histogram: tag, percentile, microseconds, count up to
+/// there. The header is the caller's: `tag,percentile,us,count`.
+///
+/// # Errors
+///
+/// Those of the output.
+pub fn write_csv(out: &mut impl io::Write, tag: &str, histogram: &Histogram) -> io::Result<()> {
+    let mut total = 0;
+    for line in histogram.inner().iter_quantiles(TICKS_PER_HALF_DISTANCE) {
+        total += line.count_since_last_iteration();
+        let (value, share) = (us(line.value_iterated_to()), line.quantile_iterated_to());
+        writeln!(out, "{tag},{:.6},{value:.3},{total}", share * 100.0)?;
+    }
+    Ok(())
+}
+
+fn into_io<E: std::error::Error + Send + Sync + 'static>(
+    error: IntervalLogWriterError<E>,
+) -> io::Error {
+    match error {
+        IntervalLogWriterError::IoError(error) => error,
+        IntervalLogWriterError::SerializeError(error) => io::Error::other(error),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::metrics::Phase;
-    use hdrhistogram::serialization::Deserializer;
-    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+    use crate::metrics::read_hlog;
 
     fn interval(start_s: u64, ns: u64, n: u64) -> Interval<Phase> {
         let mut latencies = HistogramSet::new();
@@ -126,18 +177,26 @@ mod tests {
         let mut file = Vec::new();
         let intervals = [interval(0, 1_000, 3), interval(1, 2_000, 5)];
         write_hlog(&mut file, 1_500, intervals).unwrap();
-        let mut read = Vec::new();
-        for entry in IntervalLogIterator::new(&file) {
-            if let LogEntry::Interval(line) = entry.unwrap() {
-                assert_eq!(line.tag().map(|tag| tag.as_str()), Some("apply"));
-                let bytes = decode_base64(line.encoded_histogram());
-                let histogram: hdrhistogram::Histogram<u64> = Deserializer::new()
-                    .deserialize(&mut bytes.as_slice())
-                    .unwrap();
-                read.push((line.start_timestamp().as_secs(), histogram.len()));
-            }
-        }
+        let text = String::from_utf8(file).unwrap();
+        let read: Vec<_> = read_hlog(&text)
+            .unwrap()
+            .into_iter()
+            .map(|one| {
+                assert_eq!(one.tag, "apply");
+                (one.start.as_secs(), one.latencies.len())
+            })
+            .collect();
         assert_eq!(read, [(0, 3), (1, 5)]);
+    }
+
+    #[test]
+    fn the_last_line_of_a_table_is_the_maximum() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(2_000, 4);
+        let mut file = Vec::new();
+        write_csv(&mut file, "apply", &histogram).unwrap();
+        let text = String::from_utf8(file).unwrap();
+        assert_eq!(text.lines().last(), Some("apply,100.000000,2.000,4"));
     }
 
     #[test]
@@ -155,20 +214,5 @@ mod tests {
         let columns: Vec<_> = last.split_whitespace().collect();
         assert_eq!(columns[1..], ["1.000000000000", "4"]);
         assert!(text.contains("SubBuckets     =         2048]"), "{text}");
-    }
-
-    fn decode_base64(text: &str) -> Vec<u8> {
-        const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let (mut bytes, mut held, mut n_bits) = (Vec::new(), 0_u32, 0);
-        for letter in text.bytes().filter(|letter| *letter != b'=') {
-            let digit = DIGITS.iter().position(|known| *known == letter).unwrap();
-            held = (held << 6) | u32::try_from(digit).unwrap();
-            n_bits += 6;
-            if n_bits >= 8 {
-                n_bits -= 8;
-                bytes.push(u8::try_from((held >> n_bits) & 0xff).unwrap());
-            }
-        }
-        bytes
     }
 }

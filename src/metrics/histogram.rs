@@ -243,12 +243,12 @@ mod tests {
     #[test]
     fn merging_sets_adds_variant_by_variant() {
         let (mut sum, mut other) = (HistogramSet::new(), HistogramSet::new());
-        sum.record_n(Phase::Scan, 10, 2);
-        other.record_n(Phase::Scan, 20, 1);
+        sum.record_n(Phase::NodePick, 10, 2);
+        other.record_n(Phase::NodePick, 20, 1);
         other.record_n(Phase::Apply, 30, 4);
         sum.merge(&other);
         let lens: Vec<_> = sum.iter().map(|(phase, h)| (phase, h.len())).collect();
-        assert_eq!(lens, [(Phase::Scan, 3), (Phase::Apply, 4)]);
+        assert_eq!(lens, [(Phase::NodePick, 3), (Phase::Apply, 4)]);
         sum.clear();
         assert!(sum.is_empty());
     }

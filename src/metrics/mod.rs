@@ -13,10 +13,12 @@ mod closed;
 mod counters;
 mod files;
 mod histogram;
+mod reading;
 mod recorder;
 
 pub use closed::{Closed, Phase};
 pub use counters::{CounterReader, CounterWriter, Counts, counters};
-pub use files::{Interval, write_hgrm, write_hlog};
+pub use files::{Interval, write_csv, write_hgrm, write_hlog, write_tagged_hlog};
 pub use histogram::{Histogram, HistogramSet, Latency};
-pub use recorder::{Collector, Laps, Recorder};
+pub use reading::{LogError, TaggedInterval, read_hlog};
+pub use recorder::{Collector, Laps, Recorder, Sampler};

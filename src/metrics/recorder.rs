@@ -177,6 +177,35 @@ impl Laps {
     }
 }
 
+/// Chooses one item in so many, the first among them.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampler {
+    every: u32,
+    left: u32,
+}
+
+impl Sampler {
+    /// One item in `every`; nothing at all for 0.
+    #[must_use]
+    pub const fn one_in(every: u32) -> Self {
+        Self { every, left: 1 }
+    }
+
+    /// Whether the next item is chosen.
+    #[inline]
+    pub fn is_due(&mut self) -> bool {
+        if self.every == 0 {
+            return false;
+        }
+        self.left -= 1;
+        if self.left > 0 {
+            return false;
+        }
+        self.left = self.every;
+        true
+    }
+}
+
 #[cfg(all(test, not(capsched_loom)))]
 mod tests {
     use super::*;
@@ -191,13 +220,13 @@ mod tests {
     fn samples_of_all_recorders_are_collected_once() {
         let mut collector = Collector::new();
         let (mut first, mut second) = (collector.recorder(), collector.recorder());
-        first.record(Phase::Scan, 5);
-        second.record_n(Phase::Scan, 7, 2);
-        assert_eq!(n_of(collector.collect(), Phase::Scan), 0);
+        first.record(Phase::NodePick, 5);
+        second.record_n(Phase::NodePick, 7, 2);
+        assert_eq!(n_of(collector.collect(), Phase::NodePick), 0);
         first.hand_over();
         second.hand_over();
-        assert_eq!(n_of(collector.collect(), Phase::Scan), 3);
-        assert_eq!(n_of(collector.collect(), Phase::Scan), 3);
+        assert_eq!(n_of(collector.collect(), Phase::NodePick), 3);
+        assert_eq!(n_of(collector.collect(), Phase::NodePick), 3);
     }
 
     #[test]
@@ -225,21 +254,30 @@ mod tests {
     fn a_hand_over_during_a_collection_is_made_later() {
         let mut collector = Collector::new();
         let mut recorder = collector.recorder();
-        recorder.record(Phase::Order, 4);
+        recorder.record(Phase::QueueOrder, 4);
         let outbox = Arc::clone(&collector.outboxes[0]);
         let held = outbox.lock().unwrap();
         recorder.hand_over();
         drop(held);
-        assert_eq!(n_of(collector.collect(), Phase::Order), 0);
+        assert_eq!(n_of(collector.collect(), Phase::QueueOrder), 0);
         recorder.hand_over();
-        assert_eq!(n_of(collector.collect(), Phase::Order), 1);
+        assert_eq!(n_of(collector.collect(), Phase::QueueOrder), 1);
     }
 
     #[test]
     fn an_idle_recorder_keeps_nothing() {
         let mut recorder = Recorder::idle();
-        recorder.record(Phase::Scan, 5);
+        recorder.record(Phase::NodePick, 5);
         assert!(recorder.local.is_empty());
+    }
+
+    #[test]
+    fn a_sampler_chooses_the_first_of_so_many() {
+        let chosen = |every| {
+            let mut sampler = Sampler::one_in(every);
+            (0..7).filter(|_| sampler.is_due()).count()
+        };
+        assert_eq!([0, 1, 3, 100].map(chosen), [0, 7, 3, 1]);
     }
 
     #[test]

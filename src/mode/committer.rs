@@ -23,7 +23,7 @@ const COMMANDS: usize = 256;
 const PUBLISH: u64 = 1024;
 
 /// Looks for something to do before the committer publishes what it has, or sleeps.
-const SPINS: u32 = 100;
+const SPINS: u32 = 1000;
 
 /// One batch in so many is timed.
 const SAMPLE: u32 = 8;
@@ -115,6 +115,8 @@ pub(super) struct Committer<C> {
     pub(super) parker: Parker,
     pub(super) shutdown: ShutdownOwner,
     pub(super) events: RingSender<Vec<Event>>,
+    /// Empty buffers that readers of events gave back.
+    pub(super) spent: RingReceiver<Vec<Event>>,
     /// Events that nobody has made room for. While there are any, no proposal is taken.
     pub(super) untold: Vec<Event>,
     pub(super) fates: CounterWriter<Fate>,
@@ -123,6 +125,8 @@ pub(super) struct Committer<C> {
     pub(super) quiet: Vec<Reply<()>>,
     /// The last version at which slots were freed; observations made before are not applied.
     pub(super) freed_at: Version,
+    /// Whether something happened since the last publication besides looks at reservations.
+    pub(super) news: bool,
     /// Batches taken, for sampling.
     pub(super) batches: u32,
 }
@@ -199,6 +203,7 @@ impl<C: Clock> Committer<C> {
         let (mut committed, mut refused) = (0, 0);
         for (outcome, seen) in batch.iter() {
             let seen = if stale { &[] } else { seen };
+            self.news |= !outcome.keeps_reservation();
             let outcome = self.engine.commit(outcome, seen);
             told(&mut self.engine, outcome);
             match outcome {
@@ -240,6 +245,7 @@ impl<C: Clock> Committer<C> {
         }
         self.outside += u64::from(any);
         self.changes += u64::from(any);
+        self.news |= any;
         any
     }
 
@@ -259,6 +265,9 @@ impl<C: Clock> Committer<C> {
         next.outside = self.outside;
         next.changes = self.changes;
         self.unpublished = 0;
+        if !std::mem::take(&mut self.news) {
+            next.news = self.snapshot.news;
+        }
         let next = std::sync::Arc::new(next);
         self.snapshot = std::sync::Arc::clone(&next);
         drop(self.publisher.publish(next.version, next));
@@ -275,17 +284,16 @@ impl<C: Clock> Committer<C> {
             self.freed_at = Version(self.snapshot.version.0 + 1);
             self.outside += 1;
             self.changes += 1;
+            self.news = true;
             self.publish();
         }
     }
 
-    /// Hands events over as far as there is room.
+    /// Hands events over as far as there is room. That a reservation still waits is not told:
+    /// it would be, for as long as it waits.
     fn tell(&mut self) {
-        let mut events = self.engine.take_events();
-        if self.untold.is_empty() {
-            self.untold = events;
-        } else {
-            self.untold.append(&mut events);
+        if self.engine.ledger().has_events() {
+            self.collect();
         }
         if self.untold.is_empty() {
             return;
@@ -296,10 +304,25 @@ impl<C: Clock> Committer<C> {
         }
     }
 
+    /// Takes over the events since the last time, in a buffer that was used before.
+    fn collect(&mut self) {
+        let buffer = match self.spent.try_recv() {
+            Received::Item(buffer) => buffer,
+            Received::Empty | Received::Finished => Vec::new(),
+        };
+        let mut events = self.engine.exchange_events(buffer);
+        events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
+        if self.untold.is_empty() {
+            self.untold = events;
+        } else {
+            self.untold.append(&mut events);
+        }
+    }
+
     /// Sleeps until there is something to do.
     fn rest(&self) {
         let (rings, inbox, shutdown) = (&self.rings, &self.inbox, &self.shutdown);
-        let (idle, version) = (&self.idle_at, self.snapshot.version);
+        let (idle, news) = (&self.idle_at, self.snapshot.news);
         if !self.untold.is_empty() {
             // The reader of events makes room without a word.
             let _: Parked = self
@@ -311,7 +334,7 @@ impl<C: Clock> Committer<C> {
             inbox.has_news()
                 || rings.iter().any(RingReceiver::has_news)
                 || shutdown.is_requested()
-                || (!self.quiet.is_empty() && all_idle(idle, version))
+                || (!self.quiet.is_empty() && all_idle(idle, news))
         };
         match self.engine.ledger().next_deadline() {
             Some(deadline) => {
@@ -329,7 +352,7 @@ impl<C: Clock> Committer<C> {
             return;
         }
         let waits = self.rings.iter().any(RingReceiver::has_news) || self.inbox.has_news();
-        let done = !waits && all_idle(&self.idle_at, self.snapshot.version);
+        let done = !waits && all_idle(&self.idle_at, self.snapshot.news);
         if !done && self.untold.is_empty() {
             return;
         }
@@ -339,7 +362,7 @@ impl<C: Clock> Committer<C> {
     }
 }
 
-/// Whether every proposer has looked at a version and found nothing.
+/// Whether every proposer has looked at a version, or a later one, and found nothing.
 fn all_idle(idle_at: &[Arc<AtomicU64>], version: Version) -> bool {
     // Acquire: pairs with the Release in `Proposer::rest`.
     let seen = |at: &Arc<AtomicU64>| at.load(Ordering::Acquire) >= version.0;

@@ -22,7 +22,7 @@ use crate::resource::ResourceVector;
 use crate::snapshot::Snapshot;
 use crate::sync::{
     Arc, AtomicU64, Ended, InboxSender, Mutex, Ordering, Parked, Parker, Published, Publisher,
-    Received, RingReceiver, Shutdown, Waker, inbox, parking, published, ring, shutdown,
+    Received, RingReceiver, RingSender, Shutdown, Waker, inbox, parking, published, ring, shutdown,
 };
 use crate::time::Clock;
 
@@ -34,6 +34,9 @@ const INBOX: usize = 4096;
 
 /// Batches of events that may wait; then no proposal is taken until somebody reads them.
 const EVENTS: usize = 4096;
+
+/// Empty buffers of events that wait to be used again.
+const SPENT: usize = 64;
 
 /// How often nodes are sorted when no interval is configured.
 const SORT_EVERY: Duration = Duration::from_millis(100);
@@ -79,7 +82,8 @@ impl Mode {
 pub struct Threaded {
     pub(super) commands: InboxSender<Command>,
     snapshots: Published<Snapshot>,
-    events: Mutex<RingReceiver<Vec<Event>>>,
+    /// Events to read, and the way back for empty buffers.
+    events: Mutex<(RingReceiver<Vec<Event>>, RingSender<Vec<Event>>)>,
     fates: CounterReader<Fate>,
     latencies: Mutex<Collector>,
     pub(super) panics: Arc<AtomicU64>,
@@ -148,6 +152,7 @@ impl Threaded {
         clock: C,
     ) -> Result<Self, StartError> {
         engine.track();
+        engine.state_to_publish().whole_reservations = true;
         let settings = StdArc::clone(&engine.ledger().state().settings);
         let sort_every = settings.multi_node.policies.first().map(|p| p.interval_ms);
         let first = Snapshot::empty(settings).next(engine.state_to_publish());
@@ -156,6 +161,7 @@ impl Threaded {
         let (commit_waker, commit_parker) = parking();
         let (commands, inbox) = inbox(INBOX);
         let (event_sender, events) = ring(EVENTS);
+        let (spent_sender, spent) = ring(SPENT);
         let (sort_waker, sort_parker) = parking();
         let parks: Vec<_> = (0..mode.threads()).map(|_| parking()).collect();
         let proposers: Vec<Waker> = parks.iter().map(|(waker, _)| waker.clone()).collect();
@@ -182,17 +188,19 @@ impl Threaded {
             parker: commit_parker,
             shutdown: owner,
             events: event_sender,
+            spent,
             untold: Vec::new(),
             fates: fate_writer,
             recorder: collector.recorder(),
             clock: clock.clone(),
             quiet: Vec::new(),
             freed_at: Version(0),
+            news: false,
         };
         let mut started = Self {
             commands: commands.waking(commit_waker.clone()),
             snapshots: snapshots.clone(),
-            events: Mutex::new(events),
+            events: Mutex::new((events, spent_sender)),
             fates,
             latencies: Mutex::new(Collector::new()),
             panics: Arc::new(AtomicU64::new(0)),
@@ -411,9 +419,12 @@ impl Threaded {
     /// when it is full, no proposal is committed until they are read.
     pub fn take_events(&self) -> Vec<Event> {
         let mut events = Vec::new();
-        let mut ring = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Received::Item(more) = ring.try_recv() {
-            events.extend(more);
+        let mut held = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let (told, spent) = &mut *held;
+        while let Received::Item(mut more) = told.try_recv() {
+            events.append(&mut more);
+            // The committer uses the buffer again; when it has enough of them, this one goes.
+            drop(spent.try_send(more));
         }
         events
     }

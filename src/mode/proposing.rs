@@ -25,7 +25,7 @@ use super::view::{Noted, View};
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Looks for something newer before a proposer sleeps.
-const SPINS: u32 = 200;
+const SPINS: u32 = 1000;
 
 /// Decisions of all proposers after which a view is refreshed though nothing else happened.
 const DRIFT: u64 = 2048;
@@ -108,6 +108,7 @@ impl<C: Clock> Proposer<C> {
         let mut start = self.share.0;
         while !self.shutdown.is_requested() {
             self.catch_up(&mut view, false);
+            let looked = view.version();
             let round = self.look(&mut view, start);
             start = start.wrapping_add(1);
             if round.proposed {
@@ -118,7 +119,7 @@ impl<C: Clock> Proposer<C> {
                 self.recorder.hand_over();
             }
             if !round.proposed {
-                self.rest(&mut view, round.counted);
+                self.rest(&mut view, looked, round.counted);
             } else if round.stuck {
                 self.await_landing(&mut view);
             }
@@ -153,19 +154,18 @@ impl<C: Clock> Proposer<C> {
             if taken(view.seen(), self.share.0) >= self.batches.sent() {
                 return;
             }
-            self.await_newer(view.version(), Some(PATIENCE));
+            let (snapshots, shutdown) = (&self.snapshots, &self.shutdown);
+            let ready = || snapshots.version() > view.version() || shutdown.is_requested();
+            wait(&self.parker, Some(PATIENCE), ready);
         }
     }
 
-    /// Comes to rest, unless something happened that has to be looked at first.
-    fn rest(&mut self, view: &mut View, counted: bool) {
-        let before = view.seen();
-        let (outside, others) = (before.outside, others(before, self.share.0));
-        let unseen = taken(before, self.share.0) < self.progress;
+    /// Comes to rest, unless something happened since the version `looked` at. That reservations
+    /// were looked at again is nothing: it would keep the proposers awake in turn, for ever.
+    fn rest(&mut self, view: &mut View, looked: Version, counted: bool) {
+        let unseen = taken(view.seen(), self.share.0) < self.progress;
         self.await_landing(view);
-        let now = view.seen();
-        let news = now.outside != outside || self::others(now, self.share.0) != others;
-        if unseen || news || self.shutdown.is_requested() {
+        if unseen || view.seen().news > looked || self.shutdown.is_requested() {
             return;
         }
         self.recorder.hand_over();
@@ -173,26 +173,10 @@ impl<C: Clock> Proposer<C> {
         // Release: pairs with the Acquire in the committer's test of quiescence.
         self.idle_at.store(version.0, Ordering::Release);
         self.committer.wake();
-        self.await_newer(version, counted.then_some(PATIENCE));
+        let (snapshots, shutdown) = (&mut self.snapshots, &self.shutdown);
+        let ready = || snapshots.refresh().news > version || shutdown.is_requested();
+        wait(&self.parker, counted.then_some(PATIENCE), ready);
         self.catch_up(view, true);
-    }
-
-    /// Sleeps until a snapshot is newer than a version, or until patience ends.
-    fn await_newer(&self, version: Version, patience: Option<Duration>) {
-        let (snapshots, shutdown) = (&self.snapshots, &self.shutdown);
-        let ready = || snapshots.version() > version || shutdown.is_requested();
-        for _ in 0..SPINS {
-            if ready() {
-                return;
-            }
-            spin_loop();
-        }
-        match patience {
-            Some(patience) => {
-                let _: Parked = self.parker.park_for(patience, ready);
-            }
-            None => self.parker.park_until(ready),
-        }
     }
 
     /// A round, unless rounds on this very state brought proposals that were all refused: they
@@ -361,15 +345,33 @@ impl<C: Clock> Proposer<C> {
             held.push(batch);
             return;
         }
-        loop {
+        for tries in 0_u32.. {
             match self.ring.try_send(batch) {
                 Ok(()) | Err(TrySendError::Closed(_)) => return,
-                Err(TrySendError::Full(back)) => {
-                    batch = back;
-                    crate::sync::yield_now();
-                }
+                Err(TrySendError::Full(back)) => batch = back,
+            }
+            if tries % SPINS == SPINS - 1 {
+                crate::sync::yield_now();
+            } else {
+                spin_loop();
             }
         }
+    }
+}
+
+/// Waits until something is ready, or until patience ends: awake at first, then asleep.
+fn wait(parker: &Parker, patience: Option<Duration>, mut ready: impl FnMut() -> bool) {
+    for _ in 0..SPINS {
+        if ready() {
+            return;
+        }
+        spin_loop();
+    }
+    match patience {
+        Some(patience) => {
+            let _: Parked = parker.park_for(patience, ready);
+        }
+        None => parker.park_until(ready),
     }
 }
 

@@ -87,6 +87,11 @@ impl Sequential {
         self.ledger.take_events()
     }
 
+    /// Exchanges what happened since the last call for an empty buffer.
+    pub(super) fn exchange_events(&mut self, buffer: Vec<Event>) -> Vec<Event> {
+        self.ledger.exchange_events(buffer)
+    }
+
     /// Registers a node.
     ///
     /// # Errors
@@ -306,6 +311,7 @@ impl Sequential {
     /// One round of preemption: `decide` looks at the live state, then its verdicts are carried
     /// out.
     pub fn preempt(&mut self, decide: impl FnOnce(&Ledger) -> Verdicts) -> PreemptionRound {
+        self.ledger.know_active_users();
         let verdicts = decide(&self.ledger);
         let round = self.ledger.preempt(&verdicts);
         self.ledger.settle();

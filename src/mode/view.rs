@@ -8,7 +8,7 @@ use super::index::NodeIndex;
 use crate::cluster::NodeState;
 use crate::commit::{apply_to_copy, observe_on_copy};
 use crate::id::{NodeSlot, PartitionId, Version};
-use crate::proposer::{FitIndex, Observation, Outcome, ProposalKind};
+use crate::proposer::{FitIndex, Observation, Outcome};
 use crate::snapshot::{Snapshot, State};
 
 /// What became of a decision in the view.
@@ -104,6 +104,9 @@ impl View {
                 // A node that the order does not know: the lanes are laid out anew.
                 self.sorted = None;
             }
+            if here {
+                lane.note_total(&row.total);
+            }
             let free = (here && runs && !reserved).then_some(&row.free);
             lane.set(node, free);
         }
@@ -156,10 +159,13 @@ impl View {
         seen: &mut Vec<Observation>,
         batch: &mut Batch,
     ) -> Noted {
+        if matches!(outcome, Outcome::Skipped(_)) {
+            seen.retain(|seen| self.matters(seen));
+        }
         observe_on_copy(&mut self.state, seen);
         let noted = match &outcome {
             Outcome::Proposed(proposal) => {
-                if proposal.kind == ProposalKind::Reserve && proposal.reserved.is_some() {
+                if outcome.keeps_reservation() {
                     Noted::Waiting
                 } else if apply_to_copy(&mut self.state, proposal) {
                     let node = proposal.node;
@@ -184,6 +190,28 @@ impl View {
     }
 }
 
+impl View {
+    /// Whether an observation may change a decision. Counters of a key that passed every limit of
+    /// patience, none of which is above the number of nodes, do not; they would move for ever.
+    fn matters(&self, seen: &Observation) -> bool {
+        let Observation::Counters {
+            app,
+            key,
+            opportunities,
+            missed,
+        } = *seen
+        else {
+            return true;
+        };
+        let nodes = i32::try_from(self.state.node_count).unwrap_or(i32::MAX);
+        let enough = nodes.saturating_add(1);
+        self.state.apps[app].key(key).is_some_and(|asks| {
+            asks.opportunities.min(enough) != opportunities.min(enough)
+                || asks.missed.min(enough) != missed.min(enough)
+        })
+    }
+}
+
 /// Whether the ledger is told of an observation. What follows from a version of the users of a
 /// leaf holds for the copy's version alone: other proposers' decisions may have come between.
 fn is_told(seen: &Observation) -> bool {
@@ -194,6 +222,8 @@ fn is_told(seen: &Observation) -> bool {
         | Observation::Sorted { .. } => true,
         Observation::UserLimit { .. }
         | Observation::LimitTold { .. }
+        | Observation::PrefixTold { .. }
+        | Observation::PrefixGrown { .. }
         | Observation::Gate { .. } => false,
     }
 }

@@ -22,6 +22,18 @@ pub fn order_children(state: &State, parent: QueueSlot, partition: PartitionId) 
 #[must_use]
 pub fn first_child(state: &State, parent: QueueSlot, partition: PartitionId) -> Option<QueueSlot> {
     let queue = &state.queues[parent];
+    let ranks = &queue.part(partition).ranks;
+    if ranks.epoch != state.epoch || ranks.keys.is_empty() {
+        return least_child(state, parent, partition);
+    }
+    let least = ranks.keys.iter().enumerate().min_by_key(|&(_, key)| key);
+    let first = least.map(|(place, _)| queue.children[place]);
+    debug_assert_eq!(first, least_child(state, parent, partition));
+    first
+}
+
+fn least_child(state: &State, parent: QueueSlot, partition: PartitionId) -> Option<QueueSlot> {
+    let queue = &state.queues[parent];
     let order = queue.settings.child_order;
     let children = queue.children.iter().copied();
     children.reduce(|best, next| {
@@ -31,6 +43,44 @@ pub fn first_child(state: &State, parent: QueueSlot, partition: PartitionId) -> 
             best
         }
     })
+}
+
+/// The comparison of [`compare_children`] as a number; nothing for absolute capacities, whose
+/// ties are decided by vectors.
+#[must_use]
+pub fn child_rank(
+    state: &State,
+    order: ChildOrder,
+    partition: PartitionId,
+    child: QueueSlot,
+) -> Option<u128> {
+    let queue = &state.queues[child];
+    let part = queue.part(partition);
+    if !part.configured_minimum.is_none() {
+        return None;
+    }
+    let guaranteed = part.absolute_capacity > 0.0;
+    let used = if guaranteed {
+        part.used_capacity
+    } else {
+        part.absolute_used
+    };
+    let priority = match order {
+        ChildOrder::Utilization => 0,
+        ChildOrder::PriorityUtilization => queue.settings.priority,
+    };
+    let bits = [
+        (u128::from(!queue.can_access(partition)), 1),
+        (u128::from(!guaranteed), 1),
+        (u128::from(!share::below_one(used)), 1),
+        (u128::from(!(priority.cast_unsigned() ^ (1 << 31))), 32),
+        (u128::from(share::java_rank(used)), 32),
+        (u128::from(!share::java_rank(part.absolute_capacity)), 32),
+    ];
+    Some(
+        bits.iter()
+            .fold(0, |key, (bits, width)| key << width | bits),
+    )
 }
 
 /// Which of two siblings goes first; equal ones keep their place in the list.

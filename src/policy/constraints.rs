@@ -3,28 +3,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::constraint::{
-    Applications, QueryError, Reduce, Scope, TagView, evaluate, parse_constraint,
-};
+use super::constraint::{Applications, QueryError, Reduce, TagView, evaluate};
 use crate::cluster::Node;
 use crate::id::{AppSlot, ApplicationId};
-use crate::queue::KeyAsks;
+use crate::queue::{KeyAsks, Scope};
 use crate::snapshot::State;
 
 /// Whether the containers of a key may be placed on a node; always for keys without constraint. A
 /// constraint that cannot be evaluated does not hold.
 #[must_use]
 pub fn constraint_holds(state: &State, app: AppSlot, asks: &KeyAsks, node: &Node) -> bool {
-    let Some(text) = asks
-        .constrained
-        .as_ref()
-        .and_then(|fixed| fixed.constraint.as_ref())
-    else {
+    let fixed = asks.constrained.as_ref();
+    let Some(constraint) = fixed.and_then(|fixed| fixed.constraint.as_ref()) else {
         return true;
     };
     let view = StateTags { state, node };
-    parse_constraint(text)
-        .is_ok_and(|constraint| evaluate(&constraint, state.apps[app].id, &view).unwrap_or(false))
+    evaluate(constraint, state.apps[app].id, &view).unwrap_or(false)
 }
 
 /// The tags that a state holds around one node.

@@ -1,6 +1,6 @@
 //! Limits: maximum capacity, user limit, headroom, the limit for application masters.
 
-use crate::id::{PartitionId, QueueSlot, UserSlot};
+use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::queue::{Exclusivity, Leaf, LimitKind, User};
 use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
@@ -172,6 +172,25 @@ pub fn user_value(state: &State, limit: &ResourceVector, user: Option<&User>) ->
     state
         .calculator
         .times_down(limit, f64::from(weight), &state.minimum)
+}
+
+/// The user limit that was last handed to an application of a user.
+#[must_use]
+pub fn told_limit(state: &State, user: &User) -> ResourceVector {
+    let users = state.queues[user.leaf].as_leaf();
+    let prefix = &users.prefix;
+    let among = |app: &AppSlot| {
+        let other = &state.users[state.apps[*app].user];
+        !other.removed && other.name == user.name
+    };
+    match prefix.limit {
+        Some(limit)
+            if prefix.telling > user.telling && users.active[..prefix.len].iter().any(among) =>
+        {
+            user_value(state, &limit, Some(user))
+        }
+        _ => user.last_limit,
+    }
 }
 
 /// How much more a user may get in a leaf on a partition; may be negative.

@@ -8,16 +8,15 @@ mod limits;
 mod locality;
 
 pub use app_order::{compare_active, compare_waiting, current_fair_key, fair_key, resorted};
-pub use child_order::{compare_children, first_child, order_children};
+pub use child_order::{child_rank, compare_children, first_child, order_children};
 pub use constraint::{
-    Applications, AttributeOp, BatchNode, BatchOutcome, BatchPlacement, BatchRequest, Constraint,
-    ConstraintRegistry, ConstraintSyntaxError, Namespace, NodeView, QueryError, Reduce,
-    RegistryError, RequestOrder, Scope, SingleConstraint, SpecItem, TagIndex, TagView, Target,
-    evaluate, parse_constraint, parse_placement_spec, place_batch,
+    Applications, BatchNode, BatchOutcome, BatchPlacement, BatchRequest, ConstraintRegistry,
+    ConstraintSyntaxError, NodeView, QueryError, Reduce, RegistryError, RequestOrder, SpecItem,
+    TagIndex, TagView, evaluate, parse_constraint, parse_placement_spec, place_batch,
 };
 pub use constraints::constraint_holds;
 pub use limits::{
     Limits, child_limit, compute_user_limit, headroom, master_limit, passes_maximum,
-    pending_within_limits, queue_current_limit, user_master_limits, user_value,
+    pending_within_limits, queue_current_limit, told_limit, user_master_limits, user_value,
 };
 pub use locality::{Locality, may_use, reservations_starve};

@@ -320,7 +320,11 @@ impl Pass<'_> {
     ) -> Answer {
         let state = self.state;
         let calculator = state.calculator;
-        if !calculator.fits_in(size, &node.total) {
+        let room = match visit.reserved {
+            Some(held) if state.whole_reservations => size.component_max(&held.size),
+            _ => *size,
+        };
+        if !calculator.fits_in(&room, &node.total) {
             return Answer::LocalitySkipped;
         }
         let from_reservation = visit.reserved.is_some();
@@ -331,9 +335,9 @@ impl Pass<'_> {
         let missing = calculator.max(&state.cluster, &missing, &limits.must_unreserve);
         let must_unreserve = calculator.any_above_zero(&missing);
         let mut kill = Vec::new();
-        let mut fits = calculator.containers(&node.free, size) > 0;
-        if !fits && calculator.containers(&node.free, size) == 0 && limits.may_kill {
-            fits = self.room_by_killing(node, size, &mut kill);
+        let mut fits = calculator.containers(&node.free, &room) > 0;
+        if !fits && calculator.containers(&node.free, &room) == 0 && limits.may_kill {
+            fits = self.room_by_killing(node, &room, &mut kill);
         }
         let fit = |exchange, kill| Fit {
             size: *size,

@@ -3,7 +3,7 @@
 use crate::cluster::Killable;
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, SchedulerKey, UserSlot};
 use crate::policy::Locality;
-use crate::queue::{Exclusivity, Gate, HeadroomProvider, LimitKind};
+use crate::queue::{Bound, Exclusivity, Gate, HeadroomProvider, LimitKind};
 use crate::resource::ResourceVector;
 
 /// What is to be done after a pass.
@@ -72,6 +72,15 @@ pub struct Proposal {
     pub kill: Vec<Killable>,
 }
 
+impl Outcome {
+    /// Whether nothing more is proposed than that a reservation goes on waiting.
+    #[must_use]
+    pub fn keeps_reservation(&self) -> bool {
+        matches!(self, Self::Proposed(proposal)
+            if proposal.kind == ProposalKind::Reserve && proposal.reserved.is_some())
+    }
+}
+
 /// What a proposal does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProposalKind {
@@ -94,6 +103,19 @@ pub struct Release {
     pub node: NodeSlot,
     /// Its size.
     pub size: ResourceVector,
+}
+
+/// The front of a leaf's order as a pass found it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Growth {
+    /// Number of applications.
+    pub len: usize,
+    /// Version of the users in which each of them was told its limit.
+    pub version: u64,
+    /// The partition and mode of the pass that told them.
+    pub grown: (PartitionId, Exclusivity),
+    /// On what it depends that those of them that ask get nothing.
+    pub bound: Option<Bound>,
 }
 
 /// Something that a pass changes by looking.
@@ -136,6 +158,26 @@ pub enum Observation {
         app: AppSlot,
         /// Whom its headroom is computed for.
         provider: HeadroomProvider,
+    },
+    /// All applications at the front of a leaf's order were told their limit; they get nothing.
+    PrefixTold {
+        /// The leaf.
+        leaf: QueueSlot,
+        /// The partition.
+        partition: PartitionId,
+        /// The mode.
+        exclusivity: Exclusivity,
+        /// Version of the users for which the limit holds.
+        version: u64,
+        /// The limit of a user of weight 1.
+        limit: ResourceVector,
+    },
+    /// More applications at the front of a leaf's order will get nothing.
+    PrefixGrown {
+        /// The leaf.
+        leaf: QueueSlot,
+        /// The new front; seldom, so that it does not widen the others.
+        growth: Box<Growth>,
     },
     /// It was found out that a user without a record may be assigned nothing.
     Gate {

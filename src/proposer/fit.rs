@@ -20,6 +20,8 @@ pub struct FitIndex {
     order: Vec<NodeSlot>,
     /// Position of each node in the order.
     places: Vec<u32>,
+    /// Most that a node offers, by type; of nodes that left as well.
+    largest: ResourceVector,
     /// By resource type: along the order, by block, by block of blocks.
     levels: Vec<[Vec<i64>; 3]>,
 }
@@ -38,6 +40,7 @@ impl FitIndex {
         let levels = (0..types.clamp(1, MAX_TYPES)).map(|_| sizes.map(|size| vec![CLOSED; size]));
         Self {
             levels: levels.collect(),
+            largest: ResourceVector::NONE,
             order,
             places,
         }
@@ -47,6 +50,17 @@ impl FitIndex {
     #[must_use]
     pub fn order(&self) -> &[NodeSlot] {
         &self.order
+    }
+
+    /// Most that any node of the index offers, by type.
+    #[must_use]
+    pub fn largest(&self) -> &ResourceVector {
+        &self.largest
+    }
+
+    /// Notes what a node offers in all.
+    pub fn note_total(&mut self, total: &ResourceVector) {
+        self.largest = self.largest.component_max(total);
     }
 
     /// Whether the node is one of the index.

@@ -1,6 +1,7 @@
 //! A leaf queue: its applications in order, gated by queue maximum and user limit.
 
 use super::assignment::{Observation, SkipReason};
+use super::front::Front;
 use super::walk::{Found, Pass};
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
@@ -10,8 +11,8 @@ use crate::queue::{Exclusivity, Gate, HeadroomProvider};
 use crate::resource::ResourceVector;
 
 /// What one visit of a leaf has found out and its state does not know yet.
-struct Visit {
-    leaf: QueueSlot,
+pub(super) struct Visit {
+    pub(super) leaf: QueueSlot,
     limit: Option<ResourceVector>,
     /// Whether the leaf's limit is the published one.
     published: bool,
@@ -42,19 +43,59 @@ impl Pass<'_> {
             return Found::Skip(reason);
         }
         let resorted = self.resorted(leaf);
-        let order = resorted.as_deref().unwrap_or(&queue.as_leaf().active);
         let mut visit = Visit {
             leaf,
             limit: None,
             published: queue.as_leaf().published_limit == told,
         };
-        self.applications(order, &mut visit, limits)
+        match resorted {
+            Some(order) => {
+                let mut nobody = Front::CLOSED;
+                self.applications(&order, &mut visit, limits, &mut nobody, true)
+            }
+            None => self.behind_prefix(&mut visit, limits),
+        }
     }
 
-    fn applications(&mut self, order: &[AppSlot], visit: &mut Visit, limits: &mut Limits) -> Found {
-        let state = self.state;
+    /// The applications of a leaf but for those at the front that get nothing.
+    fn behind_prefix(&mut self, visit: &mut Visit, limits: &mut Limits) -> Found {
+        let users = self.state.queues[visit.leaf].as_leaf();
+        let mut front = self.front(visit);
         let mut check_queue = true;
+        if front.len > 0 {
+            let (state, mode) = (self.state, self.exclusivity);
+            let none = ResourceVector::NONE;
+            if !passes_maximum(state, visit.leaf, self.partition, limits, &none, mode) {
+                return Found::Skip(SkipReason::AtMaximum);
+            }
+            check_queue = false;
+            if self.holds(&front, visit, limits) {
+                self.tell_front(users.active[0], visit);
+            } else {
+                // Some of them may be served again, or stop those behind them.
+                (front, check_queue) = (Front::CLOSED, true);
+                self.note_front(&front, visit);
+            }
+        }
+        let behind = &users.active[front.len..];
+        let found = self.applications(behind, visit, limits, &mut front, check_queue);
+        if front.len > users.prefix.next {
+            self.note_front(&front, visit);
+        }
+        found
+    }
+
+    fn applications(
+        &mut self,
+        order: &[AppSlot],
+        visit: &mut Visit,
+        limits: &mut Limits,
+        front: &mut Front,
+        mut check_queue: bool,
+    ) -> Found {
+        let state = self.state;
         for &app in order {
+            let before = front.len;
             let held = state.apps[app].part(PartitionId::DEFAULT).reserved;
             if check_queue {
                 let (partition, mode) = (self.partition, self.exclusivity);
@@ -64,12 +105,14 @@ impl Pass<'_> {
                 check_queue = state.settings.continue_looking && !held.is_none();
             }
             if !self.passes_user_limit(app, &held, visit, limits) {
-                continue;
+                self.join_at_limit(front, app);
+            } else {
+                match self.allocate(app, limits) {
+                    Found::Skip(SkipReason::Other) => self.join(front, app),
+                    found => return found,
+                }
             }
-            match self.allocate(app, limits) {
-                Found::Skip(SkipReason::Other) => {}
-                found => return found,
-            }
+            front.closed |= front.len == before;
         }
         Found::Skip(SkipReason::Other)
     }
@@ -182,7 +225,7 @@ impl Pass<'_> {
     }
 
     /// From now on the leaf's limit is the published one and the application has a headroom.
-    fn note_served(&mut self, app: AppSlot, visit: &mut Visit) {
+    pub(super) fn note_served(&mut self, app: AppSlot, visit: &mut Visit) {
         let state = self.state;
         let row = &state.apps[app];
         let provider = HeadroomProvider {
@@ -198,7 +241,7 @@ impl Pass<'_> {
     }
 
     /// The limit of a user of weight 1, from the leaf's cache or computed once a visit.
-    fn common_limit(&mut self, visit: &mut Visit) -> ResourceVector {
+    pub(super) fn common_limit(&mut self, visit: &mut Visit) -> ResourceVector {
         if let Some(limit) = visit.limit {
             return limit;
         }

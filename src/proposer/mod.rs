@@ -11,10 +11,11 @@ mod allocator;
 mod assignment;
 mod candidates;
 mod fit;
+mod front;
 mod leaf;
 mod walk;
 
-pub use assignment::{Observation, Outcome, Proposal, ProposalKind, Release, SkipReason};
+pub use assignment::{Growth, Observation, Outcome, Proposal, ProposalKind, Release, SkipReason};
 pub use candidates::{Candidates, compare_nodes, sort_nodes};
 pub use fit::FitIndex;
 pub use walk::{propose, propose_reserved};

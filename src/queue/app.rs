@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::constraint::Constraint;
 use crate::id::{ApplicationId, NameId, NodeSlot, PartitionId, QueueSlot, SchedulerKey, UserSlot};
 use crate::resource::ResourceVector;
 
@@ -56,6 +57,8 @@ pub struct App {
     pub fair_demand: i64,
     /// Whether some key of the application has outstanding asks.
     pub asking: bool,
+    /// Whether it is one of those at the front of its leaf's order that passes skip.
+    pub skipped: bool,
     /// Number of the next container.
     pub next_container: u32,
 }
@@ -244,8 +247,8 @@ pub struct ConstrainedKey {
     pub size: ResourceVector,
     /// Tags that its containers carry, ascending.
     pub tags: Vec<Arc<str>>,
-    /// The constraint as it was written.
-    pub constraint: Option<Arc<str>>,
+    /// What the node of each container has to fulfil.
+    pub constraint: Option<Constraint>,
 }
 
 /// A reservation under a key.

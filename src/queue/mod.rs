@@ -1,6 +1,7 @@
 //! The queue tree, its users and applications, and what they use.
 
 mod app;
+mod constraint;
 mod request;
 mod settings;
 mod tree;
@@ -11,6 +12,7 @@ pub use app::{
     refresh_fair_figures,
 };
 
+pub use constraint::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
 pub use request::{AppSpec, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec};
 pub use settings::{
     AccessList, Accessible, AppOrder, AsynchronousSettings, CapacitySetting, ChildOrder,
@@ -20,6 +22,7 @@ pub use settings::{
     SchedulerSettings, Templates, TreeSettings, UserParallelSettings, VectorEntry,
 };
 pub use tree::{
-    CapacityMode, Exclusivity, Leaf, LeafPart, LimitKind, Queue, QueuePart, QueueState,
+    Bound, CapacityMode, Exclusivity, Leaf, LeafPart, LimitKind, Prefix, Queue, QueuePart,
+    QueueState, Ranks,
 };
 pub use user::{Gate, User, UserPart};

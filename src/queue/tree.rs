@@ -13,6 +13,8 @@ pub struct Queue {
     pub settings: Arc<QueueSettings>,
     /// The queue above; nothing for root.
     pub parent: Option<QueueSlot>,
+    /// Position in the parent's list, as far as its ranks hold.
+    pub place: usize,
     /// The queues below, in list order: that of the configuration, later that of a hash map.
     pub children: Vec<QueueSlot>,
     /// Most children that the list ever had.
@@ -152,8 +154,17 @@ pub struct QueuePart {
     pub configured_maximum: ResourceVector,
     /// How far the children's absolute minimums are scaled down, by type; only of parents.
     pub minimum_ratio: Option<[Option<f32>; crate::resource::MAX_TYPES]>,
-    /// The children in the order in which they are served; only of parents.
-    pub child_order: Vec<QueueSlot>,
+    /// The children's places in the order in which they are served; only of parents.
+    pub ranks: Ranks,
+}
+
+/// Sort keys of the children of a queue, in list order. Smaller is served first.
+#[derive(Clone, Debug, Default)]
+pub struct Ranks {
+    /// The keys hold while the state counts this epoch.
+    pub epoch: u64,
+    /// The keys; none when something that no key expresses decides.
+    pub keys: Vec<u128>,
 }
 
 impl Default for QueuePart {
@@ -182,7 +193,7 @@ impl Default for QueuePart {
             configured_minimum: none,
             configured_maximum: none,
             minimum_ratio: None,
-            child_order: Vec::new(),
+            ranks: Ranks::default(),
         }
     }
 }
@@ -222,6 +233,49 @@ pub struct Leaf {
     pub maximum_applications_per_user: i32,
     /// Figures by partition.
     pub parts: Vec<LeafPart>,
+    /// Applications at the front of the order that passes need not look at.
+    pub prefix: Prefix,
+    /// How often users were told a limit.
+    pub tellings: u64,
+}
+
+/// Applications at the front of a leaf's order that get nothing, whatever the node: they ask for
+/// nothing, or their user is at the limit, or what they ask fits on no node. A pass that would
+/// look at each of them in vain takes note of all at once instead.
+#[derive(Clone, Debug, Default)]
+pub struct Prefix {
+    /// Number of these applications.
+    pub len: usize,
+    /// Number from the first version of the leaf's users after `since`: what a pass told them
+    /// one by one holds for the version in which it did.
+    pub next: usize,
+    /// See `next`.
+    pub since: u64,
+    /// The partition and mode of the pass that told them in that version.
+    pub grown: Option<(PartitionId, Exclusivity)>,
+    /// What those that do ask depend on; nothing while all ask for nothing.
+    pub bound: Option<Bound>,
+    /// Version of the leaf's users in which all were last told their limit.
+    pub version: u64,
+    /// For which partitions and modes they were told in that version.
+    pub told: Vec<(PartitionId, Exclusivity)>,
+    /// The limit of a user of weight 1 that they were told.
+    pub limit: Option<ResourceVector>,
+    /// The telling, by the leaf's count.
+    pub telling: u64,
+}
+
+/// On what it depends that applications which ask get nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bound {
+    /// The partition.
+    pub partition: PartitionId,
+    /// The mode.
+    pub exclusivity: Exclusivity,
+    /// Least that users at their limit use, by type. They have weight 1.
+    pub floor: Option<ResourceVector>,
+    /// Most that applications ask which no node is large enough for, by type.
+    pub largest: ResourceVector,
 }
 
 impl Leaf {

@@ -28,8 +28,11 @@ pub struct User {
     pub active: bool,
     /// Whether the record was dropped; it stays until nobody refers to it.
     pub removed: bool,
-    /// User limit as last handed to an application of the user.
+    /// User limit as last handed to an application of the user, unless all at the front of the
+    /// leaf's order were told later.
     pub last_limit: ResourceVector,
+    /// That telling, by the leaf's count.
+    pub telling: u64,
     /// Figures by partition.
     pub parts: Vec<UserPart>,
 }

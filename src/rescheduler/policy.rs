@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use super::explain::{AppVerdict, explain};
+use super::explain::{AppVerdict, WhyNot, explain};
 use super::extract::{decide_here, look, partition_names};
 use super::round::{Memory, Plan, plan};
 use super::settings::Settings;
@@ -28,6 +28,9 @@ pub struct Rescheduler {
     last: BTreeSet<ContainerId>,
     counts: [u64; PreemptionReason::ALL.len()],
     record: Option<Record>,
+    /// Applications that waited in some round, by what the round did for them; kept with the
+    /// record.
+    waits: [u64; WhyNot::ALL.len()],
 }
 
 /// What was chosen so far, by application and reason.
@@ -69,6 +72,12 @@ impl Rescheduler {
     /// What was chosen so far, by application and reason; empty unless the policy records.
     pub fn taken(&self) -> impl Iterator<Item = &Taken> {
         self.record.iter().flat_map(BTreeMap::values)
+    }
+
+    /// Applications that waited in rounds so far, by what the round did for them: one count for
+    /// each application and round. Zero unless the policy records.
+    pub fn waits(&self) -> impl Iterator<Item = (WhyNot, u64)> {
+        WhyNot::ALL.iter().copied().zip(self.waits)
     }
 
     /// Containers and reservations chosen so far for a reason, also when the policy only observes.
@@ -114,6 +123,12 @@ impl Rescheduler {
     fn decide(&mut self, view: &View, limits: &mut dyn UserLimits, now_ms: u64) -> Vec<Verdict> {
         let plan = plan(view, &self.settings, limits, &mut self.memory, now_ms);
         self.note(view, &plan);
+        if self.record.is_some() {
+            let names = vec![Arc::from(""); view.partitions.len()];
+            for verdict in explain(view, &plan, &self.settings, &self.memory, &names) {
+                self.waits[verdict.reason.index()] += 1;
+            }
+        }
         let reserved = view.nodes.iter().any(|node| node.reserved.is_some());
         self.at_rest = plan.chosen.is_empty() && plan.verdicts.is_empty() && !reserved;
         plan.verdicts

@@ -75,7 +75,8 @@ pub(super) struct Round<'a> {
     reason: PreemptionReason,
 }
 
-/// Decides one round at a time in ms; `memory` learns what was asked back.
+/// Decides one round at a time in ms; `memory` learns what was asked back. A view that is not
+/// [sound](View::is_sound) is left alone: nothing is chosen.
 // As ProportionalCapacityPreemptionPolicy.containerBasedPreemptOrKill.
 pub fn plan(
     view: &View,
@@ -84,6 +85,9 @@ pub fn plan(
     memory: &mut Memory,
     now_ms: u64,
 ) -> Plan {
+    if !view.is_sound() {
+        return Plan::default();
+    }
     let mut round = Round::new(view, settings, limits, now_ms);
     if settings.enabled {
         round.select();

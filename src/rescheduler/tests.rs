@@ -366,3 +366,37 @@ fn lower_priorities_of_a_queue_give_to_higher_ones() {
     scene.view.queues[1].intra_queue_disabled = true;
     assert_eq!(scene.chosen(), [] as [u32; 0]);
 }
+
+#[test]
+fn a_view_with_a_missing_ancestor_or_a_removed_queue_is_left_alone() {
+    type Damage = fn(&mut View);
+    let damages: [Damage; 8] = [
+        |view| view.queues[1].parent = None,
+        |view| view.queues[1].parent = Some(7),
+        |view| {
+            view.queues.pop();
+        },
+        |view| view.queues.clear(),
+        |view| view.apps[0].queue = 9,
+        |view| view.nodes.clear(),
+        |view| view.partitions.clear(),
+        |view| {
+            view.containers.truncate(3);
+        },
+    ];
+    for (i, damage) in damages.into_iter().enumerate() {
+        let mut scene = Scene::new(20);
+        assert!(scene.view.is_sound());
+        damage(&mut scene.view);
+        let mut memory = Memory::default();
+        let settings = Settings {
+            for_reservations: true,
+            balance: Some(0),
+            intra_queue: Some(IntraQueueSettings::default()),
+            queue_priority: Some(QueuePrioritySettings::default()),
+            ..scene.settings
+        };
+        let round = plan(&scene.view, &settings, &mut Unlimited, &mut memory, 0);
+        assert!(round.chosen.is_empty(), "damage {i}");
+    }
+}

@@ -30,6 +30,55 @@ pub struct View {
     pub containers: Vec<ContainerView>,
 }
 
+impl View {
+    /// Whether every position points at something and every queue but the first hangs below an
+    /// earlier one. A view of a live state always is; one put together elsewhere may miss an
+    /// ancestor or a queue.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let known = |list: &[usize], len: usize| list.iter().all(|&at| at < len);
+        let (queues, containers) = (self.queues.len(), self.containers.len());
+        let parts = self.partitions.len();
+        let tree = self.queues.iter().enumerate().all(|(at, queue)| {
+            let leaf = queue.leaf.iter();
+            let apps =
+                leaf.flat_map(|leaf| leaf.active.iter().chain(&leaf.waiting).chain(&leaf.apps));
+            let hangs = match queue.parent {
+                Some(parent) => parent < at,
+                None => at == 0,
+            };
+            let mut below = queue.children.iter();
+            hangs
+                && queue.parts.len() == parts
+                && below.all(|&child| child < queues && self.queues[child].parent == Some(at))
+                && apps.copied().all(|app| app < self.apps.len())
+        });
+        let apps = self.apps.iter().all(|app| {
+            app.queue < queues
+                && app.user < self.users.len()
+                && app.used.len() == parts
+                && app.pending.len() == parts
+                && app.master_partition.is_none_or(|part| part < parts)
+                && known(&app.live, containers)
+                && known(&app.reserved, containers)
+        });
+        let nodes = self.nodes.iter().all(|node| {
+            node.partition < parts
+                && known(&node.running, containers)
+                && node.reserved.is_none_or(|held| held < containers)
+        });
+        let held = self.containers.iter().all(|container| {
+            container.app < self.apps.len()
+                && container.node < self.nodes.len()
+                && container
+                    .requested_partition
+                    .is_none_or(|part| part < parts)
+        });
+        let users = self.users.iter().all(|user| user.used.len() == parts);
+        queues > 0 && parts > 0 && tree && apps && nodes && held && users
+    }
+}
+
 /// A queue.
 #[derive(Clone, Debug)]
 pub struct QueueView {

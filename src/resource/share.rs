@@ -316,9 +316,50 @@ pub fn java_order(a: f32, b: f32) -> Ordering {
     }
 }
 
+/// A number that orders as [`java_order`] does.
+#[inline]
+#[must_use]
+pub fn java_rank(a: f32) -> u32 {
+    let bits = a.to_bits();
+    if a.is_nan() {
+        u32::MAX
+    } else if bits >> 31 == 1 {
+        !bits
+    } else {
+        bits | 1 << 31
+    }
+}
+
+/// Whether a share is below 1; not a number is not.
+#[inline]
+#[must_use]
+pub fn below_one(share: f32) -> bool {
+    share < 1.0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranks_order_as_java_does() {
+        let values = [
+            f32::NEG_INFINITY,
+            -1.0,
+            -0.0,
+            0.0,
+            f32::MIN_POSITIVE,
+            0.5,
+            1.0,
+            f32::INFINITY,
+            f32::NAN,
+        ];
+        for a in values {
+            for b in values {
+                assert_eq!(java_rank(a).cmp(&java_rank(b)), java_order(a, b), "{a} {b}");
+            }
+        }
+    }
 
     #[test]
     fn percent_capacities_keep_their_f32_noise() {

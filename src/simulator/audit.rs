@@ -177,6 +177,18 @@ impl Ledger {
             Event::Reserved {
                 container, node, ..
             } => self.reserve(*container, node),
+            Event::ReservationMoved {
+                container,
+                from,
+                to,
+                ..
+            } => {
+                if self.unreserve(*container).as_ref() != Some(from) {
+                    let text = format!("{container} moves from {from}, where it holds nothing");
+                    self.violated("R1", text);
+                }
+                self.reserve(*container, to);
+            }
             Event::Released { container, .. } => self.released(*container),
             Event::MasterStarted { .. } => {}
         }
@@ -556,6 +568,20 @@ mod tests {
         expect(&[reserved(1, "n1"), allocated(1, "n2", 1)], &["R3"]);
         expect(&[reserved(1, "n1"), reserved(2, "n1")], &["N5"]);
         expect(&[reserved(1, "n1"), released(1), reserved(2, "n1")], &[]);
+        let moved = |number, from: &str, to: &str| Event::ReservationMoved {
+            container: id(number),
+            from: node(from),
+            to: node(to),
+            size: ResourceVector::of(&[1, 1]),
+        };
+        let follows = [
+            reserved(1, "n1"),
+            moved(1, "n1", "n2"),
+            reserved(2, "n1"),
+            allocated(1, "n2", 1),
+        ];
+        expect(&follows, &[]);
+        expect(&[moved(1, "n1", "n2")], &["R1"]);
     }
 
     #[test]

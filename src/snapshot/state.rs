@@ -21,6 +21,11 @@ pub struct State {
     pub cluster: ResourceVector,
     /// Number of registered nodes.
     pub node_count: usize,
+    /// Counts what may change the order of children other than their use.
+    pub epoch: u64,
+    /// Whether a reservation is served only where the size that it holds fits, too. The reference
+    /// looks only at what the key asks now, and a node gets too full when that shrank meanwhile.
+    pub whole_reservations: bool,
     /// Partitions; the default one first.
     pub partitions: Table<PartitionId, Partition>,
     /// Queues; root first.
@@ -46,6 +51,8 @@ impl State {
             settings,
             cluster: ResourceVector::NONE,
             node_count: 0,
+            epoch: 1,
+            whole_reservations: false,
             partitions: Table::default(),
             queues: Table::default(),
             users: Table::default(),
@@ -116,6 +123,9 @@ impl State {
 pub struct Snapshot {
     /// Number of the publication.
     pub version: Version,
+    /// The last publication that changed more than how often waiting reservations were looked at:
+    /// who found nothing to do in it need not look at this one.
+    pub news: Version,
     /// How many decisions of each proposer the state has seen, accepted or refused.
     pub taken: Vec<u64>,
     /// Counts what changed the state other than accepted proposals: commands, refusals, time.
@@ -128,6 +138,10 @@ pub struct Snapshot {
     pub cluster: ResourceVector,
     /// Number of registered nodes.
     pub node_count: usize,
+    /// Counts what may change the order of children other than their use.
+    pub epoch: u64,
+    /// As [`State::whole_reservations`].
+    pub whole_reservations: bool,
     /// Partitions.
     pub partitions: Frozen<Partition>,
     /// Queues.
@@ -146,12 +160,15 @@ impl Snapshot {
     pub fn empty(settings: Arc<SchedulerSettings>) -> Self {
         Self {
             version: Version(0),
+            news: Version(0),
             taken: Vec::new(),
             outside: 0,
             changes: 0,
             settings,
             cluster: ResourceVector::NONE,
             node_count: 0,
+            epoch: 0,
+            whole_reservations: false,
             partitions: Frozen::default(),
             queues: Frozen::default(),
             users: Frozen::default(),
@@ -165,9 +182,12 @@ impl Snapshot {
     pub fn next(&self, state: &mut State) -> Self {
         let mut next = self.clone();
         next.version = Version(self.version.0 + 1);
+        next.news = next.version;
         next.settings = Arc::clone(&state.settings);
         next.cluster = state.cluster;
         next.node_count = state.node_count;
+        next.epoch = state.epoch;
+        next.whole_reservations = state.whole_reservations;
         next.partitions.publish(&mut state.partitions);
         next.queues.publish(&mut state.queues);
         next.users.publish(&mut state.users);
@@ -191,6 +211,8 @@ impl State {
         self.minimum = newer.settings.minimum_allocation;
         self.cluster = newer.cluster;
         self.node_count = newer.node_count;
+        self.epoch = newer.epoch;
+        self.whole_reservations = newer.whole_reservations;
         self.partitions
             .refresh(&older.partitions, &newer.partitions, |_| {});
         self.queues.refresh(&older.queues, &newer.queues, |_| {});

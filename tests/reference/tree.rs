@@ -65,6 +65,7 @@ impl Scheduler {
         let is_leaf = names.is_empty() && !on_demand && path != "root";
         let q = self.new_queue(path, parent, is_leaf);
         self.configure(q)?;
+        self.update_absolute(q);
         self.first_state(q)?;
         for name in names {
             let c = self.build(&format!("{path}.{name}"), Some(q))?;
@@ -275,9 +276,7 @@ impl Scheduler {
             Some("RUNNING") => self.queues[q].state = QueueState::Running,
             _ => {}
         }
-        if self.settings.legacy {
-            self.update_absolute(q);
-        }
+        self.update_absolute(q);
         if self.queues[q].is_leaf {
             // The ordering policy object is a new one.
             self.queues[q].dirty.clear();

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use capsched::api::{
-    Fraction, ModeKind, NodeName, NodeSpec, PartitionSpec, Scheduler, Sequential, StateView,
-    Stepped, TreeSettings,
+    Fraction, ModeKind, NodeName, NodeSpec, PartitionSpec, PreemptionSettings, Scheduler,
+    Sequential, StateView, Stepped, TreeSettings,
 };
 use capsched::config::{self, Layer, Loaded, Options, Report, Severity, Source};
 use capsched::simulator::{Job, NodeLine, Random, ResourceTypes};
@@ -26,10 +26,20 @@ pub(crate) struct Cluster {
     pub(crate) partitions: Vec<PartitionSpec>,
     /// Guarantees of the leaves in thousandths.
     pub(crate) guarantees: Vec<(String, u32)>,
+    /// How preemption is configured.
+    pub(crate) configured: PreemptionSettings,
+    /// Rounds of preemption that runs are to have; none unless set.
+    pub(crate) preemption: Option<PreemptionSettings>,
 }
 
-/// Reads configuration files for a run; warnings go to standard error.
-pub(crate) fn load(conf: &PathBuf, site: &[PathBuf]) -> Result<Loaded> {
+/// What switches the monitor on: with it off, every queue counts as protected.
+const MONITOR_ON: &str = "<configuration><property>\
+     <name>yarn.resourcemanager.scheduler.monitor.enable</name><value>true</value>\
+     </property></configuration>";
+
+/// Reads configuration files for a run; warnings go to standard error. `monitor`: preemption is
+/// to run whatever the files say.
+pub(crate) fn load(conf: &PathBuf, site: &[PathBuf], monitor: bool) -> Result<Loaded> {
     let options = Options::default();
     let read = |path: &PathBuf, layer| {
         config::read_source(path, layer, &options.limits)
@@ -38,6 +48,13 @@ pub(crate) fn load(conf: &PathBuf, site: &[PathBuf]) -> Result<Loaded> {
     let mut sources = vec![read(conf, Layer::Scheduler)?];
     for path in site {
         sources.push(read(path, Layer::Site)?);
+    }
+    if monitor {
+        sources.push(Source {
+            name: "--preemption".to_owned(),
+            bytes: MONITOR_ON.as_bytes().to_vec(),
+            layer: Layer::Site,
+        });
     }
     let loaded = from_sources(&sources)?;
     let warning = |finding: &&config::Diagnostic| finding.severity == Severity::Warning;
@@ -101,7 +118,8 @@ pub(crate) fn for_trace(jobs: &[Job], nodes: &[NodeLine], types: &ResourceTypes)
         "resource-calculator".into(),
         "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator".into(),
     );
-    let mut site = BTreeMap::new();
+    let monitor = "yarn.resourcemanager.scheduler.monitor.enable";
+    let mut site = BTreeMap::from([(monitor.to_owned(), "true".to_owned())]);
     let most = |index: usize| nodes.iter().map(|node| node.size[index]).max().unwrap_or(0);
     for (index, name) in types.names().iter().enumerate() {
         let key = match index {
@@ -133,6 +151,8 @@ impl Cluster {
             nodes,
             partitions,
             guarantees: Vec::new(),
+            configured: loaded.preemption,
+            preemption: None,
         };
         cluster.guarantees = cluster.guarantees_by_queue()?;
         Ok(cluster)

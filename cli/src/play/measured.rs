@@ -2,8 +2,8 @@
 
 use capsched::api::{
     AppError, AppSpec, ApplicationId, AskCall, AskError, AskReply, ContainerError, ContainerId,
-    Event, Fate, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, Scheduler, Stepped,
-    SubmitError, Submitted, Threaded,
+    Event, Fate, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, Rescheduler, Scheduler,
+    Stepped, SubmitError, Submitted, Threaded,
 };
 use capsched::metrics::{HistogramSet, Phase};
 use capsched::time::{Clock, SystemClock};
@@ -47,6 +47,14 @@ impl Measured {
     /// Wall time within the engine's calls, in ns.
     pub(super) const fn busy_ns(&self) -> u64 {
         self.busy_ns
+    }
+
+    /// The policy of preemption of an engine that runs step by step.
+    pub(super) fn policy(&self) -> Option<&Rescheduler> {
+        match &self.engine {
+            Engine::Stepped(engine) => Some(engine.preemption()),
+            Engine::Threaded(_) => None,
+        }
     }
 
     /// Latencies by phase.

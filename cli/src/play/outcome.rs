@@ -9,6 +9,7 @@ use capsched::metrics::{Histogram, HistogramSet, Latency, Phase};
 use capsched::simulator::RunReport;
 use serde_json::{Map, Value, json};
 
+use super::preemption::Account;
 use super::run::Row;
 
 /// Figures of one row.
@@ -30,6 +31,8 @@ pub(crate) struct Outcome {
     pub(crate) utilisation: Vec<(u32, u32)>,
     /// Equal for rows that placed the same number of containers of every job.
     pub(crate) placed_set: u64,
+    /// What preemption took, or would have taken; nothing when no round ran.
+    pub(crate) preemption: Option<Account>,
     /// Everything in virtual time.
     pub(crate) report: RunReport,
 }
@@ -104,6 +107,8 @@ impl Outcome {
             "utilisation": utilisation,
             "fairness_gap": {"mean": per_mille(self.report.gap_permille.0),
                 "max": per_mille(self.report.gap_permille.1)},
+            "preemption": self.preemption.as_ref().map(Account::to_json),
+            "lost": counts.lost,
             "violations": self.violations(),
             "violations_by_invariant": self.report.violations,
             "messages": self.report.messages,

@@ -13,6 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::cluster::Cluster;
 use super::measured::{Engine, Measured};
 use super::outcome::Outcome;
+use super::preemption::Account;
 use super::trace::{Trace, explain};
 use crate::output::Problem;
 
@@ -82,7 +83,10 @@ impl Row {
             cluster.settings.scheduler.multi_node.enabled = true;
         }
         if self.sequential {
-            let engine = Stepped::new(cluster.sequential()?, self.mode);
+            let mut engine = Stepped::new(cluster.sequential()?, self.mode);
+            if let Some(settings) = &cluster.preemption {
+                engine = engine.with_preemption(settings.clone());
+            }
             return Ok(Engine::Stepped(Box::new(engine)));
         }
         let threads = self.threads;
@@ -107,12 +111,20 @@ impl Row {
                 (IDLE_HEARTBEAT_MS, Some(timing.round_ms), timing.round_ms)
             }
         };
+        let mut patience_ms = period.saturating_mul(turns);
+        if let Some(preemption) = &cluster.preemption {
+            // Nothing happens between asking back and killing; a run must not end in between.
+            let wait = preemption.max_wait_before_kill_ms;
+            let wait = wait.max(preemption.balance.unwrap_or(0));
+            let rounds = preemption.monitoring_interval_ms.saturating_mul(2);
+            patience_ms = patience_ms.saturating_add(wait).saturating_add(rounds);
+        }
         DriverSettings {
             types: cluster.types.names().len(),
             heartbeat_ms,
             round_ms,
-            quiet_ms: Some(period.saturating_mul(turns)),
-            patience_ms: period.saturating_mul(turns),
+            quiet_ms: Some(patience_ms),
+            patience_ms,
             until_ms: timing.until_ms,
             sample_ms: (span / SAMPLES.0).max(trace.end_ms() / SAMPLES.1).max(1000),
             guarantees: cluster.guarantees.clone(),
@@ -160,6 +172,11 @@ impl Row {
             conflicts: engine.conflicts(),
             placed_set: watch.hash(),
             utilisation: watch.utilisation.shares(),
+            preemption: cluster
+                .preemption
+                .as_ref()
+                .and_then(|_| engine.policy())
+                .map(|policy| Account::of(policy, cluster.types.names())),
             report,
         })
     }

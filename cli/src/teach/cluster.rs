@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, NodeName, NodeReport, NodeSpec,
-    PartitionView, ResourceVector, Sequential, StateView, UserLimits,
+    PartitionView, Rescheduler, ResourceVector, Sequential, StateView, UserLimits,
 };
 use capsched::config::{self, Layer, Options, Source};
 
@@ -26,6 +26,11 @@ pub(super) struct Cluster {
     turn: usize,
     apps: u32,
     placed: Vec<ContainerId>,
+    /// Rounds of preemption, when the configuration switches them on.
+    preemption: Rescheduler,
+    now_ms: u64,
+    /// When the next of them is due.
+    round_ms: u64,
 }
 
 impl Cluster {
@@ -44,6 +49,9 @@ impl Cluster {
             .map_err(|report| anyhow!("scenario refused: {:?}", report.first_error()))?;
         let mut cluster = Self {
             engine: Sequential::new(loaded.settings, &[])?,
+            preemption: Rescheduler::new(loaded.preemption),
+            now_ms: 0,
+            round_ms: 0,
             nodes: Vec::new(),
             turn: 0,
             apps: 0,
@@ -99,6 +107,22 @@ impl Cluster {
             }
         }
         Ok(())
+    }
+
+    /// Lets time pass; a round of preemption that comes due runs. Whether it decided anything, or
+    /// something that was asked back may still be killed.
+    pub(super) fn pass(&mut self, ms: u64) -> bool {
+        self.now_ms += ms;
+        self.engine.advance_to(self.now_ms);
+        let Some(interval) = self.preemption.settings.interval_ms() else {
+            return false;
+        };
+        if self.now_ms >= self.round_ms {
+            self.round_ms = self.now_ms + interval;
+            let policy = &mut self.preemption;
+            self.engine.preempt(|ledger| policy.round(ledger));
+        }
+        !self.preemption.is_at_rest()
     }
 
     /// Containers placed since the last call.

@@ -7,6 +7,7 @@ use super::chart::{Axis, Chart, Fact, Lesson, Level, Mark, Series};
 use super::cluster::{Cluster, size};
 
 const QUEUES: &str = include_str!("../../../configs/scenarios/organisation.xml");
+const PREEMPTION: &str = include_str!("../../../configs/scenarios/organisation-preemption.xml");
 const CAPPED: &str = include_str!("../../../configs/scenarios/organisation-capped.xml");
 
 const DEVELOPMENT: &str = "root.engineering.development";
@@ -28,13 +29,18 @@ pub(super) fn lesson() -> Result<Lesson> {
         "capped",
         "maximum-capacity of development is 40 %",
     )?;
+    let (taken, preempted) = play(
+        &[QUEUES, PREEMPTION],
+        "preempted",
+        "qa takes its guarantee back by preemption",
+    )?;
     Ok(Lesson {
         name: "organisation",
         title: "An organisation shares 1,000 GB",
         about: "100 nodes of 10 GB. Engineering 60 % (development 20 %, qa 80 % of it), support \
                 10 %, marketing 30 %; support and marketing use all of theirs.",
-        charts: vec![free, limited],
-        facts: facts(&open, &capped),
+        charts: vec![free, limited, preempted],
+        facts: facts(&open, &capped, &taken),
         assumed: vec![
             "All containers are of 1 GB; applications are unmanaged: no container is a master's.",
             "minimum-user-limit-percent is 100, user-limit-factor 1, maximum-am-resource-percent 1.",
@@ -44,7 +50,9 @@ pub(super) fn lesson() -> Result<Lesson> {
             "The maximum-capacity of engineering is its 60 %: a maximum is a share of the parent's \
              maximum, so 40 % of it are 240 GB. Under a parent that may use the whole cluster, \
              40 % would be 400 GB.",
-            "Each node beats every 5 s and may get one container a beat. Nothing is preempted.",
+            "Each node beats every 5 s and may get one container a beat. Nothing is preempted but in the \
+             last chart; there a round runs every 3 s, containers asked back are killed after \
+             15 s, and 10 % above a guarantee are left alone.",
         ],
     })
 }
@@ -69,6 +77,8 @@ struct Run {
     cluster: Cluster,
     series: [Series; 4],
     marks: Vec<Mark>,
+    /// Whether preemption runs.
+    preempts: bool,
 }
 
 impl Run {
@@ -101,6 +111,7 @@ impl Run {
         while calm < CALM {
             self.cluster.beat(BEATS)?;
             let idle = self.cluster.take_placed().is_empty();
+            let idle = !self.cluster.pass(1000) && idle;
             calm = if idle { calm + 1 } else { 0 };
             self.sample();
         }
@@ -118,6 +129,7 @@ fn play(files: &[&str], name: &'static str, title: &str) -> Result<(Outcome, Cha
         cluster: Cluster::new(files, NODES, size(10, 10))?,
         series: labels.map(Series::new),
         marks: Vec::new(),
+        preempts: files.contains(&PREEMPTION),
     };
     run.submit("sue", SUPPORT)?;
     run.submit("max", MARKETING)?;
@@ -147,6 +159,10 @@ fn story(run: &mut Run) -> Result<Outcome> {
     run.mark("a user submits to qa")?;
     run.submit("qa1", QA)?;
     rests.push(run.rest()?);
+    if run.preempts {
+        // Nobody has to end for qa to get its share.
+        return Ok(Outcome { each, rests });
+    }
     for (user, app) in apps {
         run.mark(format!(
             "{user}'s application ends; {user} submits the next"
@@ -187,7 +203,7 @@ fn chart(run: Run, name: &'static str, title: &str) -> Result<Chart> {
     })
 }
 
-fn facts(open: &Outcome, capped: &Outcome) -> Vec<Fact> {
+fn facts(open: &Outcome, capped: &Outcome, taken: &Outcome) -> Vec<Fact> {
     let gb = Fact::gb;
     let last = open.rests.len() - 1;
     let [two, five, wait] = [open.rests[0], open.rests[1], open.rests[2]];
@@ -234,6 +250,12 @@ fn facts(open: &Outcome, capped: &Outcome) -> Vec<Fact> {
             "with it: qa has, as soon as it asks",
             capped.rests[2].qa,
         ),
+        gb(
+            "preempted_development",
+            "with preemption: development after qa asked",
+            taken.rests[2].development,
+        ),
+        gb("preempted_qa", "with it: qa then", taken.rests[2].qa),
     ]
 }
 
@@ -278,5 +300,18 @@ mod tests {
         cluster.ask(app, size(1, 1), 1000).unwrap();
         cluster.beat(500).unwrap();
         assert_eq!(cluster.view().used(DEVELOPMENT), 121);
+    }
+
+    #[test]
+    fn preemption_gives_qa_its_480_while_all_of_development_runs() {
+        let (taken, chart) = play(&[QUEUES, PREEMPTION], "preempted", "").unwrap();
+        assert_eq!(taken.rests, [rest(240, 0), rest(600, 0), rest(120, 480)]);
+        let falls = chart.areas[0].values.windows(2);
+        let steps: Vec<_> = falls.map(|pair| pair[0] - pair[1]).collect();
+        assert_eq!(
+            steps.iter().max(),
+            Some(&100),
+            "a tenth of the cluster a round"
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::id::ApplicationId;
 
-use super::expression::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
+use crate::queue::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
 
 /// What the evaluation may know of one candidate node.
 pub trait TagView {

@@ -8,14 +8,12 @@
 //! [`place_batch`] is the placement algorithm that works in front of the scheduler.
 
 mod evaluate;
-mod expression;
 mod parse;
 mod processor;
 mod registry;
 mod tags;
 
 pub use evaluate::{Applications, QueryError, Reduce, TagView, evaluate};
-pub use expression::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
 pub use parse::{ConstraintSyntaxError, SpecItem, parse_constraint, parse_placement_spec};
 pub use processor::{
     BatchNode, BatchOutcome, BatchPlacement, BatchRequest, RequestOrder, place_batch,

@@ -21,7 +21,7 @@ use std::fmt;
 
 use crate::id::ApplicationId;
 
-use super::expression::{AttributeOp, Constraint, Namespace, Scope, Target};
+use crate::queue::{AttributeOp, Constraint, Namespace, Scope, Target};
 
 /// Deepest nesting of `and` and `or`.
 const MAX_DEPTH: usize = 64;

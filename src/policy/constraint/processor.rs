@@ -12,9 +12,9 @@ use crate::id::{ApplicationId, NameId, NodeSlot};
 use crate::resource::ResourceVector;
 
 use super::evaluate::evaluate;
-use super::expression::Constraint;
 use super::registry::ConstraintRegistry;
 use super::tags::{NodeView, TagIndex};
+use crate::queue::Constraint;
 
 /// Rounds over one batch.
 const ROUNDS: usize = 2;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::id::{ApplicationId, Map};
 
-use super::expression::Constraint;
+use crate::queue::Constraint;
 
 /// Constraints by source tag, per application and for the whole cluster.
 // As MemoryPlacementConstraintManager.

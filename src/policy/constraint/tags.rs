@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::id::{ApplicationId, Map, NameId, NodeSlot};
 
 use super::evaluate::{Applications, QueryError, Reduce, TagView};
-use super::expression::Scope;
+use crate::queue::Scope;
 
 /// Tags and how often each of them runs; counts are never 0.
 type Multiset = BTreeMap<Arc<str>, u32>;

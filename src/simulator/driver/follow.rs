@@ -136,6 +136,7 @@ impl<S: Scheduler> Driver<S> {
                     ..
                 } => self.allocated(container, request_id),
                 Event::Reserved { .. } => self.counts.reserved += 1,
+                Event::ReservationMoved { .. } => {}
                 Event::Released { container, reason } => self.released(container, reason),
                 Event::MasterStarted { app, container } => {
                     if let Some(running) = self.apps.get_mut(&app) {

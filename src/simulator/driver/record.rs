@@ -81,6 +81,14 @@ impl<W: Write> Watch for JsonLog<W> {
                 size: held,
             } => serde_json::json!({"at_ms": at_ms, "did": "reserved",
                 "container": container.to_string(), "node": node.to_string(), "size": size(held)}),
+            Event::ReservationMoved {
+                container,
+                from,
+                to,
+                size: held,
+            } => serde_json::json!({"at_ms": at_ms, "did": "moved-reservation",
+                "container": container.to_string(), "from": from.to_string(),
+                "node": to.to_string(), "size": size(held)}),
             Event::Released { container, reason } => serde_json::json!({"at_ms": at_ms,
                 "did": "released", "container": container.to_string(),
                 "reason": reason_name(*reason)}),
@@ -158,6 +166,16 @@ impl DecisionHash {
                 self.bytes(b"R");
                 self.container(*container);
                 self.place(node, size);
+            }
+            Event::ReservationMoved {
+                container,
+                to,
+                size,
+                ..
+            } => {
+                self.bytes(b"V");
+                self.container(*container);
+                self.place(to, size);
             }
             Event::Released { container, reason } => {
                 self.bytes(b"F");

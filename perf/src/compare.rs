@@ -1,0 +1,88 @@
+//! `perf compare`: two builds of this driver in turn on one workload.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::results;
+use crate::stats::{Spread, grouped};
+
+/// Arguments of `perf compare`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// A build of this driver, the earlier one as a rule.
+    a: PathBuf,
+    /// Another build.
+    b: PathBuf,
+    /// Name of a workload.
+    #[arg(long, default_value = "S1")]
+    workload: String,
+    /// Mode of both.
+    #[arg(long, default_value = "global")]
+    mode: String,
+    /// Proposer threads of both.
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// Rounds of each, in turn.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    ensure!(args.rounds > 0, "at least one round is needed for a ratio");
+    let (mut a, mut b) = (Vec::new(), Vec::new());
+    let mut hashes = Vec::new();
+    for _ in 0..args.rounds {
+        for (binary, rates) in [(&args.a, &mut a), (&args.b, &mut b)] {
+            let record = one(binary, args)?;
+            let rate = results::number(&record, "decisions_per_second");
+            rates.push(rate.context("a record has a rate")?);
+            let hash = results::text(&record, "workload_hash").to_owned();
+            if !hashes.contains(&hash) {
+                hashes.push(hash);
+            }
+        }
+    }
+    ensure!(
+        hashes.len() == 1,
+        "the builds know different workloads of the name {}",
+        args.workload
+    );
+    let [a, b] = [a, b].map(|rates| Spread::of(&rates).unwrap_or_default());
+    for (name, found) in [("A", a), ("B", b)] {
+        println!(
+            "{name}: {}/s ({} to {}) over {} rounds",
+            grouped(found.median),
+            grouped(found.min),
+            grouped(found.max),
+            found.rounds
+        );
+    }
+    let ratio = b.over(a);
+    println!(
+        "B is {} times A ({} to {})",
+        ratio.median, ratio.min, ratio.max
+    );
+    Ok(())
+}
+
+/// One round of one build.
+fn one(binary: &Path, args: &Args) -> Result<Value> {
+    let output = Command::new(binary)
+        .args(["run", &args.workload, "--mode", &args.mode, "--json"])
+        .args(["--threads", &args.threads.to_string(), "--rounds", "1"])
+        .output()
+        .with_context(|| binary.display().to_string())?;
+    ensure!(
+        output.status.success(),
+        "{}: {}",
+        binary.display(),
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().last().unwrap_or_default();
+    serde_json::from_str(line).with_context(|| format!("{}: `{line}`", binary.display()))
+}

@@ -1,0 +1,481 @@
+//! `perf peers`: our engine and Hadoop's scheduler in turn, on the same shapes.
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::ModeName;
+use crate::record::Origin;
+use crate::rounds::{self, How, Round};
+use crate::shape::{Run, Shape};
+use crate::stats::{Ratio, Spread, grouped};
+
+/// Arguments of `perf peers`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Shapes, separated by commas.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "S1,S2,S3,S4,S4U,S5,W1,W1-50k,W6,W7"
+    )]
+    shapes: Vec<String>,
+    /// Our modes, separated by commas; Hadoop runs in all its modes in any case.
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "heartbeat,asynchronous,global"
+    )]
+    modes: Vec<ModeName>,
+    /// Measured rounds of each side in each pair.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Rounds of Hadoop before the measured ones; by the size of the shape unless given.
+    #[arg(long)]
+    warmup: Option<usize>,
+    /// Our proposer threads in the modes that have them.
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// Prints one JSON object for each shape and mode of ours.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A way to run Hadoop's scheduler.
+#[derive(Clone, Copy, Debug)]
+struct Variant {
+    name: &'static str,
+    mode: ModeName,
+    options: &'static [&'static str],
+}
+
+/// The settings with which Hadoop was fastest in each mode; the first of a mode are ours too.
+const VARIANTS: [Variant; 5] = [
+    Variant {
+        name: "heartbeat",
+        mode: ModeName::Heartbeat,
+        options: &["--mode", "heartbeat"],
+    },
+    Variant {
+        name: "heartbeat, 100 a heartbeat",
+        mode: ModeName::Heartbeat,
+        options: &["--mode", "heartbeat", "--offswitch", "100"],
+    },
+    Variant {
+        name: "asynchronous, 1 thread",
+        mode: ModeName::Asynchronous,
+        options: &["--mode", "async", "--interval-ms", "0"],
+    },
+    Variant {
+        name: "asynchronous, 2 threads",
+        mode: ModeName::Asynchronous,
+        options: &["--mode", "async", "--interval-ms", "0", "--threads", "2"],
+    },
+    Variant {
+        name: "global, 1 thread",
+        mode: ModeName::Global,
+        options: &["--mode", "global", "--interval-ms", "0", "--sort-ms", "100"],
+    },
+];
+
+/// What a line of Hadoop's driver says.
+#[derive(Clone, Debug, Deserialize)]
+struct PeerLine {
+    per_second: u64,
+    scheduling_per_second: u64,
+    placed: u64,
+    complete: bool,
+}
+
+/// Hadoop's driver, running in its own JVM.
+struct Peer {
+    child: Child,
+    orders: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Peer {
+    /// Starts a JVM and lets it warm up.
+    fn start(shape: &Shape, variant: &Variant, warmup: usize, rounds: usize) -> Result<Self> {
+        let seconds = match shape.run {
+            Run::Fill { .. } if variant.mode == ModeName::Global => "10",
+            Run::Fill { .. } => "30",
+            _ => "3",
+        };
+        let mut child = Command::new(folder().join("run.sh"))
+            .args(["--shape", &shape.name, "--paced", "true"])
+            .args(["--warmup", &warmup.to_string()])
+            .args(["--rounds", &rounds.to_string(), "--seconds", seconds])
+            .args(variant.options)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("perf/peers/hadoop/run.sh")?;
+        let orders = child.stdin.take().context("the driver takes orders")?;
+        let output = child.stdout.take().context("the driver has output")?;
+        let lines = BufReader::new(output).lines();
+        let mut peer = Self {
+            child,
+            orders,
+            lines,
+        };
+        for _ in 0..warmup {
+            peer.result()?;
+        }
+        Ok(peer)
+    }
+
+    /// Lets it run one round.
+    fn round(&mut self) -> Result<PeerLine> {
+        self.orders.write_all(b"go\n")?;
+        self.orders.flush()?;
+        self.result()
+    }
+
+    /// The figures of a round, once the driver has tidied up after it.
+    fn result(&mut self) -> Result<PeerLine> {
+        let mut found = None;
+        for line in &mut self.lines {
+            let line = line?;
+            if line.contains("\"ready\"") {
+                return found.context("Hadoop's driver ended a round without a figure");
+            }
+            if line.starts_with('{') {
+                found = Some(serde_json::from_str(&line).with_context(|| line.clone())?);
+            }
+        }
+        bail!("Hadoop's driver ended before its rounds did; its messages are above")
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// All rounds of one side in one mode.
+#[derive(Clone, Debug, Default)]
+struct Side {
+    name: &'static str,
+    rates: Vec<u64>,
+    /// Without the calls of applications, where they were taken apart.
+    alone: Vec<u64>,
+    placed: u64,
+    complete: bool,
+}
+
+impl Side {
+    fn named(name: &'static str) -> Self {
+        Self {
+            name,
+            complete: true,
+            ..Self::default()
+        }
+    }
+
+    fn add_ours(&mut self, round: &Round) {
+        self.rates.push(round.per_second());
+        if let Some(ns) = round.scheduling_ns {
+            self.alone.push(rounds::rate(round.counted, ns));
+        }
+        self.placed = round.placed;
+        self.complete &= round.complete;
+    }
+
+    fn add_peer(&mut self, line: &PeerLine) {
+        self.rates.push(line.per_second);
+        if line.scheduling_per_second > 0 {
+            self.alone.push(line.scheduling_per_second);
+        }
+        self.placed = line.placed;
+        self.complete &= line.complete;
+    }
+
+    fn spread(&self) -> Spread {
+        Spread::of(&self.rates).unwrap_or_default()
+    }
+}
+
+/// One line of the result: a shape in one of our modes.
+#[derive(Clone, Debug, Serialize)]
+struct Comparison {
+    #[serde(flatten)]
+    origin: Origin,
+    kind: &'static str,
+    shape: String,
+    mode: &'static str,
+    threads: usize,
+    /// Medians of the rounds; a ratio is one of medians.
+    ours_per_second: u64,
+    ours_min: u64,
+    ours_max: u64,
+    ours_rounds: usize,
+    ours_placed: u64,
+    ours_complete: bool,
+    peer_best: &'static str,
+    peer_best_per_second: u64,
+    peer_best_min: u64,
+    peer_best_max: u64,
+    peer_best_rounds: usize,
+    peer_best_placed: u64,
+    peer_best_complete: bool,
+    ratio_best: f64,
+    ratio_best_min: f64,
+    ratio_best_max: f64,
+    peer_same_mode: &'static str,
+    peer_same_mode_per_second: u64,
+    peer_same_mode_min: u64,
+    peer_same_mode_max: u64,
+    peer_same_mode_placed: u64,
+    peer_same_mode_complete: bool,
+    ratio_same_mode: f64,
+    ratio_same_mode_min: f64,
+    ratio_same_mode_max: f64,
+    /// Churn only: without the time of the applications' calls.
+    ours_scheduling_per_second: Option<u64>,
+    peer_best_scheduling_per_second: Option<u64>,
+    command: String,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    ensure!(args.rounds > 0, "at least one round is needed for a ratio");
+    if let Some(missing) = missing_tool() {
+        println!(
+            "Hadoop is not measured: `{missing}` cannot be run. Its driver needs a JDK of version \
+             17 or later and Maven; `perf run` measures our engine alone."
+        );
+        return Ok(());
+    }
+    build()?;
+    if !args.json {
+        println!("{HEAD}");
+    }
+    for name in &args.shapes {
+        let shape = Shape::named(name)?;
+        for comparison in compare(&shape, args)? {
+            if args.json {
+                println!("{}", serde_json::to_string(&comparison)?);
+            } else {
+                println!("{}", row(&comparison));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// All rounds of a shape: one of ours, one of Hadoop's, in turn.
+fn compare(shape: &Shape, args: &Args) -> Result<Vec<Comparison>> {
+    let mut ours: Vec<Side> = args
+        .modes
+        .iter()
+        .map(|mode| Side::named(mode.name()))
+        .collect();
+    let mut peers = Vec::new();
+    let beats = matches!(shape.run, Run::Beats { .. });
+    let fits = |variant: &&Variant| !beats || variant.mode == ModeName::Heartbeat;
+    for variant in VARIANTS.iter().filter(fits) {
+        let warmup = args.warmup.unwrap_or_else(|| normal_warmup(shape, variant));
+        let mut peer = Peer::start(shape, variant, warmup, args.rounds)?;
+        let mut side = Side::named(variant.name);
+        for _ in 0..args.rounds {
+            let position = args.modes.iter().position(|mode| *mode == variant.mode);
+            if let Some(position) = position {
+                let round = rounds::run(shape, how(shape, variant.mode, args.threads))?;
+                ours[position].add_ours(&round);
+            }
+            side.add_peer(&peer.round()?);
+        }
+        peers.push((variant.mode, side));
+    }
+    let mut comparisons = Vec::new();
+    for (mode, side) in args.modes.iter().zip(&ours) {
+        if !side.rates.is_empty() {
+            comparisons.push(judge(shape, *mode, side, &peers, args)?);
+        }
+    }
+    Ok(comparisons)
+}
+
+fn how(shape: &Shape, mode: ModeName, threads: usize) -> How {
+    let filled = matches!(shape.run, Run::Fill { .. });
+    How {
+        mode,
+        threads: if mode == ModeName::Heartbeat {
+            0
+        } else {
+            threads
+        },
+        seconds: Some(if filled { 30 } else { 3 }),
+    }
+}
+
+/// Rounds until the JVM has compiled what matters, as far as patience goes.
+fn normal_warmup(shape: &Shape, variant: &Variant) -> usize {
+    match (variant.mode, shape.target()) {
+        (ModeName::Global, _) => 1,
+        (_, ..50_000) => 6,
+        (_, _) => 2,
+    }
+}
+
+fn judge(
+    shape: &Shape,
+    mode: ModeName,
+    ours: &Side,
+    peers: &[(ModeName, Side)],
+    args: &Args,
+) -> Result<Comparison> {
+    let fastest = |of: &dyn Fn(ModeName) -> bool| {
+        let sides = peers.iter().filter(|(mode, _)| of(*mode));
+        sides
+            .map(|(_, side)| side)
+            .max_by_key(|side| side.spread().median)
+    };
+    let best = fastest(&|_| true).context("Hadoop ran")?;
+    let same = fastest(&|other| other == mode).context("Hadoop ran in this mode")?;
+    let [our, peer, equal] = [ours, best, same].map(Side::spread);
+    let (to_best, to_same): (Ratio, Ratio) = (our.over(peer), our.over(equal));
+    let alone = |side: &Side| Spread::of(&side.alone).map(|spread| spread.median);
+    let fastest_alone = peers.iter().filter_map(|(_, side)| alone(side)).max();
+    let threads = how(shape, mode, args.threads).threads;
+    Ok(Comparison {
+        origin: Origin::now(),
+        kind: "peers",
+        shape: shape.name.clone(),
+        mode: mode.name(),
+        threads,
+        ours_per_second: our.median,
+        ours_min: our.min,
+        ours_max: our.max,
+        ours_rounds: our.rounds,
+        ours_placed: ours.placed,
+        ours_complete: ours.complete,
+        peer_best: best.name,
+        peer_best_per_second: peer.median,
+        peer_best_min: peer.min,
+        peer_best_max: peer.max,
+        peer_best_rounds: peer.rounds,
+        peer_best_placed: best.placed,
+        peer_best_complete: best.complete,
+        ratio_best: to_best.median,
+        ratio_best_min: to_best.min,
+        ratio_best_max: to_best.max,
+        peer_same_mode: same.name,
+        peer_same_mode_per_second: equal.median,
+        peer_same_mode_min: equal.min,
+        peer_same_mode_max: equal.max,
+        peer_same_mode_placed: same.placed,
+        peer_same_mode_complete: same.complete,
+        ratio_same_mode: to_same.median,
+        ratio_same_mode_min: to_same.min,
+        ratio_same_mode_max: to_same.max,
+        ours_scheduling_per_second: alone(ours),
+        peer_best_scheduling_per_second: fastest_alone,
+        command: format!(
+            "cargo run --release -p perf -- peers --shapes {} --rounds {}",
+            shape.name, args.rounds
+        ),
+    })
+}
+
+const HEAD: &str = "\
+| shape | our mode | ours, median (min to max) | Hadoop's best | median (min to max) | ratio (min to max) | to the same mode | placed, ours and Hadoop's |
+| --- | --- | --- | --- | --- | --- | --- | --- |";
+
+fn row(found: &Comparison) -> String {
+    let partial = |complete: bool| if complete { "" } else { ", out of time" };
+    format!(
+        "| {} | {} | {} ({} to {}) | {} | {} ({} to {}) | {} ({} to {}) | {} | {}{}, {}{} |",
+        found.shape,
+        found.mode,
+        grouped(found.ours_per_second),
+        grouped(found.ours_min),
+        grouped(found.ours_max),
+        found.peer_best,
+        grouped(found.peer_best_per_second),
+        grouped(found.peer_best_min),
+        grouped(found.peer_best_max),
+        found.ratio_best,
+        found.ratio_best_min,
+        found.ratio_best_max,
+        found.ratio_same_mode,
+        grouped(found.ours_placed),
+        partial(found.ours_complete),
+        grouped(found.peer_best_placed),
+        partial(found.peer_best_complete),
+    )
+}
+
+/// The first of the tools that Hadoop's driver needs and that is not there.
+fn missing_tool() -> Option<&'static str> {
+    ["java", "javac", "mvn"].into_iter().find(|tool| {
+        let version = Command::new(tool)
+            .arg("-version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        !version.is_ok_and(|status| status.success())
+    })
+}
+
+/// Compiles the driver; the first time Maven fetches Hadoop.
+fn build() -> Result<()> {
+    let status = Command::new(folder().join("run.sh"))
+        .arg("--build-only")
+        .status()
+        .context("perf/peers/hadoop/run.sh")?;
+    ensure!(
+        status.success(),
+        "Hadoop's driver could not be built; Maven's messages are above"
+    );
+    Ok(())
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("peers/hadoop")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(name: &'static str, rates: &[u64]) -> Side {
+        Side {
+            rates: rates.to_vec(),
+            ..Side::named(name)
+        }
+    }
+
+    #[test]
+    fn the_best_peer_is_the_fastest_by_its_median() {
+        let peers = [
+            (ModeName::Heartbeat, side("steady", &[90, 100, 110])),
+            (ModeName::Global, side("once lucky", &[10, 10, 900])),
+        ];
+        let args = Args {
+            shapes: Vec::new(),
+            modes: Vec::new(),
+            rounds: 3,
+            warmup: None,
+            threads: 1,
+            json: false,
+        };
+        let shape = Shape::named("S1").unwrap();
+        let ours = side("ours", &[1_000, 1_100, 900]);
+        let found = judge(&shape, ModeName::Global, &ours, &peers, &args).unwrap();
+        assert_eq!(
+            (found.peer_best, found.peer_same_mode),
+            ("steady", "once lucky")
+        );
+        assert!((found.ratio_best - 10.0).abs() < 1e-9);
+        assert!((found.ratio_same_mode_min - 1.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,132 @@
+//! The front of a leaf's order that passes skip: telling it, growing it, and giving it up.
+
+use super::ledger::Ledger;
+use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
+use crate::policy::user_value;
+use crate::proposer::Growth;
+use crate::queue::{Bound, Exclusivity};
+use crate::resource::ResourceVector;
+use crate::snapshot::State;
+
+/// A pass told all at the front their limit at once.
+pub(super) fn tell_prefix(
+    state: &mut State,
+    leaf: QueueSlot,
+    of: (PartitionId, Exclusivity, u64),
+    limit: ResourceVector,
+) {
+    let (partition, exclusivity, version) = of;
+    let users = state.queues[leaf].as_leaf_mut();
+    let prefix = &mut users.prefix;
+    if version > prefix.since {
+        prefix.len = prefix.next;
+    }
+    if prefix.version != version {
+        prefix.version = version;
+        prefix.told.clear();
+    }
+    prefix.told.push((partition, exclusivity));
+    prefix.limit = Some(limit);
+    users.tellings += 1;
+    prefix.telling = users.tellings;
+}
+
+/// More applications join the front.
+pub(super) fn grow_prefix(state: &mut State, leaf: QueueSlot, growth: &Growth) {
+    let users = state.queues[leaf].as_leaf_mut();
+    let prefix = &mut users.prefix;
+    if growth.version > prefix.since {
+        prefix.len = prefix.next;
+    }
+    (prefix.next, prefix.since) = (growth.len, growth.version);
+    prefix.grown = Some(growth.grown);
+    prefix.bound = growth.bound;
+    let apps = users.active[..growth.len].to_vec();
+    for app in apps {
+        if !state.apps[app].skipped {
+            state.apps[app].skipped = true;
+        }
+    }
+}
+
+/// Notes what a user was told.
+pub(super) fn tell_user(state: &mut State, user: UserSlot, limit: ResourceVector) {
+    let leaf = state.users[user].leaf;
+    let users = state.queues[leaf].as_leaf_mut();
+    users.tellings += 1;
+    let telling = users.tellings;
+    let record = &mut state.users[user];
+    record.last_limit = limit;
+    record.telling = telling;
+}
+
+impl Ledger {
+    /// An application at the front asks again, or changes otherwise: passes look at it and at
+    /// those behind it from now on.
+    pub(super) fn stop_skipping(&mut self, app: AppSlot) {
+        if !self.state.apps[app].skipped {
+            return;
+        }
+        let leaf = self.state.apps[app].leaf;
+        let mut active = self.state.queues[leaf].as_leaf().active.iter();
+        let place = active.position(|&other| other == app);
+        self.cut_prefix(leaf, place.unwrap_or(0));
+    }
+
+    /// Cuts the front of a leaf's order off before an application that leaves the order.
+    pub(super) fn cut_before(&mut self, leaf: QueueSlot, app: AppSlot) {
+        let mut active = self.state.queues[leaf].as_leaf().active.iter();
+        if let Some(place) = active.position(|&other| other == app) {
+            self.cut_prefix(leaf, place);
+        }
+    }
+
+    /// Cuts the front of a leaf's order off at a place, before the order changes there; what was
+    /// told to all is noted with each user.
+    pub(super) fn cut_prefix(&mut self, leaf: QueueSlot, place: usize) {
+        let users = self.state.queues[leaf].as_leaf();
+        let (told, known) = (users.prefix.len, users.prefix.next);
+        if known.max(told) <= place {
+            return;
+        }
+        let apps = users.active[place..known.max(told)].to_vec();
+        for (i, app) in apps.into_iter().enumerate() {
+            self.state.apps[app].skipped = false;
+            if place + i < told {
+                self.note_told(leaf, app);
+            }
+        }
+        let prefix = &mut self.state.queues[leaf].as_leaf_mut().prefix;
+        prefix.len = told.min(place);
+        prefix.next = known.min(place);
+        if place == 0 {
+            prefix.bound = None;
+        }
+    }
+
+    /// What an application at the front was told with the others, noted with its user.
+    fn note_told(&mut self, leaf: QueueSlot, app: AppSlot) {
+        let slot = self.state.apps[app].user;
+        let users = self.state.queues[leaf].as_leaf();
+        let prefix = &users.prefix;
+        let record = &self.state.users[slot];
+        let Some(limit) = prefix.limit.filter(|_| prefix.telling > record.telling) else {
+            return;
+        };
+        let limit = user_value(&self.state, &limit, Some(record));
+        let (told, version, telling) = (prefix.told.clone(), prefix.version, prefix.telling);
+        let record = &mut self.state.users[slot];
+        (record.last_limit, record.telling) = (limit, telling);
+        for (partition, exclusivity) in told {
+            record.parts[partition.index()].told[exclusivity as usize] = Some(version);
+        }
+    }
+
+    /// A user's use shrinks: those at the front that were skipped for it are looked at again.
+    pub(super) fn recheck_bound(&mut self, leaf: QueueSlot) {
+        let prefix = &self.state.queues[leaf].as_leaf().prefix;
+        if matches!(prefix.bound, Some(Bound { floor: Some(_), .. })) {
+            self.cut_prefix(leaf, 0);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The front of a leaf's order: applications that passes skip, and which ones join them.
+//!
+//! What a look at each of them would change is the same for all and noted once. Whether an
+//! application joins is found out by looking at it: it was told its limit in this version of the
+//! leaf's users, and got nothing for a reason that lasts.
+
+use super::assignment::{Growth, Observation};
+use super::leaf::Visit;
+use super::walk::Pass;
+use crate::id::{AppSlot, PartitionId};
+use crate::policy::{Limits, user_value};
+use crate::queue::{App, Bound, Exclusivity};
+use crate::resource::ResourceVector;
+
+/// The front as a pass finds it, and as it grows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Front {
+    pub(super) len: usize,
+    pub(super) bound: Option<Bound>,
+    /// Whether nobody joins any more in this pass.
+    pub(super) closed: bool,
+}
+
+impl Front {
+    /// Nobody, and nobody joins.
+    pub(super) const CLOSED: Self = Self {
+        len: 0,
+        bound: None,
+        closed: true,
+    };
+}
+
+impl Pass<'_> {
+    /// The applications at the front, when each was told its limit in an earlier version or by a
+    /// look in this one.
+    pub(super) fn front(&self, visit: &Visit) -> Front {
+        let users = self.state.queues[visit.leaf].as_leaf();
+        let prefix = &users.prefix;
+        let here = Some((self.partition, self.exclusivity));
+        let bound = prefix.bound;
+        let elsewhere =
+            bound.is_some_and(|bound| Some((bound.partition, bound.exclusivity)) != here);
+        let told = users.users_version > prefix.since || prefix.grown == here;
+        if prefix.next > 0 && (elsewhere || !told) {
+            return Front::CLOSED;
+        }
+        Front {
+            len: prefix.next,
+            bound,
+            closed: false,
+        }
+    }
+
+    /// Whether those at the front that ask still get nothing, and do not stop those behind them.
+    pub(super) fn holds(&mut self, front: &Front, visit: &mut Visit, limits: &Limits) -> bool {
+        let Some(bound) = front.bound else {
+            return true;
+        };
+        let state = self.state;
+        let (calculator, cluster) = (state.calculator, &state.cluster);
+        if let Some(floor) = bound.floor {
+            let limit = user_value(state, &self.common_limit(visit), None);
+            if !calculator.compare(cluster, &floor, &limit).is_gt() {
+                return false;
+            }
+        }
+        calculator.fits_in(&bound.largest, &limits.headroom)
+    }
+
+    /// Tells all at the front their limit, unless they were told it in this version.
+    pub(super) fn tell_front(&mut self, first: AppSlot, visit: &mut Visit) {
+        let state = self.state;
+        let users = state.queues[visit.leaf].as_leaf();
+        let (version, here) = (users.users_version, (self.partition, self.exclusivity));
+        let prefix = &users.prefix;
+        let told = prefix.version == version && prefix.told.contains(&here);
+        if version > prefix.since && !told {
+            let limit = self.common_limit(visit);
+            self.observations.push(Observation::PrefixTold {
+                leaf: visit.leaf,
+                partition: self.partition,
+                exclusivity: self.exclusivity,
+                version,
+                limit,
+            });
+        }
+        self.note_served(first, visit);
+    }
+
+    /// Notes another front than the leaf knows.
+    pub(super) fn note_front(&mut self, front: &Front, visit: &Visit) {
+        let version = self.state.queues[visit.leaf].as_leaf().users_version;
+        self.observations.push(Observation::PrefixGrown {
+            leaf: visit.leaf,
+            growth: Box::new(Growth {
+                len: front.len,
+                version,
+                grown: (self.partition, self.exclusivity),
+                bound: front.bound,
+            }),
+        });
+    }
+
+    /// An application that got nothing joins the front, when that lasts.
+    pub(super) fn join(&self, front: &mut Front, app: AppSlot) {
+        let row = &self.state.apps[app];
+        if front.closed || !self.may_join(row) {
+            return;
+        }
+        if row.parts.iter().all(|part| part.pending.is_none()) {
+            front.len += 1;
+        } else if let Some(largest) = self.too_large(row) {
+            let bound = front.bound.get_or_insert(self.unbound());
+            bound.largest = bound.largest.component_max(&largest);
+            front.len += 1;
+        }
+    }
+
+    /// An application whose user is at the limit joins the front.
+    pub(super) fn join_at_limit(&self, front: &mut Front, app: AppSlot) {
+        let row = &self.state.apps[app];
+        let user = &self.state.users[row.user];
+        let plain = self.partition == PartitionId::DEFAULT
+            && self.exclusivity == Exclusivity::Respect
+            && user.weight.to_bits() == 1.0f32.to_bits();
+        if front.closed || !plain || !self.may_join(row) {
+            return;
+        }
+        let used = user.part(self.partition).used;
+        let bound = front.bound.get_or_insert(self.unbound());
+        bound.floor = Some(bound.floor.map_or(used, |floor| floor.component_min(&used)));
+        front.len += 1;
+    }
+
+    /// Whether nothing about the application itself stands against skipping it.
+    fn may_join(&self, app: &App) -> bool {
+        let user = &self.state.users[app.user];
+        app.provider.is_some_and(|provider| {
+            (provider.leaf, provider.user) == (app.leaf, app.user)
+                && provider.generation == user.generation
+        }) && !user.removed
+            && app.parts.iter().all(|part| part.reserved.is_none())
+            && user
+                .parts
+                .iter()
+                .all(|part| part.gates.iter().all(Option::is_none))
+    }
+
+    /// The largest of what an application asks when no node is large enough for any of it; known
+    /// only where nodes are indexed.
+    fn too_large(&self, app: &App) -> Option<ResourceVector> {
+        let index = self.candidates.index()?;
+        let mut largest = ResourceVector::NONE;
+        for asks in app.keys.iter().filter(|asks| asks.outstanding) {
+            for ask in &asks.asks {
+                if self.state.calculator.fits_in(&ask.size, index.largest()) {
+                    return None;
+                }
+                largest = largest.component_max(&ask.size);
+            }
+        }
+        Some(largest)
+    }
+
+    fn unbound(&self) -> Bound {
+        Bound {
+            partition: self.partition,
+            exclusivity: self.exclusivity,
+            floor: None,
+            largest: ResourceVector::NONE,
+        }
+    }
+}
