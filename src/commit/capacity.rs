@@ -41,6 +41,7 @@ impl Ledger {
 
     // As AbstractParentQueue.updateClusterResource in legacy mode.
     fn update_parent_legacy(&mut self, queue: QueueSlot, limits: &mut Limits) {
+        self.state.epoch += 1;
         let root = queue == State::ROOT;
         if root {
             for part in &mut self.state.queues[queue].parts {
@@ -73,6 +74,7 @@ impl Ledger {
     /// Fractions of the partition from fractions of the parent.
     // As CSQueueUtils.updateAbsoluteCapacitiesByNodeLabels.
     pub(super) fn update_absolute(&mut self, queue: QueueSlot) {
+        self.state.epoch += 1;
         for partition in self.state.partition_ids() {
             let row = &self.state.queues[queue];
             if !row.part(partition).known {
@@ -102,6 +104,7 @@ impl Ledger {
 
     /// Weights of the children as fractions of their sum, where some child has a weight.
     fn normalize_weights(&mut self, parent: QueueSlot) {
+        self.state.epoch += 1;
         let children = self.state.queues[parent].children.clone();
         let weighted = |&child: &QueueSlot| self.state.queues[child].mode == CapacityMode::Weight;
         if !children.iter().any(weighted) {
@@ -132,6 +135,7 @@ impl Ledger {
     /// Guaranteed and largest resources of a queue.
     // As AbstractCSQueue.updateEffectiveResources.
     fn update_effective(&mut self, queue: QueueSlot) {
+        self.state.epoch += 1;
         let absolute = self.state.queues[queue].mode == CapacityMode::Absolute;
         for partition in self.state.partition_ids() {
             if !self.state.queues[queue].part(partition).configured {
@@ -155,6 +159,7 @@ impl Ledger {
         parent: QueueSlot,
         partition: PartitionId,
     ) {
+        self.state.epoch += 1;
         let calculator = self.state.calculator;
         let above = self.state.queues[parent].part(partition);
         let ratios = above.minimum_ratio;
@@ -185,6 +190,7 @@ impl Ledger {
         parent: QueueSlot,
         partition: PartitionId,
     ) {
+        self.state.epoch += 1;
         let (calculator, cluster) = (self.state.calculator, self.state.cluster);
         let legacy = self.state.settings.legacy_queue_mode;
         let above = self.state.queues[parent].part(partition);

@@ -123,6 +123,7 @@ impl Ledger {
         self.state.node_count = self.nodes.len();
         self.biggest.set(None);
         self.state.cluster += spec.total;
+        self.state.epoch += 1;
         self.state.partitions[partition].total += spec.total;
         self.state.partitions[partition].nodes.push(slot);
         self.tell_labels(slot);
@@ -141,6 +142,7 @@ impl Ledger {
         let row = &mut self.state.nodes[slot];
         row.state = NodeState::Lost;
         let (partition, total) = (row.partition, row.total);
+        self.state.epoch += 1;
         self.state.partitions[partition].total -= total;
         self.deferred.push_back(Deferred::Labels(None));
         for container in self.containers_on(slot) {
@@ -187,6 +189,7 @@ impl Ledger {
             self.biggest.set(None);
             self.deferred.push_back(Deferred::Labels(None));
             self.tell_labels(slot);
+            self.state.epoch += 1;
             self.state.partitions[partition].total += total - before;
             self.state.cluster += total - before;
         }
@@ -207,6 +210,7 @@ impl Ledger {
             return Ok(());
         }
         row.labelled = true;
+        self.state.epoch += 1;
         self.state.partitions[before].total -= total;
         self.state.partitions[partition].total += total;
         let incarnation = self.state.nodes[slot].incarnation;

@@ -38,6 +38,7 @@ enum Phase {
 
 impl Ledger {
     pub(super) fn set_root_capacity(&mut self) {
+        self.state.epoch += 1;
         for partition in self.state.partition_ids() {
             let total = self.state.total(partition);
             let part = self.state.queues[State::ROOT].part_mut(partition);
@@ -75,6 +76,7 @@ impl Ledger {
                 part.guaranteed = child.guaranteed;
                 part.limit = child.limit;
             }
+            self.state.epoch += 1;
         }
         for child in self.state.queues[parent].children.clone() {
             for partition in self.state.partition_ids() {

@@ -140,6 +140,10 @@ impl Pipeline {
     /// # Panics
     ///
     /// When the capacity is zero.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one list of parts and who holds which end of each"
+    )]
     pub fn new(
         settings: TreeSettings,
         partitions: &[PartitionSpec],

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Violation;
-use super::books::{Books, fault};
+use super::books::Books;
+use super::{Violation, fault};
 use crate::api::{Pipeline, ResourceVector, Sequential};
 
 /// Compares nodes (N2, N3, N5), partitions (N6), queues (Q1, Q3), users (U1) and applications (K3).

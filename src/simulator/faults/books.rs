@@ -17,7 +17,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Violation;
+use super::{Violation, fault};
 use crate::api::{
     ApplicationId, AskReply, ContainerId, Decision, Ending, HeartbeatReply, NodeName,
     ResourceVector, UnreserveReason,
@@ -493,9 +493,4 @@ impl Held {
             launched: false,
         }
     }
-}
-
-/// A violation.
-pub(super) fn fault<T>(id: &'static str, text: String) -> Result<T, Violation> {
-    Err(Violation { id, text })
 }

@@ -1,10 +1,9 @@
 //! The end of a simulation: without faults everything that fits is placed, and then all goes away.
 
-use super::Violation;
 use super::action::{Action, Report};
-use super::books::fault;
 use super::setup::{LABEL, SetupLabel, SetupMode, node_name};
 use super::world::World;
+use super::{Violation, fault};
 use crate::api::ApplicationId;
 
 /// Rounds without a new container after which the proposers count as at rest: more than the

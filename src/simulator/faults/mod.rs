@@ -9,6 +9,7 @@ mod action;
 mod audit;
 mod books;
 mod finish;
+mod nodes;
 mod setup;
 mod shrink;
 mod world;
@@ -40,6 +41,11 @@ impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.id, self.text)
     }
+}
+
+/// A violation.
+fn fault<T>(id: &'static str, text: String) -> Result<T, Violation> {
+    Err(Violation { id, text })
 }
 
 /// What a simulation met, so that one that meets nothing is noticed.

@@ -4,21 +4,19 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::action::{Action, Report};
+use super::action::Action;
 use super::audit::full_check;
-use super::books::{Books, fault};
-use super::setup::{
-    LABEL, Setup, SetupMode, VARIANTS, Variant, container_size, index, node_name, node_size, rack,
-};
-use super::{Summary, Violation};
+use super::books::Books;
+use super::setup::{LABEL, Setup, VARIANTS, Variant, container_size, index, node_name, rack};
+use super::{Summary, Violation, fault};
 use crate::api::{
-    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, Fate, NodeName, NodeReport,
-    NodeSpec, Pipeline, ResourceVector, Step,
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, Fate, NodeName, Pipeline,
+    ResourceVector, Step,
 };
 use crate::simulator::Random;
 use crate::time::ManualClock;
 
-type Checked = Result<(), Violation>;
+pub(super) type Checked = Result<(), Violation>;
 
 /// Registrations of all nodes at one moment.
 type Registrations = Arc<BTreeMap<NodeName, u64>>;
@@ -29,7 +27,7 @@ pub(super) struct World<'a> {
     pub(super) pipeline: Pipeline,
     pub(super) books: Books,
     variants: Vec<Variant>,
-    registered: Registrations,
+    pub(super) registered: Registrations,
     /// Registrations as of each version that a proposer may still refer to.
     as_of: VecDeque<(u64, Registrations)>,
     version: u64,
@@ -107,7 +105,7 @@ impl<'a> World<'a> {
     }
 
     /// Takes over what the engine told.
-    fn hear(&mut self) -> Checked {
+    pub(super) fn hear(&mut self) -> Checked {
         for decision in self.pipeline.take_events() {
             self.note(&decision)?;
         }
@@ -213,120 +211,12 @@ impl<'a> World<'a> {
         }
     }
 
-    fn change_node(&mut self, action: &Action) -> Checked {
-        match *action {
-            Action::AddNode { node, size, label } => {
-                let (name, total) = (node_name(node), node_size(size));
-                let label = self.setup.label(label);
-                let spec = NodeSpec {
-                    rack: rack(node),
-                    partition: label.to_owned(),
-                    ..NodeSpec::new(name.clone(), total)
-                };
-                let added = self.pipeline.call(|e| e.add_node(&spec)).is_ok();
-                self.expect_node(&name, !added)?;
-                if added {
-                    self.books.node_added(name.clone(), total, label);
-                    let registration = self.books.nodes[&name].registration;
-                    Arc::make_mut(&mut self.registered).insert(name, registration);
-                }
-            }
-            Action::RemoveNode { node } => {
-                let name = node_name(node);
-                let removed = self.pipeline.call(|e| e.remove_node(&name)).is_ok();
-                self.expect_node(&name, removed)?;
-                self.hear()?;
-                if removed {
-                    self.books.node_removed(&name)?;
-                    Arc::make_mut(&mut self.registered).remove(&name);
-                }
-            }
-            Action::ResizeNode { node, size } => {
-                let (name, total) = (node_name(node), node_size(size));
-                let resized = self.pipeline.call(|e| e.resize_node(&name, total));
-                self.expect_node(&name, resized.is_ok())?;
-                if let Some(book) = self.books.nodes.get_mut(&name) {
-                    book.total = total;
-                }
-            }
-            Action::RelabelNode { node, label } => {
-                let (name, label) = (node_name(node), self.setup.label(label));
-                // Containers that ended and still take space change partition once more, as in the
-                // reference: the figures of both are off then.
-                if self.books.has_exiting(&name) {
-                    return Ok(());
-                }
-                let moved = self.pipeline.call(|e| e.relabel_node(&name, label));
-                self.expect_node(&name, moved.is_ok())?;
-                self.hear()?;
-                if let Some(book) = self.books.nodes.get_mut(&name) {
-                    book.label = label;
-                }
-            }
-            Action::Decommission { node } => {
-                let name = node_name(node);
-                let told = self.pipeline.call(|e| e.decommission_node(&name));
-                self.expect_node(&name, told.is_ok())?;
-                if let Some(book) = self.books.nodes.get_mut(&name) {
-                    book.leaving = true;
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn expect_node(&self, name: &NodeName, known: bool) -> Checked {
-        if self.books.nodes.contains_key(name) == known {
-            return Ok(());
-        }
-        fault("N11", format!("the engine knows {name}: {known}"))
-    }
-
     fn expect_known(&self, app: ApplicationId, known: bool) -> Checked {
         if known && !self.books.apps.contains_key(&app) {
             return fault(
                 "U8",
                 format!("the engine takes calls for {app}, which ended"),
             );
-        }
-        Ok(())
-    }
-
-    pub(super) fn heartbeat(&mut self, node: u8, report: Report) -> Checked {
-        let name = node_name(node);
-        let elsewhere = |held: &super::books::Held| held.node != name;
-        let others: Vec<_> = self
-            .books
-            .live
-            .iter()
-            .filter(|(_, held)| elsewhere(held))
-            .map(|(id, _)| *id)
-            .take(3)
-            .collect();
-        let report = match report {
-            Report::Expected => NodeReport::AsExpected,
-            Report::Nothing => NodeReport::Exactly {
-                launched: Vec::new(),
-                exited: Vec::new(),
-            },
-            Report::Others => NodeReport::Exactly {
-                launched: others.clone(),
-                exited: others,
-            },
-        };
-        let schedules = self.setup.mode == SetupMode::Heartbeat;
-        let reply = self.pipeline.call(|engine| {
-            if schedules {
-                engine.heartbeat(&name, &report)
-            } else {
-                engine.node_reported(&name, &report)
-            }
-        });
-        self.expect_node(&name, reply.is_ok())?;
-        // What the node reported happened before what it was given.
-        if let Ok(reply) = reply {
-            self.books.reported(&name, &reply)?;
         }
         Ok(())
     }
