@@ -396,3 +396,27 @@ fn containers_on_their_way_are_named_with_their_deadline() {
         "explaining changes nothing"
     );
 }
+
+#[test]
+fn an_application_that_waits_for_room_for_its_master_is_told_so() {
+    let tree = [
+        ("yarn.scheduler.capacity.root.queues", "a,b,c"),
+        ("yarn.scheduler.capacity.root.b.capacity", "25"),
+        ("yarn.scheduler.capacity.root.c.capacity", "25"),
+        ("yarn.scheduler.capacity.root.a.disable_preemption", "true"),
+        (
+            "yarn.scheduler.capacity.root.c.maximum-am-resource-percent",
+            "0.0",
+        ),
+    ];
+    let mut scene = Scene::new(&tree);
+    assert_eq!(why(&scene), WhyNot::Protected);
+    for app in [3, 4] {
+        let spec = AppSpec::new(ApplicationId::new(app), "root.c", "u");
+        let spec = spec.with_master(ResourceVector::of(&[1024, 1]));
+        scene.engine.submit(&spec).unwrap();
+    }
+    let verdicts = scene.policy.explain(scene.engine.ledger());
+    let last = verdicts.iter().find(|row| row.app == ApplicationId::new(4));
+    assert_eq!(last.map(|row| row.reason), Some(WhyNot::NotActive));
+}
