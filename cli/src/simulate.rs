@@ -4,10 +4,10 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use capsched::simulator::faults::{self, Replay, Setup, Summary, Violation};
+use capsched::time::{Clock, SystemClock};
 use clap::Args as Arguments;
 use serde_json::json;
 
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     // A panic of the engine is a finding and is told with the report.
     std::panic::set_hook(Box::new(|_| {}));
-    let begin = Instant::now();
+    let clock = SystemClock::new();
     let parts: Vec<Found> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..args.threads)
             .map(|own| scope.spawn(move || share(args, own)))
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let join = |thread: std::thread::ScopedJoinHandle<'_, Found>| thread.join();
         threads.into_iter().filter_map(|t| join(t).ok()).collect()
     });
-    let seconds = begin.elapsed().as_secs_f64();
+    let seconds = std::time::Duration::from_nanos(clock.now_ns()).as_secs_f64();
     if u64::try_from(parts.len()) != Ok(args.threads) {
         bail!("a thread of the simulation died");
     }
