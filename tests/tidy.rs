@@ -270,6 +270,28 @@ fn no_text_promises_later_work() {
     check(&texts, |_, text| rules::forbidden(text, FORBIDDEN));
 }
 
+/// Types and traits that outsiders see are shown in use: their documentation has an example.
+#[test]
+fn every_item_of_the_front_door_has_an_example() {
+    let mut files = rust_files();
+    files.retain(|(path, _)| path.starts_with("src/api/"));
+    check(&files, |_, text| {
+        let items = ["pub struct ", "pub enum ", "pub trait "];
+        let (mut wrong, mut example) = (Vec::new(), false);
+        for line in text.lines() {
+            if line.starts_with("///") {
+                example |= line.starts_with("/// ```");
+            } else if !line.starts_with("#[") {
+                if items.iter().any(|item| line.starts_with(item)) && !example {
+                    wrong.push(format!("no example: {line}"));
+                }
+                example = false;
+            }
+        }
+        wrong
+    });
+}
+
 #[test]
 fn the_architecture_page_names_every_floor() {
     let floors = existing_floors();

@@ -4,6 +4,21 @@ use crate::commit::Ledger;
 use crate::config::{Found, QueueDirectory, QueueEntry};
 
 /// A directory of the queues that exist now, those that submissions created included.
+///
+/// ```
+/// # use std::collections::BTreeMap;
+/// # use capsched::{api::*, config};
+/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
+/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
+/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
+/// use capsched::config::{Found, QueueDirectory};
+///
+/// let engine = Engine::builder(settings).sequential()?;
+/// let queues = LiveQueues(engine.ledger());
+/// assert!(matches!(queues.find("a"), Found::Queue(_)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct LiveQueues<'a>(pub &'a Ledger);
 

@@ -6,6 +6,7 @@ mod scheduler;
 mod stepped;
 mod user_limit;
 mod view;
+mod viewer;
 
 pub use crate::commit::{
     AppError, AskError, Conflict, Ending, Event as Decision, HeartbeatReply, NodeError,

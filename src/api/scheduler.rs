@@ -11,6 +11,33 @@ use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec};
 use crate::resource::ResourceVector;
 
 /// Everything an outsider may tell a scheduler, in virtual or real time.
+///
+/// ```
+/// # use std::collections::BTreeMap;
+/// # use capsched::{api::*, config};
+/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
+/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
+/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
+/// /// What fits on one node, whoever schedules.
+/// fn fill(scheduler: &mut impl Scheduler) -> Result<usize, Box<dyn std::error::Error>> {
+///     let node: NodeName = "n0:8041".parse()?;
+///     scheduler.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[4096, 4])))?;
+///     let app = ApplicationId::new(1);
+///     scheduler.submit(AppSpec::new(app, "root.a", "ann"))?;
+///     let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 9);
+///     scheduler.ask(app, AskCall::asking(vec![ask]))?;
+///     for _ in 0..9 {
+///         scheduler.heartbeat(&node, NodeReport::AsExpected)?;
+///     }
+///     let mut events = Vec::new();
+///     scheduler.events(&mut events);
+///     Ok(events.iter().filter(|event| matches!(event, Event::Allocated { .. })).count())
+/// }
+/// let engine = Engine::builder(settings).sequential()?;
+/// assert_eq!(fill(&mut Stepped::new(engine, ModeKind::Heartbeat))?, 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Scheduler {
     /// Registers a node.
     ///
@@ -76,6 +103,30 @@ pub trait Scheduler {
 }
 
 /// Something the scheduler did.
+///
+/// ```
+/// # use std::collections::BTreeMap;
+/// # use capsched::{api::*, config};
+/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
+/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
+/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
+/// # let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Heartbeat);
+/// # let node: NodeName = "n0:8041".parse()?;
+/// # engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[8192, 8])))?;
+/// # let app = ApplicationId::new(1);
+/// # engine.submit(AppSpec::new(app, "root.a", "ann"))?;
+/// # engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 2)]))?;
+/// # engine.heartbeat(&node, NodeReport::AsExpected)?;
+/// let mut events = Vec::new();
+/// engine.events(&mut events);
+/// let placed = events.iter().find_map(|event| match event {
+///     Event::Allocated { container, node, .. } => Some((*container, node.host())),
+///     _ => None,
+/// });
+/// assert_eq!(placed.map(|(_, host)| host), Some("n0"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A container was placed.
@@ -130,6 +181,30 @@ pub enum Event {
 }
 
 /// Why a container or reservation ended.
+///
+/// ```
+/// # use std::collections::BTreeMap;
+/// # use capsched::{api::*, config};
+/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
+/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
+/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
+/// # let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Heartbeat);
+/// # let node: NodeName = "n0:8041".parse()?;
+/// # engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[8192, 8])))?;
+/// # let app = ApplicationId::new(1);
+/// # engine.submit(AppSpec::new(app, "root.a", "ann"))?;
+/// # engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 2)]))?;
+/// # engine.heartbeat(&node, NodeReport::AsExpected)?;
+/// # let mut events = Vec::new();
+/// engine.finish_app(app)?;
+/// engine.events(&mut events);
+/// let killed = |event: &&Event| {
+///     matches!(event, Event::Released { reason: ReleaseReason::Killed, .. })
+/// };
+/// assert!(events.iter().filter(killed).count() > 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReleaseReason {
     /// It ran to its end.
@@ -143,6 +218,25 @@ pub enum ReleaseReason {
 }
 
 /// The end of a container that is not live.
+///
+/// ```
+/// # use std::collections::BTreeMap;
+/// # use capsched::{api::*, config};
+/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
+/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
+/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
+/// # let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Heartbeat);
+/// # let node: NodeName = "n0:8041".parse()?;
+/// # engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[8192, 8])))?;
+/// # let app = ApplicationId::new(1);
+/// # engine.submit(AppSpec::new(app, "root.a", "ann"))?;
+/// # engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 2)]))?;
+/// # engine.heartbeat(&node, NodeReport::AsExpected)?;
+/// let never = ContainerId { app, number: 77 };
+/// assert_eq!(engine.container_finished(never), Err(ContainerError(never)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContainerError(pub ContainerId);
 

@@ -12,6 +12,12 @@ use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec};
 use crate::rescheduler::{AppVerdict, Rescheduler, Settings};
 
 /// Which of the three modes decides, when rounds are run step by step.
+///
+/// ```
+/// use capsched::api::ModeKind;
+///
+/// assert_eq!(ModeKind::Global.name(), "global");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ModeKind {
     /// Nodes are scheduled at their heartbeats.
@@ -35,6 +41,22 @@ impl ModeKind {
 }
 
 /// A sequential engine in one of the modes. Same calls, same decisions.
+///
+/// ```
+/// # use std::collections::BTreeMap;
+/// # use capsched::{api::*, config};
+/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
+/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
+/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
+/// let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Asynchronous);
+/// engine.add_node(NodeSpec::new("n0:8041".parse()?, ResourceVector::of(&[8192, 8])))?;
+/// engine.submit(AppSpec::new(ApplicationId::new(1), "root.a", "ann"))?;
+/// let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 1);
+/// engine.ask(ApplicationId::new(1), AskCall::asking(vec![ask]))?;
+/// assert_eq!(engine.schedule(), 1); // a round looks at every node; no heartbeat was needed
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Stepped {
     engine: Sequential,
