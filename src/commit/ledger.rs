@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::containers::Container;
 use super::deferred::Deferred;
 use super::event::Event;
+use super::gates::DroppedGates;
 use super::live::Live;
 use super::refresh::RefreshError;
 use super::tree;
-use super::users::DroppedGates;
 use crate::cluster::Partition;
 use crate::id::{
     AppSlot, ApplicationId, Map, NameId, NodeName, NodeSlot, PartitionId, QueueSlot, SchedulerKey,

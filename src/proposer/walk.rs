@@ -26,6 +26,8 @@ pub(super) struct Pass<'a> {
     pub(super) exclusivity: Exclusivity,
     pub(super) observations: &'a mut Vec<Observation>,
     pub(super) proposal: Option<Proposal>,
+    /// Whether an application of another leaf was looked at.
+    pub(super) strays: bool,
 }
 
 /// Looks for the next container to place on the candidates, from root downwards; what it changes
@@ -49,6 +51,7 @@ pub fn propose(
         exclusivity,
         observations,
         proposal: None,
+        strays: false,
     };
     let found = pass.queue(State::ROOT, &mut Limits::new(handed));
     pass.finish(found)
@@ -71,6 +74,7 @@ pub fn propose_reserved(
         exclusivity: Exclusivity::Respect,
         observations,
         proposal: None,
+        strays: false,
     };
     let found = match row.reserved {
         Some(reservation) => {
