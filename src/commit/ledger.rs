@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::containers::Container;
 use super::deferred::Deferred;
 use super::event::Event;
+use super::gates::DroppedGates;
 use super::live::Live;
 use super::refresh::RefreshError;
 use super::slab::Slab;
 use super::tree;
-use super::users::DroppedGates;
 use crate::cluster::Partition;
 use crate::id::{
     AppSlot, ApplicationId, Map, NameId, NodeName, NodeSlot, PartitionId, QueueSlot, SchedulerKey,

@@ -16,6 +16,7 @@ mod capacity;
 mod containers;
 mod deferred;
 mod event;
+mod gates;
 mod ledger;
 mod lifecycle;
 mod lifetime;

@@ -11,6 +11,7 @@ use super::committer::{Committer, Fate};
 use super::index::NodeIndex;
 use super::monitor::MonitorHandle;
 use super::proposing::Proposer;
+use super::start::{Mode, StartError};
 use super::stopwatch::Latencies;
 use crate::commit::{
     AppError, AskError, Event, HeartbeatReply, Ledger, NodeError, PartitionSpec, RefreshError,
@@ -42,39 +43,8 @@ const SPENT: usize = 64;
 /// How often nodes are sorted when no interval is configured.
 const SORT_EVERY: Duration = Duration::from_millis(100);
 
-/// Who runs rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Nodes are scheduled at their heartbeats, by the committer itself.
-    Heartbeat,
-    /// Threads walk the nodes one by one and never wait for heartbeats.
-    Asynchronous {
-        /// Number of proposers, at least 1.
-        threads: usize,
-    },
-    /// Threads take the most deserving ask and look for a node among all of a partition.
-    Global {
-        /// Number of proposers, at least 1.
-        threads: usize,
-    },
-}
-
-impl Mode {
-    /// Number of proposer threads.
-    #[must_use]
-    pub const fn threads(self) -> usize {
-        match self {
-            Self::Heartbeat => 0,
-            Self::Asynchronous { threads } | Self::Global { threads } => {
-                if threads == 0 {
-                    1
-                } else {
-                    threads
-                }
-            }
-        }
-    }
-}
+/// The readers' ends: events to read, and the way back for empty buffers.
+type EventEnds = (RingReceiver<Vec<Event>>, RingSender<Vec<Event>>);
 
 /// A running engine. Calls may come from any number of threads; each waits for its answer.
 ///
@@ -83,42 +53,13 @@ impl Mode {
 pub struct Threaded {
     pub(super) commands: InboxSender<Command>,
     snapshots: Published<Snapshot>,
-    /// Events to read, and the way back for empty buffers.
-    events: Mutex<(RingReceiver<Vec<Event>>, RingSender<Vec<Event>>)>,
+    events: Mutex<EventEnds>,
     fates: CounterReader<Fate>,
     latencies: Mutex<Collector>,
     pub(super) panics: Arc<AtomicU64>,
     pub(super) shutdown: Shutdown,
     pub(super) monitor: Option<MonitorHandle>,
     threads: Vec<JoinHandle<()>>,
-}
-
-/// An engine that could not start.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum StartError {
-    /// The settings do not make a tree.
-    Settings(RefreshError),
-    /// The operating system refused a thread.
-    Thread(std::io::Error),
-}
-
-impl std::fmt::Display for StartError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Settings(error) => error.fmt(f),
-            Self::Thread(error) => write!(f, "a thread could not be started: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for StartError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Settings(error) => Some(error),
-            Self::Thread(error) => Some(error),
-        }
-    }
 }
 
 impl Threaded {

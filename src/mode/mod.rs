@@ -10,12 +10,14 @@ mod monitor;
 mod pipeline;
 mod proposing;
 mod sequential;
+mod start;
 mod stopwatch;
 mod view;
 
 pub use committer::Fate;
-pub use engine::{Mode, StartError, Threaded};
+pub use engine::Threaded;
 pub use monitor::{Access, Monitor};
 pub use pipeline::{Accounts, Intent, Pipeline, Step, TurnOutcome};
 pub use sequential::{Attempt, Sequential};
+pub use start::{Mode, StartError};
 pub use stopwatch::Latencies;

@@ -10,7 +10,8 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use super::command::{Command, Look, Reply, answer, call};
-use super::engine::{StartError, Threaded};
+use super::engine::Threaded;
+use super::start::StartError;
 use crate::commit::{Ledger, PreemptionRound, Verdicts};
 use crate::sync::{
     Arc, AtomicU64, InboxReceiver, InboxSender, Ordering, Parked, Parker, Received, Shutdown,

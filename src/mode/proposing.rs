@@ -17,8 +17,8 @@ use crate::sync::{
 use crate::time::Clock;
 
 use super::batch::{BATCH, Batch, Batches};
-use super::engine::Mode;
 use super::index::NodeIndex;
+use super::start::Mode;
 use super::stopwatch::Stopwatch;
 use super::view::{Noted, View};
 

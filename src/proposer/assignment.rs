@@ -9,10 +9,6 @@ use crate::resource::ResourceVector;
 /// What is to be done after a pass.
 #[derive(Clone, Debug)]
 #[must_use]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "proposals travel by value in batches; a box each would be the only allocation"
-)]
 pub enum Outcome {
     /// A container to allocate, or a reservation to make or keep.
     Proposed(Proposal),

@@ -240,7 +240,9 @@ impl Pass<'_> {
             user: row.user,
             generation: state.users[row.user].generation,
         };
-        if row.provider != Some(provider) || !visit.published {
+        // One that left an order behind when it moved may be looked at in both leaves.
+        self.strays |= row.leaf != visit.leaf;
+        if row.provider != Some(provider) || !visit.published || self.strays {
             visit.published = true;
             self.observations
                 .push(Observation::Served { app, provider });

@@ -28,6 +28,8 @@ pub(super) struct Pass<'a> {
     pub(super) observations: &'a mut Vec<Observation>,
     pub(super) proposal: Option<Proposal>,
     watch: Option<&'a mut dyn Watch>,
+    /// Whether an application of another leaf was looked at.
+    pub(super) strays: bool,
 }
 
 /// Looks for the next container to place on the candidates, from root downwards; what it changes
@@ -64,6 +66,7 @@ pub fn propose_watched(
         proposal: None,
         // The object may live longer than the pass does; only a cast makes it shorter.
         watch: watch.map(|watch| -> &mut dyn Watch { watch }),
+        strays: false,
     };
     let found = pass.queue(State::ROOT, &mut Limits::new(handed));
     pass.finish(found)
@@ -87,6 +90,7 @@ pub fn propose_reserved(
         observations,
         proposal: None,
         watch: None,
+        strays: false,
     };
     let found = match row.reserved {
         Some(reservation) => {

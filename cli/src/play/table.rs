@@ -12,6 +12,47 @@ use super::outcome::Outcome;
 
 const LABEL: usize = 25;
 
+/// A line of the table: its label and the figure of a run.
+type Line = (&'static str, fn(&Outcome) -> String);
+
+/// What every run is told by, before the lines whose number depends on the run.
+const HEAD: &[Line] = &[
+    ("mode", |run| run.row.mode.name().to_owned()),
+    ("threads", |run| run.row.threads.to_string()),
+    ("containers offered", |run| {
+        grouped(run.report.counts.offered)
+    }),
+    ("containers placed", |run| grouped(run.report.counts.placed)),
+    ("load an hour, offered", |run| {
+        format!("{:.0}", run.load().0)
+    }),
+    ("              achieved", |run| {
+        format!("{:.0}", run.load().1)
+    }),
+    ("still waiting", |run| grouped(run.report.counts.waiting)),
+    ("allocations a second", |run| {
+        format!("{:.0}", run.per_second())
+    }),
+    ("wall time, engine's part", |run| {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let engine = seconds(run.engine_ns);
+        format!("{:.2} s, {engine:.2}", seconds(run.wall_ns))
+    }),
+    ("decision p50", |run| time(run.latency().p50)),
+    ("         p99", |run| time(run.latency().p99)),
+    ("         p99.9", |run| time(run.latency().p999)),
+    ("         max", |run| time(run.latency().max)),
+    ("first container p50", |run| {
+        virtual_time(run.report.first_container.p50_ms)
+    }),
+    ("                p95", |run| {
+        virtual_time(run.report.first_container.p95_ms)
+    }),
+    ("conflicts", |run| {
+        grouped(run.conflicts.iter().map(|(_, n)| n).sum())
+    }),
+];
+
 /// Figures of some runs side by side.
 pub(crate) fn table(runs: &[Outcome]) -> String {
     let width = if runs.len() > 4 { 12 } else { 15 };
@@ -23,45 +64,9 @@ pub(crate) fn table(runs: &[Outcome]) -> String {
         }
         let _ = writeln!(out, "{}", text.trim_end());
     };
-    line("mode", &|run| run.row.mode.name().to_owned());
-    line("threads", &|run| run.row.threads.to_string());
-    line("containers offered", &|run| {
-        grouped(run.report.counts.offered)
-    });
-    line("containers placed", &|run| {
-        grouped(run.report.counts.placed)
-    });
-    line("load an hour, offered", &|run| {
-        format!("{:.0}", run.load().0)
-    });
-    line("              achieved", &|run| {
-        format!("{:.0}", run.load().1)
-    });
-    line("still waiting", &|run| grouped(run.report.counts.waiting));
-    line("allocations a second", &|run| {
-        format!("{:.0}", run.per_second())
-    });
-    line("wall time, engine's part", &|run| {
-        let seconds = |ns: u64| ns as f64 / 1e9;
-        format!(
-            "{:.2} s, {:.2}",
-            seconds(run.wall_ns),
-            seconds(run.engine_ns)
-        )
-    });
-    line("decision p50", &|run| time(run.latency().p50));
-    line("         p99", &|run| time(run.latency().p99));
-    line("         p99.9", &|run| time(run.latency().p999));
-    line("         max", &|run| time(run.latency().max));
-    line("first container p50", &|run| {
-        virtual_time(run.report.first_container.p50_ms)
-    });
-    line("                p95", &|run| {
-        virtual_time(run.report.first_container.p95_ms)
-    });
-    line("conflicts", &|run| {
-        grouped(run.conflicts.iter().map(|(_, n)| n).sum())
-    });
+    for (label, cell) in HEAD {
+        line(label, cell);
+    }
     let reasons: BTreeSet<&str> = runs
         .iter()
         .flat_map(|run| run.conflicts.iter().map(|(reason, _)| *reason))

@@ -1,0 +1,132 @@
+//! What passes found about users whose records go: whether their limit was reached.
+
+use std::sync::Arc;
+
+use super::ledger::Ledger;
+use crate::id::{PartitionId, QueueSlot, UserSlot};
+use crate::policy::{compute_user_limit, user_value};
+use crate::queue::{Exclusivity, Gate, User};
+use crate::resource::ResourceVector;
+
+/// What passes found about one user on one partition.
+#[derive(Clone, Debug)]
+pub(super) struct Gates {
+    pub(super) told: [Option<u64>; 2],
+    pub(super) gates: [Option<Box<Gate>>; 2],
+}
+
+/// What passes found about users whose records went, for one version of a leaf's users.
+#[derive(Debug, Default)]
+pub(super) struct DroppedGates {
+    version: u64,
+    by_name: Vec<(Arc<str>, Vec<Gates>)>,
+}
+
+/// What passes found about a user, by partition.
+pub(super) fn gates_of(record: &User) -> Vec<Gates> {
+    let parts = record.parts.iter();
+    let found = parts.map(|part| Gates {
+        told: part.told,
+        gates: part.gates.clone(),
+    });
+    found.collect()
+}
+
+impl Ledger {
+    /// Keeps what passes found about a user whose record goes: it holds for a new record until
+    /// something changes.
+    pub(super) fn keep_gates(&mut self, leaf: QueueSlot, user: UserSlot) {
+        let version = self.state.queues[leaf].as_leaf().users_version;
+        for partition in self.state.partition_ids() {
+            for exclusivity in [Exclusivity::Respect, Exclusivity::Ignore] {
+                let part = &self.state.users[user].parts[partition.index()];
+                let gate = part.gates[exclusivity as usize].as_ref();
+                let known = gate.is_some_and(|gate| gate.version == version);
+                let told = part.told[exclusivity as usize] == Some(version)
+                    || self.told_in_front(leaf, user, (partition, exclusivity));
+                if told && !known {
+                    let gate = self.gate_found(leaf, user, partition, exclusivity);
+                    let part = &mut self.state.users[user].parts[partition.index()];
+                    part.gates[exclusivity as usize] = Some(Box::new(gate));
+                }
+            }
+        }
+        let record = &self.state.users[user];
+        let kept = self.dropped_gates.entry(leaf).or_default();
+        if kept.version != version {
+            kept.version = version;
+            kept.by_name.clear();
+        }
+        kept.by_name.retain(|(name, _)| *name != record.name);
+        let gates = gates_of(record);
+        kept.by_name.push((Arc::clone(&record.name), gates));
+    }
+
+    /// Whether a pass told the limit to an application of a user at the front of a leaf, together
+    /// with the others there.
+    fn told_in_front(
+        &self,
+        leaf: QueueSlot,
+        user: UserSlot,
+        here: (PartitionId, Exclusivity),
+    ) -> bool {
+        let users = self.state.queues[leaf].as_leaf();
+        let prefix = &users.prefix;
+        let mut front = users.active.iter().take(prefix.len);
+        prefix.version == users.users_version
+            && prefix.told.contains(&here)
+            && front.any(|&app| self.state.apps[app].user == user)
+    }
+
+    /// What the last pass over a leaf found about a user. Nothing that decides it has changed
+    /// since, so that it is worked out here, for the few users whose record goes.
+    // As AbstractLeafQueue.canAssignToUser with its CachedUserLimit.
+    fn gate_found(
+        &self,
+        leaf: QueueSlot,
+        user: UserSlot,
+        partition: PartitionId,
+        exclusivity: Exclusivity,
+    ) -> Gate {
+        let state = &self.state;
+        let users = state.queues[leaf].as_leaf();
+        let kind = exclusivity.limit_kind();
+        let common = users.parts[partition.index()].limits[kind as usize].map_or_else(
+            || compute_user_limit(state, leaf, partition, kind),
+            |at| at.1,
+        );
+        let record = &state.users[user];
+        let mut gate = Gate {
+            version: users.users_version,
+            limit: user_value(state, &common, Some(record)),
+            can_assign: true,
+            reserved: ResourceVector::NONE,
+        };
+        let above = |used: &ResourceVector| {
+            let order = state.calculator.compare(&state.cluster, used, &gate.limit);
+            order.is_gt()
+        };
+        if !above(&record.part(partition).used) {
+            return gate;
+        }
+        let on_default = record.part(PartitionId::DEFAULT).used;
+        let apps = users.active.iter().map(|&app| &state.apps[app]);
+        let held = apps
+            .filter(|app| app.user == user)
+            .map(|app| app.part(PartitionId::DEFAULT).reserved)
+            .filter(|held| !state.settings.continue_looking || above(&(on_default - *held)))
+            .reduce(|most, held| if most.fits_in(&held) { held } else { most });
+        if let Some(held) = held {
+            gate.can_assign = false;
+            gate.reserved = held;
+        }
+        gate
+    }
+
+    pub(super) fn take_dropped_gates(&mut self, leaf: QueueSlot, name: &str) -> Option<Vec<Gates>> {
+        let kept = self.dropped_gates.get_mut(&leaf)?;
+        let mut known = kept.by_name.iter();
+        let at = known.position(|(known, _)| **known == *name)?;
+        Some(kept.by_name.swap_remove(at).1)
+    }
+}
