@@ -220,7 +220,7 @@ impl Pass<'_> {
         let limit = user_value(state, &common, Some(user));
         let version = state.queues[visit.leaf].as_leaf().users_version;
         let (partition, exclusivity) = (self.partition, self.exclusivity);
-        if user.part(partition).told[exclusivity as usize] != Some(version) {
+        if !state.concurrent && user.part(partition).told[exclusivity as usize] != Some(version) {
             self.observations.push(Observation::LimitTold {
                 user: slot,
                 limit,
