@@ -194,7 +194,14 @@ fn limits_and_lists() {
         ("B43", "root.a.acl_submit_applications", " ", "", ""),
         ("B45", "root.a.accessible-node-labels", "*,x", "", ""),
         ("B46", "queue-mappings", "u:%user:%user", "", ""),
-        ("B46", "queue-mappings", "g:*:", "", ""),
+        ("B46", "queue-mappings", "g:*:", "mapping_syntax", ""),
+        (
+            "B46",
+            "queue-mappings",
+            "u:alice:root.missing",
+            "mapping_target",
+            "",
+        ),
     ] {
         expect(row, &with(key, value), error, warning);
     }

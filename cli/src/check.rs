@@ -1,13 +1,15 @@
 //! `capsched check`: judges configuration files as the Capacity Scheduler would.
 
 use std::fmt::{self, Write as _};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use capsched::config::{self, Diagnostic, Layer, Options, Report, Severity, Source, Span};
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
 use serde_json::{Value, json};
+
+use crate::output::{line, note, put};
 
 /// Checks capacity-scheduler.xml without a running cluster.
 ///
@@ -72,8 +74,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
                 out
             })
     };
-    // A reader that has gone away needs no answer.
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+    put(&text);
     if results
         .iter()
         .any(|(_, report)| report.refuses(args.strict))
@@ -93,14 +94,14 @@ fn check(path: &Path, sites: &[Source], options: &Options) -> Result<Report, Str
 }
 
 fn usage(message: &str) -> ExitCode {
-    let _ = writeln!(io::stderr(), "error: {message}");
+    note(format_args!("error: {message}"));
     ExitCode::from(USAGE)
 }
 
 fn explain(code: &str) -> ExitCode {
     match config::explain_code(code) {
         Some(text) => {
-            let _ = writeln!(io::stdout(), "{code}\n\n{}", wrapped(text));
+            line(format_args!("{code}\n\n{}", wrapped(text)));
             ExitCode::SUCCESS
         }
         None => {
@@ -281,6 +282,8 @@ fn finding(finding: &Diagnostic, report: &Report) -> Value {
     let labels: Vec<Value> = finding.labels.iter().map(label).collect();
     json!({
         "code": finding.code,
+        // What the recordings of the reference call it.
+        "word": finding.word(),
         "severity": severity,
         "message": finding.message,
         "at": finding.span.as_ref().map(|span| at(report, span)),
@@ -344,6 +347,7 @@ mod tests {
         let file = &json["files"][0];
         assert_eq!(file["accepted"], false);
         assert_eq!(file["findings"][0]["code"], "capacity_sum");
+        assert_eq!(file["findings"][0]["word"], "capacity_sum");
         assert_eq!(file["findings"][0]["at"]["line"], 2);
         assert_eq!(file["findings"][0]["labels"][1]["at"]["line"], 4);
     }

@@ -70,8 +70,17 @@ impl<'a> Builder<'a> {
         if parent.is_none() && matches!(kind, QueueKind::Leaf | QueueKind::Plan)
             || parent.is_none() && kind == QueueKind::ManagedParent && children.is_empty()
         {
+            let key = format!("{PREFIX}root.queues");
+            let help = if look.keys_below(PREFIX).is_empty() {
+                "nothing here is about queues; a `yarn-site.xml` is read below a \
+                 `capacity-scheduler.xml`, not alone"
+                    .to_owned()
+            } else {
+                format!("name them in `{key}`")
+            };
             let finding = Diagnostic::error("root_without_children", "`root` has no children")
-                .help(format!("name them in `{PREFIX}root.queues`"));
+                .at(look.properties().span(&key))
+                .help(help);
             look.note(finding);
         }
         let above = parent.map(|parent| &self.reads[parent]);

@@ -66,7 +66,14 @@ pub(crate) fn load(conf: &PathBuf, site: &[PathBuf], monitor: bool) -> Result<Lo
 
 /// Reads configuration files that are in memory.
 pub(crate) fn from_sources(sources: &[Source]) -> Result<Loaded> {
-    config::load(sources, &Options::default()).map_err(|report| refused(&report))
+    let mut loaded =
+        config::load(sources, &Options::default()).map_err(|report| refused(&report))?;
+    let faults = config::placement_faults(&loaded);
+    if !faults.is_empty() {
+        loaded.report.diagnostics = faults;
+        return Err(refused(&loaded.report));
+    }
+    Ok(loaded)
 }
 
 fn refused(report: &Report) -> anyhow::Error {
