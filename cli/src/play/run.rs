@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
-use capsched::api::{Event, Mode, ModeKind, Stepped, Threaded};
+use capsched::api::{Event, Latencies, Mode, ModeKind, Stepped, Threaded};
 use capsched::simulator::{
     Driver, DriverSettings, Job, MappingReport, Ready, Sample, TraceError, Watch, Workload,
 };
@@ -95,8 +95,9 @@ impl Row {
             ModeKind::Asynchronous => Mode::Asynchronous { threads },
             ModeKind::Global => Mode::Global { threads },
         };
-        let settings = cluster.settings;
-        let engine = Threaded::start(settings, &cluster.partitions, mode, clock);
+        // A run is looked at, not raced: every decision is measured.
+        let engine = cluster.sequential()?;
+        let engine = Threaded::take_over(engine, mode, clock, Latencies::All);
         let engine = engine.map_err(|error| anyhow!("the engine does not start: {error}"))?;
         Ok(Engine::Threaded(Box::new(engine)))
     }
