@@ -15,6 +15,9 @@ use super::queue::Context;
 /// Warnings of one kind that a report shows; a generated file repeats its oddity.
 const MOST: usize = 1_000;
 
+/// Hints of one kind: the first ones make the point.
+const HINTS: usize = 10;
+
 /// Adds the warnings about a configuration.
 pub(super) fn warnings(
     properties: &Properties,
@@ -47,7 +50,11 @@ impl Advice<'_> {
     fn push(&mut self, finding: Diagnostic) {
         let count = self.counts.entry(finding.code).or_default();
         *count += 1;
-        if *count <= MOST {
+        let most = match finding.severity {
+            Severity::Hint => HINTS,
+            _ => MOST,
+        };
+        if *count <= most {
             self.out.push(finding);
         }
     }
