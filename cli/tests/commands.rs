@@ -90,6 +90,29 @@ fn every_kind_of_work_is_generated_and_played_to_its_end() {
 }
 
 #[test]
+fn every_mode_serves_a_trace_alike_whatever_engine_runs_it() {
+    let folder = folder("modes");
+    let trace = generated(&folder, "exploration", "4");
+    let trace = trace.to_str().unwrap();
+    for engine in [&["--json"][..], &["--json", "--sequential"]] {
+        let args = ["compare", trace, "--threads", "1,2"];
+        let found = json(&printed(&[&args[..], engine].concat()));
+        assert_eq!(found["same_containers_placed"], true);
+        for run in found["runs"].as_array().unwrap() {
+            assert_eq!(run["violations"], 0, "{run}");
+            if run["deterministic"] == true {
+                assert_eq!(run["reserved"], 0, "there is room on some node: {run}");
+            }
+            // A heartbeat comes every second, and a container may wait for a few of them.
+            assert!(
+                run["first_container_ms"]["max"].as_u64() < Some(10_000),
+                "{run}"
+            );
+        }
+    }
+}
+
+#[test]
 fn equal_seeds_generate_equal_bytes_and_equal_decisions() {
     let text = |seed: &str| printed(&["trace", "generate", "--jobs", "40", "--seed", seed]);
     assert_eq!(text("7"), text("0x7"));

@@ -352,17 +352,29 @@ mod tests {
     use crate::queue::Ask;
     use crate::resource::ResourceVector;
 
-    fn settings(a: &str, b: &str, many: &str) -> TreeSettings {
-        let pairs = [
+    fn settings(a: &str, b: &str, mode: ModeKind) -> TreeSettings {
+        let class = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.\
+                     ResourceUsageMultiNodeLookupPolicy";
+        let mut pairs = vec![
             ("root.queues", "a,b"),
             ("root.a.capacity", a),
             ("root.b.capacity", b),
             ("root.a.user-limit-factor", "10"),
-            ("multi-node-placement-enabled", many),
-        ]
-        .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
+        ];
+        if mode == ModeKind::Global {
+            pairs.extend([
+                ("multi-node-placement-enabled", "true"),
+                ("multi-node-sorting.policy.names", "usage"),
+                ("multi-node-sorting.policy", "usage"),
+                ("multi-node-sorting.policy.usage.class", class),
+            ]);
+        }
+        let own = |(key, value): (&str, &str)| {
+            (format!("yarn.scheduler.capacity.{key}"), value.to_owned())
+        };
+        let pairs: BTreeMap<String, String> = pairs.into_iter().map(own).collect();
         let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-        let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types);
+        let loaded = config::from_pairs(&BTreeMap::new(), &pairs, &types);
         loaded.unwrap().settings
     }
 
@@ -373,12 +385,7 @@ mod tests {
             ModeKind::Asynchronous,
             ModeKind::Global,
         ] {
-            let many = if mode == ModeKind::Global {
-                "true"
-            } else {
-                "false"
-            };
-            let sequential = Sequential::new(settings("50", "50", many), &[]).unwrap();
+            let sequential = Sequential::new(settings("50", "50", mode), &[]).unwrap();
             let mut engine = Stepped::new(sequential, mode);
             for name in ["n0:1", "n1:1"] {
                 let size = ResourceVector::of(&[4096, 4]);
@@ -391,7 +398,7 @@ mod tests {
             engine.ask(app, AskCall::asking(vec![ask])).unwrap();
             let placed: usize = (0..8).map(|_| engine.tick()).sum();
             assert_eq!(placed, 8, "{mode:?}");
-            engine.reconfigure(settings("20", "80", many)).unwrap();
+            engine.reconfigure(settings("20", "80", mode)).unwrap();
             assert_eq!(engine.tick(), 0, "{mode:?}");
         }
     }
