@@ -150,8 +150,9 @@ pub(crate) fn footer(runs: &[Outcome]) -> String {
     let mut out = format!(
         "same containers placed in every column: {placed}; invariant violations: {violations}\n\
          decision: wall time of one decision that placed a container. First container: virtual\n\
-         time since submission. Gap: how far a queue that waits is below its guarantee. {cores} \
-         cores.\n"
+         time since submission. Gap: how far a queue that waits is below its guarantee.\n\
+         Allocations a second are of this run, where virtual time waits until the engine has\n\
+         come to rest after every call; perf measures how fast it can be. {cores} cores.\n"
     );
     for message in runs.iter().flat_map(|run| &run.report.messages).take(5) {
         out.push_str(&format!("note: {message}\n"));
