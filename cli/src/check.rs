@@ -1,7 +1,7 @@
 //! `capsched check`: judges configuration files as the Capacity Scheduler would.
 
 use std::fmt::{self, Write as _};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ use crate::output::{line, note, put};
 /// itself cannot be carried out.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// capacity-scheduler.xml; several files are checked one by one.
+    /// capacity-scheduler.xml, or `-` for standard input; several files are checked one by one.
     #[arg(required_unless_present = "explain", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// yarn-site.xml or resource-types.xml below the files; later ones win.
@@ -86,11 +86,31 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 }
 
 fn check(path: &Path, sites: &[Source], options: &Options) -> Result<Report, String> {
-    let source = config::read_source(path, Layer::Scheduler, &options.limits);
-    let source = source.map_err(|finding| finding.message)?;
+    let source = if path == Path::new("-") {
+        standard_input(options.limits.bytes)?
+    } else {
+        let source = config::read_source(path, Layer::Scheduler, &options.limits);
+        source.map_err(|finding| finding.message)?
+    };
     let mut sources = vec![source];
     sources.extend_from_slice(sites);
     Ok(config::check(&sources, options))
+}
+
+/// What is piped in, up to the size of a file.
+fn standard_input(most: usize) -> Result<Source, String> {
+    let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    let mut bytes = Vec::new();
+    let read = io::stdin().lock().take(limit).read_to_end(&mut bytes);
+    read.map_err(|error| format!("standard input: {error}"))?;
+    if bytes.len() > most {
+        return Err(format!("standard input: more than {most} bytes"));
+    }
+    Ok(Source {
+        name: "standard input".to_owned(),
+        bytes,
+        layer: Layer::Scheduler,
+    })
 }
 
 fn usage(message: &str) -> ExitCode {

@@ -356,6 +356,19 @@ fn h16_changes_of_machines_are_no_rows_of_a_trace() {
 }
 
 #[test]
+fn queues_that_cannot_be_are_refused_with_their_line() {
+    let header = "{\"capsched\":\"trace\",\"version\":1,\"types\":[\"memory-mb\",\"vcores\"]}\n";
+    let long = "q".repeat(300);
+    for queue in ["root..x", "root.", " root.a", ".", &long] {
+        let line = format!(
+            "{{\"job\":{{\"at_ms\":0,\"name\":\"a\",\"user\":\"u\",\"queue\":\"{queue}\",\"tasks\":[]}}}}\n"
+        );
+        let bytes = format!("{header}{line}").into_bytes();
+        expect_each("queues", &[(queue, bytes, 1, &[":2", "no path"])]);
+    }
+}
+
+#[test]
 fn i01_help_examples_and_near_misses() {
     let none: [&str; 0] = [];
     let (code, out, _) = told(&capsched(&none));

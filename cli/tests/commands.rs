@@ -311,6 +311,27 @@ fn i13_h13_what_is_no_file_is_not_read_without_end() {
         let (code, _, err) = run(&["trace", "stat", device]);
         assert!(code != 0 && err.contains(device), "{code}: {err}");
     }
+    let mut child = command(&["check", "-", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"<configuration/>").unwrap();
+    drop(input);
+    let (code, out, _) = told(&child.wait_with_output().unwrap());
+    assert_eq!(code, 1);
+    assert_eq!(
+        json(&out)["files"][0]["findings"][0]["code"],
+        "root_without_children"
+    );
+    let without_end = fs::File::open("/dev/zero").unwrap();
+    let output = command(&["check", "-"])
+        .stdin(without_end)
+        .output()
+        .unwrap();
+    let (code, _, err) = told(&output);
+    assert!(code == 2 && err.contains("more than"), "{err}");
     // A pipe streams.
     let folder = folder("pipe");
     let pipe = folder.join("trace");

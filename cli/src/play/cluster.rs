@@ -78,10 +78,12 @@ pub(crate) fn from_sources(sources: &[Source]) -> Result<Loaded> {
 
 fn refused(report: &Report) -> anyhow::Error {
     let first = report.first_error().map(ToString::to_string);
-    let file = report.files.first().map_or("", |file| &file.name);
+    let first = first.unwrap_or_default();
+    let advice = report.files.first().map_or_else(String::new, |file| {
+        format!("; `capsched check {}` tells everything", file.name)
+    });
     anyhow::Error::new(Problem(format!(
-        "the configuration is refused: {}; `capsched check {file}` tells everything",
-        first.unwrap_or_default()
+        "the configuration is refused: {first}{advice}"
     )))
 }
 
