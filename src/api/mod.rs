@@ -1,6 +1,7 @@
 //! The promise to outsiders: engines, requests, events, views.
 
 mod builder;
+mod calls;
 mod live_queues;
 mod scheduler;
 mod stepped;

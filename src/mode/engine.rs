@@ -174,6 +174,7 @@ impl Threaded {
                 committer: commit_waker.clone(),
                 panics: Arc::clone(&started.panics),
                 recorder: latencies.recorder(&mut collector),
+                latencies,
                 clock: clock.clone(),
                 batches: Batches::new(),
                 progress: 0,
