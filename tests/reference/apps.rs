@@ -119,8 +119,11 @@ impl Scheduler {
             queue.parked.push(app);
             return;
         }
+        queue.running_apps += 1;
         queue.users.people[user].pending += 1;
-        queue.waiting.push(app);
+        if !queue.waiting.contains(&app) {
+            queue.waiting.push(app);
+        }
         if self.rc.more(&self.cluster, &self.cluster, &self.zero) {
             self.activate(leaf);
         }
@@ -149,6 +152,11 @@ impl Scheduler {
         if !self.queues[to].is_leaf {
             return Err("not_a_leaf");
         }
+        self.apps.get_mut(&app).unwrap().partitions.remove("");
+        let wanted = &self.apps[&app].partitions;
+        if wanted.iter().any(|p| !self.can_access(to, p)) {
+            return Err("label_access");
+        }
         let user = self.apps[&app].user.clone();
         self.check_leaf(to, &user)?;
         let from = self.apps[&app].leaf;
@@ -164,7 +172,6 @@ impl Scheduler {
         self.remove_attempt(app, true);
         let state = self.apps.get_mut(&app).unwrap();
         state.leaf = to;
-        state.partitions.clear();
         self.add_attempt(app);
         for (p, r) in self.outstanding(app) {
             self.add_queue_pending(from, &p, &r, -1);
@@ -260,6 +267,7 @@ impl Scheduler {
         let queue = &mut self.queues[leaf];
         queue.dirty.remove(&app);
         queue.parked.retain(|x| *x != app);
+        queue.running_apps -= i64::from(a.runnable);
         if queue.active.contains(&app) {
             queue.active.retain(|x| *x != app);
             queue.users.people[u].active -= 1;
