@@ -156,7 +156,7 @@ impl Ledger {
     }
 
     /// The text that says why an application waits shows the user's limit, computed afresh.
-    fn explain_waiting(&mut self, leaf: QueueSlot, app: AppSlot) {
+    pub(super) fn explain_waiting(&mut self, leaf: QueueSlot, app: AppSlot) {
         let row = &self.state.apps[app];
         if !row.unmanaged && row.master.is_none() {
             let partition = row.master_partition;

@@ -29,6 +29,8 @@ impl Ledger {
             .above_none(&self.state.cluster, &self.state.cluster)
         {
             self.activate(leaf);
+        } else {
+            self.explain_waiting(leaf, app);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Moving an application to another leaf with its containers and asks.
 
+use super::containers::ContainerState;
 use super::ledger::{ContainerSlot, Ledger};
 use super::lifecycle::{AppError, SubmitError};
 use crate::id::{AppSlot, NameId, PartitionId, QueueSlot, java_order};
@@ -22,7 +23,13 @@ impl Ledger {
         for container in self.containers_to_move(app) {
             let container = self.container(container);
             let (size, node) = (container.size, container.node);
+            let kept = container.state == ContainerState::Reserved
+                && container.requested_partition == PartitionId::DEFAULT;
             let partition = self.state.nodes[node].partition;
+            if kept {
+                self.add_reserved_by_present(from, -size);
+                self.add_reserved_by_present(to, size);
+            }
             self.charge(app, partition, -size);
             // The leaf's reserved resources stay with the source, as in the reference.
             self.charge_leaf(to, partition, size);

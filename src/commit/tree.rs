@@ -52,6 +52,7 @@ pub(super) fn new_queue(
         mode: CapacityMode::Percent,
         apps: 0,
         runnable: 0,
+        reserved_by_present: ResourceVector::NONE,
         leaf,
         removed: false,
         settings,

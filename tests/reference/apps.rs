@@ -168,6 +168,13 @@ impl Scheduler {
             self.charge(from, app, &p, &res, -1);
             // Reserved figures of queues stay behind: the new leaf may go below zero later.
             self.charge(to, app, &p, &res, 1);
+            let x = &self.containers[c];
+            let asked = self.apps[&app].asks.get(&x.key);
+            let anywhere = asked.is_none_or(|ask| ask.partition.is_empty());
+            if x.state == ContainerState::Reserved && anywhere {
+                self.add_reserved_now(from, &res, -1);
+                self.add_reserved_now(to, &res, 1);
+            }
         }
         self.remove_attempt(app, true);
         let state = self.apps.get_mut(&app).unwrap();

@@ -214,6 +214,8 @@ pub(crate) struct Queue {
     pub(crate) caps: BTreeMap<String, Cap>,
     pub(crate) used: ByLabel,
     pub(crate) reserved: ByLabel,
+    /// Of the default partition, by applications that are below now.
+    pub(crate) reserved_now: ByLabel,
     pub(crate) pending: ByLabel,
     pub(crate) am_used: ByLabel,
     pub(crate) am_limit: ByLabel,
