@@ -41,7 +41,9 @@ impl Ledger {
         row.leaf = to;
         row.user = to_user;
         self.move_killable(app);
+        self.moving = Some((app, from));
         self.add_attempt(app);
+        self.moving = None;
         for i in 0..self.state.apps[app].keys.len() {
             let asks = &self.state.apps[app].keys[i];
             let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) else {

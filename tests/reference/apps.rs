@@ -126,6 +126,8 @@ impl Scheduler {
         }
         if self.rc.more(&self.cluster, &self.cluster, &self.zero) {
             self.activate(leaf);
+        } else {
+            self.explain(leaf, app);
         }
     }
 
@@ -179,7 +181,9 @@ impl Scheduler {
         self.remove_attempt(app, true);
         let state = self.apps.get_mut(&app).unwrap();
         state.leaf = to;
+        state.moving_from = Some(from);
         self.add_attempt(app);
+        self.apps.get_mut(&app).unwrap().moving_from = None;
         for (p, r) in self.outstanding(app) {
             self.add_queue_pending(from, &p, &r, -1);
             self.add_queue_pending(to, &p, &r, 1);
@@ -462,7 +466,15 @@ impl Scheduler {
                 }
                 Event::NodeTotal(n, res) => {
                     if self.node_of.contains_key(&self.nodes[n].name) {
+                        let node = &mut self.nodes[n];
+                        node.enforced |= node.total != res;
                         self.set_node_total(n, res);
+                    }
+                }
+                Event::Overcommitted(c) => {
+                    use ContainerState::{Acquired, Allocated, Running};
+                    if [Allocated, Acquired, Running].contains(&self.containers[c].state) {
+                        self.complete(c, "KILL");
                     }
                 }
             }
