@@ -54,6 +54,19 @@ impl Ledger {
             self.state.queues[queue].part_mut(partition).reserved += size;
             next = self.state.queues[queue].parent;
         }
+        if partition == PartitionId::DEFAULT {
+            self.add_reserved_by_present(leaf, size);
+        }
+    }
+
+    /// What the applications that a leaf and its ancestors hold now have reserved.
+    // As QueueMetrics.reserveResource.
+    pub(super) fn add_reserved_by_present(&mut self, leaf: QueueSlot, size: ResourceVector) {
+        let mut next = Some(leaf);
+        while let Some(queue) = next {
+            self.state.queues[queue].reserved_by_present += size;
+            next = self.state.queues[queue].parent;
+        }
     }
 
     /// Outstanding asks of an application, its leaf and its ancestors.

@@ -428,8 +428,14 @@ impl Threaded {
     }
 
     /// Ends the engine: every accepted command has its answer, all threads are joined.
-    pub fn stop(mut self) -> Ended {
-        self.end()
+    pub fn stop(self) -> Ended {
+        self.stop_with_state().0
+    }
+
+    /// The same as [`Threaded::stop`], with the state that it ended in; everything that was
+    /// answered is in it.
+    pub fn stop_with_state(mut self) -> (Ended, StdArc<Snapshot>) {
+        (self.end(), self.snapshots.load())
     }
 
     fn end(&mut self) -> Ended {

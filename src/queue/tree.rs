@@ -29,6 +29,9 @@ pub struct Queue {
     pub apps: i32,
     /// Running applications that count against the parallel limit.
     pub runnable: i32,
+    /// Reserved on the default partition by applications that are below now. Unlike `reserved` it
+    /// moves along with them; the original reads it from its metrics.
+    pub reserved_by_present: ResourceVector,
     /// What only leaves have.
     pub leaf: Option<Box<Leaf>>,
     /// Whether the queue was deleted; its slot stays.
