@@ -368,7 +368,9 @@ fn compare_dominant(
         if cluster[i] != 0 || empty {
             more |= a[i] > b[i];
             less |= a[i] < b[i];
-            exact &= (a[i] | b[i] | cluster[i]).unsigned_abs() < EXACT_SHARES.unsigned_abs();
+            // Of a total below zero, the larger amount is the smaller share.
+            exact &= cluster[i] >= 0
+                && (a[i] | b[i] | cluster[i]).unsigned_abs() < EXACT_SHARES.unsigned_abs();
         }
     }
     match (more, less) {
@@ -409,6 +411,14 @@ mod tests {
         );
         let used = DRC.divide(&cluster, &r(&[10_240, 30]), &r(&[51_200, 20]));
         assert_eq!(used.to_bits(), 0.6f32.to_bits());
+    }
+
+    #[test]
+    fn of_a_total_below_zero_the_larger_amount_is_the_smaller_share() {
+        let cluster = r(&[14, -10]);
+        assert!(DRC.compare(&cluster, &r(&[0, 1]), &r(&[0, 0])).is_lt());
+        assert!(DRC.compare(&cluster, &r(&[1, 1]), &r(&[0, 0])).is_gt());
+        assert!(DRC.compare(&cluster, &r(&[0, -1]), &r(&[0, 0])).is_gt());
     }
 
     #[test]
