@@ -374,7 +374,7 @@ fn compare_dominant(
 ) -> Ordering {
     // What is larger in one type and smaller in none has the larger shares; most comparisons of
     // most clusters are of that kind.
-    if types == 2 && cluster[MEMORY] != 0 && cluster[VCORES] != 0 {
+    if types == 2 && cluster[MEMORY] > 0 && cluster[VCORES] > 0 {
         let first = compare_exactly(a[MEMORY], b[MEMORY]);
         let second = compare_exactly(a[VCORES], b[VCORES]);
         match (first, second) {
@@ -406,10 +406,13 @@ fn compare_by_type(
     let (mut more, mut less, mut exact) = (false, false, true);
     for i in 0..types {
         if cluster[i] != 0 || empty {
+            // Of a total below zero, the larger amount is the smaller share.
             let order = if empty {
                 Some(a[i].cmp(&b[i]))
-            } else {
+            } else if cluster[i] > 0 {
                 compare_exactly(a[i], b[i])
+            } else {
+                None
             };
             match order {
                 Some(order) => {
@@ -456,6 +459,14 @@ mod tests {
         );
         let used = DRC.divide(&cluster, &r(&[10_240, 30]), &r(&[51_200, 20]));
         assert_eq!(used.to_bits(), 0.6f32.to_bits());
+    }
+
+    #[test]
+    fn of_a_total_below_zero_the_larger_amount_is_the_smaller_share() {
+        let cluster = r(&[14, -10]);
+        assert!(DRC.compare(&cluster, &r(&[0, 1]), &r(&[0, 0])).is_lt());
+        assert!(DRC.compare(&cluster, &r(&[1, 1]), &r(&[0, 0])).is_gt());
+        assert!(DRC.compare(&cluster, &r(&[0, -1]), &r(&[0, 0])).is_gt());
     }
 
     #[test]
