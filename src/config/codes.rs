@@ -437,7 +437,8 @@ const TABLE: &[Entry] = &[
         "W_PREEMPTION",
         "A key of preemption has no effect, or another key takes its effect: the monitor is off, \
          no queue serves by priority, nothing may be asked back, a share is above 1, a policy does \
-         not run here, or containers are forgotten before their wait is over.",
+         not run here, or containers are forgotten before their wait is over. What would be refused \
+         while the monitor is on is warned of while it is off.",
     ),
 ];
 

@@ -36,6 +36,14 @@ enum Mode {
     Absolute,
 }
 
+/// A percentage as a fraction that is not negative, or what stands for other kinds of values.
+fn fraction(value: &LegacyCapacity, otherwise: f32) -> f32 {
+    match value {
+        LegacyCapacity::Percent(percent) => share::quotient(*percent, 100.0).max(0.0),
+        _ => otherwise,
+    }
+}
+
 /// Builds a tree in the order of the original.
 pub(super) struct Builder<'a> {
     context: Context<'a>,
@@ -127,7 +135,7 @@ impl<'a> Builder<'a> {
             }
         }
         let readable = !look.noted(before, UNREADABLE);
-        if self.context.legacy && readable && !below.is_empty() {
+        if self.context.legacy && readable && !below.is_empty() && kind != QueueKind::Plan {
             self.check(at, &below);
         }
         at
@@ -169,6 +177,7 @@ impl<'a> Builder<'a> {
         let mut read = self
             .context
             .read(&path, QueueKind::Leaf, Some(&self.reads[plan]));
+        self.check_reservation(plan);
         let types = self.context.types.len();
         let whole = CapacitySetting {
             legacy: LegacyCapacity::Percent(100.0),
@@ -191,6 +200,33 @@ impl<'a> Builder<'a> {
         read.state = ConfiguredState::Running;
         self.reads.push(read);
         self.reads.len() - 1
+    }
+
+    /// The leaf of a plan takes the plan's whole capacity and maximum, which must be in order.
+    // As AbstractAutoCreatedLeafQueue.setEntitlement, CSQueueUtils.checkMaxCapacity.
+    fn check_reservation(&self, plan: usize) {
+        let path = &self.reads[plan].settings.path;
+        let mut shares = (1.0, 1.0);
+        for read in &self.reads {
+            let own = &read.settings.path;
+            let inside = path.strip_prefix(&**own);
+            if &**own == "root"
+                || !inside.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            {
+                continue;
+            }
+            let Some(of) = read.settings.partitions.get("") else {
+                continue;
+            };
+            shares.0 = share::product(shares.0, fraction(&of.capacity.legacy, 0.0));
+            shares.1 = share::product(shares.1, fraction(&of.maximum.legacy, 1.0));
+        }
+        if shares.0 > shares.1 {
+            let message = format!("the maximum of `{}` is below its capacity", clip(path));
+            let key = format!("{PREFIX}{path}.maximum-capacity");
+            let look = self.context.look;
+            look.fail("maximum_capacity_out_of_range", &key, message);
+        }
     }
 
     // As AbstractParentQueue.setChildQueues.
