@@ -105,6 +105,8 @@ pub(super) struct Committer<C> {
     pub(super) rings: Vec<RingReceiver<std::sync::Arc<Batch>>>,
     /// Decisions taken from each of them.
     pub(super) taken: Vec<u64>,
+    /// How many of them were refused.
+    pub(super) refused: Vec<u64>,
     /// Counts what changed the state other than accepted proposals.
     pub(super) outside: u64,
     /// Counts what changed the state: commands and accepted proposals.
@@ -251,6 +253,7 @@ impl<C: Clock> Committer<C> {
         self.outside += refused;
         self.changes += committed;
         self.taken[proposer] = batch.end;
+        self.refused[proposer] += refused;
         self.unpublished += batch.len() as u64;
     }
 
@@ -290,6 +293,7 @@ impl<C: Clock> Committer<C> {
         let before = if timed { self.clock.now_ns() } else { 0 };
         let mut next = self.snapshot.next(self.engine.state_to_publish());
         next.taken.clone_from(&self.taken);
+        next.refused.clone_from(&self.refused);
         next.outside = self.outside;
         next.changes = self.changes;
         self.unpublished = 0;

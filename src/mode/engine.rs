@@ -12,6 +12,7 @@ use super::cores::Cores;
 use super::index::NodeIndex;
 use super::monitor::MonitorHandle;
 use super::proposing::Proposer;
+use super::restraint::Restraint;
 use super::start::{Mode, Running, StartError};
 use crate::commit::{
     AppError, AskError, Event, HeartbeatReply, Ledger, NodeError, PartitionSpec, RefreshError,
@@ -125,6 +126,7 @@ impl Threaded {
             heartbeats_schedule: mode == Mode::Heartbeat,
             rings: Vec::new(),
             taken: vec![0; mode.threads()],
+            refused: vec![0; mode.threads()],
             outside: 0,
             changes: 0,
             unpublished: 0,
@@ -182,6 +184,7 @@ impl Threaded {
                 decisions: 0,
                 rounds: 0,
                 refused: (0, 0),
+                restraint: Restraint::default(),
                 counted: false,
                 held: None,
             };

@@ -10,6 +10,7 @@ mod index;
 mod monitor;
 mod pipeline;
 mod proposing;
+mod restraint;
 mod sequential;
 mod start;
 mod stopwatch;

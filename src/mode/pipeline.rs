@@ -12,6 +12,7 @@ use super::committer::{Committer, Fate};
 use super::garble::garble;
 use super::index::NodeIndex;
 use super::proposing::Proposer;
+use super::restraint::Restraint;
 use super::start::Mode;
 use super::stopwatch::Latencies;
 use super::view::View;
@@ -168,6 +169,7 @@ impl Pipeline {
             heartbeats_schedule: mode == Mode::Heartbeat,
             rings: Vec::new(),
             taken: vec![0; mode.threads()],
+            refused: vec![0; mode.threads()],
             outside: 0,
             news: false,
             changes: 0,
@@ -213,6 +215,7 @@ impl Pipeline {
                 decisions: 0,
                 rounds: 0,
                 refused: (0, 0),
+                restraint: Restraint::default(),
                 counted: false,
                 held: Some(Vec::new()),
             };

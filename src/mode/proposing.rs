@@ -18,6 +18,7 @@ use crate::time::Clock;
 
 use super::batch::{BATCH, Batch, Batches};
 use super::index::NodeIndex;
+use super::restraint::Restraint;
 use super::start::Mode;
 use super::stopwatch::{Latencies, Stopwatch};
 use super::view::{Noted, View};
@@ -70,6 +71,8 @@ pub(super) struct Proposer<C> {
     pub(super) rounds: u32,
     /// Changes of the state that the last rounds saw, and how many of these rounds proposed.
     pub(super) refused: (u64, usize),
+    /// Whether it had better leave the work to others.
+    pub(super) restraint: Restraint,
     /// Whether counters moved in the last round.
     pub(super) counted: bool,
     /// Where batches wait instead of the ring, when rounds are run step by step.
@@ -120,6 +123,9 @@ impl<C: Clock> Proposer<C> {
             self.rounds = self.rounds.wrapping_add(1);
             if self.rounds.is_multiple_of(HAND_OVER) {
                 self.recorder.hand_over();
+            }
+            if self.share.0 > 0 {
+                self.hold_back(&mut view);
             }
             if !round.proposed {
                 self.rest(&mut view, looked, round.counted);
@@ -179,6 +185,25 @@ impl<C: Clock> Proposer<C> {
         let (snapshots, shutdown) = (&mut self.snapshots, &self.shutdown);
         let ready = || snapshots.refresh().news > version || shutdown.is_requested();
         wait(&self.parker, counted.then_some(PATIENCE), ready);
+        self.catch_up(view, true);
+    }
+
+    /// Stays away for some publications when too many of its proposals were refused.
+    fn hold_back(&mut self, view: &mut View) {
+        let (seen, own) = (view.seen(), self.share.0);
+        let refused = seen.refused.get(own).copied().unwrap_or(0);
+        let absence = self.restraint.judge(taken(seen, own), refused);
+        if absence == 0 {
+            return;
+        }
+        let until = Version(view.version().0 + absence);
+        // Release, both times: as in `rest`. Nobody waits for a proposer that is away.
+        self.idle_at.store(u64::MAX, Ordering::Release);
+        self.committer.wake();
+        let (snapshots, shutdown) = (&self.snapshots, &self.shutdown);
+        self.parker
+            .park_until(|| snapshots.version() >= until || shutdown.is_requested());
+        self.idle_at.store(0, Ordering::Release);
         self.catch_up(view, true);
     }
 

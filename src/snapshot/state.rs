@@ -130,6 +130,8 @@ pub struct Snapshot {
     pub news: Version,
     /// How many decisions of each proposer the state has seen, accepted or refused.
     pub taken: Vec<u64>,
+    /// How many of them were refused.
+    pub refused: Vec<u64>,
     /// Counts what changed the state other than accepted proposals: commands, refusals, time.
     pub outside: u64,
     /// Counts what changed the state at all: commands, time, accepted proposals.
@@ -164,6 +166,7 @@ impl Snapshot {
             version: Version(0),
             news: Version(0),
             taken: Vec::new(),
+            refused: Vec::new(),
             outside: 0,
             changes: 0,
             settings,
