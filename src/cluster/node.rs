@@ -36,6 +36,8 @@ pub struct Node {
     pub attributes: Vec<(String, String)>,
     /// Allocation tags of the containers whose space is taken.
     pub tags: Vec<TagCount>,
+    /// Whether containers beyond the total are ended.
+    pub enforced: bool,
     /// Whether the node was ever given a label, even an empty one.
     pub labelled: bool,
 }

@@ -155,10 +155,13 @@ impl Ledger {
         limit
     }
 
-    /// The text that says why an application waits shows the user's limit, computed afresh.
-    fn explain_waiting(&mut self, leaf: QueueSlot, app: AppSlot) {
+    /// The text that says why an application waits shows the user's limit, computed afresh: of
+    /// the leaf that it leaves while it moves.
+    pub(super) fn explain_waiting(&mut self, leaf: QueueSlot, app: AppSlot) {
         let row = &self.state.apps[app];
         if !row.unmanaged && row.master.is_none() {
+            let moving = self.moving.filter(|&(moved, _)| moved == app);
+            let leaf = moving.map_or(leaf, |(_, from)| from);
             let partition = row.master_partition;
             self.known_master_limit(leaf, partition);
             self.compute_user_master_limit(leaf, partition, app);

@@ -16,7 +16,11 @@ impl Ledger {
             self.update_stage(app);
             return;
         }
-        users.waiting.push(app);
+        // A priority change may have put a parked one there before.
+        if !users.waiting.contains(&app) {
+            users.waiting.push(app);
+        }
+        self.state.queues[leaf].runnable += 1;
         self.state.users[user].waiting_apps += 1;
         self.update_stage(app);
         if self
@@ -25,6 +29,8 @@ impl Ledger {
             .above_none(&self.state.cluster, &self.state.cluster)
         {
             self.activate(leaf);
+        } else {
+            self.explain_waiting(leaf, app);
         }
     }
 
@@ -36,6 +42,7 @@ impl Ledger {
         let (partition, size) = (row.master_partition, row.master_size);
         let user = self.user_of(app);
         self.cut_before(leaf, app);
+        self.state.queues[leaf].runnable -= i32::from(runnable);
         let users = self.state.queues[leaf].as_leaf_mut();
         users.dirty.retain(|&other| other != app);
         users.parked.retain(|&other| other != app);

@@ -26,6 +26,8 @@ pub(super) enum Deferred {
     Finished(ContainerSlot),
     /// A node's total is to become this.
     NodeTotal(NodeSlot, u32, ResourceVector),
+    /// A container on a node without room for it is to end.
+    Kill(ContainerSlot),
     /// An application ended; its slot may be used again.
     Forget(AppSlot),
 }
@@ -46,9 +48,10 @@ impl Ledger {
                 Deferred::Finished(slot) => self.container_finished_told(slot),
                 Deferred::NodeTotal(node, incarnation, total) => {
                     if self.is_registered(node, incarnation) {
-                        self.set_total(node, total);
+                        self.shrink_to_allocated(node, total);
                     }
                 }
+                Deferred::Kill(slot) => self.kill_or_mark(slot),
                 Deferred::Forget(app) => self.forget_app(app),
             }
         }

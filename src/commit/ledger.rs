@@ -76,6 +76,8 @@ pub struct Ledger {
     pub(super) dropped_users: Map<(QueueSlot, Arc<str>), UserSlot>,
     /// What passes found about users whose records went, for one version of a leaf's users.
     pub(super) dropped_gates: BTreeMap<QueueSlot, DroppedGates>,
+    /// The application that enters its new leaf, and the leaf that it comes from.
+    pub(super) moving: Option<(AppSlot, QueueSlot)>,
     /// Running applications of each user, against the limit of parallel ones.
     pub(super) running_of: BTreeMap<Arc<str>, i32>,
     /// Scheduling requests whose containers carry tags on nodes.
@@ -131,6 +133,7 @@ impl Ledger {
             users: Map::default(),
             dropped_users: Map::default(),
             dropped_gates: BTreeMap::new(),
+            moving: None,
             running_of: BTreeMap::new(),
             tagged: Map::default(),
             constraints: ConstraintRegistry::new(),

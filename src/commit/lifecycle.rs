@@ -138,6 +138,8 @@ pub enum AppError {
     Unknown(ApplicationId),
     /// The queue to move to refuses it.
     Move(SubmitError),
+    /// The queue to move to may not use a label that the application asked for.
+    Label(String),
 }
 
 impl AppError {
@@ -148,6 +150,7 @@ impl AppError {
             Self::Closed => "closed",
             Self::Unknown(_) => "unknown_application",
             Self::Move(error) => error.code(),
+            Self::Label(_) => "label_access",
         }
     }
 }
@@ -158,6 +161,11 @@ impl fmt::Display for AppError {
             Self::Closed => f.write_str("the engine has shut down"),
             Self::Unknown(id) => write!(f, "there is no live application {id}"),
             Self::Move(error) => write!(f, "the application stays where it is: {error}"),
+            Self::Label(label) => write!(
+                f,
+                "the application stays where it is: it asked for label `{label}`, which is not \
+                 accessible to the queue"
+            ),
         }
     }
 }

@@ -24,6 +24,7 @@ mod live;
 mod movement;
 mod nodes;
 mod observe;
+mod overcommit;
 mod overlay;
 mod parallel;
 mod preempt;

@@ -1,8 +1,9 @@
 //! Moving an application to another leaf with its containers and asks.
 
+use super::containers::ContainerState;
 use super::ledger::{ContainerSlot, Ledger};
 use super::lifecycle::{AppError, SubmitError};
-use crate::id::{AppSlot, NameId, java_order};
+use crate::id::{AppSlot, NameId, PartitionId, QueueSlot, java_order};
 
 impl Ledger {
     /// Moves an application to the leaf of a name; containers and asks go along.
@@ -14,6 +15,7 @@ impl Ledger {
     pub fn move_app(&mut self, app: AppSlot, path: &str) -> Result<(), AppError> {
         let unknown = || AppError::Move(SubmitError::UnknownQueue(path.to_owned()));
         let to = self.queue(path).ok_or_else(unknown)?;
+        self.check_partitions(app, to)?;
         let name = std::sync::Arc::clone(&self.state.apps[app].user_name);
         self.check_submission(to, &name).map_err(AppError::Move)?;
         let from = self.state.apps[app].leaf;
@@ -21,7 +23,13 @@ impl Ledger {
         for container in self.containers_to_move(app) {
             let container = self.container(container);
             let (size, node) = (container.size, container.node);
+            let kept = container.state == ContainerState::Reserved
+                && container.requested_partition == PartitionId::DEFAULT;
             let partition = self.state.nodes[node].partition;
+            if kept {
+                self.add_reserved_by_present(from, -size);
+                self.add_reserved_by_present(to, size);
+            }
             self.charge(app, partition, -size);
             // The leaf's reserved resources stay with the source, as in the reference.
             self.charge_leaf(to, partition, size);
@@ -32,9 +40,10 @@ impl Ledger {
         let row = &mut self.state.apps[app];
         row.leaf = to;
         row.user = to_user;
-        row.requested.clear();
         self.move_killable(app);
+        self.moving = Some((app, from));
         self.add_attempt(app);
+        self.moving = None;
         for i in 0..self.state.apps[app].keys.len() {
             let asks = &self.state.apps[app].keys[i];
             let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) else {
@@ -55,6 +64,27 @@ impl Ledger {
         self.app_left(from);
         self.count_app(from, -1);
         self.count_app(to, 1);
+        Ok(())
+    }
+
+    /// Whether the leaf may use every partition that the application ever asked for.
+    ///
+    /// The default one is left out of the check by forgetting it: from now on it counts in the
+    /// headroom only if it is asked for again.
+    // As CapacityScheduler.checkQueuePartition.
+    fn check_partitions(&mut self, app: AppSlot, to: QueueSlot) -> Result<(), AppError> {
+        if !self.state.queues[to].is_leaf() {
+            return Ok(());
+        }
+        let requested = &mut self.state.apps[app].requested;
+        requested.retain(|&partition| partition != PartitionId::DEFAULT);
+        let settings = &self.state.queues[to].settings;
+        for &partition in &self.state.apps[app].requested {
+            let label = &self.state.partitions[partition].name;
+            if !settings.accessible.contains(label) {
+                return Err(AppError::Label(label.to_string()));
+            }
+        }
         Ok(())
     }
 

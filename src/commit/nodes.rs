@@ -105,6 +105,7 @@ impl Ledger {
             labelled: partition != PartitionId::DEFAULT,
             attributes: spec.attributes.clone(),
             tags: Vec::new(),
+            enforced: false,
         };
         let slot = if let Some(slot) = self.free_nodes.pop() {
             node.incarnation = self.state.nodes[slot].incarnation + 1;
@@ -176,7 +177,11 @@ impl Ledger {
     pub fn resize_node(&mut self, name: &NodeName, total: ResourceVector) -> Result<(), NodeError> {
         let slot = self.registered(name)?;
         self.check_total(&total, &self.state.nodes[slot].total)?;
+        let before = self.state.nodes[slot].total;
         self.set_total(slot, total);
+        if total != before {
+            self.ask_back_overcommitted(slot);
+        }
         Ok(())
     }
 
@@ -258,6 +263,7 @@ impl Ledger {
             self.deferred
                 .push_back(Deferred::NodeTotal(slot, row.incarnation, total));
         }
+        self.kill_overcommitted(slot);
         reply
     }
 
@@ -379,7 +385,7 @@ impl Ledger {
     }
 
     /// Containers whose space on a node is taken, by application and number.
-    fn containers_on(&self, node: NodeSlot) -> Vec<ContainerSlot> {
+    pub(super) fn containers_on(&self, node: NodeSlot) -> Vec<ContainerSlot> {
         let mut containers = self.on_node[node.index()].clone();
         containers.sort_unstable_by_key(|&slot| self.container(slot).id);
         containers

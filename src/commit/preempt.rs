@@ -149,7 +149,7 @@ impl Ledger {
                 }
                 VerdictKind::Kill if lazy => {
                     done.kills.push(id);
-                    self.make_killable(verdict);
+                    self.make_killable(verdict.node, id);
                 }
                 VerdictKind::Kill => {
                     done.kills.push(id);
@@ -169,7 +169,7 @@ impl Ledger {
     }
 
     /// The next answer to the application lists a live container once.
-    fn ask_back(&mut self, id: ContainerId) {
+    pub(super) fn ask_back(&mut self, id: ContainerId) {
         let Some(slot) = self.live_container(id) else {
             return;
         };
@@ -195,10 +195,9 @@ impl Ledger {
 
     /// Marks a container that takes space on its node as free to be killed for others.
     // As FiCaSchedulerNode.markContainerToKillable.
-    fn make_killable(&mut self, verdict: &Verdict) {
-        let node = verdict.node;
+    pub(super) fn make_killable(&mut self, node: NodeSlot, id: ContainerId) {
         let mut on_node = self.on_node[node.index()].iter();
-        let found = on_node.find(|&&slot| self.container(slot).id == verdict.container);
+        let found = on_node.find(|&&slot| self.container(slot).id == id);
         let Some(&slot) = found else { return };
         let container = self.container(slot);
         let killable = Killable {

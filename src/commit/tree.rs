@@ -52,6 +52,7 @@ pub(super) fn new_queue(
         mode: CapacityMode::Percent,
         apps: 0,
         runnable: 0,
+        reserved_by_present: ResourceVector::NONE,
         leaf,
         removed: false,
         settings,
@@ -123,12 +124,14 @@ pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
                 part.configured_minimum = amount;
             }
             LegacyCapacity::Unusable => {
-                if let Some(weight) = common_weight(&of.capacity.vector, types) {
+                if let Some(weight) = of.capacity.common_weight(types) {
                     part.weight = weight;
                 }
             }
         }
-        part.maximum_capacity = 0.0;
+        // A maximum in brackets counts as 100 % until resources are derived from it, which happens
+        // only beside an absolute capacity.
+        part.maximum_capacity = 1.0;
         part.configured_maximum = ResourceVector::NONE;
         match of.maximum.legacy {
             LegacyCapacity::Percent(percent) => {
@@ -153,21 +156,6 @@ pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
     } else {
         CapacityMode::Percent
     };
-}
-
-/// The weight of a vector in which all types have the same one; it is shown as a weight.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "weights are shown as the reference's floats"
-)]
-fn common_weight(vector: &[VectorEntry], types: usize) -> Option<f32> {
-    let Some(VectorEntry::Weight(weight)) = vector.first() else {
-        return None;
-    };
-    let same = vector
-        .iter()
-        .all(|entry| *entry == VectorEntry::Weight(*weight));
-    (same && vector.len() == types).then_some(*weight as f32)
 }
 
 /// Whether a path is that of a leaf of a managed parent, existing or not.

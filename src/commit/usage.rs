@@ -2,7 +2,7 @@
 
 use super::ledger::Ledger;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
-use crate::policy::child_rank;
+use crate::policy::{child_rank, user_bounds};
 use crate::queue::{Divisors, Ranks};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -52,6 +52,19 @@ impl Ledger {
         let mut next = Some(leaf);
         while let Some(queue) = next {
             self.state.queues[queue].part_mut(partition).reserved += size;
+            next = self.state.queues[queue].parent;
+        }
+        if partition == PartitionId::DEFAULT {
+            self.add_reserved_by_present(leaf, size);
+        }
+    }
+
+    /// What the applications that a leaf and its ancestors hold now have reserved.
+    // As QueueMetrics.reserveResource.
+    pub(super) fn add_reserved_by_present(&mut self, leaf: QueueSlot, size: ResourceVector) {
+        let mut next = Some(leaf);
+        while let Some(queue) = next {
+            self.state.queues[queue].reserved_by_present += size;
             next = self.state.queues[queue].parent;
         }
     }
@@ -159,7 +172,12 @@ fn update_used(state: &mut State, queue: QueueSlot, partition: PartitionId) {
             total: calculator.divisor(&total, &total),
             guaranteed: calculator.divisor(&total, &guaranteed),
         };
+        if state.queues[queue].is_leaf() {
+            let bounds = user_bounds(state, queue, partition);
+            state.queues[queue].as_leaf_mut().parts[partition.index()].bounds = bounds;
+        }
     }
+    let part = state.queues[queue].part_mut(partition);
     let used = calculator.divisor(&total, &part.used);
     part.absolute_used = calculator.quotient(used, part.divisors.total);
     part.used_capacity = calculator.quotient(used, part.divisors.guaranteed);

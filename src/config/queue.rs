@@ -395,6 +395,9 @@ impl Context<'_> {
                 _ if known && default_s <= maximum_s => default_s,
                 _ => maximum_s,
             };
+            if default_s <= 0 && part != "root" {
+                default_s = maximum_s;
+            }
         }
         if maximum_s > 0 && default_s > maximum_s {
             let message = format!(

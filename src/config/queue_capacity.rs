@@ -94,7 +94,20 @@ impl Context<'_> {
         } else {
             self.labelled_maximum(&maximum_key, maximum, root)
         };
-        let weight = self.weight(&capacity_key, capacity);
+        let setting = |key: &str, text: Option<&str>, legacy| CapacitySetting {
+            legacy,
+            vector: self.vector(key, text, root),
+        };
+        let mut low_setting = setting(&capacity_key, capacity, LegacyCapacity::Unusable);
+        let bracket = |text: Option<&str>| {
+            text.is_some_and(|text| amount::is_absolute(text) || amount::is_vector(text))
+        };
+        // Legacy mode takes a vector that gives all types one weight for that weight.
+        let common = low_setting.common_weight(self.types.len());
+        let weight = match common.filter(|_| self.legacy && bracket(capacity)) {
+            Some(weight) => weight,
+            None => self.weight(&capacity_key, capacity),
+        };
         let amounts = |key: &str, text: Option<&str>| {
             let read = |text: &str| amount::absolute(text, self.types);
             let amounts = self.number(key, text, read).flatten()?;
@@ -109,18 +122,11 @@ impl Context<'_> {
             minimum: low.unwrap_or_default(),
             maximum: inherited,
         };
-        let setting = |key: &str, text: Option<&str>, legacy| CapacitySetting {
-            legacy,
-            vector: self.vector(key, text, root),
-        };
-        let bracket = |text: Option<&str>| {
-            text.is_some_and(|text| amount::is_absolute(text) || amount::is_vector(text))
-        };
-        let low_legacy = match low {
+        low_setting.legacy = match low {
             _ if root => LegacyCapacity::Percent(percent),
             Some(amounts) => LegacyCapacity::Absolute(amounts),
-            None if bracket(capacity) => LegacyCapacity::Unusable,
             None if weight >= 0.0 => LegacyCapacity::Weight(weight),
+            None if bracket(capacity) => LegacyCapacity::Unusable,
             None => LegacyCapacity::Percent(percent),
         };
         let high_legacy = match high {
@@ -129,7 +135,7 @@ impl Context<'_> {
             None => LegacyCapacity::Percent(most),
         };
         (
-            setting(&capacity_key, capacity, low_legacy),
+            low_setting,
             setting(&maximum_key, maximum, high_legacy),
             numbers,
         )

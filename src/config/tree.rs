@@ -36,6 +36,14 @@ enum Mode {
     Absolute,
 }
 
+/// A percentage as a fraction that is not negative, or what stands for other kinds of values.
+fn fraction(value: &LegacyCapacity, otherwise: f32) -> f32 {
+    match value {
+        LegacyCapacity::Percent(percent) => share::quotient(*percent, 100.0).max(0.0),
+        _ => otherwise,
+    }
+}
+
 /// Builds a tree in the order of the original.
 pub(super) struct Builder<'a> {
     context: Context<'a>,
@@ -54,6 +62,12 @@ impl<'a> Builder<'a> {
 
     /// The queues, parents before their children.
     pub(super) fn build(mut self) -> Vec<QueueSettings> {
+        if self.lists_too_many() {
+            let key = format!("{PREFIX}root.queues");
+            let message = format!("more than {QUEUES} queues");
+            self.context.look.fail("E_LIMIT", &key, message);
+            return vec![self.context.read("root", QueueKind::Parent, None).settings];
+        }
         self.queue("root", None, 1);
         for (parent, name) in std::mem::take(&mut self.doubled) {
             let message = format!("`{}` is named twice below `{}`", clip(&name), clip(&parent));
@@ -63,6 +77,18 @@ impl<'a> Builder<'a> {
         self.reads.into_iter().map(|read| read.settings).collect()
     }
 
+    /// Whether the lists name more queues than a tree may have, before any of them is made.
+    fn lists_too_many(&self) -> bool {
+        let look = self.context.look;
+        let lists = look.keys_below(PREFIX);
+        let lists = lists.iter().filter(|key| key.ends_with(".queues"));
+        let names = lists.filter_map(|key| look.properties().raw(key));
+        names
+            .map(|list| list.matches(',').count() + 1)
+            .sum::<usize>()
+            >= QUEUES
+    }
+
     fn queue(&mut self, path: &str, parent: Option<usize>, depth: usize) -> usize {
         let look = self.context.look;
         let children = self.context.children(path);
@@ -70,8 +96,17 @@ impl<'a> Builder<'a> {
         if parent.is_none() && matches!(kind, QueueKind::Leaf | QueueKind::Plan)
             || parent.is_none() && kind == QueueKind::ManagedParent && children.is_empty()
         {
+            let key = format!("{PREFIX}root.queues");
+            let help = if look.keys_below(PREFIX).is_empty() {
+                "nothing here is about queues; a `yarn-site.xml` is read below a \
+                 `capacity-scheduler.xml`, not alone"
+                    .to_owned()
+            } else {
+                format!("name them in `{key}`")
+            };
             let finding = Diagnostic::error("root_without_children", "`root` has no children")
-                .help(format!("name them in `{PREFIX}root.queues`"));
+                .at(look.properties().span(&key))
+                .help(help);
             look.note(finding);
         }
         let above = parent.map(|parent| &self.reads[parent]);
@@ -100,7 +135,7 @@ impl<'a> Builder<'a> {
             }
         }
         let readable = !look.noted(before, UNREADABLE);
-        if self.context.legacy && readable && !below.is_empty() {
+        if self.context.legacy && readable && !below.is_empty() && kind != QueueKind::Plan {
             self.check(at, &below);
         }
         at
@@ -142,6 +177,7 @@ impl<'a> Builder<'a> {
         let mut read = self
             .context
             .read(&path, QueueKind::Leaf, Some(&self.reads[plan]));
+        self.check_reservation(plan);
         let types = self.context.types.len();
         let whole = CapacitySetting {
             legacy: LegacyCapacity::Percent(100.0),
@@ -164,6 +200,33 @@ impl<'a> Builder<'a> {
         read.state = ConfiguredState::Running;
         self.reads.push(read);
         self.reads.len() - 1
+    }
+
+    /// The leaf of a plan takes the plan's whole capacity and maximum, which must be in order.
+    // As AbstractAutoCreatedLeafQueue.setEntitlement, CSQueueUtils.checkMaxCapacity.
+    fn check_reservation(&self, plan: usize) {
+        let path = &self.reads[plan].settings.path;
+        let mut shares = (1.0, 1.0);
+        for read in &self.reads {
+            let own = &read.settings.path;
+            let inside = path.strip_prefix(&**own);
+            if &**own == "root"
+                || !inside.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            {
+                continue;
+            }
+            let Some(of) = read.settings.partitions.get("") else {
+                continue;
+            };
+            shares.0 = share::product(shares.0, fraction(&of.capacity.legacy, 0.0));
+            shares.1 = share::product(shares.1, fraction(&of.maximum.legacy, 1.0));
+        }
+        if shares.0 > shares.1 {
+            let message = format!("the maximum of `{}` is below its capacity", clip(path));
+            let key = format!("{PREFIX}{path}.maximum-capacity");
+            let look = self.context.look;
+            look.fail("maximum_capacity_out_of_range", &key, message);
+        }
     }
 
     // As AbstractParentQueue.setChildQueues.

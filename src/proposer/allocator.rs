@@ -29,7 +29,7 @@ struct Fit {
     size: ResourceVector,
     locality: Locality,
     requested: Locality,
-    exchange: Option<Release>,
+    exchange: Option<Box<Release>>,
     kill: Vec<Killable>,
 }
 
@@ -321,7 +321,7 @@ impl Pass<'_> {
         let state = self.state;
         let calculator = state.calculator;
         let room = match visit.reserved {
-            Some(held) if state.whole_reservations => size.component_max(&held.size),
+            Some(held) if state.concurrent => size.component_max(&held.size),
             _ => *size,
         };
         if !calculator.fits_in(&room, &node.total) {
@@ -331,8 +331,12 @@ impl Pass<'_> {
         let continue_looking = state.settings.continue_looking;
         let wanted = reservations_starve(state, visit.app, visit.asks, size);
         let limits = visit.limits;
-        let missing = *size - limits.headroom;
-        let missing = calculator.max(&state.cluster, &missing, &limits.must_unreserve);
+        // Mostly there is headroom for it, and nothing has to go.
+        let mut missing = limits.must_unreserve;
+        if !(missing.is_none() && size.fits_in(&limits.headroom)) {
+            let beyond = *size - limits.headroom;
+            missing = calculator.max(&state.cluster, &beyond, &missing);
+        }
         let must_unreserve = calculator.any_above_zero(&missing);
         let mut kill = Vec::new();
         let mut fits = calculator.holds_one(&node.free, &room);
@@ -350,7 +354,7 @@ impl Pass<'_> {
             let mut exchange = None;
             if !from_reservation && continue_looking && (!wanted || must_unreserve) {
                 let least = if must_unreserve { &missing } else { size };
-                exchange = self.reservation_of(visit, least);
+                exchange = self.reservation_of(visit, least).map(Box::new);
                 if exchange.is_none() {
                     return Answer::LocalitySkipped;
                 }

@@ -220,7 +220,8 @@ impl Pass<'_> {
         let limit = user_value(state, &common, Some(user));
         let version = state.queues[visit.leaf].as_leaf().users_version;
         let (partition, exclusivity) = (self.partition, self.exclusivity);
-        if user.part(partition).told[exclusivity as usize] != Some(version) {
+        let told = user.part(partition).told[exclusivity as usize] == Some(version);
+        if !state.concurrent && !told && !self.told_in_front(slot, visit) {
             self.observations.push(Observation::LimitTold {
                 user: slot,
                 limit,
@@ -229,6 +230,17 @@ impl Pass<'_> {
         }
         self.note_served(app, visit);
         limit
+    }
+
+    /// Whether the user was told the limit in this version with all applications at the front.
+    fn told_in_front(&self, user: UserSlot, visit: &Visit) -> bool {
+        let users = self.state.queues[visit.leaf].as_leaf();
+        let prefix = &users.prefix;
+        prefix.version == users.users_version
+            && prefix.told.contains(&(self.partition, self.exclusivity))
+            && users.active[..prefix.len]
+                .iter()
+                .any(|&app| self.state.apps[app].user == user)
     }
 
     /// From now on the leaf's limit is the published one and the application has a headroom.

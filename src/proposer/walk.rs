@@ -164,7 +164,7 @@ impl Pass<'_> {
             return Found::Skip(SkipReason::NodeFull);
         }
         // The reference reads metrics here, which know memory and vcores only.
-        let reserved = state.queues[queue].part(PartitionId::DEFAULT).reserved;
+        let reserved = state.queues[queue].reserved_by_present;
         let could = ResourceVector::build(|i| if i <= VCORES { reserved[i] } else { 0 });
         if !passes_maximum(
             state,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::resource::{Calculator, ResourceVector};
+use crate::resource::{Calculator, ResourceVector, share};
 
 /// Everything that a scheduler is started or refreshed with.
 #[derive(Clone, Debug)]
@@ -301,6 +301,19 @@ pub struct CapacitySetting {
     pub legacy: LegacyCapacity,
     /// What the mode of capacity vectors makes of the value, per resource type.
     pub vector: Vec<VectorEntry>,
+}
+
+impl CapacitySetting {
+    /// The weight of a vector in which all of `types` resource types have the same one.
+    #[must_use]
+    pub fn common_weight(&self, types: usize) -> Option<f32> {
+        let Some(VectorEntry::Weight(weight)) = self.vector.first() else {
+            return None;
+        };
+        let same = |entry: &VectorEntry| *entry == VectorEntry::Weight(*weight);
+        let all = self.vector.len() == types && self.vector.iter().all(same);
+        all.then_some(share::narrow(*weight))
+    }
 }
 
 /// A capacity in legacy mode.

@@ -192,6 +192,13 @@ pub fn largest_share(a: &ResourceVector, of: &ResourceVector, types: usize) -> f
     largest.unwrap_or(0.0)
 }
 
+/// The nearest `f32`.
+#[inline]
+#[must_use]
+pub const fn narrow(value: f64) -> f32 {
+    value as f32
+}
+
 /// `a / b` in `f64`, cast to `f32`: 0/0 is NaN, x/0 positive infinity.
 // As DominantResourceCalculator.divide.
 #[inline]

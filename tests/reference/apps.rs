@@ -119,10 +119,15 @@ impl Scheduler {
             queue.parked.push(app);
             return;
         }
+        queue.running_apps += 1;
         queue.users.people[user].pending += 1;
-        queue.waiting.push(app);
+        if !queue.waiting.contains(&app) {
+            queue.waiting.push(app);
+        }
         if self.rc.more(&self.cluster, &self.cluster, &self.zero) {
             self.activate(leaf);
+        } else {
+            self.explain(leaf, app);
         }
     }
 
@@ -149,6 +154,11 @@ impl Scheduler {
         if !self.queues[to].is_leaf {
             return Err("not_a_leaf");
         }
+        self.apps.get_mut(&app).unwrap().partitions.remove("");
+        let wanted = &self.apps[&app].partitions;
+        if wanted.iter().any(|p| !self.can_access(to, p)) {
+            return Err("label_access");
+        }
         let user = self.apps[&app].user.clone();
         self.check_leaf(to, &user)?;
         let from = self.apps[&app].leaf;
@@ -160,12 +170,20 @@ impl Scheduler {
             self.charge(from, app, &p, &res, -1);
             // Reserved figures of queues stay behind: the new leaf may go below zero later.
             self.charge(to, app, &p, &res, 1);
+            let x = &self.containers[c];
+            let asked = self.apps[&app].asks.get(&x.key);
+            let anywhere = asked.is_none_or(|ask| ask.partition.is_empty());
+            if x.state == ContainerState::Reserved && anywhere {
+                self.add_reserved_now(from, &res, -1);
+                self.add_reserved_now(to, &res, 1);
+            }
         }
         self.remove_attempt(app, true);
         let state = self.apps.get_mut(&app).unwrap();
         state.leaf = to;
-        state.partitions.clear();
+        state.moving_from = Some(from);
         self.add_attempt(app);
+        self.apps.get_mut(&app).unwrap().moving_from = None;
         for (p, r) in self.outstanding(app) {
             self.add_queue_pending(from, &p, &r, -1);
             self.add_queue_pending(to, &p, &r, 1);
@@ -260,6 +278,7 @@ impl Scheduler {
         let queue = &mut self.queues[leaf];
         queue.dirty.remove(&app);
         queue.parked.retain(|x| *x != app);
+        queue.running_apps -= i64::from(a.runnable);
         if queue.active.contains(&app) {
             queue.active.retain(|x| *x != app);
             queue.users.people[u].active -= 1;
@@ -447,7 +466,15 @@ impl Scheduler {
                 }
                 Event::NodeTotal(n, res) => {
                     if self.node_of.contains_key(&self.nodes[n].name) {
+                        let node = &mut self.nodes[n];
+                        node.enforced |= node.total != res;
                         self.set_node_total(n, res);
+                    }
+                }
+                Event::Overcommitted(c) => {
+                    use ContainerState::{Acquired, Allocated, Running};
+                    if [Allocated, Acquired, Running].contains(&self.containers[c].state) {
+                        self.complete(c, "KILL");
                     }
                 }
             }

@@ -298,6 +298,17 @@ impl Scheduler {
             let sum = change(&of(&self.queues[q].reserved, p, &self.zero), r, sign);
             self.queues[q].reserved.insert(p.to_owned(), sum);
         }
+        if p.is_empty() {
+            self.add_reserved_now(q, r, sign);
+        }
+    }
+
+    /// What metrics tell as reserved: moves take it along.
+    pub(crate) fn add_reserved_now(&mut self, q: QueueIdx, r: &Res, sign: i64) {
+        for q in self.upward(q) {
+            let sum = change(&of(&self.queues[q].reserved_now, "", &self.zero), r, sign);
+            self.queues[q].reserved_now.insert(String::new(), sum);
+        }
     }
 
     /// Pending figure of the queue and its ancestors.

@@ -236,12 +236,13 @@ impl Scheduler {
     }
 
     /// The diagnostics of an application that waits for its AM recompute the user AM limit.
-    fn explain(&mut self, q: QueueIdx, a: u64) {
+    pub(crate) fn explain(&mut self, q: QueueIdx, a: u64) {
         let app = &self.apps[&a];
         if app.unmanaged || app.master.is_some() {
             return;
         }
         let (p, user) = (app.am_partition.clone(), app.user.clone());
+        let q = app.moving_from.unwrap_or(q);
         if !self.queues[q].am_limit.contains_key(&p) {
             self.compute_am_limit(q, &p);
         }

@@ -49,6 +49,7 @@ impl Scheduler {
             to_launch: BTreeSet::new(),
             launched: BTreeSet::new(),
             to_clean: BTreeSet::new(),
+            enforced: false,
         });
         self.node_of.insert(name.to_owned(), n);
         self.cluster = add(&self.cluster, &res);
@@ -197,10 +198,30 @@ impl Scheduler {
             self.events
                 .push_back(Event::NodeTotal(n, node.allocated.clone()));
         }
+        let beyond = self.overcommitted(n);
+        self.events
+            .extend(beyond.into_iter().map(Event::Overcommitted));
         if !self.settings.asynchronous {
             self.schedule_heartbeat(n);
         }
         (self.by_ref(launched), self.by_ref(exited))
+    }
+
+    /// What a node has no room for: the newest containers, masters last.
+    pub(crate) fn overcommitted(&self, n: NodeIdx) -> Vec<ContainerIdx> {
+        let node = &self.nodes[n];
+        let mut held: Vec<ContainerIdx> = node.running.keys().copied().collect();
+        held.sort_by_key(|c| (self.containers[*c].is_am, std::cmp::Reverse(*c)));
+        let mut free = node.free.clone();
+        let mut out = Vec::new();
+        for c in held {
+            if !node.enforced || self.rc.fits_in(&self.zero, &free) {
+                break;
+            }
+            free = add(&free, &self.containers[c].res);
+            out.push(c);
+        }
+        out
     }
 
     fn candidates(&self, n: NodeIdx) -> Vec<NodeIdx> {

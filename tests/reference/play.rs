@@ -183,7 +183,22 @@ impl Scheduler {
         let n: NodeIdx = known.ok_or("no such node")?;
         match what {
             "remove_node" => self.remove_node(n),
-            "update_node_resource" => self.set_node_total(n, apps::resource(&step["res"])),
+            "update_node_resource" => {
+                let res = apps::resource(&step["res"]);
+                let changed = self.nodes[n].total != res;
+                self.set_node_total(n, res);
+                let beyond = if changed {
+                    self.overcommitted(n)
+                } else {
+                    Vec::new()
+                };
+                for c in beyond {
+                    let (app, id) = self.reference(c);
+                    if self.apps[&app].live.contains_key(&id) {
+                        self.apps.get_mut(&app).unwrap().asked_back.insert(id);
+                    }
+                }
+            }
             "update_node_labels" => self.relabel_node(n, label),
             "decommission" => self.nodes[n].state = NodeState::Decommissioning,
             "heartbeat" => {
@@ -296,6 +311,10 @@ impl Scheduler {
         ended.sort_unstable();
         ended.dedup();
         put_list(out, "finished", json!(ended));
+        let state = self.apps.get_mut(&app).unwrap();
+        let mut back = std::mem::take(&mut state.asked_back);
+        back.retain(|id| state.live.contains_key(id));
+        put_list(out, "preempt_negotiable", json!(back));
         Ok(())
     }
 

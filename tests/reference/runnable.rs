@@ -13,40 +13,31 @@ impl Scheduler {
         self.queues[q].running_apps < self.queues[q].parallel
     }
 
+    /// The leaf counts those that it holds; parents count who started and ended below them.
     pub(crate) fn count_runnable(&mut self, app: &App, n: i64) {
         *self.user_runnable.entry(app.user.clone()).or_default() += n;
-        for q in self.upward(app.leaf) {
+        for q in self.upward(app.leaf).into_iter().skip(1) {
             self.queues[q].running_apps += n;
         }
     }
 
     /// A running application ended: parked ones of the queues that were full may enter.
     pub(crate) fn runnable_ended(&mut self, app: &App) {
-        let full = |q: &QueueIdx| self.queues[*q].running_apps == self.queues[*q].parallel;
-        let top = self.upward(app.leaf).into_iter().rfind(full);
-        let mine = self.user_runnable.get(&app.user).copied().unwrap_or(0);
-        let user_full = mine == self.conf.user_parallel(&app.user);
         self.count_runnable(app, -1);
+        let was_full = |q: &QueueIdx| self.queues[*q].running_apps + 1 == self.queues[*q].parallel;
         let mut lists = Vec::new();
-        if let Some(top) = top {
-            for q in self.tree(top) {
-                let below = self.upward(q).into_iter().take_while(|x| *x != top);
-                if !self.queues[q].parked.is_empty() && below.into_iter().all(|x| self.has_room(x))
-                {
-                    lists.push(self.queues[q].parked.clone());
-                }
-            }
+        if let Some(top) = self.upward(app.leaf).into_iter().rfind(was_full) {
+            self.gather(top, &mut lists);
         }
-        if user_full {
-            let parked = self
-                .tree(self.root)
-                .into_iter()
-                .flat_map(|q| &self.queues[q].parked);
-            let mut own: Vec<u64> = parked.copied().collect();
-            own.retain(|a| self.apps[a].user == app.user);
-            if !own.is_empty() {
-                lists.push(own);
+        let mine = self.user_runnable.get(&app.user).copied().unwrap_or(0);
+        if mine + 1 == self.conf.user_parallel(&app.user) {
+            let mut own = Vec::new();
+            for q in self.tree(self.root) {
+                own.extend(self.queues[q].parked.clone());
             }
+            own.retain(|a| self.apps[a].user == app.user);
+            own.sort_by_key(|a| self.apps[a].start);
+            lists.push(own);
         }
         let most = lists.len();
         self.promote(&lists, Some(most));
@@ -67,12 +58,18 @@ impl Scheduler {
 
     /// Lets parked applications in, oldest first.
     pub(crate) fn promote(&mut self, lists: &[Vec<u64>], most: Option<usize>) {
-        let mut todo: Vec<u64> = lists.iter().flatten().copied().collect();
-        todo.sort_by_key(|a| self.apps[a].start);
+        let mut lists = lists.to_vec();
+        let mut todo: Vec<u64> = Vec::new();
+        loop {
+            lists.retain(|list| !list.is_empty());
+            let oldest = lists.iter_mut().min_by_key(|l| self.apps[&l[0]].start);
+            let Some(list) = oldest else { break };
+            todo.push(list.remove(0));
+        }
         todo.dedup();
         let mut n = 0;
         for a in todo {
-            if most == Some(n) && n > 0 {
+            if most == Some(n) {
                 return;
             }
             let app = self.apps[&a].clone();

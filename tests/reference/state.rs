@@ -78,6 +78,8 @@ pub(crate) struct Node {
     pub(crate) to_launch: BTreeSet<ContainerIdx>,
     pub(crate) launched: BTreeSet<ContainerIdx>,
     pub(crate) to_clean: BTreeSet<ContainerIdx>,
+    /// Whether containers beyond the total are killed.
+    pub(crate) enforced: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -142,6 +144,9 @@ pub(crate) struct App {
     pub(crate) keys: BTreeSet<Key>,
     /// Partitions asked for since the last move.
     pub(crate) partitions: BTreeSet<String>,
+    pub(crate) asked_back: BTreeSet<u64>,
+    /// The leaf that it comes from while it enters another.
+    pub(crate) moving_from: Option<QueueIdx>,
     pub(crate) black: BTreeSet<String>,
     /// Leaf and user whose headroom is told; none before the first computation.
     pub(crate) headroom_of: Option<(QueueIdx, usize)>,
@@ -214,6 +219,8 @@ pub(crate) struct Queue {
     pub(crate) caps: BTreeMap<String, Cap>,
     pub(crate) used: ByLabel,
     pub(crate) reserved: ByLabel,
+    /// Of the default partition, by applications that are below now.
+    pub(crate) reserved_now: ByLabel,
     pub(crate) pending: ByLabel,
     pub(crate) am_used: ByLabel,
     pub(crate) am_limit: ByLabel,
@@ -333,6 +340,7 @@ pub(crate) enum Event {
     Clean(ContainerIdx),
     Finished(ContainerIdx),
     NodeTotal(NodeIdx, Res),
+    Overcommitted(ContainerIdx),
 }
 
 /// The reference scheduler.

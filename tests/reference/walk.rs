@@ -141,7 +141,7 @@ impl Scheduler {
             }
         }
         let mut could = self.zero.clone();
-        if let Some(r) = self.queues[q].reserved.get("") {
+        if let Some(r) = self.queues[q].reserved_now.get("") {
             could[..2].copy_from_slice(&r[..2]);
         }
         if !self.gate(q, p, limits, &could, respect) {
