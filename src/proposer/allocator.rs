@@ -1,12 +1,13 @@
 //! One application on the candidate nodes: keys, nodes, locality, fit, reservations.
 
 use super::assignment::{Observation, Proposal, ProposalKind, Release, SkipReason};
+use super::candidates::node_policy;
 use super::fit::FitIndex;
 use super::walk::{Found, Pass};
 use crate::cluster::{Killable, Node, Reservation};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, java_order};
 use crate::policy::{Limits, Locality, constraint_holds, may_use, reservations_starve};
-use crate::queue::{App, Exclusivity, KeyAsks, NodePolicy};
+use crate::queue::{App, Exclusivity, KeyAsks};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -488,14 +489,4 @@ fn has_pending(app: &App, partition: PartitionId, exclusivity: Exclusivity) -> b
         return !pending.minus_floored(&ResourceVector::NONE).is_none();
     }
     !pending.is_none()
-}
-
-/// The node lookup policy of an application's leaf; nothing when it is unknown.
-fn node_policy(state: &State, app: &App) -> Option<NodePolicy> {
-    let name = state.queues[app.leaf].settings.node_policy.as_ref()?;
-    let policies = &state.settings.multi_node.policies;
-    policies
-        .iter()
-        .find(|policy| policy.name == *name)
-        .map(|policy| policy.order)
 }

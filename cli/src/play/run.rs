@@ -16,8 +16,10 @@ use super::cluster::Cluster;
 use super::measured::{Engine, Measured};
 use super::outcome::Outcome;
 use super::preemption::Account;
+use super::table::grouped;
+
 use super::trace::{Trace, explain};
-use crate::output::Problem;
+use crate::output::{Problem, note};
 
 /// Which engine runs a row, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,6 +168,15 @@ impl Row {
         let mut report = driver.run(&mut workload, &mut watch).map_err(explain)?;
         let wall_ns = clock.now_ns() - before;
         report.mapping = trace.mapping.clone();
+        bar.finish_and_clear();
+        note(format_args!(
+            "{}, {} deciding: {} containers placed, {} h of virtual time in {} s",
+            self.mode.name(),
+            self.threads,
+            grouped(report.counts.placed),
+            report.ended_ms / 3_600_000,
+            wall_ns / 1_000_000_000,
+        ));
         let engine = driver.scheduler();
         Ok(Outcome {
             row: self,
