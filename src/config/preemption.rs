@@ -427,6 +427,72 @@ mod tests {
     }
 
     #[test]
+    fn every_further_key_changes_its_own_setting() {
+        let within = own("intra-queue-preemption.enabled");
+        let low_use = |name: &str| key(&format!("{LOW_USE}{name}"));
+        let load = |more: &[(&str, &str)]| {
+            let on = [(MONITOR, "true"), (&within, "true")];
+            let priority = low_use("enabled");
+            let on = on.into_iter().chain([(priority.as_str(), "true")]);
+            let pairs: Vec<_> = on.chain(more.iter().copied()).collect();
+            load(&pairs).unwrap().preemption
+        };
+        let usual = load(&[]);
+        assert_eq!(usual.intra_queue, Some(IntraQueueSettings::default()));
+        assert_eq!(usual.queue_priority, Some(QueuePrioritySettings::default()));
+        type Change = fn(&mut Settings);
+        fn intra(settings: &mut Settings) -> &mut IntraQueueSettings {
+            settings.intra_queue.as_mut().unwrap()
+        }
+        fn priority(settings: &mut Settings) -> &mut QueuePrioritySettings {
+            settings.queue_priority.as_mut().unwrap()
+        }
+        let keys: [(String, &str, Change); 8] = [
+            (own("select_based_on_reserved_containers"), "true", |s| {
+                s.for_reservations = true;
+            }),
+            (
+                own("additional_res_balance_based_on_reserved_containers"),
+                "true",
+                |s| s.reserved_counts_as_demand = true,
+            ),
+            (own("conservative-drf"), "true", |s| s.conservative = true),
+            (
+                own("intra-queue-preemption.minimum-threshold"),
+                "0.7",
+                |s| {
+                    intra(s).minimum_threshold = 0.7;
+                },
+            ),
+            (
+                own("intra-queue-preemption.max-allowable-limit"),
+                "0.6",
+                |s| {
+                    intra(s).max_allowable_limit = 0.6;
+                },
+            ),
+            (
+                own("intra-queue-preemption.conservative-drf"),
+                "false",
+                |s| {
+                    intra(s).conservative = false;
+                },
+            ),
+            (low_use("reserved-container-delay-ms"), "5", |s| {
+                priority(s).reserved_container_delay_ms = 5;
+            }),
+            (low_use("allow-move-reservation"), "true", |s| {
+                priority(s).may_move_reservations = true;
+            }),
+        ];
+        for (name, value, change) in keys {
+            let mut expected = usual.clone();
+            change(&mut expected);
+            assert_eq!(load(&[(&name, value)]), expected, "{name}");
+        }
+    }
+
+    #[test]
     fn values_out_of_range_are_refused_while_the_monitor_runs() {
         let bad = [
             ("monitoring_interval", "0"),

@@ -400,3 +400,72 @@ fn a_view_with_a_missing_ancestor_or_a_removed_queue_is_left_alone() {
         assert!(round.chosen.is_empty(), "damage {i}");
     }
 }
+
+/// Changes one reference, length or flag of a view, whatever comes of it.
+fn damage(view: &mut View, random: &mut impl FnMut(usize) -> usize) {
+    let queue = random(view.queues.len());
+    let app = random(view.apps.len());
+    let (node, container) = (random(view.nodes.len()), random(view.containers.len()));
+    let wild = random(130);
+    match random(16) {
+        0 => view.queues[queue].parent = Some(wild % 4),
+        1 => view.queues[queue].children.push(wild % 4),
+        2 => {
+            view.queues.remove(queue);
+        }
+        3 => view.queues[queue].leaf = None,
+        4 => view.queues[queue].leaf = Some(LeafView::default()),
+        5 => view.queues[queue].parts.clear(),
+        6 => view.apps[app].queue = wild % 4,
+        7 => view.apps[app].user = wild % 2,
+        8 => view.apps[app].live.push(wild),
+        9 => view.apps[app].reserved.push(wild),
+        10 => view.nodes[node].reserved = Some(wild),
+        11 => view.nodes[node].running.push(wild),
+        12 => view.containers[container].app = wild % 4,
+        13 => view.containers[container].node = wild % 12,
+        14 => view.partitions.push(gib(1)),
+        _ => view.users.clear(),
+    }
+}
+
+#[test]
+fn no_damage_to_a_view_stops_the_scheduler() {
+    let mut state = 7_u64;
+    let mut random = |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        usize::try_from(state >> 33).unwrap() % below.max(1)
+    };
+    let (mut sound, mut chosen) = (0, 0);
+    for _ in 0..2000 {
+        let mut scene = Scene::new(20);
+        let app = scene.app(2);
+        scene.reservation(app, 3, 4);
+        scene.view.queues[2].priority = 1;
+        (0..=random(2)).for_each(|_| damage(&mut scene.view, &mut random));
+        let settings = Settings {
+            for_reservations: true,
+            balance: Some(0),
+            intra_queue: Some(IntraQueueSettings::default()),
+            queue_priority: Some(QueuePrioritySettings {
+                reserved_container_delay_ms: 0,
+                may_move_reservations: true,
+            }),
+            reservation_timeout_ms: Some(1),
+            max_wait_before_kill_ms: 0,
+            ..scene.settings
+        };
+        let mut memory = Memory::default();
+        for now_ms in [0, 1000] {
+            let round = plan(&scene.view, &settings, &mut Unlimited, &mut memory, now_ms);
+            chosen += round.chosen.len();
+        }
+        sound += usize::from(scene.view.is_sound());
+    }
+    assert!(
+        sound > 100 && chosen > 1000,
+        "{sound} sound, {chosen} chosen"
+    );
+}
