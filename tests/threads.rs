@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Decision, Engine, Fate, Latencies, Mode, NodeSpec,
-    PartitionSpec, SubmitError, Threaded, TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, AskError, Decision, Engine, Fate, Latencies, Mode,
+    NodeSpec, PartitionSpec, SubmitError, Threaded, TreeSettings,
 };
 use capsched::config;
 use capsched::resource::ResourceVector;
@@ -352,4 +352,22 @@ fn an_engine_that_measures_everything_measures_every_proposal() {
         assert_eq!(measured.latency().n, decided, "{mode:?}");
         assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
     }
+}
+
+/// Calls that are handed over together are answered in their order, each for itself.
+#[test]
+fn calls_together_are_answered_one_by_one() {
+    let mode = Mode::Global { threads: 1 };
+    let engine = Threaded::start(settings(), &[], mode, SystemClock::new()).unwrap();
+    let (known, unknown) = (ApplicationId::new(1), ApplicationId::new(2));
+    engine.submit(AppSpec::new(known, "root.a", "u")).unwrap();
+    let call = || AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 3)]);
+    let replies = engine.ask_all(vec![(known, call()), (unknown, call()), (known, call())]);
+    let fine: Vec<bool> = replies.iter().map(Result::is_ok).collect();
+    assert_eq!(fine, [true, false, true]);
+    assert_eq!(replies[1], Err(AskError::UnknownApplication(unknown)));
+    engine.request_stop();
+    while engine.ask(known, call()) != Err(AskError::Closed) {}
+    let late = engine.ask_all(vec![(known, call()), (known, call())]);
+    assert_eq!(late, vec![Err(AskError::Closed); 2]);
 }

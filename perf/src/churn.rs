@@ -99,6 +99,9 @@ impl Masters {
     }
 }
 
+/// Applications whose calls are handed to the engine together.
+const TOGETHER: usize = 64;
+
 /// The engine of a churn with or without threads.
 #[derive(Debug)]
 pub(crate) enum Driven {
@@ -112,6 +115,18 @@ impl Driven {
             Self::Stepped(engine) => engine.ask(app, &call)?,
             Self::Threaded(engine) => engine.ask(app, call)?,
         })
+    }
+
+    /// Calls of several applications; with threads they are handed over together.
+    fn ask_all(&mut self, calls: Vec<(ApplicationId, AskCall)>) -> Result<Vec<AskReply>> {
+        let replies = match self {
+            Self::Stepped(engine) => {
+                let replies = calls.iter().map(|(app, call)| engine.ask(*app, call));
+                replies.collect::<Result<_, _>>()
+            }
+            Self::Threaded(engine) => engine.ask_all(calls).into_iter().collect(),
+        };
+        Ok(replies?)
     }
 
     pub(crate) fn take_events(&mut self) -> Vec<Decision> {
@@ -215,12 +230,18 @@ pub(crate) fn run(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
     let mut now = began;
     while now - began < seconds * 1_000_000_000 {
         let before = now;
-        while let Some(app) = ready.pop_front() {
-            let call = masters.call(app, 1, 1);
-            asked_at[app] = clock.now_ns();
-            let reply = engine.ask(masters.all[app].id, call)?;
-            masters.learn(app, &reply);
-            open += 1;
+        while !ready.is_empty() {
+            let apps: Vec<usize> = ready.drain(..ready.len().min(TOGETHER)).collect();
+            let mut calls = Vec::with_capacity(apps.len());
+            for &app in &apps {
+                let call = masters.call(app, 1, 1);
+                asked_at[app] = clock.now_ns();
+                calls.push((masters.all[app].id, call));
+            }
+            for (&app, reply) in apps.iter().zip(engine.ask_all(calls)?) {
+                masters.learn(app, &reply);
+                open += 1;
+            }
         }
         asking_ns += clock.now_ns() - before;
         while open > window / 2 {

@@ -35,6 +35,10 @@ pub(super) enum Command {
     DecommissionNode(NodeName, Reply<Result<(), NodeError>>),
     Submit(AppSpec, Reply<Result<Submitted, SubmitError>>),
     Ask(ApplicationId, AskCall, Reply<Result<AskReply, AskError>>),
+    AskAll(
+        Vec<(ApplicationId, AskCall)>,
+        Reply<Vec<Result<AskReply, AskError>>>,
+    ),
     Heartbeat(
         NodeName,
         NodeReport,
@@ -68,6 +72,10 @@ impl Command {
             Self::DecommissionNode(node, reply) => answer(&reply, engine.decommission_node(&node)),
             Self::Submit(app, reply) => answer(&reply, engine.submit(&app)),
             Self::Ask(app, call, reply) => answer(&reply, engine.ask(app, &call)),
+            Self::AskAll(calls, reply) => {
+                let replies = calls.iter().map(|(app, call)| engine.ask(*app, call));
+                answer(&reply, replies.collect());
+            }
             Self::Heartbeat(node, report, reply) if schedules => {
                 answer(&reply, engine.heartbeat(&node, &report));
             }

@@ -292,6 +292,16 @@ impl Threaded {
             .unwrap_or(Err(AskError::Closed))
     }
 
+    /// Calls of several applications, carried out in their order. They are handed over together
+    /// and answered together, which for many small calls is most of their cost.
+    ///
+    /// The answers stand in the order of the calls, each as that of [`Threaded::ask`].
+    pub fn ask_all(&self, calls: Vec<(ApplicationId, AskCall)>) -> Vec<Result<AskReply, AskError>> {
+        let number = calls.len();
+        self.call(|reply| Command::AskAll(calls, reply))
+            .unwrap_or_else(|| vec![Err(AskError::Closed); number])
+    }
+
     /// A node reports; in heartbeat mode it is scheduled.
     ///
     /// # Errors
