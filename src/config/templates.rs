@@ -32,7 +32,7 @@ impl Templates for ConfiguredTemplates {
         } else {
             self.flexible_overlay(&parent.path, &path, leaf)
         };
-        let look = Look::over(&self.properties, &overlay, managed);
+        let look = Look::over(&self.properties, &overlay);
         let context = Context {
             look: &look,
             types: &self.types,
@@ -64,8 +64,8 @@ impl Templates for ConfiguredTemplates {
 }
 
 impl ConfiguredTemplates {
-    /// Keys below `leaf-queue-template`, which are all that such a leaf sees.
-    // As AbstractManagedParentQueue.initializeLeafQueueConfigs.
+    /// Keys below `leaf-queue-template`, which come before those that the path has itself.
+    // As AbstractManagedParentQueue.initializeLeafQueueConfigs, ManagedParentQueue.setLeafQueueConfigs.
     fn managed_overlay(&self, parent: &str, path: &str) -> BTreeMap<String, String> {
         let prefix = format!("{PREFIX}{parent}.leaf-queue-template.");
         let keys = self.properties.keys_below(&prefix);
