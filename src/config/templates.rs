@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn managed_leaves_see_nothing_but_their_template() {
+    fn managed_leaves_see_their_template_before_all_else() {
         let loaded = load(&[
             ("root.queues", "m"),
             ("root.m.capacity", "100"),
@@ -279,6 +279,6 @@ mod tests {
         assert_eq!(parent.creation.as_ref().unwrap().maximum_queues, 3);
         let leaf = loaded.settings.templates.dynamic(parent, "u", true);
         assert_eq!(weight(&leaf), LegacyCapacity::Percent(20.0));
-        assert_eq!(leaf.leaf.user_limit_factor.to_bits(), 1f32.to_bits());
+        assert_eq!(leaf.leaf.user_limit_factor.to_bits(), 3f32.to_bits());
     }
 }
