@@ -1,14 +1,15 @@
 //! How long a round of preemption takes on large clusters.
 //!
-//! `cargo run --release --example preemption_scale` measures two scenes: 130,000 nodes full of
-//! work of a queue that owes 39,000 slots to another, and 1,000 queues with 100,000 containers.
-//! `-- 130000 4` has four slots a node.
+//! `cargo run --release --example preemption_scale` measures two scenes in three sizes each: up to
+//! 130,000 nodes full of work of a queue that owes 39,000 slots to another, and up to 1,000 queues
+//! with 100,000 containers. `-- 130000 4` measures the first scene alone, with four slots a node.
+//! It fails unless exactly what is claimed is chosen, and unless the claimant has it in the end.
 #![expect(
     clippy::print_stdout,
     reason = "results of a command go to standard output"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
 use capsched::api::{
@@ -113,14 +114,22 @@ fn beat(engine: &mut Sequential, nodes: &[NodeName]) -> Done<()> {
     Ok(())
 }
 
-/// The best of some first rounds over the same state, and how many containers it chose.
+/// What was measured of a scene.
+struct Measured {
+    /// The policy that asked back what it chose.
+    policy: Rescheduler,
+    chosen: usize,
+}
+
+/// Some first rounds over the same state; the verdicts of the last one are carried out.
 #[expect(clippy::float_arithmetic, reason = "a time for people")]
-fn measure(name: &str, engine: &mut Sequential, settings: &PreemptionSettings) {
+fn measure(name: &str, engine: &mut Sequential, settings: &PreemptionSettings) -> Measured {
     let clock = SystemClock::new();
     let mut times = Vec::new();
+    let mut policy = Rescheduler::default();
     let mut verdicts = None;
     for _ in 0..ROUNDS {
-        let mut policy = Rescheduler::new(settings.clone());
+        policy = Rescheduler::new(settings.clone());
         let before = clock.now_ns();
         let round = policy.round(engine.ledger());
         times.push(clock.now_ns() - before);
@@ -130,26 +139,42 @@ fn measure(name: &str, engine: &mut Sequential, settings: &PreemptionSettings) {
     let ms = |ns: u64| std::time::Duration::from_nanos(ns).as_secs_f64() * 1e3;
     let verdicts = verdicts.unwrap_or_default();
     let before = clock.now_ns();
-    let marks = engine.preempt(|_| verdicts).marks.len();
+    let marks = engine.preempt(|_| verdicts).marks;
+    let carried_out = clock.now_ns() - before;
+    let chosen = marks.iter().collect::<BTreeSet<_>>().len();
     println!(
-        "{name}: {marks} containers chosen; a round takes {:.1} ms (best {:.1}), asking them back \
+        "{name}: {chosen} containers chosen; a round takes {:.1} ms (best {:.1}), asking them back \
          {:.1} ms",
         ms(times[ROUNDS / 2]),
         ms(times[0]),
-        ms(clock.now_ns() - before)
+        ms(carried_out)
     );
+    Measured { policy, chosen }
 }
 
-/// One queue uses everything, one with 30 % claims its share.
+/// One queue uses everything, one with 30 % claims its share. Once the wait of those who were
+/// asked is over, the claimant must have exactly what was claimed.
 fn claim(nodes: usize, slots: usize) -> Done<()> {
     let (mut engine, settings) = engine(&[70.0, 30.0])?;
     let names = add_nodes(&mut engine, nodes, slots)?;
-    let all = nodes * slots;
-    ask(&mut engine, 1, 0, all)?;
+    let claim = nodes * slots * 3 / 10;
+    ask(&mut engine, 1, 0, nodes * slots)?;
     beat(&mut engine, &names)?;
-    ask(&mut engine, 2, 1, all * 3 / 10)?;
+    ask(&mut engine, 2, 1, claim)?;
     let name = format!("{nodes} nodes x {slots} slots, 2 queues");
-    measure(&name, &mut engine, &settings);
+    let mut measured = measure(&name, &mut engine, &settings);
+    engine.advance_clock(settings.max_wait_before_kill_ms);
+    let killed = engine.preempt(|ledger| measured.policy.round(ledger)).kills;
+    beat(&mut engine, &names)?;
+    let slots_of = |app: u32| {
+        let ledger = engine.ledger();
+        let app = ledger.app(ApplicationId::new(app));
+        app.map_or(0, |app| ledger.live_containers(app).count())
+    };
+    if [measured.chosen, killed.len(), slots_of(2)] != [claim; 3] {
+        let found = [measured.chosen, killed.len(), slots_of(2)];
+        return Err(format!("claimed {claim}; chosen, killed and held: {found:?}").into());
+    }
     Ok(())
 }
 
@@ -172,6 +197,51 @@ fn many_queues(queues: usize, nodes: usize, slots: usize) -> Done<()> {
         ask(&mut engine, u32::try_from(queue)? + 1, queue, each)?;
     }
     let name = format!("{nodes} nodes x {slots} slots, {queues} queues");
+    let measured = measure(&name, &mut engine, &settings);
+    if measured.chosen != nodes * slots / 2 {
+        return Err(format!("{} containers chosen of half of all", measured.chosen).into());
+    }
+    Ok(())
+}
+
+/// No two queues have the same share, use, or demand: the water rises queue by queue.
+#[expect(
+    clippy::float_arithmetic,
+    clippy::cast_precision_loss,
+    reason = "shares in per cent"
+)]
+fn uneven_queues(queues: usize, nodes: usize, slots: usize) -> Done<()> {
+    let parts: Vec<usize> = (0..queues).map(|i| 500 + i * 7919 % 1009).collect();
+    let sum: usize = parts.iter().sum();
+    let shares = parts.iter().map(|&part| part as f64 * 100.0 / sum as f64);
+    let (mut engine, settings) = engine(&shares.collect::<Vec<_>>())?;
+    let names = add_nodes(&mut engine, nodes, slots)?;
+    let guarantee = |queue: usize| parts[queue] * nodes * slots / sum;
+    for queue in 0..queues {
+        let part = if queue % 2 == 0 {
+            160 + queue % 41
+        } else {
+            queue * 31 % 37
+        };
+        let app = u32::try_from(queue)? + 1;
+        ask(
+            &mut engine,
+            app,
+            queue,
+            (guarantee(queue) * part).div_ceil(100),
+        )?;
+    }
+    beat(&mut engine, &names)?;
+    for queue in (1..queues).step_by(2) {
+        let app = u32::try_from(queues + queue)? + 1;
+        ask(
+            &mut engine,
+            app,
+            queue,
+            guarantee(queue) * (50 + queue % 97) / 100,
+        )?;
+    }
+    let name = format!("{nodes} nodes x {slots} slots, {queues} uneven queues");
     measure(&name, &mut engine, &settings);
     Ok(())
 }
@@ -181,8 +251,15 @@ fn main() -> Done<()> {
         .skip(1)
         .map(|text| text.parse())
         .collect::<Result<_, _>>()?;
-    let nodes = arguments.first().copied().unwrap_or(130_000);
-    let slots = arguments.get(1).copied().unwrap_or(1);
-    claim(nodes, slots)?;
-    many_queues(1000, 10_000, 10)
+    if let Some(&nodes) = arguments.first() {
+        return claim(nodes, arguments.get(1).copied().unwrap_or(1));
+    }
+    for nodes in [1_300, 13_000, 130_000] {
+        claim(nodes, 1)?;
+    }
+    for queues in [10, 100, 1000] {
+        many_queues(queues, 10_000, 10)?;
+        uneven_queues(queues, 10_000, 10)?;
+    }
+    Ok(())
 }

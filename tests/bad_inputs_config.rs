@@ -507,6 +507,19 @@ fn values_are_judged_as_the_reference_does() {
 }
 
 #[test]
+fn a_file_is_read_once() {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("a41.xml");
+    std::fs::write(&path, sound()).unwrap();
+    let options = Options::default();
+    let source = config::read_source(&path, config::Layer::Scheduler, &options.limits).unwrap();
+    std::fs::write(&path, "<configuration>").unwrap();
+    let report = config::check(&[source], &options);
+    assert_eq!(code(&report), "", "A41: what was read is judged: {report}");
+    let source = config::read_source(&path, config::Layer::Scheduler, &options.limits).unwrap();
+    assert_eq!(code(&config::check(&[source], &options)), "E_XML_UNCLOSED");
+}
+
+#[test]
 fn all_errors_are_reported_at_once() {
     let more = property("yarn.scheduler.capacity.root.a.state", "x")
         + &property("yarn.scheduler.capacity.root.a.user-limit-factor", "y")

@@ -6,10 +6,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Engine, NodeReport, NodeSpec, ResourceVector, Sequential,
-    TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, Engine, Latencies, Mode, NodeReport, NodeSpec,
+    ResourceVector, Sequential, Threaded, TreeSettings,
 };
 use capsched::config::{self, Severity};
+use capsched::sync::Ended;
+use capsched::time::SystemClock;
 
 /// One leaf `root.a` of 100 %.
 const LEAF: [(&str, &str); 2] = [("root.queues", "a"), ("root.a.capacity", "100")];
@@ -194,7 +196,14 @@ fn limits_and_lists() {
         ("B43", "root.a.acl_submit_applications", " ", "", ""),
         ("B45", "root.a.accessible-node-labels", "*,x", "", ""),
         ("B46", "queue-mappings", "u:%user:%user", "", ""),
-        ("B46", "queue-mappings", "g:*:", "", ""),
+        ("B46", "queue-mappings", "g:*:", "mapping_syntax", ""),
+        (
+            "B46",
+            "queue-mappings",
+            "u:alice:root.missing",
+            "mapping_target",
+            "",
+        ),
     ] {
         expect(row, &with(key, value), error, warning);
     }
@@ -210,6 +219,27 @@ fn limits_and_lists() {
     }
     let rules = vec!["u:alice:a"; 100_000].join(",");
     expect("B46", &with("queue-mappings", &rules), "", "");
+}
+
+#[test]
+fn trees_of_very_many_queues_are_read_or_refused_before_they_are_made() {
+    let names = |n: usize| {
+        let names: Vec<String> = (0..n).map(|i| format!("q{i}")).collect();
+        names.join(",")
+    };
+    // As the reference adds them up: 10,000 shares of 0.01 % come to 100 %, rounding included.
+    let children = names(10_000);
+    let keys: Vec<String> = (0..10_000).map(|i| format!("root.q{i}.capacity")).collect();
+    let mut values = vec![("root.queues", children.as_str())];
+    values.extend(keys.iter().map(|key| (key.as_str(), "0.01")));
+    expect("B11, B27", &tree(&values), "", "");
+    let children = names(100_001);
+    expect("B10", &tree(&[("root.queues", &children)]), "E_LIMIT", "");
+    let (parents, children) = (names(11), names(100_000));
+    let keys: Vec<String> = (0..11).map(|i| format!("root.q{i}.queues")).collect();
+    let mut values = vec![("root.queues", parents.as_str())];
+    values.extend(keys.iter().map(|key| (key.as_str(), children.as_str())));
+    expect("B12", &tree(&values), "E_LIMIT", "");
 }
 
 fn settings(values: &[(&str, &str)]) -> TreeSettings {
@@ -300,4 +330,94 @@ fn refreshes_to_the_same_or_to_less_are_taken() {
         before,
         "B50: a queue above its maximum does not grow"
     );
+}
+
+#[test]
+fn two_refreshes_at_once_are_carried_out_one_after_the_other() {
+    let (engine, values) = running();
+    let mode = Mode::Global { threads: 1 };
+    let engine = Threaded::take_over(engine, mode, SystemClock::new(), Latencies::Off).unwrap();
+    let shares = |a: &'static str, b: &'static str| {
+        let mut values = values.clone();
+        values.retain(|(key, _)| !key.ends_with(".capacity"));
+        values.extend([("root.a.capacity", a), ("root.b.capacity", b)]);
+        settings(&values)
+    };
+    let trees = [shares("10", "90"), shares("80", "20")];
+    std::thread::scope(|scope| {
+        for tree in &trees {
+            let engine = &engine;
+            scope.spawn(move || assert_eq!(engine.reconfigure(tree.clone()), Ok(()), "B52"));
+        }
+    });
+    let both = engine.state().unwrap().queues;
+    let capacity = |path: &str| {
+        let queue = both.iter().find(|queue| queue.path == path).unwrap();
+        queue.labels[""].abs_cap.0
+    };
+    let (a, b) = (capacity("root.a"), capacity("root.b"));
+    let whole = [(0.1_f32, 0.9_f32), (0.8, 0.2)];
+    assert!(
+        whole.contains(&(a, b)),
+        "B52: one of them as a whole: {a} {b}"
+    );
+    assert_eq!(engine.stop(), Ended::Stopped);
+}
+
+#[test]
+fn what_is_accepted_starts_and_refreshes() {
+    let names = [
+        "capacity",
+        "maximum-capacity",
+        "user-limit-factor",
+        "minimum-user-limit-percent",
+        "maximum-applications",
+        "maximum-am-resource-percent",
+        "state",
+        "ordering-policy",
+        "queues",
+        "accessible-node-labels",
+        "auto-queue-creation-v2.enabled",
+    ];
+    let values = [
+        "100",
+        "0",
+        "-1",
+        "1w",
+        "0w",
+        "NaN",
+        "1e9",
+        "[memory=1024]",
+        "x",
+        "x,y",
+        "*",
+        "fair",
+        "RUNNING",
+        "STOPPED",
+        "true",
+        "",
+        " ",
+    ];
+    let (mut started, mut refused) = (0, 0);
+    for name in names {
+        for value in values {
+            let [queues, capacity] = LEAF;
+            let key = format!("root.a.{name}");
+            let mut pairs: BTreeMap<String, String> = BTreeMap::new();
+            for (key, value) in [queues, capacity, (key.as_str(), value)] {
+                pairs.insert(format!("yarn.scheduler.capacity.{key}"), value.to_owned());
+            }
+            let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+            let Ok(loaded) = config::from_pairs(&BTreeMap::new(), &pairs, &types) else {
+                refused += 1;
+                continue;
+            };
+            let engine = Engine::builder(loaded.settings.clone()).sequential();
+            let mut engine = engine.unwrap_or_else(|e| panic!("B53: {name}={value}: {e}"));
+            let again = engine.reconfigure(loaded.settings);
+            assert!(again.is_ok(), "B53: {name}={value}: {again:?}");
+            started += 1;
+        }
+    }
+    assert!(started > 50 && refused > 30, "{started} {refused}");
 }

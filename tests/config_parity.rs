@@ -29,19 +29,34 @@ fn escape(text: &str) -> String {
 }
 
 fn load(case: &Value) -> Result<Loaded, Report> {
-    let bytes = match case["xml"].as_str() {
+    load_bytes(case, bytes_of(case), None)
+}
+
+/// The word of the error that decides when placement rules count too.
+fn checked(case: &Value) -> Option<&'static str> {
+    let (sources, options) = sources_of(case, bytes_of(case), None);
+    let report = config::check(&sources, &options);
+    report.first_error().map(|error| error.word())
+}
+
+fn bytes_of(case: &Value) -> Vec<u8> {
+    match case["xml"].as_str() {
         Some(xml) => xml.as_bytes().to_vec(),
         None => {
             let file = case["file"].as_str().unwrap();
             let data = root().join("../data/capacity-scheduler-xml").join(file);
             std::fs::read(data).unwrap()
         }
-    };
-    load_bytes(case, bytes, None)
+    }
 }
 
 /// Loads with the site of a recording; `running` is the calculator of a scheduler that refreshes.
 fn load_bytes(case: &Value, bytes: Vec<u8>, running: Option<Calculator>) -> Result<Loaded, Report> {
+    let (sources, options) = sources_of(case, bytes, running);
+    config::load(&sources, &options)
+}
+
+fn sources_of(case: &Value, bytes: Vec<u8>, running: Option<Calculator>) -> ([Source; 2], Options) {
     let mut site = String::from("<configuration>");
     for (key, value) in site_of(case) {
         let (key, value) = (escape(&key), escape(&value));
@@ -62,7 +77,7 @@ fn load_bytes(case: &Value, bytes: Vec<u8>, running: Option<Calculator>) -> Resu
         source("capacity-scheduler.xml", bytes, Layer::Scheduler),
         source("yarn-site.xml", site.into_bytes(), Layer::Site),
     ];
-    config::load(&sources, &options)
+    (sources, options)
 }
 
 fn types_of(case: &Value) -> Vec<String> {
@@ -186,8 +201,16 @@ fn compare(case: &Value, counts: &mut BTreeMap<String, usize>) -> Vec<String> {
         Ok(loaded) if accepted => {
             count("accepted alike");
             compare_accepted(case, &loaded, &mut out);
+            if let Some(word) = checked(case) {
+                out.push(format!("accepted, but its check finds {word}"));
+            }
         }
-        Ok(_) if of_mappings(code) => count("refused for placement rules only"),
+        Ok(_) if of_mappings(code) => {
+            count("refused for placement rules only");
+            if checked(case) != Some(code) {
+                out.push(format!("expected {code}, found {:?}", checked(case)));
+            }
+        }
         Ok(_) => out.push(format!("accepted, expected {code}")),
         Err(report) => {
             let first = report.first_error().unwrap();

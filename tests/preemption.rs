@@ -73,7 +73,10 @@ impl Scene {
             ("yarn.scheduler.capacity.root.b.capacity", "50"),
             ("yarn.scheduler.capacity.maximum-am-resource-percent", "1.0"),
         ]);
-        scheduler.extend(pairs(more));
+        let of_queues = |key: &str| key.starts_with("yarn.scheduler.capacity.");
+        let (queues, others) = pairs(more).into_iter().partition(|(key, _)| of_queues(key));
+        scheduler.extend::<BTreeMap<_, _>>(queues);
+        site.extend::<BTreeMap<_, _>>(others);
         let types = ["memory-mb".to_owned(), "vcores".to_owned()];
         let loaded = config::from_pairs(&site, &scheduler, &types).unwrap();
         let mut scene = Self {
@@ -363,6 +366,10 @@ fn each_reason_why_preemption_does_not_help_shows_in_its_scene() {
     let mut scene = Scene::new(&[]);
     scene.engine.move_app(first, "root.b").unwrap();
     assert_eq!(why(&scene), WhyNot::UserAtLimit);
+    let small = ("yarn.scheduler.minimum-allocation-mb", "256");
+    let mut scene = Scene::new(&[small]);
+    scene.policy.settings.total_per_round = 0.03;
+    assert_eq!(why(&scene), WhyNot::NoSuitableContainer);
     let generous = ("yarn.scheduler.capacity.root.b.user-limit-factor", "10");
     let mut scene = Scene::new(&[generous]);
     scene.engine.move_app(first, "root.b").unwrap();

@@ -1,8 +1,13 @@
 //! Preemption against tables of cases: one round, or a few on a timeline, and who loses how much.
 //!
 //! `tests/fixtures/preemption-cases.json` holds the published cases. More tables of the same
-//! schema run with `CAPSCHED_PREEMPTION_CASES=one.json:two.json`.
-#![expect(clippy::unwrap_used, reason = "a malformed table is a failed test")]
+//! schema run with `CAPSCHED_PREEMPTION_CASES=one.json,two.json`; a colon or a space between the
+//! paths will do as well.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a malformed table is a failed test; what further tables held is told"
+)]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -307,9 +312,15 @@ impl<'a> Case<'a> {
             other => other.to_string(),
         };
         let keys = self.table["config"].as_object().unwrap();
-        let keys = keys
-            .iter()
-            .map(|(key, value)| (format!("{PREFIX}{key}"), word(value)));
+        let keys = keys.iter().map(|(key, value)| {
+            let full = key.starts_with("yarn.");
+            let key = if full {
+                key.clone()
+            } else {
+                format!("{PREFIX}{key}")
+            };
+            (key, word(value))
+        });
         let mut site: BTreeMap<_, _> = keys.collect();
         let monitor = "yarn.resourcemanager.scheduler.monitor.enable";
         site.insert(monitor.to_owned(), "true".to_owned());
@@ -429,11 +440,13 @@ fn failures(path: &Path) -> (usize, Vec<String>) {
     let cases: Value = serde_json::from_str(&text).unwrap();
     let mut failed = Vec::new();
     let mut passed = 0;
+    assert!(cases.is_array(), "{} is no list of cases", path.display());
     for table in list(&cases) {
         if table["expected"]["uncertain"] == true {
             continue;
         }
-        let wrong = Case::of(table).check();
+        let checked = std::panic::catch_unwind(|| Case::of(table).check());
+        let wrong = checked.unwrap_or_else(|_| vec!["is not of the schema, see above".to_owned()]);
         if wrong.is_empty() {
             passed += 1;
         } else {
@@ -461,13 +474,32 @@ fn random_cases_take_what_an_independent_model_takes() {
     assert_eq!(passed, 60, "every case was looked at");
 }
 
+/// The paths of a list; a name of a file is one path, whatever stands in it.
+fn named(paths: &str) -> Vec<&str> {
+    if Path::new(paths).is_file() {
+        return vec![paths];
+    }
+    let parts = paths.split(|c: char| c == ',' || c == ':' || c.is_whitespace());
+    parts.filter(|path| !path.is_empty()).collect()
+}
+
+#[test]
+fn lists_of_tables_are_split_at_commas_colons_and_spaces() {
+    assert_eq!(
+        named("a.json,b.json:c.json d.json"),
+        ["a.json", "b.json", "c.json", "d.json"]
+    );
+    assert_eq!(named(""), [] as [&str; 0]);
+}
+
 #[test]
 fn further_tables_take_what_they_say() {
     let paths = std::env::var("CAPSCHED_PREEMPTION_CASES").unwrap_or_default();
     let mut all = Vec::new();
-    for path in paths.split(':').filter(|path| !path.is_empty()) {
+    for path in named(&paths) {
         let (passed, failed) = failures(Path::new(path));
         assert!(passed + failed.len() > 0, "{path} holds no case");
+        println!("{path}: {passed} cases pass, {} fail", failed.len());
         all.extend(failed);
     }
     assert!(all.is_empty(), "{}", all.join("\n"));

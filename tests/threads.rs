@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Decision, Fate, Mode, NodeSpec, PartitionSpec,
-    SubmitError, Threaded, TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, Decision, Engine, Fate, Latencies, Mode, NodeSpec,
+    PartitionSpec, SubmitError, Threaded, TreeSettings,
 };
 use capsched::config;
 use capsched::resource::ResourceVector;
@@ -287,9 +287,17 @@ fn every_call_has_an_answer_when_the_engine_ends_under_it() {
             counts.fold((0, 0), |sum, (a, r)| (sum.0 + a, sum.1 + r))
         });
         assert_eq!(refused, 2, "each caller stopped at its first refusal");
-        let apps = engine.snapshot().apps.iter().count();
+        let apps = || engine.snapshot().apps.iter().count();
+        // The committer answers first and publishes the last snapshot afterwards.
+        for _ in 0..1_000_000 {
+            if apps() >= answered {
+                break;
+            }
+            std::thread::yield_now();
+        }
         assert_eq!(
-            apps, answered,
+            apps(),
+            answered,
             "an answered submission was carried out, another was not"
         );
     }
@@ -316,5 +324,32 @@ fn submit_until_closed(engine: &Threaded, first: u32) -> (usize, usize) {
             Err(SubmitError::Closed) => return (answered, 1),
             Err(other) => panic!("{other}"),
         }
+    }
+}
+
+#[test]
+fn an_engine_that_measures_everything_measures_every_proposal() {
+    for mode in [
+        Mode::Asynchronous { threads: 1 },
+        Mode::Global { threads: 2 },
+    ] {
+        let engine = Engine::builder(settings()).sequential().unwrap();
+        let clock = SystemClock::new();
+        let engine = Threaded::take_over(engine, mode, clock, Latencies::All).unwrap();
+        let size = ResourceVector::of(&[16_384, 16]);
+        engine
+            .add_node(NodeSpec::new("n0:1".parse().unwrap(), size))
+            .unwrap();
+        let app = ApplicationId::new(1);
+        engine.submit(AppSpec::new(app, "root.a", "ann")).unwrap();
+        let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 7);
+        engine.ask(app, AskCall::asking(vec![ask])).unwrap();
+        engine.quiesce();
+        let decided: u64 = engine.fates().iter().map(|(_, n)| n).sum();
+        let measured = engine.latencies();
+        let measured = measured.get(capsched::metrics::Phase::Propose).unwrap();
+        assert!(decided >= 7, "{mode:?}: {decided}");
+        assert_eq!(measured.latency().n, decided, "{mode:?}");
+        assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
     }
 }

@@ -121,6 +121,7 @@ const IMPURE: &[&str] = &["time", "sync", "metrics"];
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("arc_swap", &["sync"]),
     ("crossbeam_queue", &["sync"]),
+    ("core_affinity", &["mode"]),
     ("crossbeam_utils", &["time", "sync"]),
     ("loom", &["sync"]),
     ("foldhash", &["id"]),

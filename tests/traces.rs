@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use capsched::api::ResourceVector;
 use capsched::simulator::import::{Format, ImportOptions, Source, nodes, open, read};
 use capsched::simulator::{
-    Duplicates, Job, MapRules, MappingReport, OrderSettings, Random, ResourceTypes, Run, Sorting,
-    TraceStat, Workload,
+    Duplicates, InOrder, Job, MapRules, MappingReport, OrderSettings, Random, ResourceTypes, Run,
+    Sorting, TraceStat, Workload,
 };
 
 fn options() -> ImportOptions {
@@ -292,6 +292,51 @@ fn zstd_store(text: &[u8]) -> Vec<u8> {
         frame.extend(*block);
     }
     frame
+}
+
+/// A log of the Standard Workload Format that is made while it is read, and counts its bytes.
+struct Endless {
+    row: u64,
+    line: Vec<u8>,
+    at: usize,
+    given: std::sync::mpsc::Sender<usize>,
+}
+
+impl std::io::Read for Endless {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        if self.at == self.line.len() {
+            self.row += 1;
+            let row = self.row;
+            self.line =
+                format!("{row} {row} -1 60 1 -1 -1 1 60 -1 1 1 1 -1 1 -1 -1 -1\n").into_bytes();
+            self.at = 0;
+        }
+        let n = into.len().min(self.line.len() - self.at);
+        into[..n].copy_from_slice(&self.line[self.at..self.at + n]);
+        self.at += n;
+        let _ = self.given.send(n);
+        Ok(n)
+    }
+}
+
+#[test]
+fn h10_a_trace_without_end_is_read_only_as_far_as_it_is_used() {
+    let (given, bytes) = std::sync::mpsc::channel();
+    let endless = Endless {
+        row: 0,
+        line: Vec::new(),
+        at: 0,
+        given,
+    };
+    let source = Source::of("endless", Box::new(endless), u64::MAX).unwrap();
+    let raw = read(source, Format::Swf, &options()).unwrap();
+    let ordered = InOrder::new(raw, "endless", OrderSettings::default());
+    let taken = ordered.take(50_000).map(Result::unwrap).count();
+    assert_eq!(taken, 50_000);
+    let read: usize = bytes.try_iter().sum();
+    // The window of 4,096 rows and the buffers, of about 60 bytes a row, come on top.
+    let used = 50_000 * 60;
+    assert!(read < used + (1 << 20), "{read} bytes for 50,000 rows");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `capsched check`: judges configuration files as the Capacity Scheduler would.
 
 use std::fmt::{self, Write as _};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,13 +9,15 @@ use capsched::config::{self, Diagnostic, Layer, Options, Report, Severity, Sourc
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
 use serde_json::{Value, json};
 
+use crate::output::{line, note, put};
+
 /// Checks capacity-scheduler.xml without a running cluster.
 ///
 /// The exit code is 0 when every file is accepted, 1 when one is not, and 2 when the command
 /// itself cannot be carried out.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// capacity-scheduler.xml; several files are checked one by one.
+    /// capacity-scheduler.xml, or `-` for standard input; several files are checked one by one.
     #[arg(required_unless_present = "explain", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// yarn-site.xml or resource-types.xml below the files; later ones win.
@@ -72,8 +74,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
                 out
             })
     };
-    // A reader that has gone away needs no answer.
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+    put(&text);
     if results
         .iter()
         .any(|(_, report)| report.refuses(args.strict))
@@ -85,22 +86,42 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 }
 
 fn check(path: &Path, sites: &[Source], options: &Options) -> Result<Report, String> {
-    let source = config::read_source(path, Layer::Scheduler, &options.limits);
-    let source = source.map_err(|finding| finding.message)?;
+    let source = if path == Path::new("-") {
+        standard_input(options.limits.bytes)?
+    } else {
+        let source = config::read_source(path, Layer::Scheduler, &options.limits);
+        source.map_err(|finding| finding.message)?
+    };
     let mut sources = vec![source];
     sources.extend_from_slice(sites);
     Ok(config::check(&sources, options))
 }
 
+/// What is piped in, up to the size of a file.
+fn standard_input(most: usize) -> Result<Source, String> {
+    let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    let mut bytes = Vec::new();
+    let read = io::stdin().lock().take(limit).read_to_end(&mut bytes);
+    read.map_err(|error| format!("standard input: {error}"))?;
+    if bytes.len() > most {
+        return Err(format!("standard input: more than {most} bytes"));
+    }
+    Ok(Source {
+        name: "standard input".to_owned(),
+        bytes,
+        layer: Layer::Scheduler,
+    })
+}
+
 fn usage(message: &str) -> ExitCode {
-    let _ = writeln!(io::stderr(), "error: {message}");
+    note(format_args!("error: {message}"));
     ExitCode::from(USAGE)
 }
 
 fn explain(code: &str) -> ExitCode {
     match config::explain_code(code) {
         Some(text) => {
-            let _ = writeln!(io::stdout(), "{code}\n\n{}", wrapped(text));
+            line(format_args!("{code}\n\n{}", wrapped(text)));
             ExitCode::SUCCESS
         }
         None => {
@@ -281,6 +302,8 @@ fn finding(finding: &Diagnostic, report: &Report) -> Value {
     let labels: Vec<Value> = finding.labels.iter().map(label).collect();
     json!({
         "code": finding.code,
+        // What the recordings of the reference call it.
+        "word": finding.word(),
         "severity": severity,
         "message": finding.message,
         "at": finding.span.as_ref().map(|span| at(report, span)),
@@ -344,6 +367,7 @@ mod tests {
         let file = &json["files"][0];
         assert_eq!(file["accepted"], false);
         assert_eq!(file["findings"][0]["code"], "capacity_sum");
+        assert_eq!(file["findings"][0]["word"], "capacity_sum");
         assert_eq!(file["findings"][0]["at"]["line"], 2);
         assert_eq!(file["findings"][0]["labels"][1]["at"]["line"], 4);
     }

@@ -57,8 +57,8 @@ pub(crate) struct Args {
     sequential: bool,
 }
 
-/// Cluster and trace of the demonstration.
-pub(crate) fn data(args: &TraceArgs, seed: u64) -> Result<(Cluster, Trace)> {
+/// Cluster and trace of the demonstration; fills in what `args` leave open.
+pub(crate) fn data(args: &mut TraceArgs, seed: u64) -> Result<(Cluster, Trace)> {
     let source = |name: &str, bytes: &[u8], layer| Source {
         name: name.to_owned(),
         bytes: bytes.to_vec(),
@@ -69,7 +69,6 @@ pub(crate) fn data(args: &TraceArgs, seed: u64) -> Result<(Cluster, Trace)> {
         source("demo-yarn-site.xml", SITE, Layer::Site),
     ])?;
     let types = crate::play::types_of(&loaded.settings)?;
-    let mut args = args.clone();
     if args.map.is_none() {
         args.map = Some(MapRules::parse(RULES)?);
     }
@@ -92,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if let Some(example) = &args.example {
         return teach::run(example);
     }
-    let (cluster, trace) = data(&TraceArgs::default(), args.seed)?;
+    let (cluster, trace) = data(&mut TraceArgs::default(), args.seed)?;
     let timing = timing(Timing::default(), &trace);
     let mut runs = Vec::new();
     for mode in [
@@ -151,8 +150,9 @@ pub(crate) fn footer(runs: &[Outcome]) -> String {
     let mut out = format!(
         "same containers placed in every column: {placed}; invariant violations: {violations}\n\
          decision: wall time of one decision that placed a container. First container: virtual\n\
-         time since submission. Gap: how far a queue that waits is below its guarantee. {cores} \
-         cores.\n"
+         time since submission. Gap: how far a queue that waits is below its guarantee.\n\
+         Allocations a second are of this run, where virtual time waits until the engine has\n\
+         come to rest after every call; perf measures how fast it can be. {cores} cores.\n"
     );
     for message in runs.iter().flat_map(|run| &run.report.messages).take(5) {
         out.push_str(&format!("note: {message}\n"));

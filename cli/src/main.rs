@@ -2,12 +2,14 @@
 
 mod check;
 mod demo;
+mod generate;
 mod hist;
 mod output;
 mod parity;
 mod play;
 mod replay;
 mod simulate;
+mod sink;
 mod teach;
 mod trace;
 mod values;
@@ -32,7 +34,7 @@ Examples:
 Results go to standard output, everything else to standard error.
 Exit codes: 0 fine, 1 a problem was found, 2 the command could not be carried out.";
 
-/// YARN's Capacity Scheduler as a lock-free engine: check, replay, compare, verify.
+/// YARN's Capacity Scheduler as a lock-free engine: check, replay, compare, simulate.
 #[derive(Parser, Debug)]
 #[command(name = "capsched", version, after_help = EXAMPLES)]
 struct Cli {
@@ -50,7 +52,7 @@ enum Command {
     Replay(Box<replay::ReplayArgs>),
     /// Play a trace in several modes and with several numbers of threads.
     Compare(Box<replay::CompareArgs>),
-    /// Look at a trace or convert it.
+    /// Look at a trace, convert one or make one.
     #[command(subcommand)]
     Trace(trace::Command),
     /// List the formats of traces, with the fields that are used and ignored.

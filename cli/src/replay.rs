@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use capsched::api::ModeKind;
-use capsched::simulator::{MappingReport, ResourceTypes, Watch};
+use capsched::simulator::{MappingReport, ResourceTypes};
 use capsched::time::{Clock, SystemClock};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use crate::play::{
 use crate::values::{mode, seed, threads};
 
 /// Trace, nodes and configuration.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 struct Input {
     #[command(flatten)]
     trace: TraceArgs,
@@ -85,6 +85,12 @@ pub(crate) struct CompareArgs {
     /// Numbers of deciding threads to compare, separated by commas.
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1", value_parser = threads)]
     threads: Vec<usize>,
+    /// Write the files of every column into a folder of its own here, and compare.json.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Replace files of an earlier run in that folder.
+    #[arg(long, requires = "out")]
+    force: bool,
 }
 
 impl Input {
@@ -125,18 +131,28 @@ impl Input {
         self.sequential || self.preemption != Preemption::Off
     }
 
+    /// Plays a row; with a folder its files are written there.
     fn play(
         &self,
         row: Row,
-        cluster: &Cluster,
-        trace: &Trace,
-        timing: Timing,
-        watch: &mut dyn Watch,
+        (cluster, trace): (&Cluster, &Trace),
+        files: &[PathBuf],
+        folder: Option<&RunFolder>,
     ) -> Result<Outcome> {
         let bar = progress(trace.jobs.len(), row.mode.name());
-        let outcome = row.play(cluster, trace, timing, &bar, watch);
+        let Some(folder) = folder else {
+            let outcome = row.play(cluster, trace, self.timing, &bar, &mut ());
+            bar.finish_and_clear();
+            return outcome;
+        };
+        let settings = self.settings(files, row);
+        let began_ms = SystemClock::new().now_ms();
+        let mut log = folder.decisions(cluster.types.names().len(), &settings)?;
+        let outcome = row.play(cluster, trace, self.timing, &bar, &mut log);
         bar.finish_and_clear();
-        outcome
+        let outcome = outcome?;
+        folder.finish(log, began_ms, &outcome, &settings)?;
+        Ok(outcome)
     }
 
     fn settings(&self, files: &[PathBuf], row: Row) -> Value {
@@ -160,18 +176,9 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode> {
     let folder = folder.transpose()?;
     let (cluster, trace) = args.input.read(&args.files)?;
     let row = Row::new(args.mode, args.threads, args.input.steps());
-    let timing = args.input.timing;
-    let began_ms = SystemClock::new().now_ms();
-    let outcome = match &folder {
-        Some(folder) => {
-            let mut log = folder.decisions(cluster.types.names().len())?;
-            let outcome = args.input.play(row, &cluster, &trace, timing, &mut log)?;
-            let settings = args.input.settings(&args.files, row);
-            folder.finish(log, began_ms, &outcome, &settings)?;
-            outcome
-        }
-        None => args.input.play(row, &cluster, &trace, timing, &mut ())?,
-    };
+    let outcome = args
+        .input
+        .play(row, (&cluster, &trace), &args.files, folder.as_ref())?;
     let runs = [outcome];
     if args.input.json {
         line(object(&cluster, &trace, &runs, args.input.seed));
@@ -192,18 +199,22 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode> {
 
 /// Runs `capsched compare`.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
-    let mut timing = args.input.timing;
+    let out = args.out.as_deref();
+    let folder = out.map(|path| RunFolder::create(path, args.force));
+    let folder = folder.transpose()?;
+    let mut input = args.input.clone();
     let (cluster, trace) = if args.files.is_empty() {
-        let (cluster, trace) = data(&args.input.trace, args.input.seed.unwrap_or(SEED))?;
-        timing = crate::demo::timing(timing, &trace);
+        let seed = *input.seed.get_or_insert(SEED);
+        let (cluster, trace) = data(&mut input.trace, seed)?;
+        input.timing = crate::demo::timing(input.timing, &trace);
         (cluster, trace)
     } else {
-        args.input.read(&args.files)?
+        input.read(&args.files)?
     };
     let mut rows: Vec<Row> = Vec::new();
     for &mode in &args.modes {
         for &threads in &args.threads {
-            let row = Row::new(mode, threads, args.input.steps());
+            let row = Row::new(mode, threads, input.steps());
             if !rows.contains(&row) {
                 rows.push(row);
             }
@@ -211,10 +222,17 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     }
     let mut runs = Vec::new();
     for row in rows {
-        runs.push(args.input.play(row, &cluster, &trace, timing, &mut ())?);
+        let name = format!("{}-{}", row.mode.name(), row.threads);
+        let own = folder.as_ref().map(|folder| folder.within(&name));
+        let own = own.transpose()?;
+        runs.push(input.play(row, (&cluster, &trace), &args.files, own.as_ref())?);
     }
-    if args.input.json {
-        line(object(&cluster, &trace, &runs, args.input.seed));
+    let whole = object(&cluster, &trace, &runs, input.seed);
+    if let Some(folder) = &folder {
+        folder.document("compare.json", &whole)?;
+    }
+    if input.json {
+        line(whole);
     } else {
         put(&format!(
             "{} nodes, {} jobs, the same trace for every column\n\n{}\n{}",
@@ -223,6 +241,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
             table(&runs),
             footer(&runs)
         ));
+        if let Some(folder) = &folder {
+            line(format_args!("files: {}", folder.path().display()));
+        }
     }
     Ok(verdict(&runs))
 }

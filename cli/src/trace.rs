@@ -1,18 +1,21 @@
-//! `capsched trace` and `capsched traces`: what a trace holds, conversion, the formats.
+//! `capsched trace` and `capsched traces`: what a trace holds, conversion, generation, the formats.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
-use capsched::simulator::import::{Format, NativeWriter};
-use capsched::simulator::{ResourceTypes, Spread, TraceStat, Workload};
+use anyhow::{Context, Result};
+use capsched::simulator::import::Format;
+use capsched::simulator::{
+    Job, MappingReport, ResourceTypes, Spread, TraceError, TraceStat, Workload,
+};
 use clap::{Subcommand, ValueEnum};
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use crate::output::{line, put};
+use crate::generate;
+use crate::output::{line, note, put};
 use crate::play::{TraceArgs, explain, nodes};
+use crate::sink::{OutArgs, counting};
 
 /// Commands about traces.
 #[derive(Subcommand, Debug)]
@@ -21,6 +24,8 @@ pub(crate) enum Command {
     Stat(StatArgs),
     /// Write a trace in another format.
     Convert(ConvertArgs),
+    /// Make a trace of the kinds of work that operators name, with nodes to run it on.
+    Generate(generate::Args),
 }
 
 /// Arguments of `capsched trace stat`.
@@ -51,18 +56,17 @@ pub(crate) struct ConvertArgs {
     files: Vec<PathBuf>,
     #[command(flatten)]
     trace: TraceArgs,
-    /// File with nodes to put in front of the jobs.
+    /// File with nodes to put in front of the jobs; the trace itself when left out.
     #[arg(long, value_name = "FILE")]
     nodes: Option<PathBuf>,
     /// The format to write.
     #[arg(long, value_enum, default_value = "native")]
     to: Target,
-    /// The file to write; packed when it ends in .zst; standard output when left out or `-`.
-    #[arg(long, short = 'o', value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Replace the file when it exists.
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    out: OutArgs,
+    /// Print the account of what was written as one JSON object; needs --out.
+    #[arg(long, requires = "out")]
+    json: bool,
 }
 
 /// Memory, vcores and thousandths of GPUs: everything that a known format tells of.
@@ -75,12 +79,19 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
     match command {
         Command::Stat(args) => stat(args),
         Command::Convert(args) => convert(args),
+        Command::Generate(args) => generate::run(args),
     }
 }
 
 fn stat(args: &StatArgs) -> Result<ExitCode> {
-    let mut workload = args.trace.open(&args.files, types()?)?;
-    let stat = TraceStat::of(workload.as_mut()).map_err(explain)?;
+    let workload = args.trace.open(&args.files, types()?)?;
+    let bar = counting("read");
+    let mut workload = Counted { workload, bar };
+    let stat = TraceStat::of(&mut workload).map_err(explain)?;
+    workload.bar.finish_and_clear();
+    if stat.jobs == 0 {
+        note("warning: the trace holds no job");
+    }
     if args.json {
         line(stat_json(&stat));
     } else {
@@ -105,76 +116,55 @@ fn convert(args: &ConvertArgs) -> Result<ExitCode> {
     let types = types()?;
     let known = match &args.nodes {
         Some(path) => nodes(path, &args.trace.options(types.clone()))?,
+        // A trace that tells of its nodes keeps them. A pipe can be read only once.
+        None if args.files[0].is_file() => {
+            nodes(&args.files[0], &args.trace.options(types.clone())).unwrap_or_default()
+        }
         None => Vec::new(),
     };
     let mut workload = args.trace.open(&args.files, types.clone())?;
-    let to_file = args.out.as_deref().filter(|path| *path != Path::new("-"));
-    let Some(path) = to_file else {
-        let mut text = NativeWriter::new(Vec::new(), &types)?;
-        for node in &known {
-            text.node(node)?;
-        }
-        for job in workload.by_ref() {
-            text.job(&job.map_err(explain)?)?;
-        }
-        put(&String::from_utf8_lossy(&text.into_inner()));
-        return Ok(ExitCode::SUCCESS);
-    };
-    let shown = path.display();
-    if path.exists() && !args.force {
-        bail!("{shown} exists; say --force to replace it");
+    let jobs = args.out.write(&types, &known, workload.as_mut())?;
+    let report = workload.report();
+    if jobs == 0 {
+        note("warning: the trace holds no job");
     }
-    // Written beside its place and moved there, so that a failure leaves no half of a trace.
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
-    let written = write(&partial, path, &types, &known, workload.as_mut());
-    match written {
-        Ok(jobs) => {
-            std::fs::rename(&partial, path).with_context(|| shown.to_string())?;
-            put(&format!(
-                "{}{jobs} jobs written to {shown}\n",
-                workload.report()
-            ));
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(error) => {
-            let _ = std::fs::remove_file(&partial);
-            Err(error)
-        }
+    match args.out.file() {
+        None => note(format_args!(
+            "{report}{jobs} jobs and {} nodes written",
+            known.len()
+        )),
+        Some(path) if args.json => line(json!({
+            "jobs": jobs, "nodes": known.len(), "file": path.display().to_string(),
+            "mapping": crate::replay::mapping(&report),
+        })),
+        Some(path) => put(&format!(
+            "{report}{jobs} jobs and {} nodes written to {}\n",
+            known.len(),
+            path.display()
+        )),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Jobs that are counted on a bar.
+struct Counted {
+    workload: Box<dyn Workload>,
+    bar: ProgressBar,
+}
+
+impl Iterator for Counted {
+    type Item = Result<Job, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.bar.inc(1);
+        self.workload.next()
     }
 }
 
-/// Writes nodes and jobs to `partial`; packed when `path` says so. The number of jobs.
-fn write(
-    partial: &Path,
-    path: &Path,
-    types: &ResourceTypes,
-    known: &[capsched::simulator::NodeLine],
-    workload: &mut dyn Workload,
-) -> Result<u64> {
-    let file = File::create(partial)
-        .with_context(|| format!("{} cannot be written", partial.display()))?;
-    let plain = BufWriter::new(file);
-    let packed = path.extension().is_some_and(|end| end == "zst");
-    let into: Box<dyn Write> = if packed {
-        Box::new(zstd::Encoder::new(plain, 3)?.auto_finish())
-    } else {
-        Box::new(plain)
-    };
-    let mut writer = NativeWriter::new(into, types)?;
-    for node in known {
-        writer.node(node)?;
+impl Workload for Counted {
+    fn report(&self) -> MappingReport {
+        self.workload.report()
     }
-    let mut jobs = 0;
-    for job in workload {
-        writer.job(&job.map_err(explain)?)?;
-        jobs += 1;
-    }
-    let mut into = writer.into_inner();
-    into.flush()
-        .map_err(|error| anyhow!("{}: {error}", path.display()))?;
-    Ok(jobs)
 }
 
 /// Arguments of `capsched traces`.

@@ -239,6 +239,21 @@ fn h09_packed_files_are_seen_by_their_content() {
     assert_eq!(folder.replay(&packed, &[]).0, 0, "zstd without the name");
     let (code, _, err) = folder.replay(&packed[..packed.len() - 5], &[]);
     assert_eq!(code, 1, "{err}");
+    let gzipped = |bytes: &[u8]| {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut packer, bytes).unwrap();
+        packer.finish().unwrap()
+    };
+    let (head, row) = plain.split_at(HEADER.len());
+    let members = [gzipped(head), gzipped(row)].concat();
+    let (code, out, err) = folder.replay(&members, &["--json"]);
+    assert!(
+        code == 0 && out.contains("\"placed\":1"),
+        "two members: {err}"
+    );
+    let whole = gzipped(&plain);
+    let (code, _, err) = folder.replay(&whole[..whole.len() - 3], &[]);
+    assert!(code == 1 && err.contains("trace"), "a cut gzip file: {err}");
     let (code, _, err) = folder.replay(b"\x1f\x8b\x08\0\0\0", &[]);
     assert_eq!(code, 1, "a cut gzip header: {err}");
     assert!(err.contains("trace"), "the file is named: {err}");
@@ -323,6 +338,34 @@ fn h15_equal_seeds_give_equal_decisions() {
         out[at..at + 32].to_owned()
     };
     assert_eq!(decisions("3"), decisions("0x3"));
+    let shown = |flags: &[&str]| {
+        let (_, out, _) = folder.replay(&pods(&[ROW.trim()]), flags);
+        out
+    };
+    // Without a seed nothing is drawn: nodes register in the order of their file.
+    assert!(shown(&["--json"]).contains("\"seed\":null"));
+    assert!(shown(&["--json", "--seed", "3"]).contains("\"seed\":3"));
+}
+
+#[test]
+fn h16_changes_of_machines_are_no_rows_of_a_trace() {
+    let header = "{\"capsched\":\"trace\",\"version\":1,\"types\":[\"memory-mb\",\"vcores\"]}\n";
+    let line = "{\"remove\":{\"host\":\"n0\"}}\n";
+    let bytes = format!("{header}{line}").into_bytes();
+    expect_each("h16", &[("a machine goes", bytes, 1, &[":2", "remove"])]);
+}
+
+#[test]
+fn queues_that_cannot_be_are_refused_with_their_line() {
+    let header = "{\"capsched\":\"trace\",\"version\":1,\"types\":[\"memory-mb\",\"vcores\"]}\n";
+    let long = "q".repeat(300);
+    for queue in ["root..x", "root.", " root.a", ".", &long] {
+        let line = format!(
+            "{{\"job\":{{\"at_ms\":0,\"name\":\"a\",\"user\":\"u\",\"queue\":\"{queue}\",\"tasks\":[]}}}}\n"
+        );
+        let bytes = format!("{header}{line}").into_bytes();
+        expect_each("queues", &[(queue, bytes, 1, &[":2", "no path"])]);
+    }
 }
 
 #[test]

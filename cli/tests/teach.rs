@@ -194,6 +194,21 @@ fn assert_closed(svg: &str) {
 }
 
 #[test]
+fn the_picture_in_the_documents_is_what_the_example_draws() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("picture");
+    let path = folder.to_str().expect("the folder's name is UTF-8");
+    run(&["organisation", "--out", path]);
+    let name = "organisation-compared.svg";
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let kept = root.join("../docs/pictures").join(name);
+    let read = |path: &PathBuf| fs::read_to_string(path).expect("the picture is there");
+    assert!(
+        read(&folder.join(name)) == read(&kept),
+        "draw it again: capsched demo organisation --out docs/pictures"
+    );
+}
+
+#[test]
 fn an_unknown_example_is_refused() {
     let output = Command::new(env!("CARGO_BIN_EXE_capsched"))
         .args(["demo", "twelve-bananas"])

@@ -191,7 +191,7 @@ pub(crate) fn filled(shape: &Shape, how: How) -> Result<(Driven, Turns, Masters,
             engine,
             how.engine_mode(),
             clock,
-            how.latencies,
+            how.running(),
         )?))
     };
     for app in 0..masters.all.len() {

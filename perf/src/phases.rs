@@ -80,7 +80,7 @@ fn fill(shape: &Shape, how: How) -> Result<(HistogramSet<Phase>, Duration)> {
     let engine = shape.engine(how.mode)?;
     let clock = SystemClock::new();
     let began = clock.now_ns();
-    let engine = Threaded::take_over(engine, how.engine_mode(), SystemClock::new(), how.latencies)?;
+    let engine = Threaded::take_over(engine, how.engine_mode(), SystemClock::new(), how.running())?;
     let mut tally = Tally::new();
     while tally.placed() < u64::from(shape.target()) {
         ensure!(

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use capsched::api::{Decision, Fate, Latencies, Mode, NodeReport, Sequential, Threaded};
+use capsched::api::{
+    Decision, Fate, Latencies, Mode, NodeReport, Placement, Running, Sequential, Threaded,
+};
 use capsched::metrics::{Closed, Histogram, Phase};
 use capsched::time::{Clock, SystemClock};
 
@@ -73,6 +75,14 @@ impl How {
         self.seconds.unwrap_or(60) * 1_000_000_000
     }
 
+    /// How the engine's threads run: each on a core of its own, as far as there are cores.
+    pub(crate) fn running(self) -> Running {
+        Running {
+            latencies: self.latencies,
+            placement: Placement::Pinned,
+        }
+    }
+
     /// The engine's mode with this number of threads.
     pub(crate) fn engine_mode(self) -> Mode {
         let threads = self.threads;
@@ -114,6 +124,7 @@ fn fill(shape: &Shape, how: How) -> Result<Round> {
 #[derive(Debug)]
 pub(crate) struct Tally {
     clock: SystemClock,
+    began_ns: u64,
     /// Kept as they came; judged when the clock no longer runs.
     decisions: Vec<Decision>,
     placed: u64,
@@ -124,19 +135,35 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) fn new() -> Self {
+        let clock = SystemClock::new();
+        let began_ns = clock.now_ns();
         Self {
-            clock: SystemClock::new(),
+            clock,
+            began_ns,
             decisions: Vec::new(),
             placed: 0,
             first: None,
-            last_ns: 0,
+            last_ns: began_ns,
         }
     }
 
     /// Takes in what was decided up to now; how many containers were placed.
     pub(crate) fn take(&mut self, decisions: Vec<Decision>) -> u64 {
-        let placed = decisions.iter().filter(|one| is_container(one)).count() as u64;
+        let known = self.decisions.len();
         self.decisions.extend(decisions);
+        self.count_from(known)
+    }
+
+    /// Takes in what an engine with threads decided up to now; how many containers were placed.
+    pub(crate) fn look(&mut self, engine: &Threaded) -> u64 {
+        let known = self.decisions.len();
+        engine.append_events(&mut self.decisions);
+        self.count_from(known)
+    }
+
+    fn count_from(&mut self, known: usize) -> u64 {
+        let news = self.decisions[known..].iter();
+        let placed = news.filter(|one| is_container(one)).count() as u64;
         if placed > 0 {
             self.placed += placed;
             self.last_ns = self.clock.now_ns();
@@ -149,10 +176,13 @@ impl Tally {
         self.placed
     }
 
-    /// Decisions after the first look that saw one, and the time that they took.
+    /// Decisions after the first look that saw one, and the time that they took. Where one look
+    /// saw them all it is all of them, from the beginning.
     fn counted(&self) -> (u64, u64) {
-        let (n, from) = self.first.unwrap_or((0, self.last_ns));
-        (self.placed - n, self.last_ns - from)
+        match self.first {
+            Some((n, from)) if n < self.placed => (self.placed - n, self.last_ns - from),
+            _ => (self.placed, self.last_ns - self.began_ns),
+        }
     }
 
     fn conflicts(&self) -> BTreeMap<&'static str, u64> {
@@ -261,7 +291,7 @@ fn threaded(shape: &Shape, how: How, engine: Sequential) -> Result<Round> {
     let mut tally = Tally::new();
     let clock = SystemClock::new();
     let end = clock.now_ns() + how.patience_ns();
-    let engine = Threaded::take_over(engine, how.engine_mode(), SystemClock::new(), how.latencies)?;
+    let engine = Threaded::take_over(engine, how.engine_mode(), SystemClock::new(), how.running())?;
     let mut turn = nodes.iter().cycle();
     while tally.placed() < target && clock.now_ns() < end {
         if how.mode == ModeName::Heartbeat {
@@ -271,7 +301,7 @@ fn threaded(shape: &Shape, how: How, engine: Sequential) -> Result<Round> {
         } else if tally.placed() > 0 {
             std::thread::sleep(LOOK_EVERY);
         }
-        tally.take(engine.take_events());
+        tally.look(&engine);
     }
     let reached = finished(shape, &tally, Histogram::new(), "", String::new());
     let totals = settle(&engine, &mut tally);

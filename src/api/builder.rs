@@ -1,7 +1,7 @@
 //! How an engine comes to be: settings, labels, mode and clock, then threads or none.
 
 use crate::commit::{PartitionSpec, RefreshError};
-use crate::mode::{Mode, Sequential, StartError, Threaded};
+use crate::mode::{Mode, Placement, Running, Sequential, StartError, Threaded};
 use crate::queue::TreeSettings;
 use crate::rescheduler::{Rescheduler, Settings};
 use crate::time::{Clock, SystemClock};
@@ -46,6 +46,7 @@ impl Engine {
             mode: Mode::Heartbeat,
             preemption: Settings::default(),
             clock: SystemClock::new(),
+            running: Running::default(),
         }
     }
 }
@@ -72,6 +73,7 @@ pub struct EngineBuilder<C = SystemClock> {
     mode: Mode,
     preemption: Settings,
     clock: C,
+    running: Running,
 }
 
 impl<C> EngineBuilder<C> {
@@ -95,6 +97,12 @@ impl<C> EngineBuilder<C> {
         self
     }
 
+    /// On which cores the threads run; anywhere unless told otherwise.
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.running.placement = placement;
+        self
+    }
+
     /// How preemption is configured, as a configuration gives it; off unless told otherwise. A
     /// started engine runs its rounds on a thread of their own; the rounds of a sequential engine
     /// are its owner's ([`crate::api::Stepped::with_preemption`]).
@@ -112,6 +120,7 @@ impl<C> EngineBuilder<C> {
             mode: self.mode,
             preemption: self.preemption,
             clock,
+            running: self.running,
         }
     }
 
@@ -134,7 +143,9 @@ impl<C> EngineBuilder<C> {
         C: Clock + Clone + 'static,
     {
         let clock = self.clock.clone();
-        let mut engine = Threaded::start(self.settings, &self.partitions, self.mode, self.clock)?;
+        let engine =
+            Sequential::new(self.settings, &self.partitions).map_err(StartError::Settings)?;
+        let mut engine = Threaded::take_over(engine, self.mode, self.clock, self.running)?;
         engine.start_monitor(Box::new(Rescheduler::new(self.preemption)), clock)?;
         Ok(engine)
     }

@@ -1,6 +1,7 @@
 //! The promise to outsiders: engines, requests, events, views.
 
 mod builder;
+mod calls;
 mod live_queues;
 mod scheduler;
 mod stepped;
@@ -15,8 +16,8 @@ pub use crate::commit::{
 };
 pub use crate::id::{ApplicationId, ContainerId, NodeName};
 pub use crate::mode::{
-    Accounts, Attempt, Fate, Intent, Latencies, Mode, Pipeline, Sequential, StartError, Step,
-    Threaded, TurnOutcome,
+    Accounts, Attempt, Fate, Intent, Latencies, Mode, Pipeline, Placement, Running, Sequential,
+    StartError, Step, Threaded, TurnOutcome,
 };
 pub use crate::policy::Locality;
 pub use crate::proposer::ProposalKind;

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use super::scheduler::{ContainerError, Event, Scheduler};
 use crate::commit::{
-    AppError, AskError, HeartbeatReply, NodeError, PreemptionRound, SubmitError, Submitted,
+    AppError, AskError, HeartbeatReply, NodeError, PreemptionRound, RefreshError, SubmitError,
+    Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::mode::{Fate, Sequential, Threaded};
-use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec};
+use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
 use crate::rescheduler::{AppVerdict, Rescheduler, Settings};
 
 /// Which of the three modes decides, when rounds are run step by step.
@@ -54,7 +55,7 @@ impl ModeKind {
 /// engine.submit(AppSpec::new(ApplicationId::new(1), "root.a", "ann"))?;
 /// let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 1);
 /// engine.ask(ApplicationId::new(1), AskCall::asking(vec![ask]))?;
-/// assert_eq!(engine.schedule(), 1); // a round looks at every node; no heartbeat was needed
+/// assert_eq!(engine.tick(), 1); // a round looks at every node; no heartbeat was needed
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -151,6 +152,30 @@ impl Stepped {
             };
             self.due_ms = due;
         }
+    }
+
+    /// One tick: in heartbeat mode every node reports once, in the other modes one round runs. The
+    /// number of containers placed.
+    pub fn tick(&mut self) -> usize {
+        if self.mode != ModeKind::Heartbeat {
+            return self.schedule();
+        }
+        for node in &self.nodes {
+            // A node that is known here is registered.
+            let _ = self.engine.heartbeat(node, &NodeReport::AsExpected);
+        }
+        self.gather()
+    }
+
+    /// Takes over new settings of queues and scheduler.
+    ///
+    /// # Errors
+    ///
+    /// When a live scheduler may not change to them; nothing changed then.
+    pub fn reconfigure(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
+        self.engine.reconfigure(settings)?;
+        self.gather();
+        Ok(())
     }
 
     /// The engine, to be read.
@@ -316,4 +341,65 @@ impl Scheduler for Threaded {
     }
 
     fn advance(&mut self, _to_ms: u64) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::config;
+    use crate::queue::Ask;
+    use crate::resource::ResourceVector;
+
+    fn settings(a: &str, b: &str, mode: ModeKind) -> TreeSettings {
+        let class = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.\
+                     ResourceUsageMultiNodeLookupPolicy";
+        let mut pairs = vec![
+            ("root.queues", "a,b"),
+            ("root.a.capacity", a),
+            ("root.b.capacity", b),
+            ("root.a.user-limit-factor", "10"),
+        ];
+        if mode == ModeKind::Global {
+            pairs.extend([
+                ("multi-node-placement-enabled", "true"),
+                ("multi-node-sorting.policy.names", "usage"),
+                ("multi-node-sorting.policy", "usage"),
+                ("multi-node-sorting.policy.usage.class", class),
+            ]);
+        }
+        let own = |(key, value): (&str, &str)| {
+            (format!("yarn.scheduler.capacity.{key}"), value.to_owned())
+        };
+        let pairs: BTreeMap<String, String> = pairs.into_iter().map(own).collect();
+        let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+        let loaded = config::from_pairs(&BTreeMap::new(), &pairs, &types);
+        loaded.unwrap().settings
+    }
+
+    #[test]
+    fn ticks_place_everything_in_every_mode_and_a_refresh_keeps_it() {
+        for mode in [
+            ModeKind::Heartbeat,
+            ModeKind::Asynchronous,
+            ModeKind::Global,
+        ] {
+            let sequential = Sequential::new(settings("50", "50", mode), &[]).unwrap();
+            let mut engine = Stepped::new(sequential, mode);
+            for name in ["n0:1", "n1:1"] {
+                let size = ResourceVector::of(&[4096, 4]);
+                let node = NodeSpec::new(name.parse().unwrap(), size);
+                engine.add_node(node).unwrap();
+            }
+            let app = ApplicationId::new(1);
+            engine.submit(AppSpec::new(app, "root.a", "ann")).unwrap();
+            let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 8);
+            engine.ask(app, AskCall::asking(vec![ask])).unwrap();
+            let placed: usize = (0..8).map(|_| engine.tick()).sum();
+            assert_eq!(placed, 8, "{mode:?}");
+            engine.reconfigure(settings("20", "80", mode)).unwrap();
+            assert_eq!(engine.tick(), 0, "{mode:?}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::ledger::Ledger;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
-use crate::policy::child_rank;
+use crate::policy::{child_rank, user_bounds};
 use crate::queue::{Divisors, Ranks};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -172,7 +172,12 @@ fn update_used(state: &mut State, queue: QueueSlot, partition: PartitionId) {
             total: calculator.divisor(&total, &total),
             guaranteed: calculator.divisor(&total, &guaranteed),
         };
+        if state.queues[queue].is_leaf() {
+            let bounds = user_bounds(state, queue, partition);
+            state.queues[queue].as_leaf_mut().parts[partition.index()].bounds = bounds;
+        }
     }
+    let part = state.queues[queue].part_mut(partition);
     let used = calculator.divisor(&total, &part.used);
     part.absolute_used = calculator.quotient(used, part.divisors.total);
     part.used_capacity = calculator.quotient(used, part.divisors.guaranteed);

@@ -146,7 +146,7 @@ impl Ledger {
             .iter()
             .fold(node.free, |room, victim| room + victim.size);
         let size = match node.reserved.filter(|_| proposal.reserved.is_some()) {
-            Some(held) if self.state.whole_reservations => proposal.size.component_max(&held.size),
+            Some(held) if self.state.concurrent => proposal.size.component_max(&held.size),
             _ => proposal.size,
         };
         if !self.state.calculator.fits_in(&size, &room) && !injected(Mutant::C1) {
@@ -178,17 +178,15 @@ impl Ledger {
         }
         // A reservation gives nothing up.
         let allocates = proposal.kind == ProposalKind::Allocate;
-        let given_up = allocates.then_some(proposal).into_iter();
-        let released = given_up
-            .clone()
-            .flat_map(|proposal| &proposal.kill)
-            .map(|victim| victim.size)
-            .chain(
-                given_up
-                    .filter_map(|p| p.exchange)
-                    .map(|exchange| exchange.size),
-            )
-            .fold(ResourceVector::NONE, |sum, size| sum + size);
+        let mut released = ResourceVector::NONE;
+        if allocates {
+            for victim in &proposal.kill {
+                released += victim.size;
+            }
+            if let Some(exchange) = &proposal.exchange {
+                released += exchange.size;
+            }
+        }
         let kind = proposal.exclusivity.limit_kind();
         let limit = self.user_limit(leaf, Some(user), partition, kind);
         let used = self.state.users[user].part(partition).used - released;

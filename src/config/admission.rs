@@ -105,6 +105,16 @@ impl fmt::Display for AdmissionRefusal {
 
 impl std::error::Error for AdmissionRefusal {}
 
+/// The placement rules with their targets checked, and the workflow priorities.
+pub(super) fn rules(
+    loaded: &Loaded,
+) -> Result<(PlacementRules, WorkflowPriorities), Vec<MappingError>> {
+    let source = &*loaded.properties;
+    let rules = PlacementRules::read(source)?;
+    rules.validate(&DeclaredQueues::of(&loaded.settings.queues))?;
+    Ok((rules, WorkflowPriorities::read(source)?))
+}
+
 impl Admission {
     /// Reads everything from an accepted configuration and checks the targets of the rules;
     /// `daemon` is the user that the scheduler runs as.
@@ -115,12 +125,11 @@ impl Admission {
     pub fn read(loaded: &Loaded, daemon: &str) -> Result<Self, Vec<MappingError>> {
         let queues = &loaded.settings.queues;
         let source = &*loaded.properties;
-        let rules = PlacementRules::read(source)?;
-        rules.validate(&DeclaredQueues::of(queues))?;
+        let (rules, workflows) = rules(loaded)?;
         Ok(Self {
             rules,
             tag_user: TagUserOverride::read(source),
-            workflows: WorkflowPriorities::read(source)?,
+            workflows,
             access: AccessTree::of(queues),
             admin: AdminAccess::read(source, daemon),
             cluster_maximum: loaded.settings.scheduler.maximum_application_priority,

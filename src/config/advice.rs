@@ -1,19 +1,22 @@
 //! Warnings about configurations that are accepted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::{Map, Set};
 use crate::queue::{
     LegacyCapacity, PartitionSettings, QueueKind, QueueSettings, TreeSettings, VectorEntry,
 };
 
-use super::diagnostic::{Diagnostic, clip};
+use super::diagnostic::{Diagnostic, Severity, clip};
 use super::keys;
 use super::properties::{PREFIX, Properties};
 use super::queue::Context;
 
 /// Warnings of one kind that a report shows; a generated file repeats its oddity.
 const MOST: usize = 1_000;
+
+/// Hints of one kind: the first ones make the point.
+const HINTS: usize = 10;
 
 /// Adds the warnings about a configuration.
 pub(super) fn warnings(
@@ -33,6 +36,7 @@ pub(super) fn warnings(
         advice.queue(queue);
     }
     advice.siblings();
+    advice.namesakes();
 }
 
 struct Advice<'a> {
@@ -46,7 +50,11 @@ impl Advice<'_> {
     fn push(&mut self, finding: Diagnostic) {
         let count = self.counts.entry(finding.code).or_default();
         *count += 1;
-        if *count <= MOST {
+        let most = match finding.severity {
+            Severity::Hint => HINTS,
+            _ => MOST,
+        };
+        if *count <= most {
             self.out.push(finding);
         }
     }
@@ -266,6 +274,39 @@ impl Advice<'_> {
             let message = format!("`{}` differs from a sibling only in case", clip(&path));
             let key = format!("{PREFIX}{parent}.queues");
             self.warn("W_QUEUE_NAME", &key, message, "");
+        }
+    }
+
+    /// Leaves of one name, which only their paths tell apart.
+    fn namesakes(&mut self) {
+        let mut by_name: BTreeMap<&str, Vec<&QueueSettings>> = BTreeMap::new();
+        for queue in &self.settings.queues {
+            if queue.kind == QueueKind::Leaf {
+                by_name.entry(queue.name()).or_default().push(queue);
+            }
+        }
+        for (name, leaves) in by_name {
+            let [first, second, rest @ ..] = leaves.as_slice() else {
+                continue;
+            };
+            let more = match rest.len() {
+                0 => String::new(),
+                n => format!(" and {n} more"),
+            };
+            let (one, other) = (clip(&first.path), clip(&second.path));
+            let message = format!(
+                "several leaves are called `{}`: {one}, {other}{more}",
+                clip(name)
+            );
+            let parent = second
+                .path
+                .rsplit_once('.')
+                .map_or("root", |(above, _)| above);
+            let span = self.properties.span(&format!("{PREFIX}{parent}.queues"));
+            let finding = Diagnostic::new("H_QUEUE_NAMESAKE", Severity::Hint, message)
+                .at(span)
+                .help("submit to such a queue by its full path; the name alone is refused");
+            self.push(finding);
         }
     }
 }

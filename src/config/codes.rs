@@ -420,6 +420,12 @@ const TABLE: &[Entry] = &[
         "Labels are configured while `yarn.node-labels.enabled` is not true.",
     ),
     entry(
+        "H_QUEUE_NAMESAKE",
+        "Several leaves have the same name below different parents. All of them work, but an \
+         application that names its queue without the path is refused, since the name alone could \
+         mean any of them.",
+    ),
+    entry(
         "E_PREEMPTION",
         "A key of preemption has a value that the policy cannot work with: a time or a share below \
          0, a share that is no number, an interval of 0, an unknown order, or a monitor policy of \
@@ -431,7 +437,8 @@ const TABLE: &[Entry] = &[
         "W_PREEMPTION",
         "A key of preemption has no effect, or another key takes its effect: the monitor is off, \
          no queue serves by priority, nothing may be asked back, a share is above 1, a policy does \
-         not run here, or containers are forgotten before their wait is over.",
+         not run here, or containers are forgotten before their wait is over. What would be refused \
+         while the monitor is on is warned of while it is off.",
     ),
 ];
 

@@ -138,15 +138,6 @@ fn stopped_queues(properties: &Properties) -> BTreeSet<Arc<str>> {
     states.collect()
 }
 
-/// Everything that there is to say about configuration files that are in memory.
-#[must_use]
-pub fn check(sources: &[Source], options: &Options) -> Report {
-    match load(sources, options) {
-        Ok(loaded) => loaded.report,
-        Err(report) => report,
-    }
-}
-
 /// Reads a file of a layer from the disk.
 ///
 /// # Errors

@@ -2,13 +2,15 @@
 //!
 //! [`load`] reads `capacity-scheduler.xml` and the files below it, [`from_pairs`] takes key-value
 //! pairs; both give the [`TreeSettings`](crate::queue::TreeSettings) of a scheduler or a
-//! [`Report`] of everything that is wrong. [`check`] is the report alone.
+//! [`Report`] of everything that is wrong. [`check`] is the report alone, that of the placement rules
+//! included.
 //!
 //! # Invariants
 //!
 //! * A configuration is refused exactly when the reference refuses it, except for the cases of
 //!   `docs/DIFFERENCES.md`; the first error carries the reference's word for the reason.
-//! * Reading never panics, opens no other file and no connection, and is bounded by [`Limits`].
+//! * Reading never panics, opens no connection, and is bounded by [`Limits`]. [`load`] opens no other
+//!   file; [`check`] and [`Admission`] open the one that `mapping-rule-json-file` names.
 //! * Start and refresh use the same function; only the calculator is kept by a refresh.
 //!
 //! ```
@@ -34,6 +36,7 @@ mod advice;
 mod amount;
 mod codes;
 mod diagnostic;
+mod judge;
 mod keys;
 mod load;
 mod mapping;
@@ -59,9 +62,8 @@ pub use acl::{
 pub use admission::{Admission, AdmissionRefusal, Admitted, Wish};
 pub use codes::{codes, explain_code};
 pub use diagnostic::{Diagnostic, Label, Report, Severity, SourceFile, Span};
-pub use load::{
-    Layer, Loaded, MappingStrings, Options, Source, check, from_pairs, load, read_source,
-};
+pub use judge::{check, placement_faults};
+pub use load::{Layer, Loaded, MappingStrings, Options, Source, from_pairs, load, read_source};
 pub use mapping::{
     Decision, DeclaredQueues, Found, MappingError, Placement, PlacementRules, QueueDirectory,
     QueueEntry, QueueEntryKind, Submission, TagUserOverride, TargetProblem, WorkflowPriorities,

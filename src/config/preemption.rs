@@ -30,6 +30,11 @@ const LOW_USE: &str = "ordering-policy.priority-utilization.underutilized-preemp
 pub(super) fn settings(look: &Look<'_>, queues: &[QueueSettings]) -> Settings {
     let read = Reader { look };
     let defaults = Settings::default();
+    // The reference reads both also where the passes are off, so that a bad value is told there.
+    let balance_wait = || read.time(&own(BALANCE_WAIT), 0, Settings::BALANCE_WAIT_MS);
+    let balance = read.wanted(read.flag(BALANCE, false), balance_wait);
+    let within = read.flag("intra-queue-preemption.enabled", false);
+    let intra_queue = read.wanted(within, || read.intra_queue());
     let settings = Settings {
         enabled: read.enabled(),
         observe_only: read.flag("observe_only", false),
@@ -56,12 +61,8 @@ pub(super) fn settings(look: &Look<'_>, queues: &[QueueSettings]) -> Settings {
         reserved_counts_as_demand: read
             .flag("additional_res_balance_based_on_reserved_containers", false),
         conservative: read.flag("conservative-drf", false),
-        balance: read
-            .flag(BALANCE, false)
-            .then(|| read.time(&own(BALANCE_WAIT), 0, Settings::BALANCE_WAIT_MS)),
-        intra_queue: read
-            .flag("intra-queue-preemption.enabled", false)
-            .then(|| read.intra_queue()),
+        balance,
+        intra_queue,
         queue_priority: look
             .flag(&key(&format!("{LOW_USE}enabled")), false)
             .then(|| read.queue_priority()),
@@ -110,6 +111,12 @@ impl Reader<'_> {
         enabled
     }
 
+    /// What a pass is configured with; read, and then left out, for a pass that is off.
+    fn wanted<T>(&self, on: bool, read: impl FnOnce() -> T) -> Option<T> {
+        let value = (on || self.look.flag(MONITOR, false)).then(read);
+        value.filter(|_| on)
+    }
+
     fn intra_queue(&self) -> IntraQueueSettings {
         let defaults = IntraQueueSettings::default();
         let name = |name: &str| format!("intra-queue-preemption.{name}");
@@ -123,9 +130,11 @@ impl Reader<'_> {
     }
 
     fn order(&self, key: &str) -> IntraQueueOrder {
-        let text = self.look.text(key).unwrap_or_default();
-        match number::trim(&text).to_ascii_lowercase().as_str() {
-            "" | "userlimit_first" => IntraQueueOrder::UserLimitFirst,
+        let Some(text) = self.look.text(key) else {
+            return IntraQueueOrder::UserLimitFirst;
+        };
+        match text.to_ascii_lowercase().as_str() {
+            "userlimit_first" => IntraQueueOrder::UserLimitFirst,
             "priority_first" => IntraQueueOrder::PriorityFirst,
             _ => {
                 let message = format!("no order of preemption `{}`", clip(&text));
@@ -167,10 +176,26 @@ impl Reader<'_> {
         self.look.flag(&own(name), default)
     }
 
+    /// A number; what is none is refused only where the reference reads it.
+    fn number<T>(&self, key: &str, default: T, parse: impl Fn(&str) -> Option<T>) -> T {
+        let Some(text) = self.look.text(key) else {
+            return default;
+        };
+        parse(&text).unwrap_or_else(|| {
+            if self.look.flag(MONITOR, false) {
+                self.look.no_number(key, &text);
+            } else {
+                let message = format!("`{}` is not a number, in `{}`", clip(&text), clip(key));
+                self.warn(key, message, "nothing reads it while preemption is off");
+            }
+            default
+        })
+    }
+
     /// A time in ms, at least `least`.
     fn time(&self, key: &str, least: u64, default: u64) -> u64 {
         let fallback = i64::try_from(default).expect("defaults are small");
-        let value = self.look.long(key, fallback);
+        let value = self.number(key, fallback, number::integer);
         match u64::try_from(value) {
             Ok(value) if value >= least => value,
             _ => {
@@ -184,7 +209,7 @@ impl Reader<'_> {
     /// A share that is not negative.
     fn part(&self, name: &str, default: f32) -> f32 {
         let key = own(name);
-        let value = self.look.float(&key, default);
+        let value = self.number(&key, default, number::float);
         if value.is_finite() && value >= 0.0 {
             return value;
         }
@@ -195,13 +220,7 @@ impl Reader<'_> {
     /// A share that is not negative, as a Java double.
     fn double(&self, name: &str, default: f64) -> f64 {
         let key = own(name);
-        let Some(text) = self.look.text(&key) else {
-            return default;
-        };
-        let Some(value) = number::double(&text) else {
-            self.look.no_number(&key, &text);
-            return default;
-        };
+        let value = self.number(&key, default, number::double);
         if value.is_finite() && value >= 0.0 {
             return value;
         }
@@ -430,6 +449,31 @@ mod tests {
         let beyond = "9223372036854775808";
         let report = load(&[(MONITOR, "true"), (&own("monitoring_interval"), beyond)]);
         assert_eq!(findings(&report.unwrap_err()), ["not_a_number"]);
+        for name in ["monitoring_interval", "total_preemption_per_round"] {
+            let accepted = load(&[(&own(name), "much")]).unwrap();
+            assert_eq!(findings(&accepted.report), ["W_PREEMPTION"], "{name}");
+        }
+    }
+
+    #[test]
+    fn passes_that_are_off_are_read_while_the_monitor_runs() {
+        let order = own("intra-queue-preemption.preemption-order-policy");
+        let limit = own("intra-queue-preemption.max-allowable-limit");
+        let bad = [
+            (order.as_str(), "fifo"),
+            (order.as_str(), " priority_first"),
+            (order.as_str(), ""),
+            (limit.as_str(), "-1"),
+            (&own(BALANCE_WAIT), "-1"),
+        ];
+        for (key, value) in bad {
+            let report = load(&[(MONITOR, "true"), (key, value)]).unwrap_err();
+            assert_eq!(findings(&report), ["E_PREEMPTION"], "{key} {value}");
+            let off = load(&[(key, value)]).unwrap();
+            assert_eq!(off.preemption, Settings::default(), "{key} {value}");
+        }
+        let kept = load(&[(MONITOR, "true"), (&order, "Priority_First")]).unwrap();
+        assert_eq!(kept.preemption.intra_queue, None);
     }
 
     #[test]

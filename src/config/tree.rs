@@ -78,6 +78,12 @@ impl<'a> Builder<'a> {
 
     /// The queues, parents before their children.
     pub(super) fn build(mut self) -> Vec<QueueSettings> {
+        if self.lists_too_many() {
+            let key = format!("{PREFIX}root.queues");
+            let message = format!("more than {QUEUES} queues");
+            self.context.look.fail("E_LIMIT", &key, message);
+            return vec![self.context.read("root", QueueKind::Parent, None).settings];
+        }
         self.queue("root", None, 1);
         for (parent, name) in std::mem::take(&mut self.doubled) {
             let message = format!("`{}` is named twice below `{}`", clip(&name), clip(&parent));
@@ -87,6 +93,18 @@ impl<'a> Builder<'a> {
         self.reads.into_iter().map(|read| read.settings).collect()
     }
 
+    /// Whether the lists name more queues than a tree may have, before any of them is made.
+    fn lists_too_many(&self) -> bool {
+        let look = self.context.look;
+        let lists = look.keys_below(PREFIX);
+        let lists = lists.iter().filter(|key| key.ends_with(".queues"));
+        let names = lists.filter_map(|key| look.properties().raw(key));
+        names
+            .map(|list| list.matches(',').count() + 1)
+            .sum::<usize>()
+            >= QUEUES
+    }
+
     fn queue(&mut self, path: &str, parent: Option<usize>, depth: usize) -> usize {
         let look = self.context.look;
         let children = self.context.children(path);
@@ -94,8 +112,17 @@ impl<'a> Builder<'a> {
         if parent.is_none() && matches!(kind, QueueKind::Leaf | QueueKind::Plan)
             || parent.is_none() && kind == QueueKind::ManagedParent && children.is_empty()
         {
+            let key = format!("{PREFIX}root.queues");
+            let help = if look.keys_below(PREFIX).is_empty() {
+                "nothing here is about queues; a `yarn-site.xml` is read below a \
+                 `capacity-scheduler.xml`, not alone"
+                    .to_owned()
+            } else {
+                format!("name them in `{key}`")
+            };
             let finding = Diagnostic::error("root_without_children", "`root` has no children")
-                .help(format!("name them in `{PREFIX}root.queues`"));
+                .at(look.properties().span(&key))
+                .help(help);
             look.note(finding);
         }
         let above = parent.map(|parent| &self.reads[parent]);

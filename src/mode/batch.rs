@@ -44,8 +44,8 @@ impl Batch {
     }
 
     /// Adds a decision with what was observed on the way to it.
-    pub(super) fn push(&mut self, outcome: Outcome, seen: impl Iterator<Item = Observation>) {
-        self.observations.extend(seen);
+    pub(super) fn push(&mut self, outcome: Outcome, seen: &mut Vec<Observation>) {
+        self.observations.append(seen);
         self.decisions.push(Decision {
             outcome,
             observed: self.observations.len(),
@@ -168,7 +168,7 @@ mod tests {
             leaf: QueueSlot(leaf),
         });
         let outcome = Outcome::Skipped(SkipReason::Other);
-        batches.open.push(outcome, seen);
+        batches.open.push(outcome, &mut seen.collect());
     }
 
     #[test]

@@ -19,8 +19,12 @@ use super::command::{Command, Reply, answer};
 /// Commands that are carried out before proposals get their turn again.
 const COMMANDS: usize = 256;
 
-/// Decisions after which a snapshot is published though nobody waits for it.
-const PUBLISH: u64 = 1024;
+/// Decisions after which a snapshot is published though nobody waits for it: one proposer follows
+/// its own decisions without it.
+const PUBLISH: u64 = 8192;
+
+/// The same where several proposers take room that the others count on.
+const PUBLISH_TO_OTHERS: u64 = 512;
 
 /// Looks for something to do before the committer publishes what it has, or sleeps.
 const SPINS: u32 = 1000;
@@ -141,7 +145,7 @@ impl<C: Clock> Committer<C> {
             let before = self.outside;
             let proposals = self.untold.is_empty() && self.take_proposals();
             let commands = self.take_commands();
-            if self.outside != before || self.unpublished >= PUBLISH {
+            if self.outside != before || self.unpublished >= self.publish_after() {
                 self.publish();
             }
             if proposals || commands {
@@ -172,6 +176,15 @@ impl<C: Clock> Committer<C> {
         }
         self.publish();
         self.shutdown.finish();
+    }
+
+    /// Decisions that may wait for their publication while there are more.
+    fn publish_after(&self) -> u64 {
+        if self.rings.len() > 1 {
+            PUBLISH_TO_OTHERS
+        } else {
+            PUBLISH
+        }
     }
 
     /// Commits one batch of every proposer in turn; whether there was one.

@@ -8,11 +8,11 @@ use super::Sequential;
 use super::batch::Batches;
 use super::command::{Command, Look, Reply, answer, call};
 use super::committer::{Committer, Fate};
+use super::cores::Cores;
 use super::index::NodeIndex;
 use super::monitor::MonitorHandle;
 use super::proposing::Proposer;
-use super::start::{Mode, StartError};
-use super::stopwatch::Latencies;
+use super::start::{Mode, Running, StartError};
 use crate::commit::{
     AppError, AskError, Event, HeartbeatReply, Ledger, NodeError, PartitionSpec, RefreshError,
     SubmitError, Submitted,
@@ -75,7 +75,7 @@ impl Threaded {
         clock: C,
     ) -> Result<Self, StartError> {
         let engine = Sequential::new(settings, partitions).map_err(StartError::Settings)?;
-        Self::take_over(engine, mode, clock, Latencies::default())
+        Self::take_over(engine, mode, clock, Running::default())
     }
 
     /// Starts the threads of a mode over the state that a sequential engine has come to. Events
@@ -92,10 +92,16 @@ impl Threaded {
         mut engine: Sequential,
         mode: Mode,
         clock: C,
-        latencies: Latencies,
+        running: impl Into<Running>,
     ) -> Result<Self, StartError> {
+        let Running {
+            latencies,
+            placement,
+        } = running.into();
+        let mut cores = Cores::of(placement);
+        let commits = cores.seat();
         engine.track();
-        engine.state_to_publish().whole_reservations = true;
+        engine.state_to_publish().concurrent = true;
         let settings = StdArc::clone(&engine.ledger().state().settings);
         let sort_every = settings.multi_node.policies.first().map(|p| p.interval_ms);
         let first = Snapshot::empty(settings).next(engine.state_to_publish());
@@ -168,6 +174,7 @@ impl Threaded {
                 committer: commit_waker.clone(),
                 panics: Arc::clone(&started.panics),
                 recorder: latencies.recorder(&mut collector),
+                latencies,
                 clock: clock.clone(),
                 batches: Batches::new(),
                 progress: 0,
@@ -178,7 +185,11 @@ impl Threaded {
                 counted: false,
                 held: None,
             };
-            started.spawn(&format!("capsched-propose-{i}"), move || proposer.run())?;
+            let seat = cores.seat();
+            started.spawn(&format!("capsched-propose-{i}"), move || {
+                seat.take();
+                proposer.run();
+            })?;
         }
         if matches!(mode, Mode::Global { .. }) {
             let every = sort_every.map_or(SORT_EVERY, |ms| Duration::from_millis(ms.max(1)));
@@ -186,7 +197,10 @@ impl Threaded {
                 sort_nodes(&snapshots, index_publisher, &stop, &sort_parker, every);
             })?;
         }
-        started.spawn("capsched-commit", move || committer.run())?;
+        started.spawn("capsched-commit", move || {
+            commits.take();
+            committer.run();
+        })?;
         started.latencies = Mutex::new(collector);
         Ok(started)
     }
@@ -362,6 +376,12 @@ impl Threaded {
     /// when it is full, no proposal is committed until they are read.
     pub fn take_events(&self) -> Vec<Event> {
         let mut events = Vec::new();
+        self.append_events(&mut events);
+        events
+    }
+
+    /// The same as [`Threaded::take_events`], added to a list that the caller keeps.
+    pub fn append_events(&self, events: &mut Vec<Event>) {
         let mut held = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         let (told, spent) = &mut *held;
         while let Received::Item(mut more) = told.try_recv() {
@@ -369,7 +389,6 @@ impl Threaded {
             // The committer uses the buffer again; when it has enough of them, this one goes.
             drop(spent.try_send(more));
         }
-        events
     }
 
     /// What became of proposals so far.
@@ -409,8 +428,14 @@ impl Threaded {
     }
 
     /// Ends the engine: every accepted command has its answer, all threads are joined.
-    pub fn stop(mut self) -> Ended {
-        self.end()
+    pub fn stop(self) -> Ended {
+        self.stop_with_state().0
+    }
+
+    /// The same as [`Threaded::stop`], with the state that it ended in; everything that was
+    /// answered is in it.
+    pub fn stop_with_state(mut self) -> (Ended, StdArc<Snapshot>) {
+        (self.end(), self.snapshots.load())
     }
 
     fn end(&mut self) -> Ended {

@@ -3,6 +3,7 @@
 mod batch;
 mod command;
 mod committer;
+mod cores;
 mod engine;
 mod garble;
 mod index;
@@ -19,5 +20,5 @@ pub use engine::Threaded;
 pub use monitor::{Access, Monitor};
 pub use pipeline::{Accounts, Intent, Pipeline, Step, TurnOutcome};
 pub use sequential::{Attempt, Sequential};
-pub use start::{Mode, StartError};
+pub use start::{Mode, Placement, Running, StartError};
 pub use stopwatch::Latencies;

@@ -13,6 +13,7 @@ use super::garble::garble;
 use super::index::NodeIndex;
 use super::proposing::Proposer;
 use super::start::Mode;
+use super::stopwatch::Latencies;
 use super::view::View;
 use crate::commit::{CommitOutcome, Event, PartitionSpec, RefreshError};
 use crate::id::{ApplicationId, NodeName, Version};
@@ -204,6 +205,7 @@ impl Pipeline {
                 committer: waker.clone(),
                 panics: Arc::new(AtomicU64::new(0)),
                 recorder: Recorder::idle(),
+                latencies: Latencies::Off,
                 clock: clock.clone(),
                 batches: Batches::new(),
                 progress: 0,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::cluster::NodeState;
 use crate::id::{NodeSlot, PartitionId, Version};
-use crate::metrics::Recorder;
+use crate::metrics::{Phase, Recorder};
 use crate::proposer::{Candidates, Observation, Outcome, Watch, propose_reserved, propose_watched};
 use crate::queue::Exclusivity;
 use crate::snapshot::{Snapshot, State};
@@ -19,7 +19,7 @@ use crate::time::Clock;
 use super::batch::{BATCH, Batch, Batches};
 use super::index::NodeIndex;
 use super::start::Mode;
-use super::stopwatch::Stopwatch;
+use super::stopwatch::{Latencies, Stopwatch};
 use super::view::{Noted, View};
 
 /// How long a proposer with fruitless counters waits before it looks again.
@@ -57,6 +57,8 @@ pub(super) struct Proposer<C> {
     /// Rounds that panicked, of all proposers.
     pub(super) panics: Arc<AtomicU64>,
     pub(super) recorder: Recorder,
+    /// What of the decisions is measured.
+    pub(super) latencies: Latencies,
     pub(super) clock: C,
     pub(super) batches: Batches,
     /// How much was sent when something was last proposed.
@@ -329,8 +331,20 @@ impl<C: Clock> Proposer<C> {
         decide: impl FnOnce(&mut Vec<Observation>, Option<&mut dyn Watch>) -> Outcome,
     ) -> Outcome {
         self.decisions = self.decisions.wrapping_add(1);
-        if !self.recorder.is_active() || !self.decisions.is_multiple_of(SAMPLE) {
+        if !self.recorder.is_active() {
             return decide(&mut self.seen, None);
+        }
+        if !self.decisions.is_multiple_of(SAMPLE) {
+            if self.latencies != Latencies::All {
+                return decide(&mut self.seen, None);
+            }
+            let before = self.clock.now_ns();
+            let outcome = decide(&mut self.seen, None);
+            if matches!(outcome, Outcome::Proposed(_)) {
+                let took = self.clock.now_ns().saturating_sub(before);
+                self.recorder.record(Phase::Propose, took);
+            }
+            return outcome;
         }
         let mut watch = Stopwatch::start(&self.clock);
         let outcome = decide(&mut self.seen, Some(&mut watch));

@@ -2,6 +2,39 @@
 
 use crate::commit::RefreshError;
 
+use super::stopwatch::Latencies;
+
+/// How the threads of an engine run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Running {
+    /// Whether the engine measures itself.
+    pub latencies: Latencies,
+    /// On which cores they run.
+    pub placement: Placement,
+}
+
+impl From<Latencies> for Running {
+    fn from(latencies: Latencies) -> Self {
+        Self {
+            latencies,
+            ..Self::default()
+        }
+    }
+}
+
+/// On which cores the threads of an engine run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// Where the operating system puts them; right where the machine has other work.
+    #[default]
+    Anywhere,
+    /// The committer on the first core that the process may use, each proposer on the next one, and
+    /// around again. An operating system that wakes a thread beside the one it was woken by keeps
+    /// both on one core for milliseconds, and halves the speed meanwhile. Without meaning where the
+    /// operating system has no such call.
+    Pinned,
+}
+
 /// Who runs rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {

@@ -12,6 +12,9 @@ pub enum Latencies {
     /// Some decisions are measured, at less than a fiftieth of the time.
     #[default]
     Sampled,
+    /// Every decision that proposes something is measured as a whole, and the steps of some: for
+    /// runs that are looked at, where a sample of few decisions would say nothing.
+    All,
 }
 
 impl Latencies {
@@ -19,7 +22,7 @@ impl Latencies {
     pub(super) fn recorder(self, collector: &mut Collector) -> Recorder {
         match self {
             Self::Off => Recorder::idle(),
-            Self::Sampled => collector.recorder(),
+            Self::Sampled | Self::All => collector.recorder(),
         }
     }
 }

@@ -70,6 +70,7 @@ impl View {
             .refresh(&self.seen, &newer, |node| changed.push(node));
         self.seen = newer;
         for node in changed {
+            self.note_total(node);
             self.look_at(node);
         }
         for batch in batches.in_flight() {
@@ -88,6 +89,14 @@ impl View {
         }
     }
 
+    /// Notes what a node offers in all.
+    fn note_total(&mut self, node: NodeSlot) {
+        let row = &self.state.nodes[node];
+        if let Some(lane) = self.lanes.get_mut(row.partition.index()) {
+            lane.note_total(&row.total);
+        }
+    }
+
     /// Notes what a node has free now, and whether it is reserved.
     fn look_at(&mut self, node: NodeSlot) {
         let row = &self.state.nodes[node];
@@ -103,9 +112,6 @@ impl View {
             if here && runs && !lane.contains(node) {
                 // A node that the order does not know: the lanes are laid out anew.
                 self.sorted = None;
-            }
-            if here {
-                lane.note_total(&row.total);
             }
             let free = (here && runs && !reserved).then_some(&row.free);
             lane.set(node, free);
@@ -134,6 +140,7 @@ impl View {
         self.sorted = Some(Arc::clone(index));
         for partition in self.state.partition_ids() {
             for node in self.state.partitions[partition].nodes.clone() {
+                self.note_total(node);
                 self.look_at(node);
             }
         }
@@ -185,7 +192,8 @@ impl View {
                 Noted::Waiting
             }
         };
-        batch.push(outcome, seen.drain(..).filter(is_told));
+        seen.retain(is_told);
+        batch.push(outcome, seen);
         noted
     }
 }

@@ -1,7 +1,7 @@
 //! Limits: maximum capacity, user limit, headroom, the limit for application masters.
 
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
-use crate::queue::{Exclusivity, Leaf, LimitKind, User};
+use crate::queue::{Exclusivity, Leaf, LimitKind, User, UserBounds};
 use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
 
@@ -107,8 +107,50 @@ pub fn queue_current_limit(
     leaf: QueueSlot,
     handed: &ResourceVector,
 ) -> ResourceVector {
-    let own = maximum_rounded_down(state, leaf, PartitionId::DEFAULT);
+    let own = known_bounds(state, leaf, PartitionId::DEFAULT).map_or_else(
+        || maximum_rounded_down(state, leaf, PartitionId::DEFAULT),
+        |bounds| bounds.maximum,
+    );
     state.calculator.min(&state.cluster, &own, handed)
+}
+
+/// What of a leaf's user limits stays while capacities and settings do.
+#[must_use]
+pub fn user_bounds(state: &State, leaf: QueueSlot, partition: PartitionId) -> UserBounds {
+    let (calculator, total) = (state.calculator, state.total(partition));
+    let queue = &state.queues[leaf];
+    let settings = &queue.settings.leaf;
+    let guaranteed = queue.part(partition).guaranteed;
+    let capacity = calculator.max(&total, &guaranteed, &state.minimum);
+    let maximum = maximum_rounded_down(state, leaf, partition);
+    let most = if unbounded(settings.user_limit_factor) || guaranteed.is_none() {
+        maximum
+    } else {
+        share::times(&capacity, f64::from(settings.user_limit_factor))
+    };
+    UserBounds {
+        epoch: state.epoch,
+        capacity,
+        maximum,
+        most,
+        least: least_share(state, leaf, &capacity),
+    }
+}
+
+/// The bounds that a leaf remembers, where they hold.
+fn known_bounds(state: &State, leaf: QueueSlot, partition: PartitionId) -> Option<&UserBounds> {
+    let parts = &state.queues[leaf].as_leaf().parts;
+    let known = &parts.get(partition.index())?.bounds;
+    let holds = known.epoch == state.epoch;
+    debug_assert!(!holds || *known == user_bounds(state, leaf, partition));
+    holds.then_some(known)
+}
+
+/// The minimum user limit percent of what a leaf has.
+fn least_share(state: &State, leaf: QueueSlot, current: &ResourceVector) -> ResourceVector {
+    let percent = state.queues[leaf].settings.leaf.user_limit_percent;
+    let part = share::times(current, f64::from(percent));
+    state.calculator.divide_ceil(&part, 100)
 }
 
 /// The limit of a user of weight 1.
@@ -121,39 +163,44 @@ pub fn compute_user_limit(
     kind: LimitKind,
 ) -> ResourceVector {
     let (calculator, low) = (state.calculator, &state.minimum);
-    let total = state.total(partition);
-    let queue = &state.queues[leaf];
-    let users = queue.as_leaf();
-    let settings = &queue.settings.leaf;
-    let guaranteed = queue.part(partition).guaranteed;
+    let total = &state.partitions[partition].total;
+    let users = state.queues[leaf].as_leaf();
     let figures = &users.parts[partition.index()];
-
-    let capacity = calculator.max(&total, &guaranteed, low);
-    let consumed = calculator.times_up(&total, f64::from(figures.usage_ratio), low);
-    let current = if calculator.compare(&total, &consumed, &capacity).is_lt() {
-        capacity
-    } else {
-        consumed + *low
-    };
-    let (base, weight) = match kind {
-        LimitKind::All => (current, users.total_weight),
-        LimitKind::Respect | LimitKind::Ignore => (figures.active_used + *low, users.active_weight),
-    };
-    let equal_share = calculator.divide_ceil_f32(&base, weight);
-    let percent = f64::from(settings.user_limit_percent);
-    let minimum_share = calculator.divide_ceil(&share::times(&current, percent), 100);
-    let share = calculator.max(&total, &equal_share, &minimum_share);
-    let cap = match kind {
-        LimitKind::Ignore => total,
-        LimitKind::Respect | LimitKind::All => {
-            if unbounded(settings.user_limit_factor) || guaranteed.is_none() {
-                maximum_rounded_down(state, leaf, partition)
-            } else {
-                share::times(&capacity, f64::from(settings.user_limit_factor))
-            }
+    let anew;
+    let bounds = match known_bounds(state, leaf, partition) {
+        Some(known) => known,
+        None => {
+            anew = user_bounds(state, leaf, partition);
+            &anew
         }
     };
-    calculator.round_up(&calculator.min(&total, &share, &cap), low)
+    let consumed = calculator.times_up(total, f64::from(figures.usage_ratio), low);
+    let within = calculator
+        .compare(total, &consumed, &bounds.capacity)
+        .is_lt();
+    let current = || {
+        if within {
+            bounds.capacity
+        } else {
+            consumed + *low
+        }
+    };
+    let (base, weight) = match kind {
+        LimitKind::All => (current(), users.total_weight),
+        LimitKind::Respect | LimitKind::Ignore => (figures.active_used + *low, users.active_weight),
+    };
+    let equal = calculator.divide_ceil_f32(&base, weight);
+    let least = if within {
+        bounds.least
+    } else {
+        least_share(state, leaf, &current())
+    };
+    let share = calculator.max(total, &equal, &least);
+    let most = match kind {
+        LimitKind::Ignore => total,
+        LimitKind::Respect | LimitKind::All => &bounds.most,
+    };
+    calculator.round_up(&calculator.min(total, &share, most), low)
 }
 
 /// Whether a user limit factor is the one that means "no bound".

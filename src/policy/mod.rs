@@ -17,6 +17,7 @@ pub use constraint::{
 pub use constraints::constraint_holds;
 pub use limits::{
     Limits, child_limit, compute_user_limit, headroom, master_limit, passes_maximum,
-    pending_within_limits, queue_current_limit, told_limit, user_master_limits, user_value,
+    pending_within_limits, queue_current_limit, told_limit, user_bounds, user_master_limits,
+    user_value,
 };
 pub use locality::{Locality, may_use, reservations_starve};

@@ -1,12 +1,13 @@
 //! One application on the candidate nodes: keys, nodes, locality, fit, reservations.
 
 use super::assignment::{Observation, Proposal, ProposalKind, Release, SkipReason};
+use super::candidates::node_policy;
 use super::fit::FitIndex;
 use super::walk::{Found, Pass};
 use crate::cluster::{Killable, Node, Reservation};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, java_order};
 use crate::policy::{Limits, Locality, constraint_holds, may_use, reservations_starve};
-use crate::queue::{App, Exclusivity, KeyAsks, NodePolicy};
+use crate::queue::{App, Exclusivity, KeyAsks};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -29,7 +30,7 @@ struct Fit {
     size: ResourceVector,
     locality: Locality,
     requested: Locality,
-    exchange: Option<Release>,
+    exchange: Option<Box<Release>>,
     kill: Vec<Killable>,
 }
 
@@ -321,7 +322,7 @@ impl Pass<'_> {
         let state = self.state;
         let calculator = state.calculator;
         let room = match visit.reserved {
-            Some(held) if state.whole_reservations => size.component_max(&held.size),
+            Some(held) if state.concurrent => size.component_max(&held.size),
             _ => *size,
         };
         if !calculator.fits_in(&room, &node.total) {
@@ -331,8 +332,12 @@ impl Pass<'_> {
         let continue_looking = state.settings.continue_looking;
         let wanted = reservations_starve(state, visit.app, visit.asks, size);
         let limits = visit.limits;
-        let missing = *size - limits.headroom;
-        let missing = calculator.max(&state.cluster, &missing, &limits.must_unreserve);
+        // Mostly there is headroom for it, and nothing has to go.
+        let mut missing = limits.must_unreserve;
+        if !(missing.is_none() && size.fits_in(&limits.headroom)) {
+            let beyond = *size - limits.headroom;
+            missing = calculator.max(&state.cluster, &beyond, &missing);
+        }
         let must_unreserve = calculator.any_above_zero(&missing);
         let mut kill = Vec::new();
         let mut fits = calculator.holds_one(&node.free, &room);
@@ -350,7 +355,7 @@ impl Pass<'_> {
             let mut exchange = None;
             if !from_reservation && continue_looking && (!wanted || must_unreserve) {
                 let least = if must_unreserve { &missing } else { size };
-                exchange = self.reservation_of(visit, least);
+                exchange = self.reservation_of(visit, least).map(Box::new);
                 if exchange.is_none() {
                     return Answer::LocalitySkipped;
                 }
@@ -484,14 +489,4 @@ fn has_pending(app: &App, partition: PartitionId, exclusivity: Exclusivity) -> b
         return !pending.minus_floored(&ResourceVector::NONE).is_none();
     }
     !pending.is_none()
-}
-
-/// The node lookup policy of an application's leaf; nothing when it is unknown.
-fn node_policy(state: &State, app: &App) -> Option<NodePolicy> {
-    let name = state.queues[app.leaf].settings.node_policy.as_ref()?;
-    let policies = &state.settings.multi_node.policies;
-    policies
-        .iter()
-        .find(|policy| policy.name == *name)
-        .map(|policy| policy.order)
 }

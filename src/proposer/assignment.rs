@@ -63,7 +63,7 @@ pub struct Proposal {
     /// Number of the reserved container that is fulfilled or kept.
     pub reserved: Option<u32>,
     /// A reservation to give up for this.
-    pub exchange: Option<Release>,
+    pub exchange: Option<Box<Release>>,
     /// Containers to kill for this.
     pub kill: Vec<Killable>,
 }

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use super::fit::FitIndex;
 use crate::cluster::Node;
 use crate::id::NodeSlot;
-use crate::queue::NodePolicy;
+use crate::queue::{App, NodePolicy};
 use crate::snapshot::State;
 
 /// Nodes of one partition.
@@ -123,6 +123,16 @@ impl<'a> Candidates<'a> {
             Nodes::Indexed(index) => Cow::Owned(index.open().collect()),
         }
     }
+}
+
+/// The node lookup policy of an application's leaf; nothing when it is unknown.
+pub(super) fn node_policy(state: &State, app: &App) -> Option<NodePolicy> {
+    let name = state.queues[app.leaf].settings.node_policy.as_ref()?;
+    let policies = &state.settings.multi_node.policies;
+    policies
+        .iter()
+        .find(|policy| policy.name == *name)
+        .map(|policy| policy.order)
 }
 
 /// Nodes in the order of a policy.

@@ -1,18 +1,36 @@
 //! The fit index: the first node of a fixed order on which a container fits, without a walk.
 //!
-//! Free resources stand by type in arrays along the order, with the maxima of blocks of 64 nodes
-//! and of 64 such blocks above them. A search looks at the maxima first and descends only where
-//! something may fit; a change of one node touches its block alone.
+//! Free resources stand by type in arrays along the order, with the maxima of blocks of 16 nodes,
+//! of 16 such blocks, and of 16 of those above them. A search looks at the maxima first and
+//! descends only where something may fit; a change of one node touches its block alone.
+
+use std::cell::RefCell;
 
 use crate::id::NodeSlot;
-use crate::resource::{MAX_TYPES, ResourceVector};
+use crate::resource::{MAX_TYPES, MEMORY, ResourceVector, VCORES};
 
-const BLOCK: usize = 64;
+const BLOCK: usize = 16;
+
+/// Levels of the index; the last one is walked from its beginning.
+const LEVELS: usize = 4;
+
+/// What is free by node, and the maxima by block on each level above.
+type Levels = [Vec<i64>; LEVELS];
 
 /// What a node that takes nothing is said to have free; no container fits in it.
 const CLOSED: i64 = -1;
 
 const ABSENT: u32 = u32::MAX;
+
+/// Sizes that are remembered.
+const HINTS: usize = 8;
+
+/// No node before the place holds the size.
+#[derive(Clone, Copy, Debug)]
+struct Hint {
+    size: ResourceVector,
+    place: usize,
+}
 
 /// Nodes of one partition in a fixed order, with what is free on those that take containers.
 #[derive(Clone, Debug, Default)]
@@ -22,8 +40,10 @@ pub struct FitIndex {
     places: Vec<u32>,
     /// Most that a node offers, by type; of nodes that left as well.
     largest: ResourceVector,
-    /// By resource type: along the order, by block, by block of blocks.
-    levels: Vec<[Vec<i64>; 3]>,
+    /// By resource type.
+    levels: Vec<Levels>,
+    /// Where searches begin; they never change an answer.
+    hints: RefCell<Vec<Hint>>,
 }
 
 impl FitIndex {
@@ -35,12 +55,15 @@ impl FitIndex {
         for (place, node) in order.iter().enumerate() {
             places[node.0 as usize] = u32::try_from(place).expect("slots are 32 bits wide");
         }
-        let blocks = order.len().div_ceil(BLOCK);
-        let sizes = [order.len(), blocks, blocks.div_ceil(BLOCK)];
+        let mut sizes = [order.len(); LEVELS];
+        for level in 1..LEVELS {
+            sizes[level] = sizes[level - 1].div_ceil(BLOCK);
+        }
         let levels = (0..types.clamp(1, MAX_TYPES)).map(|_| sizes.map(|size| vec![CLOSED; size]));
         Self {
             levels: levels.collect(),
             largest: ResourceVector::NONE,
+            hints: RefCell::default(),
             order,
             places,
         }
@@ -93,57 +116,88 @@ impl FitIndex {
         let Some(place) = self.place(node) else {
             return;
         };
+        let mut raised = false;
         for (i, levels) in self.levels.iter_mut().enumerate() {
             // Overcommitted nodes have less than nothing free and stay open.
             let value = free.map_or(CLOSED, |free| free[i].max(0));
-            raise_or_lower(levels, place, value);
+            raised |= raise_or_lower(levels, place, value);
+        }
+        if raised {
+            for hint in self.hints.get_mut() {
+                hint.place = hint.place.min(place);
+            }
         }
     }
 
     /// The first open node in order with a size free.
+    ///
+    /// Cost: one look where the last search for the size ended, as long as that node holds more.
     #[must_use]
     pub fn first_fit(&self, size: &ResourceVector) -> Option<NodeSlot> {
-        let levels = &self.levels;
-        let fits = |level: usize, at: usize| {
-            levels
-                .iter()
-                .enumerate()
-                .all(|(i, free)| free[level][at] >= size[i].max(0))
-        };
-        let below = |level: usize, at: usize| {
-            let end = ((at + 1) * BLOCK).min(levels[0][level].len());
-            at * BLOCK..end
-        };
-        for top in 0..levels[0][2].len() {
-            if !fits(2, top) {
-                continue;
+        let mut hints = self.hints.borrow_mut();
+        let known = hints.iter().position(|hint| hint.size == *size);
+        let hint = known.unwrap_or_else(|| {
+            if hints.len() == HINTS {
+                hints.remove(0);
             }
-            for block in below(1, top) {
-                if !fits(1, block) {
-                    continue;
+            hints.push(Hint {
+                size: *size,
+                place: 0,
+            });
+            hints.len() - 1
+        });
+        let from = hints[hint].place;
+        let place = match self.levels.as_slice() {
+            // Most clusters count memory and vcores only.
+            [memory, vcores] => self.first_place(from, |level, at| {
+                memory[level][at] >= size[MEMORY].max(0) && vcores[level][at] >= size[VCORES].max(0)
+            }),
+            levels => self.first_place(from, |level, at| {
+                let mut types = levels.iter().enumerate();
+                types.all(|(i, free)| free[level][at] >= size[i].max(0))
+            }),
+        };
+        hints[hint].place = place.unwrap_or(self.order.len());
+        place.map(|place| self.order[place])
+    }
+
+    /// The first place from one on that fits; `fits` takes a level and a position on it.
+    fn first_place(&self, from: usize, fits: impl Fn(usize, usize) -> bool) -> Option<usize> {
+        let lengths = self.levels[0].each_ref().map(Vec::len);
+        let (mut level, mut at) = (0, from);
+        loop {
+            // Past the end of a block: on with the next one.
+            while at == lengths[level] || (at % BLOCK == 0 && level + 1 < LEVELS && at > 0) {
+                if level + 1 == LEVELS {
+                    return None;
                 }
-                let found = below(0, block).find(|&place| fits(0, place));
-                if let Some(place) = found {
-                    return Some(self.order[place]);
-                }
+                (level, at) = (level + 1, at.div_ceil(BLOCK));
             }
+            // Down as long as something may fit.
+            while fits(level, at) {
+                if level == 0 {
+                    return Some(at);
+                }
+                (level, at) = (level - 1, at * BLOCK);
+            }
+            at += 1;
         }
-        None
     }
 }
 
-/// Writes a value and repairs the maxima above it.
-fn raise_or_lower(levels: &mut [Vec<i64>; 3], place: usize, value: i64) {
+/// Writes a value and repairs the maxima above it. Whether it is larger than the one before.
+fn raise_or_lower(levels: &mut Levels, place: usize, value: i64) -> bool {
+    let raised = value > levels[0][place];
     let mut at = place;
     let mut value = value;
-    for level in 0..3 {
+    for level in 0..LEVELS {
         let before = std::mem::replace(&mut levels[level][at], value);
-        if before == value || level == 2 {
-            return;
+        if before == value || level + 1 == LEVELS {
+            break;
         }
         let above = levels[level + 1][at / BLOCK];
         if value < above && before < above {
-            return;
+            break;
         }
         let block = at / BLOCK;
         if value < above {
@@ -154,6 +208,7 @@ fn raise_or_lower(levels: &mut [Vec<i64>; 3], place: usize, value: i64) {
         }
         at = block;
     }
+    raised
 }
 
 #[cfg(test)]

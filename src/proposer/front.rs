@@ -74,7 +74,7 @@ impl Pass<'_> {
         let (version, here) = (users.users_version, (self.partition, self.exclusivity));
         let prefix = &users.prefix;
         let told = prefix.version == version && prefix.told.contains(&here);
-        if version > prefix.since && !told {
+        if !state.concurrent && version > prefix.since && !told {
             let limit = self.common_limit(visit);
             self.observations.push(Observation::PrefixTold {
                 leaf: visit.leaf,

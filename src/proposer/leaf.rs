@@ -221,7 +221,7 @@ impl Pass<'_> {
         let version = state.queues[visit.leaf].as_leaf().users_version;
         let (partition, exclusivity) = (self.partition, self.exclusivity);
         let told = user.part(partition).told[exclusivity as usize] == Some(version);
-        if !told && !self.told_in_front(slot, visit) {
+        if !state.concurrent && !told && !self.told_in_front(slot, visit) {
             self.observations.push(Observation::LimitTold {
                 user: slot,
                 limit,

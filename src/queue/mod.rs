@@ -23,6 +23,6 @@ pub use settings::{
 };
 pub use tree::{
     Bound, CapacityMode, Divisors, Exclusivity, Leaf, LeafPart, LimitKind, Prefix, Queue,
-    QueuePart, QueueState, Ranks,
+    QueuePart, QueueState, Ranks, UserBounds,
 };
 pub use user::{Gate, User, UserPart};

@@ -316,6 +316,23 @@ pub struct LeafPart {
     pub active_used: ResourceVector,
     /// User limits by [`LimitKind`], each with the users' version it was computed at.
     pub limits: [Option<(u64, ResourceVector)>; 3],
+    /// What user limits are computed from and use does not move.
+    pub bounds: UserBounds,
+}
+
+/// What of a leaf's user limits on a partition follows from capacities and settings alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UserBounds {
+    /// It holds while the state counts this epoch.
+    pub epoch: u64,
+    /// The guarantee, at least the smallest allocation.
+    pub capacity: ResourceVector,
+    /// The maximum, rounded down to the allocation step.
+    pub maximum: ResourceVector,
+    /// Most that one user may have by the user limit factor.
+    pub most: ResourceVector,
+    /// The least share of a user while no more than the guarantee is used.
+    pub least: ResourceVector,
 }
 
 /// Which user limit: of active users in the two ways to use a partition, or of all users.

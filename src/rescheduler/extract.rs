@@ -28,7 +28,8 @@ pub(super) struct Look<'a> {
     users: Vec<UserSlot>,
     user_at: BTreeMap<UserSlot, usize>,
     apps: Vec<AppSlot>,
-    app_at: BTreeMap<AppSlot, usize>,
+    /// Position of each application by its place in the state.
+    app_at: Vec<Option<usize>>,
     limits: BTreeMap<(QueueSlot, PartitionId, usize), ResourceVector>,
     computed: Vec<Observation>,
     told: BTreeMap<UserSlot, ResourceVector>,
@@ -103,7 +104,7 @@ impl<'a> Look<'a> {
             users: Vec::new(),
             user_at: BTreeMap::new(),
             apps: Vec::new(),
-            app_at: BTreeMap::new(),
+            app_at: vec![None; state.apps.len()],
             limits: BTreeMap::new(),
             computed: Vec::new(),
             told: BTreeMap::new(),
@@ -174,6 +175,10 @@ impl<'a> Look<'a> {
     fn number_apps(&mut self, nodes: &[NodeSlot]) {
         let state = self.state;
         let mut all: BTreeMap<_, _> = self.ledger.apps_by_id().into_iter().collect();
+        let mut known = vec![false; state.apps.len()];
+        for slot in all.values() {
+            known[slot.index()] = true;
+        }
         let leaves = self.queues.iter();
         let leaves = leaves.filter_map(|&queue| state.queues[queue].leaf.as_ref());
         for &slot in leaves.flat_map(|leaf| leaf.active.iter().chain(&leaf.waiting)) {
@@ -181,7 +186,9 @@ impl<'a> Look<'a> {
         }
         for &node in nodes {
             for container in self.ledger.containers_of_node(node) {
-                all.entry(container.id.app).or_insert(container.app);
+                if !known[container.app.index()] {
+                    all.entry(container.id.app).or_insert(container.app);
+                }
             }
         }
         for slot in all.into_values() {
@@ -189,7 +196,7 @@ impl<'a> Look<'a> {
             if !self.queue_at.contains_key(&row.leaf) {
                 continue;
             }
-            self.app_at.insert(slot, self.apps.len());
+            self.app_at[slot.index()] = Some(self.apps.len());
             self.apps.push(slot);
             if !self.user_at.contains_key(&row.user) {
                 self.user_at.insert(row.user, self.users.len());
@@ -320,8 +327,8 @@ impl<'a> Look<'a> {
             self.sorted.push(slot);
         }
         let position = |apps: &[AppSlot]| -> Vec<usize> {
-            let apps = apps.iter().filter_map(|app| self.app_at.get(app));
-            apps.copied().collect()
+            let apps = apps.iter().filter_map(|app| self.app_at[app.index()]);
+            apps.collect()
         };
         let settings = &state.queues[slot].settings.leaf;
         let part = state.queues[slot].part(PartitionId::DEFAULT);
@@ -378,7 +385,9 @@ impl<'a> Look<'a> {
         apps: &mut [AppView],
         containers: &mut Vec<ContainerView>,
     ) -> Vec<NodeView> {
-        let mut nodes = Vec::new();
+        let mut nodes = Vec::with_capacity(slots.len());
+        let holds = |&slot: &NodeSlot| self.ledger.containers_of_node(slot).size_hint().0;
+        containers.reserve(slots.iter().map(holds).sum());
         for &slot in slots {
             let row = &self.state.nodes[slot];
             let Some(partition) = self.partition_at[row.partition.index()] else {
@@ -391,7 +400,7 @@ impl<'a> Look<'a> {
                 total: row.total,
                 allocated: row.allocated,
                 killable: row.killable_total(),
-                running: Vec::new(),
+                running: Vec::with_capacity(holds(&slot)),
                 reserved: None,
             };
             for container in self.ledger.containers_of_node(slot) {
@@ -419,7 +428,7 @@ impl<'a> Look<'a> {
     }
 
     fn container(&self, row: &Container, node: usize) -> Option<ContainerView> {
-        let app = *self.app_at.get(&row.app)?;
+        let app = self.app_at[row.app.index()]?;
         let killable = &self.state.nodes[row.node].killable;
         let asks = self.state.apps[row.app].key(row.key);
         let asks = asks.filter(|asks| asks.known);

@@ -70,9 +70,7 @@ impl Round<'_> {
                 break;
             }
             self.take(quota, container, self.settings.conservative);
-            if !self.dropped.contains(&container) {
-                self.dropped.push(container);
-            }
+            self.drop_reservation(container);
         }
     }
 

@@ -1,8 +1,6 @@
 //! Ideal shares: water filling over the queue tree, partition by partition.
 
-use std::cmp::Ordering;
-
-use super::order;
+use super::hungry::{Hungry, Need};
 use super::round::Round;
 use crate::resource::{Calculator, MAX_TYPES, ResourceVector, share};
 
@@ -144,7 +142,7 @@ impl Round<'_> {
     ) -> ResourceVector {
         let (view, partition, total) = (self.view, level.partition, &level.total);
         let (calculator, none) = (view.calculator, ResourceVector::NONE);
-        let mut hungry = Vec::new();
+        let mut hungry = Hungry::new(view, partition);
         for &queue in queues {
             let part = &view.queues[queue].parts[partition];
             let figures = &mut self.figures[queue][partition];
@@ -159,14 +157,13 @@ impl Round<'_> {
             left -= figures.ideal;
             let wanted = part.used + part.pending;
             if calculator.compare(total, &wanted, &figures.ideal).is_gt() {
-                hungry.push(queue);
+                hungry.add(queue);
             }
         }
         let mut told = left;
         let mut granted = false;
         while !hungry.is_empty() && calculator.above_none(total, &left) {
-            self.normalize(&hungry, partition, ignore_guarantee);
-            let served = self.most_underserved(&mut hungry, level);
+            let served = self.most_underserved(&mut hungry, level, ignore_guarantee);
             let offered = left;
             for queue in served {
                 if !calculator.any_above_zero(&left) {
@@ -176,7 +173,7 @@ impl Round<'_> {
                 let offer = times_by_type(calculator, &offered, &share).component_min(&left);
                 let taken = self.offer(queue, &offer, level);
                 if calculator.above_none(total, &taken) {
-                    hungry.push(queue);
+                    hungry.add(queue);
                 }
                 left -= taken;
                 if !granted {
@@ -185,24 +182,37 @@ impl Round<'_> {
                 left = left.component_max(&none);
             }
         }
-        self.by_need(&mut hungry, level);
-        for queue in hungry {
+        hungry.sort(|queue| self.need(queue, level));
+        for queue in hungry.into_sorted() {
             self.note_underserved(queue, partition);
         }
         told
     }
 
-    /// Takes the queues that are equally far from their guarantees off the head of the list.
-    fn most_underserved(&mut self, hungry: &mut Vec<usize>, level: &Level<'_>) -> Vec<usize> {
-        self.by_need(hungry, level);
-        let mut end = 1;
-        while end < hungry.len() && !self.need(hungry[end - 1], hungry[end], level).is_lt() {
-            end += 1;
+    /// Takes out the queues that are equally far from their guarantees and most underserved, and
+    /// sets the parts of what is left that they are offered.
+    fn most_underserved(
+        &mut self,
+        hungry: &mut Hungry<'_>,
+        level: &Level<'_>,
+        ignore_guarantee: bool,
+    ) -> Vec<usize> {
+        let (view, partition) = (self.view, level.partition);
+        let types = view.calculator.types();
+        let offers = hungry.offers(ignore_guarantee);
+        hungry.sort(|queue| self.need(queue, level));
+        let (mut served, mut first) = (Vec::new(), None);
+        while let Some(next) = hungry.first() {
+            self.note_underserved(next.queue(), partition);
+            let Some(need) = hungry.take_like(first.as_ref()) else {
+                break;
+            };
+            let queue = need.queue();
+            self.figures[queue][partition].share = offers.of(&view.queues[queue], partition, types);
+            served.push(queue);
+            first = first.or(Some(need));
         }
-        for &queue in hungry.iter().take(end + 1) {
-            self.note_underserved(queue, level.partition);
-        }
-        hungry.drain(..end).collect()
+        served
     }
 
     fn note_underserved(&mut self, queue: usize, partition: usize) {
@@ -213,64 +223,17 @@ impl Round<'_> {
         }
     }
 
-    /// Sorts queues by need; equal ones stand in the order of their parent's list.
-    fn by_need(&self, queues: &mut [usize], level: &Level<'_>) {
-        queues.sort_unstable();
-        order::sort_by(queues, |&a, &b| self.need(a, b, level));
-    }
-
-    /// Which of two queues is served first.
-    // As PriorityUtilizationQueueOrderingPolicy's counterpart TQComparator.
-    fn need(&self, a: usize, b: usize, level: &Level<'_>) -> Ordering {
+    fn need(&self, queue: usize, level: &Level<'_>) -> Need {
         let calculator = self.view.calculator;
-        let part = |queue: usize| {
-            let guaranteed = &self.view.queues[queue].parts[level.partition].guaranteed;
-            if calculator.above_none(&level.total, guaranteed) {
-                let ideal = &self.figures[queue][level.partition].ideal;
-                calculator.divide(&level.total, ideal, guaranteed)
-            } else {
-                share::to_f32(i64::from(i32::MAX))
-            }
+        let row = &self.view.queues[queue];
+        let guaranteed = &row.parts[level.partition].guaranteed;
+        let part = if calculator.above_none(&level.total, guaranteed) {
+            let ideal = &self.figures[queue][level.partition].ideal;
+            calculator.divide(&level.total, ideal, guaranteed)
+        } else {
+            share::to_f32(i64::from(i32::MAX))
         };
-        let (x, y) = (part(a), part(b));
-        let (first, second) = (&self.view.queues[a], &self.view.queues[b]);
-        if first.priority == second.priority || (x < 1.0) != (y < 1.0) {
-            return x.partial_cmp(&y).unwrap_or(Ordering::Equal);
-        }
-        second.priority.cmp(&first.priority)
-    }
-
-    /// The part of what is left that each hungry queue is offered, by resource type.
-    // As AbstractPreemptableResourceCalculator.resetCapacity.
-    fn normalize(&mut self, queues: &[usize], partition: usize, ignore_guarantee: bool) {
-        let view = self.view;
-        let count = i64::try_from(queues.len()).expect("queues are bounded");
-        let part = |queue: usize| &view.queues[queue].parts[partition];
-        let mut guaranteed = ResourceVector::NONE;
-        let mut capacity = 0.0;
-        for &queue in queues {
-            guaranteed += part(queue).guaranteed;
-            capacity = share::sum(capacity, part(queue).absolute_capacity);
-        }
-        let without_capacity = capacity == 0.0;
-        for i in 0..view.calculator.types() {
-            let starved = guaranteed[i] != 0
-                && queues.iter().any(|&queue| {
-                    part(queue).guaranteed[i] == 0 && part(queue).absolute_capacity != 0.0
-                });
-            for &queue in queues {
-                let value = if ignore_guarantee || without_capacity {
-                    share::safe_div(1, count)
-                } else if starved {
-                    share::quotient(part(queue).absolute_capacity, capacity)
-                } else if guaranteed[i] == 0 {
-                    share::safe_div(1, count)
-                } else {
-                    share::safe_div(part(queue).guaranteed[i], guaranteed[i])
-                };
-                self.figures[queue][partition].share[i] = f64::from(value);
-            }
-        }
+        Need::new(queue, row.priority, part)
     }
 
     /// Offers a queue something; returns what it takes.

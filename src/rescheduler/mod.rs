@@ -12,6 +12,7 @@
 mod explain;
 mod extract;
 mod fifo;
+mod hungry;
 mod ideal;
 mod intra;
 mod order;

@@ -2,7 +2,7 @@
 //! monitor on a thread of its own.
 
 use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
@@ -24,8 +24,8 @@ pub struct Rescheduler {
     pub settings: Settings,
     memory: Memory,
     at_rest: bool,
-    /// What the last round chose: a container that is chosen again is not counted again.
-    last: BTreeSet<ContainerId>,
+    /// What the last round chose, ascending: a container that is chosen again is not counted again.
+    last: Vec<ContainerId>,
     counts: [u64; PreemptionReason::ALL.len()],
     record: Option<Record>,
     /// Applications that waited in some round, by what the round did for them; kept with the
@@ -129,33 +129,32 @@ impl Rescheduler {
                 self.waits[verdict.reason.index()] += 1;
             }
         }
-        let reserved = view.nodes.iter().any(|node| node.reserved.is_some());
-        self.at_rest = plan.chosen.is_empty() && plan.verdicts.is_empty() && !reserved;
+        self.at_rest = plan.chosen.is_empty()
+            && plan.verdicts.is_empty()
+            && view.nodes.iter().all(|node| node.reserved.is_none());
         plan.verdicts
     }
 
     fn note(&mut self, view: &View, plan: &Plan) {
         let dropped = |verdict: &&Verdict| verdict.reason == PreemptionReason::ReservationTimeout;
         let dropped = plan.verdicts.iter().filter(dropped);
-        let chosen = plan.chosen.iter().copied();
-        let all: Vec<_> = chosen
-            .chain(dropped.map(|verdict| (verdict.container, verdict.reason)))
-            .collect();
-        let fresh: BTreeMap<_, _> = all
-            .iter()
-            .filter(|(id, _)| !self.last.contains(id))
-            .copied()
-            .collect();
-        for &reason in fresh.values() {
+        let dropped = dropped.map(|verdict| (verdict.container, verdict.reason));
+        let mut all: Vec<_> = dropped.chain(plan.chosen.iter().copied()).collect();
+        all.sort_by_key(|&(id, _)| id);
+        all.dedup_by_key(|&mut (id, _)| id);
+        let mut fresh = all.clone();
+        fresh.retain(|(id, _)| self.last.binary_search(id).is_err());
+        for (_, reason) in &fresh {
             self.counts[reason.index()] += 1;
         }
         if let Some(record) = &mut self.record
             && !fresh.is_empty()
         {
             for row in &view.containers {
-                let Some(&reason) = fresh.get(&row.id) else {
+                let Ok(at) = fresh.binary_search_by_key(&row.id, |&(id, _)| id) else {
                     continue;
                 };
+                let reason = fresh[at].1;
                 let app = &view.apps[row.app];
                 let queue = Arc::clone(&view.queues[app.queue].path);
                 let taken = record.entry((app.id, reason)).or_insert_with(|| Taken {

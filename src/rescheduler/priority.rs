@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::order;
 use super::round::Round;
 use super::settings::QueuePrioritySettings;
+use super::view::QueueView;
 use crate::id::java_order;
 use crate::resource::ResourceVector;
 
@@ -15,11 +16,12 @@ impl Round<'_> {
     pub(super) fn select_for_priority(&mut self, settings: &QueuePrioritySettings) {
         let view = self.view;
         let nodes = self.nodes();
+        let dominating = self.dominating();
         let leaf_of = |container: usize| view.apps[view.containers[container].app].queue;
         let mut waiting: Vec<_> = nodes
             .iter()
             .filter_map(|&node| self.reserved_on[node])
-            .filter(|&held| self.dominates_some(leaf_of(held)))
+            .filter(|&held| dominating[leaf_of(held)])
             .collect();
         order::sort_by(&mut waiting, |&a, &b| self.by_age(a, b));
         let mut touched = BTreeSet::new();
@@ -134,24 +136,45 @@ impl Round<'_> {
         }
     }
 
-    fn dominates_some(&self, leaf: usize) -> bool {
-        self.leaves.iter().any(|&other| self.dominates(leaf, other))
+    /// Leaves that dominate some other one.
+    fn dominating(&self) -> Vec<bool> {
+        let mut known = vec![false; self.view.queues.len()];
+        let unlike = |parent: &QueueView| {
+            let mut children = parent
+                .children
+                .iter()
+                .map(|&child| &self.view.queues[child]);
+            let first = children.next().map(|child| child.priority);
+            children.any(|child| Some(child.priority) != first)
+        };
+        // Without different priorities under one parent there is nothing to look for.
+        if self.view.queues.iter().any(unlike) {
+            for &leaf in &self.leaves {
+                known[leaf] = self.leaves.iter().any(|&other| self.dominates(leaf, other));
+            }
+        }
+        known
     }
 
     /// Whether of the two ancestors just below the lowest common one the first has the higher
     /// priority.
     fn dominates(&self, a: usize, b: usize) -> bool {
-        if a == b {
-            return false;
+        let queues = &self.view.queues;
+        let up = |queue: usize| queues[queue].parent;
+        let depth = |leaf: usize| std::iter::successors(up(leaf), |&queue| up(queue)).count();
+        let lift = |queue: usize, by: usize| (0..by).try_fold(queue, |queue, _| up(queue));
+        let (of_a, of_b) = (depth(a), depth(b));
+        let least = of_a.min(of_b);
+        let (mut x, mut y) = (lift(a, of_a - least), lift(b, of_b - least));
+        while let (Some(first), Some(second)) = (x, y) {
+            if first == second {
+                return false;
+            }
+            if up(first) == up(second) {
+                return queues[first].priority > queues[second].priority;
+            }
+            (x, y) = (up(first), up(second));
         }
-        let way = |leaf: usize| {
-            let up = |&queue: &usize| self.view.queues[queue].parent;
-            let mut way: Vec<_> = std::iter::successors(Some(leaf), up).collect();
-            way.reverse();
-            way
-        };
-        let (first, second) = (way(a), way(b));
-        let parted = first.iter().zip(&second).find(|(x, y)| x != y);
-        parted.is_some_and(|(&x, &y)| self.view.queues[x].priority > self.view.queues[y].priority)
+        false
     }
 }

@@ -65,7 +65,8 @@ pub(super) struct Round<'a> {
     pub(super) chosen: Vec<(usize, PreemptionReason)>,
     is_chosen: Vec<bool>,
     /// Reservations to drop at once.
-    pub(super) dropped: Vec<usize>,
+    dropped: Vec<usize>,
+    is_dropped: Vec<bool>,
     /// Node of each container; reservations may move.
     pub(super) place: Vec<usize>,
     /// Reservation of each node.
@@ -142,6 +143,7 @@ impl<'a> Round<'a> {
             chosen: Vec::new(),
             is_chosen: vec![false; view.containers.len()],
             dropped: Vec::new(),
+            is_dropped: vec![false; view.containers.len()],
             place: view.containers.iter().map(|row| row.node).collect(),
             reserved_on: view.nodes.iter().map(|node| node.reserved).collect(),
             moves: Vec::new(),
@@ -198,6 +200,13 @@ impl<'a> Round<'a> {
         }
     }
 
+    pub(super) fn drop_reservation(&mut self, container: usize) {
+        if !self.is_dropped[container] {
+            self.is_dropped[container] = true;
+            self.dropped.push(container);
+        }
+    }
+
     pub(super) fn node_of(&self, container: usize) -> usize {
         self.place[container]
     }
@@ -243,7 +252,7 @@ impl<'a> Round<'a> {
             let row = &self.view.containers[held];
             self.now_ms.saturating_sub(row.created_ms) >= timeout
                 && self.place[held] == row.node
-                && !self.dropped.contains(&held)
+                && !self.is_dropped[held]
         });
         let reason = PreemptionReason::ReservationTimeout;
         let verdict = |held| self.verdict(held, reason, VerdictKind::DropReservation);

@@ -1,9 +1,10 @@
 //! The two resource calculators: memory only, and dominant resources.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use super::share;
-use super::{MAX_TYPES, ResourceVector};
+use super::{MAX_TYPES, MEMORY, ResourceVector, VCORES};
 
 /// How amounts are compared, divided and rounded (`ResourceCalculator`).
 ///
@@ -239,7 +240,7 @@ impl Calculator {
             Self::MemoryOnly { .. } => {
                 memory_result(share::round_up(amount.memory(), step.memory()))
             }
-            Self::Dominant { .. } => per_step(step, |i| amount[i], share::round_up),
+            Self::Dominant { types } => per_step(types, step, |i| amount[i], share::round_up),
         }
     }
 
@@ -251,7 +252,7 @@ impl Calculator {
             Self::MemoryOnly { .. } => {
                 memory_result(share::round_down(amount.memory(), step.memory()))
             }
-            Self::Dominant { .. } => per_step(step, |i| amount[i], share::round_down),
+            Self::Dominant { types } => per_step(types, step, |i| amount[i], share::round_down),
         }
     }
 
@@ -270,9 +271,12 @@ impl Calculator {
                 share::times_nearest(amount.memory(), by),
                 step.memory(),
             )),
-            Self::Dominant { .. } => {
-                per_step(step, |i| share::times_ceil(amount[i], by), share::round_up)
-            }
+            Self::Dominant { types } => per_step(
+                types,
+                step,
+                |i| share::times_ceil(amount[i], by),
+                share::round_up,
+            ),
         }
     }
 
@@ -290,7 +294,8 @@ impl Calculator {
                 share::times_floor(amount.memory(), by),
                 step.memory(),
             )),
-            Self::Dominant { .. } => per_step(
+            Self::Dominant { types } => per_step(
+                types,
                 step,
                 |i| share::times_floor(amount[i], by),
                 share::round_down,
@@ -304,7 +309,9 @@ impl Calculator {
     pub fn divide_ceil(&self, amount: &ResourceVector, by: i64) -> ResourceVector {
         match *self {
             Self::MemoryOnly { .. } => memory_result(share::ceil_div(amount.memory(), by)),
-            Self::Dominant { .. } => ResourceVector::build(|i| share::ceil_div(amount[i], by)),
+            Self::Dominant { types } => {
+                ResourceVector::build_first(types, |i| share::ceil_div(amount[i], by))
+            }
         }
     }
 
@@ -314,7 +321,9 @@ impl Calculator {
     pub fn divide_ceil_f32(&self, amount: &ResourceVector, by: f32) -> ResourceVector {
         match *self {
             Self::MemoryOnly { .. } => memory_result(share::ceil_div_f32(amount.memory(), by)),
-            Self::Dominant { .. } => ResourceVector::build(|i| share::ceil_div_f32(amount[i], by)),
+            Self::Dominant { types } => {
+                ResourceVector::build_first(types, |i| share::ceil_div_f32(amount[i], by))
+            }
         }
     }
 
@@ -333,19 +342,20 @@ impl Calculator {
 #[inline]
 fn memory_result(memory: i64) -> ResourceVector {
     let mut result = ResourceVector::NONE;
-    result.set(super::MEMORY, memory);
-    result.set(super::VCORES, i64::from(memory > 0));
+    result.set(MEMORY, memory);
+    result.set(VCORES, i64::from(memory > 0));
     result
 }
 
 /// `round` applied to each type that has a step; types without one keep their value.
 #[inline]
 fn per_step(
+    types: usize,
     step: &ResourceVector,
     value: impl Fn(usize) -> i64,
     round: impl Fn(i64, i64) -> i64,
 ) -> ResourceVector {
-    ResourceVector::build(|i| {
+    ResourceVector::build_first(types, |i| {
         if step[i] == 0 {
             value(i)
         } else {
@@ -362,21 +372,61 @@ fn compare_dominant(
     b: &ResourceVector,
     types: usize,
 ) -> Ordering {
+    // What is larger in one type and smaller in none has the larger shares; most comparisons of
+    // most clusters are of that kind.
+    if types == 2 && cluster[MEMORY] > 0 && cluster[VCORES] > 0 {
+        let first = compare_exactly(a[MEMORY], b[MEMORY]);
+        let second = compare_exactly(a[VCORES], b[VCORES]);
+        match (first, second) {
+            (Some(Ordering::Equal), Some(order)) | (Some(order), Some(Ordering::Equal)) => {
+                return order;
+            }
+            (Some(first), Some(second)) if first == second => return first,
+            _ => {}
+        }
+    }
+    compare_by_type(cluster, a, b, types)
+}
+
+/// The order of two shares of anything, where the integers are so small that it is that of the
+/// shares too.
+#[inline]
+fn compare_exactly(a: i64, b: i64) -> Option<Ordering> {
+    const SMALL: Range<i64> = -EXACT_SHARES..EXACT_SHARES;
+    (a == b || (SMALL.contains(&a) && SMALL.contains(&b))).then(|| a.cmp(&b))
+}
+
+fn compare_by_type(
+    cluster: &ResourceVector,
+    a: &ResourceVector,
+    b: &ResourceVector,
+    types: usize,
+) -> Ordering {
     let empty = cluster.is_none();
     let (mut more, mut less, mut exact) = (false, false, true);
     for i in 0..types {
         if cluster[i] != 0 || empty {
-            more |= a[i] > b[i];
-            less |= a[i] < b[i];
-            exact &= (a[i] | b[i] | cluster[i]).unsigned_abs() < EXACT_SHARES.unsigned_abs();
+            // Of a total below zero, the larger amount is the smaller share.
+            let order = if empty {
+                Some(a[i].cmp(&b[i]))
+            } else if cluster[i] > 0 {
+                compare_exactly(a[i], b[i])
+            } else {
+                None
+            };
+            match order {
+                Some(order) => {
+                    more |= order.is_gt();
+                    less |= order.is_lt();
+                }
+                None => exact = false,
+            }
         }
     }
     match (more, less) {
-        // One side is larger in no type: its shares cannot be the larger ones, and where the
-        // integers are small enough a difference survives the division.
-        (false, false) => Ordering::Equal,
-        (true, false) if exact || empty => Ordering::Greater,
-        (false, true) if exact || empty => Ordering::Less,
+        (false, false) if exact => Ordering::Equal,
+        (true, false) if exact => Ordering::Greater,
+        (false, true) if exact => Ordering::Less,
         (true, true) if empty => Ordering::Equal,
         _ => share::compare_shares(cluster, a, b, types),
     }
@@ -409,6 +459,14 @@ mod tests {
         );
         let used = DRC.divide(&cluster, &r(&[10_240, 30]), &r(&[51_200, 20]));
         assert_eq!(used.to_bits(), 0.6f32.to_bits());
+    }
+
+    #[test]
+    fn of_a_total_below_zero_the_larger_amount_is_the_smaller_share() {
+        let cluster = r(&[14, -10]);
+        assert!(DRC.compare(&cluster, &r(&[0, 1]), &r(&[0, 0])).is_lt());
+        assert!(DRC.compare(&cluster, &r(&[1, 1]), &r(&[0, 0])).is_gt());
+        assert!(DRC.compare(&cluster, &r(&[0, -1]), &r(&[0, 0])).is_gt());
     }
 
     #[test]

@@ -70,6 +70,24 @@ impl ResourceVector {
         Self(values)
     }
 
+    /// A vector whose type `i` holds `f(i)` for the first `types` types, and nothing of others.
+    #[inline]
+    #[must_use]
+    pub fn build_first(types: usize, mut f: impl FnMut(usize) -> i64) -> Self {
+        let mut values = [0; MAX_TYPES];
+        if types == 2 {
+            // Most clusters have memory and vcores only, and what is counted here is done for
+            // every container several times.
+            values[MEMORY] = f(MEMORY);
+            values[VCORES] = f(VCORES);
+        } else {
+            for (i, value) in values.iter_mut().enumerate().take(types) {
+                *value = f(i);
+            }
+        }
+        Self(values)
+    }
+
     /// Memory in MiB.
     #[inline]
     #[must_use]

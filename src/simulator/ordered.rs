@@ -106,6 +106,12 @@ impl PartialEq for Held {
 
 impl Eq for Held {}
 
+/// Whether a queue can be meant: names without blanks around them, of a length that can be one.
+fn is_path(queue: &str) -> bool {
+    let is_name = |name: &str| !name.is_empty() && name.len() <= 256 && name.trim() == name;
+    queue.len() <= 4096 && queue.split('.').all(is_name)
+}
+
 impl<W: Workload> InOrder<W> {
     /// `inner` in order; `file` names it in errors.
     #[must_use]
@@ -162,6 +168,12 @@ impl<W: Workload> InOrder<W> {
     }
 
     fn with_own_name(&mut self, mut job: Job) -> Result<Option<Job>, TraceError> {
+        if !is_path(&job.queue) {
+            let message = "the queue is no path of names with dots between them";
+            let error = TraceError::new(TraceErrorKind::BadRow, &self.file, job.line, message)
+                .with_value(&job.queue);
+            return self.bad(error).map(|()| None);
+        }
         if self.names.len() >= NAMES {
             if self.names.len() == NAMES {
                 self.own

@@ -23,9 +23,11 @@ pub struct State {
     pub node_count: usize,
     /// Counts what may change the order of children other than their use.
     pub epoch: u64,
-    /// Whether a reservation is served only where the size that it holds fits, too. The reference
-    /// looks only at what the key asks now, and a node gets too full when that shrank meanwhile.
-    pub whole_reservations: bool,
+    /// Whether threads make passes on copies. Then a reservation is served only where the size that
+    /// it holds fits, too; the reference looks only at what the key asks now, and a node gets too
+    /// full when that shrank meanwhile. And what users are told is noted by the ledger when it
+    /// validates, not by passes that look at them.
+    pub concurrent: bool,
     /// Partitions; the default one first.
     pub partitions: Table<PartitionId, Partition>,
     /// Queues; root first.
@@ -52,7 +54,7 @@ impl State {
             cluster: ResourceVector::NONE,
             node_count: 0,
             epoch: 1,
-            whole_reservations: false,
+            concurrent: false,
             partitions: Table::default(),
             queues: Table::default(),
             users: Table::default(),
@@ -140,8 +142,8 @@ pub struct Snapshot {
     pub node_count: usize,
     /// Counts what may change the order of children other than their use.
     pub epoch: u64,
-    /// As [`State::whole_reservations`].
-    pub whole_reservations: bool,
+    /// As [`State::concurrent`].
+    pub concurrent: bool,
     /// Partitions.
     pub partitions: Frozen<Partition>,
     /// Queues.
@@ -168,7 +170,7 @@ impl Snapshot {
             cluster: ResourceVector::NONE,
             node_count: 0,
             epoch: 0,
-            whole_reservations: false,
+            concurrent: false,
             partitions: Frozen::default(),
             queues: Frozen::default(),
             users: Frozen::default(),
@@ -187,7 +189,7 @@ impl Snapshot {
         next.cluster = state.cluster;
         next.node_count = state.node_count;
         next.epoch = state.epoch;
-        next.whole_reservations = state.whole_reservations;
+        next.concurrent = state.concurrent;
         next.partitions.publish(&mut state.partitions);
         next.queues.publish(&mut state.queues);
         next.users.publish(&mut state.users);
@@ -212,7 +214,7 @@ impl State {
         self.cluster = newer.cluster;
         self.node_count = newer.node_count;
         self.epoch = newer.epoch;
-        self.whole_reservations = newer.whole_reservations;
+        self.concurrent = newer.concurrent;
         self.partitions
             .refresh(&older.partitions, &newer.partitions, |_| {});
         self.queues.refresh(&older.queues, &newer.queues, |_| {});

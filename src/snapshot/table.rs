@@ -109,16 +109,24 @@ impl<S: Slot, T> Table<S, T> {
         }
     }
 
+    #[inline]
     fn mark(&mut self, index: usize) {
+        let (word, bit) = (index / 64, 1 << (index % 64));
+        if self.written.get(word).is_none_or(|known| known & bit == 0) {
+            self.mark_first(index);
+        }
+    }
+
+    /// Notes the first write to a row.
+    #[cold]
+    fn mark_first(&mut self, index: usize) {
         let (word, bit) = (index / 64, 1 << (index % 64));
         if word >= self.written.len() {
             self.written.resize(word + 1, 0);
         }
-        if self.written[word] & bit == 0 {
-            self.written[word] |= bit;
-            self.dirty
-                .push(u32::try_from(index).expect("tables are bounded below the slot range"));
-        }
+        self.written[word] |= bit;
+        self.dirty
+            .push(u32::try_from(index).expect("tables are bounded below the slot range"));
     }
 
     fn take_dirty(&mut self) -> Vec<u32> {

@@ -66,15 +66,24 @@ pub(crate) fn load(conf: &PathBuf, site: &[PathBuf], monitor: bool) -> Result<Lo
 
 /// Reads configuration files that are in memory.
 pub(crate) fn from_sources(sources: &[Source]) -> Result<Loaded> {
-    config::load(sources, &Options::default()).map_err(|report| refused(&report))
+    let mut loaded =
+        config::load(sources, &Options::default()).map_err(|report| refused(&report))?;
+    let faults = config::placement_faults(&loaded);
+    if !faults.is_empty() {
+        loaded.report.diagnostics = faults;
+        return Err(refused(&loaded.report));
+    }
+    Ok(loaded)
 }
 
 fn refused(report: &Report) -> anyhow::Error {
     let first = report.first_error().map(ToString::to_string);
-    let file = report.files.first().map_or("", |file| &file.name);
+    let first = first.unwrap_or_default();
+    let advice = report.files.first().map_or_else(String::new, |file| {
+        format!("; `capsched check {}` tells everything", file.name)
+    });
     anyhow::Error::new(Problem(format!(
-        "the configuration is refused: {}; `capsched check {file}` tells everything",
-        first.unwrap_or_default()
+        "the configuration is refused: {first}{advice}"
     )))
 }
 

@@ -42,9 +42,23 @@ impl RunFolder {
         &self.path
     }
 
-    /// The log of decisions, to be filled during the run.
-    pub(crate) fn decisions(&self, types: usize) -> Result<DecisionLog> {
-        Ok(JsonLog::new(self.file("decisions.jsonl")?, types))
+    /// A folder within it, for one run of several.
+    pub(crate) fn within(&self, name: &str) -> Result<Self> {
+        Self::create(&self.path.join(name), true)
+    }
+
+    /// The log of decisions, to be filled during the run. Its first line tells what made it.
+    pub(crate) fn decisions(&self, types: usize, settings: &Value) -> Result<DecisionLog> {
+        let mut file = self.file("decisions.jsonl")?;
+        writeln!(file, "{}", json!({"made_with": made_with(settings)}))?;
+        Ok(JsonLog::new(file, types))
+    }
+
+    /// Writes one document.
+    pub(crate) fn document(&self, name: &str, document: &Value) -> Result<()> {
+        let mut file = self.file(name)?;
+        writeln!(file, "{document:#}")?;
+        file.flush().with_context(|| name.to_owned())
     }
 
     fn file(&self, name: &str) -> Result<BufWriter<File>> {
@@ -62,9 +76,12 @@ impl RunFolder {
         settings: &Value,
     ) -> Result<()> {
         log.finish().context("decisions.jsonl")?;
+        let made_with = made_with(settings);
         let mut csv = self.file("queues.csv")?;
+        writeln!(csv, "# {made_with}")?;
         series(&mut csv, &outcome.report, &outcome.types).context("queues.csv")?;
         let mut hlog = self.file("latency.hlog")?;
+        writeln!(hlog, "#{made_with}")?;
         let interval = Interval {
             start: Duration::ZERO,
             length: Duration::from_nanos(outcome.wall_ns),
@@ -75,12 +92,11 @@ impl RunFolder {
         if let Some(histogram) = outcome.decisions() {
             let mut hgrm = self.file("decision.hgrm")?;
             write_hgrm(&mut hgrm, histogram)?;
+            writeln!(hgrm, "#{made_with}")?;
             hgrm.flush().context("decision.hgrm")?;
         }
-        let run = json!({
-            "capsched": env!("CARGO_PKG_VERSION"),
-            "commit": env!("CAPSCHED_COMMIT"),
-            "machine": machine(),
+        let mut run = made_with;
+        let parts = json!({
             "began_ms": began_ms,
             "settings": settings,
             "offered": outcome.report.counts.offered,
@@ -88,10 +104,23 @@ impl RunFolder {
             "result": outcome.to_json(),
             "mapping": crate::replay::mapping(&outcome.report.mapping),
         });
-        let mut file = self.file("run.json")?;
-        writeln!(file, "{run:#}")?;
-        file.flush().context("run.json")
+        if let (Value::Object(run), Value::Object(mut parts)) = (&mut run, parts) {
+            run.append(&mut parts);
+        }
+        self.document("run.json", &run)
     }
+}
+
+/// What makes figures comparable: program, machine, and what was asked for.
+fn made_with(settings: &Value) -> Value {
+    json!({
+        "capsched": env!("CARGO_PKG_VERSION"),
+        "commit": env!("CAPSCHED_COMMIT"),
+        "machine": machine(),
+        "mode": settings["mode"],
+        "threads": settings["threads"],
+        "seed": settings["seed"],
+    })
 }
 
 /// Use of every leaf at every sample, one line each.

@@ -1,9 +1,11 @@
 //! One row: a mode with its threads plays a trace on a cluster.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use capsched::api::{Event, Mode, ModeKind, Stepped, Threaded};
+use capsched::api::{Event, Latencies, Mode, ModeKind, Stepped, Threaded, TreeSettings};
+use capsched::queue::{NodePolicy, NodePolicySettings};
 use capsched::simulator::{
     Driver, DriverSettings, Job, MappingReport, Ready, Sample, TraceError, Watch, Workload,
 };
@@ -14,8 +16,10 @@ use super::cluster::Cluster;
 use super::measured::{Engine, Measured};
 use super::outcome::Outcome;
 use super::preemption::Account;
+use super::table::grouped;
+
 use super::trace::{Trace, explain};
-use crate::output::Problem;
+use crate::output::{Problem, note};
 
 /// Which engine runs a row, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +83,7 @@ impl Row {
     fn engine(self, cluster: &Cluster, clock: SystemClock) -> Result<Engine> {
         let mut cluster = cluster.clone();
         if self.mode == ModeKind::Global {
-            // The mode is what the reference calls multi-node placement.
-            cluster.settings.scheduler.multi_node.enabled = true;
+            cluster.settings = among_all_nodes(cluster.settings);
         }
         if self.sequential {
             let mut engine = Stepped::new(cluster.sequential()?, self.mode);
@@ -95,8 +98,9 @@ impl Row {
             ModeKind::Asynchronous => Mode::Asynchronous { threads },
             ModeKind::Global => Mode::Global { threads },
         };
-        let settings = cluster.settings;
-        let engine = Threaded::start(settings, &cluster.partitions, mode, clock);
+        // A run is looked at, not raced: every decision is measured.
+        let engine = cluster.sequential()?;
+        let engine = Threaded::take_over(engine, mode, clock, Latencies::All);
         let engine = engine.map_err(|error| anyhow!("the engine does not start: {error}"))?;
         Ok(Engine::Threaded(Box::new(engine)))
     }
@@ -164,6 +168,15 @@ impl Row {
         let mut report = driver.run(&mut workload, &mut watch).map_err(explain)?;
         let wall_ns = clock.now_ns() - before;
         report.mapping = trace.mapping.clone();
+        bar.finish_and_clear();
+        note(format_args!(
+            "{}, {} deciding: {} containers placed, {} h of virtual time in {} s",
+            self.mode.name(),
+            self.threads,
+            grouped(report.counts.placed),
+            report.ended_ms / 3_600_000,
+            wall_ns / 1_000_000_000,
+        ));
         let engine = driver.scheduler();
         Ok(Outcome {
             row: self,
@@ -182,6 +195,26 @@ impl Row {
             report,
         })
     }
+}
+
+/// Settings under which one decision looks at all nodes, what the reference calls multi-node
+/// placement. Where no policy sorts them the least used comes first: without one, the reference
+/// reserves on the first node as soon as that is full.
+fn among_all_nodes(mut settings: TreeSettings) -> TreeSettings {
+    let multi_node = &mut settings.scheduler.multi_node;
+    multi_node.enabled = true;
+    if multi_node.policies.is_empty() {
+        let name: Arc<str> = "resource-usage".into();
+        multi_node.policies.push(NodePolicySettings {
+            name: Arc::clone(&name),
+            order: NodePolicy::ResourceUsage,
+            interval_ms: 0,
+        });
+        for queue in &mut settings.queues {
+            queue.node_policy = Some(Arc::clone(&name));
+        }
+    }
+    settings
 }
 
 /// A bar for the jobs of a run on standard error; nothing unless that is a terminal.

@@ -10,8 +10,6 @@ use std::fmt::Write as _;
 
 use super::outcome::Outcome;
 
-const LABEL: usize = 25;
-
 /// A line of the table: its label and the figure of a run.
 type Line = (&'static str, fn(&Outcome) -> String);
 
@@ -55,14 +53,9 @@ const HEAD: &[Line] = &[
 
 /// Figures of some runs side by side.
 pub(crate) fn table(runs: &[Outcome]) -> String {
-    let width = if runs.len() > 4 { 12 } else { 15 };
-    let mut out = String::new();
+    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     let mut line = |label: &str, cell: &dyn Fn(&Outcome) -> String| {
-        let mut text = format!("{label:<LABEL$}");
-        for run in runs {
-            let _ = write!(text, "{:>width$}", cell(run));
-        }
-        let _ = writeln!(out, "{}", text.trim_end());
+        lines.push((label.to_owned(), runs.iter().map(cell).collect()));
     };
     for (label, cell) in HEAD {
         line(label, cell);
@@ -90,6 +83,22 @@ pub(crate) fn table(runs: &[Outcome]) -> String {
     });
     line("invariant violations", &|run| grouped(run.violations()));
     line("decisions (hash)", &hash);
+    aligned(&lines)
+}
+
+/// Columns two blanks wider than their widest cell, all of one width.
+fn aligned(lines: &[(String, Vec<String>)]) -> String {
+    let label = lines.iter().map(|(label, _)| label.len()).max();
+    let cell = lines.iter().flat_map(|(_, cells)| cells).map(String::len);
+    let (first, width) = (label.unwrap_or(0), cell.max().unwrap_or(0) + 2);
+    let mut out = String::new();
+    for (label, cells) in lines {
+        let mut text = format!("{label:<first$}");
+        for cell in cells {
+            let _ = write!(text, "{cell:>width$}");
+        }
+        let _ = writeln!(out, "{}", text.trim_end());
+    }
     out
 }
 
@@ -141,6 +150,25 @@ fn virtual_time(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_never_touch() {
+        let line = |label: &str, cells: [&str; 2]| {
+            let cells = cells.map(str::to_owned).to_vec();
+            (label.to_owned(), cells)
+        };
+        let lines = [
+            line("mode", ["asynchronous", "asynchronous"]),
+            line("a long label", ["1", "0.04 s, 0.0399999"]),
+        ];
+        let width = "0.04 s, 0.0399999".len() + 2;
+        let text = aligned(&lines);
+        let expected = format!(
+            "mode        {:>width$}{:>width$}\na long label{:>width$}{:>width$}\n",
+            "asynchronous", "asynchronous", "1", "0.04 s, 0.0399999"
+        );
+        assert_eq!(text, expected);
+    }
 
     #[test]
     fn numbers_are_grouped_and_times_have_units() {

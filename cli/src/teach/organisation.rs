@@ -23,23 +23,37 @@ const BEATS: usize = 20;
 const CALM: usize = 6;
 
 pub(super) fn lesson() -> Result<Lesson> {
-    let (open, free) = play(&[QUEUES], "open", "development may use all of engineering")?;
+    let (open, free) = play(
+        &[QUEUES],
+        Work::Ends,
+        "open",
+        "development may use all of engineering",
+    )?;
     let (capped, limited) = play(
         &[QUEUES, CAPPED],
+        Work::Ends,
         "capped",
         "maximum-capacity of development is 40 %",
     )?;
     let (taken, preempted) = play(
         &[QUEUES, PREEMPTION],
+        Work::Stays,
         "preempted",
         "qa takes its guarantee back by preemption",
     )?;
+    let (_, waiting) = play(
+        &[QUEUES],
+        Work::Stays,
+        "waiting",
+        "nobody gives qa its share",
+    )?;
+    let compared = compared(&preempted, &waiting);
     Ok(Lesson {
         name: "organisation",
         title: "An organisation shares 1,000 GB",
         about: "100 nodes of 10 GB. Engineering 60 % (development 20 %, qa 80 % of it), support \
                 10 %, marketing 30 %; support and marketing use all of theirs.",
-        charts: vec![free, limited, preempted],
+        charts: vec![free, limited, preempted, compared],
         facts: facts(&open, &capped, &taken),
         assumed: vec![
             "All containers are of 1 GB; applications are unmanaged: no container is a master's.",
@@ -50,9 +64,10 @@ pub(super) fn lesson() -> Result<Lesson> {
             "The maximum-capacity of engineering is its 60 %: a maximum is a share of the parent's \
              maximum, so 40 % of it are 240 GB. Under a parent that may use the whole cluster, \
              40 % would be 400 GB.",
-            "Each node beats every 5 s and may get one container a beat. Nothing is preempted but in the \
-             last chart; there a round runs every 3 s, containers asked back are killed after \
-             15 s, and 10 % above a guarantee are left alone.",
+            "Each node beats every 5 s and may get one container a beat. Nothing is preempted but where \
+             a chart says so; there a round runs every 3 s, containers asked back are killed after \
+             15 s, and 10 % above a guarantee are left alone. No application ends there, nor in the \
+             run without preemption of the last chart.",
         ],
     })
 }
@@ -73,12 +88,20 @@ pub(super) struct Outcome {
     pub(super) rests: Vec<Rest>,
 }
 
+/// What becomes of the applications in development once qa has asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    /// One after the other ends, and its user submits the next.
+    Ends,
+    /// None ends.
+    Stays,
+}
+
 struct Run {
     cluster: Cluster,
     series: [Series; 4],
     marks: Vec<Mark>,
-    /// Whether preemption runs.
-    preempts: bool,
+    work: Work,
 }
 
 impl Run {
@@ -123,13 +146,13 @@ impl Run {
     }
 }
 
-fn play(files: &[&str], name: &'static str, title: &str) -> Result<(Outcome, Chart)> {
+fn play(files: &[&str], work: Work, name: &'static str, title: &str) -> Result<(Outcome, Chart)> {
     let labels = ["development", "qa", "support", "marketing"];
     let mut run = Run {
         cluster: Cluster::new(files, NODES, size(10, 10))?,
         series: labels.map(Series::new),
         marks: Vec::new(),
-        preempts: files.contains(&PREEMPTION),
+        work,
     };
     run.submit("sue", SUPPORT)?;
     run.submit("max", MARKETING)?;
@@ -159,8 +182,7 @@ fn story(run: &mut Run) -> Result<Outcome> {
     run.mark("a user submits to qa")?;
     run.submit("qa1", QA)?;
     rests.push(run.rest()?);
-    if run.preempts {
-        // Nobody has to end for qa to get its share.
+    if run.work == Work::Stays {
         return Ok(Outcome { each, rests });
     }
     for (user, app) in apps {
@@ -201,6 +223,48 @@ fn chart(run: Run, name: &'static str, title: &str) -> Result<Chart> {
         curves: Vec::new(),
         marks: run.marks,
     })
+}
+
+/// The same story twice, with preemption and without. The shorter run came to rest earlier: its
+/// last values hold on.
+fn compared(with: &Chart, without: &Chart) -> Chart {
+    let length = with.areas[0].values.len();
+    let curve = |chart: &Chart, at: usize, label: &str| {
+        let mut values = chart.areas[at].values.clone();
+        let last = values.last().copied().unwrap_or(0);
+        values.resize(length, last);
+        Series {
+            label: label.to_owned(),
+            values,
+        }
+    };
+    let marks = with.marks.iter().map(|mark| Mark {
+        at: mark.at,
+        text: mark.text.clone(),
+    });
+    Chart {
+        name: "compared",
+        title: "Shares of qa and development, with and without preemption".to_owned(),
+        x: Axis { ..with.x },
+        y: Axis {
+            label: "GB",
+            end: 600,
+            step: 120,
+        },
+        rows: 20,
+        levels: vec![
+            Level::guarantee("guarantee of qa", 480),
+            Level::guarantee("guarantee of development", 120),
+        ],
+        areas: Vec::new(),
+        curves: vec![
+            curve(with, 1, "qa, with preemption"),
+            curve(with, 0, "development, with preemption"),
+            curve(without, 0, "development, without"),
+            curve(without, 1, "qa, without"),
+        ],
+        marks: marks.collect(),
+    }
 }
 
 fn facts(open: &Outcome, capped: &Outcome, taken: &Outcome) -> Vec<Fact> {
@@ -269,14 +333,14 @@ mod tests {
 
     #[test]
     fn two_users_get_120_each_and_five_get_all_of_engineering() {
-        let (open, _) = play(&[QUEUES], "open", "").unwrap();
+        let (open, _) = play(&[QUEUES], Work::Ends, "open", "").unwrap();
         assert_eq!(open.each, [120, 120]);
         assert_eq!(open.rests[..3], [rest(240, 0), rest(600, 0), rest(600, 0)]);
     }
 
     #[test]
     fn qa_grows_as_applications_of_development_end_until_one_to_four() {
-        let (open, _) = play(&[QUEUES], "open", "").unwrap();
+        let (open, _) = play(&[QUEUES], Work::Ends, "open", "").unwrap();
         let expected = [(480, 120), (360, 240), (240, 360), (120, 480), (120, 480)];
         let expected = expected.map(|(development, qa)| rest(development, qa));
         assert_eq!(open.rests[3..], expected);
@@ -284,7 +348,7 @@ mod tests {
 
     #[test]
     fn a_maximum_of_40_percent_stops_development_at_240() {
-        let (capped, chart) = play(&[QUEUES, CAPPED], "capped", "").unwrap();
+        let (capped, chart) = play(&[QUEUES, CAPPED], Work::Ends, "capped", "").unwrap();
         assert_eq!(
             capped.rests[..3],
             [rest(240, 0), rest(240, 0), rest(240, 360)]
@@ -303,8 +367,20 @@ mod tests {
     }
 
     #[test]
+    fn without_preemption_qa_waits_for_somebody_to_end() {
+        let (_, with) = play(&[QUEUES, PREEMPTION], Work::Stays, "preempted", "").unwrap();
+        let (_, without) = play(&[QUEUES], Work::Stays, "waiting", "").unwrap();
+        let chart = compared(&with, &without);
+        let last = chart.curves.iter().map(|series| series.values.last());
+        let last: Vec<_> = last.map(Option::unwrap).copied().collect();
+        assert_eq!(last, [480, 120, 600, 0]);
+        let lengths = chart.curves.iter().map(|series| series.values.len());
+        assert!(lengths.eq([with.areas[0].values.len(); 4]));
+    }
+
+    #[test]
     fn preemption_gives_qa_its_480_while_all_of_development_runs() {
-        let (taken, chart) = play(&[QUEUES, PREEMPTION], "preempted", "").unwrap();
+        let (taken, chart) = play(&[QUEUES, PREEMPTION], Work::Stays, "preempted", "").unwrap();
         assert_eq!(taken.rests, [rest(240, 0), rest(600, 0), rest(120, 480)]);
         let falls = chart.areas[0].values.windows(2);
         let steps: Vec<_> = falls.map(|pair| pair[0] - pair[1]).collect();

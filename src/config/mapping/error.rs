@@ -40,6 +40,8 @@ pub enum MappingError {
     Target {
         /// The rule.
         rule: String,
+        /// Its target, as written.
+        target: String,
         /// What is wrong with its target.
         problem: TargetProblem,
     },
@@ -79,7 +81,7 @@ impl fmt::Display for MappingError {
             } => write!(f, "{place}, rule {rule}: {detail}"),
             Self::Json { place, detail, .. } => write!(f, "{place}: {detail}"),
             Self::File { path, detail } => write!(f, "mapping rules in `{path}`: {detail}"),
-            Self::Target { rule, problem } => write!(f, "mapping rule `{rule}`: {problem}"),
+            Self::Target { rule, problem, .. } => write!(f, "mapping rule `{rule}`: {problem}"),
             Self::Workflow { entry } => write!(
                 f,
                 "workflow-priority-mappings: `{entry}` is not workflow:queue:priority"

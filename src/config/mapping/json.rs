@@ -7,6 +7,9 @@ use super::error::MappingError;
 use super::rule::{Action, Fallback, Matcher, Rule};
 use crate::config::source::PropertySource;
 
+/// Bytes of a file of rules at most, as of a configuration file.
+const MAX_FILE: u64 = 64 << 20;
+
 /// Reads the rules; inline text wins over a file, and without both there are none.
 pub(super) fn read(source: &impl PropertySource) -> Result<Vec<Rule>, Vec<MappingError>> {
     let inline_key = format!("{PREFIX}mapping-rule-json");
@@ -18,13 +21,27 @@ pub(super) fn read(source: &impl PropertySource) -> Result<Vec<Rule>, Vec<Mappin
         return Ok(Vec::new());
     };
     let path = path.trim();
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = contents(path).map_err(|error| {
         vec![MappingError::File {
             path: path.to_owned(),
             detail: error.to_string(),
         }]
     })?;
     document(&text, path)
+}
+
+/// A configuration may come from anyone: it must not make its reader wait for a pipe or swallow a
+/// device.
+fn contents(path: &str) -> std::io::Result<String> {
+    let about = std::fs::metadata(path)?;
+    if !about.is_file() {
+        return Err(std::io::Error::other("not a regular file"));
+    }
+    if about.len() > MAX_FILE {
+        let message = format!("more than {MAX_FILE} bytes");
+        return Err(std::io::Error::other(message));
+    }
+    std::fs::read_to_string(path)
 }
 
 fn document(text: &str, place: &str) -> Result<Vec<Rule>, Vec<MappingError>> {

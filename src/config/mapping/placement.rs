@@ -121,6 +121,7 @@ impl PlacementRules {
             {
                 errors.push(MappingError::Target {
                     rule: rule.to_string(),
+                    target: pattern.clone(),
                     problem,
                 });
             }

@@ -1,0 +1,380 @@
+//! The commands about traces as a stranger runs them: generation, conversion, folders of results,
+//! and the rows of the catalogue of bad inputs about pipes, signals and the environment.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// A fresh folder for one test.
+fn folder(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("commands-{name}"));
+    let _absent = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn command<S: AsRef<OsStr>>(args: &[S]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_capsched"));
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+fn told(output: &Output) -> (i32, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(!err.contains("panicked"), "{err}");
+    (output.status.code().unwrap(), out, err)
+}
+
+fn run<S: AsRef<OsStr>>(args: &[S]) -> (i32, String, String) {
+    told(&command(args).output().unwrap())
+}
+
+/// What a command that succeeds prints.
+fn printed<S: AsRef<OsStr>>(args: &[S]) -> String {
+    let (code, out, err) = run(args);
+    assert_eq!(code, 0, "{err}");
+    out
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+const KINDS: [&str; 7] = [
+    "adhoc",
+    "preferred",
+    "ml",
+    "dashboard",
+    "exploration",
+    "batch",
+    "service",
+];
+
+/// A small trace of one kind of work, with its cluster.
+fn generated(folder: &Path, kind: &str, seed: &str) -> PathBuf {
+    let path = folder.join(format!("{kind}-{seed}.jsonl.zst"));
+    let mut args = vec!["trace", "generate", "--jobs", "12", "--services", "3"];
+    args.extend(["--hours", "1", "--nodes", "8", "--scale", "100"]);
+    args.extend(["--only", kind, "--seed", seed, "--out"]);
+    let mut command = command(&args);
+    assert_eq!(told(&command.arg(&path).output().unwrap()).0, 0);
+    path
+}
+
+#[test]
+fn every_kind_of_work_is_generated_and_played_to_its_end() {
+    let folder = folder("kinds");
+    for kind in KINDS {
+        let trace = generated(&folder, kind, "3");
+        let trace = trace.to_str().unwrap();
+        let found = json(&printed(&["replay", trace, "--sequential", "--json"]));
+        let run = &found["runs"][0];
+        assert_eq!(run["violations"], 0, "{kind}");
+        assert_eq!(run["waiting"], 0, "{kind}");
+        assert_eq!(run["placed"], run["offered"], "{kind}");
+        let services = kind == "service";
+        assert_eq!(
+            run["completed"] == 0,
+            services,
+            "services never end: {kind}"
+        );
+    }
+}
+
+#[test]
+fn every_mode_serves_a_trace_alike_whatever_engine_runs_it() {
+    let folder = folder("modes");
+    let trace = generated(&folder, "exploration", "4");
+    let trace = trace.to_str().unwrap();
+    for engine in [&["--json"][..], &["--json", "--sequential"]] {
+        let args = ["compare", trace, "--threads", "1,2"];
+        let found = json(&printed(&[&args[..], engine].concat()));
+        assert_eq!(found["same_containers_placed"], true);
+        for run in found["runs"].as_array().unwrap() {
+            assert_eq!(run["violations"], 0, "{run}");
+            if run["deterministic"] == true {
+                assert_eq!(run["reserved"], 0, "there is room on some node: {run}");
+            }
+            // A heartbeat comes every second, and a container may wait for a few of them.
+            assert!(
+                run["first_container_ms"]["max"].as_u64() < Some(10_000),
+                "{run}"
+            );
+        }
+    }
+}
+
+#[test]
+fn equal_seeds_generate_equal_bytes_and_equal_decisions() {
+    let text = |seed: &str| printed(&["trace", "generate", "--jobs", "40", "--seed", seed]);
+    assert_eq!(text("7"), text("0x7"));
+    assert_ne!(text("7"), text("8"));
+    let folder = folder("seeds");
+    let trace = generated(&folder, "batch", "5");
+    let decisions = |seed: &str| {
+        let trace = trace.to_str().unwrap();
+        let args = ["replay", trace, "--sequential", "--json", "--seed", seed];
+        json(&printed(&args))["runs"][0]["decisions"].clone()
+    };
+    assert_eq!(decisions("1"), decisions("1"));
+    assert_ne!(decisions("1"), decisions("2"), "nodes register otherwise");
+}
+
+#[test]
+fn conversion_keeps_jobs_nodes_and_decisions() {
+    let folder = folder("convert");
+    let trace = generated(&folder, "adhoc", "3");
+    let (from, copy) = (trace.to_str().unwrap(), folder.join("copy.jsonl"));
+    let to = copy.to_str().unwrap();
+    let told = json(&printed(&["trace", "convert", from, "--json", "--out", to]));
+    assert_eq!(told["nodes"], 8);
+    assert_eq!(told["jobs"], told["mapping"]["used"]);
+    let plain = fs::read_to_string(&copy).unwrap();
+    assert_eq!(
+        printed(&["trace", "convert", from]),
+        plain,
+        "to standard output"
+    );
+    let decisions = |file: &str| {
+        let found = json(&printed(&["replay", file, "--sequential", "--json"]));
+        found["runs"][0]["decisions"].clone()
+    };
+    assert_eq!(decisions(from), decisions(to));
+    let (code, _, err) = run(&["trace", "convert", from, "--out", to]);
+    assert!(code == 2 && err.contains("--force"), "{err}");
+    // Written beside its place and moved there, so that it may even be its own source.
+    printed(&["trace", "convert", to, "--force", "--out", to]);
+    assert_eq!(fs::read_to_string(&copy).unwrap(), plain);
+}
+
+#[test]
+fn each_result_file_says_what_made_it() {
+    let folder = folder("results");
+    let trace = generated(&folder, "adhoc", "3");
+    let (trace, out) = (trace.to_str().unwrap(), folder.join("out"));
+    let mut args = vec!["compare", trace, "--modes", "heartbeat,global", "--json"];
+    args.extend([
+        "--threads",
+        "1,2",
+        "--seed",
+        "9",
+        "--out",
+        out.to_str().unwrap(),
+    ]);
+    let told = json(&printed(&args));
+    let whole = json(&fs::read_to_string(out.join("compare.json")).unwrap());
+    assert_eq!(told, whole);
+    assert_eq!(whole["runs"].as_array().unwrap().len(), 3);
+    for (run, threads) in [("heartbeat-1", 1), ("global-1", 1), ("global-2", 2)] {
+        for name in [
+            "decisions.jsonl",
+            "queues.csv",
+            "latency.hlog",
+            "decision.hgrm",
+            "run.json",
+        ] {
+            let text = fs::read_to_string(out.join(run).join(name)).unwrap();
+            let made = if name == "run.json" {
+                json(&text)
+            } else {
+                let line = text.lines().find(|line| line.contains("\"commit\""));
+                json(line.unwrap().trim_start_matches(['#', ' ']))
+            };
+            let made = made.get("made_with").unwrap_or(&made);
+            assert_eq!(made["seed"], 9, "{run}/{name}");
+            assert_eq!(made["threads"], threads, "{run}/{name}");
+            assert!(made["machine"]["cores"].is_number(), "{run}/{name}");
+        }
+        let log = out.join(run).join("latency.hlog");
+        let shown = printed(&["hist", log.to_str().unwrap()]);
+        assert!(shown.lines().count() > 1, "{shown}");
+    }
+    let (code, _, err) = run(&["compare", trace, "--out", out.to_str().unwrap()]);
+    assert!(code == 2 && err.contains("--force"), "{err}");
+}
+
+#[test]
+fn every_decision_of_a_small_run_is_measured() {
+    let folder = folder("measured");
+    let trace = generated(&folder, "dashboard", "3");
+    let trace = trace.to_str().unwrap();
+    for mode in ["heartbeat", "async", "global"] {
+        let found = json(&printed(&["replay", trace, "--mode", mode, "--json"]));
+        let run = &found["runs"][0];
+        let (placed, measured) = (&run["placed"], &run["latency_ns"]["n"]);
+        assert!(placed.as_u64() > Some(0), "{mode}");
+        assert!(measured.as_u64() >= placed.as_u64(), "{mode}: {run}");
+    }
+}
+
+#[test]
+fn i07_a_reader_that_went_away_is_no_failure() {
+    let mut child = command(&["trace", "generate", "--jobs", "100000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = [0; 8];
+    let mut out = child.stdout.take().unwrap();
+    out.read_exact(&mut first).unwrap();
+    drop(out);
+    let (code, _, err) = told(&child.wait_with_output().unwrap());
+    assert_eq!((code, err.as_str()), (0, ""));
+}
+
+fn fifo(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(made.success());
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill")
+        .args([format!("-{name}"), child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+}
+
+#[test]
+fn i08_an_interrupted_run_ends_at_once_and_never_looks_complete() {
+    let folder = folder("signals");
+    let (trace, out) = (folder.join("trace"), folder.join("out"));
+    fifo(&trace);
+    for (name, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
+        let args = ["replay", trace.to_str().unwrap(), "--force", "--out"];
+        let mut child = command(&args).arg(&out).spawn().unwrap();
+        signal(&child, name);
+        assert_eq!(child.wait().unwrap().signal(), Some(number));
+        assert!(!out.join("run.json").exists(), "run.json comes last");
+    }
+}
+
+#[test]
+fn i10_the_environment_sets_nothing() {
+    let odd = [("CAPSCHED_THREADS", "abc"), ("CAPSCHED_SEED", "-1")];
+    let output = command(&["traces"]).envs(odd).output().unwrap();
+    assert_eq!(told(&output), run(&["traces"]));
+}
+
+#[test]
+fn i12_the_command_gives_the_codes_of_the_library() {
+    let folder = folder("codes");
+    let one = |name: &str, value: &str| {
+        format!(
+            "<configuration><property><name>yarn.scheduler.capacity.{name}</name>\
+             <value>{value}</value></property></configuration>"
+        )
+    };
+    let cases = [
+        ("A01", String::new(), "E_XML_NO_ROOT"),
+        (
+            "A02",
+            "<!DOCTYPE a [<!ENTITY b \"c\">]><configuration/>".to_owned(),
+            "E_XML_DOCTYPE",
+        ),
+        ("A12", "<a><b></a></b>".to_owned(), "E_XML_MISMATCH"),
+        (
+            "A15",
+            "<configuration/><configuration/>".to_owned(),
+            "E_XML_TRAILING",
+        ),
+        ("B01", one("root.capacity", "100"), "root_without_children"),
+        ("B02", one("root.queues", ","), "root_without_children"),
+        ("B26", one("root.queues", "a"), "capacity_sum"),
+    ];
+    for (row, text, code) in cases {
+        let file = folder.join(format!("{row}.xml"));
+        fs::write(&file, &text).unwrap();
+        let (exit, out, err) = run(&["check", file.to_str().unwrap(), "--json"]);
+        assert_eq!(exit, 1, "{row}: {err}");
+        let found = json(&out);
+        let codes = found["files"][0]["findings"].as_array().unwrap();
+        assert!(codes.iter().any(|f| f["code"] == code), "{row}: {out}");
+        let explained = printed(&["check", "--explain", code]);
+        assert!(explained.starts_with(code), "{explained}");
+    }
+}
+
+#[test]
+fn i13_h13_what_is_no_file_is_not_read_without_end() {
+    for device in ["/dev/zero", "/dev/urandom"] {
+        let (code, _, err) = run(&["check", device]);
+        assert!(code == 2 && err.contains("regular"), "{err}");
+        let (code, _, err) = run(&["trace", "stat", device]);
+        assert!(code != 0 && err.contains(device), "{code}: {err}");
+    }
+    let mut child = command(&["check", "-", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"<configuration/>").unwrap();
+    drop(input);
+    let (code, out, _) = told(&child.wait_with_output().unwrap());
+    assert_eq!(code, 1);
+    assert_eq!(
+        json(&out)["files"][0]["findings"][0]["code"],
+        "root_without_children"
+    );
+    let without_end = fs::File::open("/dev/zero").unwrap();
+    let output = command(&["check", "-"])
+        .stdin(without_end)
+        .output()
+        .unwrap();
+    let (code, _, err) = told(&output);
+    assert!(code == 2 && err.contains("more than"), "{err}");
+    // A pipe streams.
+    let folder = folder("pipe");
+    let pipe = folder.join("trace");
+    fifo(&pipe);
+    let reader = command(&["trace", "stat", pipe.to_str().unwrap(), "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    let text = printed(&["trace", "generate", "--jobs", "20", "--services", "0"]);
+    writer.write_all(text.as_bytes()).unwrap();
+    drop(writer);
+    let (code, out, err) = told(&reader.wait_with_output().unwrap());
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(json(&out)["jobs"], 20);
+}
+
+#[test]
+fn i14_an_at_sign_is_part_of_a_name() {
+    let (code, _, err) = run(&["check", "@args"]);
+    assert!(code == 2 && err.contains("@args"), "{err}");
+}
+
+#[test]
+fn results_that_cannot_be_written_are_a_failure() {
+    let full = || {
+        let device = fs::OpenOptions::new().write(true).open("/dev/full");
+        Stdio::from(device.unwrap())
+    };
+    for args in [&["traces"][..], &["check", "--explain", "E_NAN"]] {
+        let output = command(args).stdout(full()).output().unwrap();
+        let (code, _, err) = told(&output);
+        assert!(
+            code == 2 && err.contains("standard output"),
+            "{args:?}: {err}"
+        );
+    }
+    let folder = folder("full");
+    let (code, _, err) = run(&["trace", "generate", "--jobs", "5", "--out", "/dev/full"]);
+    assert!(code == 2 && err.contains("/dev/full"), "{err}");
+    assert!(Path::new("/dev/full").exists(), "it is not moved over");
+    let lost = folder.join("no/such/file");
+    let (code, _, err) = run(&["trace", "generate", "--out", lost.to_str().unwrap()]);
+    assert!(code == 2 && err.contains("no/such/file"), "{err}");
+}
