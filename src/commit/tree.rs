@@ -101,6 +101,7 @@ pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
         ledger.add_partition(name, false, false);
     }
     let types = ledger.state.calculator.types();
+    let root = ledger.state.queues[slot].parent.is_none();
     for partition in ledger.state.partition_ids() {
         let name = Arc::clone(&ledger.state.partitions[partition].name);
         let part = ledger.state.queues[slot].part_mut(partition);
@@ -115,6 +116,10 @@ pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
         part.configured_minimum = ResourceVector::NONE;
         match of.capacity.legacy {
             LegacyCapacity::Percent(percent) => part.capacity = share::quotient(percent, 100.0),
+            LegacyCapacity::Weight(weight) if root => {
+                part.capacity = 1.0;
+                part.weight = weight;
+            }
             LegacyCapacity::Weight(weight) => {
                 part.mode = CapacityMode::Weight;
                 part.weight = weight;

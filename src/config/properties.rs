@@ -308,8 +308,6 @@ pub(super) struct Look<'a> {
     base: &'a Properties,
     /// Keys of a queue that a template fills; they come first.
     overlay: Option<&'a BTreeMap<String, String>>,
-    /// Whether keys of the scheduler below the overlay are hidden.
-    isolated: bool,
     findings: RefCell<Vec<Diagnostic>>,
 }
 
@@ -318,20 +316,14 @@ impl<'a> Look<'a> {
         Self {
             base,
             overlay: None,
-            isolated: false,
             findings: RefCell::default(),
         }
     }
 
-    pub(super) fn over(
-        base: &'a Properties,
-        overlay: &'a BTreeMap<String, String>,
-        isolated: bool,
-    ) -> Self {
+    pub(super) fn over(base: &'a Properties, overlay: &'a BTreeMap<String, String>) -> Self {
         Self {
             base,
             overlay: Some(overlay),
-            isolated,
             findings: RefCell::default(),
         }
     }
@@ -368,9 +360,6 @@ impl<'a> Look<'a> {
         if let Some(value) = self.overlay.and_then(|overlay| overlay.get(key)) {
             return Some(value);
         }
-        if self.isolated && key.starts_with(PREFIX) {
-            return None;
-        }
         self.base.raw(key)
     }
 
@@ -397,8 +386,7 @@ impl<'a> Look<'a> {
         let mut all: Vec<String> = Vec::new();
         let named = NAMED_INSIDE.iter().find(|part| prefix.ends_with(**part));
         let absent = named.is_some_and(|part| !self.base.inside.contains(part));
-        let hidden = self.isolated && prefix.starts_with(PREFIX);
-        if !absent && !hidden {
+        if !absent {
             all.extend(self.base.keys_below(prefix).map(str::to_owned));
         }
         if let Some(overlay) = self.overlay {

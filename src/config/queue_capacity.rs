@@ -123,6 +123,8 @@ impl Context<'_> {
             maximum: inherited,
         };
         low_setting.legacy = match low {
+            // Root has all of the cluster; a weight is shown, and has no other effect.
+            _ if root && weight >= 0.0 => LegacyCapacity::Weight(weight),
             _ if root => LegacyCapacity::Percent(percent),
             Some(amounts) => LegacyCapacity::Absolute(amounts),
             None if weight >= 0.0 => LegacyCapacity::Weight(weight),
@@ -134,11 +136,15 @@ impl Context<'_> {
             None if bracket(maximum) => LegacyCapacity::Unusable,
             None => LegacyCapacity::Percent(most),
         };
-        (
-            low_setting,
-            setting(&maximum_key, maximum, high_legacy),
-            numbers,
-        )
+        let high_setting = setting(&maximum_key, maximum, high_legacy);
+        let weighs = |entry: &VectorEntry| matches!(entry, VectorEntry::Weight(_));
+        if !self.legacy && high_setting.vector.iter().any(weighs) {
+            let text = clip(maximum.unwrap_or_default());
+            let message = format!("a maximum cannot be a weight: `{text}`");
+            let code = "maximum_capacity_out_of_range";
+            self.look.fail(code, &maximum_key, message);
+        }
+        (low_setting, high_setting, numbers)
     }
 
     /// Reads a value; notes when it is no number.

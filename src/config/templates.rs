@@ -32,7 +32,7 @@ impl Templates for ConfiguredTemplates {
         } else {
             self.flexible_overlay(&parent.path, &path, leaf)
         };
-        let look = Look::over(&self.properties, &overlay, managed);
+        let look = Look::over(&self.properties, &overlay);
         let context = Context {
             look: &look,
             types: &self.types,
@@ -64,8 +64,8 @@ impl Templates for ConfiguredTemplates {
 }
 
 impl ConfiguredTemplates {
-    /// Keys below `leaf-queue-template`, which are all that such a leaf sees.
-    // As AbstractManagedParentQueue.initializeLeafQueueConfigs.
+    /// Keys below `leaf-queue-template`, which come before those that the path has itself.
+    // As AbstractManagedParentQueue.initializeLeafQueueConfigs, ManagedParentQueue.setLeafQueueConfigs.
     fn managed_overlay(&self, parent: &str, path: &str) -> BTreeMap<String, String> {
         let prefix = format!("{PREFIX}{parent}.leaf-queue-template.");
         let keys = self.properties.keys_below(&prefix);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn managed_leaves_see_nothing_but_their_template() {
+    fn managed_leaves_see_their_template_before_all_else() {
         let loaded = load(&[
             ("root.queues", "m"),
             ("root.m.capacity", "100"),
@@ -279,6 +279,6 @@ mod tests {
         assert_eq!(parent.creation.as_ref().unwrap().maximum_queues, 3);
         let leaf = loaded.settings.templates.dynamic(parent, "u", true);
         assert_eq!(weight(&leaf), LegacyCapacity::Percent(20.0));
-        assert_eq!(leaf.leaf.user_limit_factor.to_bits(), 1f32.to_bits());
+        assert_eq!(leaf.leaf.user_limit_factor.to_bits(), 3f32.to_bits());
     }
 }

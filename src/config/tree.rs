@@ -36,6 +36,22 @@ enum Mode {
     Absolute,
 }
 
+/// The vectors of a plan queue are made of the percentages that legacy mode reads.
+// As AbstractCSQueue.overrideCapacityVectorsForSpecialQueues.
+fn show_as_percentages(read: &mut Read, types: usize) {
+    for partition in read.settings.partitions.values_mut() {
+        let percent = |value: &LegacyCapacity, otherwise| {
+            let share = match value {
+                LegacyCapacity::Percent(percent) => share::quotient(*percent, 100.0),
+                _ => otherwise,
+            };
+            vec![VectorEntry::Percent(f64::from(share::product(share, 100.0))); types]
+        };
+        partition.capacity.vector = percent(&partition.capacity.legacy, 0.0);
+        partition.maximum.vector = percent(&partition.maximum.legacy, 1.0);
+    }
+}
+
 /// A percentage as a fraction that is not negative, or what stands for other kinds of values.
 fn fraction(value: &LegacyCapacity, otherwise: f32) -> f32 {
     match value {
@@ -110,7 +126,10 @@ impl<'a> Builder<'a> {
             look.note(finding);
         }
         let above = parent.map(|parent| &self.reads[parent]);
-        let read = self.context.read(path, kind, above);
+        let mut read = self.context.read(path, kind, above);
+        if kind == QueueKind::Plan {
+            show_as_percentages(&mut read, self.context.types.len());
+        }
         let at = self.reads.len();
         self.reads.push(read);
         let mut below = Vec::with_capacity(children.len());

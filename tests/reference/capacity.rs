@@ -160,10 +160,11 @@ impl Scheduler {
             Capacity::Mixed(v) => common_weight(v, types).unwrap_or(-1.0),
             _ => -1.0,
         };
+        // A maximum in brackets counts as 100 % until resources are derived from it.
         cap.max = if let Capacity::Percent(v) = high {
             v / 100.0
         } else {
-            0.0
+            1.0
         };
         cap.am_percent = am_percent;
         let min = if let Capacity::Absolute(v) = low {
