@@ -102,7 +102,6 @@ impl Threaded {
         let mut cores = Cores::of(placement);
         let commits = cores.seat();
         engine.track();
-        engine.state_to_publish().concurrent = true;
         let settings = StdArc::clone(&engine.ledger().state().settings);
         let sort_every = settings.multi_node.policies.first().map(|p| p.interval_ms);
         let first = Snapshot::empty(settings).next(engine.state_to_publish());

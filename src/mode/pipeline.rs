@@ -155,7 +155,6 @@ impl Pipeline {
     ) -> Result<Self, RefreshError> {
         let mut engine = Sequential::new(settings, partitions)?;
         engine.track();
-        engine.state_to_publish().concurrent = true;
         let settings = StdArc::clone(&engine.ledger().state().settings);
         let snapshot = StdArc::new(Snapshot::empty(settings).next(engine.state_to_publish()));
         let (publisher, snapshots) = published(snapshot.version, StdArc::clone(&snapshot));

@@ -52,9 +52,10 @@ impl Sequential {
         Ok(Self { ledger, seen })
     }
 
-    /// Makes the live state remember what is written, for publication.
+    /// From now on proposers decide on copies: what is written is remembered for publication.
     pub(super) fn track(&mut self) {
         self.ledger.track();
+        self.state_to_publish().concurrent = true;
     }
 
     pub(super) fn state_to_publish(&mut self) -> &mut State {
