@@ -359,6 +359,7 @@ final class Counts {
 
   void begin(long newTarget) {
     target = newTarget;
+    lastNanos = 0;
     allocated.set(0);
     accepted.reset();
     rejected.reset();
@@ -389,6 +390,10 @@ final class Counts {
   /** Allocations per second from the first to the last of the target, or to this moment. */
   double perSecond() {
     long number = Math.min(allocated.get(), target);
+    // The thread that counted the last one may not have noted the time yet.
+    while (reached() && lastNanos == 0) {
+      Thread.onSpinWait();
+    }
     long end = reached() ? lastNanos : System.nanoTime();
     return number < 2 ? 0 : (number - 1) * 1e9 / (end - firstNanos);
   }
