@@ -8,7 +8,7 @@ use crate::metrics::{CounterWriter, Phase, Recorder};
 use crate::snapshot::Snapshot;
 use crate::sync::{
     Arc, AtomicU64, InboxReceiver, Mutant, Ordering, Parked, Parker, Publisher, Received,
-    RingReceiver, RingSender, ShutdownOwner, TrySendError, Waker, injected, spin_loop,
+    RingReceiver, RingSender, SPINS, ShutdownOwner, TrySendError, Waker, injected, spin_loop,
 };
 use crate::time::Clock;
 
@@ -25,9 +25,6 @@ const PUBLISH: u64 = 8192;
 
 /// The same where several proposers take room that the others count on.
 const PUBLISH_TO_OTHERS: u64 = 512;
-
-/// Looks for something to do before the committer publishes what it has, or sleeps.
-const SPINS: u32 = 1000;
 
 /// One batch in so many is timed.
 const SAMPLE: u32 = 8;
