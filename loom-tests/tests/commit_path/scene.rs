@@ -190,9 +190,7 @@ impl Scene {
                 books.hear(&event);
             }
             if self.end == End::Sudden {
-                for _ in 0..thread_rng().gen_range(0..24) {
-                    shuttle::thread::yield_now();
-                }
+                pause(9);
                 engine.request_stop();
             }
         });
@@ -219,6 +217,7 @@ impl Scene {
     /// The reloader: tightens a limit and widens it again.
     fn reconfigure(&self, engine: &Threaded) {
         for settings in [&self.tight, &self.wide] {
+            pause(6);
             let answer = engine.reconfigure(settings.clone());
             if let Err(why) = answer {
                 assert!(matches!(why, RefreshError::Closed), "{why}");
@@ -242,9 +241,17 @@ fn ask(engine: &Threaded) {
     }
 }
 
-/// Loses two nodes, one after the other, and takes each back.
+/// Lets others take their turns, some or many of them.
+fn pause(doublings: u32) {
+    for _ in 0..1 << thread_rng().gen_range(0..=doublings) {
+        shuttle::thread::yield_now();
+    }
+}
+
+/// Loses nodes, one after the other, and takes each back.
 fn remove_nodes(engine: &Threaded) {
-    for _ in 0..2 {
+    for _ in 0..3 {
+        pause(6);
         let number = thread_rng().gen_range(0..NODES);
         if !open(engine.remove_node(node(number)), &NodeError::Closed)
             || !open(engine.add_node(spec(number)), &NodeError::Closed)
@@ -258,6 +265,7 @@ fn remove_nodes(engine: &Threaded) {
 fn release(engine: &Threaded) {
     let mut held: Vec<ContainerId> = Vec::new();
     for _ in 0..3 {
+        pause(6);
         for (number, ..) in APPS {
             let app = ApplicationId::new(number);
             match engine.ask(app, AskCall::default()) {
@@ -269,7 +277,6 @@ fn release(engine: &Threaded) {
             }
         }
         if held.is_empty() {
-            shuttle::thread::yield_now();
             continue;
         }
         let one = held.swap_remove(thread_rng().gen_range(0..held.len()));
@@ -315,6 +322,8 @@ fn settle(engine: &Threaded, books: &mut Books) {
     engine.quiesce();
     hear(engine, books);
     books.compare(engine, &[("root.p", ResourceVector::of(&MOST_OF_P))]);
+    // Those that end with their applications are killed, too.
+    let lost = books.killed;
     for (number, ..) in APPS {
         engine.finish_app(ApplicationId::new(number)).unwrap();
     }
@@ -330,4 +339,5 @@ fn settle(engine: &Threaded, books: &mut Books) {
     assert!(books.is_empty(), "something outlived its application");
     books.compare(engine, &[]);
     books.outcomes(engine);
+    books.killed = lost;
 }
