@@ -1,7 +1,5 @@
 //! Commands: everything that outsiders change, in one order, each with its answer.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-
 use crate::commit::{
     AppError, AskError, HeartbeatReply, Ledger, NodeError, PreemptionRound, RefreshError,
     SubmitError, Submitted, Verdicts,
@@ -9,7 +7,7 @@ use crate::commit::{
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
 use crate::resource::ResourceVector;
-use crate::sync::{InboxSender, TrySendError};
+use crate::sync::{InboxSender, Receiver, SyncSender, TrySendError, sync_channel};
 
 use super::Sequential;
 

@@ -8,7 +8,7 @@ use crate::metrics::{CounterWriter, Phase, Recorder};
 use crate::snapshot::Snapshot;
 use crate::sync::{
     Arc, AtomicU64, InboxReceiver, Mutant, Ordering, Parked, Parker, Publisher, Received,
-    RingReceiver, RingSender, ShutdownOwner, TrySendError, Waker, injected, spin_loop,
+    RingReceiver, RingSender, SPINS, ShutdownOwner, TrySendError, Waker, injected, spin_loop,
 };
 use crate::time::Clock;
 
@@ -25,9 +25,6 @@ const PUBLISH: u64 = 8192;
 
 /// The same where several proposers take room that the others count on.
 const PUBLISH_TO_OTHERS: u64 = 512;
-
-/// Looks for something to do before the committer publishes what it has, or sleeps.
-const SPINS: u32 = 1000;
 
 /// One batch in so many is timed.
 const SAMPLE: u32 = 8;
@@ -141,7 +138,8 @@ impl<C: Clock> Committer<C> {
     /// Runs until shutdown; every accepted command has its answer then.
     pub(super) fn run(mut self) {
         let mut fruitless = 0;
-        loop {
+        // Looked at every time: callers who never pause must not keep the engine alive.
+        while !self.shutdown.is_requested() {
             self.tell();
             self.expire();
             let before = self.outside;
@@ -166,18 +164,32 @@ impl<C: Clock> Committer<C> {
             }
             self.recorder.hand_over();
             self.answer_quiet();
-            if self.shutdown.is_requested() {
-                break;
-            }
             self.rest();
         }
-        self.inbox.close();
-        while self.take_commands() || self.take_proposals() {}
+        self.drain();
         for reply in self.quiet.drain(..) {
             answer(&reply, ());
         }
         self.publish();
         self.shutdown.finish();
+    }
+
+    /// Refuses what comes from now on, and carries out all that was accepted before. An accepted
+    /// command may still be on its way into its slot; its sender wakes this thread.
+    fn drain(&mut self) {
+        let accepted = self.inbox.close();
+        for ring in &mut self.rings {
+            ring.close();
+        }
+        loop {
+            if self.take_commands() || self.take_proposals() {
+                continue;
+            }
+            if self.inbox.drained() == accepted || injected(Mutant::S5) {
+                return;
+            }
+            self.parker.park_until(|| self.inbox.has_news());
+        }
     }
 
     /// Decisions that may wait for their publication while there are more.

@@ -1,7 +1,6 @@
 //! The threaded engine: one committer, any number of proposers, a node sorter.
 
 use std::sync::{Arc as StdArc, PoisonError};
-use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use super::Sequential;
@@ -24,8 +23,9 @@ use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSetting
 use crate::resource::ResourceVector;
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicU64, Ended, InboxSender, Mutex, Ordering, Parked, Parker, Published, Publisher,
-    Received, RingReceiver, RingSender, Shutdown, Waker, inbox, parking, published, ring, shutdown,
+    Arc, AtomicU64, Ended, InboxSender, JoinHandle, Mutex, Ordering, Parked, Parker, Published,
+    Publisher, Received, RingReceiver, RingSender, Shutdown, ThreadBuilder, Waker, inbox, parking,
+    published, ring, shutdown,
 };
 use crate::time::Clock;
 
@@ -212,7 +212,7 @@ impl Threaded {
         name: &str,
         body: impl FnOnce() + Send + 'static,
     ) -> Result<(), StartError> {
-        let thread = Builder::new().name(name.to_owned()).spawn(body);
+        let thread = ThreadBuilder::new().name(name.to_owned()).spawn(body);
         self.threads.push(thread.map_err(StartError::Thread)?);
         Ok(())
     }

@@ -6,7 +6,6 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use super::command::{Command, Look, Reply, answer, call};
@@ -15,7 +14,7 @@ use super::start::StartError;
 use crate::commit::{Ledger, PreemptionRound, Verdicts};
 use crate::sync::{
     Arc, AtomicU64, InboxReceiver, InboxSender, Ordering, Parked, Parker, Received, Shutdown,
-    TrySendError, Waker, inbox, parking,
+    TrySendError, Waker, inbox, parking, sync_channel,
 };
 use crate::time::Clock;
 

@@ -11,8 +11,8 @@ use crate::proposer::{Candidates, Observation, Outcome, Watch, propose_reserved,
 use crate::queue::Exclusivity;
 use crate::snapshot::{Snapshot, State};
 use crate::sync::{
-    Arc, AtomicU64, Ordering, Parked, Parker, PublishedReader, RingSender, Shutdown, TrySendError,
-    Waker, spin_loop,
+    Arc, AtomicU64, Ordering, Parked, Parker, PublishedReader, RingSender, SPINS, Shutdown,
+    TrySendError, Waker, spin_loop,
 };
 use crate::time::Clock;
 
@@ -25,9 +25,6 @@ use super::view::{Noted, View};
 
 /// How long a proposer with fruitless counters waits before it looks again.
 const PATIENCE: Duration = Duration::from_millis(5);
-
-/// Looks for something newer before a proposer sleeps.
-const SPINS: u32 = 1000;
 
 /// Decisions of all proposers after which a view is refreshed though nothing else happened.
 const DRIFT: u64 = 2048;

@@ -1,13 +1,13 @@
 //! A cell for one `Arc` that one thread replaces while others read it: arc-swap, or its stand-in.
 //!
-//! The stand-in for loom assumes no more of arc-swap than this: a replacement is a Release, a full
+//! The stand-in for loom, which shuttle takes too, assumes no more of arc-swap than this: a replacement is a Release, a full
 //! load is an Acquire, a reader never goes back, and a check of a cached value is Relaxed.
 //! arc-swap promises at least one sequentially consistent read-modify-write per operation. How
 //! arc-swap frees old values is its own proof, not that of the models here.
 
 use std::sync::Arc;
 
-#[cfg(not(capsched_loom))]
+#[cfg(not(any(capsched_loom, capsched_shuttle)))]
 mod production {
     use super::Arc;
     use arc_swap::ArcSwap;
@@ -50,16 +50,16 @@ mod production {
     }
 }
 
-#[cfg(capsched_loom)]
+#[cfg(any(capsched_loom, capsched_shuttle))]
 mod stand_in {
     use super::Arc;
     use crate::sync::mutant::weakened;
     use crate::sync::{AtomicUsize, Mutant, Ordering};
 
-    // Plain std: loom must not see this lock, or it would order what it shall check.
+    // Plain std: a checker must not see this lock, or it would order what it shall check.
     #[expect(
         clippy::disallowed_types,
-        reason = "the lock must be invisible to loom"
+        reason = "the lock must be invisible to loom and shuttle"
     )]
     type Lock<T> = std::sync::Mutex<T>;
 
@@ -73,22 +73,28 @@ mod stand_in {
     #[derive(Debug)]
     struct Entry<T> {
         value: Arc<T>,
+        #[cfg(capsched_loom)]
         access: Lock<loom::cell::UnsafeCell<()>>,
     }
 
     impl<T> Entry<T> {
         fn new(value: Arc<T>) -> Arc<Self> {
-            let access = Lock::new(loom::cell::UnsafeCell::new(()));
-            Arc::new(Self { value, access })
+            Arc::new(Self {
+                value,
+                #[cfg(capsched_loom)]
+                access: Lock::new(loom::cell::UnsafeCell::new(())),
+            })
         }
 
         /// Fails the model unless the reader is ordered after the writer of the entry.
         fn read(&self) -> Arc<T> {
+            #[cfg(capsched_loom)]
             self.access.lock().expect("no panic inside").with(|_| ());
             Arc::clone(&self.value)
         }
 
         fn written(&self) {
+            #[cfg(capsched_loom)]
             self.access
                 .lock()
                 .expect("no panic inside")
@@ -166,7 +172,7 @@ mod stand_in {
     }
 }
 
-#[cfg(not(capsched_loom))]
+#[cfg(not(any(capsched_loom, capsched_shuttle)))]
 pub(super) use production::{ArcCell, CachedArc};
-#[cfg(capsched_loom)]
+#[cfg(any(capsched_loom, capsched_shuttle))]
 pub(super) use stand_in::{ArcCell, CachedArc};

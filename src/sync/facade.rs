@@ -1,4 +1,4 @@
-//! The names of std's and loom's primitives behind one set of aliases.
+//! The names of std's, loom's and shuttle's primitives behind one set of aliases.
 //!
 //! Aliases and not re-exports: the lint against std's types looks through a re-export and would
 //! fire on every honest user of the facade.
@@ -11,7 +11,7 @@
 //! read-modify-write that changes nothing and covers the interleavings. There a store becomes a
 //! swap: loom would let a load that writes its value back come after a store it did not see.
 
-#[cfg(not(capsched_loom))]
+#[cfg(not(any(capsched_loom, capsched_shuttle)))]
 mod primitives {
     #![expect(
         clippy::disallowed_types,
@@ -40,6 +40,32 @@ mod primitives {
     pub use std::hint::spin_loop;
     pub use std::sync::atomic::fence;
     pub use std::thread::yield_now;
+}
+
+#[cfg(capsched_shuttle)]
+mod primitives {
+    /// Shared ownership; shuttle takes std's.
+    pub type Arc<T> = std::sync::Arc<T>;
+    /// A flag.
+    pub type AtomicBool = shuttle::sync::atomic::AtomicBool;
+    /// A 32-bit word.
+    pub type AtomicU32 = shuttle::sync::atomic::AtomicU32;
+    /// A 64-bit word.
+    pub type AtomicU64 = shuttle::sync::atomic::AtomicU64;
+    /// A word of pointer size.
+    pub type AtomicUsize = shuttle::sync::atomic::AtomicUsize;
+    /// The order of an atomic operation; shuttle takes each for sequentially consistent.
+    pub type Ordering = std::sync::atomic::Ordering;
+    /// A lock for slow paths; never around live state.
+    pub type Mutex<T> = shuttle::sync::Mutex<T>;
+    /// The held lock of a [`Mutex`].
+    pub type MutexGuard<'a, T> = shuttle::sync::MutexGuard<'a, T>;
+    /// The bell that goes with a [`Mutex`].
+    pub type Condvar = shuttle::sync::Condvar;
+
+    pub use shuttle::hint::spin_loop;
+    pub use shuttle::sync::atomic::fence;
+    pub use shuttle::thread::yield_now;
 }
 
 #[cfg(capsched_loom)]

@@ -1,4 +1,4 @@
-//! The concurrent protocols and the facade over std and loom; no other floor names an atomic.
+//! The concurrent protocols and the facade over std, loom and shuttle; no other floor names an atomic.
 //!
 //! `README.md` beside this file states each protocol in numbered steps. `loom-tests/` explores
 //! them and kills the mutants of [`Mutant`].
@@ -22,6 +22,7 @@ mod ring;
 mod shutdown;
 mod slot;
 mod tail;
+mod threads;
 
 pub use facade::{
     Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering,
@@ -36,3 +37,4 @@ pub use publish::{Published, PublishedReader, Publisher, published};
 pub use ring::{RingReceiver, RingSender, ring};
 pub use shutdown::{Ended, Phase, Requested, Shutdown, ShutdownOwner, shutdown};
 pub use tail::{Received, SendCounts, TrySendError};
+pub use threads::{JoinHandle, Receiver, SPINS, SyncSender, ThreadBuilder, sync_channel};

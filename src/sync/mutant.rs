@@ -19,8 +19,8 @@ macro_rules! mutants {
             /// All planted bugs.
             pub const ALL: &'static [Self] = &[$(Self::$name),+];
 
-            /// Whether the bug is one of the commit, which the simulator must notice; a model must
-            /// notice the others.
+            /// Whether the bug is one of the commit, which the simulator or the schedules of whole
+            /// engines must notice; a model must notice the others.
             #[must_use]
             pub const fn is_of_the_commit(self) -> bool {
                 matches!(
@@ -37,6 +37,7 @@ macro_rules! mutants {
                         | Self::C12
                         | Self::Q1
                         | Self::H2
+                        | Self::S5
                 )
             }
         }
@@ -136,6 +137,8 @@ mutants! {
     S3,
     /// An owner that dies without finishing leaves the waiters waiting.
     S4,
+    /// The committer ends while an accepted command is on its way into its slot.
+    S5,
 }
 
 /// Whether this process runs with that bug planted.
