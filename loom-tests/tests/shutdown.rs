@@ -4,7 +4,7 @@
 //! the owner (main).
 //! Property: exactly one request is the first; every accepted item has its answer when the wait
 //! ends; nobody waits for ever, not even when the owner dies.
-//! Fails when: S1, S2, S3 or S4 is planted.
+//! Fails when: S1, S2, S3, S4 or S5 is planted.
 
 use capsched::sync::{
     Arc, AtomicU32, Ended, InboxReceiver, InboxSender, Ordering, Parker, Phase, Received,
@@ -27,24 +27,19 @@ fn answer_all(
     owner: ShutdownOwner,
     closed: &Witness,
 ) {
-    let mut closing = false;
-    loop {
+    while !owner.is_requested() {
         match receiver.try_recv() {
-            Received::Item(answer) => {
-                closed.met_if(closing);
-                answer.store(1, Ordering::Relaxed);
-            }
+            Received::Item(answer) => answer.store(1, Ordering::Relaxed),
             Received::Finished => break,
-            Received::Empty if !closing && owner.is_requested() => {
-                receiver.close();
-                closing = true;
-            }
             Received::Empty => {
-                let requested = || !closing && owner.is_requested();
-                parker.park_until(|| receiver.has_news() || requested());
+                parker.park_until(|| receiver.has_news() || owner.is_requested());
             }
         }
     }
+    receiver.finish(parker, |answer| {
+        closed.met_if(true);
+        answer.store(1, Ordering::Relaxed);
+    });
     owner.finish();
 }
 

@@ -3,7 +3,7 @@
 //! It follows what limits and orders read: node, asks, queues, user. Containers, events and names
 //! belong to the ledger alone.
 
-use super::prefix::{grow_prefix, tell_prefix};
+use super::prefix::grow_prefix;
 use super::usage::{add_queue_pending, charge_ancestors, charge_queue};
 use super::users::charge_user;
 use crate::id::{NameId, PartitionId};
@@ -99,26 +99,16 @@ pub fn observe_on_copy(state: &mut State, observations: &[Observation]) {
                     row.keys[at].missed = missed;
                 }
             }
-            Observation::LimitTold { user, once, .. } => {
-                if let Some((partition, exclusivity, version)) = once {
-                    let part = &mut state.users[user].parts[partition.index()];
-                    part.told[exclusivity as usize] = Some(version);
-                }
-            }
-            Observation::PrefixTold {
-                leaf,
-                partition,
-                exclusivity,
-                version,
-                limit,
-            } => tell_prefix(state, leaf, (partition, exclusivity, version), limit),
             Observation::PrefixGrown { leaf, ref growth } => grow_prefix(state, leaf, growth),
             Observation::Served { app, provider } => {
                 let users = state.queues[provider.leaf].as_leaf_mut();
                 users.published_limit = users.current_limit;
                 state.apps[app].provider = Some(provider);
             }
-            Observation::Sorted { .. } => {}
+            // Passes on copies tell no limits, and take the order as they find it.
+            Observation::LimitTold { .. }
+            | Observation::PrefixTold { .. }
+            | Observation::Sorted { .. } => {}
         }
     }
 }

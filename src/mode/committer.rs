@@ -174,22 +174,18 @@ impl<C: Clock> Committer<C> {
         self.shutdown.finish();
     }
 
-    /// Refuses what comes from now on, and carries out all that was accepted before. An accepted
-    /// command may still be on its way into its slot; its sender wakes this thread.
+    /// Refuses what comes from now on, and carries out all that was accepted before.
     fn drain(&mut self) {
-        let accepted = self.inbox.close();
         for ring in &mut self.rings {
             ring.close();
         }
-        loop {
-            if self.take_commands() || self.take_proposals() {
-                continue;
-            }
-            if self.inbox.drained() == accepted || injected(Mutant::S5) {
-                return;
-            }
-            self.parker.park_until(|| self.inbox.has_news());
+        let mut late = Vec::new();
+        self.inbox
+            .finish(&self.parker, |command| late.push(command));
+        for command in late {
+            self.carry_out(command);
         }
+        while self.take_proposals() {}
     }
 
     /// Decisions that may wait for their publication while there are more.
@@ -270,24 +266,29 @@ impl<C: Clock> Committer<C> {
     }
 
     fn take_commands(&mut self) -> bool {
-        let (mut any, mut changed) = (false, false);
+        let mut any = false;
         for _ in 0..COMMANDS {
             let Received::Item(command) = self.inbox.try_recv() else {
                 break;
             };
             any = true;
-            if let Command::Quiesce(reply) = command {
-                self.quiet.push(reply);
-                continue;
-            }
-            changed |= !matches!(command, Command::Inspect(_));
-            let schedules = self.heartbeats_schedule;
-            self.change(|engine| command.carry_out(engine, schedules));
+            self.carry_out(command);
         }
-        self.outside += u64::from(changed);
-        self.news |= changed;
-        self.changes += u64::from(changed);
         any
+    }
+
+    fn carry_out(&mut self, command: Command) {
+        if let Command::Quiesce(reply) = command {
+            self.quiet.push(reply);
+            return;
+        }
+        if !matches!(command, Command::Inspect(_)) {
+            self.outside += 1;
+            self.changes += 1;
+            self.news = true;
+        }
+        let schedules = self.heartbeats_schedule;
+        self.change(|engine| command.carry_out(engine, schedules));
     }
 
     /// Carries out one change of an outsider. It may free slots, so observations made before it

@@ -19,7 +19,9 @@ use crossbeam_utils::CachePadded;
 use crate::sync::mutant::weakened;
 use crate::sync::slot::Slot;
 use crate::sync::tail::{Received, SendCounts, Tail, TrySendError};
-use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutant, Ordering, Waker, injected, spin_loop};
+use crate::sync::{
+    Arc, AtomicU64, AtomicUsize, Mutant, Ordering, Parker, Waker, injected, spin_loop,
+};
 
 /// An inbox for `capacity` commands.
 ///
@@ -305,6 +307,20 @@ impl<T> InboxReceiver<T> {
     /// Those not yet taken stay: the receiver goes on until [`Received::Finished`].
     pub fn close(&mut self) -> u64 {
         self.shared.close().count()
+    }
+
+    /// Refuses further items and hands over all that were accepted before, in order. One that was
+    /// accepted may still be on its way into its slot; its sender wakes the parker.
+    pub fn finish(&mut self, parker: &Parker, mut take: impl FnMut(T)) {
+        self.close();
+        loop {
+            match self.try_recv() {
+                Received::Item(item) => take(item),
+                Received::Finished => return,
+                Received::Empty if injected(Mutant::S5) => return,
+                Received::Empty => parker.park_until(|| self.has_news()),
+            }
+        }
     }
 
     /// Items taken so far; equals the accepted ones once the receiver is finished.

@@ -37,7 +37,6 @@ macro_rules! mutants {
                         | Self::C12
                         | Self::Q1
                         | Self::H2
-                        | Self::S5
                 )
             }
         }
@@ -137,7 +136,7 @@ mutants! {
     S3,
     /// An owner that dies without finishing leaves the waiters waiting.
     S4,
-    /// The committer ends while an accepted command is on its way into its slot.
+    /// A receiver finishes while an accepted item is on its way into its slot.
     S5,
 }
 
