@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, AskError, Decision, Engine, Fate, Latencies, Mode,
@@ -9,7 +10,7 @@ use capsched::api::{
 };
 use capsched::config;
 use capsched::resource::ResourceVector;
-use capsched::time::SystemClock;
+use capsched::time::{ManualClock, SystemClock};
 
 fn settings() -> TreeSettings {
     let p = "yarn.scheduler.capacity.";
@@ -370,4 +371,64 @@ fn calls_together_are_answered_one_by_one() {
     while engine.ask(known, call()) != Err(AskError::Closed) {}
     let late = engine.ask_all(vec![(known, call()), (known, call())]);
     assert_eq!(late, vec![Err(AskError::Closed); 2]);
+}
+
+/// A few containers are placed by the committer itself while the proposers sleep on; many are left
+/// to the proposers.
+#[test]
+fn calls_at_rest_are_served_on_the_spot() {
+    let mode = Mode::Global { threads: 2 };
+    // By this clock no pass takes long, however slow the machine is.
+    let engine = Threaded::start(settings(), &[], mode, ManualClock::at(0)).unwrap();
+    let size = ResourceVector::of(&[1_048_576, 1024]);
+    engine
+        .add_node(NodeSpec::new("n0:1".parse().unwrap(), size))
+        .unwrap();
+    let app = asking(&engine, 1, &[]);
+    engine.quiesce();
+    let decided = |engine: &Threaded| engine.snapshot().taken.iter().sum::<u64>();
+    let before = decided(&engine);
+    let ask = |count| AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), count)]);
+    for _ in 0..3 {
+        engine.ask(app, ask(5)).unwrap();
+        let mut events = Vec::new();
+        while placed(&events, app) < 5 {
+            assert!(engine.await_events(&mut events, Duration::from_mins(1)));
+        }
+        assert_eq!(placed(&events, app), 5, "{events:?}");
+    }
+    engine.quiesce();
+    assert_eq!(decided(&engine), before, "a proposer did it");
+    assert_eq!(engine.fates().get(Fate::Committed), 15);
+
+    engine.ask(app, ask(600)).unwrap();
+    let events = quiet_while_events_are_read(&engine);
+    assert_eq!(placed(&events, app), 600);
+    assert!(decided(&engine) > before, "no proposer did anything");
+}
+
+#[test]
+fn who_waits_for_events_hears_of_them_of_the_end_and_of_the_time() {
+    let mode = Mode::Global { threads: 1 };
+    let engine = Threaded::start(settings(), &[], mode, SystemClock::new()).unwrap();
+    let mut events = Vec::new();
+    assert!(!engine.await_events(&mut events, Duration::from_millis(1)));
+    assert!(events.is_empty());
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut events = Vec::new();
+            let any = engine.await_events(&mut events, Duration::MAX);
+            (any, events)
+        });
+        asking(&engine, 1, &[]);
+        let (any, events) = reader.join().unwrap();
+        assert!(any && !events.is_empty());
+    });
+    engine.quiesce();
+    drop(engine.take_events());
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| engine.await_events(&mut Vec::new(), Duration::MAX));
+        engine.request_stop();
+        assert!(!reader.join().unwrap());
+    });
 }

@@ -1,6 +1,7 @@
 //! Churn in a closed loop: each application gives back a container at random and asks for one.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use capsched::api::{
@@ -137,7 +138,10 @@ impl Driven {
     }
 }
 
-/// Gives the engine its turn: a step on the caller's thread, or nothing where threads work.
+/// How long the driver sleeps at most until threads decide something.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+/// Gives the engine its turn: a step on the caller's thread, or time where threads work.
 pub(crate) struct Turns {
     how: How,
     nodes: Vec<NodeName>,
@@ -151,6 +155,21 @@ impl Turns {
             nodes: shape.node_names()?,
             next: 0,
         })
+    }
+
+    /// Lets the engine decide, and hands over what it decided.
+    fn decisions(&mut self, engine: &mut Driven) -> Result<Vec<Decision>> {
+        let mut decisions = Vec::new();
+        match engine {
+            Driven::Threaded(engine) if self.how.mode != ModeName::Heartbeat => {
+                engine.await_events(&mut decisions, PATIENCE);
+            }
+            _ => {
+                self.step(engine)?;
+                decisions = engine.take_events();
+            }
+        }
+        Ok(decisions)
     }
 
     pub(crate) fn step(&mut self, engine: &mut Driven) -> Result<()> {
@@ -245,8 +264,7 @@ pub(crate) fn run(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
         }
         asking_ns += clock.now_ns() - before;
         while open > window / 2 {
-            turns.step(&mut engine)?;
-            let decisions = engine.take_events();
+            let decisions = turns.decisions(&mut engine)?;
             if decisions.is_empty() {
                 if clock.now_ns() - began > (seconds + 1) * 1_000_000_000 {
                     break;

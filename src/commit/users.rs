@@ -166,17 +166,21 @@ impl Ledger {
 
     /// Sum of the weights of the users of a leaf, in the order of a hash map of their names.
     fn sum_weights(&self, leaf: QueueSlot, only_active: bool) -> f32 {
-        let mut users: Vec<&User> = self.state.queues[leaf]
-            .as_leaf()
-            .users
-            .iter()
+        let users = self.state.queues[leaf].as_leaf().users.iter();
+        let users = users
             .map(|&user| &self.state.users[user])
-            .filter(|user| user.active || !only_active)
-            .collect();
+            .filter(|user| user.active || !only_active);
+        let add = |sum, user: &User| share::sum(sum, user.weight);
+        // Ones add up exactly, whatever their order.
+        if users
+            .clone()
+            .all(|user| user.weight.to_bits() == 1.0f32.to_bits())
+        {
+            return users.fold(0.0, add);
+        }
+        let mut users: Vec<&User> = users.collect();
         java_order::sort(&mut users, 0, |user| java_order::string_hash(&user.name));
-        users
-            .iter()
-            .fold(0.0, |sum, user| share::sum(sum, user.weight))
+        users.into_iter().fold(0.0, add)
     }
 
     fn update_weights(&mut self, leaf: QueueSlot) {

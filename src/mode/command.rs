@@ -55,6 +55,11 @@ pub(super) enum Command {
 }
 
 impl Command {
+    /// Whether it is a call of applications, which a few decisions may answer.
+    pub(super) fn is_call(&self) -> bool {
+        matches!(self, Self::Ask(..) | Self::AskAll(..))
+    }
+
     /// Carries the command out and answers. A caller that no longer waits is no error. Whoever
     /// waits for quiescence is answered by the committer, when it is due.
     pub(super) fn carry_out(self, engine: &mut Sequential, schedules: bool) {

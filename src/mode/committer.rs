@@ -15,6 +15,7 @@ use crate::time::Clock;
 use super::Sequential;
 use super::batch::Batch;
 use super::command::{Command, Reply, answer};
+use super::spot::Spot;
 
 /// Commands that are carried out before proposals get their turn again.
 const COMMANDS: usize = 256;
@@ -94,12 +95,24 @@ impl From<Conflict> for Fate {
     }
 }
 
+/// What was taken from the inbox in one turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Commands {
+    None,
+    /// Calls of applications alone.
+    Calls,
+    /// Others among them.
+    Others,
+}
+
 /// What the committer thread owns.
 pub(super) struct Committer<C> {
     pub(super) engine: Sequential,
     /// Whether heartbeats schedule their node.
     pub(super) heartbeats_schedule: bool,
     pub(super) rings: Vec<RingReceiver<std::sync::Arc<Batch>>>,
+    /// What it needs to decide by itself, where the mode looks at all nodes.
+    pub(super) spot: Option<Spot>,
     /// Decisions taken from each of them.
     pub(super) taken: Vec<u64>,
     /// How many of them were refused.
@@ -144,11 +157,13 @@ impl<C: Clock> Committer<C> {
             self.expire();
             let before = self.outside;
             let proposals = self.untold.is_empty() && self.take_proposals();
+            let at_rest = !proposals && self.is_at_rest();
             let commands = self.take_commands();
-            if self.outside != before || self.unpublished >= self.publish_after() {
+            let served = at_rest && commands == Commands::Calls && self.serve();
+            if (self.outside != before && !served) || self.unpublished >= self.publish_after() {
                 self.publish();
             }
-            if proposals || commands {
+            if proposals || commands != Commands::None {
                 fruitless = 0;
                 continue;
             }
@@ -247,12 +262,7 @@ impl<C: Clock> Committer<C> {
                 CommitOutcome::Committed => committed += 1,
                 CommitOutcome::Rejected(conflict) => {
                     refused += 1;
-                    if !injected(Mutant::C4) {
-                        self.fates.count(conflict.into());
-                    }
-                    if injected(Mutant::C5) {
-                        self.fates.count(conflict.into());
-                    }
+                    count_refusal(&mut self.fates, conflict);
                 }
                 CommitOutcome::Nothing => {}
             }
@@ -265,16 +275,54 @@ impl<C: Clock> Committer<C> {
         self.unpublished += batch.len() as u64;
     }
 
-    fn take_commands(&mut self) -> bool {
-        let mut any = false;
+    fn take_commands(&mut self) -> Commands {
+        let mut taken = Commands::None;
         for _ in 0..COMMANDS {
             let Received::Item(command) = self.inbox.try_recv() else {
                 break;
             };
-            any = true;
+            taken = match taken {
+                Commands::None | Commands::Calls if command.is_call() => Commands::Calls,
+                _ => Commands::Others,
+            };
             self.carry_out(command);
         }
-        any
+        taken
+    }
+
+    /// Whether every proposer has seen all that happened, and rests.
+    fn is_at_rest(&self) -> bool {
+        !self.news && all_idle(&self.idle_at, self.snapshot.news)
+    }
+
+    /// Decides by itself what calls have brought about while the proposers rest; whether nothing
+    /// is left for them. Then they sleep on, and the snapshot waits for a pause.
+    fn serve(&mut self) -> bool {
+        let Some(spot) = self.spot.as_mut().filter(|_| self.untold.is_empty()) else {
+            return false;
+        };
+        if !spot.is_willing() {
+            return false;
+        }
+        let began_ns = self.clock.now_ns();
+        let (mut committed, fates, recorder) = (0, &mut self.fates, &mut self.recorder);
+        let served = spot.serve(&mut self.engine, &self.clock, |outcome, took_ns| {
+            match outcome {
+                CommitOutcome::Committed => committed += 1,
+                CommitOutcome::Rejected(conflict) => count_refusal(fates, conflict),
+                CommitOutcome::Nothing => return,
+            }
+            if let Some(took_ns) = took_ns {
+                recorder.record(Phase::Propose, took_ns);
+            }
+        });
+        self.fates.count_n(Fate::Committed, committed);
+        let took_ns = self.clock.now_ns().saturating_sub(began_ns);
+        spot.judge(&served, took_ns);
+        self.changes += committed;
+        self.unpublished += committed + 1;
+        self.news &= !served.done;
+        served.done
     }
 
     fn carry_out(&mut self, command: Command) {
@@ -304,11 +352,15 @@ impl<C: Clock> Committer<C> {
         self.tell();
         let timed = self.recorder.is_active();
         let before = if timed { self.clock.now_ns() } else { 0 };
+        if let Some(spot) = &mut self.spot {
+            spot.follow(&self.engine);
+        }
         let mut next = self.snapshot.next(self.engine.state_to_publish());
         next.taken.clone_from(&self.taken);
         next.refused.clone_from(&self.refused);
         next.outside = self.outside;
         next.changes = self.changes;
+        let landed = self.taken != self.snapshot.taken;
         self.unpublished = 0;
         if !std::mem::take(&mut self.news) {
             next.news = self.snapshot.news;
@@ -320,8 +372,11 @@ impl<C: Clock> Committer<C> {
             let took = self.clock.now_ns().saturating_sub(before);
             self.recorder.record(Phase::Publish, took);
         }
-        for proposer in &self.proposers {
-            proposer.wake();
+        // Otherwise nobody waits for it.
+        if landed || self.snapshot.news == self.snapshot.version {
+            for proposer in &self.proposers {
+                proposer.wake();
+            }
         }
     }
 
@@ -408,6 +463,16 @@ impl<C: Clock> Committer<C> {
         for reply in self.quiet.drain(..) {
             answer(&reply, ());
         }
+    }
+}
+
+/// Counts a proposal that did not hold.
+fn count_refusal(fates: &mut CounterWriter<Fate>, conflict: Conflict) {
+    if !injected(Mutant::C4) {
+        fates.count(conflict.into());
+    }
+    if injected(Mutant::C5) {
+        fates.count(conflict.into());
     }
 }
 

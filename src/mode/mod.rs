@@ -1,5 +1,6 @@
 //! Modes: who runs rounds, on which threads.
 
+mod accounts;
 mod batch;
 mod command;
 mod committer;
@@ -7,19 +8,23 @@ mod cores;
 mod engine;
 mod garble;
 mod index;
+mod lanes;
 mod monitor;
 mod pipeline;
 mod proposing;
+mod reading;
 mod restraint;
 mod sequential;
+mod spot;
 mod start;
 mod stopwatch;
 mod view;
 
+pub use accounts::{Accounts, Intent, Step};
 pub use committer::Fate;
 pub use engine::Threaded;
 pub use monitor::{Access, Monitor};
-pub use pipeline::{Accounts, Intent, Pipeline, Step, TurnOutcome};
+pub use pipeline::{Pipeline, TurnOutcome};
 pub use sequential::{Attempt, Sequential};
 pub use start::{Mode, Placement, Running, StartError};
 pub use stopwatch::Latencies;

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc as StdArc;
 
 use super::Sequential;
+use super::accounts::{Accounts, Known, Step};
 use super::batch::{Batch, Batches};
 use super::committer::{Committer, Fate};
 use super::garble::garble;
@@ -17,9 +18,9 @@ use super::start::Mode;
 use super::stopwatch::Latencies;
 use super::view::View;
 use crate::commit::{CommitOutcome, Event, PartitionSpec, RefreshError};
-use crate::id::{ApplicationId, NodeName, Version};
-use crate::metrics::{CounterReader, Counts, Recorder, counters};
-use crate::proposer::{Outcome, Proposal};
+use crate::id::Version;
+use crate::metrics::{CounterReader, Recorder, counters};
+use crate::proposer::Outcome;
 use crate::queue::TreeSettings;
 use crate::snapshot::Snapshot;
 use crate::sync::{
@@ -58,17 +59,6 @@ struct Seat {
     clean: bool,
 }
 
-/// What is known of a batch on its way.
-#[derive(Debug)]
-struct Known {
-    version: Version,
-    decisions: u64,
-    /// What each assignment of the batch is about, if it proposes anything.
-    intents: Vec<Option<Intent>>,
-    /// Whether its first decision was made on the snapshot alone.
-    clean: bool,
-}
-
 /// What a proposer's turn came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnOutcome {
@@ -76,51 +66,6 @@ pub struct TurnOutcome {
     pub proposed: bool,
     /// Whether counters moved, so that a further turn may find something without any change.
     pub counted: bool,
-}
-
-/// What a proposal was about, in names, as its proposer's snapshot had them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Intent {
-    /// The snapshot.
-    pub version: u64,
-    /// The application.
-    pub app: ApplicationId,
-    /// The node.
-    pub node: NodeName,
-}
-
-/// What became of one decision of a batch.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Step {
-    /// What was proposed; nothing when a reservation was given up.
-    pub intent: Option<Intent>,
-    /// What became of it; nothing when there was nothing to decide.
-    pub fate: Option<Fate>,
-    /// What the commit told.
-    pub events: Vec<Event>,
-    /// Whether it was made on the live state as it was: then it must hold.
-    pub must_hold: bool,
-}
-
-/// Where all decisions are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Accounts {
-    /// Decisions that proposers made.
-    pub proposed: u64,
-    /// Held by a proposer, not accepted yet.
-    pub held: u64,
-    /// Accepted and not taken yet.
-    pub queued: u64,
-    /// Taken, by what became of them.
-    pub fates: Counts<Fate>,
-}
-
-impl Accounts {
-    /// Whether every decision is somewhere, once.
-    #[must_use]
-    pub fn balance(&self) -> bool {
-        self.proposed == self.held + self.queued + self.fates.total()
-    }
 }
 
 impl std::fmt::Debug for Pipeline {
@@ -168,6 +113,7 @@ impl Pipeline {
             engine,
             heartbeats_schedule: mode == Mode::Heartbeat,
             rings: Vec::new(),
+            spot: None,
             taken: vec![0; mode.threads()],
             refused: vec![0; mode.threads()],
             outside: 0,
@@ -411,8 +357,10 @@ impl Pipeline {
         let Received::Item(batch) = self.committer.rings[proposer].try_recv() else {
             return None;
         };
-        let known = self.seats[proposer].sent.pop_front();
-        let known = known.expect("each batch in the ring was noted when it was sent");
+        let known = self.seats[proposer]
+            .sent
+            .pop_front()
+            .expect("each batch in the ring was noted when it was sent");
         let present = batch.version == self.committer.snapshot.version && !self.changed;
         let mut must_hold = known.clean && present;
         let mut intents = known.intents.into_iter();
@@ -461,40 +409,5 @@ impl Pipeline {
 impl Seat {
     fn batches(&self) -> &[StdArc<Batch>] {
         self.proposer.held.as_deref().unwrap_or_default()
-    }
-}
-
-impl Known {
-    fn of(batch: &Batch, view: &View) -> Self {
-        let decided = |outcome: &Outcome| !matches!(outcome, Outcome::Skipped(_));
-        let outcomes = || batch.iter().map(|(outcome, _)| outcome);
-        let intents = outcomes().map(|outcome| match outcome {
-            Outcome::Proposed(proposal) => Intent::of(proposal, view),
-            _ => None,
-        });
-        Self {
-            version: batch.version,
-            decisions: outcomes()
-                .filter(|outcome| decided(outcome))
-                .map(|_| 1)
-                .sum(),
-            intents: intents.collect(),
-            clean: false,
-        }
-    }
-}
-
-impl Intent {
-    /// Nothing for nonsense that names what the snapshot does not have.
-    fn of(proposal: &Proposal, view: &View) -> Option<Self> {
-        let app = &view.state.apps[proposal.app];
-        let node = &view.state.nodes[proposal.node];
-        let same =
-            (app.generation, node.incarnation) == (proposal.generation, proposal.incarnation);
-        same.then(|| Self {
-            version: view.version().0,
-            app: app.id,
-            node: node.name.clone(),
-        })
     }
 }

@@ -402,7 +402,7 @@ impl<C: Clock> Proposer<C> {
 }
 
 /// Waits until something is ready, or until patience ends: awake at first, then asleep.
-fn wait(parker: &Parker, patience: Option<Duration>, mut ready: impl FnMut() -> bool) {
+pub(super) fn wait(parker: &Parker, patience: Option<Duration>, mut ready: impl FnMut() -> bool) {
     for _ in 0..SPINS {
         if ready() {
             return;

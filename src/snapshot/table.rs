@@ -109,6 +109,12 @@ impl<S: Slot, T> Table<S, T> {
         }
     }
 
+    /// Indices of the rows that were written since the last publication, or since the copy was
+    /// last refreshed.
+    pub fn written(&self) -> impl Iterator<Item = usize> + '_ {
+        self.dirty.iter().map(|&index| index as usize)
+    }
+
     #[inline]
     fn mark(&mut self, index: usize) {
         let (word, bit) = (index / 64, 1 << (index % 64));

@@ -1,0 +1,100 @@
+//! What a pipeline that runs step by step knows of its decisions, wherever they are.
+
+use super::batch::Batch;
+use super::committer::Fate;
+use super::view::View;
+use crate::commit::Event;
+use crate::id::{ApplicationId, NodeName, Version};
+use crate::metrics::Counts;
+use crate::proposer::{Outcome, Proposal};
+
+/// What is known of a batch on its way.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) version: Version,
+    pub(super) decisions: u64,
+    /// What each assignment of the batch is about, if it proposes anything.
+    pub(super) intents: Vec<Option<Intent>>,
+    /// Whether its first decision was made on the snapshot alone.
+    pub(super) clean: bool,
+}
+
+/// What a proposal was about, in names, as its proposer's snapshot had them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intent {
+    /// The snapshot.
+    pub version: u64,
+    /// The application.
+    pub app: ApplicationId,
+    /// The node.
+    pub node: NodeName,
+}
+
+/// What became of one decision of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// What was proposed; nothing when a reservation was given up.
+    pub intent: Option<Intent>,
+    /// What became of it; nothing when there was nothing to decide.
+    pub fate: Option<Fate>,
+    /// What the commit told.
+    pub events: Vec<Event>,
+    /// Whether it was made on the live state as it was: then it must hold.
+    pub must_hold: bool,
+}
+
+/// Where all decisions are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accounts {
+    /// Decisions that proposers made.
+    pub proposed: u64,
+    /// Held by a proposer, not accepted yet.
+    pub held: u64,
+    /// Accepted and not taken yet.
+    pub queued: u64,
+    /// Taken, by what became of them.
+    pub fates: Counts<Fate>,
+}
+
+impl Accounts {
+    /// Whether every decision is somewhere, once.
+    #[must_use]
+    pub fn balance(&self) -> bool {
+        self.proposed == self.held + self.queued + self.fates.total()
+    }
+}
+
+impl Known {
+    pub(super) fn of(batch: &Batch, view: &View) -> Self {
+        let decided = |outcome: &Outcome| !matches!(outcome, Outcome::Skipped(_));
+        let outcomes = || batch.iter().map(|(outcome, _)| outcome);
+        let intents = outcomes().map(|outcome| match outcome {
+            Outcome::Proposed(proposal) => Intent::of(proposal, view),
+            _ => None,
+        });
+        Self {
+            version: batch.version,
+            decisions: outcomes()
+                .filter(|outcome| decided(outcome))
+                .map(|_| 1)
+                .sum(),
+            intents: intents.collect(),
+            clean: false,
+        }
+    }
+}
+
+impl Intent {
+    /// Nothing for nonsense that names what the snapshot does not have.
+    fn of(proposal: &Proposal, view: &View) -> Option<Self> {
+        let app = &view.state.apps[proposal.app];
+        let node = &view.state.nodes[proposal.node];
+        let same =
+            (app.generation, node.incarnation) == (proposal.generation, proposal.incarnation);
+        same.then(|| Self {
+            version: view.version().0,
+            app: app.id,
+            node: node.name.clone(),
+        })
+    }
+}

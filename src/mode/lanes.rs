@@ -1,0 +1,107 @@
+//! Lanes: where the nodes of each partition have room, in the order of the last sort.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::index::NodeIndex;
+use crate::cluster::NodeState;
+use crate::id::{NodeSlot, PartitionId};
+use crate::proposer::FitIndex;
+use crate::snapshot::State;
+
+/// The nodes of one state, by partition; they follow what they are told of it.
+#[derive(Debug)]
+pub(super) struct Lanes {
+    /// Nodes of each partition, the own share first; only where asks look for nodes.
+    lanes: Vec<FitIndex>,
+    sorted: Option<Arc<NodeIndex>>,
+    /// Reserved nodes.
+    reserved: BTreeSet<NodeSlot>,
+    /// Position among the proposers, and their number.
+    share: (usize, usize),
+}
+
+impl Lanes {
+    pub(super) fn new(share: (usize, usize)) -> Self {
+        Self {
+            lanes: Vec::new(),
+            sorted: None,
+            reserved: BTreeSet::new(),
+            share,
+        }
+    }
+
+    /// Notes what a node offers in all.
+    pub(super) fn note_total(&mut self, state: &State, node: NodeSlot) {
+        let row = &state.nodes[node];
+        if let Some(lane) = self.lanes.get_mut(row.partition.index()) {
+            lane.note_total(&row.total);
+        }
+    }
+
+    /// Notes what a node has free now, and whether it is reserved.
+    pub(super) fn look_at(&mut self, state: &State, node: NodeSlot) {
+        let row = &state.nodes[node];
+        let reserved = row.reserved.is_some();
+        if reserved {
+            self.reserved.insert(node);
+        } else if !self.reserved.is_empty() {
+            self.reserved.remove(&node);
+        }
+        let runs = row.state == NodeState::Running;
+        for (i, lane) in self.lanes.iter_mut().enumerate() {
+            let here = row.partition.index() == i;
+            if here && runs && !lane.contains(node) {
+                // A node that the order does not know: the lanes are laid out anew.
+                self.sorted = None;
+            }
+            let free = (here && runs && !reserved).then_some(&row.free);
+            lane.set(node, free);
+        }
+    }
+
+    /// Lays out the lanes when the nodes were sorted anew or others joined.
+    pub(super) fn lay_out(&mut self, state: &State, index: &Arc<NodeIndex>) {
+        if self
+            .sorted
+            .as_ref()
+            .is_some_and(|sorted| Arc::ptr_eq(sorted, index))
+        {
+            return;
+        }
+        let (own, of) = self.share;
+        let types = state.calculator.types();
+        let lanes = state.partition_ids().map(|partition| {
+            let sorted = index.nodes(state, partition);
+            let (mine, others): (Vec<_>, Vec<_>) =
+                sorted.iter().partition(|node| node.index() % of == own);
+            FitIndex::new([mine, others].concat(), types)
+        });
+        self.lanes = lanes.collect();
+        self.sorted = Some(Arc::clone(index));
+        for partition in state.partition_ids() {
+            for &node in &state.partitions[partition].nodes {
+                self.note_total(state, node);
+                self.look_at(state, node);
+            }
+        }
+    }
+
+    /// The lane of a partition that has nodes.
+    pub(super) fn of(&self, partition: PartitionId) -> Option<&FitIndex> {
+        let lane = self.lanes.get(partition.index());
+        lane.filter(|lane| !lane.order().is_empty())
+    }
+
+    /// Reserved nodes of the own share.
+    pub(super) fn reserved(&self) -> Vec<NodeSlot> {
+        let (own, of) = self.share;
+        let mine = |node: &&NodeSlot| node.index() % of == own;
+        self.reserved.iter().filter(mine).copied().collect()
+    }
+
+    /// Whether any node is reserved.
+    pub(super) fn is_reserved_anywhere(&self) -> bool {
+        !self.reserved.is_empty()
+    }
+}

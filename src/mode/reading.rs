@@ -1,0 +1,90 @@
+//! The readers' end of the events, with the way back for empty buffers.
+
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::Threaded;
+use super::proposing::wait;
+use crate::commit::Event;
+use crate::sync::{Parker, Received, RingReceiver, RingSender};
+use crate::time::{Clock, SystemClock};
+
+/// What readers of events share.
+#[derive(Debug)]
+pub(super) struct EventReader {
+    pub(super) told: RingReceiver<Vec<Event>>,
+    pub(super) spent: RingSender<Vec<Event>>,
+    pub(super) parker: Parker,
+}
+
+impl EventReader {
+    /// Takes over what there is. Whether there may be more some time.
+    fn append(&mut self, events: &mut Vec<Event>) -> bool {
+        loop {
+            match self.told.try_recv() {
+                Received::Item(mut more) => {
+                    events.append(&mut more);
+                    // The committer uses the buffer again; when it has enough, this one goes.
+                    drop(self.spent.try_send(more));
+                }
+                Received::Empty => return true,
+                Received::Finished => return false,
+            }
+        }
+    }
+}
+
+impl Threaded {
+    fn event_reader(&self) -> MutexGuard<'_, EventReader> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands over what happened since the last call, in order. Events wait in a bounded queue;
+    /// when it is full, no proposal is committed until they are read.
+    pub fn take_events(&self) -> Vec<Event> {
+        let mut events = Vec::new();
+        self.append_events(&mut events);
+        events
+    }
+
+    /// The same as [`Threaded::take_events`], added to a list that the caller keeps.
+    pub fn append_events(&self, events: &mut Vec<Event>) {
+        self.event_reader().append(events);
+    }
+
+    /// The same as [`Threaded::append_events`], once there are any: waits until something happens,
+    /// the engine ends, or `patience` is over. Whether there were any. Other readers wait meanwhile.
+    ///
+    /// ```
+    /// # use std::{collections::BTreeMap, time::Duration};
+    /// # use capsched::{api::*, config};
+    /// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
+    /// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
+    /// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    /// # let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types)
+    /// #     .expect("a valid tree");
+    /// let engine = Engine::builder(loaded.settings)
+    ///     .mode(Mode::Global { threads: 1 })
+    ///     .start()?;
+    /// let name = NodeName::new("n0", 8041)?;
+    /// engine.add_node(NodeSpec::new(name, ResourceVector::of(&[8192, 8])))?;
+    /// engine.submit(AppSpec::new(ApplicationId::new(1), "root.a", "ann"))?;
+    ///
+    /// let mut events = Vec::new();
+    /// assert!(engine.await_events(&mut events, Duration::from_secs(60)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn await_events(&self, events: &mut Vec<Event>, patience: Duration) -> bool {
+        let (before, clock) = (events.len(), SystemClock::new());
+        let mut reader = self.event_reader();
+        loop {
+            let more = reader.append(events);
+            let waited = Duration::from_nanos(clock.now_ns());
+            if events.len() > before || !more || waited >= patience {
+                return events.len() > before;
+            }
+            let EventReader { told, parker, .. } = &*reader;
+            wait(parker, Some(patience - waited), || told.has_news());
+        }
+    }
+}

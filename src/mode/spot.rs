@@ -1,0 +1,211 @@
+//! Decisions on the spot: the committer serves calls by itself while all proposers rest.
+//!
+//! A call that asks for a container would otherwise wait until a proposer wakes, copies what
+//! changed, and hands its decision back. Here the committer passes over the live state, as a
+//! proposer does over its copy, and commits what it finds. It leaves to the proposers whatever may
+//! take long or is not finished by one pass: many containers, reservations, asks that wait.
+
+use std::sync::Arc;
+
+use super::Sequential;
+use super::index::NodeIndex;
+use super::lanes::Lanes;
+use super::stopwatch::Latencies;
+use super::view::matters;
+use crate::commit::CommitOutcome;
+use crate::id::{NodeSlot, PartitionId};
+use crate::proposer::{Candidates, Observation, Outcome, ProposalKind, propose};
+use crate::queue::Exclusivity;
+use crate::sync::PublishedReader;
+use crate::time::Clock;
+
+/// Decisions after which the proposers take over.
+const MOST: u32 = 128;
+
+/// One pass in so many is timed.
+const SAMPLE: u32 = 32;
+
+/// Passes that take longer than this, in ns, are left to the proposers for a while.
+const LONG_NS: u64 = 50_000;
+
+/// Calls that are left to the proposers at most before the next attempt.
+const LONGEST_ABSENCE: u32 = 1024;
+
+/// What the committer needs to decide by itself.
+#[derive(Debug)]
+pub(super) struct Spot {
+    lanes: Lanes,
+    index: PublishedReader<NodeIndex>,
+    /// What the present pass observes; empty between passes.
+    seen: Vec<Observation>,
+    /// Which passes are measured, and how many there were.
+    latencies: Latencies,
+    passes: u32,
+    /// Calls to leave to the proposers, and how many it will be the next time.
+    absence: u32,
+    next_absence: u32,
+}
+
+/// What a turn of the committer's own decisions came to.
+#[derive(Debug, Default)]
+pub(super) struct Served {
+    /// Passes, fruitless ones among them.
+    pub(super) passes: u32,
+    /// Whether there is nothing left that a proposer could do.
+    pub(super) done: bool,
+}
+
+impl Spot {
+    pub(super) fn new(index: PublishedReader<NodeIndex>, latencies: Latencies) -> Self {
+        Self {
+            lanes: Lanes::new((0, 1)),
+            index,
+            seen: Vec::new(),
+            latencies,
+            passes: 0,
+            absence: 0,
+            next_absence: 1,
+        }
+    }
+
+    /// Whether calls are served here now, or rather left to the proposers.
+    pub(super) fn is_willing(&mut self) -> bool {
+        let willing = self.absence == 0;
+        self.absence = self.absence.saturating_sub(1);
+        willing
+    }
+
+    /// Notes how long a turn took, in ns: after long passes the committer stays away, longer each
+    /// time.
+    pub(super) fn judge(&mut self, served: &Served, took_ns: u64) {
+        if took_ns / u64::from(served.passes.max(1)) <= LONG_NS {
+            self.next_absence = 1;
+            return;
+        }
+        self.absence = self.next_absence;
+        self.next_absence = (2 * self.next_absence).min(LONGEST_ABSENCE);
+    }
+
+    /// Follows the nodes that were written since the last publication; needed before it.
+    pub(super) fn follow(&mut self, engine: &Sequential) {
+        let state = engine.ledger().state();
+        for node in state.nodes.written() {
+            let node = NodeSlot::at(node);
+            self.lanes.note_total(state, node);
+            self.lanes.look_at(state, node);
+        }
+    }
+
+    /// Decides and commits until nothing is found, or the rest is left to the proposers. `told`
+    /// hears what became of each decision, and how long its pass took if that was measured.
+    pub(super) fn serve(
+        &mut self,
+        engine: &mut Sequential,
+        clock: &impl Clock,
+        mut told: impl FnMut(CommitOutcome, Option<u64>),
+    ) -> Served {
+        self.follow(engine);
+        let index = Arc::clone(self.index.refresh());
+        self.lanes.lay_out(engine.ledger().state(), &index);
+        let mut served = Served::default();
+        if self.lanes.is_reserved_anywhere() {
+            return served;
+        }
+        for partition in engine.ledger().state().partition_ids() {
+            while self.lanes.of(partition).is_some() {
+                match self.attempt(engine, partition, &mut served, clock, &mut told) {
+                    Found::Container if served.passes < MOST => {}
+                    Found::Nothing => break,
+                    Found::Container | Found::Other => return served,
+                }
+            }
+        }
+        served.done = true;
+        served
+    }
+
+    /// The two passes of an attempt among all nodes of a partition.
+    fn attempt(
+        &mut self,
+        engine: &mut Sequential,
+        partition: PartitionId,
+        served: &mut Served,
+        clock: &impl Clock,
+        told: &mut impl FnMut(CommitOutcome, Option<u64>),
+    ) -> Found {
+        let found = self.pass(engine, partition, Exclusivity::Respect, served, clock, told);
+        let row = &engine.ledger().state().partitions[partition];
+        if found != Found::Nothing || partition == PartitionId::DEFAULT || row.exclusive {
+            return found;
+        }
+        self.pass(engine, partition, Exclusivity::Ignore, served, clock, told)
+    }
+
+    fn pass(
+        &mut self,
+        engine: &mut Sequential,
+        partition: PartitionId,
+        exclusivity: Exclusivity,
+        served: &mut Served,
+        clock: &impl Clock,
+        told: &mut impl FnMut(CommitOutcome, Option<u64>),
+    ) -> Found {
+        let Some(lane) = self.lanes.of(partition) else {
+            return Found::Nothing;
+        };
+        served.passes += 1;
+        self.passes = self.passes.wrapping_add(1);
+        let timed = match self.latencies {
+            Latencies::Off => false,
+            Latencies::Sampled => self.passes.is_multiple_of(SAMPLE),
+            Latencies::All => true,
+        };
+        let before = timed.then(|| clock.now_ns());
+        let state = engine.ledger().state();
+        let outcome = propose(
+            state,
+            &Candidates::indexed(lane),
+            exclusivity,
+            &mut self.seen,
+        );
+        let took = before.map(|before| clock.now_ns().saturating_sub(before));
+        let found = match &outcome {
+            Outcome::Proposed(proposal) if proposal.kind == ProposalKind::Allocate => {
+                Found::Container
+            }
+            Outcome::Proposed(_) | Outcome::GiveUp(_) => Found::Other,
+            Outcome::Skipped(_) => {
+                // Counters that matter make a further pass worth while, after some time.
+                let counts = |seen: &Observation| matches!(seen, Observation::Counters { .. });
+                self.seen.retain(|seen| matters(state, seen));
+                if self.seen.iter().any(counts) {
+                    Found::Other
+                } else {
+                    Found::Nothing
+                }
+            }
+        };
+        let committed = engine.commit(&outcome, &self.seen, || {});
+        engine.settle();
+        self.seen.clear();
+        told(committed, took);
+        if let Outcome::Proposed(proposal) = &outcome {
+            self.lanes.look_at(engine.ledger().state(), proposal.node);
+        }
+        match committed {
+            CommitOutcome::Rejected(_) => Found::Other,
+            CommitOutcome::Committed | CommitOutcome::Nothing => found,
+        }
+    }
+}
+
+/// What a pass came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// A container, placed.
+    Container,
+    /// Something that the proposers go on with.
+    Other,
+    /// Nothing.
+    Nothing,
+}
