@@ -399,6 +399,7 @@ fn calls_at_rest_are_served_on_the_spot() {
     }
     engine.quiesce();
     assert_eq!(decided(&engine), before, "a proposer did it");
+    assert_eq!(engine.snapshot().served, 15);
     assert_eq!(engine.fates().get(Fate::Committed), 15);
 
     engine.ask(app, ask(600)).unwrap();

@@ -111,6 +111,8 @@ pub(super) struct Committer<C> {
     /// Whether heartbeats schedule their node.
     pub(super) heartbeats_schedule: bool,
     pub(super) rings: Vec<RingReceiver<std::sync::Arc<Batch>>>,
+    /// Decisions that it made by itself, and how many of them were refused.
+    pub(super) served: (u64, u64),
     /// What it needs to decide by itself, where the mode looks at all nodes.
     pub(super) spot: Option<Spot>,
     /// Decisions taken from each of them.
@@ -309,9 +311,13 @@ impl<C: Clock> Committer<C> {
         let served = spot.serve(&mut self.engine, &self.clock, |outcome, took_ns| {
             match outcome {
                 CommitOutcome::Committed => committed += 1,
-                CommitOutcome::Rejected(conflict) => count_refusal(fates, conflict),
+                CommitOutcome::Rejected(conflict) => {
+                    count_refusal(fates, conflict);
+                    self.served.1 += 1;
+                }
                 CommitOutcome::Nothing => return,
             }
+            self.served.0 += 1;
             if let Some(took_ns) = took_ns {
                 recorder.record(Phase::Propose, took_ns);
             }
@@ -357,6 +363,7 @@ impl<C: Clock> Committer<C> {
         }
         let mut next = self.snapshot.next(self.engine.state_to_publish());
         next.taken.clone_from(&self.taken);
+        (next.served, next.served_refused) = self.served;
         next.refused.clone_from(&self.refused);
         next.outside = self.outside;
         next.changes = self.changes;

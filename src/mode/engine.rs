@@ -128,6 +128,7 @@ impl Threaded {
             engine,
             heartbeats_schedule: mode == Mode::Heartbeat,
             rings: Vec::new(),
+            served: (0, 0),
             spot: matches!(mode, Mode::Global { .. }).then(|| Spot::new(index.reader(), latencies)),
             taken: vec![0; mode.threads()],
             refused: vec![0; mode.threads()],

@@ -113,6 +113,7 @@ impl Pipeline {
             engine,
             heartbeats_schedule: mode == Mode::Heartbeat,
             rings: Vec::new(),
+            served: (0, 0),
             spot: None,
             taken: vec![0; mode.threads()],
             refused: vec![0; mode.threads()],

@@ -1,12 +1,12 @@
 //! The readers' end of the events, with the way back for empty buffers.
 
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use super::Threaded;
 use super::proposing::wait;
 use crate::commit::Event;
-use crate::sync::{Parker, Received, RingReceiver, RingSender};
+use crate::sync::{MutexGuard, Parker, Received, RingReceiver, RingSender};
 use crate::time::{Clock, SystemClock};
 
 /// What readers of events share.

@@ -132,6 +132,10 @@ pub struct Snapshot {
     pub taken: Vec<u64>,
     /// How many of them were refused.
     pub refused: Vec<u64>,
+    /// How many decisions the committer made by itself, accepted or refused.
+    pub served: u64,
+    /// How many of them were refused.
+    pub served_refused: u64,
     /// Counts what changed the state other than accepted proposals: commands, refusals, time.
     pub outside: u64,
     /// Counts what changed the state at all: commands, time, accepted proposals.
@@ -166,6 +170,8 @@ impl Snapshot {
             version: Version(0),
             news: Version(0),
             taken: Vec::new(),
+            served: 0,
+            served_refused: 0,
             refused: Vec::new(),
             outside: 0,
             changes: 0,

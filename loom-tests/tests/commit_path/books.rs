@@ -207,16 +207,16 @@ impl Books {
         }
     }
 
-    /// Each decision that the committer took has one outcome, and each refusal is told once. Only
+    /// Each decision that the committer took or made has one outcome, and each refusal is told once. Only
     /// without applications is there nothing to decide, and the counts stand still.
     pub(crate) fn outcomes(&self, engine: &Threaded) {
         let (fates, snapshot) = (engine.fates(), engine.snapshot());
         let committed = fates.get(Fate::Committed);
         let refused = fates.total() - committed;
         assert_eq!(refused, self.refused, "refusals counted and told");
-        let by_proposer: u64 = snapshot.refused.iter().sum();
-        assert_eq!(refused, by_proposer, "refusals by reason and by proposer");
-        let taken: u64 = snapshot.taken.iter().sum();
+        let by_decider: u64 = snapshot.refused.iter().sum::<u64>() + snapshot.served_refused;
+        assert_eq!(refused, by_decider, "refusals by reason and by who decided");
+        let taken: u64 = snapshot.taken.iter().sum::<u64>() + snapshot.served;
         assert!(committed + refused <= taken, "{fates} of {taken} decisions");
         let told = self.placed + self.reservations + self.moved;
         assert!(told <= committed, "{told} of {committed} were told");

@@ -10,6 +10,7 @@ use capsched::api::{
     TreeSettings,
 };
 use capsched::config;
+use capsched::snapshot::Snapshot;
 use capsched::sync::Ended;
 use capsched::time::ManualClock;
 use shuttle::rand::{Rng, thread_rng};
@@ -60,10 +61,12 @@ struct Counts {
     moved: Count,
     refused: Count,
     killed: Count,
+    /// Decisions of the committer itself.
+    served: Count,
 }
 
 impl Witnesses {
-    fn note(&self, books: &Books) {
+    fn note(&self, books: &Books, last: &Snapshot) {
         let counts = &self.0;
         for (count, number) in [
             (&counts.placed, books.placed),
@@ -72,6 +75,7 @@ impl Witnesses {
             (&counts.moved, books.moved),
             (&counts.refused, books.refused),
             (&counts.killed, books.killed),
+            (&counts.served, last.served),
         ] {
             count.fetch_add(number, Ordering::Relaxed);
         }
@@ -91,8 +95,11 @@ impl Witnesses {
     }
 
     /// What the scene is for must have happened.
-    pub(crate) fn demand(&self) {
+    pub(crate) fn demand(&self, mode: Mode) {
         let counts = &self.0;
+        let served = counts.served.load(Ordering::Relaxed);
+        let global = matches!(mode, Mode::Global { .. });
+        assert_eq!(served > 0, global, "{served} decisions of the committer");
         for (count, what) in [
             (&counts.placed, "a container was placed"),
             (&counts.reserved, "a reservation was made"),
@@ -200,9 +207,9 @@ impl Scene {
         }
         assert_eq!(engine.worker_panics(), 0, "a proposer panicked");
         hear(&engine, &mut books);
-        witnesses.note(&books);
         let (ended, last) = engine.stop_with_state();
         assert_eq!(ended, Ended::Stopped);
+        witnesses.note(&books, &last);
         books::add_up(&last);
         if self.end == End::Calm {
             assert!(
