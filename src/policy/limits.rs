@@ -215,7 +215,12 @@ fn unbounded(factor: f32) -> bool {
 /// What a limit comes to for one user, by weight; 1 for users without a record.
 #[must_use]
 pub fn user_value(state: &State, limit: &ResourceVector, user: Option<&User>) -> ResourceVector {
-    let weight = user.map_or(1.0, |user| user.weight);
+    weighted_value(state, limit, user.map_or(1.0, |user| user.weight))
+}
+
+/// What a limit comes to for users of a weight.
+#[must_use]
+pub fn weighted_value(state: &State, limit: &ResourceVector, weight: f32) -> ResourceVector {
     state
         .calculator
         .times_down(limit, f64::from(weight), &state.minimum)

@@ -18,6 +18,6 @@ pub use constraints::constraint_holds;
 pub use limits::{
     Limits, child_limit, compute_user_limit, headroom, master_limit, passes_maximum,
     pending_within_limits, queue_current_limit, told_limit, user_bounds, user_master_limits,
-    user_value,
+    user_value, weighted_value,
 };
 pub use locality::{Locality, may_use, reservations_starve};

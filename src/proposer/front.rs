@@ -8,8 +8,8 @@ use super::assignment::{Growth, Observation};
 use super::leaf::Visit;
 use super::walk::Pass;
 use crate::id::{AppSlot, PartitionId};
-use crate::policy::{Limits, user_value};
-use crate::queue::{App, Bound, Exclusivity};
+use crate::policy::{Limits, weighted_value};
+use crate::queue::{App, Bound, Exclusivity, Floor};
 use crate::resource::ResourceVector;
 
 /// The front as a pass finds it, and as it grows.
@@ -59,8 +59,8 @@ impl Pass<'_> {
         let state = self.state;
         let (calculator, cluster) = (state.calculator, &state.cluster);
         if let Some(floor) = bound.floor {
-            let limit = user_value(state, &self.common_limit(visit), None);
-            if !calculator.compare(cluster, &floor, &limit).is_gt() {
+            let limit = weighted_value(state, &self.common_limit(visit), floor.weight);
+            if !calculator.compare(cluster, &floor.used, &limit).is_gt() {
                 return false;
             }
         }
@@ -120,15 +120,19 @@ impl Pass<'_> {
     pub(super) fn join_at_limit(&self, front: &mut Front, app: AppSlot) {
         let row = &self.state.apps[app];
         let user = &self.state.users[row.user];
-        let plain = self.partition == PartitionId::DEFAULT
-            && self.exclusivity == Exclusivity::Respect
-            && user.weight.to_bits() == 1.0f32.to_bits();
-        if front.closed || !plain || !self.may_join(row) {
+        let plain =
+            self.partition == PartitionId::DEFAULT && self.exclusivity == Exclusivity::Respect;
+        let floor = front.bound.and_then(|bound| bound.floor);
+        let other = floor.is_some_and(|floor| floor.weight.to_bits() != user.weight.to_bits());
+        if front.closed || !plain || other || !self.may_join(row) {
             return;
         }
         let used = user.part(self.partition).used;
         let bound = front.bound.get_or_insert(self.unbound());
-        bound.floor = Some(bound.floor.map_or(used, |floor| floor.component_min(&used)));
+        bound.floor = Some(Floor {
+            weight: user.weight,
+            used: floor.map_or(used, |floor| floor.used.component_min(&used)),
+        });
         front.len += 1;
     }
 

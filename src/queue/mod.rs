@@ -22,7 +22,7 @@ pub use settings::{
     SchedulerSettings, Templates, TreeSettings, UserParallelSettings, VectorEntry,
 };
 pub use tree::{
-    Bound, CapacityMode, Divisors, Exclusivity, Leaf, LeafPart, LimitKind, Prefix, Queue,
+    Bound, CapacityMode, Divisors, Exclusivity, Floor, Leaf, LeafPart, LimitKind, Prefix, Queue,
     QueuePart, QueueState, Ranks, UserBounds,
 };
 pub use user::{Gate, User, UserPart};

@@ -289,10 +289,19 @@ pub struct Bound {
     pub partition: PartitionId,
     /// The mode.
     pub exclusivity: Exclusivity,
-    /// Least that users at their limit use, by type. They have weight 1.
-    pub floor: Option<ResourceVector>,
+    /// What holds of all users at their limit; nothing while there are none.
+    pub floor: Option<Floor>,
     /// Most that applications ask which no node is large enough for, by type.
     pub largest: ResourceVector,
+}
+
+/// Users at their limit who share a weight.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Floor {
+    /// The weight.
+    pub weight: f32,
+    /// Least that any of them uses, by type.
+    pub used: ResourceVector,
 }
 
 impl Leaf {
