@@ -24,6 +24,10 @@ const COMMANDS: usize = 256;
 /// its own decisions without it.
 const PUBLISH: u64 = 8192;
 
+/// Decisions for each row that is copied then, and most that wait where there are many rows.
+const PER_ROW: u64 = 4;
+const PUBLISH_AT_LAST: u64 = 32_768;
+
 /// The same where several proposers take room that the others count on.
 const PUBLISH_TO_OTHERS: u64 = 512;
 
@@ -162,7 +166,7 @@ impl<C: Clock> Committer<C> {
             let at_rest = !proposals && self.is_at_rest();
             let commands = self.take_commands();
             let served = at_rest && commands == Commands::Calls && self.serve();
-            if (self.outside != before && !served) || self.unpublished >= self.publish_after() {
+            if (self.outside != before && !served) || self.is_due() {
                 self.publish();
             }
             if proposals || commands != Commands::None {
@@ -205,12 +209,14 @@ impl<C: Clock> Committer<C> {
         while self.take_proposals() {}
     }
 
-    /// Decisions that may wait for their publication while there are more.
-    fn publish_after(&self) -> u64 {
+    /// Whether decisions have waited long enough for their publication while there are more.
+    fn is_due(&self) -> bool {
         if self.rings.len() > 1 {
-            PUBLISH_TO_OTHERS
-        } else {
-            PUBLISH
+            return self.unpublished >= PUBLISH_TO_OTHERS;
+        }
+        self.unpublished >= PUBLISH && {
+            let rows = self.engine.ledger().state().rows_written() as u64;
+            self.unpublished >= PUBLISH_AT_LAST.min(PER_ROW * rows)
         }
     }
 

@@ -386,7 +386,8 @@ impl Threaded {
 
     /// The latest snapshot. It shows every change of an outsider soon after its answer, and lags
     /// behind by as many decisions as the committer takes before it publishes: 512 beside several
-    /// proposers, else 8,192; none once there is nothing to do.
+    /// proposers, else 8,192, or up to 32,768 where they touch thousands of rows; none once there is
+    /// nothing to do.
     #[must_use]
     pub fn snapshot(&self) -> StdArc<Snapshot> {
         self.snapshots.load()

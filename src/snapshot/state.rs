@@ -110,6 +110,16 @@ impl State {
         sum
     }
 
+    /// How many rows of all tables were written since the last publication.
+    #[must_use]
+    pub fn rows_written(&self) -> usize {
+        self.partitions.written().len()
+            + self.queues.written().len()
+            + self.users.written().len()
+            + self.apps.written().len()
+            + self.nodes.written().len()
+    }
+
     /// Makes every table remember what is written to it.
     pub fn track(&mut self) {
         self.partitions.track();

@@ -111,7 +111,7 @@ impl<S: Slot, T> Table<S, T> {
 
     /// Indices of the rows that were written since the last publication, or since the copy was
     /// last refreshed.
-    pub fn written(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn written(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
         self.dirty.iter().map(|&index| index as usize)
     }
 
