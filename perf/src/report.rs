@@ -76,18 +76,39 @@ fn latest(
     order.iter().map(|key| found[key]).collect()
 }
 
-fn source(out: &mut String, record: &Value, command: &str) {
-    let dirty = record.get("dirty").and_then(Value::as_bool);
-    let changed = if dirty == Some(true) {
-        " with changes"
-    } else {
-        ""
-    };
+/// The commits that a table's rows are of, each with its shapes where there are several.
+fn commits(rows: &[&Value]) -> String {
+    let mut shapes: Vec<(String, Vec<&str>)> = Vec::new();
+    for row in rows {
+        let dirty = row.get("dirty").and_then(Value::as_bool) == Some(true);
+        let changed = if dirty { " with changes" } else { "" };
+        let commit = format!("{}{changed}", results::text(row, "commit"));
+        let shape = ["shape", "workload"].map(|field| results::text(row, field));
+        let shape = shape.into_iter().find(|name| !name.is_empty());
+        let at = shapes.iter().position(|(known, _)| *known == commit);
+        let at = at.unwrap_or_else(|| {
+            shapes.push((commit, Vec::new()));
+            shapes.len() - 1
+        });
+        let of_commit = &mut shapes[at].1;
+        of_commit.extend(shape.filter(|shape| !of_commit.contains(shape)));
+    }
+    if let [(commit, _)] = shapes.as_slice() {
+        return format!("Commit {commit}");
+    }
+    let each = shapes
+        .iter()
+        .map(|(commit, shapes)| format!("{commit} ({})", shapes.join(", ")));
+    format!("Commits {}", each.collect::<Vec<_>>().join(" and "))
+}
+
+fn source(out: &mut String, rows: &[&Value], command: &str) {
+    let Some(record) = rows.last() else { return };
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "\nCommit {}{changed}, {}, {} cores, Linux {}, {}, build `{}`: `{command}`\n",
-        results::text(record, "commit"),
+        "\n{}, {}, {} cores, Linux {}, {}, build `{}`: `{command}`\n",
+        commits(rows),
         results::text(record, "machine"),
         results::number(record, "cores").unwrap_or(0),
         results::text(record, "kernel"),
@@ -116,7 +137,9 @@ fn against_hadoop(out: &mut String, records: &[Value]) {
         )
     };
     let pairs = latest(records, is_pair, key);
-    let Some(last) = pairs.last() else { return };
+    if pairs.is_empty() {
+        return;
+    }
     out.push_str(
         "| shape | our mode | ours/s | Hadoop's best/s | times its best (min to max) | times the same mode |\n\
          | --- | --- | ---: | ---: | ---: | ---: |\n",
@@ -136,7 +159,7 @@ fn against_hadoop(out: &mut String, records: &[Value]) {
             times(pair, "ratio_same_mode"),
         );
     }
-    source(out, last, "cargo run --release -p perf -- peers --record");
+    source(out, &pairs, "cargo run --release -p perf -- peers --record");
 }
 
 /// Our engine on all workloads.
@@ -151,7 +174,9 @@ fn alone(out: &mut String, records: &[Value]) {
         )
     };
     let rows = latest(records, is_round, key);
-    let Some(last) = rows.last() else { return };
+    if rows.is_empty() {
+        return;
+    }
     out.push_str(
         "| workload | mode | proposers | decisions/s (min to max) | refused, % | peak memory, MiB |\n\
          | --- | --- | ---: | ---: | ---: | ---: |\n",
@@ -179,7 +204,7 @@ fn alone(out: &mut String, records: &[Value]) {
             results::number(row, "peak_rss_kib").unwrap_or(0) / 1024,
         );
     }
-    source(out, last, "cargo run --release -p perf -- record");
+    source(out, &rows, "cargo run --release -p perf -- record");
 }
 
 /// Bare pipeline and simpler designs.
@@ -193,7 +218,9 @@ fn ceiling(out: &mut String, records: &[Value]) {
         )
     };
     let lines = latest(records, kind, key);
-    let Some(last) = lines.last() else { return };
+    if lines.is_empty() {
+        return;
+    }
     out.push_str("| shape | design | per second (min to max) |\n| --- | --- | ---: |\n");
     for line in &lines {
         let design = match results::text(line, "design") {
@@ -211,7 +238,7 @@ fn ceiling(out: &mut String, records: &[Value]) {
     }
     source(
         out,
-        last,
+        &lines,
         "cargo run --release -p perf -- probe --record` and `... baselines --record",
     );
 }
@@ -237,5 +264,19 @@ mod tests {
         let text = tables(&[pair(1_000), pair(2_000)]);
         assert!(text.contains("2,000") && !text.contains("1,000"), "{text}");
         assert!(text.contains("12.5"), "{text}");
+    }
+
+    #[test]
+    fn every_commit_that_rows_are_of_is_named() {
+        let pair = |shape: &str, commit: &str, dirty: bool| {
+            serde_json::json!({"kind": "peers", "shape": shape, "mode": "global",
+                "commit": commit, "dirty": dirty})
+        };
+        let old = [pair("S1", "aa", false), pair("S2", "aa", false)];
+        assert!(tables(&old).contains("Commit aa,"));
+        let both = [old, [pair("S2", "bb", true), pair("S3", "bb", true)]].concat();
+        let text = tables(&both);
+        let named = "Commits aa (S1) and bb with changes (S2, S3),";
+        assert!(text.contains(named), "{text}");
     }
 }
