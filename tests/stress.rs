@@ -256,8 +256,14 @@ fn run(mode: Mode, fault: Fault, stop_after: Option<u32>) -> (Books, u64) {
         assert!(counted >= books.placed, "{counted} of {}", books.placed);
         if let Fault::ProposerPanics(_) = fault {
             // A proposer that looks again after a while may be panicking now: it is counted once
-            // it has unwound. One that is never counted, or twice, is a hang here.
-            while engine.worker_panics() != clock.hits.load(Ordering::Relaxed) {
+            // it has unwound. One that is never counted is a hang here.
+            loop {
+                let panics = engine.worker_panics();
+                let hits = clock.hits.load(Ordering::Relaxed);
+                assert!(panics <= hits, "{panics} panics were counted, of {hits}");
+                if panics == hits {
+                    break;
+                }
                 std::thread::yield_now();
             }
         }

@@ -19,7 +19,7 @@ use crate::queue::Exclusivity;
 use crate::sync::PublishedReader;
 use crate::time::Clock;
 
-/// Decisions after which the proposers take over.
+/// Passes after which the proposers take over.
 const MOST: u32 = 128;
 
 /// One pass in so many is timed.
