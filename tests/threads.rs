@@ -13,9 +13,14 @@ use capsched::resource::ResourceVector;
 use capsched::time::{ManualClock, SystemClock};
 
 fn settings() -> TreeSettings {
+    settings_with("DominantResourceCalculator")
+}
+
+fn settings_with(calculator: &str) -> TreeSettings {
     let p = "yarn.scheduler.capacity.";
+    let calculator = format!("org.apache.hadoop.yarn.util.resource.{calculator}");
     let pairs: BTreeMap<String, String> = [
-        ("resource-calculator", "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"),
+        ("resource-calculator", calculator.as_str()),
         ("root.queues", "a,b"),
         ("root.a.capacity", "60"),
         ("root.b.capacity", "40"),
@@ -39,12 +44,13 @@ fn settings() -> TreeSettings {
         .settings
 }
 
-fn run(mode: Mode) -> (usize, ResourceVector) {
-    let engine = Threaded::start(settings(), &[], mode, SystemClock::new()).unwrap();
+/// Containers placed and reservations made, and what root uses in the end.
+fn run(mode: Mode, settings: TreeSettings, cores: i64) -> ([usize; 2], ResourceVector) {
+    let engine = Threaded::start(settings, &[], mode, SystemClock::new()).unwrap();
     for i in 0..20 {
         let name = format!("n{i}:1").parse().unwrap();
         engine
-            .add_node(NodeSpec::new(name, ResourceVector::of(&[16_384, 16])))
+            .add_node(NodeSpec::new(name, ResourceVector::of(&[16_384, cores])))
             .unwrap();
     }
     for i in 0..8 {
@@ -68,7 +74,9 @@ fn run(mode: Mode) -> (usize, ResourceVector) {
         };
         engine.ask(id, call).unwrap();
     }
-    for _ in 0..40 {
+    // Where threads look for nodes, no node has to call.
+    let beats = if mode == Mode::Heartbeat { 40 } else { 0 };
+    for _ in 0..beats {
         for i in 0..20 {
             let node = format!("n{i}:1").parse().unwrap();
             engine
@@ -80,24 +88,36 @@ fn run(mode: Mode) -> (usize, ResourceVector) {
     let events = engine.take_events();
     let allocated = |event: &&Decision| matches!(event, Decision::Allocated { .. });
     let placed = events.iter().filter(allocated).count();
+    let reserved = |event: &&Decision| matches!(event, Decision::Reserved { .. });
+    let waiting = events.iter().filter(reserved).count();
     let snapshot = engine.snapshot();
     let used = snapshot.queues.iter().next().unwrap().parts[0].used;
     assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
-    (placed, used)
+    ([placed, waiting], used)
 }
+
+const MODES: [Mode; 5] = [
+    Mode::Heartbeat,
+    Mode::Asynchronous { threads: 1 },
+    Mode::Asynchronous { threads: 3 },
+    Mode::Global { threads: 1 },
+    Mode::Global { threads: 2 },
+];
 
 #[test]
 fn every_mode_places_everything_that_fits() {
     let all = ResourceVector::of(&[1024 * 240, 240]);
-    for mode in [
-        Mode::Heartbeat,
-        Mode::Asynchronous { threads: 1 },
-        Mode::Asynchronous { threads: 3 },
-        Mode::Global { threads: 1 },
-        Mode::Global { threads: 2 },
-    ] {
-        let (placed, used) = run(mode);
-        assert_eq!((placed, used), (240, all), "{mode:?}");
+    for mode in MODES {
+        assert_eq!(run(mode, settings(), 16), ([240, 0], all), "{mode:?}");
+    }
+}
+
+#[test]
+fn vcores_hold_nothing_up_where_memory_alone_is_compared() {
+    let all = ResourceVector::of(&[1024 * 240, 240]);
+    for mode in MODES {
+        let memory_alone = settings_with("DefaultResourceCalculator");
+        assert_eq!(run(mode, memory_alone, 4), ([240, 0], all), "{mode:?}");
     }
 }
 

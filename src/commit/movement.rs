@@ -32,9 +32,8 @@ impl Ledger {
             }
             self.charge(app, partition, -size);
             // The leaf's reserved resources stay with the source, as in the reference.
-            self.charge_leaf(to, partition, size);
+            self.charge_queues(to, partition, size);
             self.charge_user(to, to_user, partition, size);
-            self.charge_ancestors(to, partition, size);
         }
         self.remove_attempt(app, true);
         let row = &mut self.state.apps[app];

@@ -434,8 +434,7 @@ impl Ledger {
             let leaf = self.state.apps[app].leaf;
             let user = self.user_of(app);
             self.charge_user(leaf, user, partition, size);
-            self.charge_leaf(leaf, partition, size);
-            self.charge_ancestors(leaf, partition, size);
+            self.charge_queues(leaf, partition, size);
         }
         if master {
             let user = self.user_of(app);

@@ -4,11 +4,12 @@
 //! belong to the ledger alone.
 
 use super::prefix::grow_prefix;
-use super::usage::{add_queue_pending, charge_ancestors, charge_queue};
+use super::usage::{Charge, add_queue_pending, charge_queues};
 use super::users::charge_user;
 use crate::id::{NameId, PartitionId};
 use crate::policy::Locality;
 use crate::proposer::{Observation, Proposal, ProposalKind};
+use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
 /// Applies a proposal to a working copy as the ledger would. Whether it could: reservations and
@@ -40,7 +41,14 @@ pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> bool {
         Locality::Rack => &[rack, NameId::ANY],
         Locality::Any => &[NameId::ANY],
     };
-    let asked = asks.at(NameId::ANY).copied();
+    let mut pending = ResourceVector::NONE;
+    let mut wanted = partition;
+    if asks.constrained.is_none()
+        && let Some(any) = asks.at(NameId::ANY)
+    {
+        pending = -any.size;
+        wanted = any.partition.unwrap_or(PartitionId::DEFAULT);
+    }
     for &place in places {
         if let Some(ask) = asks.at_mut(place) {
             ask.count -= 1;
@@ -49,15 +57,15 @@ pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> bool {
     if asks.constrained.is_none() {
         asks.asks.retain(|ask| ask.count != 0);
         asks.outstanding = asks.count(NameId::ANY) > 0;
-        if let Some(asked) = asked {
-            let wanted = asked.partition.unwrap_or(PartitionId::DEFAULT);
-            row.part_mut(wanted).pending -= asked.size;
-            add_queue_pending(state, leaf, wanted, -asked.size);
-        }
     }
-    charge_queue(state, leaf, partition, size);
+    row.part_mut(wanted).pending += pending;
+    if wanted != partition {
+        add_queue_pending(state, leaf, wanted, pending);
+        pending = ResourceVector::NONE;
+    }
+    let used = size;
+    charge_queues(state, leaf, partition, &Charge { used, pending });
     charge_user(state, leaf, user, partition, size);
-    charge_ancestors(state, leaf, partition, size);
     true
 }
 

@@ -3,8 +3,8 @@
 use super::ledger::Ledger;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
 use crate::policy::{child_rank, user_bounds};
-use crate::queue::{Divisors, Ranks};
-use crate::resource::ResourceVector;
+use crate::queue::{Divisors, QueuePart, Ranks};
+use crate::resource::{ResourceVector, with_calculator};
 use crate::snapshot::State;
 
 impl Ledger {
@@ -13,33 +13,28 @@ impl Ledger {
     pub(super) fn charge(&mut self, app: AppSlot, partition: PartitionId, size: ResourceVector) {
         let leaf = self.state.apps[app].leaf;
         let user = self.user_of(app);
-        self.charge_leaf(leaf, partition, size);
+        self.charge_queues(leaf, partition, size);
         self.charge_user(leaf, user, partition, size);
-        self.charge_ancestors(leaf, partition, size);
     }
 
-    pub(super) fn charge_leaf(
+    /// Charges a leaf and its ancestors.
+    pub(super) fn charge_queues(
         &mut self,
         leaf: QueueSlot,
         partition: PartitionId,
         size: ResourceVector,
     ) {
-        charge_queue(&mut self.state, leaf, partition, size);
-    }
-
-    pub(super) fn charge_ancestors(
-        &mut self,
-        leaf: QueueSlot,
-        partition: PartitionId,
-        size: ResourceVector,
-    ) {
-        charge_ancestors(&mut self.state, leaf, partition, size);
+        let charge = Charge {
+            used: size,
+            pending: ResourceVector::NONE,
+        };
+        charge_queues(&mut self.state, leaf, partition, &charge);
     }
 
     /// Recomputes the used shares of a queue on a partition.
     pub(super) fn update_used(&mut self, queue: QueueSlot, partition: PartitionId) {
         self.state.epoch += 1;
-        update_used(&mut self.state, queue, partition);
+        charge_queue(&mut self.state, queue, partition, &Charge::default());
     }
 
     /// Reserved resources of a leaf and its ancestors.
@@ -92,31 +87,45 @@ impl Ledger {
     }
 }
 
-/// Charges one queue.
-pub(super) fn charge_queue(
+/// What queues use and have outstanding more than before; less where it is negative.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Charge {
+    pub(super) used: ResourceVector,
+    pub(super) pending: ResourceVector,
+}
+
+/// Charges a leaf and everything above it, and keeps the order among siblings.
+pub(super) fn charge_queues(
     state: &mut State,
-    queue: QueueSlot,
+    leaf: QueueSlot,
     partition: PartitionId,
-    size: ResourceVector,
+    charge: &Charge,
 ) {
-    state.queues[queue].part_mut(partition).used += size;
-    update_used(state, queue, partition);
-    rank_among_siblings(state, queue, partition);
+    let mut next = Some(leaf);
+    while let Some(queue) = next {
+        charge_queue(state, queue, partition, charge);
+        next = state.queues[queue].parent;
+        if let Some(parent) = next {
+            rank_among_siblings(state, parent, queue, partition);
+        }
+    }
 }
 
 /// Keeps the order of a parent's children after the use of one of them moved.
-fn rank_among_siblings(state: &mut State, queue: QueueSlot, partition: PartitionId) {
-    let Some(parent) = state.queues[queue].parent else {
-        return;
-    };
-    let row = &state.queues[parent];
-    let (order, ranks) = (row.settings.child_order, &row.part(partition).ranks);
+fn rank_among_siblings(
+    state: &mut State,
+    parent: QueueSlot,
+    child: QueueSlot,
+    partition: PartitionId,
+) {
+    let (row, above) = (&state.queues[child], &state.queues[parent]);
+    let ranks = &above.part(partition).ranks;
     if ranks.epoch != state.epoch {
         rank_children(state, parent, partition);
     } else if !ranks.keys.is_empty()
-        && let Some(rank) = child_rank(state, order, partition, queue)
+        && let Some(rank) = child_rank(row, above.settings.child_order, partition)
     {
-        let place = state.queues[queue].place;
+        let place = row.place;
         state.queues[parent].part_mut(partition).ranks.keys[place] = rank;
     }
 }
@@ -131,70 +140,61 @@ fn rank_children(state: &mut State, parent: QueueSlot, partition: PartitionId) {
     }
     let ranks = children
         .iter()
-        .map(|&child| child_rank(state, order, partition, child));
+        .map(|&child| child_rank(&state.queues[child], order, partition));
     let keys = ranks.collect::<Option<Vec<_>>>().unwrap_or_default();
     let epoch = state.epoch;
     state.queues[parent].part_mut(partition).ranks = Ranks { epoch, keys };
 }
 
-/// Charges everything above a leaf.
-pub(super) fn charge_ancestors(
-    state: &mut State,
-    leaf: QueueSlot,
-    partition: PartitionId,
-    size: ResourceVector,
-) {
-    let mut above = state.queues[leaf].parent;
-    while let Some(queue) = above {
-        charge_queue(state, queue, partition, size);
-        above = state.queues[queue].parent;
-    }
-}
-
-/// Recomputes the used shares of a queue on a partition.
+/// Charges one queue and recomputes its used shares.
 // As CSQueueUtils.updateUsedCapacity.
-fn update_used(state: &mut State, queue: QueueSlot, partition: PartitionId) {
-    let calculator = state.calculator;
-    let total = state.total(partition);
-    let minimum = state.minimum;
-    let epoch = state.epoch;
+#[inline]
+fn charge_queue(state: &mut State, queue: QueueSlot, partition: PartitionId, charge: &Charge) {
+    let total = &state.partitions[partition].total;
+    let divides = state.calculator.above_none(total, total);
+    if divides && state.queues[queue].part(partition).divisors.epoch != state.epoch {
+        renew_divisors(state, queue, partition);
+    }
+    let total = &state.partitions[partition].total;
     let part = state.queues[queue].part_mut(partition);
+    part.used += charge.used;
+    part.pending += charge.pending;
     part.known = true;
-    if !calculator.above_none(&total, &total) {
+    if !divides {
         part.absolute_used = 0.0;
         part.used_capacity = 0.0;
         return;
     }
-    if part.divisors.epoch != epoch {
-        let guaranteed = calculator.max(&total, &part.guaranteed, &minimum);
-        part.divisors = Divisors {
-            epoch,
-            total: calculator.divisor(&total, &total),
-            guaranteed: calculator.divisor(&total, &guaranteed),
-        };
-        if state.queues[queue].is_leaf() {
-            let bounds = user_bounds(state, queue, partition);
-            state.queues[queue].as_leaf_mut().parts[partition.index()].bounds = bounds;
-        }
+    with_calculator!(state.calculator, calculator => {
+        let used = calculator.divisor(total, &part.used);
+        part.absolute_used = calculator.quotient(used, part.divisors.total);
+        part.used_capacity = calculator.quotient(used, part.divisors.guaranteed);
+    });
+    let exact = |by| state.calculator.divide(total, &part.used, by).to_bits();
+    let guaranteed = |part: &QueuePart| {
+        let calculator = state.calculator;
+        calculator.max(total, &part.guaranteed, &state.minimum)
+    };
+    debug_assert_eq!(part.absolute_used.to_bits(), exact(total));
+    debug_assert_eq!(part.used_capacity.to_bits(), exact(&guaranteed(part)));
+}
+
+/// Computes anew what follows from the capacity of a queue, not from its use.
+#[cold]
+fn renew_divisors(state: &mut State, queue: QueueSlot, partition: PartitionId) {
+    let (calculator, total) = (state.calculator, state.total(partition));
+    let part = state.queues[queue].part(partition);
+    let guaranteed = calculator.max(&total, &part.guaranteed, &state.minimum);
+    let divisors = Divisors {
+        epoch: state.epoch,
+        total: calculator.divisor(&total, &total),
+        guaranteed: calculator.divisor(&total, &guaranteed),
+    };
+    state.queues[queue].part_mut(partition).divisors = divisors;
+    if state.queues[queue].is_leaf() {
+        let bounds = user_bounds(state, queue, partition);
+        state.queues[queue].as_leaf_mut().parts[partition.index()].bounds = bounds;
     }
-    let part = state.queues[queue].part_mut(partition);
-    let used = calculator.divisor(&total, &part.used);
-    part.absolute_used = calculator.quotient(used, part.divisors.total);
-    part.used_capacity = calculator.quotient(used, part.divisors.guaranteed);
-    debug_assert_eq!(
-        part.absolute_used.to_bits(),
-        calculator.divide(&total, &part.used, &total).to_bits()
-    );
-    debug_assert_eq!(
-        part.used_capacity.to_bits(),
-        calculator
-            .divide(
-                &total,
-                &part.used,
-                &calculator.max(&total, &part.guaranteed, &minimum)
-            )
-            .to_bits()
-    );
 }
 
 /// Outstanding asks of a leaf and its ancestors.

@@ -8,7 +8,7 @@ use super::prefix::tell_user;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot, java_order};
 use crate::policy::{compute_user_limit, user_value};
 use crate::queue::{HeadroomProvider, LimitKind, User};
-use crate::resource::{ResourceVector, share};
+use crate::resource::{ResourceVector, share, with_calculator};
 use crate::snapshot::State;
 
 impl Ledger {
@@ -393,10 +393,10 @@ pub(super) fn charge_user(
 
 /// Recomputes a user's share of a partition; returns how much it moved.
 fn update_usage_ratio(state: &mut State, user: UserSlot, partition: PartitionId) -> f32 {
-    let total = state.total(partition);
-    let calculator = state.calculator;
+    let total = &state.partitions[partition].total;
     let part = &mut state.users[user].parts[partition.index()];
     let before = part.usage_ratio;
-    part.usage_ratio = calculator.ratio(&part.used, &total);
+    part.usage_ratio =
+        with_calculator!(state.calculator, calculator => calculator.ratio(&part.used, total));
     share::difference(part.usage_ratio, before)
 }

@@ -49,14 +49,14 @@ impl Lanes {
             self.reserved.remove(&node);
         }
         let runs = row.state == NodeState::Running;
+        let free = (runs && !reserved).then_some(&row.free);
         for (i, lane) in self.lanes.iter_mut().enumerate() {
             let here = row.partition.index() == i;
-            if here && runs && !lane.contains(node) {
+            let known = lane.set(node, free.filter(|_| here));
+            if here && runs && !known {
                 // A node that the order does not know: the lanes are laid out anew.
                 self.sorted = None;
             }
-            let free = (here && runs && !reserved).then_some(&row.free);
-            lane.set(node, free);
         }
     }
 
@@ -70,7 +70,7 @@ impl Lanes {
             return;
         }
         let (own, of) = self.share;
-        let types = state.calculator.types();
+        let types = state.calculator.fitting_types();
         let lanes = state.partition_ids().map(|partition| {
             let sorted = index.nodes(state, partition);
             let (mine, others): (Vec<_>, Vec<_>) =

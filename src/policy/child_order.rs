@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::id::{PartitionId, QueueSlot};
-use crate::queue::ChildOrder;
+use crate::queue::{ChildOrder, Queue};
 use crate::resource::share;
 use crate::snapshot::State;
 
@@ -26,8 +26,14 @@ pub fn first_child(state: &State, parent: QueueSlot, partition: PartitionId) -> 
     if ranks.epoch != state.epoch || ranks.keys.is_empty() {
         return least_child(state, parent, partition);
     }
-    let least = ranks.keys.iter().enumerate().min_by_key(|&(_, key)| key);
-    let first = least.map(|(place, _)| queue.children[place]);
+    // The order of `min_by_key`, in a form that compiles to conditional moves.
+    let (mut place, mut least) = (0, ranks.keys[0]);
+    for (at, &key) in ranks.keys.iter().enumerate() {
+        if key < least {
+            (place, least) = (at, key);
+        }
+    }
+    let first = queue.children.get(place).copied();
     debug_assert_eq!(first, least_child(state, parent, partition));
     first
 }
@@ -48,13 +54,7 @@ fn least_child(state: &State, parent: QueueSlot, partition: PartitionId) -> Opti
 /// The comparison of [`compare_children`] as a number; nothing for absolute capacities, whose
 /// ties are decided by vectors.
 #[must_use]
-pub fn child_rank(
-    state: &State,
-    order: ChildOrder,
-    partition: PartitionId,
-    child: QueueSlot,
-) -> Option<u128> {
-    let queue = &state.queues[child];
+pub fn child_rank(queue: &Queue, order: ChildOrder, partition: PartitionId) -> Option<u128> {
     let part = queue.part(partition);
     if !part.configured_minimum.is_none() {
         return None;
@@ -69,18 +69,19 @@ pub fn child_rank(
         ChildOrder::Utilization => 0,
         ChildOrder::PriorityUtilization => queue.settings.priority,
     };
-    let bits = [
-        (u128::from(!queue.can_access(partition)), 1),
-        (u128::from(!guaranteed), 1),
-        (u128::from(!share::below_one(used)), 1),
-        (u128::from(!(priority.cast_unsigned() ^ (1 << 31))), 32),
-        (u128::from(share::java_rank(used)), 32),
-        (u128::from(!share::java_rank(part.absolute_capacity)), 32),
+    let flags = [
+        !queue.can_access(partition),
+        !guaranteed,
+        !share::below_one(used),
     ];
-    Some(
-        bits.iter()
-            .fold(0, |key, (bits, width)| key << width | bits),
-    )
+    let flags = flags
+        .iter()
+        .fold(0, |bits, &flag| bits << 1 | u64::from(flag));
+    let urgent = !(priority.cast_unsigned() ^ (1 << 31));
+    let small = !share::java_rank(part.absolute_capacity);
+    let high = flags << 32 | u64::from(urgent);
+    let low = u64::from(share::java_rank(used)) << 32 | u64::from(small);
+    Some(u128::from(high) << 64 | u128::from(low))
 }
 
 /// Which of two siblings goes first; equal ones keep their place in the list.

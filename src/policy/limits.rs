@@ -2,7 +2,7 @@
 
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::queue::{Exclusivity, Leaf, LimitKind, User, UserBounds};
-use crate::resource::{ResourceVector, share};
+use crate::resource::{ResourceVector, share, with_calculator};
 use crate::snapshot::State;
 
 /// What a queue is told from above (`ResourceLimits`).
@@ -46,17 +46,17 @@ pub fn child_limit(
     limits: &mut Limits,
     scheduling: bool,
 ) -> Limits {
-    let calculator = state.calculator;
     let part = state.queues[parent].part(partition);
-    limits.limit = calculator.min(&state.cluster, &limits.limit, &part.limit);
-    let blocked = if scheduling {
-        limits.blocked
-    } else {
-        ResourceVector::NONE
-    };
-    let available = limits.limit - blocked - part.used + state.killable(parent, partition);
-    let used = state.queues[child].part(partition).used;
-    Limits::new(calculator.round_down(&(available + used), &state.minimum))
+    let killable = state.killable(parent, partition);
+    let used = &state.queues[child].part(partition).used;
+    with_calculator!(state.calculator, calculator => {
+        limits.limit = calculator.min(&state.cluster, &limits.limit, &part.limit);
+        let mut available = limits.limit - part.used + killable;
+        if scheduling {
+            available -= limits.blocked;
+        }
+        Limits::new(calculator.round_down(&(available + *used), &state.minimum))
+    })
 }
 
 /// The gate at a queue's maximum: tests what is used now, not what is asked. Sets the headroom.
@@ -69,27 +69,29 @@ pub fn passes_maximum(
     could_unreserve: &ResourceVector,
     exclusivity: Exclusivity,
 ) -> bool {
-    let calculator = state.calculator;
     let row = &state.queues[queue];
     let part = row.part(partition);
-    let current = match exclusivity {
-        Exclusivity::Respect => calculator.min(&state.cluster, &part.limit, &limits.limit),
-        Exclusivity::Ignore => state.total(partition),
+    let most = match exclusivity {
+        Exclusivity::Respect => &part.limit,
+        Exclusivity::Ignore => &state.partitions[partition].total,
     };
-    let used = if row.is_leaf() {
-        part.used
-    } else {
-        part.used - state.killable(queue, partition)
-    };
-    limits.headroom = current - used;
-    if calculator.compare(&state.cluster, &used, &current).is_lt() {
-        return true;
+    let mut used = part.used;
+    if !row.is_leaf() {
+        used -= state.killable(queue, partition);
     }
-    state.settings.continue_looking
-        && calculator.above_none(&state.cluster, could_unreserve)
-        && calculator
-            .compare(&state.cluster, &(used - *could_unreserve), &current)
-            .is_lt()
+    with_calculator!(state.calculator, calculator => {
+        let current = match exclusivity {
+            Exclusivity::Respect => calculator.min(&state.cluster, most, &limits.limit),
+            Exclusivity::Ignore => *most,
+        };
+        limits.headroom = current - used;
+        calculator.compare(&state.cluster, &used, &current).is_lt()
+            || state.settings.continue_looking
+                && calculator.above_none(&state.cluster, could_unreserve)
+                && calculator
+                    .compare(&state.cluster, &(used - *could_unreserve), &current)
+                    .is_lt()
+    })
 }
 
 /// A leaf's maximum on a partition, rounded down to the allocation step.
@@ -111,7 +113,7 @@ pub fn queue_current_limit(
         || maximum_rounded_down(state, leaf, PartitionId::DEFAULT),
         |bounds| bounds.maximum,
     );
-    state.calculator.min(&state.cluster, &own, handed)
+    with_calculator!(state.calculator, calculator => calculator.min(&state.cluster, &own, handed))
 }
 
 /// What of a leaf's user limits stays while capacities and settings do.
@@ -162,10 +164,7 @@ pub fn compute_user_limit(
     partition: PartitionId,
     kind: LimitKind,
 ) -> ResourceVector {
-    let (calculator, low) = (state.calculator, &state.minimum);
-    let total = &state.partitions[partition].total;
     let users = state.queues[leaf].as_leaf();
-    let figures = &users.parts[partition.index()];
     let anew;
     let bounds = match known_bounds(state, leaf, partition) {
         Some(known) => known,
@@ -174,33 +173,34 @@ pub fn compute_user_limit(
             &anew
         }
     };
-    let consumed = calculator.times_up(total, f64::from(figures.usage_ratio), low);
-    let within = calculator
-        .compare(total, &consumed, &bounds.capacity)
-        .is_lt();
-    let current = || {
-        if within {
-            bounds.capacity
+    with_calculator!(state.calculator, calculator => {
+        let (total, low) = (&state.partitions[partition].total, &state.minimum);
+        let figures = &users.parts[partition.index()];
+        let consumed = calculator.times_up(total, f64::from(figures.usage_ratio), low);
+        let within = calculator
+            .compare(total, &consumed, &bounds.capacity)
+            .is_lt();
+        let beyond = consumed + *low;
+        let (base, weight) = match kind {
+            LimitKind::All if within => (bounds.capacity, users.total_weight),
+            LimitKind::All => (beyond, users.total_weight),
+            LimitKind::Respect | LimitKind::Ignore => {
+                (figures.active_used + *low, users.active_weight)
+            }
+        };
+        let equal = calculator.divide_ceil_f32(&base, weight);
+        let least = if within {
+            bounds.least
         } else {
-            consumed + *low
-        }
-    };
-    let (base, weight) = match kind {
-        LimitKind::All => (current(), users.total_weight),
-        LimitKind::Respect | LimitKind::Ignore => (figures.active_used + *low, users.active_weight),
-    };
-    let equal = calculator.divide_ceil_f32(&base, weight);
-    let least = if within {
-        bounds.least
-    } else {
-        least_share(state, leaf, &current())
-    };
-    let share = calculator.max(total, &equal, &least);
-    let most = match kind {
-        LimitKind::Ignore => total,
-        LimitKind::Respect | LimitKind::All => &bounds.most,
-    };
-    calculator.round_up(&calculator.min(total, &share, most), low)
+            least_share(state, leaf, &beyond)
+        };
+        let share = calculator.max(total, &equal, &least);
+        let most = match kind {
+            LimitKind::Ignore => total,
+            LimitKind::Respect | LimitKind::All => &bounds.most,
+        };
+        calculator.round_up(&calculator.min(total, &share, most), low)
+    })
 }
 
 /// Whether a user limit factor is the one that means "no bound".
@@ -221,9 +221,9 @@ pub fn user_value(state: &State, limit: &ResourceVector, user: Option<&User>) ->
 /// What a limit comes to for users of a weight.
 #[must_use]
 pub fn weighted_value(state: &State, limit: &ResourceVector, weight: f32) -> ResourceVector {
-    state
-        .calculator
-        .times_down(limit, f64::from(weight), &state.minimum)
+    with_calculator!(state.calculator, calculator => {
+        calculator.times_down(limit, f64::from(weight), &state.minimum)
+    })
 }
 
 /// The user limit that was last handed to an application of a user.

@@ -12,7 +12,7 @@ use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
 /// What one node or one key answers (`ContainerAllocation.AllocationState`).
-enum Answer {
+pub(super) enum Answer {
     Allocate(Fit),
     Reserve(Fit),
     /// A less local level may do.
@@ -26,7 +26,7 @@ enum Answer {
 }
 
 /// A container that has a place.
-struct Fit {
+pub(super) struct Fit {
     size: ResourceVector,
     locality: Locality,
     requested: Locality,
@@ -58,6 +58,12 @@ impl Pass<'_> {
             if !asks.outstanding {
                 continue;
             }
+            if let Some((proposal, counters)) = self.plain(slot, asks, limits) {
+                debug_assert!(self.decides_alike(slot, asks, limits, &proposal, &counters));
+                self.observations.push(counters);
+                self.proposal = Some(proposal);
+                return Found::Proposal;
+            }
             match self.key(slot, asks, limits, None) {
                 (Answer::KeySkipped, _) => {}
                 (answer, node) => return self.convert(slot, asks, answer, node, None),
@@ -88,7 +94,7 @@ impl Pass<'_> {
 
     /// Walks the candidate nodes for one key.
     // As RegularContainerAllocator.allocate.
-    fn key(
+    pub(super) fn key(
         &mut self,
         slot: AppSlot,
         asks: &KeyAsks,
@@ -410,7 +416,7 @@ impl Pass<'_> {
         })
     }
 
-    fn convert(
+    pub(super) fn convert(
         &mut self,
         slot: AppSlot,
         asks: &KeyAsks,

@@ -47,7 +47,8 @@ pub struct FitIndex {
 }
 
 impl FitIndex {
-    /// An index over nodes in an order, all of them closed. `types`: resource types that count.
+    /// An index over nodes in an order, all of them closed. `types`: resource types that decide
+    /// whether something fits.
     #[must_use]
     pub fn new(order: Vec<NodeSlot>, types: usize) -> Self {
         let last = order.iter().map(|node| node.0 as usize + 1).max();
@@ -86,12 +87,6 @@ impl FitIndex {
         self.largest = self.largest.component_max(total);
     }
 
-    /// Whether the node is one of the index.
-    #[must_use]
-    pub fn contains(&self, node: NodeSlot) -> bool {
-        self.place(node).is_some()
-    }
-
     fn place(&self, node: NodeSlot) -> Option<usize> {
         let place = self.places.get(node.0 as usize).copied();
         place.filter(|&place| place != ABSENT).map(|p| p as usize)
@@ -111,10 +106,11 @@ impl FitIndex {
         open.filter_map(|(&node, &free)| (free != CLOSED).then_some(node))
     }
 
-    /// Notes what is free on a node; nothing closes it. Nodes of other indexes are passed over.
-    pub fn set(&mut self, node: NodeSlot, free: Option<&ResourceVector>) {
+    /// Notes what is free on a node; nothing closes it. Whether the node is one of the index:
+    /// others are passed over.
+    pub fn set(&mut self, node: NodeSlot, free: Option<&ResourceVector>) -> bool {
         let Some(place) = self.place(node) else {
-            return;
+            return false;
         };
         let mut raised = false;
         for (i, levels) in self.levels.iter_mut().enumerate() {
@@ -127,6 +123,7 @@ impl FitIndex {
                 hint.place = hint.place.min(place);
             }
         }
+        true
     }
 
     /// The first open node in order with a size free.
@@ -187,28 +184,36 @@ impl FitIndex {
 
 /// Writes a value and repairs the maxima above it. Whether it is larger than the one before.
 fn raise_or_lower(levels: &mut Levels, place: usize, value: i64) -> bool {
-    let raised = value > levels[0][place];
+    let before = std::mem::replace(&mut levels[0][place], value);
+    let most = levels[1][place / BLOCK];
+    // Mostly neither of the two is the largest of its block.
+    if before != value && (value >= most || before >= most) {
+        repair(levels, place, before, value);
+    }
+    value > before
+}
+
+/// Repairs the maxima above a place whose value changed.
+fn repair(levels: &mut Levels, place: usize, mut before: i64, mut value: i64) {
     let mut at = place;
-    let mut value = value;
-    for level in 0..LEVELS {
-        let before = std::mem::replace(&mut levels[level][at], value);
-        if before == value || level + 1 == LEVELS {
-            break;
+    for level in 1..LEVELS {
+        let (block, below) = (at / BLOCK, &levels[level - 1]);
+        let most = levels[level][block];
+        if value < most && before < most {
+            return;
         }
-        let above = levels[level + 1][at / BLOCK];
-        if value < above && before < above {
-            break;
-        }
-        let block = at / BLOCK;
-        if value < above {
+        if value < most {
             // It was the largest: another one may be now.
-            let end = ((block + 1) * BLOCK).min(levels[level].len());
-            let most = levels[level][block * BLOCK..end].iter().copied();
-            value = most.fold(CLOSED, i64::max);
+            let end = ((block + 1) * BLOCK).min(below.len());
+            let others = below[block * BLOCK..end].iter().copied();
+            value = others.fold(CLOSED, i64::max);
+        }
+        before = std::mem::replace(&mut levels[level][block], value);
+        if before == value {
+            return;
         }
         at = block;
     }
-    raised
 }
 
 #[cfg(test)]
@@ -224,12 +229,12 @@ mod tests {
     fn a_closed_or_unknown_node_is_never_found() {
         let mut index = FitIndex::new(vec![NodeSlot(3), NodeSlot(1)], 2);
         assert_eq!(index.first_fit(&size(0, 0)), None);
-        index.set(NodeSlot(1), Some(&size(4, 4)));
-        index.set(NodeSlot(7), Some(&size(9, 9)));
+        assert!(index.set(NodeSlot(1), Some(&size(4, 4))));
+        assert!(!index.set(NodeSlot(7), Some(&size(9, 9))));
         assert_eq!(index.first_fit(&size(1, 1)), Some(NodeSlot(1)));
         index.set(NodeSlot(1), None);
         assert_eq!(index.first_fit(&size(1, 1)), None);
-        assert!(!index.contains(NodeSlot(7)) && !index.is_open(NodeSlot(1)));
+        assert!(!index.is_open(NodeSlot(7)) && !index.is_open(NodeSlot(1)));
     }
 
     proptest! {

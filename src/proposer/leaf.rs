@@ -8,8 +8,8 @@ use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
     Limits, compute_user_limit, passes_maximum, queue_current_limit, resorted, user_value,
 };
-use crate::queue::{Exclusivity, Gate, HeadroomProvider};
-use crate::resource::ResourceVector;
+use crate::queue::{Exclusivity, Gate, HeadroomProvider, User};
+use crate::resource::{ResourceVector, with_calculator};
 
 /// What one visit of a leaf has found out and its state does not know yet.
 pub(super) struct Visit {
@@ -30,10 +30,10 @@ impl Pass<'_> {
         limits.may_kill = if part.guaranteed.is_none() {
             part.absolute_used < part.absolute_capacity
         } else {
-            let calculator = state.calculator;
-            calculator
-                .compare(&state.cluster, &part.used, &part.guaranteed)
-                .is_lt()
+            with_calculator!(state.calculator, calculator => {
+                let (used, guaranteed) = (&part.used, &part.guaranteed);
+                calculator.compare(&state.cluster, used, guaranteed).is_lt()
+            })
         };
         if let Some(node) = self.candidates.single()
             && let Some(reservation) = state.nodes[node].reserved
@@ -98,16 +98,16 @@ impl Pass<'_> {
         let state = self.state;
         for &app in order {
             let before = front.len;
-            let held = state.apps[app].part(PartitionId::DEFAULT).reserved;
+            let held = &state.apps[app].part(PartitionId::DEFAULT).reserved;
             self.ended(Step::AppOrder);
             if check_queue {
                 let (partition, mode) = (self.partition, self.exclusivity);
-                if !passes_maximum(state, visit.leaf, partition, limits, &held, mode) {
+                if !passes_maximum(state, visit.leaf, partition, limits, held, mode) {
                     return Found::Skip(SkipReason::AtMaximum);
                 }
                 check_queue = state.settings.continue_looking && !held.is_none();
             }
-            let passes = self.passes_user_limit(app, &held, visit, limits);
+            let passes = self.passes_user_limit(app, held, visit, limits);
             self.ended(Step::Headroom);
             if !passes {
                 self.join_at_limit(front, app);
@@ -160,8 +160,27 @@ impl Pass<'_> {
         if user.removed || gate.is_some() {
             return self.passes_gate(app, held, gate.map(AsRef::as_ref), visit, limits);
         }
+        if state.concurrent && self.is_below_limit(user, visit) {
+            limits.must_unreserve = ResourceVector::NONE;
+            self.note_served(app, visit);
+            return true;
+        }
         let limit = self.user_limit(app, visit);
         self.below_limit(state.apps[app].user, held, &limit, limits)
+    }
+
+    /// Whether a user is certainly not above the limit. Nothing is noted: a pass on a copy tells
+    /// no limits, and the next one is of another version.
+    fn is_below_limit(&self, user: &User, visit: &Visit) -> bool {
+        let (state, partition) = (self.state, self.partition);
+        let common = visit.limit.unwrap_or_else(|| {
+            compute_user_limit(state, visit.leaf, partition, self.exclusivity.limit_kind())
+        });
+        let limit = user_value(state, &common, Some(user));
+        let used = &user.part(partition).used;
+        with_calculator!(state.calculator, calculator => {
+            calculator.compare(&state.cluster, used, &limit).is_le()
+        })
     }
 
     /// The user gate where something is remembered: a user whose record was dropped has no limit
@@ -297,17 +316,21 @@ impl Pass<'_> {
         limits: &mut Limits,
     ) -> bool {
         let state = self.state;
-        let (calculator, cluster) = (state.calculator, &state.cluster);
+        let cluster = &state.cluster;
         let user = &state.users[user];
         limits.must_unreserve = ResourceVector::NONE;
-        let used = user.part(self.partition).used;
-        if calculator.compare(cluster, &used, limit).is_le() {
+        let used = &user.part(self.partition).used;
+        let below = with_calculator!(state.calculator, calculator => {
+            calculator.compare(cluster, used, limit).is_le()
+        });
+        if below {
             return true;
         }
         // The reference reads the default partition here, whatever the node's partition is.
         let left = user.part(PartitionId::DEFAULT).used - *held;
-        if state.settings.continue_looking && calculator.compare(cluster, &left, limit).is_le() {
-            limits.must_unreserve = used - *limit;
+        let below_without = state.calculator.compare(cluster, &left, limit).is_le();
+        if state.settings.continue_looking && below_without {
+            limits.must_unreserve = *used - *limit;
             return true;
         }
         false

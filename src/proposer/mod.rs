@@ -14,6 +14,7 @@ mod candidates;
 mod fit;
 mod front;
 mod leaf;
+mod plain;
 mod walk;
 mod watch;
 

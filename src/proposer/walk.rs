@@ -6,7 +6,7 @@ use super::watch::{Step, Watch};
 use crate::id::{NodeSlot, PartitionId, QueueSlot};
 use crate::policy::{Limits, child_limit, first_child, order_children, passes_maximum};
 use crate::queue::Exclusivity;
-use crate::resource::{ResourceVector, VCORES};
+use crate::resource::{ResourceVector, VCORES, with_calculator};
 use crate::snapshot::State;
 
 /// What a queue or application answers during a pass.
@@ -103,6 +103,20 @@ pub fn propose_reserved(
 }
 
 impl Pass<'_> {
+    /// A pass from the same place on, that observes for itself.
+    pub(super) fn fork<'b>(&'b self, observations: &'b mut Vec<Observation>) -> Pass<'b> {
+        Pass {
+            state: self.state,
+            candidates: self.candidates,
+            partition: self.partition,
+            exclusivity: self.exclusivity,
+            observations,
+            proposal: None,
+            watch: None,
+            strays: self.strays,
+        }
+    }
+
     fn finish(self, found: Found) -> Outcome {
         match found {
             Found::Proposal => Outcome::Proposed(
@@ -141,12 +155,11 @@ impl Pass<'_> {
             Exclusivity::Ignore => PartitionId::DEFAULT,
         };
         let pending = &row.part(looked_at).pending;
-        let calculator = self.state.calculator;
-        if calculator.above_none(&self.state.cluster, pending) {
-            Ok(())
-        } else {
-            Err(SkipReason::NothingPending)
-        }
+        let cluster = &self.state.cluster;
+        let wanted = with_calculator!(self.state.calculator, calculator => {
+            calculator.above_none(cluster, pending)
+        });
+        wanted.then_some(()).ok_or(SkipReason::NothingPending)
     }
 
     /// A parent: its children in order, the first that can be served wins.

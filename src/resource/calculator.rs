@@ -39,12 +39,28 @@ impl Default for Divisor {
     }
 }
 
+/// An expression about a calculator, compiled twice: for any of them, and by itself for that of
+/// most clusters, which count memory and vcores. There amounts are two numbers in registers
+/// instead of vectors in memory.
+macro_rules! with_calculator {
+    ($value:expr, $calculator:ident => $result:expr) => {
+        match $value {
+            $crate::resource::Calculator::Dominant { types: 2 } => {
+                let $calculator = $crate::resource::Calculator::Dominant { types: 2 };
+                $result
+            }
+            $calculator => $result,
+        }
+    };
+}
+pub(crate) use with_calculator;
+
 /// Below this size two different integers stay different after division by the same integer.
 const EXACT_SHARES: i64 = 1 << 40;
 
 impl Calculator {
     /// Number of resource types of the cluster.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub const fn types(&self) -> usize {
         match *self {
@@ -52,8 +68,17 @@ impl Calculator {
         }
     }
 
+    /// How many types, from memory on, decide whether an amount fits: memory alone, or all.
+    #[must_use]
+    pub const fn fitting_types(&self) -> usize {
+        match *self {
+            Self::MemoryOnly { .. } => 1,
+            Self::Dominant { types } => types,
+        }
+    }
+
     /// Compares two amounts as shares of `cluster`.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn compare(
         &self,
@@ -68,14 +93,14 @@ impl Calculator {
     }
 
     /// Whether `a` is more than nothing.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn above_none(&self, cluster: &ResourceVector, a: &ResourceVector) -> bool {
         self.compare(cluster, a, &ResourceVector::NONE).is_gt()
     }
 
     /// The smaller of two amounts as a whole; `a` when they are equal.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn min(
         &self,
@@ -91,7 +116,7 @@ impl Calculator {
     }
 
     /// The larger of two amounts as a whole; `a` when they are equal.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn max(
         &self,
@@ -107,7 +132,7 @@ impl Calculator {
     }
 
     /// How many containers of `request` fit in `available`, at most `i32::MAX`.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn containers(&self, available: &ResourceVector, request: &ResourceVector) -> i64 {
         match *self {
@@ -128,7 +153,7 @@ impl Calculator {
     }
 
     /// `a` divided by `b`: the largest share of one over the largest share of the other.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn divide(&self, cluster: &ResourceVector, a: &ResourceVector, b: &ResourceVector) -> f32 {
         match *self {
@@ -141,7 +166,7 @@ impl Calculator {
     }
 
     /// The largest ratio of one type of `a` to the same type of `b`, at least 0.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn ratio(&self, a: &ResourceVector, b: &ResourceVector) -> f32 {
         match *self {
@@ -156,7 +181,7 @@ impl Calculator {
     /// Whether [`Self::containers`] is above zero, without a division.
     // The quotient is above zero where the request is not larger; negative requests are refused
     // before.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn holds_one(&self, available: &ResourceVector, request: &ResourceVector) -> bool {
         match *self {
@@ -171,7 +196,7 @@ impl Calculator {
 
     /// An amount as [`Self::quotient`] takes it: what of a division by the same amount again and
     /// again can be done once.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn divisor(&self, cluster: &ResourceVector, a: &ResourceVector) -> Divisor {
         match *self {
@@ -181,7 +206,7 @@ impl Calculator {
     }
 
     /// [`Self::divide`] of two amounts that were both prepared by [`Self::divisor`].
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn quotient(&self, a: Divisor, b: Divisor) -> f32 {
         match (a, b) {
@@ -192,7 +217,7 @@ impl Calculator {
     }
 
     /// Whether `small` fits in `big`: memory alone, or every type.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn fits_in(&self, small: &ResourceVector, big: &ResourceVector) -> bool {
         match *self {
@@ -233,7 +258,7 @@ impl Calculator {
     }
 
     /// Rounded up to a multiple of `step`.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn round_up(&self, amount: &ResourceVector, step: &ResourceVector) -> ResourceVector {
         match *self {
@@ -245,7 +270,7 @@ impl Calculator {
     }
 
     /// Rounded to a multiple of `step`, towards zero.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn round_down(&self, amount: &ResourceVector, step: &ResourceVector) -> ResourceVector {
         match *self {
@@ -258,7 +283,7 @@ impl Calculator {
 
     /// The product with `by`, rounded up to a multiple of `step`
     /// (`multiplyAndNormalizeUp`, with each calculator's own noise).
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn times_up(
         &self,
@@ -281,7 +306,7 @@ impl Calculator {
     }
 
     /// The product with `by`, rounded down to a multiple of `step` (`multiplyAndNormalizeDown`).
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn times_down(
         &self,
@@ -304,7 +329,7 @@ impl Calculator {
     }
 
     /// Divided by an integer, rounded up; nothing when `by` is 0.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn divide_ceil(&self, amount: &ResourceVector, by: i64) -> ResourceVector {
         match *self {
@@ -316,7 +341,7 @@ impl Calculator {
     }
 
     /// Divided by an `f32`, rounded up; nothing when `by` is 0.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn divide_ceil_f32(&self, amount: &ResourceVector, by: f32) -> ResourceVector {
         match *self {
@@ -328,7 +353,7 @@ impl Calculator {
     }
 
     /// Whether a type that this calculator looks at is above zero.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn any_above_zero(&self, amount: &ResourceVector) -> bool {
         match *self {
@@ -339,7 +364,7 @@ impl Calculator {
 }
 
 /// A result of the memory-only calculator: rebuilt from memory, one vcore if there is any.
-#[inline]
+#[inline(always)]
 fn memory_result(memory: i64) -> ResourceVector {
     let mut result = ResourceVector::NONE;
     result.set(MEMORY, memory);
@@ -348,7 +373,7 @@ fn memory_result(memory: i64) -> ResourceVector {
 }
 
 /// `round` applied to each type that has a step; types without one keep their value.
-#[inline]
+#[inline(always)]
 fn per_step(
     types: usize,
     step: &ResourceVector,
@@ -365,7 +390,7 @@ fn per_step(
 }
 
 /// Compares by sorted shares, largest first (`DominantResourceCalculator.compare`).
-#[inline]
+#[inline(always)]
 fn compare_dominant(
     cluster: &ResourceVector,
     a: &ResourceVector,
@@ -375,27 +400,40 @@ fn compare_dominant(
     // What is larger in one type and smaller in none has the larger shares; most comparisons of
     // most clusters are of that kind.
     if types == 2 && cluster[MEMORY] > 0 && cluster[VCORES] > 0 {
-        let first = compare_exactly(a[MEMORY], b[MEMORY]);
-        let second = compare_exactly(a[VCORES], b[VCORES]);
-        match (first, second) {
-            (Some(Ordering::Equal), Some(order)) | (Some(order), Some(Ordering::Equal)) => {
-                return order;
+        let (am, av, bm, bv) = (a[MEMORY], a[VCORES], b[MEMORY], b[VCORES]);
+        if are_small([am, av, bm, bv]) {
+            if am <= bm && av <= bv {
+                return if am == bm && av == bv {
+                    Ordering::Equal
+                } else {
+                    Ordering::Less
+                };
             }
-            (Some(first), Some(second)) if first == second => return first,
-            _ => {}
+            if am >= bm && av >= bv {
+                return Ordering::Greater;
+            }
         }
     }
     compare_by_type(cluster, a, b, types)
 }
 
+/// Whether all are so small that their order is that of their shares too.
+#[inline(always)]
+fn are_small(values: [i64; 4]) -> bool {
+    let above = values.map(|value| value.wrapping_add(EXACT_SHARES).cast_unsigned());
+    // A value outside of the range has a bit beyond those of the range.
+    above.iter().fold(0, |bits, value| bits | value) < 2 * EXACT_SHARES.cast_unsigned()
+}
+
 /// The order of two shares of anything, where the integers are so small that it is that of the
 /// shares too.
-#[inline]
+#[inline(always)]
 fn compare_exactly(a: i64, b: i64) -> Option<Ordering> {
     const SMALL: Range<i64> = -EXACT_SHARES..EXACT_SHARES;
     (a == b || (SMALL.contains(&a) && SMALL.contains(&b))).then(|| a.cmp(&b))
 }
 
+#[inline(never)]
 fn compare_by_type(
     cluster: &ResourceVector,
     a: &ResourceVector,

@@ -12,5 +12,6 @@ mod calculator;
 pub mod share;
 mod vector;
 
+pub(crate) use calculator::with_calculator;
 pub use calculator::{Calculator, Divisor};
 pub use vector::{MAX_TYPES, MAX_VALUE, MEMORY, ResourceVector, VCORES};

@@ -59,7 +59,7 @@ impl ResourceVector {
     }
 
     /// A vector whose type `i` holds `f(i)`.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn build(mut f: impl FnMut(usize) -> i64) -> Self {
         // A plain loop: `from_fn` leaves a call for each type here.
@@ -71,7 +71,7 @@ impl ResourceVector {
     }
 
     /// A vector whose type `i` holds `f(i)` for the first `types` types, and nothing of others.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn build_first(types: usize, mut f: impl FnMut(usize) -> i64) -> Self {
         let mut values = [0; MAX_TYPES];
@@ -124,14 +124,16 @@ impl ResourceVector {
     #[inline]
     #[must_use]
     pub fn fits_in(&self, big: &Self) -> bool {
-        self.0.iter().zip(&big.0).all(|(small, big)| small <= big)
+        // Without an early end all types are compared at once.
+        let types = self.0.iter().zip(&big.0);
+        types.fold(true, |fits, (small, big)| fits & (small <= big))
     }
 
     /// Whether some type is above zero.
     #[inline]
     #[must_use]
     pub fn any_above_zero(&self) -> bool {
-        self.0.iter().any(|&value| value > 0)
+        self.0.iter().fold(false, |any, &value| any | (value > 0))
     }
 
     /// The smaller amount of each type.

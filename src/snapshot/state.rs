@@ -93,11 +93,17 @@ impl State {
     }
 
     /// Sum of the containers of a queue that may be killed on a partition.
+    #[inline]
     #[must_use]
     pub fn killable(&self, queue: QueueSlot, partition: PartitionId) -> ResourceVector {
-        if !self.settings.lazy_preemption {
-            return ResourceVector::NONE;
+        if self.settings.lazy_preemption {
+            self.sum_killable(queue, partition)
+        } else {
+            ResourceVector::NONE
         }
+    }
+
+    fn sum_killable(&self, queue: QueueSlot, partition: PartitionId) -> ResourceVector {
         let mut sum = ResourceVector::NONE;
         for &node in &self.partitions[partition].nodes {
             for killable in &self.nodes[node].killable {

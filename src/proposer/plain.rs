@@ -1,0 +1,91 @@
+//! Plain asks: the short way to a container that may be anywhere, taken for most of them.
+
+use super::assignment::{Observation, Proposal, ProposalKind};
+use super::walk::{Found, Pass};
+use crate::id::{AppSlot, NameId, PartitionId};
+use crate::policy::{Limits, Locality};
+use crate::queue::{Exclusivity, KeyAsks};
+use crate::resource::with_calculator;
+
+impl Pass<'_> {
+    /// What [`Self::key`] comes to for containers that are asked anywhere and nothing else, where
+    /// the index knows a node that has room; nothing when there is more to look at.
+    pub(super) fn plain(
+        &self,
+        slot: AppSlot,
+        asks: &KeyAsks,
+        limits: &Limits,
+    ) -> Option<(Proposal, Observation)> {
+        let (state, index) = (self.state, self.candidates.index()?);
+        let app = &state.apps[slot];
+        let [ask] = asks.asks.as_slice() else {
+            return None;
+        };
+        let asked_so = ask.place == NameId::ANY
+            && ask.relax
+            && ask.count > 0
+            && asks.known
+            && asks.opportunities < i32::MAX
+            && asks.constrained.is_none()
+            && asks.partition == self.partition
+            && self.exclusivity == Exclusivity::Respect;
+        let unhindered = app.blacklist.is_empty()
+            && asks.reserved.is_empty()
+            && app.part(self.partition).reserved.is_none()
+            && limits.must_unreserve.is_none()
+            && !state.settings.lazy_preemption
+            && state.node_count > 0;
+        let (size, cluster) = (&ask.size, &state.cluster);
+        let affordable = with_calculator!(state.calculator, calculator => {
+            calculator.fits_in(size, &limits.headroom) && calculator.above_none(cluster, size)
+        });
+        if !(asked_so && unhindered && affordable && size.fits_in(&limits.headroom)) {
+            return None;
+        }
+        let node = index.first_fit(size)?;
+        let row = &state.nodes[node];
+        let holds = state.calculator.fits_in(size, &row.total)
+            && state.calculator.holds_one(&row.free, size);
+        let local = self.partition == PartitionId::DEFAULT;
+        let proposal = Proposal {
+            kind: ProposalKind::Allocate,
+            app: slot,
+            generation: app.generation,
+            key: asks.key,
+            node,
+            incarnation: row.incarnation,
+            size: *size,
+            locality: Locality::Any,
+            requested: Some(Locality::Any),
+            exclusivity: self.exclusivity,
+            reserved: None,
+            exchange: None,
+            kill: Vec::new(),
+        };
+        let counters = Observation::Counters {
+            app: slot,
+            key: asks.key,
+            opportunities: asks.opportunities.saturating_add(1),
+            missed: if local { 0 } else { asks.missed },
+        };
+        holds.then_some((proposal, counters))
+    }
+
+    /// Whether the long way comes to the same as [`Self::plain`].
+    pub(super) fn decides_alike(
+        &self,
+        slot: AppSlot,
+        asks: &KeyAsks,
+        limits: &Limits,
+        proposal: &Proposal,
+        counters: &Observation,
+    ) -> bool {
+        let mut observations = Vec::new();
+        let mut pass = self.fork(&mut observations);
+        let (answer, node) = pass.key(slot, asks, limits, None);
+        let found = pass.convert(slot, asks, answer, node, None);
+        matches!(found, Found::Proposal)
+            && pass.proposal.as_ref() == Some(proposal)
+            && observations == std::slice::from_ref(counters)
+    }
+}
