@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use capsched::api::{
-    Decision, Fate, Latencies, Mode, NodeReport, Placement, Running, Sequential, Threaded,
+    ApplicationId, Decision, Fate, Latencies, Mode, NodeReport, Placement, Running, Sequential,
+    Threaded,
 };
 use capsched::metrics::{Closed, Histogram, Phase};
 use capsched::time::{Clock, SystemClock};
@@ -15,8 +16,14 @@ use crate::conserve::Totals;
 use crate::hash::Hash;
 use crate::shape::{Run, Shape};
 
-/// How often the driver of a threaded engine looks at what was decided.
+/// How often the driver of a threaded engine looks at what was decided: each look takes a core from
+/// the engine, and the last one comes late by half of this.
 const LOOK_EVERY: Duration = Duration::from_micros(200);
+
+/// The same where more than `MANY` containers are placed, so that a millisecond is little.
+const LOOK_SELDOM: Duration = Duration::from_millis(1);
+
+const MANY: u64 = 100_000;
 
 /// Heartbeats between two of which the latency is taken.
 const SAMPLE: usize = 16;
@@ -167,6 +174,18 @@ impl Tally {
         }
     }
 
+    /// A tally with room for this many decisions, whose memory is there before the clock starts.
+    fn with_room(decisions: u64) -> Self {
+        let room = usize::try_from(decisions).unwrap_or(0) * 9 / 8;
+        let mut tally = Self::new();
+        let none = Decision::MasterLost {
+            app: ApplicationId::new(0),
+        };
+        tally.decisions.resize(room, none);
+        tally.decisions.clear();
+        tally
+    }
+
     /// Takes in what was decided up to now; how many containers were placed.
     pub(crate) fn take(&mut self, decisions: Vec<Decision>) -> u64 {
         let known = self.decisions.len();
@@ -308,7 +327,12 @@ fn stepped(shape: &Shape, how: How, mut engine: Sequential) -> Result<Round> {
 fn threaded(shape: &Shape, how: How, engine: Sequential) -> Result<Round> {
     let target = u64::from(shape.target());
     let nodes = shape.node_names()?;
-    let mut tally = Tally::new();
+    let mut tally = Tally::with_room(target);
+    let pause = if target > MANY {
+        LOOK_SELDOM
+    } else {
+        LOOK_EVERY
+    };
     let clock = SystemClock::new();
     let end = clock.now_ns() + how.patience_ns();
     let engine = Threaded::take_over(engine, how.engine_mode(), SystemClock::new(), how.running())?;
@@ -319,7 +343,7 @@ fn threaded(shape: &Shape, how: How, engine: Sequential) -> Result<Round> {
                 engine.heartbeat(node.clone(), silence())?;
             }
         } else if tally.placed() > 0 {
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(pause);
         }
         tally.look(&engine);
     }

@@ -1,7 +1,5 @@
 //! What an application is told: new containers, ends, headroom.
 
-use std::sync::Arc;
-
 use super::containers::ContainerState;
 use super::containers::GiveBack;
 use super::ledger::{ContainerSlot, Ledger};
@@ -79,8 +77,7 @@ impl Ledger {
         let Some(provider) = row.provider else {
             return ResourceVector::NONE;
         };
-        let name = Arc::clone(&row.user_name);
-        let named = self.find_user(provider.leaf, &name);
+        let named = self.user_in(provider.leaf, app);
         let limit = self.user_limit(provider.leaf, named, partition, LimitKind::Respect);
         let user = &self.state.users[provider.user];
         let used = if user.generation == provider.generation {

@@ -327,33 +327,32 @@ impl Ledger {
     /// them. A key that belongs to a scheduling request ends it: what came before stays.
     // As AppSchedulingInfo.updateResourceRequests with SingleConstraintAppPlacementAllocator.
     fn update_asks(&mut self, app: AppSlot, asks: Vec<Checked>) -> Result<bool, AskError> {
-        // The last ask for one place counts.
-        let mut by_key: Vec<(SchedulerKey, Vec<Checked>)> = Vec::new();
-        let mut positions = BTreeMap::new();
-        for checked in asks {
-            let at = *positions.entry(checked.key).or_insert(by_key.len());
-            if at == by_key.len() {
-                by_key.push((checked.key, Vec::new()));
-            }
-            let places = &mut by_key[at].1;
-            match places.iter_mut().find(|other| other.place == checked.place) {
-                Some(other) => *other = checked,
-                None => places.push(checked),
-            }
-        }
-        java_order::sort(&mut by_key, 0, |(key, _)| {
-            java_order::scheduler_key_hash(key.priority, key.request_id)
-        });
         let mut changed = false;
-        for (key, places) in by_key {
-            let known = self.state.apps[app].key(key);
-            if known.is_some_and(|asks| asks.constrained.is_some()) {
-                let reason = "the key belongs to a scheduling request".to_owned();
-                return Err(AskError::Constrained(reason));
-            }
-            for Checked { place, ask, .. } in places {
-                changed |= self.update_ask(app, key, PlaceAsk { place, ..ask });
-            }
+        if let [only] = asks.as_slice() {
+            let key = only.key;
+            return self.update_key(app, key, asks);
+        }
+        for (key, places) in by_key(asks) {
+            changed |= self.update_key(app, key, places)?;
+        }
+        Ok(changed)
+    }
+
+    /// Takes over asks under one key.
+    fn update_key(
+        &mut self,
+        app: AppSlot,
+        key: SchedulerKey,
+        places: Vec<Checked>,
+    ) -> Result<bool, AskError> {
+        let known = self.state.apps[app].key(key);
+        if known.is_some_and(|asks| asks.constrained.is_some()) {
+            let reason = "the key belongs to a scheduling request".to_owned();
+            return Err(AskError::Constrained(reason));
+        }
+        let mut changed = false;
+        for Checked { place, ask, .. } in places {
+            changed |= self.update_ask(app, key, PlaceAsk { place, ..ask });
         }
         Ok(changed)
     }
@@ -458,4 +457,25 @@ impl Ledger {
                 .retain(|&other| other != name);
         }
     }
+}
+
+/// Asks by key in the order of a hash map; the last ask for one place counts.
+fn by_key(asks: Vec<Checked>) -> Vec<(SchedulerKey, Vec<Checked>)> {
+    let mut by_key: Vec<(SchedulerKey, Vec<Checked>)> = Vec::new();
+    let mut positions = BTreeMap::new();
+    for checked in asks {
+        let at = *positions.entry(checked.key).or_insert(by_key.len());
+        if at == by_key.len() {
+            by_key.push((checked.key, Vec::new()));
+        }
+        let places = &mut by_key[at].1;
+        match places.iter_mut().find(|other| other.place == checked.place) {
+            Some(other) => *other = checked,
+            None => places.push(checked),
+        }
+    }
+    java_order::sort(&mut by_key, 0, |(key, _)| {
+        java_order::scheduler_key_hash(key.priority, key.request_id)
+    });
+    by_key
 }

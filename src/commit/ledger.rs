@@ -191,6 +191,9 @@ impl Ledger {
 
     /// The id of a host, rack or `*`, interned on first use.
     pub(super) fn intern(&mut self, name: &str) -> NameId {
+        if name == "*" {
+            return NameId::ANY;
+        }
         if let Some(&id) = self.names.get(name) {
             return id;
         }

@@ -150,11 +150,8 @@ fn rank_children(state: &mut State, parent: QueueSlot, partition: PartitionId) {
 // As CSQueueUtils.updateUsedCapacity.
 #[inline]
 fn charge_queue(state: &mut State, queue: QueueSlot, partition: PartitionId, charge: &Charge) {
-    let total = &state.partitions[partition].total;
-    let divides = state.calculator.above_none(total, total);
-    if divides && state.queues[queue].part(partition).divisors.epoch != state.epoch {
-        renew_divisors(state, queue, partition);
-    }
+    let known = state.queues[queue].part(partition).divisors.epoch == state.epoch;
+    let divides = known || renew_divisors(state, queue, partition);
     let total = &state.partitions[partition].total;
     let part = state.queues[queue].part_mut(partition);
     part.used += charge.used;
@@ -179,10 +176,14 @@ fn charge_queue(state: &mut State, queue: QueueSlot, partition: PartitionId, cha
     debug_assert_eq!(part.used_capacity.to_bits(), exact(&guaranteed(part)));
 }
 
-/// Computes anew what follows from the capacity of a queue, not from its use.
+/// Computes anew what follows from the capacity of a queue, not from its use; whether there is
+/// anything in the partition to divide by.
 #[cold]
-fn renew_divisors(state: &mut State, queue: QueueSlot, partition: PartitionId) {
+fn renew_divisors(state: &mut State, queue: QueueSlot, partition: PartitionId) -> bool {
     let (calculator, total) = (state.calculator, state.total(partition));
+    if !calculator.above_none(&total, &total) {
+        return false;
+    }
     let part = state.queues[queue].part(partition);
     let guaranteed = calculator.max(&total, &part.guaranteed, &state.minimum);
     let divisors = Divisors {
@@ -195,6 +196,7 @@ fn renew_divisors(state: &mut State, queue: QueueSlot, partition: PartitionId) {
         let bounds = user_bounds(state, queue, partition);
         state.queues[queue].as_leaf_mut().parts[partition.index()].bounds = bounds;
     }
+    true
 }
 
 /// Outstanding asks of a leaf and its ancestors.

@@ -18,6 +18,18 @@ impl Ledger {
         self.users.get(&key).copied()
     }
 
+    /// The record of an application's user in a leaf, if there is one.
+    pub(super) fn user_in(&self, leaf: QueueSlot, app: AppSlot) -> Option<UserSlot> {
+        let row = &self.state.apps[app];
+        let record = &self.state.users[row.user];
+        // Mostly the application knows it.
+        if !record.removed && record.leaf == leaf {
+            debug_assert_eq!(self.find_user(leaf, &row.user_name), Some(row.user));
+            return Some(row.user);
+        }
+        self.find_user(leaf, &row.user_name)
+    }
+
     /// The record of a user in a leaf, created on first use.
     pub(super) fn user(&mut self, leaf: QueueSlot, name: &str) -> UserSlot {
         if let Some(user) = self.find_user(leaf, name) {
@@ -213,13 +225,14 @@ impl Ledger {
     pub(super) fn start_asking(&mut self, app: AppSlot) {
         let row = &self.state.apps[app];
         let leaf = row.leaf;
-        let key = (leaf, Arc::clone(&row.user_name));
-        let known = self.users.get(&key).copied();
+        let name = Arc::clone(&row.user_name);
+        let known = self.user_in(leaf, app);
         let idle = known.is_some_and(|user| self.state.users[user].active_apps <= 0);
         if idle || row.asking {
             return;
         }
         self.state.apps[app].asking = true;
+        let key = (leaf, name);
         let holder = known.or_else(|| self.dropped_users.get(&key).copied());
         if let Some(holder) = holder.filter(|&user| self.state.users[user].asking_apps > 0) {
             self.state.users[holder].asking_apps += 1;
@@ -246,12 +259,12 @@ impl Ledger {
     // As UsersManager.deactivateApplication.
     pub(super) fn stop_asking(&mut self, app: AppSlot, leaf: QueueSlot) {
         let row = &self.state.apps[app];
+        if !row.asking {
+            return;
+        }
         let key = (leaf, Arc::clone(&row.user_name));
-        let user = self
-            .users
-            .get(&key)
-            .or_else(|| self.dropped_users.get(&key));
-        let (Some(&user), true) = (user, row.asking) else {
+        let user = self.user_in(leaf, app);
+        let Some(user) = user.or_else(|| self.dropped_users.get(&key).copied()) else {
             return;
         };
         self.state.apps[app].asking = false;

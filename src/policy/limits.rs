@@ -38,6 +38,7 @@ impl Limits {
 /// maximum on the way. `scheduling` is off while capacities are recomputed, which always happens
 /// on the default partition and without blocked headroom.
 // As AbstractParentQueue.getResourceLimitsOfChild.
+#[inline]
 pub fn child_limit(
     state: &State,
     parent: QueueSlot,
@@ -61,6 +62,7 @@ pub fn child_limit(
 
 /// The gate at a queue's maximum: tests what is used now, not what is asked. Sets the headroom.
 // As AbstractCSQueue.canAssignToThisQueue.
+#[inline]
 pub fn passes_maximum(
     state: &State,
     queue: QueueSlot,
@@ -103,6 +105,7 @@ fn maximum_rounded_down(state: &State, leaf: QueueSlot, partition: PartitionId) 
 /// The limit behind headrooms: the leaf's maximum on the default partition or what the parent
 /// handed down, whichever is smaller as a whole.
 // As AbstractLeafQueue.updateCurrentResourceLimits.
+#[inline]
 #[must_use]
 pub fn queue_current_limit(
     state: &State,
@@ -219,6 +222,7 @@ pub fn user_value(state: &State, limit: &ResourceVector, user: Option<&User>) ->
 }
 
 /// What a limit comes to for users of a weight.
+#[inline]
 #[must_use]
 pub fn weighted_value(state: &State, limit: &ResourceVector, weight: f32) -> ResourceVector {
     with_calculator!(state.calculator, calculator => {
