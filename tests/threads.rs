@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, AskError, Decision, Engine, Fate, Latencies, Mode,
-    NodeSpec, PartitionSpec, SubmitError, Threaded, TreeSettings,
+    NodeReport, NodeSpec, PartitionSpec, SubmitError, Threaded, TreeSettings,
 };
 use capsched::config;
 use capsched::resource::ResourceVector;
@@ -79,9 +79,7 @@ fn run(mode: Mode, settings: TreeSettings, cores: i64) -> ([usize; 2], ResourceV
     for _ in 0..beats {
         for i in 0..20 {
             let node = format!("n{i}:1").parse().unwrap();
-            engine
-                .heartbeat(node, capsched::api::NodeReport::AsExpected)
-                .unwrap();
+            engine.heartbeat(node, NodeReport::AsExpected).unwrap();
         }
     }
     engine.quiesce();
@@ -426,6 +424,25 @@ fn calls_at_rest_are_served_on_the_spot() {
     let events = quiet_while_events_are_read(&engine);
     assert_eq!(placed(&events, app), 600);
     assert!(decided(&engine) > before, "no proposer did anything");
+}
+
+#[test]
+fn a_committer_that_stays_awake_answers_comes_to_rest_and_ends() {
+    for mode in MODES {
+        let builder = Engine::builder(settings()).mode(mode);
+        let engine = builder.awake(Duration::MAX).start().unwrap();
+        let size = ResourceVector::of(&[16_384, 16]);
+        let node = NodeSpec::new("n0:1".parse().unwrap(), size);
+        engine.add_node(node).unwrap();
+        let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 3);
+        let app = asking(&engine, 1, &[AskCall::asking(vec![ask])]);
+        engine
+            .heartbeat("n0:1".parse().unwrap(), NodeReport::AsExpected)
+            .unwrap();
+        engine.quiesce();
+        assert!(placed(&engine.take_events(), app) > 0, "{mode:?}");
+        assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! having less to do flatters it. `sequential`: this engine on one thread.
 
 use anyhow::{Result, ensure};
-use capsched::api::{Decision, Latencies, NodeName, Sequential};
+use capsched::api::{Decision, NodeName, Sequential};
 use capsched::sync::Mutex;
 use capsched::time::{Clock, SystemClock};
 use serde::Serialize;
@@ -111,10 +111,8 @@ fn tell(args: &Args, shape: &Shape, design: &'static str, per_second: Spread) ->
 fn measure(shape: &Shape, design: usize, threads: usize) -> Result<u64> {
     let ours = |mode, threads| {
         let how = How {
-            mode,
-            threads,
             seconds: Some(30),
-            latencies: Latencies::Sampled,
+            ..How::of(mode, threads)
         };
         rounds::run(shape, how).map(|round| round.per_second())
     };

@@ -11,7 +11,6 @@ use crate::record::Record;
 use crate::rounds::{self, How};
 use crate::shape::{Run, Shape};
 use crate::{ModeName, open, results};
-use capsched::api::Latencies;
 
 /// Arguments of `perf check`.
 #[derive(clap::Args, Debug)]
@@ -120,12 +119,7 @@ fn latest(records: &[Value], name: &str, bound: &Bound) -> Option<u64> {
 
 /// The median of a figure over some rounds.
 fn measure(shape: &Shape, bound: &Bound, rounds: usize) -> Result<u64> {
-    let how = How {
-        mode: bound.mode,
-        threads: bound.threads,
-        seconds: None,
-        latencies: Latencies::Sampled,
-    };
+    let how = How::of(bound.mode, bound.threads);
     let mut found = Vec::new();
     for number in 1..=rounds.max(1) {
         let record = match (&shape.run, bound.rate) {

@@ -32,7 +32,6 @@ mod suite;
 mod trace;
 
 use anyhow::{Result, bail};
-use capsched::api::Latencies;
 use capsched::metrics::Histogram;
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -116,10 +115,8 @@ struct HowArgs {
 impl From<HowArgs> for How {
     fn from(args: HowArgs) -> Self {
         Self {
-            mode: args.mode,
-            threads: args.threads,
             seconds: args.seconds,
-            latencies: Latencies::Sampled,
+            ..Self::of(args.mode, args.threads)
         }
     }
 }
@@ -216,12 +213,7 @@ fn line(round: &Round) -> String {
 
 fn canonical() -> Result<()> {
     let shape = Shape::named("S1")?;
-    let how = How {
-        mode: ModeName::Heartbeat,
-        threads: 0,
-        seconds: None,
-        latencies: Latencies::Sampled,
-    };
+    let how = How::of(ModeName::Heartbeat, 0);
     let rounds = measured(5, || rounds::run(&shape, how), |_, _| Ok(()))?;
     print_figures(rounds);
     Ok(())

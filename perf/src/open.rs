@@ -6,6 +6,7 @@
 //! it delayed; nothing is corrected afterwards.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use capsched::api::Decision;
@@ -40,6 +41,9 @@ pub(crate) struct Args {
     /// Measures saturation first and offers 10 to 90 % of it.
     #[arg(long, conflicts_with = "rates")]
     sweep: bool,
+    /// How long the committer stays awake with nothing to do, in microseconds.
+    #[arg(long, default_value_t = 0)]
+    awake_us: u64,
     /// Prints one JSON object a rate.
     #[arg(long)]
     json: bool,
@@ -55,6 +59,7 @@ pub(crate) struct Line {
     workload_hash: String,
     mode: &'static str,
     threads: usize,
+    awake_us: u64,
     seed: u64,
     offered_per_second: u64,
     served_per_second: u64,
@@ -72,7 +77,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let Run::Open { rates, seconds, .. } = &shape.run else {
         bail!("{} has no open run; `perf run` measures it", shape.name);
     };
-    let how = How::from(args.how);
+    let how = How {
+        awake: Duration::from_micros(args.awake_us),
+        ..How::from(args.how)
+    };
     let seconds = how.seconds.unwrap_or(u64::from(*seconds));
     let rates = if args.sweep {
         let saturation = measure(&shape, how, FLOOD, seconds.min(2))?
@@ -183,6 +191,7 @@ pub(crate) fn measure(
         workload_hash: shape.hash(),
         mode: how.mode.name(),
         threads: how.threads,
+        awake_us: u64::try_from(how.awake.as_micros()).unwrap_or(u64::MAX),
         seed: churn::SEED,
         offered_per_second: rate,
         served_per_second,
@@ -230,7 +239,6 @@ fn turn(how: How, engine: &mut Driven, turns: &mut Turns, book: &mut Book) -> Re
 mod tests {
     use super::*;
     use crate::shape::Run;
-    use capsched::api::Latencies;
 
     #[test]
     fn every_ask_of_a_slow_schedule_is_served() {
@@ -240,12 +248,7 @@ mod tests {
         if let Run::Open { full_percent, .. } = &mut shape.run {
             *full_percent = 20;
         }
-        let how = How {
-            mode: ModeName::Heartbeat,
-            threads: 0,
-            seconds: None,
-            latencies: Latencies::Sampled,
-        };
+        let how = How::of(ModeName::Heartbeat, 0);
         let (line, latency) = measure(&shape, how, 200, 1).unwrap();
         assert_eq!((line.unserved, latency.len()), (0, line.asked));
     }

@@ -12,7 +12,6 @@ use crate::rounds::{self, How, Round};
 use crate::shape::{Run, Shape};
 use crate::stats::{Ratio, Spread, grouped};
 use crate::{ModeName, results};
-use capsched::api::Latencies;
 
 /// Arguments of `perf peers`.
 #[derive(clap::Args, Debug)]
@@ -314,14 +313,15 @@ fn compare(shape: &Shape, args: &Args) -> Result<Vec<Comparison>> {
 fn how(shape: &Shape, mode: ModeName, threads: usize) -> How {
     let filled = matches!(shape.run, Run::Fill { .. });
     How {
-        mode,
-        threads: if mode == ModeName::Heartbeat {
-            0
-        } else {
-            threads
-        },
         seconds: Some(if filled { 30 } else { 3 }),
-        latencies: Latencies::Sampled,
+        ..How::of(
+            mode,
+            if mode == ModeName::Heartbeat {
+                0
+            } else {
+                threads
+            },
+        )
     }
 }
 

@@ -143,10 +143,9 @@ pub(crate) fn percentiles(args: &PercentileArgs) -> Result<()> {
         ModeName::Global,
     ] {
         let how = How {
-            mode,
-            threads: usize::from(mode != ModeName::Heartbeat),
             seconds: Some(args.seconds),
             latencies: Latencies::Off,
+            ..How::of(mode, usize::from(mode != ModeName::Heartbeat))
         };
         let (_, histogram) = open::measure(&shape, how, args.rate, args.seconds)?;
         println!("{:12} {}", mode.name(), histogram.latency());
@@ -207,12 +206,7 @@ mod tests {
     fn a_log_of_a_fill_names_the_phases_of_its_decisions() {
         let mut shape = Shape::named("S1").unwrap();
         shape.cluster.nodes = 64;
-        let how = How {
-            mode: ModeName::Asynchronous,
-            threads: 1,
-            seconds: None,
-            latencies: Latencies::Sampled,
-        };
+        let how = How::of(ModeName::Asynchronous, 1);
         let (latencies, _) = fill(&shape, how).unwrap();
         for phase in [Phase::QueueOrder, Phase::NodePick, Phase::Publish] {
             assert!(latencies.get(phase).is_some(), "{}", phase.name());

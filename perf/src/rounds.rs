@@ -74,9 +74,22 @@ pub(crate) struct How {
     pub(crate) seconds: Option<u64>,
     /// Whether the engine measures where its time goes.
     pub(crate) latencies: Latencies,
+    /// How long the committer stays awake with nothing to do.
+    pub(crate) awake: Duration,
 }
 
 impl How {
+    /// Some mode with some proposers, with everything else as usual.
+    pub(crate) fn of(mode: ModeName, threads: usize) -> Self {
+        Self {
+            mode,
+            threads,
+            seconds: None,
+            latencies: Latencies::Sampled,
+            awake: Duration::ZERO,
+        }
+    }
+
     /// Longest time of a fill in nanoseconds.
     pub(crate) fn patience_ns(self) -> u64 {
         self.seconds.unwrap_or(60) * 1_000_000_000
@@ -87,6 +100,7 @@ impl How {
         Running {
             latencies: self.latencies,
             placement: Placement::Pinned,
+            awake: self.awake,
         }
     }
 

@@ -11,7 +11,6 @@ use crate::rounds::{self, How};
 use crate::shape::Shape;
 use crate::stats::{Spread, grouped};
 use crate::{ModeName, results};
-use capsched::api::Latencies;
 
 /// Arguments of `perf scale`.
 #[derive(clap::Args, Debug)]
@@ -79,10 +78,8 @@ fn lines(args: &Args, shape: &Shape, mode: ModeName) -> Result<(Series, Series)>
     let (mut rate, mut refused) = (named(), named());
     for &threads in &args.threads {
         let how = How {
-            mode,
-            threads,
             seconds: args.seconds,
-            latencies: Latencies::Sampled,
+            ..How::of(mode, threads)
         };
         let (mut rates, mut proposals, mut rejected) = (Vec::new(), 0, 0);
         for number in 1..=args.rounds {

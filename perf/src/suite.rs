@@ -6,7 +6,6 @@ use crate::record::Record;
 use crate::rounds::{self, How};
 use crate::shape::{self, Run, Shape};
 use crate::{ModeName, open, results};
-use capsched::api::Latencies;
 
 /// Arguments of `perf record`.
 #[derive(clap::Args, Debug)]
@@ -70,10 +69,8 @@ fn ways(args: &Args, shape: &Shape) -> Vec<How> {
             _ => &args.threads,
         };
         ways.extend(threads.iter().map(|&threads| How {
-            mode,
-            threads,
             seconds: args.seconds,
-            latencies: Latencies::Sampled,
+            ..How::of(mode, threads)
         }));
     }
     ways

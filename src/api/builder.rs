@@ -1,5 +1,7 @@
 //! How an engine comes to be: settings, labels, mode and clock, then threads or none.
 
+use std::time::Duration;
+
 use crate::commit::{PartitionSpec, RefreshError};
 use crate::mode::{Mode, Placement, Running, Sequential, StartError, Threaded};
 use crate::queue::TreeSettings;
@@ -100,6 +102,12 @@ impl<C> EngineBuilder<C> {
     /// On which cores the threads run; anywhere unless told otherwise.
     pub fn placement(mut self, placement: Placement) -> Self {
         self.running.placement = placement;
+        self
+    }
+
+    /// How long the committer stays awake with nothing to do; see [`Running::awake`].
+    pub fn awake(mut self, awake: Duration) -> Self {
+        self.running.awake = awake;
         self
     }
 

@@ -149,6 +149,8 @@ pub(super) struct Committer<C> {
     pub(super) freed_at: Version,
     /// Whether something happened since the last publication besides looks at reservations.
     pub(super) news: bool,
+    /// How long it looks out for commands before it sleeps.
+    pub(super) awake: Duration,
     /// Batches taken, for sampling.
     pub(super) batches: u32,
 }
@@ -453,12 +455,36 @@ impl<C: Clock> Committer<C> {
                 || shutdown.is_requested()
                 || (!self.quiet.is_empty() && all_idle(idle, news))
         };
-        match self.engine.ledger().next_deadline() {
+        let deadline = self.engine.ledger().next_deadline();
+        if !self.awake.is_zero() && self.looks_out(deadline, ready) {
+            return;
+        }
+        match deadline {
             Some(deadline) => {
                 let left = Duration::from_millis(deadline.saturating_sub(self.clock.now_ms()));
                 let _: Parked = self.parker.park_for(left, ready);
             }
             None => self.parker.park_until(ready),
+        }
+    }
+
+    /// Waits awake; whether something is ready or due.
+    fn looks_out(&self, deadline: Option<u64>, ready: impl Fn() -> bool) -> bool {
+        let began_ns = self.clock.now_ns();
+        loop {
+            for _ in 0..SPINS {
+                if ready() {
+                    return true;
+                }
+                spin_loop();
+            }
+            if deadline.is_some_and(|deadline| deadline <= self.clock.now_ms()) {
+                return true;
+            }
+            let waited = self.clock.now_ns().saturating_sub(began_ns);
+            if u128::from(waited) >= self.awake.as_nanos() {
+                return false;
+            }
         }
     }
 

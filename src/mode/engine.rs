@@ -96,6 +96,7 @@ impl Threaded {
         let Running {
             latencies,
             placement,
+            awake,
         } = running.into();
         let mut cores = Cores::of(placement);
         let commits = cores.seat();
@@ -152,6 +153,7 @@ impl Threaded {
             quiet: Vec::new(),
             freed_at: Version(0),
             news: false,
+            awake,
         };
         let mut started = Self {
             commands: commands.waking(commit_waker.clone()),

@@ -119,6 +119,7 @@ impl Pipeline {
             refused: vec![0; mode.threads()],
             outside: 0,
             news: false,
+            awake: std::time::Duration::ZERO,
             changes: 0,
             unpublished: 0,
             batches: 0,
