@@ -7,7 +7,9 @@ use crate::commit::{
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
 use crate::resource::ResourceVector;
-use crate::sync::{InboxSender, Receiver, SyncSender, TrySendError, sync_channel};
+use crate::sync::{
+    InboxSender, Receiver, SPINS, SyncSender, TrySendError, spin_loop, sync_channel,
+};
 
 use super::Sequential;
 
@@ -124,6 +126,13 @@ pub(super) fn call<T>(
                 crate::sync::yield_now();
             }
         }
+    }
+    // A committer that is awake answers before this thread would be asleep.
+    for _ in 0..SPINS {
+        if let Ok(value) = answer.try_recv() {
+            return Some(value);
+        }
+        spin_loop();
     }
     answer.recv().ok()
 }
