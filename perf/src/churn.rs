@@ -12,8 +12,9 @@ use capsched::time::{Clock, SystemClock};
 
 use crate::ModeName;
 use crate::conserve::Totals;
-use crate::rounds::{self, How, Round, Tally};
+use crate::rounds::{self, How, Round};
 use crate::shape::Shape;
+use crate::tally::Tally;
 
 /// Of all numbers that are drawn.
 pub(crate) const SEED: u64 = 11;

@@ -29,6 +29,7 @@ mod shape;
 mod spec;
 mod stats;
 mod suite;
+mod tally;
 mod trace;
 
 use anyhow::{Result, bail};

@@ -6,8 +6,8 @@ use capsched::time::{Clock, SystemClock};
 use serde::Serialize;
 
 use crate::record::Origin;
-use crate::rounds::Tally;
 use crate::shape::{Cluster, Hopeless, Load, Queues, Run, Shape};
+use crate::tally::Tally;
 use crate::{ModeName, machine, results, rounds};
 
 /// Most memory that the default load may take.

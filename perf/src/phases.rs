@@ -10,9 +10,10 @@ use capsched::metrics::{Closed, Histogram, HistogramSet, Interval, Phase, write_
 use capsched::time::{Clock, SystemClock};
 
 use crate::plot::{Chart, Series, svg};
-use crate::rounds::{self, How, Tally};
+use crate::rounds::{self, How};
 use crate::shape::{Run, Shape};
 use crate::stats::{Spread, ratio};
+use crate::tally::Tally;
 use crate::{HowArgs, ModeName, open};
 
 /// Arguments of `perf phases`.

@@ -11,7 +11,7 @@ use crate::cluster::{Reservation, TagCount};
 use crate::id::{AppSlot, ContainerId, NameId, NodeSlot, PartitionId, SchedulerKey};
 use crate::policy::Locality;
 use crate::proposer::{Observation, Outcome, Proposal, ProposalKind, Release};
-use crate::queue::{Exclusivity, PlaceAsk, ReservedAt};
+use crate::queue::{ConstrainedKey, Exclusivity, PlaceAsk, ReservedAt};
 use crate::sync::{Mutant, injected};
 
 /// What became of an assignment.
@@ -88,7 +88,8 @@ impl Ledger {
         let (app, node) = (proposal.app, proposal.node);
         let partition = self.state.nodes[node].partition;
         let slot = self.container_of(proposal);
-        let requested_partition = self.state.apps[app].key_mut(proposal.key).partition;
+        let asks = self.state.apps[app].key_mut(proposal.key);
+        let (requested_partition, constrained) = (asks.partition, asks.constrained.clone());
         let give_back = self.take_ask(app, proposal.key, proposal.locality, node);
         let container = self.container_mut(slot);
         container.state = ContainerState::Allocated;
@@ -108,7 +109,9 @@ impl Ledger {
         row.containers += 1;
         self.spaces[app.index()] += 1;
         self.on_node[node.index()].push(slot);
-        self.note_tags(app, proposal.key, node);
+        if let Some(fixed) = constrained {
+            self.note_tags(app, proposal.key, node, fixed);
+        }
         self.deferred.push_back(Deferred::Allocated(app));
         for victim in &proposal.kill {
             self.kill_for(app, victim.container);
@@ -312,10 +315,13 @@ impl Ledger {
     }
 
     /// Counts the tags of a container on its node.
-    fn note_tags(&mut self, app: AppSlot, key: SchedulerKey, node: NodeSlot) {
-        let Some(fixed) = self.state.apps[app].key_mut(key).constrained.clone() else {
-            return;
-        };
+    fn note_tags(
+        &mut self,
+        app: AppSlot,
+        key: SchedulerKey,
+        node: NodeSlot,
+        fixed: Arc<ConstrainedKey>,
+    ) {
         let tags = &mut self.state.nodes[node].tags;
         for tag in &fixed.tags {
             match tags

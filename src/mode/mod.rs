@@ -13,6 +13,7 @@ mod monitor;
 mod pipeline;
 mod proposing;
 mod reading;
+mod resting;
 mod restraint;
 mod sequential;
 mod spot;
