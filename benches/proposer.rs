@@ -5,7 +5,7 @@ mod common;
 use std::hint::black_box;
 use std::time::Duration;
 
-use capsched::id::NodeSlot;
+use capsched::id::{NodeSlot, PartitionId};
 use capsched::proposer::{Candidates, FitIndex, Outcome, propose};
 use capsched::queue::Exclusivity;
 use common::{S1, ledger, place};
@@ -22,7 +22,7 @@ fn one_pass(c: &mut Criterion) {
     for node in 0..S1.nodes {
         index.set(NodeSlot(node), Some(&state.nodes[NodeSlot(node)].free));
     }
-    let all = Candidates::indexed(&index);
+    let all = Candidates::indexed(&index, PartitionId::DEFAULT);
     let mut seen = Vec::new();
     for (name, candidates) in [("node", one), ("partition", all)] {
         let found = propose(state, &candidates, Exclusivity::Respect, &mut seen);

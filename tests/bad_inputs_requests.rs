@@ -720,3 +720,20 @@ fn g17_a_node_that_comes_and_goes_leaves_nothing_behind() {
     engine.take_events();
     assert_eq!(StateView::of(engine.ledger()), before);
 }
+
+/// An ask for a rack of that name would be one for anywhere.
+#[test]
+fn racks_without_a_proper_name_are_refused() {
+    let mut engine = engine();
+    let long = "r".repeat(257);
+    for rack in ["", "*", "/r\u{7}", long.as_str()] {
+        let node = NodeSpec::new(node("h1"), of(8192, 8));
+        let rack = rack.to_owned();
+        let spec = NodeSpec { rack, ..node };
+        let error = untouched(&mut engine, |engine| engine.add_node(&spec).unwrap_err());
+        assert!(
+            error.to_string().ends_with("` is not the name of a rack"),
+            "{error}"
+        );
+    }
+}

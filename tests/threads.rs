@@ -13,10 +13,10 @@ use capsched::resource::ResourceVector;
 use capsched::time::{ManualClock, SystemClock};
 
 fn settings() -> TreeSettings {
-    settings_with("DominantResourceCalculator")
+    settings_with("DominantResourceCalculator", &[])
 }
 
-fn settings_with(calculator: &str) -> TreeSettings {
+fn settings_with(calculator: &str, more: &[(&str, &str)]) -> TreeSettings {
     let p = "yarn.scheduler.capacity.";
     let calculator = format!("org.apache.hadoop.yarn.util.resource.{calculator}");
     let pairs: BTreeMap<String, String> = [
@@ -35,8 +35,9 @@ fn settings_with(calculator: &str) -> TreeSettings {
             "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.ResourceUsageMultiNodeLookupPolicy",
         ),
     ]
-    .into_iter()
-    .map(|(key, value)| (format!("{p}{key}"), value.to_owned()))
+    .iter()
+    .chain(more)
+    .map(|(key, value)| (format!("{p}{key}"), (*value).to_owned()))
     .collect();
     let types = ["memory-mb".to_owned(), "vcores".to_owned()];
     config::from_pairs(&BTreeMap::new(), &pairs, &types)
@@ -114,8 +115,54 @@ fn every_mode_places_everything_that_fits() {
 fn vcores_hold_nothing_up_where_memory_alone_is_compared() {
     let all = ResourceVector::of(&[1024 * 240, 240]);
     for mode in MODES {
-        let memory_alone = settings_with("DefaultResourceCalculator");
+        let memory_alone = settings_with("DefaultResourceCalculator", &[]);
         assert_eq!(run(mode, memory_alone, 4), ([240, 0], all), "{mode:?}");
+    }
+}
+
+/// Nodes that swap their labels between two sorts: the order of each partition is that of others
+/// by then.
+#[test]
+fn containers_go_where_their_label_is_after_nodes_swapped_theirs() {
+    let partitions = [PartitionSpec {
+        name: "gpu".to_owned(),
+        exclusive: true,
+    }];
+    let mode = Mode::Global { threads: 1 };
+    let labels = [
+        ("root.accessible-node-labels.gpu.capacity", "100"),
+        ("root.a.accessible-node-labels", "gpu"),
+        ("root.a.accessible-node-labels.gpu.capacity", "100"),
+    ];
+    for _ in 0..3 {
+        let settings = settings_with("DominantResourceCalculator", &labels);
+        let engine = Threaded::start(settings, &partitions, mode, SystemClock::new()).unwrap();
+        let size = ResourceVector::of(&[16_384, 16]);
+        for (name, label) in [("a:1", ""), ("b:1", "gpu"), ("c:1", "gpu")] {
+            let node = NodeSpec::new(name.parse().unwrap(), size);
+            let partition = label.to_owned();
+            engine.add_node(NodeSpec { partition, ..node }).unwrap();
+        }
+        // Until the nodes are sorted; the next sort is as far away.
+        std::thread::sleep(Duration::from_millis(150));
+        engine.quiesce();
+        let app = asking(&engine, 1, &[]);
+        engine
+            .relabel_node("a:1".parse().unwrap(), "gpu".to_owned())
+            .unwrap();
+        engine
+            .relabel_node("b:1".parse().unwrap(), String::new())
+            .unwrap();
+        let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 3);
+        engine.ask(app, AskCall::asking(vec![ask])).unwrap();
+        let events = quiet_while_events_are_read(&engine);
+        for event in &events {
+            if let Decision::Allocated { node, .. } = event {
+                assert_eq!(node.host(), "b", "{events:?}");
+            }
+        }
+        assert_eq!(placed(&events, app), 3);
+        assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
     }
 }
 

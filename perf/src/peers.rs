@@ -312,16 +312,13 @@ fn compare(shape: &Shape, args: &Args) -> Result<Vec<Comparison>> {
 
 fn how(shape: &Shape, mode: ModeName, threads: usize) -> How {
     let filled = matches!(shape.run, Run::Fill { .. });
+    let threads = match mode {
+        ModeName::Heartbeat => 0,
+        ModeName::Asynchronous | ModeName::Global => threads,
+    };
     How {
         seconds: Some(if filled { 30 } else { 3 }),
-        ..How::of(
-            mode,
-            if mode == ModeName::Heartbeat {
-                0
-            } else {
-                threads
-            },
-        )
+        ..How::of(mode, threads)
     }
 }
 

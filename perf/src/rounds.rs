@@ -21,6 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_micros(200);
 /// The same where more than `MANY` containers are placed, so that a millisecond is little.
 const LOOK_SELDOM: Duration = Duration::from_millis(1);
 
+/// Containers from which on a driver looks seldom.
 const MANY: u64 = 100_000;
 
 /// Heartbeats between two of which the latency is taken.

@@ -43,7 +43,10 @@ impl Tally {
         };
         tally.decisions.resize(room, none);
         tally.decisions.clear();
-        tally
+        Self {
+            decisions: tally.decisions,
+            ..Self::new()
+        }
     }
 
     /// Takes in what was decided up to now; how many containers were placed.

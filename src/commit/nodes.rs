@@ -28,7 +28,8 @@ pub enum NodeError {
     Total(ResourceVector),
     /// The cluster does not know the label.
     Label(String),
-    /// The rack's name is empty, too long, or holds control characters.
+    /// The rack's name is empty, too long, holds control characters, or is `*`, which means
+    /// anywhere.
     Rack(String),
 }
 
@@ -84,7 +85,8 @@ impl Ledger {
         }
         self.check_total(&spec.total, &ResourceVector::NONE)?;
         let partition = self.known_label(&spec.partition)?;
-        if spec.rack.is_empty() || spec.rack.len() > 256 || spec.rack.contains(char::is_control) {
+        let (rack, anywhere) = (&spec.rack, spec.rack == "*");
+        if rack.is_empty() || rack.len() > 256 || rack.contains(char::is_control) || anywhere {
             let clipped = spec.rack.chars().take(64).flat_map(char::escape_debug);
             return Err(NodeError::Rack(clipped.collect()));
         }

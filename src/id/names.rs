@@ -64,11 +64,11 @@ impl NodeName {
     ///
     /// # Errors
     ///
-    /// When the host is empty, longer than 255 bytes, or holds white space, a control character,
-    /// `/` or `:`.
+    /// When the host is empty, longer than 255 bytes, holds white space, a control character, `/`
+    /// or `:`, or is `*`, which means anywhere.
     pub fn new(host: &str, port: u16) -> Result<Self, NodeNameError> {
         let bad = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':');
-        if host.is_empty() || host.len() > 255 || host.contains(bad) {
+        if host.is_empty() || host.len() > 255 || host.contains(bad) || host == "*" {
             return Err(NodeNameError(clip(host)));
         }
         Ok(Self {
@@ -161,7 +161,7 @@ mod tests {
         let name: NodeName = "h3:8041".parse().unwrap();
         assert_eq!((name.host(), name.port()), ("h3", 8041));
         assert_eq!(name.to_string(), "h3:8041");
-        for bad in ["", ":1", "a b:1", "h:99999", "h:x", "h\u{7}:1"] {
+        for bad in ["", ":1", "a b:1", "h:99999", "h:x", "h\u{7}:1", "*:1"] {
             assert!(bad.parse::<NodeName>().is_err(), "{bad:?}");
         }
     }

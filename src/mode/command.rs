@@ -8,7 +8,7 @@ use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
 use crate::resource::ResourceVector;
 use crate::sync::{
-    InboxSender, Receiver, SPINS, SyncSender, TrySendError, spin_loop, sync_channel,
+    InboxSender, Receiver, SPINS, SyncSender, TryRecvError, TrySendError, spin_loop, sync_channel,
 };
 
 use super::Sequential;
@@ -110,9 +110,11 @@ pub(super) fn answer<T>(reply: &Reply<T>, value: T) {
     drop(reply.try_send(value));
 }
 
-/// Sends a command and waits for its answer; nothing once the engine has shut down.
+/// Sends a command and waits for its answer, at first awake where `looks_out`; nothing once the
+/// engine has shut down.
 pub(super) fn call<T>(
     commands: &InboxSender<Command>,
+    looks_out: bool,
     command: impl FnOnce(Reply<T>) -> Command,
 ) -> Option<T> {
     let (reply, answer): (_, Receiver<T>) = sync_channel(1);
@@ -128,11 +130,11 @@ pub(super) fn call<T>(
         }
     }
     // A committer that is awake answers before this thread would be asleep.
-    for _ in 0..SPINS {
-        if let Ok(value) = answer.try_recv() {
-            return Some(value);
+    for _ in 0..if looks_out { SPINS } else { 0 } {
+        match answer.try_recv() {
+            Err(TryRecvError::Empty) => spin_loop(),
+            found => return found.ok(),
         }
-        spin_loop();
     }
     answer.recv().ok()
 }

@@ -51,6 +51,8 @@ const SORT_EVERY: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Threaded {
     pub(super) commands: InboxSender<Command>,
+    /// Whether callers look out for their answers.
+    looks_out: bool,
     snapshots: Published<Snapshot>,
     pub(super) events: Mutex<EventReader>,
     fates: CounterReader<Fate>,
@@ -156,6 +158,7 @@ impl Threaded {
             awake,
         };
         let mut started = Self {
+            looks_out: !awake.is_zero(),
             commands: commands.waking(commit_waker.clone()),
             snapshots: snapshots.clone(),
             events: Mutex::new(reader),
@@ -226,7 +229,7 @@ impl Threaded {
     }
 
     fn call<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Option<T> {
-        call(&self.commands, command)
+        call(&self.commands, self.looks_out, command)
     }
 
     /// Registers a node.

@@ -30,12 +30,13 @@ impl NodeIndex {
         }
     }
 
-    /// The nodes of a partition; in order of arrival while nothing was sorted.
+    /// The nodes of a partition; in order of arrival while these were not sorted.
     pub(super) fn nodes<'a>(&'a self, state: &'a State, partition: PartitionId) -> &'a [NodeSlot] {
         let sorted = self.partitions.get(partition.index());
         let arrived = &state.partitions[partition].nodes;
+        let here = |&node: &NodeSlot| state.nodes[node].partition == partition;
         match sorted {
-            Some(sorted) if sorted.len() == arrived.len() => sorted,
+            Some(sorted) if sorted.len() == arrived.len() && sorted.iter().all(here) => sorted,
             _ => arrived,
         }
     }

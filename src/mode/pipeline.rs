@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc as StdArc;
+use std::time::Duration;
 
 use super::Sequential;
 use super::accounts::{Accounts, Known, Step};
@@ -119,7 +120,7 @@ impl Pipeline {
             refused: vec![0; mode.threads()],
             outside: 0,
             news: false,
-            awake: std::time::Duration::ZERO,
+            awake: Duration::ZERO,
             changes: 0,
             unpublished: 0,
             batches: 0,

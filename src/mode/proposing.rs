@@ -336,7 +336,7 @@ impl<C: Clock> Proposer<C> {
     ) -> Noted {
         let candidates = match (node, view.lane(partition)) {
             (Some(node), _) => Candidates::node(node),
-            (None, Some(lane)) => Candidates::indexed(lane),
+            (None, Some(lane)) => Candidates::indexed(lane, partition),
             (None, None) => return Noted::Nothing,
         };
         let state = &view.state;

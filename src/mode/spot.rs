@@ -164,7 +164,7 @@ impl Spot {
         let state = engine.ledger().state();
         let outcome = propose(
             state,
-            &Candidates::indexed(lane),
+            &Candidates::indexed(lane, partition),
             exclusivity,
             &mut self.seen,
         );

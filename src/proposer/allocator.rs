@@ -157,17 +157,7 @@ impl Pass<'_> {
     /// room; those walk.
     fn key_indexed(&self, visit: &mut Visit<'_>, index: &FitIndex) -> Option<(Answer, NodeSlot)> {
         let state = self.state;
-        let [ask] = visit.asks.asks.as_slice() else {
-            return None;
-        };
-        let plain = ask.place == NameId::ANY
-            && ask.relax
-            && visit.asks.constrained.is_none()
-            && visit.app.blacklist.is_empty()
-            && !state.settings.lazy_preemption;
-        if !plain {
-            return None;
-        }
+        let ask = self.plain_ask(visit.app, visit.asks)?;
         let fitting = index.first_fit(&ask.size);
         let Some(node) = fitting.or_else(|| index.open().next_back()) else {
             return Some((Answer::KeySkipped, self.candidates.first()));

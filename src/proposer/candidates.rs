@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use super::fit::FitIndex;
 use crate::cluster::Node;
-use crate::id::NodeSlot;
+use crate::id::{NodeSlot, PartitionId};
 use crate::queue::{App, NodePolicy};
 use crate::snapshot::State;
 
@@ -21,8 +21,8 @@ pub struct Candidates<'a> {
 enum Nodes<'a> {
     One([NodeSlot; 1]),
     Many(Vec<NodeSlot>),
-    /// In the right order for everybody.
-    Indexed(&'a FitIndex),
+    /// In the right order for everybody, with their partition: some may have left it.
+    Indexed(&'a FitIndex, PartitionId),
 }
 
 impl<'a> Candidates<'a> {
@@ -58,20 +58,20 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// The open nodes of an index, as a periodically sorted order has them; every application
-    /// tries them in this order.
+    /// The open nodes of an index of a partition, as a periodically sorted order has them; every
+    /// application tries them in this order.
     ///
     /// # Panics
     ///
     /// Without nodes.
     #[must_use]
-    pub fn indexed(index: &'a FitIndex) -> Self {
+    pub fn indexed(index: &'a FitIndex, partition: PartitionId) -> Self {
         assert!(
             !index.order().is_empty(),
             "candidates are at least one node"
         );
         Self {
-            nodes: Nodes::Indexed(index),
+            nodes: Nodes::Indexed(index, partition),
             orders: Vec::new(),
         }
     }
@@ -81,7 +81,7 @@ impl<'a> Candidates<'a> {
     #[must_use]
     pub fn index(&self) -> Option<&'a FitIndex> {
         match self.nodes {
-            Nodes::Indexed(index) => Some(index),
+            Nodes::Indexed(index, _) => Some(index),
             Nodes::One(_) | Nodes::Many(_) => None,
         }
     }
@@ -93,7 +93,16 @@ impl<'a> Candidates<'a> {
         match &self.nodes {
             Nodes::One([node]) => Some(*node),
             Nodes::Many(nodes) if nodes.len() == 1 => Some(nodes[0]),
-            Nodes::Many(_) | Nodes::Indexed(_) => None,
+            Nodes::Many(_) | Nodes::Indexed(..) => None,
+        }
+    }
+
+    /// The partition of the nodes.
+    #[must_use]
+    pub fn partition_of(&self, state: &State) -> PartitionId {
+        match self.nodes {
+            Nodes::Indexed(_, partition) => partition,
+            Nodes::One(_) | Nodes::Many(_) => state.nodes[self.first()].partition,
         }
     }
 
@@ -104,7 +113,7 @@ impl<'a> Candidates<'a> {
         match &self.nodes {
             Nodes::One([node]) => *node,
             Nodes::Many(nodes) => nodes[0],
-            Nodes::Indexed(index) => index.order()[0],
+            Nodes::Indexed(index, _) => index.order()[0],
         }
     }
 
@@ -120,7 +129,7 @@ impl<'a> Candidates<'a> {
                 });
                 Cow::Borrowed(known.map_or(&nodes[..1], |(_, nodes)| nodes))
             }
-            Nodes::Indexed(index) => Cow::Owned(index.open().collect()),
+            Nodes::Indexed(index, _) => Cow::Owned(index.open().collect()),
         }
     }
 }

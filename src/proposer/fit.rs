@@ -240,10 +240,13 @@ mod tests {
     proptest! {
         #[test]
         fn a_search_finds_what_a_walk_finds(
-            changes in prop::collection::vec((0..5000u32, -1..6i64, -1..6i64, 1..6i64, 1..6i64), 1..300)
+            changes in prop::collection::vec((0..5000u32, -1..6i64, -1..6i64, 1..6i64, 1..6i64), 1..300),
+            types in 1..=3usize
         ) {
             let order: Vec<_> = (0..5000).rev().map(NodeSlot).collect();
-            let mut index = FitIndex::new(order.clone(), 2);
+            let mut index = FitIndex::new(order.clone(), types);
+            // A third type that follows from the other two.
+            let size = |memory: i64, vcores: i64| ResourceVector::of(&[memory, vcores, (memory + vcores) % 4]);
             let mut plain = vec![None; 5000];
             for (node, memory, vcores, wanted, cores) in changes {
                 let free = (memory >= 0).then(|| size(memory, vcores));
@@ -251,7 +254,9 @@ mod tests {
                 index.set(NodeSlot(node), free.as_ref());
                 let wanted = size(wanted, cores);
                 let walk = order.iter().copied().find(|node| {
-                    plain[node.0 as usize].is_some_and(|free| wanted.fits_in(&free))
+                    plain[node.0 as usize].is_some_and(|free: ResourceVector| {
+                        (0..types).all(|i| wanted[i] <= free[i].max(0))
+                    })
                 });
                 prop_assert_eq!(index.first_fit(&wanted), walk);
             }

@@ -8,13 +8,15 @@ use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
     Limits, compute_user_limit, passes_maximum, queue_current_limit, resorted, user_value,
 };
-use crate::queue::{Exclusivity, Gate, HeadroomProvider, User};
+use crate::queue::{Exclusivity, Gate, HeadroomProvider};
 use crate::resource::{ResourceVector, with_calculator};
 
 /// What one visit of a leaf has found out and its state does not know yet.
 pub(super) struct Visit {
     pub(super) leaf: QueueSlot,
     limit: Option<ResourceVector>,
+    /// Whether the limit is to be noted, should nothing come of the visit.
+    computed: bool,
     /// Whether the leaf's limit is the published one.
     published: bool,
 }
@@ -48,15 +50,20 @@ impl Pass<'_> {
         let mut visit = Visit {
             leaf,
             limit: None,
+            computed: false,
             published: queue.as_leaf().published_limit == told,
         };
-        match resorted {
+        let found = match resorted {
             Some(order) => {
                 let mut nobody = Front::CLOSED;
                 self.applications(&order, &mut visit, limits, &mut nobody, true)
             }
             None => self.behind_prefix(&mut visit, limits),
+        };
+        if visit.computed && !matches!(found, Found::Proposal) {
+            self.note_limit(&visit);
         }
+        found
     }
 
     /// The applications of a leaf but for those at the front that get nothing.
@@ -160,27 +167,8 @@ impl Pass<'_> {
         if user.removed || gate.is_some() {
             return self.passes_gate(app, held, gate.map(AsRef::as_ref), visit, limits);
         }
-        if state.concurrent && self.is_below_limit(user, visit) {
-            limits.must_unreserve = ResourceVector::NONE;
-            self.note_served(app, visit);
-            return true;
-        }
         let limit = self.user_limit(app, visit);
         self.below_limit(state.apps[app].user, held, &limit, limits)
-    }
-
-    /// Whether a user is certainly not above the limit. Nothing is noted: a pass on a copy tells
-    /// no limits, and the next one is of another version.
-    fn is_below_limit(&self, user: &User, visit: &Visit) -> bool {
-        let (state, partition) = (self.state, self.partition);
-        let common = visit.limit.unwrap_or_else(|| {
-            compute_user_limit(state, visit.leaf, partition, self.exclusivity.limit_kind())
-        });
-        let limit = user_value(state, &common, Some(user));
-        let used = &user.part(partition).used;
-        with_calculator!(state.calculator, calculator => {
-            calculator.compare(&state.cluster, used, &limit).is_le()
-        })
     }
 
     /// The user gate where something is remembered: a user whose record was dropped has no limit
@@ -237,18 +225,25 @@ impl Pass<'_> {
         let user = &state.users[slot];
         let common = self.common_limit(visit);
         let limit = user_value(state, &common, Some(user));
-        let version = state.queues[visit.leaf].as_leaf().users_version;
-        let (partition, exclusivity) = (self.partition, self.exclusivity);
-        let told = user.part(partition).told[exclusivity as usize] == Some(version);
-        if !state.concurrent && !told && !self.told_in_front(slot, visit) {
-            self.observations.push(Observation::LimitTold {
-                user: slot,
-                limit,
-                once: Some((partition, exclusivity, version)),
-            });
+        if !state.concurrent {
+            self.tell_limit_to(slot, &limit, visit);
         }
         self.note_served(app, visit);
         limit
+    }
+
+    /// Tells a user the limit, once in a version of the leaf's users.
+    fn tell_limit_to(&mut self, slot: UserSlot, limit: &ResourceVector, visit: &Visit) {
+        let version = self.state.queues[visit.leaf].as_leaf().users_version;
+        let (partition, exclusivity) = (self.partition, self.exclusivity);
+        let told = self.state.users[slot].part(partition).told[exclusivity as usize];
+        if told != Some(version) && !self.told_in_front(slot, visit) {
+            self.observations.push(Observation::LimitTold {
+                user: slot,
+                limit: *limit,
+                once: Some((partition, exclusivity, version)),
+            });
+        }
     }
 
     /// Whether the user was told the limit in this version with all applications at the front.
@@ -292,19 +287,29 @@ impl Pass<'_> {
         let limit = match cached {
             Some((version, limit)) if version == users.users_version => limit,
             _ => {
-                let limit = compute_user_limit(state, leaf, partition, kind);
-                self.observations.push(Observation::UserLimit {
-                    leaf,
-                    partition,
-                    kind,
-                    version: users.users_version,
-                    limit,
-                });
-                limit
+                visit.computed = true;
+                compute_user_limit(state, leaf, partition, kind)
             }
         };
         visit.limit = Some(limit);
+        // What a copy computed is good for this version, which ends with a container.
+        if visit.computed && !state.copied {
+            self.note_limit(visit);
+            visit.computed = false;
+        }
         limit
+    }
+
+    /// Notes the limit that was computed for this version of the leaf's users.
+    fn note_limit(&mut self, visit: &Visit) {
+        let Some(limit) = visit.limit else { return };
+        self.observations.push(Observation::UserLimit {
+            leaf: visit.leaf,
+            partition: self.partition,
+            kind: self.exclusivity.limit_kind(),
+            version: self.state.queues[visit.leaf].as_leaf().users_version,
+            limit,
+        });
     }
 
     /// Tests what the user has now, strictly, and how much would have to be unreserved.

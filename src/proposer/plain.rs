@@ -4,10 +4,24 @@ use super::assignment::{Observation, Proposal, ProposalKind};
 use super::walk::{Found, Pass};
 use crate::id::{AppSlot, NameId, PartitionId};
 use crate::policy::{Limits, Locality};
-use crate::queue::{Exclusivity, KeyAsks};
+use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk};
 use crate::resource::with_calculator;
 
 impl Pass<'_> {
+    /// The ask of a key for containers anywhere, where nothing of a node but its room decides.
+    #[inline]
+    pub(super) fn plain_ask<'b>(&self, app: &App, asks: &'b KeyAsks) -> Option<&'b PlaceAsk> {
+        let [ask] = asks.asks.as_slice() else {
+            return None;
+        };
+        let plain = ask.place == NameId::ANY
+            && ask.relax
+            && asks.constrained.is_none()
+            && app.blacklist.is_empty()
+            && !self.state.settings.lazy_preemption;
+        plain.then_some(ask)
+    }
+
     /// What [`Self::key`] comes to for containers that are asked anywhere and nothing else, where
     /// the index knows a node that has room; nothing when there is more to look at.
     pub(super) fn plain(
@@ -18,22 +32,15 @@ impl Pass<'_> {
     ) -> Option<(Proposal, Observation)> {
         let (state, index) = (self.state, self.candidates.index()?);
         let app = &state.apps[slot];
-        let [ask] = asks.asks.as_slice() else {
-            return None;
-        };
-        let asked_so = ask.place == NameId::ANY
-            && ask.relax
-            && ask.count > 0
+        let ask = self.plain_ask(app, asks)?;
+        let asked_so = ask.count > 0
             && asks.known
             && asks.opportunities < i32::MAX
-            && asks.constrained.is_none()
             && asks.partition == self.partition
             && self.exclusivity == Exclusivity::Respect;
-        let unhindered = app.blacklist.is_empty()
-            && asks.reserved.is_empty()
+        let unhindered = asks.reserved.is_empty()
             && app.part(self.partition).reserved.is_none()
             && limits.must_unreserve.is_none()
-            && !state.settings.lazy_preemption
             && state.node_count > 0;
         let (size, cluster) = (&ask.size, &state.cluster);
         let affordable = with_calculator!(state.calculator, calculator => {
@@ -44,8 +51,12 @@ impl Pass<'_> {
         }
         let node = index.first_fit(size)?;
         let row = &state.nodes[node];
+        // Nodes whose label or name is not what it should be are left to the long way.
+        let as_expected =
+            row.partition == self.partition && ![row.host, row.rack].contains(&NameId::ANY);
         let holds = state.calculator.fits_in(size, &row.total)
             && state.calculator.holds_one(&row.free, size);
+        // Each look at a node counts as missed, and what it finds sets the count back.
         let local = self.partition == PartitionId::DEFAULT;
         let proposal = Proposal {
             kind: ProposalKind::Allocate,
@@ -68,7 +79,7 @@ impl Pass<'_> {
             opportunities: asks.opportunities.saturating_add(1),
             missed: if local { 0 } else { asks.missed },
         };
-        holds.then_some((proposal, counters))
+        (as_expected && holds).then_some((proposal, counters))
     }
 
     /// Whether the long way comes to the same as [`Self::plain`].

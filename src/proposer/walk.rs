@@ -52,7 +52,7 @@ pub fn propose_watched(
     observations: &mut Vec<Observation>,
     watch: Option<&mut dyn Watch>,
 ) -> Outcome {
-    let partition = state.nodes[candidates.first()].partition;
+    let partition = candidates.partition_of(state);
     let handed = match exclusivity {
         Exclusivity::Respect => state.total(partition),
         Exclusivity::Ignore => state.total(PartitionId::DEFAULT),

@@ -475,6 +475,7 @@ const _: () = assert!(MAX_TYPES >= 2, "memory and vcores always exist");
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const DRC: Calculator = Calculator::Dominant { types: 2 };
     const MEMORY: Calculator = Calculator::MemoryOnly { types: 2 };
@@ -573,5 +574,28 @@ mod tests {
         let (cluster, step) = (r(&[102_400, 100]), r(&[1024, 1]));
         assert_eq!(MEMORY.times_up(&cluster, ratio, &step).memory(), 15_360);
         assert_eq!(DRC.times_up(&cluster, ratio, &step).memory(), 16_384);
+    }
+
+    /// Amounts around the bounds of what is compared without shares, and any others.
+    fn amounts() -> impl Strategy<Value = ResourceVector> {
+        let bounds = [i64::MIN, -EXACT_SHARES - 1, -EXACT_SHARES, -1, 0, 1];
+        let more = [EXACT_SHARES - 1, EXACT_SHARES, i64::MAX];
+        let bound = prop::sample::select([&bounds[..], &more[..]].concat());
+        let amount = prop_oneof![bound, any::<i64>(), -9..9i64];
+        prop::collection::vec(amount, 3).prop_map(|values| r(&values))
+    }
+
+    proptest! {
+        #[test]
+        fn every_short_comparison_agrees_with_the_sorted_shares(
+            cluster in amounts(), a in amounts(), b in amounts(), types in 1..=3usize
+        ) {
+            let first = |of: ResourceVector| r(of.values(types));
+            let (cluster, a, b) = (first(cluster), first(a), first(b));
+            prop_assume!(!cluster.is_none());
+            let full = share::compare_shares(&cluster, &a, &b, types);
+            let calculator = Calculator::Dominant { types };
+            prop_assert_eq!(calculator.compare(&cluster, &a, &b), full);
+        }
     }
 }

@@ -28,6 +28,8 @@ pub struct State {
     /// full when that shrank meanwhile. And what users are told is noted by the ledger when it
     /// validates, not by passes that look at them.
     pub concurrent: bool,
+    /// Whether this is a working copy, whose passes tell nobody what they merely computed.
+    pub copied: bool,
     /// Partitions; the default one first.
     pub partitions: Table<PartitionId, Partition>,
     /// Queues; root first.
@@ -55,6 +57,7 @@ impl State {
             node_count: 0,
             epoch: 1,
             concurrent: false,
+            copied: false,
             partitions: Table::default(),
             queues: Table::default(),
             users: Table::default(),
@@ -240,6 +243,7 @@ impl State {
         self.node_count = newer.node_count;
         self.epoch = newer.epoch;
         self.concurrent = newer.concurrent;
+        self.copied = true;
         self.partitions
             .refresh(&older.partitions, &newer.partitions, |_| {});
         self.queues.refresh(&older.queues, &newer.queues, |_| {});

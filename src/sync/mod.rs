@@ -37,4 +37,6 @@ pub use publish::{Published, PublishedReader, Publisher, published};
 pub use ring::{RingReceiver, RingSender, ring};
 pub use shutdown::{Ended, Phase, Requested, Shutdown, ShutdownOwner, shutdown};
 pub use tail::{Received, SendCounts, TrySendError};
-pub use threads::{JoinHandle, Receiver, SPINS, SyncSender, ThreadBuilder, sync_channel};
+pub use threads::{
+    JoinHandle, Receiver, SPINS, SyncSender, ThreadBuilder, TryRecvError, sync_channel,
+};

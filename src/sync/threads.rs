@@ -13,7 +13,7 @@ mod chosen {
     /// The end of a channel that waits.
     pub type Receiver<T> = std::sync::mpsc::Receiver<T>;
 
-    pub use std::sync::mpsc::sync_channel;
+    pub use std::sync::mpsc::{TryRecvError, sync_channel};
 
     /// Looks for something to do before a thread sleeps.
     pub const SPINS: u32 = 1000;
@@ -30,7 +30,7 @@ mod chosen {
     /// The end of a channel that waits.
     pub type Receiver<T> = shuttle::sync::mpsc::Receiver<T>;
 
-    pub use shuttle::sync::mpsc::sync_channel;
+    pub use shuttle::sync::mpsc::{TryRecvError, sync_channel};
 
     /// Looks for something to do before a thread sleeps. Each gives the turn to the scheduler, so
     /// that more of them only make a schedule longer.
