@@ -41,22 +41,21 @@ pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> bool {
         Locality::Rack => &[rack, NameId::ANY],
         Locality::Any => &[NameId::ANY],
     };
-    let mut pending = ResourceVector::NONE;
-    let mut wanted = partition;
-    if asks.constrained.is_none()
-        && let Some(any) = asks.at(NameId::ANY)
-    {
-        pending = -any.size;
-        wanted = any.partition.unwrap_or(PartitionId::DEFAULT);
-    }
+    let asked = asks.at(NameId::ANY).copied();
     for &place in places {
         if let Some(ask) = asks.at_mut(place) {
             ask.count -= 1;
         }
     }
+    let mut pending = ResourceVector::NONE;
+    let mut wanted = partition;
     if asks.constrained.is_none() {
         asks.asks.retain(|ask| ask.count != 0);
         asks.outstanding = asks.count(NameId::ANY) > 0;
+        if let Some(any) = asked {
+            pending = -any.size;
+            wanted = any.partition.unwrap_or(PartitionId::DEFAULT);
+        }
     }
     row.part_mut(wanted).pending += pending;
     if wanted != partition {

@@ -43,10 +43,10 @@ impl Pass<'_> {
             && limits.must_unreserve.is_none()
             && state.node_count > 0;
         let (size, cluster) = (&ask.size, &state.cluster);
-        let affordable = with_calculator!(state.calculator, calculator => {
-            calculator.fits_in(size, &limits.headroom) && calculator.above_none(cluster, size)
+        let is_something = with_calculator!(state.calculator, calculator => {
+            calculator.above_none(cluster, size)
         });
-        if !(asked_so && unhindered && affordable && size.fits_in(&limits.headroom)) {
+        if !(asked_so && unhindered && is_something && size.fits_in(&limits.headroom)) {
             return None;
         }
         let node = index.first_fit(size)?;
