@@ -239,6 +239,37 @@ fn a_reservation_that_waits_leaves_the_engine_quiet() {
     });
 }
 
+/// Applications in front that ask for nothing are passed over together, as published, until one of
+/// them asks again.
+#[test]
+fn who_asks_nothing_is_passed_over_until_it_asks() {
+    in_both_modes(|engine| {
+        let ask = AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[512, 1]), 2)]);
+        let passed_over = || {
+            let snapshot = engine.snapshot();
+            let mut leaves = snapshot
+                .queues
+                .iter()
+                .filter_map(|queue| queue.leaf.as_ref());
+            leaves.next().map(|leaf| leaf.prefix.next)
+        };
+        let apps = [1, 2, 3].map(|number| asking(engine, number, &[]));
+        for app in apps {
+            engine.ask(app, ask.clone()).unwrap();
+            let events = quiet_while_events_are_read(engine);
+            assert_eq!(placed(&events, app), 2, "{events:?}");
+        }
+        assert_eq!(passed_over(), Some(3));
+        for app in apps {
+            let more = AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[512, 1]), 3)]);
+            engine.ask(app, more).unwrap();
+            let events = quiet_while_events_are_read(engine);
+            assert_eq!(placed(&events, app), 3, "{events:?}");
+            assert_eq!(passed_over(), Some(3));
+        }
+    });
+}
+
 #[test]
 fn an_application_that_blacklists_every_node_leaves_the_engine_quiet() {
     in_both_modes(|engine| {

@@ -91,7 +91,8 @@ struct RunArgs {
     shape: String,
     #[command(flatten)]
     how: HowArgs,
-    /// Measured rounds, each on a new engine; one more round before them is not measured.
+    /// Measured rounds, each on a new engine; one more before them is not measured, and takes ten
+    /// seconds at most where a round takes its time.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Prints one JSON object a round.
@@ -178,6 +179,7 @@ fn run(args: &RunArgs) -> Result<()> {
     let how = How::from(args.how);
     let rounds = measured(
         args.rounds,
+        || rounds::run(&shape, how.briefly(&shape)),
         || rounds::run(&shape, how),
         |number, round| {
             if args.json {
@@ -202,40 +204,42 @@ fn line(round: &Round) -> String {
         format!(", {alone}/s of scheduling alone")
     });
     format!(
-        "{}/s{alone}, {} placed{}, {} refused, p50 {} ns, p99 {} ns",
+        "{}/s{alone}, {} placed{}, {} refused, p50 {} ns, p99 {} ns, p99.9 {} ns",
         round.per_second(),
         round.placed,
         if round.complete { "" } else { " (out of time)" },
         round.rejected(),
         round.latency.quantile(0.5),
-        round.latency.quantile(0.99)
+        round.latency.quantile(0.99),
+        round.latency.quantile(0.999)
     )
 }
 
 fn canonical() -> Result<()> {
     let shape = Shape::named("S1")?;
     let how = How::of(ModeName::Heartbeat, 0);
-    let rounds = measured(5, || rounds::run(&shape, how), |_, _| Ok(()))?;
+    let round = || rounds::run(&shape, how);
+    let rounds = measured(5, round, round, |_, _| Ok(()))?;
     print_figures(rounds);
     Ok(())
 }
 
-/// Runs one round that is not measured and then `count` that are, each told as it ends.
+/// Warms up, and then measures `count` rounds, each told as it ends.
 fn measured(
     count: usize,
+    warm_up: impl FnOnce() -> Result<Round>,
     mut round: impl FnMut() -> Result<Round>,
     mut tell: impl FnMut(usize, &Round) -> Result<()>,
 ) -> Result<Vec<Round>> {
     if count == 0 {
         bail!("at least one round is needed for a figure");
     }
+    warm_up()?;
     let mut rounds = Vec::new();
-    for number in 0..=count {
+    for number in 1..=count {
         let one = round()?;
-        if number > 0 {
-            tell(number, &one)?;
-            rounds.push(one);
-        }
+        tell(number, &one)?;
+        rounds.push(one);
     }
     Ok(rounds)
 }

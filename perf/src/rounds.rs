@@ -24,6 +24,9 @@ const LOOK_SELDOM: Duration = Duration::from_millis(1);
 /// Containers from which on a driver looks seldom.
 const MANY: u64 = 100_000;
 
+/// Longest time of a round that only warms up, where rounds take their time.
+const WARM_UP_SECONDS: u64 = 10;
+
 /// Heartbeats between two of which the latency is taken.
 const SAMPLE: usize = 16;
 
@@ -126,6 +129,17 @@ pub(crate) fn run(shape: &Shape, how: How) -> Result<Round> {
 }
 
 impl How {
+    /// The same for a round that only warms up.
+    pub(crate) fn briefly(self, shape: &Shape) -> Self {
+        let (Run::Churn { seconds, .. } | Run::Beats { seconds }) = shape.run else {
+            return self;
+        };
+        Self {
+            seconds: Some(self.seconds(seconds).min(WARM_UP_SECONDS)),
+            ..self
+        }
+    }
+
     fn seconds(self, normal: u32) -> u64 {
         self.seconds.unwrap_or(u64::from(normal))
     }

@@ -126,6 +126,7 @@ impl Ledger {
             self.flag_for_reordering(app);
         }
         let leaf = self.state.apps[app].leaf;
+        self.join_idle(leaf);
         self.events.push(Event::Allocated {
             container: id,
             node: self.state.nodes[node].name.clone(),

@@ -61,6 +61,8 @@ pub struct Ledger {
     pub(super) reserved_on: Vec<Option<ContainerSlot>>,
     /// Containers of an application whose space on a node is taken.
     pub(super) spaces: Vec<u32>,
+    /// Whether an application is one of those at the front of its leaf's order that passes skip.
+    pub(super) skipped: Vec<bool>,
     pub(super) free_apps: Vec<AppSlot>,
     pub(super) free_users: Vec<UserSlot>,
     pub(super) free_nodes: Vec<NodeSlot>,
@@ -121,6 +123,7 @@ impl Ledger {
             reports_due: Vec::new(),
             reserved_on: Vec::new(),
             spaces: Vec::new(),
+            skipped: Vec::new(),
             free_apps: Vec::new(),
             free_users: Vec::new(),
             free_nodes: Vec::new(),

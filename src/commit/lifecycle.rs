@@ -360,7 +360,6 @@ impl Ledger {
             fair_used: 0,
             fair_demand: 0,
             asking: false,
-            skipped: false,
             next_container: 1,
         };
         let slot = if let Some(slot) = self.free_apps.pop() {
@@ -373,6 +372,7 @@ impl Ledger {
             self.finished.push(Vec::new());
             self.asked_back.push(BTreeSet::new());
             self.spaces.push(0);
+            self.skipped.push(false);
             AppSlot::at(self.state.apps.push(app))
         };
         self.apps.insert(spec.id, slot);

@@ -1,7 +1,7 @@
 //! Applying what passes observed.
 
 use super::ledger::Ledger;
-use super::prefix::{grow_prefix, tell_prefix, tell_user};
+use super::prefix::{tell_prefix, tell_user};
 use crate::proposer::Observation;
 
 impl Ledger {
@@ -42,7 +42,7 @@ impl Ledger {
             Observation::PrefixGrown { leaf, ref growth } if growth.len == 0 => {
                 self.cut_prefix(leaf, 0);
             }
-            Observation::PrefixGrown { leaf, ref growth } => grow_prefix(state, leaf, growth),
+            Observation::PrefixGrown { leaf, ref growth } => self.grow_front(leaf, growth),
             Observation::Served { app, provider } => {
                 let users = state.queues[provider.leaf].as_leaf_mut();
                 users.published_limit = users.current_limit;

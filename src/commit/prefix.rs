@@ -3,10 +3,13 @@
 use super::ledger::Ledger;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::user_value;
-use crate::proposer::Growth;
-use crate::queue::{Bound, Exclusivity};
+use crate::proposer::{Growth, is_idle, may_join};
+use crate::queue::{AppOrder, Bound, Exclusivity};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
+
+/// Applications that join a front by themselves at once, at most: a container pays for them.
+const JOIN_AT_ONCE: usize = 64;
 
 /// A pass told all at the front their limit at once.
 pub(super) fn tell_prefix(
@@ -31,22 +34,15 @@ pub(super) fn tell_prefix(
     prefix.telling = users.tellings;
 }
 
-/// More applications join the front.
+/// More applications join the front; or fewer, which only a working copy takes this way.
 pub(super) fn grow_prefix(state: &mut State, leaf: QueueSlot, growth: &Growth) {
-    let users = state.queues[leaf].as_leaf_mut();
-    let prefix = &mut users.prefix;
+    let prefix = &mut state.queues[leaf].as_leaf_mut().prefix;
     if growth.version > prefix.since {
         prefix.len = prefix.next;
     }
     (prefix.next, prefix.since) = (growth.len, growth.version);
     prefix.grown = Some(growth.grown);
     prefix.bound = growth.bound;
-    let apps = users.active[..growth.len].to_vec();
-    for app in apps {
-        if !state.apps[app].skipped {
-            state.apps[app].skipped = true;
-        }
-    }
 }
 
 /// Notes what a user was told.
@@ -61,10 +57,41 @@ pub(super) fn tell_user(state: &mut State, user: UserSlot, limit: ResourceVector
 }
 
 impl Ledger {
+    /// More applications join the front, and are remembered to be there.
+    pub(super) fn grow_front(&mut self, leaf: QueueSlot, growth: &Growth) {
+        grow_prefix(&mut self.state, leaf, growth);
+        for &app in &self.state.queues[leaf].as_leaf().active[..growth.len] {
+            self.skipped[app.index()] = true;
+        }
+    }
+
+    /// Applications right behind the front of a leaf's order that ask for nothing join it, some at
+    /// a time. Only where threads pass over copies, each of which would find them anew; passes
+    /// tell nobody a limit there.
+    pub(super) fn join_idle(&mut self, leaf: QueueSlot) {
+        let state = &self.state;
+        let queue = &state.queues[leaf];
+        if !state.concurrent || queue.settings.leaf.app_order != AppOrder::Fifo {
+            return;
+        }
+        let users = queue.as_leaf();
+        let known = users.prefix.next;
+        let behind = users.active[known..].iter().take(JOIN_AT_ONCE);
+        let idle = behind.take_while(|&&app| is_idle(&state.apps[app]) && may_join(state, app));
+        let next = known + idle.count();
+        if next == known {
+            return;
+        }
+        for &app in &users.active[known..next] {
+            self.skipped[app.index()] = true;
+        }
+        self.state.queues[leaf].as_leaf_mut().prefix.next = next;
+    }
+
     /// An application at the front asks again, or changes otherwise: passes look at it and at
     /// those behind it from now on.
     pub(super) fn stop_skipping(&mut self, app: AppSlot) {
-        if !self.state.apps[app].skipped {
+        if !self.skipped[app.index()] {
             return;
         }
         let leaf = self.state.apps[app].leaf;
@@ -91,7 +118,7 @@ impl Ledger {
         }
         let apps = users.active[place..known.max(told)].to_vec();
         for (i, app) in apps.into_iter().enumerate() {
-            self.state.apps[app].skipped = false;
+            self.skipped[app.index()] = false;
             if place + i < told {
                 self.note_told(leaf, app);
             }

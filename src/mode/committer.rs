@@ -26,7 +26,7 @@ const PUBLISH: u64 = 8192;
 
 /// Decisions for each row that is copied then, and most that wait where there are many rows.
 const PER_ROW: u64 = 4;
-const PUBLISH_AT_LAST: u64 = 32_768;
+const PUBLISH_AT_LAST: u64 = 131_072;
 
 /// The same where several proposers take room that the others count on.
 const PUBLISH_TO_OTHERS: u64 = 512;

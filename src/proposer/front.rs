@@ -11,6 +11,7 @@ use crate::id::{AppSlot, PartitionId};
 use crate::policy::{Limits, weighted_value};
 use crate::queue::{App, Bound, Exclusivity, Floor};
 use crate::resource::ResourceVector;
+use crate::snapshot::State;
 
 /// The front as a pass finds it, and as it grows.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +29,26 @@ impl Front {
         bound: None,
         closed: true,
     };
+}
+
+/// Whether an application asks for nothing.
+pub(crate) fn is_idle(app: &App) -> bool {
+    app.parts.iter().all(|part| part.pending.is_none())
+}
+
+/// Whether nothing about an application itself stands against skipping it.
+pub(crate) fn may_join(state: &State, app: AppSlot) -> bool {
+    let app = &state.apps[app];
+    let user = &state.users[app.user];
+    app.provider.is_some_and(|provider| {
+        (provider.leaf, provider.user) == (app.leaf, app.user)
+            && provider.generation == user.generation
+    }) && !user.removed
+        && app.parts.iter().all(|part| part.reserved.is_none())
+        && user
+            .parts
+            .iter()
+            .all(|part| part.gates.iter().all(Option::is_none))
 }
 
 impl Pass<'_> {
@@ -104,10 +125,10 @@ impl Pass<'_> {
     /// An application that got nothing joins the front, when that lasts.
     pub(super) fn join(&self, front: &mut Front, app: AppSlot) {
         let row = &self.state.apps[app];
-        if front.closed || !self.may_join(row) {
+        if front.closed || !may_join(self.state, app) {
             return;
         }
-        if row.parts.iter().all(|part| part.pending.is_none()) {
+        if is_idle(row) {
             front.len += 1;
         } else if let Some(largest) = self.too_large(row) {
             let bound = front.bound.get_or_insert(self.unbound());
@@ -124,7 +145,7 @@ impl Pass<'_> {
             self.partition == PartitionId::DEFAULT && self.exclusivity == Exclusivity::Respect;
         let floor = front.bound.and_then(|bound| bound.floor);
         let other = floor.is_some_and(|floor| floor.weight.to_bits() != user.weight.to_bits());
-        if front.closed || !plain || other || !self.may_join(row) {
+        if front.closed || !plain || other || !may_join(self.state, app) {
             return;
         }
         let used = user.part(self.partition).used;
@@ -134,20 +155,6 @@ impl Pass<'_> {
             used: floor.map_or(used, |floor| floor.used.component_min(&used)),
         });
         front.len += 1;
-    }
-
-    /// Whether nothing about the application itself stands against skipping it.
-    fn may_join(&self, app: &App) -> bool {
-        let user = &self.state.users[app.user];
-        app.provider.is_some_and(|provider| {
-            (provider.leaf, provider.user) == (app.leaf, app.user)
-                && provider.generation == user.generation
-        }) && !user.removed
-            && app.parts.iter().all(|part| part.reserved.is_none())
-            && user
-                .parts
-                .iter()
-                .all(|part| part.gates.iter().all(Option::is_none))
     }
 
     /// The largest of what an application asks when no node is large enough for any of it; known

@@ -21,5 +21,6 @@ mod watch;
 pub use assignment::{Growth, Observation, Outcome, Proposal, ProposalKind, Release, SkipReason};
 pub use candidates::{Candidates, compare_nodes, sort_nodes};
 pub use fit::FitIndex;
+pub(crate) use front::{is_idle, may_join};
 pub use walk::{propose, propose_reserved, propose_watched};
 pub use watch::{Step, Watch};

@@ -57,8 +57,6 @@ pub struct App {
     pub fair_demand: i64,
     /// Whether some key of the application has outstanding asks.
     pub asking: bool,
-    /// Whether it is one of those at the front of its leaf's order that passes skip.
-    pub skipped: bool,
     /// Number of the next container.
     pub next_container: u32,
 }
