@@ -30,8 +30,8 @@ use crate::sync::{
 };
 use crate::time::Clock;
 
-/// Batches that a proposer may have waiting.
-const RING: usize = 8;
+/// Batches that a proposer may have waiting: as much as is decided while the committer publishes.
+const RING: usize = 32;
 
 /// Commands that may wait; callers wait beyond that.
 const INBOX: usize = 4096;

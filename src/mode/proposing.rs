@@ -26,8 +26,12 @@ use super::view::{Noted, View};
 /// How long a proposer with fruitless counters waits before it looks again.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// Decisions of all proposers after which a view is refreshed though nothing else happened.
-const DRIFT: u64 = 2048;
+/// Own decisions after which a view is refreshed though nothing else happened: it follows them
+/// but for users who ask for nothing more, and for what only the ledger does.
+const DRIFT: u64 = 65_536;
+
+/// The same where keys have nothing outstanding any more, or others decide, too.
+const DRIFT_OF_MORE: u64 = 2048;
 
 /// The same for decisions of other proposers, which take room that the view counts on.
 const DRIFT_OF_OTHERS: u64 = 128;
@@ -143,14 +147,14 @@ impl<C: Clock> Proposer<C> {
     /// not foresee, after a while in any case, and whenever `wanted`.
     pub(super) fn catch_up(&mut self, view: &mut View, wanted: bool) {
         let newest = self.snapshots.refresh();
-        if newest.version == view.version()
-            || !(wanted || is_due(view.seen(), newest, self.share.0))
-        {
+        if newest.version == view.version() {
             return;
         }
-        let newest = StdArc::clone(newest);
-        self.batches.landed(taken(&newest, self.share.0));
-        view.refresh(newest, &self.batches);
+        // A view never goes back behind this one, whether it follows now or later.
+        self.batches.landed(taken(newest, self.share.0));
+        if wanted || is_due(view, newest, self.share) {
+            view.refresh(StdArc::clone(newest), &self.batches);
+        }
     }
 
     /// Waits until the ledger has seen all that was sent.
@@ -207,7 +211,7 @@ impl<C: Clock> Proposer<C> {
     /// A round, unless rounds on this very state brought proposals that were all refused: they
     /// would be made again at every version, and each refusal makes a version.
     pub(super) fn look(&mut self, view: &mut View, start: usize) -> Round {
-        let changes = view.seen().changes;
+        let changes = self.snapshots.refresh().changes;
         let landed = self.batches.in_flight().next().is_none();
         if self.refused.0 != changes {
             self.refused = (changes, 0);
@@ -427,10 +431,16 @@ fn others(snapshot: &Snapshot, own: usize) -> u64 {
     snapshot.taken.iter().sum::<u64>() - taken(snapshot, own)
 }
 
-/// Whether a view of `seen` should follow to `newest` at once.
-fn is_due(seen: &Snapshot, newest: &Snapshot, own: usize) -> bool {
+/// Whether a view should follow to `newest` at once.
+fn is_due(view: &View, newest: &Snapshot, (own, of): (usize, usize)) -> bool {
+    let seen = view.seen();
+    let drift = if of > 1 || view.has_closed() {
+        DRIFT_OF_MORE
+    } else {
+        DRIFT
+    };
     newest.outside != seen.outside
-        || taken(newest, own) - taken(seen, own) >= DRIFT
+        || taken(newest, own) - taken(seen, own) >= drift
         || others(newest, own) - others(seen, own) >= DRIFT_OF_OTHERS
 }
 

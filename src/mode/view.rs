@@ -7,7 +7,7 @@ use super::index::NodeIndex;
 use super::lanes::Lanes;
 use crate::commit::{apply_to_copy, observe_on_copy};
 use crate::id::{NodeSlot, PartitionId, Version};
-use crate::proposer::{FitIndex, Observation, Outcome};
+use crate::proposer::{FitIndex, Observation, Outcome, Proposal};
 use crate::snapshot::{Snapshot, State};
 
 /// What became of a decision in the view.
@@ -30,6 +30,8 @@ pub(super) struct View {
     pub(super) state: State,
     seen: Arc<Snapshot>,
     lanes: Lanes,
+    /// Whether a key has nothing outstanding any more since then, by own decisions.
+    closed: bool,
 }
 
 impl View {
@@ -38,6 +40,7 @@ impl View {
             state: State::new(Arc::clone(&seen.settings)),
             seen: Arc::new(Snapshot::empty(Arc::clone(&seen.settings))),
             lanes: Lanes::new(share),
+            closed: false,
         };
         view.refresh(seen, batches);
         view
@@ -53,12 +56,19 @@ impl View {
         &self.seen
     }
 
+    /// Whether a key has nothing outstanding any more by decisions that the snapshot behind the
+    /// view does not show: only the ledger knows what follows for its user.
+    pub(super) fn has_closed(&self) -> bool {
+        self.closed
+    }
+
     /// Takes over a newer snapshot, and on top of it what is still in flight.
     pub(super) fn refresh(&mut self, newer: Arc<Snapshot>, batches: &Batches) {
         let mut changed = Vec::new();
         self.state
             .refresh(&self.seen, &newer, |node| changed.push(node));
         self.seen = newer;
+        self.closed = false;
         for node in changed {
             self.lanes.note_total(&self.state, node);
             self.lanes.look_at(&self.state, node);
@@ -71,12 +81,21 @@ impl View {
     fn replay(&mut self, batch: &Batch) {
         for (outcome, seen) in batch.iter() {
             observe_on_copy(&mut self.state, seen);
-            if let Outcome::Proposed(proposal) = outcome
-                && apply_to_copy(&mut self.state, proposal)
-            {
-                self.lanes.look_at(&self.state, proposal.node);
+            if let Outcome::Proposed(proposal) = outcome {
+                self.follow(proposal);
             }
         }
+    }
+
+    /// Applies a proposal as far as a copy can; whether it could.
+    fn follow(&mut self, proposal: &Proposal) -> bool {
+        if !apply_to_copy(&mut self.state, proposal) {
+            return false;
+        }
+        self.lanes.look_at(&self.state, proposal.node);
+        let asks = self.state.apps[proposal.app].key(proposal.key);
+        self.closed |= asks.is_none_or(|asks| !asks.outstanding);
+        true
     }
 
     /// Lays out the lanes when the nodes were sorted anew or others joined.
@@ -109,9 +128,7 @@ impl View {
             Outcome::Proposed(proposal) => {
                 if outcome.keeps_reservation() {
                     Noted::Waiting
-                } else if apply_to_copy(&mut self.state, proposal) {
-                    let node = proposal.node;
-                    self.lanes.look_at(&self.state, node);
+                } else if self.follow(proposal) {
                     Noted::Followed
                 } else {
                     Noted::Ahead
