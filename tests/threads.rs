@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, AskError, Decision, Engine, Fate, Latencies, Mode,
-    NodeReport, NodeSpec, PartitionSpec, Sequential, SubmitError, Threaded, TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, AskError, Decision, Engine, Fate, HeartbeatReply,
+    Latencies, Mode, NodeError, NodeName, NodeReport, NodeSpec, PartitionSpec, Sequential,
+    StateView, SubmitError, Threaded, TreeSettings,
 };
 use capsched::config;
 use capsched::id::NodeSlot;
@@ -458,6 +459,95 @@ fn calls_together_are_answered_one_by_one() {
     while engine.ask(known, call()) != Err(AskError::Closed) {}
     let late = engine.ask_all(vec![(known, call()), (known, call())]);
     assert_eq!(late, vec![Err(AskError::Closed); 2]);
+}
+
+/// Four containers are placed, launched, and all but one given back and stopped; reports of the
+/// nodes are handed over together or one by one, with that of a lost node among them. All answers,
+/// everything that happened, and the state in the end.
+fn reports(mode: Mode, together: bool) -> (Vec<Reported>, Vec<Decision>, StateView) {
+    let engine = Threaded::start(settings(), &[], mode, ManualClock::at(0)).unwrap();
+    let names: Vec<NodeName> = (0..4).map(|i| format!("n{i}:1").parse().unwrap()).collect();
+    for name in &names {
+        let node = NodeSpec::new(name.clone(), ResourceVector::of(&[4096, 8]));
+        engine.add_node(node).unwrap();
+    }
+    engine.remove_node(names[2].clone()).unwrap();
+    let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 4);
+    let app = asking(&engine, 1, &[AskCall::asking(vec![ask])]);
+    let beat = |what: &dyn Fn(usize) -> NodeReport| -> Vec<Reported> {
+        let all = names.iter().cloned().enumerate();
+        let all = all.map(|(i, name)| (name, what(i)));
+        let replies = if together {
+            engine.heartbeat_all(all.collect())
+        } else {
+            all.map(|(name, report)| engine.heartbeat(name, report))
+                .collect()
+        };
+        engine.quiesce();
+        replies
+    };
+    let expected = |_: usize| NodeReport::AsExpected;
+    let mut replies = [beat(&expected), beat(&expected)].concat();
+    let allocated = engine.ask(app, AskCall::default()).unwrap().allocated;
+    replies.extend(beat(&expected));
+    let release = allocated.iter().skip(1).map(|got| got.container.number);
+    let call = AskCall {
+        release: release.collect(),
+        ..AskCall::default()
+    };
+    engine.ask(app, call).unwrap();
+    let nothing = |_: usize| NodeReport::Exactly {
+        launched: Vec::new(),
+        exited: Vec::new(),
+    };
+    let told = beat(&nothing);
+    let stopped = |i: usize| NodeReport::Exactly {
+        launched: Vec::new(),
+        exited: told[i].clone().unwrap_or_default().to_stop,
+    };
+    replies.extend(told.iter().cloned());
+    replies.extend(beat(&stopped));
+    let state = engine.state().unwrap();
+    (replies, engine.take_events(), state)
+}
+
+type Reported = Result<HeartbeatReply, NodeError>;
+
+#[test]
+fn reports_together_are_answered_in_order_and_do_what_each_does_alone() {
+    let lost = Err(NodeError::Unknown("n2:1".parse().unwrap()));
+    for mode in MODES {
+        let (replies, _, state) = reports(mode, true);
+        for (i, reply) in replies.iter().enumerate() {
+            assert_eq!(*reply == lost, i % 4 == 2, "{mode:?} {i} {reply:?}");
+            assert!(reply.is_ok() || *reply == lost, "{mode:?} {i} {reply:?}");
+        }
+        let sum = |of: &dyn Fn(&HeartbeatReply) -> usize| -> usize {
+            replies.iter().flatten().map(of).sum()
+        };
+        let [launched, ordered, exited] = [
+            sum(&|reply| reply.launched.len()),
+            sum(&|reply| reply.to_stop.len()),
+            sum(&|reply| reply.exited.len()),
+        ];
+        assert_eq!([launched, ordered, exited], [4, 3, 3], "{mode:?}");
+        assert_eq!(state.apps[0].live.len(), 1, "{mode:?}");
+        let containers = state.nodes.iter().map(|node| node.containers);
+        assert_eq!(containers.sum::<u32>(), 1, "{mode:?}");
+    }
+    let one_by_one = reports(Mode::Heartbeat, false);
+    assert_eq!(reports(Mode::Heartbeat, true), one_by_one);
+}
+
+#[test]
+fn reports_that_come_after_the_end_are_refused_each() {
+    let engine = Engine::builder(settings()).start().unwrap();
+    let report = || ("n0:1".parse().unwrap(), NodeReport::AsExpected);
+    assert_eq!(engine.heartbeat_all(Vec::new()), []);
+    engine.request_stop();
+    while engine.heartbeat(report().0, report().1) != Err(NodeError::Closed) {}
+    let late = engine.heartbeat_all(vec![report(), report()]);
+    assert_eq!(late, vec![Err(NodeError::Closed); 2]);
 }
 
 /// A few containers are placed by the committer itself while the proposers sleep on; many are left
