@@ -539,6 +539,44 @@ fn reports_together_are_answered_in_order_and_do_what_each_does_alone() {
     assert_eq!(reports(Mode::Heartbeat, true), one_by_one);
 }
 
+/// Nothing is left for the proposers to find when nodes report, and the space that containers free
+/// then is used on the spot.
+#[test]
+fn reports_at_rest_let_the_proposers_sleep_on() {
+    // By this clock no pass takes long, however slow the machine is.
+    let mode = Mode::Global { threads: 2 };
+    let engine = Threaded::start(settings(), &[], mode, ManualClock::at(0)).unwrap();
+    let name: NodeName = "n0:1".parse().unwrap();
+    let node = NodeSpec::new(name.clone(), ResourceVector::of(&[4096, 8]));
+    engine.add_node(node).unwrap();
+    let ask = |count| AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), count)]);
+    let app = asking(&engine, 1, &[ask(4)]);
+    let events = quiet_while_events_are_read(&engine);
+    assert_eq!(placed(&events, app), 4, "{events:?}");
+    let beat = || engine.heartbeat_all(vec![(name.clone(), NodeReport::AsExpected)]);
+    let got = engine.ask(app, AskCall::default()).unwrap().allocated;
+    assert!(beat().iter().all(Result::is_ok));
+    engine.quiesce();
+    let before = engine.snapshot();
+    assert!(beat().iter().all(Result::is_ok));
+    while engine.snapshot().version == before.version {
+        std::thread::yield_now();
+    }
+    assert_eq!(engine.snapshot().news, before.news, "a proposer was woken");
+
+    // The container stops when its node is told to, and then there is room for another one.
+    let call = AskCall {
+        release: vec![got[0].container.number],
+        ..ask(1)
+    };
+    engine.ask(app, call).unwrap();
+    let events = quiet_while_events_are_read(&engine);
+    assert_eq!(placed(&events, app), 0, "{events:?}");
+    assert_eq!(beat().len(), 1);
+    let events = quiet_while_events_are_read(&engine);
+    assert_eq!(placed(&events, app), 1, "{events:?}");
+}
+
 #[test]
 fn reports_that_come_after_the_end_are_refused_each() {
     let engine = Engine::builder(settings()).start().unwrap();

@@ -61,9 +61,12 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// Whether it is a call of applications, which a few decisions may answer.
+    /// Whether it is a call of applications or a report of nodes, which a few decisions may answer.
     pub(super) fn is_call(&self) -> bool {
-        matches!(self, Self::Ask(..) | Self::AskAll(..))
+        matches!(
+            self,
+            Self::Ask(..) | Self::AskAll(..) | Self::Heartbeat(..) | Self::HeartbeatAll(..)
+        )
     }
 
     /// Carries the command out and answers. A caller that no longer waits is no error. Whoever
