@@ -11,6 +11,7 @@ use capsched::metrics::Histogram;
 use capsched::time::{Clock, SystemClock};
 
 use crate::ModeName;
+use crate::beside::Beside;
 use crate::conserve::Totals;
 use crate::rounds::{self, How, Round};
 use crate::shape::Shape;
@@ -87,6 +88,11 @@ impl Masters {
         }
     }
 
+    /// Containers that an application has to give back.
+    pub(crate) fn live(&self, app: usize) -> usize {
+        self.all[app].live.len()
+    }
+
     /// Remembers what was handed over.
     pub(crate) fn learn(&mut self, app: usize, reply: &AskReply) {
         let numbers = reply.allocated.iter().map(|got| got.container.number);
@@ -120,7 +126,10 @@ impl Driven {
     }
 
     /// Calls of several applications; with threads they are handed over together.
-    fn ask_all(&mut self, calls: Vec<(ApplicationId, AskCall)>) -> Result<Vec<AskReply>> {
+    pub(crate) fn ask_all(
+        &mut self,
+        calls: Vec<(ApplicationId, AskCall)>,
+    ) -> Result<Vec<AskReply>> {
         let replies = match self {
             Self::Stepped(engine) => {
                 let replies = calls.iter().map(|(app, call)| engine.ask(*app, call));
@@ -247,6 +256,7 @@ pub(crate) fn run(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
     let mut conflicts = std::collections::BTreeMap::new();
     let (mut open, mut n, mut asking_ns) = (0, 0, 0);
     let began = clock.now_ns();
+    let mut beside = Beside::new(shape, how, began, seconds)?;
     let mut now = began;
     while now - began < seconds * 1_000_000_000 {
         let before = now;
@@ -265,14 +275,12 @@ pub(crate) fn run(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
         }
         asking_ns += clock.now_ns() - before;
         while open > window / 2 {
+            beside.tend(&mut engine, now)?;
             let decisions = turns.decisions(&mut engine)?;
-            if decisions.is_empty() {
-                if clock.now_ns() - began > (seconds + 1) * 1_000_000_000 {
-                    break;
-                }
-                continue;
-            }
             now = clock.now_ns();
+            if decisions.is_empty() && now - began > (seconds + 1) * 1_000_000_000 {
+                break;
+            }
             for decision in &decisions {
                 match decision {
                     Decision::Allocated { container, .. } => {
@@ -292,6 +300,7 @@ pub(crate) fn run(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
     }
     placed += n;
     let elapsed_ns = now - began;
+    let aside = beside.finish(now);
     finish(&mut engine, &masters, &mut placed, &mut conflicts)?;
     Ok(Round {
         placed: n,
@@ -303,6 +312,7 @@ pub(crate) fn run(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
         latency_of: "ask to container, closed loop",
         conflicts,
         hash: String::new(),
+        aside: Some(aside),
     })
 }
 

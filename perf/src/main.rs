@@ -8,6 +8,7 @@
 )]
 
 mod baselines;
+mod beside;
 mod check;
 mod churn;
 mod compare;
@@ -58,6 +59,10 @@ enum Command {
     /// Measures our engine and Hadoop's scheduler in turn.
     Peers(peers::Args),
     /// Offers asks on a fixed schedule and takes latencies from the intended time.
+    ///
+    /// `perf open W12-1000 --half --mode global --threads 1 --seconds 600` is W12: first the churn
+    /// in a closed loop for what it saturates at, then half of that with the heartbeats of all
+    /// nodes mixed in.
     Open(open::Args),
     /// Measures workloads in every mode and adds the records to the file of this machine.
     Record(suite::Args),
@@ -203,8 +208,9 @@ fn line(round: &Round) -> String {
         let alone = rounds::rate(round.counted, ns);
         format!(", {alone}/s of scheduling alone")
     });
+    let aside = round.aside.map_or_else(String::new, |it| format!(", {it}"));
     format!(
-        "{}/s{alone}, {} placed{}, {} refused, p50 {} ns, p99 {} ns, p99.9 {} ns",
+        "{}/s{alone}, {} placed{}, {} refused, p50 {} ns, p99 {} ns, p99.9 {} ns{aside}",
         round.per_second(),
         round.placed,
         if round.complete { "" } else { " (out of time)" },

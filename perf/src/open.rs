@@ -1,9 +1,10 @@
 //! `perf open`: asks on a schedule fixed beforehand, latency from the intended time.
 //!
 //! One thread asks and watches. Whatever is due is asked for in one call of the next application,
-//! which gives back as many containers as it asks for. A container's latency runs from the moment
-//! its ask was due to the moment the driver learnt of it, so that a stall is charged to everything
-//! it delayed; nothing is corrected afterwards.
+//! which gives back as many containers as it asks for; where it has fewer, the applications after
+//! it ask for the rest. A container's latency runs from the moment its ask was due to the moment
+//! the driver learnt of it, so that a stall is charged to everything it delayed; nothing is
+//! corrected afterwards. Heartbeats by the clock, where the workload has any, go on beside it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use capsched::metrics::Histogram;
 use capsched::time::{Clock, SystemClock};
 use serde::Serialize;
 
+use crate::beside::{Aside, Beside};
 use crate::churn::{self, Driven, Masters, Turns};
 use crate::record::{Origin, Percentiles};
 use crate::rounds::{self, How};
@@ -24,13 +26,22 @@ use crate::{HowArgs, ModeName, machine};
 /// Shares of saturation that a sweep offers, in percent.
 const SWEEP: [u64; 5] = [10, 30, 50, 70, 90];
 
+/// The share that stands for a busy cluster that is not overloaded.
+const HALF: [u64; 1] = [50];
+
 /// More than any engine serves: what it reaches then is its saturation.
 const FLOOD: u64 = 20_000_000;
+
+/// How long saturation is measured at most, in seconds.
+const FLOOD_SECONDS: u64 = 2;
+
+/// The same for a churn, whose closed loop takes longer to come to a steady state.
+const CHURN_SECONDS: u64 = 10;
 
 /// Arguments of `perf open`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Name of a workload whose run is open.
+    /// Name of a workload whose run is open, or of a churn.
     #[arg(default_value = "S5-open")]
     shape: String,
     #[command(flatten)]
@@ -38,9 +49,13 @@ pub(crate) struct Args {
     /// Asks a second, separated by commas; those of the workload unless given.
     #[arg(long, value_delimiter = ',')]
     rates: Vec<u64>,
-    /// Measures saturation first and offers 10 to 90 % of it.
+    /// Measures saturation first and offers 10 to 90 % of it; a churn is saturated by its closed
+    /// loop.
     #[arg(long, conflicts_with = "rates")]
     sweep: bool,
+    /// The same with half of saturation alone.
+    #[arg(long, conflicts_with_all = ["rates", "sweep"])]
+    half: bool,
     /// How long the committer stays awake with nothing to do, in microseconds.
     #[arg(long, default_value_t = 0)]
     awake_us: u64,
@@ -61,6 +76,9 @@ pub(crate) struct Line {
     threads: usize,
     awake_us: u64,
     seed: u64,
+    /// What the offer is a share of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    saturation_per_second: Option<u64>,
     offered_per_second: u64,
     served_per_second: u64,
     asked: u64,
@@ -69,66 +87,113 @@ pub(crate) struct Line {
     latency_of: &'static str,
     latency_ns: Percentiles,
     involuntary_switches: u64,
+    peak_rss_kib: u64,
+    #[serde(flatten)]
+    aside: Aside,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let shape = Shape::named(&args.shape)?;
-    let Run::Open { rates, seconds, .. } = &shape.run else {
-        bail!("{} has no open run; `perf run` measures it", shape.name);
+    let (rates, seconds) = match &shape.run {
+        Run::Open { rates, seconds, .. } => (rates.as_slice(), *seconds),
+        Run::Churn { seconds, .. } => (&[][..], *seconds),
+        _ => bail!("{} has no open run; `perf run` measures it", shape.name),
     };
     let how = How {
         awake: Duration::from_micros(args.awake_us),
         ..How::from(args.how)
     };
-    let seconds = how.seconds.unwrap_or(u64::from(*seconds));
-    let rates = if args.sweep {
-        let saturation = measure(&shape, how, FLOOD, seconds.min(2))?
-            .0
-            .served_per_second;
-        SWEEP.iter().map(|share| saturation * share / 100).collect()
+    let seconds = how.seconds.unwrap_or(u64::from(seconds));
+    let shares = match (args.sweep, args.half) {
+        (true, _) => &SWEEP[..],
+        (_, true) => &HALF[..],
+        _ => &[],
+    };
+    let mut saturated = None;
+    let rates = if !shares.is_empty() {
+        let found = saturation(&shape, how, seconds)?;
+        saturated = Some(found);
+        shares.iter().map(|share| found * share / 100).collect()
     } else if args.rates.is_empty() {
         rates.iter().map(|&rate| u64::from(rate)).collect()
     } else {
         args.rates.clone()
     };
+    ensure!(
+        !rates.is_empty(),
+        "{} has no rates; `--half` or `--sweep` finds them, `--rates` says them",
+        shape.name
+    );
     for rate in rates {
-        let (line, histogram) = measure(&shape, how, rate, seconds)?;
+        let (mut line, histogram) = measure(&shape, how, rate, seconds)?;
+        line.saturation_per_second = saturated;
         if args.json {
             println!("{}", serde_json::to_string(&line)?);
         } else {
+            let of = saturated.map(|all| format!(" of {}/s", grouped(all)));
             println!(
-                "{} {} at {}/s: {}/s served, {} unserved, {}",
+                "{} {} at {}/s{}: {}/s served, {} unserved, {}, {}",
                 line.workload,
                 line.mode,
                 grouped(line.offered_per_second),
+                of.unwrap_or_default(),
                 grouped(line.served_per_second),
                 line.unserved,
-                histogram.latency()
+                histogram.latency(),
+                line.aside
             );
         }
     }
     Ok(())
 }
 
+/// What the engine serves when it is offered more than that.
+fn saturation(shape: &Shape, how: How, seconds: u64) -> Result<u64> {
+    if matches!(shape.run, Run::Churn { .. }) {
+        let round = churn::run(shape, how, seconds.min(CHURN_SECONDS))?;
+        return Ok(round.per_second());
+    }
+    let (line, _) = measure(shape, how, FLOOD, seconds.min(FLOOD_SECONDS))?;
+    Ok(line.served_per_second)
+}
+
 /// Asks that are open, by application, with the moments they were due.
 struct Book {
     due: Vec<VecDeque<u64>>,
+    /// Containers of each application that no ask is open for. A call says how many are wanted in
+    /// all, and what was decided when it came may not be seen yet, so that it comes once more.
+    surplus: Vec<usize>,
     open: u64,
     served: u64,
+    placed: u64,
     latency: Histogram,
 }
 
 impl Book {
+    fn new(apps: usize) -> Self {
+        Self {
+            due: vec![VecDeque::new(); apps],
+            surplus: vec![0; apps],
+            open: 0,
+            served: 0,
+            placed: 0,
+            latency: Histogram::new(),
+        }
+    }
+
     /// Closes the oldest ask of each application that got a container.
     fn serve(&mut self, decisions: &[Decision], now: u64) {
         for decision in decisions {
             if let Decision::Allocated { container, .. } = decision {
                 let app = container.app.sequence as usize - 1;
+                self.placed += 1;
                 if let Some(due) = self.due[app].pop_front() {
                     self.latency.record(now.saturating_sub(due));
                     self.open -= 1;
                     self.served += 1;
+                } else {
+                    self.surplus[app] += 1;
                 }
             }
         }
@@ -144,15 +209,11 @@ pub(crate) fn measure(
 ) -> Result<(Line, Histogram)> {
     ensure!(rate > 0, "a rate is at least one ask a second");
     let (mut engine, mut turns, mut masters, mut placed) = churn::filled(shape, how)?;
-    let mut book = Book {
-        due: vec![VecDeque::new(); masters.all.len()],
-        open: 0,
-        served: 0,
-        latency: Histogram::new(),
-    };
+    let mut book = Book::new(masters.all.len());
     let clock = SystemClock::new();
     let switches = machine::involuntary_switches();
     let began = clock.now_ns();
+    let mut beside = Beside::new(shape, how, began, seconds)?;
     let (mut asked, mut next) = (0, 0);
     let end = began + seconds * 1_000_000_000;
     let due_at = |n: u64| {
@@ -169,19 +230,21 @@ pub(crate) fn measure(
             asked += 1;
         }
         if !due.is_empty() {
-            next = (next + 1) % masters.all.len();
-            ask(&mut engine, &mut masters, &mut book, next, due)?;
+            ask(&mut engine, &mut masters, &mut book, &mut next, due)?;
         }
+        beside.tend(&mut engine, now)?;
         turn(how, &mut engine, &mut turns, &mut book)?;
         book.serve(&engine.take_events(), clock.now_ns());
     }
-    let elapsed_ns = clock.now_ns() - began;
+    let ended = clock.now_ns();
+    let elapsed_ns = ended - began;
+    let aside = beside.finish(ended);
     let served_per_second = rounds::rate(book.served, elapsed_ns);
     while book.open > 0 && clock.now_ns() < end + 2_000_000_000 {
         turn(how, &mut engine, &mut turns, &mut book)?;
         book.serve(&engine.take_events(), clock.now_ns());
     }
-    placed += book.served;
+    placed += book.placed;
     churn::finish(&mut engine, &masters, &mut placed, &mut Default::default())?;
     ensure!(book.served > 0, "nothing was served");
     let line = Line {
@@ -193,6 +256,7 @@ pub(crate) fn measure(
         threads: how.threads,
         awake_us: u64::try_from(how.awake.as_micros()).unwrap_or(u64::MAX),
         seed: churn::SEED,
+        saturation_per_second: None,
         offered_per_second: rate,
         served_per_second,
         asked,
@@ -200,27 +264,44 @@ pub(crate) fn measure(
         latency_of: "ask due to container seen",
         latency_ns: Percentiles::of(&book.latency),
         involuntary_switches: machine::involuntary_switches().saturating_sub(switches),
+        peak_rss_kib: machine::status_kib("VmHWM"),
+        aside,
     };
     Ok((line, book.latency))
 }
 
-/// Most asks of one call.
+/// Most asks that are handed over together.
 const MOST: usize = 256;
 
-/// One call for everything that is due.
+/// Asks for everything that is due, by applications in turn. Who asked for more than it gives back
+/// would fill the cluster for good, so that nobody is asked for more while anybody has containers.
 fn ask(
     engine: &mut Driven,
     masters: &mut Masters,
     book: &mut Book,
-    app: usize,
-    due: Vec<u64>,
+    next: &mut usize,
+    mut due: Vec<u64>,
 ) -> Result<()> {
-    let count = due.len();
-    book.open += count as u64;
-    book.due[app].extend(due);
-    let call = masters.call(app, count, book.due[app].len());
-    let reply = engine.ask(masters.all[app].id, call)?;
-    masters.learn(app, &reply);
+    book.open += due.len() as u64;
+    let (mut apps, mut calls) = (Vec::new(), Vec::new());
+    while !due.is_empty() {
+        let n = masters.all.len();
+        let mut turn = (1..=n).map(|i| (*next + i) % n);
+        let able = turn.find(|&app| masters.live(app) > 0);
+        let app = able.unwrap_or((*next + 1) % n);
+        let count = able.map_or(due.len(), |app| masters.live(app).min(due.len()));
+        book.due[app].extend(due.drain(..count));
+        let surplus = &mut book.surplus[app];
+        let owed = count + *surplus;
+        let call = masters.call(app, owed, book.due[app].len());
+        *surplus = owed - call.release.len();
+        calls.push((masters.all[app].id, call));
+        apps.push(app);
+        *next = app;
+    }
+    for (app, reply) in apps.into_iter().zip(engine.ask_all(calls)?) {
+        masters.learn(app, &reply);
+    }
     Ok(())
 }
 
@@ -251,5 +332,28 @@ mod tests {
         let how = How::of(ModeName::Heartbeat, 0);
         let (line, latency) = measure(&shape, how, 200, 1).unwrap();
         assert_eq!((line.unserved, latency.len()), (0, line.asked));
+    }
+
+    /// Applications that hold two containers each cannot give back what a busy moment asks for.
+    #[test]
+    fn more_than_one_application_gives_back_is_asked_for_by_several() {
+        let mut shape = Shape::named("W12-1000").unwrap();
+        (shape.cluster.nodes, shape.load.apps) = (10, 152);
+        let how = How::of(ModeName::Heartbeat, 0);
+        let (mut engine, _, mut masters, _) = churn::filled(&shape, how).unwrap();
+        let mut book = Book::new(masters.all.len());
+        let live = |masters: &Masters| (0..152).map(|app| masters.live(app)).sum::<usize>();
+        let (before, mut next) = (live(&masters), 0);
+        ask(&mut engine, &mut masters, &mut book, &mut next, vec![0; 7]).unwrap();
+        assert_eq!((before, before - live(&masters), next), (304, 7, 4));
+        let waiting = book.due.iter().map(VecDeque::len);
+        assert_eq!((waiting.max(), book.open), (Some(2), 7));
+        // A container that nobody waits for is given back beside the one that is exchanged.
+        // What it has not heard of yet waits for the next time.
+        (book.surplus[4], book.surplus[5], next) = (1, 1, 3);
+        let two = vec![0, 0];
+        ask(&mut engine, &mut masters, &mut book, &mut next, two).unwrap();
+        assert_eq!((before - live(&masters), next), (10, 5));
+        assert_eq!(book.surplus[4..6], [1, 0]);
     }
 }

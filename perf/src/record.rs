@@ -6,6 +6,7 @@ use capsched::metrics::Histogram;
 use capsched::time::{Clock, SystemClock};
 use serde::Serialize;
 
+use crate::beside::Aside;
 use crate::machine;
 use crate::rounds::{How, Round};
 use crate::shape::Shape;
@@ -79,6 +80,9 @@ pub(crate) struct Record {
     rejected_ppm: u64,
     rss_kib: u64,
     peak_rss_kib: u64,
+    /// Churn only.
+    #[serde(flatten)]
+    aside: Option<Aside>,
     /// Of all decisions in order without threads, of the totals of queues with them.
     decision_hash: String,
 }
@@ -129,6 +133,7 @@ impl Record {
             rejected_ppm: round.rejected() * 1_000_000 / (round.rejected() + round.counted).max(1),
             rss_kib: machine::status_kib("VmRSS"),
             peak_rss_kib: machine::status_kib("VmHWM"),
+            aside: round.aside,
             decision_hash: round.hash.clone(),
         }
     }

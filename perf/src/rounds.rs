@@ -9,6 +9,7 @@ use capsched::metrics::{Closed, Histogram, Phase};
 use capsched::time::{Clock, SystemClock};
 
 use crate::ModeName;
+use crate::beside::Aside;
 use crate::conserve::Totals;
 use crate::hash::Hash;
 use crate::shape::{Run, Shape};
@@ -46,6 +47,8 @@ pub(crate) struct Round {
     pub(crate) latency_of: &'static str,
     pub(crate) conflicts: BTreeMap<&'static str, u64>,
     pub(crate) hash: String,
+    /// What went on beside the decisions of a churn.
+    pub(crate) aside: Option<Aside>,
 }
 
 impl Round {
@@ -305,6 +308,7 @@ fn finished(
         latency_of,
         conflicts: tally.conflicts(),
         hash,
+        aside: None,
     }
 }
 

@@ -73,7 +73,22 @@ impl Shape {
             "queues of a level share 100 % evenly: 1, 2, 4, 5, 10, 20, 25, 50 or 100"
         );
         ensure!(self.load.hopeless_tenths <= 9, "hopeless_tenths is 0 to 9");
+        ensure!(
+            self.heartbeat_interval_ms() != Some(0),
+            "heartbeat_interval_ms is 0: an interval is at least one millisecond"
+        );
         Ok(())
+    }
+
+    /// How often each node reports by the clock, in a churn whose nodes do.
+    pub(crate) fn heartbeat_interval_ms(&self) -> Option<u32> {
+        match self.run {
+            Run::Churn {
+                heartbeat_interval_ms,
+                ..
+            } => heartbeat_interval_ms,
+            _ => None,
+        }
     }
 
     /// Names of all resource types.
@@ -353,10 +368,12 @@ impl Shape {
         Ok(engine)
     }
 
-    /// Names the workload by its content.
+    /// Names the workload by its content. Builds that know no heartbeats by the clock name one
+    /// without them alike.
     pub(crate) fn hash(&self) -> String {
         let mut hash = Hash::new();
-        hash.bytes(format!("{self:?}").as_bytes());
+        let content = format!("{self:?}").replace(", heartbeat_interval_ms: None", "");
+        hash.bytes(content.as_bytes());
         hash.hex()
     }
 
@@ -431,6 +448,26 @@ mod tests {
         }
         let shape = Shape::named("S4").unwrap();
         assert_eq!((0..100).filter(|&app| shape.is_hopeless(app)).count(), 90);
+    }
+
+    #[test]
+    fn a_churn_whose_nodes_report_without_an_interval_is_refused() {
+        let mut shape = Shape::named("W12-1000").unwrap();
+        shape.check().unwrap();
+        let named = shape.hash();
+        for (found, refused) in [(Some(0), true), (None, false)] {
+            if let Run::Churn {
+                heartbeat_interval_ms,
+                ..
+            } = &mut shape.run
+            {
+                *heartbeat_interval_ms = found;
+            }
+            let error = shape.check().err().map(|error| error.to_string());
+            let error = error.unwrap_or_default();
+            assert_eq!(error.contains("heartbeat_interval_ms is 0"), refused);
+        }
+        assert_ne!(shape.hash(), named);
     }
 
     #[test]

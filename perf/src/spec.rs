@@ -78,6 +78,9 @@ pub(crate) enum Run {
         full_percent: u32,
         /// Length of a round unless the command says otherwise.
         seconds: u32,
+        /// Each node reports once in so many milliseconds; no node does unless given, besides
+        /// those that are scheduled by it.
+        heartbeat_interval_ms: Option<u32>,
     },
     /// Asks on a fixed schedule, each with a container given back.
     Open {

@@ -124,6 +124,7 @@ pub(crate) fn run(shape: &Shape, mode: ModeName) -> Result<Round> {
         latency_of: "pod",
         conflicts: [("no-place", refused)].into(),
         hash: sum.to_string(),
+        aside: None,
     })
 }
 

@@ -44,6 +44,10 @@ pub(super) enum Command {
         NodeReport,
         Reply<Result<HeartbeatReply, NodeError>>,
     ),
+    HeartbeatAll(
+        Vec<(NodeName, NodeReport)>,
+        Reply<Vec<Result<HeartbeatReply, NodeError>>>,
+    ),
     ContainerFinished(ContainerId, Reply<bool>),
     FinishApp(ApplicationId, Reply<Result<(), AppError>>),
     ChangePriority(ApplicationId, i32, Reply<Result<i32, AppError>>),
@@ -57,9 +61,12 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// Whether it is a call of applications, which a few decisions may answer.
+    /// Whether it is a call of applications or a report of nodes, which a few decisions may answer.
     pub(super) fn is_call(&self) -> bool {
-        matches!(self, Self::Ask(..) | Self::AskAll(..))
+        matches!(
+            self,
+            Self::Ask(..) | Self::AskAll(..) | Self::Heartbeat(..) | Self::HeartbeatAll(..)
+        )
     }
 
     /// Carries the command out and answers. A caller that no longer waits is no error. Whoever
@@ -81,11 +88,14 @@ impl Command {
                 let replies = calls.iter().map(|(app, call)| engine.ask(*app, call));
                 answer(&reply, replies.collect());
             }
-            Self::Heartbeat(node, report, reply) if schedules => {
-                answer(&reply, engine.heartbeat(&node, &report));
-            }
             Self::Heartbeat(node, report, reply) => {
-                answer(&reply, engine.node_reported(&node, &report));
+                answer(&reply, take_report(engine, schedules, &node, &report));
+            }
+            Self::HeartbeatAll(reports, reply) => {
+                let reports = reports.iter();
+                let replies =
+                    reports.map(|(node, report)| take_report(engine, schedules, node, report));
+                answer(&reply, replies.collect());
             }
             Self::ContainerFinished(container, reply) => {
                 answer(&reply, engine.container_finished(container));
@@ -102,6 +112,20 @@ impl Command {
             Self::Inspect(look) => (look.0)(engine.ledger()),
             Self::Quiesce(reply) => answer(&reply, ()),
         }
+    }
+}
+
+/// Takes over what a node reports, and schedules it where the mode does so then.
+fn take_report(
+    engine: &mut Sequential,
+    schedules: bool,
+    node: &NodeName,
+    report: &NodeReport,
+) -> Result<HeartbeatReply, NodeError> {
+    if schedules {
+        engine.heartbeat(node, report)
+    } else {
+        engine.node_reported(node, report)
     }
 }
 

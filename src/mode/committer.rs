@@ -100,7 +100,7 @@ impl From<Conflict> for Fate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Commands {
     None,
-    /// Calls of applications alone.
+    /// Calls of applications and reports of nodes alone.
     Calls,
     /// Others among them.
     Others,

@@ -228,7 +228,7 @@ impl Threaded {
         Ok(())
     }
 
-    fn call<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Option<T> {
+    pub(super) fn call<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Option<T> {
         call(&self.commands, self.looks_out, command)
     }
 

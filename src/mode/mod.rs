@@ -2,6 +2,7 @@
 
 mod accounts;
 mod batch;
+mod beats;
 mod command;
 mod committer;
 mod cores;
