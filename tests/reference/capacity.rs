@@ -126,6 +126,11 @@ impl Scheduler {
             self.configure_partition(q, &p)?;
         }
         let modes: Vec<Mode> = self.queues[q].modes.values().copied().collect();
+        let absolute = |mode: &Mode| *mode == Mode::Absolute;
+        let one_kind = modes.iter().all(absolute) || !modes.iter().any(absolute);
+        if self.settings.legacy && path != "root" && !one_kind {
+            return Err("mixed_capacity_modes");
+        }
         self.queues[q].mode = if path != "root" && modes.contains(&Mode::Absolute) {
             Mode::Absolute
         } else if modes.contains(&Mode::Weight) {
