@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, NodeName, NodeSpec, ResourceVector, Sequential, StateView,
+    AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeReport, NodeSpec, ResourceVector,
+    Sequential, StateView,
 };
 use capsched::config;
 
@@ -65,4 +66,50 @@ fn a_new_node_counts_no_users_for_an_application_whose_user_was_dropped() {
         .add_node(&NodeSpec::new(node("h2"), of(1024, 1)))
         .unwrap();
     assert_eq!(active_users(&StateView::of(engine.ledger())), 1);
+}
+
+#[test]
+fn an_application_that_was_moved_away_is_activated_for_its_user_of_the_old_leaf() {
+    let mut engine = engine(&[
+        ("root.queues", "a,b"),
+        ("root.a.capacity", "50"),
+        ("root.b.capacity", "50"),
+        ("maximum-am-resource-percent", "0.125"),
+        ("root.a.ordering-policy", "fair"),
+        (
+            "root.a.ordering-policy.fair.enable-size-based-weight",
+            "true",
+        ),
+    ]);
+    let first = AppSpec::new(app(1), "root.a", "ann").with_master(of(2048, 1));
+    engine.submit(&first).unwrap();
+    engine
+        .submit(&AppSpec::new(app(2), "root.a", "bob"))
+        .unwrap();
+    // It waits, and slips into the order by what it asks for: so it stays listed as waiting.
+    let asks = AskCall::asking(vec![Ask::anywhere(of(1024, 1), 2)]);
+    engine.ask(app(2), &asks).unwrap();
+    engine
+        .heartbeat(&node("h1"), &NodeReport::AsExpected)
+        .unwrap();
+    engine.move_app(app(2), "root.b").unwrap();
+    let bob = |engine: &Sequential, queue: &str| {
+        let view = StateView::of(engine.ledger());
+        let queue = view.queues.into_iter().find(|one| one.path == queue);
+        let mut users = queue.unwrap().leaf.unwrap().users;
+        users
+            .remove("bob")
+            .map(|bob| (bob.active_apps, bob.pending_apps))
+    };
+    assert_eq!(
+        (bob(&engine, "root.a"), bob(&engine, "root.b")),
+        (None, Some((1, 0)))
+    );
+    engine
+        .submit(&AppSpec::new(app(3), "root.a", "bob"))
+        .unwrap();
+    assert_eq!(bob(&engine, "root.a"), Some((0, 1)));
+    engine.finish_app(app(1)).unwrap();
+    assert_eq!(bob(&engine, "root.b"), Some((1, 0)));
+    assert_eq!(bob(&engine, "root.a"), Some((2, -1)));
 }
