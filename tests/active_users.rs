@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeReport, NodeSpec, ResourceVector,
-    Sequential, StateView,
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Engine, NodeName, NodeReport, NodeSpec,
+    ResourceVector, Sequential, StateView, Threaded, TreeSettings,
 };
 use capsched::config;
 
@@ -21,7 +21,7 @@ fn of(memory: i64, cores: i64) -> ResourceVector {
     ResourceVector::of(&[memory, cores])
 }
 
-fn engine(extra: &[(&str, &str)]) -> Sequential {
+fn settings(extra: &[(&str, &str)]) -> TreeSettings {
     let common = [("root.queues", "a"), ("root.a.capacity", "100")];
     let pairs: BTreeMap<String, String> = common
         .iter()
@@ -34,8 +34,13 @@ fn engine(extra: &[(&str, &str)]) -> Sequential {
         })
         .collect();
     let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    let loaded = config::from_pairs(&BTreeMap::new(), &pairs, &types).unwrap();
-    let mut engine = Sequential::new(loaded.settings, &[]).unwrap();
+    config::from_pairs(&BTreeMap::new(), &pairs, &types)
+        .unwrap()
+        .settings
+}
+
+fn engine(extra: &[(&str, &str)]) -> Sequential {
+    let mut engine = Sequential::new(settings(extra), &[]).unwrap();
     engine
         .add_node(&NodeSpec::new(node("h1"), of(8192, 8)))
         .unwrap();
@@ -112,4 +117,147 @@ fn an_application_that_was_moved_away_is_activated_for_its_user_of_the_old_leaf(
     engine.finish_app(app(1)).unwrap();
     assert_eq!(bob(&engine, "root.b"), Some((1, 0)));
     assert_eq!(bob(&engine, "root.a"), Some((2, -1)));
+}
+
+const HOSTS: [&str; 2] = ["h1", "h2"];
+
+/// The calls that both kinds of engine take.
+trait Calls {
+    fn submit(&mut self, app: AppSpec);
+    fn ask(&mut self, number: u32, call: AskCall);
+    fn beat(&mut self, host: &str);
+    fn container_ends(&mut self, container: ContainerId) -> bool;
+    fn finish(&mut self, number: u32);
+    fn view(&mut self) -> StateView;
+}
+
+impl Calls for Sequential {
+    fn submit(&mut self, app: AppSpec) {
+        Self::submit(self, &app).unwrap();
+    }
+
+    fn ask(&mut self, number: u32, call: AskCall) {
+        Self::ask(self, app(number), &call).unwrap();
+    }
+
+    fn beat(&mut self, host: &str) {
+        self.heartbeat(&node(host), &NodeReport::AsExpected)
+            .unwrap();
+    }
+
+    fn container_ends(&mut self, container: ContainerId) -> bool {
+        self.container_finished(container)
+    }
+
+    fn finish(&mut self, number: u32) {
+        self.finish_app(app(number)).unwrap();
+    }
+
+    fn view(&mut self) -> StateView {
+        StateView::of(self.ledger())
+    }
+}
+
+impl Calls for &Threaded {
+    fn submit(&mut self, app: AppSpec) {
+        Threaded::submit(self, app).unwrap();
+    }
+
+    fn ask(&mut self, number: u32, call: AskCall) {
+        Threaded::ask(self, app(number), call).unwrap();
+    }
+
+    fn beat(&mut self, host: &str) {
+        self.heartbeat(node(host), NodeReport::AsExpected).unwrap();
+    }
+
+    fn container_ends(&mut self, container: ContainerId) -> bool {
+        self.container_finished(container)
+    }
+
+    fn finish(&mut self, number: u32) {
+        self.finish_app(app(number)).unwrap();
+    }
+
+    fn view(&mut self) -> StateView {
+        self.inspect(StateView::of).unwrap()
+    }
+}
+
+/// Heartbeats until nothing more is placed; then active users, and who has a record at all.
+fn rest(engine: &mut impl Calls) -> (i32, Vec<String>) {
+    for host in HOSTS.iter().cycle().take(40) {
+        engine.beat(host);
+    }
+    let view = engine.view();
+    let leaf = view.queues[1].leaf.as_ref().unwrap();
+    (leaf.num_active_users, leaf.users.keys().cloned().collect())
+}
+
+/// Ann and carol are served in full, bob never is; then their last containers end.
+fn ends(engine: &mut impl Calls) -> Vec<(i32, Vec<String>)> {
+    let mut seen = Vec::new();
+    let asking = |count| AskCall::asking(vec![Ask::anywhere(of(1024, 1), count)]);
+    engine.submit(AppSpec::new(app(1), "root.a", "ann").with_master(of(1024, 1)));
+    engine.submit(AppSpec::new(app(2), "root.a", "carol"));
+    engine.submit(AppSpec::new(app(3), "root.a", "bob"));
+    rest(engine);
+    engine.ask(1, asking(2));
+    engine.ask(2, asking(1));
+    rest(engine);
+    engine.ask(3, asking(100));
+    seen.push(rest(engine));
+    engine.ask(1, asking(50));
+    seen.push(rest(engine));
+    engine.ask(2, AskCall::default());
+    let only = |number| ContainerId {
+        app: app(number),
+        number: 1,
+    };
+    assert!(engine.container_ends(only(2)));
+    seen.push(rest(engine));
+    // Her master: the application ends while it asks, and its other containers with it.
+    assert!(engine.container_ends(only(1)));
+    seen.push(rest(engine));
+    engine.finish(2);
+    seen.push(rest(engine));
+    engine.finish(3);
+    seen.push(rest(engine));
+    seen
+}
+
+#[test]
+fn active_users_are_the_same_after_the_last_container_however_the_heartbeats_come() {
+    let settings = settings(&[("maximum-am-resource-percent", "1")]);
+    let all = ["ann", "bob", "carol"].map(str::to_owned);
+    let want = [
+        (1, all.to_vec()),
+        (2, all.to_vec()),
+        (2, all.to_vec()),
+        (1, all[1..].to_vec()),
+        (1, all[1..2].to_vec()),
+        (0, Vec::new()),
+    ];
+    let nodes = HOSTS.map(|host| NodeSpec::new(node(host), of(8192, 8)));
+    let mut engine = Sequential::new(settings.clone(), &[]).unwrap();
+    for node in &nodes {
+        engine.add_node(node).unwrap();
+    }
+    assert_eq!(ends(&mut engine), want);
+
+    let engine = Engine::builder(settings).start().unwrap();
+    for node in nodes {
+        engine.add_node(node).unwrap();
+    }
+    let found = std::thread::scope(|scope| {
+        let script = scope.spawn(|| ends(&mut &engine));
+        while !script.is_finished() {
+            for host in HOSTS {
+                (&mut &engine).beat(host);
+                drop(engine.take_events());
+            }
+        }
+        script.join().unwrap()
+    });
+    assert_eq!(found, want);
 }
