@@ -77,19 +77,19 @@ fn a_new_node_counts_no_users_for_an_application_whose_user_was_dropped() {
 fn an_application_that_was_moved_away_is_activated_for_its_user_of_the_old_leaf() {
     let mut engine = engine(&[
         ("root.queues", "a,b"),
-        ("root.a.capacity", "50"),
-        ("root.b.capacity", "50"),
+        ("root.b.capacity", "75"),
+        ("root.a.capacity", "25"),
         ("maximum-am-resource-percent", "0.125"),
-        ("root.a.ordering-policy", "fair"),
+        ("root.b.ordering-policy", "fair"),
         (
-            "root.a.ordering-policy.fair.enable-size-based-weight",
+            "root.b.ordering-policy.fair.enable-size-based-weight",
             "true",
         ),
     ]);
-    let first = AppSpec::new(app(1), "root.a", "ann").with_master(of(2048, 1));
+    let first = AppSpec::new(app(1), "root.b", "ann").with_master(of(2048, 1));
     engine.submit(&first).unwrap();
     engine
-        .submit(&AppSpec::new(app(2), "root.a", "bob"))
+        .submit(&AppSpec::new(app(2), "root.b", "bob"))
         .unwrap();
     // It waits, and slips into the order by what it asks for: so it stays listed as waiting.
     let asks = AskCall::asking(vec![Ask::anywhere(of(1024, 1), 2)]);
@@ -97,7 +97,7 @@ fn an_application_that_was_moved_away_is_activated_for_its_user_of_the_old_leaf(
     engine
         .heartbeat(&node("h1"), &NodeReport::AsExpected)
         .unwrap();
-    engine.move_app(app(2), "root.b").unwrap();
+    engine.move_app(app(2), "root.a").unwrap();
     let bob = |engine: &Sequential, queue: &str| {
         let view = StateView::of(engine.ledger());
         let queue = view.queues.into_iter().find(|one| one.path == queue);
@@ -107,16 +107,27 @@ fn an_application_that_was_moved_away_is_activated_for_its_user_of_the_old_leaf(
             .map(|bob| (bob.active_apps, bob.pending_apps))
     };
     assert_eq!(
-        (bob(&engine, "root.a"), bob(&engine, "root.b")),
+        (bob(&engine, "root.b"), bob(&engine, "root.a")),
         (None, Some((1, 0)))
     );
     engine
-        .submit(&AppSpec::new(app(3), "root.a", "bob"))
+        .submit(&AppSpec::new(app(3), "root.b", "bob"))
         .unwrap();
-    assert_eq!(bob(&engine, "root.a"), Some((0, 1)));
+    assert_eq!(bob(&engine, "root.b"), Some((0, 1)));
     engine.finish_app(app(1)).unwrap();
-    assert_eq!(bob(&engine, "root.b"), Some((1, 0)));
-    assert_eq!(bob(&engine, "root.a"), Some((2, -1)));
+    assert_eq!(bob(&engine, "root.a"), Some((1, 0)));
+    assert_eq!(bob(&engine, "root.b"), Some((2, -1)));
+    // The leaf that it left is looked at last, and tells its limit to its own record of the user.
+    engine
+        .add_node(&NodeSpec::new(node("h2"), of(8192, 8)))
+        .unwrap();
+    let view = StateView::of(engine.ledger());
+    let limits = ["root.a", "root.b"].map(|path| {
+        let queue = view.queues.iter().find(|one| one.path == path).unwrap();
+        let bob = &queue.leaf.as_ref().unwrap().users["bob"];
+        serde_json::to_value(bob).unwrap()["last_limit"][0].clone()
+    });
+    assert_eq!(limits, [4096, 12_288]);
 }
 
 const HOSTS: [&str; 2] = ["h1", "h2"];
