@@ -10,7 +10,7 @@ use capsched::api::{
 use capsched::config;
 
 fn app(number: u32) -> ApplicationId {
-    ApplicationId::new(number.into())
+    ApplicationId::new(number)
 }
 
 fn node(host: &str) -> NodeName {
