@@ -343,13 +343,15 @@ impl Ledger {
         &mut self,
         app: AppSlot,
         key: SchedulerKey,
-        places: Vec<Checked>,
+        mut places: Vec<Checked>,
     ) -> Result<bool, AskError> {
         let known = self.state.apps[app].key(key);
         if known.is_some_and(|asks| asks.constrained.is_some()) {
             let reason = "the key belongs to a scheduling request".to_owned();
             return Err(AskError::Constrained(reason));
         }
+        // What the ask for `*` does to the key comes after all its places.
+        places.sort_by_key(|checked| checked.place == NameId::ANY);
         let mut changed = false;
         for Checked { place, ask, .. } in places {
             changed |= self.update_ask(app, key, PlaceAsk { place, ..ask });
