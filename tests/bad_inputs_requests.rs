@@ -452,6 +452,22 @@ fn f20_a_repeated_heartbeat_reports_nothing_twice() {
 }
 
 #[test]
+fn a_key_that_is_cancelled_forgets_the_places_named_after_it() {
+    let mut engine = running();
+    let anywhere = Ask::anywhere(of(1024, 1), 0);
+    let at_a_host = Ask {
+        place: "h9".to_owned(),
+        count: 1,
+        ..anywhere.clone()
+    };
+    let call = AskCall::asking(vec![anywhere, at_a_host]);
+    engine.ask(APP, &call).unwrap();
+    let app = engine.ledger().app(APP).unwrap();
+    let mut keys = engine.ledger().state().apps[app].keys.iter();
+    assert!(keys.all(|key| !key.known && key.asks.is_empty()));
+}
+
+#[test]
 fn a_malformed_constraint_is_refused_with_its_place() {
     let mut engine = running();
     for (text, value) in [

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, AskCall, ConstrainedAsk, Decision, NodeName, NodeReport, NodeSpec,
-    ResourceVector, Sequential,
+    AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ConstrainedAsk, Decision, NodeName,
+    NodeReport, NodeSpec, PartitionSpec, ResourceVector, Sequential, StateView,
 };
 use capsched::config;
 
@@ -50,20 +50,42 @@ fn engine() -> Sequential {
     engine
 }
 
-fn ask(engine: &mut Sequential, app: ApplicationId, id: i64, tag: &str, constraint: &str) {
-    let request = ConstrainedAsk {
+fn request(id: i64, count: i32, tag: &str, constraint: &str) -> ConstrainedAsk {
+    ConstrainedAsk {
         priority: 1,
         request_id: id,
         size: ResourceVector::of(&[1024, 1]),
-        count: 2,
+        count,
         tags: vec![tag.to_owned()],
         constraint: (!constraint.is_empty()).then(|| constraint.to_owned()),
-    };
-    let call = AskCall {
-        constrained: vec![request],
+    }
+}
+
+fn call(requests: Vec<ConstrainedAsk>) -> AskCall {
+    AskCall {
+        constrained: requests,
         ..AskCall::default()
-    };
+    }
+}
+
+fn ask(engine: &mut Sequential, app: ApplicationId, id: i64, tag: &str, constraint: &str) {
+    let call = call(vec![request(id, 2, tag, constraint)]);
     engine.ask(app, &call).unwrap();
+}
+
+/// Asks of the first application that only node `h1` may serve, `count` of them.
+fn ask_on_first_host(engine: &mut Sequential, count: i32) {
+    let call = call(vec![request(1, count, "web", "java=11")]);
+    engine.ask(FIRST, &call).unwrap();
+}
+
+fn code(answer: Result<AskReply, AskError>) -> Option<&'static str> {
+    answer.err().map(|error| error.code())
+}
+
+fn users_asking(engine: &Sequential) -> i32 {
+    let view = StateView::of(engine.ledger());
+    view.queues[1].leaf.as_ref().unwrap().num_active_users
 }
 
 /// How many containers start when each host reports twice.
@@ -180,21 +202,159 @@ fn only_the_number_of_containers_of_a_key_may_change() {
     engine.constrain_tag("web", Some("java=17")).unwrap();
     // The same request again, though the cluster has added a constraint since.
     ask(&mut engine, FIRST, 1, "web", "NOTIN,node,web");
-    let other = ConstrainedAsk {
-        priority: 1,
-        request_id: 1,
-        size: ResourceVector::of(&[1024, 1]),
-        count: 2,
-        tags: vec!["web".to_owned()],
-        constraint: Some("notin,rack,web".to_owned()),
+    let other = call(vec![request(1, 2, "web", "notin,rack,web")]);
+    assert_eq!(code(engine.ask(FIRST, &other)), Some("scheduling_request"));
+    assert_eq!(hosts(&mut engine), ["h2"]);
+}
+
+#[test]
+fn scheduling_requests_beside_new_demand_are_not_looked_at() {
+    let mut engine = engine();
+    ask_on_first_host(&mut engine, 2);
+    let ordinary = Ask {
+        priority: 2,
+        ..Ask::anywhere(ResourceVector::of(&[1024, 1]), 1)
     };
-    let call = AskCall {
-        constrained: vec![other],
-        ..AskCall::default()
+    let other = request(1, 2, "web", "java=17");
+    let both = AskCall {
+        asks: vec![ordinary.clone()],
+        ..call(vec![other.clone(), request(2, 1, "db", "")])
+    };
+    assert_eq!(code(engine.ask(FIRST, &both)), None);
+    let on_a_host = AskCall {
+        asks: vec![Ask {
+            place: "h1".to_owned(),
+            ..ordinary
+        }],
+        ..call(vec![other])
     };
     assert_eq!(
-        engine.ask(FIRST, &call).unwrap_err().code(),
-        "scheduling_request"
+        code(engine.ask(FIRST, &on_a_host)),
+        Some("scheduling_request")
     );
-    assert_eq!(hosts(&mut engine), ["h2"]);
+    assert_eq!(hosts(&mut engine), ["h1", "h2", "h1"]);
+}
+
+#[test]
+fn requests_before_a_refused_one_stay() {
+    let mut engine = engine();
+    ask_on_first_host(&mut engine, 1);
+    let requests = vec![
+        request(2, 1, "db", "java=17"),
+        request(1, 1, "web", "java=17"),
+        request(3, 1, "log", "java=17"),
+    ];
+    assert_eq!(
+        code(engine.ask(FIRST, &call(requests))),
+        Some("scheduling_request")
+    );
+    let twice = vec![
+        request(4, 1, "db", "java!=11"),
+        request(4, 1, "db", "java=11"),
+    ];
+    assert_eq!(
+        code(engine.ask(FIRST, &call(twice))),
+        Some("scheduling_request")
+    );
+    assert_eq!(hosts(&mut engine), ["h1", "h2", "h3"]);
+}
+
+#[test]
+fn a_key_that_asks_for_nothing_may_be_used_for_something_else() {
+    let mut engine = engine();
+    ask_on_first_host(&mut engine, 2);
+    ask_on_first_host(&mut engine, 0);
+    ask(&mut engine, FIRST, 1, "db", "java=17");
+    assert_eq!(hosts(&mut engine), ["h2", "h2"]);
+    let ordinary = Ask {
+        request_id: 1,
+        ..Ask::anywhere(ResourceVector::of(&[1024, 1]), 1)
+    };
+    let ordinary = AskCall::asking(vec![ordinary]);
+    // Served as often as asked, so that asking for nothing is no change: the key stays.
+    let nothing = call(vec![request(1, 0, "db", "java=17")]);
+    engine.ask(FIRST, &nothing).unwrap();
+    assert_eq!(
+        code(engine.ask(FIRST, &ordinary)),
+        Some("scheduling_request")
+    );
+    assert_eq!(users_asking(&engine), 1);
+    engine
+        .ask(FIRST, &call(vec![request(1, 1, "db", "java=17")]))
+        .unwrap();
+    engine.ask(FIRST, &nothing).unwrap();
+    assert_eq!(users_asking(&engine), 0);
+    assert_eq!(code(engine.ask(FIRST, &ordinary)), None);
+    assert_eq!(hosts(&mut engine), ["h1"]);
+}
+
+#[test]
+fn a_lost_container_of_a_scheduling_request_is_not_asked_again() {
+    let mut engine = engine();
+    ask_on_first_host(&mut engine, 2);
+    engine
+        .heartbeat(&node("h1"), &NodeReport::AsExpected)
+        .unwrap();
+    ask_on_first_host(&mut engine, 0);
+    let told = engine.take_events().len();
+    engine.remove_node(&node("h1")).unwrap();
+    assert_eq!((told, engine.take_events().len()), (1, 1), "came and went");
+    for host in ["h2", "h3"] {
+        engine
+            .heartbeat(&node(host), &NodeReport::AsExpected)
+            .unwrap();
+    }
+    assert_eq!(engine.take_events(), []);
+    assert_eq!(users_asking(&engine), 0);
+}
+
+#[test]
+fn headroom_is_told_of_partitions_that_asks_named_not_scheduling_requests() {
+    let p = "yarn.scheduler.capacity.root";
+    let pairs = [
+        ("queues", "a"),
+        ("a.capacity", "100"),
+        ("a.user-limit-factor", "-1"),
+        ("accessible-node-labels.gpu.capacity", "100"),
+        ("a.accessible-node-labels", "gpu"),
+        ("a.accessible-node-labels.gpu.capacity", "100"),
+    ]
+    .map(|(key, value)| (format!("{p}.{key}"), value.to_owned()));
+    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    let loaded = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types).unwrap();
+    let gpu = PartitionSpec {
+        name: "gpu".to_owned(),
+        exclusive: true,
+    };
+    let mut engine = Sequential::new(loaded.settings, &[gpu]).unwrap();
+    let default = NodeSpec::new(node("h1"), ResourceVector::of(&[8192, 8]));
+    let mut labelled = NodeSpec::new(node("h2"), ResourceVector::of(&[4096, 4]));
+    labelled.partition = "gpu".to_owned();
+    engine.add_node(&default).unwrap();
+    engine.add_node(&labelled).unwrap();
+    engine
+        .submit(&AppSpec::new(FIRST, "root.a", "ann"))
+        .unwrap();
+    let on_gpu = Ask {
+        priority: 2,
+        partition: Some("gpu".to_owned()),
+        ..Ask::anywhere(ResourceVector::of(&[1024, 1]), 1)
+    };
+    engine
+        .ask(FIRST, &AskCall::asking(vec![on_gpu.clone()]))
+        .unwrap();
+    engine
+        .heartbeat(&node("h2"), &NodeReport::AsExpected)
+        .unwrap();
+    let constrained = call(vec![request(1, 1, "web", "notin,node,web")]);
+    let told = engine.ask(FIRST, &constrained).unwrap().headroom;
+    assert_eq!(told, ResourceVector::of(&[3072, 3]));
+    // Within the limit of the last pass, which was that of the labelled node.
+    let anywhere = Ask {
+        partition: None,
+        priority: 3,
+        ..on_gpu
+    };
+    let told = engine.ask(FIRST, &AskCall::asking(vec![anywhere])).unwrap();
+    assert_eq!(told.headroom, ResourceVector::of(&[7168, 4]));
 }

@@ -642,6 +642,37 @@ fn a_committer_that_stays_awake_answers_comes_to_rest_and_ends() {
     }
 }
 
+/// The committer, which never sleeps, looks at the clock as well as at its callers.
+#[test]
+fn a_lifetime_ends_on_time_while_the_committer_is_awake_and_nobody_calls() {
+    for mode in MODES {
+        let lifetime = [("root.a.maximum-application-lifetime", "60")];
+        let settings = settings_with("DominantResourceCalculator", &lifetime);
+        let clock = ManualClock::at(0);
+        let builder = Engine::builder(settings).mode(mode).clock(clock.clone());
+        let engine = builder.awake(Duration::MAX).start().unwrap();
+        let name: capsched::api::NodeName = "n0:1".parse().unwrap();
+        let size = ResourceVector::of(&[16_384, 16]);
+        engine.add_node(NodeSpec::new(name.clone(), size)).unwrap();
+        let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 1);
+        let app = asking(&engine, 1, &[AskCall::asking(vec![ask])]);
+        engine.heartbeat(name, NodeReport::AsExpected).unwrap();
+        engine.quiesce();
+        assert_eq!(placed(&engine.take_events(), app), 1, "{mode:?}");
+        clock.advance_to_ms(59_999);
+        engine.quiesce();
+        assert_eq!(engine.take_events(), [], "{mode:?}");
+        clock.advance_to_ms(60_000);
+        let mut events = Vec::new();
+        assert!(engine.await_events(&mut events, Duration::from_mins(1)));
+        let ended = |event: &Decision| matches!(event, Decision::Ended { container, .. } if container.app == app);
+        assert!(events.iter().any(ended), "{mode:?}: {events:?}");
+        let known = engine.inspect(move |ledger| ledger.app(app).is_some());
+        assert_eq!(known, Some(false), "{mode:?}");
+        assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
+    }
+}
+
 #[test]
 fn who_waits_for_events_hears_of_them_of_the_end_and_of_the_time() {
     let mode = Mode::Global { threads: 1 };

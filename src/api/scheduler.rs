@@ -64,7 +64,8 @@ pub trait Scheduler {
     ///
     /// # Errors
     ///
-    /// When the application is unknown or the call is out of range; nothing changed then.
+    /// When the application is unknown or the call is out of range; nothing changed then. Only a
+    /// key that is in use for something else is met on the way: what came before it stays.
     fn ask(&mut self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError>;
 
     /// Takes a node's heartbeat; in heartbeat mode this is where the node is scheduled.

@@ -1,9 +1,10 @@
 //! Activation: which waiting applications get room for their master.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::ledger::Ledger;
-use crate::id::{AppSlot, PartitionId, QueueSlot};
+use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{compare_active, compare_waiting, master_limit, user_master_limits};
 use crate::queue::{Accessible, AppStage};
 use crate::resource::ResourceVector;
@@ -43,7 +44,7 @@ impl Ledger {
             self.explain_waiting(leaf, app);
             return;
         }
-        let user = self.user_of(app);
+        let user = self.user_here(leaf, app);
         let user_limit = match user_limits.get(&partition) {
             Some(&limit) => limit,
             None => {
@@ -70,6 +71,16 @@ impl Ledger {
         self.update_stage(app);
     }
 
+    /// The record of an application's user in a leaf, which may list one that was moved away: a
+    /// waiting one that slipped into a fair order stays in the list of those that wait.
+    fn user_here(&mut self, leaf: QueueSlot, app: AppSlot) -> UserSlot {
+        if self.state.apps[app].leaf == leaf {
+            return self.user_of(app);
+        }
+        let name = Arc::clone(&self.state.apps[app].user_name);
+        self.user(leaf, &name)
+    }
+
     /// Puts an application in the order of its leaf, unless it is there already.
     pub(super) fn insert_active(&mut self, leaf: QueueSlot, app: AppSlot) {
         let queue = &self.state.queues[leaf];
@@ -87,7 +98,7 @@ impl Ledger {
 
     /// Sorts the active applications of a leaf anew.
     pub(super) fn sort_active(&mut self, leaf: QueueSlot) {
-        let settings = std::sync::Arc::clone(&self.state.queues[leaf].settings);
+        let settings = Arc::clone(&self.state.queues[leaf].settings);
         self.cut_prefix(leaf, 0);
         let mut active = std::mem::take(&mut self.state.queues[leaf].as_leaf_mut().active);
         active.sort_by(|&a, &b| {
@@ -148,7 +159,8 @@ impl Ledger {
         partition: PartitionId,
         app: AppSlot,
     ) -> ResourceVector {
-        let weight = self.state.users[self.state.apps[app].user].weight;
+        let user = self.user_in(leaf, app);
+        let weight = user.map_or(1.0, |user| self.state.users[user].weight);
         let (shown, limit) = user_master_limits(&self.state, leaf, partition, weight);
         let users = self.state.queues[leaf].as_leaf_mut();
         users.parts[partition.index()].user_master_limit = shown;

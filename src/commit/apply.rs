@@ -223,8 +223,10 @@ impl Ledger {
                 let partition = any.partition.unwrap_or(PartitionId::DEFAULT);
                 self.add_pending(app, partition, -any.size);
             }
+            return taken;
         }
-        taken
+        // What a scheduling request had taken is not asked again.
+        [None; 3]
     }
 
     // As FiCaSchedulerApp.reserve and AbstractLeafQueue.apply for a reservation.

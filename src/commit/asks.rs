@@ -173,7 +173,8 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// As [`AskError`]; then nothing changed.
+    /// As [`AskError`]; then nothing changed. Only a key that is in use for something else is met
+    /// on the way: what the call gave back and asked before stays.
     pub fn ask(&mut self, app: AppSlot, call: &AskCall) -> Result<AskReply, AskError> {
         let row = &self.state.apps[app];
         if !row.unmanaged && row.master.is_none() {
@@ -206,9 +207,8 @@ impl Ledger {
             }
         }
         let mut changed = self.update_asks(app, checked)?;
-        if !changed && !constrained.is_empty() {
-            self.update_constrained(app, constrained);
-            changed = true;
+        if !changed {
+            changed = self.update_constrained(app, constrained)?;
         }
         self.update_blacklist(app, call);
         let reply = self.answer(app);
@@ -343,13 +343,15 @@ impl Ledger {
         &mut self,
         app: AppSlot,
         key: SchedulerKey,
-        places: Vec<Checked>,
+        mut places: Vec<Checked>,
     ) -> Result<bool, AskError> {
         let known = self.state.apps[app].key(key);
         if known.is_some_and(|asks| asks.constrained.is_some()) {
             let reason = "the key belongs to a scheduling request".to_owned();
             return Err(AskError::Constrained(reason));
         }
+        // What the ask for `*` does to the key comes after all its places.
+        places.sort_by_key(|checked| checked.place == NameId::ANY);
         let mut changed = false;
         for Checked { place, ask, .. } in places {
             changed |= self.update_ask(app, key, PlaceAsk { place, ..ask });
@@ -389,7 +391,7 @@ impl Ledger {
         true
     }
 
-    pub(super) fn note_requested(&mut self, app: AppSlot, partition: PartitionId) {
+    fn note_requested(&mut self, app: AppSlot, partition: PartitionId) {
         let requested = &mut self.state.apps[app].requested;
         if let Err(at) = requested.binary_search(&partition) {
             requested.insert(at, partition);
@@ -430,6 +432,7 @@ impl Ledger {
         if forget {
             asks.known = false;
             asks.asks.clear();
+            asks.constrained = None;
             asks.partition = PartitionId::DEFAULT;
         }
     }

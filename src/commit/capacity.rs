@@ -269,9 +269,12 @@ impl Ledger {
         }
     }
 
-    /// Every active application has a headroom from now on.
+    /// Every active application has a headroom from now on, unless its user was dropped.
+    // As AbstractLeafQueue.computeUserLimitAndSetHeadroom.
     fn compute_headroom_provider(&mut self, leaf: QueueSlot, app: crate::id::AppSlot) {
-        let user = self.state.apps[app].user;
+        let Some(user) = self.user_in(leaf, app) else {
+            return;
+        };
         let kind = Exclusivity::Respect.limit_kind();
         self.user_limit(leaf, Some(user), PartitionId::DEFAULT, kind);
         let users = self.state.queues[leaf].as_leaf_mut();

@@ -44,25 +44,30 @@ impl Ledger {
                 effective,
             };
             self.check_count(&fixed.size, request.count)?;
-            let known = self.state.apps[app].key(key);
-            let known = known.filter(|asks| asks.known || asks.constrained.is_some());
-            let changes = |asks: &KeyAsks| {
-                let before = asks.constrained.as_deref();
-                before.is_none_or(|before| !before.is_same(&fixed))
-            };
-            if known.is_some_and(changes) {
-                let reason = "only the number of containers may change".to_owned();
-                return Err(AskError::Constrained(reason));
-            }
             checked.push((key, Arc::new(fixed), request.count));
         }
         Ok(checked)
     }
 
-    // As SingleConstraintAppPlacementAllocator.updatePendingAsk.
-    pub(super) fn update_constrained(&mut self, app: AppSlot, requests: Vec<CheckedRequest>) {
+    /// Takes over scheduling requests, one after another; whether one changed its number. A key
+    /// that is in use for something else ends it: what came before stays.
+    // As AppSchedulingInfo.addSchedulingRequests with SingleConstraintAppPlacementAllocator.
+    pub(super) fn update_constrained(
+        &mut self,
+        app: AppSlot,
+        requests: Vec<CheckedRequest>,
+    ) -> Result<bool, AskError> {
+        let mut changed = false;
         for (key, fixed, count) in requests {
             let asks = self.state.apps[app].key_mut(key);
+            let of_another = |asks: &KeyAsks| {
+                let before = asks.constrained.as_deref();
+                before.is_none_or(|before| !before.is_same(&fixed))
+            };
+            if asks.known && of_another(asks) {
+                let reason = "only the number of containers may change".to_owned();
+                return Err(AskError::Constrained(reason));
+            }
             asks.known = true;
             asks.constrained.get_or_insert_with(|| Arc::clone(&fixed));
             let old = asks.at(NameId::ANY).copied();
@@ -77,9 +82,13 @@ impl Ledger {
                 Some(place) => *place = new,
                 None => asks.asks.push(new),
             }
-            self.note_requested(app, PartitionId::DEFAULT);
-            self.pending_changed(app, key, old, &new);
+            // The same number once more changes nothing, not even at 0: the key stays.
+            if old.is_none_or(|old| old.count != count) {
+                self.pending_changed(app, key, old, &new);
+                changed = true;
+            }
         }
+        Ok(changed)
     }
 
     /// Registers the constraints of an application, each for the requests with one source tag.

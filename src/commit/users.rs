@@ -85,7 +85,7 @@ impl Ledger {
         let mut gates = self.take_dropped_gates(leaf, name);
         for app in self.entered(leaf).collect::<Vec<_>>() {
             let row = &self.state.apps[app];
-            if row.user_name != *name || row.user == slot {
+            if row.user_name != *name || row.user == slot || row.leaf != leaf {
                 continue;
             }
             let old = row.user;

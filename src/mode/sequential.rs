@@ -173,7 +173,7 @@ impl Sequential {
     ///
     /// # Errors
     ///
-    /// As [`AskError`]; nothing of the call was carried out then.
+    /// As [`AskError`]; nothing was done then, but for what stands before a key in use elsewhere.
     pub fn ask(&mut self, app: ApplicationId, call: &AskCall) -> Result<AskReply, AskError> {
         let slot = self
             .ledger

@@ -152,14 +152,17 @@ impl Scheduler {
             let (res, label) = (a.res.clone(), a.label.clone());
             let partition = label.clone().unwrap_or_default();
             let is_any = name == ANY;
-            back.push(Request {
-                key,
-                name: name.clone(),
-                res: res.clone(),
-                count: 1,
-                relax: a.relax,
-                label,
-            });
+            // What a scheduling request had taken is not asked again.
+            if !fixed {
+                back.push(Request {
+                    key,
+                    name: name.clone(),
+                    res: res.clone(),
+                    count: 1,
+                    relax: a.relax,
+                    label,
+                });
+            }
             a.count -= 1;
             let empty = a.count == 0;
             // Of a scheduling request only the count goes down: key and pending stay.
@@ -185,13 +188,14 @@ impl Scheduler {
         back
     }
 
-    /// Adds scheduling requests; true when demand changed.
+    /// Adds scheduling requests, one after another until one is refused; true when demand changed.
     pub(crate) fn update_scheduling(
         &mut self,
         app: u64,
         requests: &[Value],
         top: &Res,
     ) -> Result<bool, Refusal> {
+        let mut changed = false;
         for r in requests {
             let key = (
                 r["priority"].as_i64().unwrap_or(1),
@@ -224,9 +228,12 @@ impl Scheduler {
                 label: Some(String::new()),
             };
             let old = ask.names.insert(ANY.to_owned(), new.clone());
-            state.partitions.insert(String::new());
-            self.pending_changed(app, key, old.as_ref(), &new);
+            // The same number once more changes nothing, not even at 0: the key stays.
+            if old.as_ref().is_none_or(|old| old.count != count) {
+                self.pending_changed(app, key, old.as_ref(), &new);
+                changed = true;
+            }
         }
-        Ok(!requests.is_empty())
+        Ok(changed)
     }
 }

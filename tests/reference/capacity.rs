@@ -126,6 +126,11 @@ impl Scheduler {
             self.configure_partition(q, &p)?;
         }
         let modes: Vec<Mode> = self.queues[q].modes.values().copied().collect();
+        let absolute = |mode: &Mode| *mode == Mode::Absolute;
+        let one_kind = modes.iter().all(absolute) || !modes.iter().any(absolute);
+        if self.settings.legacy && path != "root" && !one_kind {
+            return Err("mixed_capacity_modes");
+        }
         self.queues[q].mode = if path != "root" && modes.contains(&Mode::Absolute) {
             Mode::Absolute
         } else if modes.contains(&Mode::Weight) {
@@ -147,6 +152,11 @@ impl Scheduler {
             low = Capacity::Weight(1.0);
         }
         let (types, zero) = (self.types, self.zero.clone());
+        let weight = match &low {
+            Capacity::Weight(w) => *w,
+            Capacity::Mixed(v) => common_weight(v, types).unwrap_or(-1.0),
+            _ => self.conf.weight(&path, p)?,
+        };
         let am_percent = self.conf.am_percent(&path, p);
         self.queues[q].modes.insert(p.to_owned(), mode_of(&low));
         let cap = self.cap_mut(q, p);
@@ -155,11 +165,7 @@ impl Scheduler {
         } else {
             0.0
         };
-        cap.weight = match &low {
-            Capacity::Weight(w) => *w,
-            Capacity::Mixed(v) => common_weight(v, types).unwrap_or(-1.0),
-            _ => -1.0,
-        };
+        cap.weight = weight;
         // A maximum in brackets counts as 100 % until resources are derived from it.
         cap.max = if let Capacity::Percent(v) = high {
             v / 100.0

@@ -172,6 +172,17 @@ impl Config {
         self.value(self.capacity_text(path, label, "capacity"), 0.0)
     }
 
+    /// The weight that a queue shows, root among them although it has all of the cluster; -1 for none.
+    pub(crate) fn weight(&self, path: &str, label: &str) -> Result<f32, Refusal> {
+        let text = self.capacity_text(path, label, "capacity").map(str::trim);
+        let weight = match text.and_then(|text| text.strip_suffix('w')) {
+            Some(text) => number(text).ok_or("other")?,
+            None => -1.0,
+        };
+        let legal = weight == -1.0 || (0.0..=10_000.0).contains(&weight);
+        if legal { Ok(weight) } else { Err("other") }
+    }
+
     pub(crate) fn maximum_capacity(&self, path: &str, label: &str) -> Result<Capacity, Refusal> {
         let v = self.value(self.capacity_text(path, label, "maximum-capacity"), 100.0)?;
         Ok(match v {

@@ -1,0 +1,227 @@
+//! A proposer's working copy follows its own proposals as the ledger does.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::collections::BTreeMap;
+
+use capsched::api::{
+    AppSpec, ApplicationId, Ask, AskCall, ConstrainedAsk, NodeName, NodeSpec, PartitionSpec,
+};
+use capsched::commit::{CommitOutcome, Ledger, apply_to_copy, observe_on_copy};
+use capsched::config;
+use capsched::id::PartitionId;
+use capsched::policy::Locality;
+use capsched::proposer::{Candidates, Outcome, Proposal, ProposalKind, propose};
+use capsched::queue::Exclusivity;
+use capsched::resource::ResourceVector;
+use capsched::snapshot::State;
+
+const NODES: [(&str, &str); 2] = [("h1", "/r1"), ("h2", "/r2")];
+
+fn of(memory: i64, cores: i64) -> ResourceVector {
+    ResourceVector::of(&[memory, cores])
+}
+
+/// Parents and leaves on both partitions; two nodes of `gpu`, which lends what its own leave idle,
+/// and one of the default partition.
+fn ledger() -> Ledger {
+    let mut pairs: BTreeMap<String, String> = BTreeMap::new();
+    let mut set = |key: &str, value: &str| {
+        pairs.insert(format!("yarn.scheduler.capacity.{key}"), value.to_owned());
+    };
+    set("root.queues", "p,q");
+    set("root.p.queues", "a,b");
+    set(
+        "resource-calculator",
+        "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+    );
+    set("node-locality-delay", "0");
+    set("root.accessible-node-labels.gpu.capacity", "100");
+    for queue in ["p", "q", "p.a", "p.b"] {
+        for prefix in ["", "accessible-node-labels.gpu."] {
+            set(&format!("root.{queue}.{prefix}capacity"), "50");
+        }
+        set(&format!("root.{queue}.user-limit-factor"), "10");
+        set(&format!("root.{queue}.minimum-user-limit-percent"), "50");
+    }
+    let site = BTreeMap::from([(
+        "yarn.resourcemanager.placement-constraints.handler".to_owned(),
+        "scheduler".to_owned(),
+    )]);
+    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    let loaded = config::from_pairs(&site, &pairs, &types).unwrap();
+    let lent = PartitionSpec {
+        name: "gpu".to_owned(),
+        exclusive: false,
+    };
+    let mut ledger = Ledger::new(loaded.settings, &[lent]).unwrap();
+    for (host, rack) in NODES {
+        let name = NodeName::new(host, 1).unwrap();
+        let mut node = NodeSpec::new(name, of(16_384, 16));
+        (node.rack, node.partition) = (rack.to_owned(), "gpu".to_owned());
+        ledger.add_node(&node).unwrap();
+    }
+    let name = NodeName::new("h3", 1).unwrap();
+    ledger
+        .add_node(&NodeSpec::new(name, of(65_536, 64)))
+        .unwrap();
+    ledger.settle();
+    ledger
+}
+
+/// Two users in either leaf, who go on asking: the ledger alone knows who stops.
+fn demand(ledger: &mut Ledger) {
+    let anywhere = |priority, memory, count| Ask {
+        priority,
+        ..Ask::anywhere(of(memory, 1), count)
+    };
+    let at = |place: &str, count, ask: &Ask| Ask {
+        place: place.to_owned(),
+        count,
+        ..ask.clone()
+    };
+    let placed = anywhere(1, 2048, 40);
+    let local = [
+        at("h1", 2, &placed),
+        at("/r1", 4, &placed),
+        at("/r2", 2, &placed),
+        placed,
+    ];
+    let constrained = ConstrainedAsk {
+        priority: 1,
+        request_id: 7,
+        size: of(1024, 2),
+        count: 3,
+        tags: vec!["web".to_owned()],
+        constraint: None,
+    };
+    let calls = [
+        (1, "root.p.a", "ann", AskCall::asking(local.into())),
+        (
+            2,
+            "root.p.a",
+            "bob",
+            AskCall::asking(vec![anywhere(2, 1024, 50)]),
+        ),
+        (
+            3,
+            "root.q",
+            "ann",
+            AskCall {
+                constrained: vec![constrained],
+                ..AskCall::default()
+            },
+        ),
+        (
+            4,
+            "root.q",
+            "carol",
+            AskCall::asking(vec![anywhere(1, 3072, 50)]),
+        ),
+    ];
+    for (number, queue, user, call) in calls {
+        let id = ApplicationId::new(number);
+        let app = ledger.submit(&AppSpec::new(id, queue, user)).unwrap();
+        ledger.settle();
+        ledger.ask(app, &call).unwrap();
+        ledger.settle();
+    }
+}
+
+/// What limits and orders read, in words that name the difference.
+fn figures(state: &State) -> Vec<String> {
+    let mut out = Vec::new();
+    for node in state.nodes.iter() {
+        let row = (&node.name, node.free, node.allocated, node.containers);
+        out.push(format!("node {row:?}"));
+    }
+    for queue in state.queues.iter() {
+        for part in &queue.parts {
+            let shares = (part.used_capacity, part.absolute_used, &part.ranks);
+            let row = (part.used, part.pending, part.reserved, shares);
+            out.push(format!("{} {row:?}", queue.settings.path));
+        }
+        for part in queue.leaf.iter().flat_map(|leaf| &leaf.parts) {
+            let row = (part.usage_ratio, part.active_used);
+            out.push(format!("users of {} {row:?}", queue.settings.path));
+        }
+    }
+    for user in state.users.iter() {
+        for part in &user.parts {
+            let row = (part.used, part.usage_ratio);
+            out.push(format!("user {} {row:?}", user.name));
+        }
+    }
+    for app in state.apps.iter() {
+        for part in &app.parts {
+            out.push(format!("app {} {:?}", app.id, (part.used, part.pending)));
+        }
+        for key in &app.keys {
+            let row = (key.outstanding, &key.asks);
+            out.push(format!("app {} {:?} {row:?}", app.id, key.key));
+        }
+    }
+    out
+}
+
+/// The first figure that differs, of the copy and of the ledger.
+fn difference(copy: &State, ledger: &State) -> Option<(String, String)> {
+    let (copy, ledger) = (figures(copy), figures(ledger));
+    assert_eq!(copy.len(), ledger.len());
+    let mut pairs = copy.into_iter().zip(ledger);
+    pairs.find(|(copy, ledger)| copy != ledger)
+}
+
+/// The first container that a pass over one node finds on the copy, which follows the pass; the
+/// ledger commits it.
+fn step(ledger: &mut Ledger, copy: &mut State, host: &str, lent: Exclusivity) -> Option<Proposal> {
+    let node = ledger.node(&NodeName::new(host, 1).unwrap()).unwrap();
+    let mut seen = Vec::new();
+    let outcome = propose(copy, &Candidates::node(node), lent, &mut seen);
+    observe_on_copy(copy, &seen);
+    let proposal = match &outcome {
+        Outcome::Proposed(proposal) if proposal.kind == ProposalKind::Allocate => proposal,
+        // Reservations wait for the ledger's answer.
+        _ => {
+            ledger.observe(&seen);
+            return None;
+        }
+    };
+    assert!(apply_to_copy(copy, proposal), "{proposal:?}");
+    assert_eq!(ledger.commit(&outcome, &seen), CommitOutcome::Committed);
+    ledger.settle();
+    Some(proposal.clone())
+}
+
+#[test]
+fn copy_and_ledger_agree_while_a_partition_lends_to_asks_of_the_default_one() {
+    let mut ledger = ledger();
+    demand(&mut ledger);
+    let mut copy = ledger.state().clone();
+    let mut placed = Vec::new();
+    let mut idle = 0;
+    while idle < 2 {
+        let before = placed.len();
+        for (host, _) in NODES {
+            placed.extend(step(&mut ledger, &mut copy, host, Exclusivity::Ignore));
+            assert_eq!(
+                difference(&copy, ledger.state()),
+                None,
+                "{:?}",
+                placed.last()
+            );
+        }
+        idle = if placed.len() == before { idle + 1 } else { 0 };
+    }
+    let gpu = ledger.partition("gpu").unwrap();
+    assert!(placed.len() >= 12, "{}", placed.len());
+    for level in [Locality::Node, Locality::Rack, Locality::Any] {
+        assert!(placed.iter().any(|one| one.locality == level), "{level:?}");
+    }
+    let root = ledger.state().queues.iter().next().unwrap();
+    assert!(!root.part(gpu).used.is_none() && root.part(PartitionId::DEFAULT).used.is_none());
+    let asking = |number| {
+        let app = ledger.app(ApplicationId::new(number)).unwrap();
+        !ledger.state().apps[app].part(gpu).used.is_none()
+    };
+    assert_eq!([1, 2, 3, 4].map(asking), [true; 4]);
+}
