@@ -33,6 +33,8 @@ mod suite;
 mod tally;
 mod trace;
 
+use std::time::Duration;
+
 use anyhow::{Result, bail};
 use capsched::metrics::Histogram;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -117,12 +119,16 @@ struct HowArgs {
     /// Length of a round, or its limit where it has another end.
     #[arg(long)]
     seconds: Option<u64>,
+    /// How long the committer and its callers stay awake with nothing to do, in microseconds.
+    #[arg(long, default_value_t = 0)]
+    awake_us: u64,
 }
 
 impl From<HowArgs> for How {
     fn from(args: HowArgs) -> Self {
         Self {
             seconds: args.seconds,
+            awake: Duration::from_micros(args.awake_us),
             ..Self::of(args.mode, args.threads)
         }
     }
