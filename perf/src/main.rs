@@ -13,6 +13,7 @@ mod check;
 mod churn;
 mod compare;
 mod conserve;
+mod handoff;
 mod hash;
 mod machine;
 mod memory;
