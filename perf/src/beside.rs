@@ -5,6 +5,7 @@ use capsched::api::{NodeName, NodeReport};
 use serde::Serialize;
 
 use crate::churn::Driven;
+use crate::conserve::Totals;
 use crate::rounds::{self, How};
 use crate::shape::Shape;
 use crate::{ModeName, machine};
@@ -39,6 +40,9 @@ pub(crate) struct Aside {
     rss_tenth_kib: u64,
     /// Resident at its end; memory is flat where this is no more.
     rss_end_kib: u64,
+    /// Nodes with a container at rest after it, and most containers on one.
+    used_nodes: u64,
+    most_on_node: u32,
 }
 
 /// What became of the heartbeats.
@@ -80,12 +84,13 @@ impl Beside {
     }
 
     /// What went on until the loop ended.
-    pub(crate) fn finish(self, now_ns: u64) -> Aside {
-        let rss_end_kib = machine::status_kib("VmRSS");
+    pub(crate) fn finish(self, now_ns: u64, rss_end_kib: u64, totals: &Totals) -> Aside {
         Aside {
             pace: self.beats.map(|beats| beats.pace(now_ns - self.began_ns)),
             rss_tenth_kib: self.rss_tenth_kib.unwrap_or(rss_end_kib),
             rss_end_kib,
+            used_nodes: totals.used_nodes,
+            most_on_node: totals.most_on_node,
         }
     }
 }
@@ -179,7 +184,9 @@ impl std::fmt::Display for Aside {
         let [tenth, end] = [self.rss_tenth_kib, self.rss_end_kib].map(|kib| kib / 1024);
         write!(
             f,
-            "resident {tenth} MiB after a tenth, {end} MiB at the end"
+            "resident {tenth} MiB after a tenth, {end} MiB at the end, {} nodes used, {} containers \
+             on one at most",
+            self.used_nodes, self.most_on_node
         )
     }
 }

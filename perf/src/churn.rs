@@ -10,12 +10,12 @@ use capsched::api::{
 use capsched::metrics::Histogram;
 use capsched::time::{Clock, SystemClock};
 
-use crate::ModeName;
 use crate::beside::Beside;
 use crate::conserve::Totals;
 use crate::rounds::{self, How, Round};
 use crate::shape::Shape;
 use crate::tally::Tally;
+use crate::{ModeName, machine};
 
 /// Of all numbers that are drawn.
 pub(crate) const SEED: u64 = 11;
@@ -300,8 +300,9 @@ pub(crate) fn run(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
     }
     placed += n;
     let elapsed_ns = now - began;
-    let aside = beside.finish(now);
-    finish(&mut engine, &masters, &mut placed, &mut conflicts)?;
+    let rss_kib = machine::status_kib("VmRSS");
+    let totals = finish(&mut engine, &masters, &mut placed, &mut conflicts)?;
+    let aside = beside.finish(now, rss_kib, &totals);
     Ok(Round {
         placed: n,
         complete: true,
@@ -322,15 +323,17 @@ pub(crate) fn finish(
     masters: &Masters,
     placed: &mut u64,
     conflicts: &mut std::collections::BTreeMap<&'static str, u64>,
-) -> Result<()> {
-    match engine {
-        Driven::Stepped(engine) => masters.check(*placed, &rounds::totals(engine)),
+) -> Result<Totals> {
+    let totals = match engine {
+        Driven::Stepped(engine) => rounds::totals(engine),
         Driven::Threaded(engine) => {
             let mut tally = Tally::new();
             let totals = rounds::settle(engine, &mut tally);
             *placed += tally.placed();
             *conflicts = rounds::conflicts(engine);
-            masters.check(*placed, &totals)
+            totals
         }
-    }
+    };
+    masters.check(*placed, &totals)?;
+    Ok(totals)
 }

@@ -14,6 +14,9 @@ pub(crate) struct Totals {
     pub(crate) nodes: ResourceVector,
     /// Containers on all nodes.
     pub(crate) containers: u64,
+    /// Nodes with a container, and most containers on one.
+    pub(crate) used_nodes: u64,
+    pub(crate) most_on_node: u32,
     /// Nodes whose free and allocated amounts are not their total, or that are overfull.
     pub(crate) wrong: Vec<String>,
 }
@@ -38,6 +41,8 @@ impl Totals {
     ) {
         self.nodes += allocated;
         self.containers += u64::from(containers);
+        self.used_nodes += u64::from(containers > 0);
+        self.most_on_node = self.most_on_node.max(containers);
         if free + allocated != total || !ResourceVector::NONE.fits_in(&free) {
             self.wrong.push(name.to_string());
         }

@@ -6,7 +6,7 @@ use capsched::time::{Clock, SystemClock};
 use serde::Serialize;
 
 use crate::record::Origin;
-use crate::shape::{Cluster, Hopeless, Load, Queues, Run, Shape};
+use crate::shape::{Cluster, Hopeless, Load, NodeOrder, Queues, Run, Shape};
 use crate::tally::Tally;
 use crate::{ModeName, machine, results, rounds};
 
@@ -74,6 +74,7 @@ fn shape(args: &Args) -> Shape {
             more_types: Vec::new(),
             minimum_mib: 1024,
             partitions: Vec::new(),
+            order: NodeOrder::Spread,
         },
         queues: Queues {
             levels: vec![5, 4, 5],

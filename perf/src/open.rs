@@ -231,14 +231,15 @@ pub(crate) fn measure(
     }
     let ended = clock.now_ns();
     let elapsed_ns = ended - began;
-    let aside = beside.finish(ended);
+    let rss_kib = machine::status_kib("VmRSS");
     let served_per_second = rounds::rate(book.served, elapsed_ns);
     while book.open > 0 && clock.now_ns() < end + 2_000_000_000 {
         turn(how, &mut engine, &mut turns, &mut book)?;
         book.serve(&engine.take_events(), clock.now_ns());
     }
     placed += book.placed;
-    churn::finish(&mut engine, &masters, &mut placed, &mut Default::default())?;
+    let totals = churn::finish(&mut engine, &masters, &mut placed, &mut Default::default())?;
+    let aside = beside.finish(ended, rss_kib, &totals);
     ensure!(book.served > 0, "nothing was served");
     let line = Line {
         origin: Origin::now(),

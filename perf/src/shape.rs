@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use crate::ModeName;
 use crate::hash::Hash;
-pub(crate) use crate::spec::{Cluster, Hopeless, Load, Queues, Run};
+pub(crate) use crate::spec::{Cluster, Hopeless, Load, NodeOrder, Queues, Run};
 
 /// A workload as its file describes it.
 #[derive(Clone, Debug, Deserialize)]
@@ -88,6 +88,13 @@ impl Shape {
                 ..
             } => heartbeat_interval_ms,
             _ => None,
+        }
+    }
+
+    fn node_order(&self) -> &'static str {
+        match self.cluster.order {
+            NodeOrder::Spread => USAGE,
+            NodeOrder::BestFit => BEST_FIT,
         }
     }
 
@@ -178,7 +185,10 @@ impl Shape {
                 ("multi-node-placement-enabled".to_owned(), "true".to_owned()),
                 (policy.to_owned(), "usage".to_owned()),
                 (format!("{policy}.names"), "usage".to_owned()),
-                (format!("{policy}.usage.class"), USAGE.to_owned()),
+                (
+                    format!("{policy}.usage.class"),
+                    self.node_order().to_owned(),
+                ),
             ]);
         }
         for label in &self.cluster.partitions {
@@ -368,12 +378,12 @@ impl Shape {
         Ok(engine)
     }
 
-    /// Names the workload by its content. Builds that know no heartbeats by the clock name one
-    /// without them alike.
+    /// Names the workload by its content. Builds that know neither heartbeats by the clock nor
+    /// other orders of nodes name one without them alike.
     pub(crate) fn hash(&self) -> String {
         let mut hash = Hash::new();
         let content = format!("{self:?}").replace(", heartbeat_interval_ms: None", "");
-        hash.bytes(content.as_bytes());
+        hash.bytes(content.replace(", order: Spread", "").as_bytes());
         hash.hex()
     }
 
@@ -410,6 +420,8 @@ fn folder() -> PathBuf {
 const DOMINANT: &str = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator";
 const USAGE: &str = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.\
                      ResourceUsageMultiNodeLookupPolicy";
+
+const BEST_FIT: &str = "BestFitMultiNodeLookupPolicy";
 
 /// Largest allocation that may be asked for, more than a node of most shapes has.
 const MAXIMUM_MIB: i64 = 2048 * 1024;

@@ -18,6 +18,20 @@ pub(crate) struct Cluster {
     /// Labels; nodes and applications take turns through the default partition and these.
     #[serde(default)]
     pub(crate) partitions: Vec<String>,
+    /// In which order global mode looks at nodes.
+    #[serde(default)]
+    pub(crate) order: NodeOrder,
+}
+
+/// Which node comes first of those with room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum NodeOrder {
+    /// The emptiest, as Hadoop's own order has it.
+    #[default]
+    Spread,
+    /// The fullest.
+    BestFit,
 }
 
 /// A tree of equal queues.

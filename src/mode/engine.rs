@@ -30,8 +30,11 @@ use crate::sync::{
 };
 use crate::time::Clock;
 
-/// Batches that a proposer may have waiting: as much as is decided while the committer publishes.
+/// Batches that a sole proposer may have waiting: as much as is decided while the committer publishes.
 const RING: usize = 32;
+
+/// The same where others take what these batches count on.
+const RING_OF_MANY: usize = 8;
 
 /// Commands that may wait; callers wait beyond that.
 const INBOX: usize = 4096;
@@ -170,7 +173,12 @@ impl Threaded {
             threads: Vec::new(),
         };
         for (i, (_, parker)) in parks.into_iter().enumerate() {
-            let (sender, receiver) = ring(RING);
+            let room = if mode.threads() > 1 {
+                RING_OF_MANY
+            } else {
+                RING
+            };
+            let (sender, receiver) = ring(room);
             committer.rings.push(receiver);
             let idle_at = Arc::new(AtomicU64::new(0));
             committer.idle_at.push(Arc::clone(&idle_at));
