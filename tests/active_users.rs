@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, ContainerId, Engine, NodeName, NodeReport, NodeSpec,
-    ResourceVector, Sequential, StateView, Threaded, TreeSettings,
+    ResourceVector, Sequential, StateView, Threaded, TreeSettings, UserView,
 };
 use capsched::config;
 
@@ -73,6 +73,13 @@ fn a_new_node_counts_no_users_for_an_application_whose_user_was_dropped() {
     assert_eq!(active_users(&StateView::of(engine.ledger())), 1);
 }
 
+/// What a leaf knows about bob.
+fn record(engine: &Sequential, path: &str) -> Option<UserView> {
+    let queues = StateView::of(engine.ledger()).queues;
+    let queue = queues.into_iter().find(|queue| queue.path == path);
+    queue.unwrap().leaf.unwrap().users.remove("bob")
+}
+
 #[test]
 fn an_application_that_was_moved_away_is_activated_for_its_user_of_the_old_leaf() {
     let mut engine = engine(&[
@@ -99,12 +106,7 @@ fn an_application_that_was_moved_away_is_activated_for_its_user_of_the_old_leaf(
         .unwrap();
     engine.move_app(app(2), "root.a").unwrap();
     let bob = |engine: &Sequential, queue: &str| {
-        let view = StateView::of(engine.ledger());
-        let queue = view.queues.into_iter().find(|one| one.path == queue);
-        let mut users = queue.unwrap().leaf.unwrap().users;
-        users
-            .remove("bob")
-            .map(|bob| (bob.active_apps, bob.pending_apps))
+        record(engine, queue).map(|bob| (bob.active_apps, bob.pending_apps))
     };
     assert_eq!(
         (bob(&engine, "root.b"), bob(&engine, "root.a")),
@@ -121,13 +123,33 @@ fn an_application_that_was_moved_away_is_activated_for_its_user_of_the_old_leaf(
     engine
         .add_node(&NodeSpec::new(node("h2"), of(8192, 8)))
         .unwrap();
-    let view = StateView::of(engine.ledger());
-    let limits = ["root.a", "root.b"].map(|path| {
-        let queue = view.queues.iter().find(|one| one.path == path).unwrap();
-        let bob = &queue.leaf.as_ref().unwrap().users["bob"];
-        serde_json::to_value(bob).unwrap()["last_limit"][0].clone()
+    let limits = |engine: &Sequential| {
+        ["root.a", "root.b"].map(|path| {
+            let bob = record(engine, path).unwrap();
+            serde_json::to_value(bob).unwrap()["last_limit"][0].clone()
+        })
+    };
+    assert_eq!(limits(&engine), [4096, 12_288]);
+    // So does a pass that looks at that leaf alone, and finds nothing for its other application.
+    let beat = |engine: &mut Sequential| {
+        engine
+            .heartbeat(&node("h2"), &NodeReport::AsExpected)
+            .unwrap();
+    };
+    beat(&mut engine);
+    beat(&mut engine);
+    let anywhere = Ask {
+        relax_locality: false,
+        ..Ask::anywhere(of(1024, 1), 1)
+    };
+    let elsewhere = ["h9", "/default-rack"].map(|place| Ask {
+        place: place.to_owned(),
+        ..anywhere.clone()
     });
-    assert_eq!(limits, [4096, 12_288]);
+    let asks = elsewhere.into_iter().chain([anywhere]).collect();
+    engine.ask(app(3), &AskCall::asking(asks)).unwrap();
+    beat(&mut engine);
+    assert_eq!(limits(&engine), [4096, 12_288]);
 }
 
 const HOSTS: [&str; 2] = ["h1", "h2"];

@@ -77,7 +77,8 @@ impl Ledger {
         let users = queue.as_leaf();
         let known = users.prefix.next;
         let behind = users.active[known..].iter().take(JOIN_AT_ONCE);
-        let idle = behind.take_while(|&&app| is_idle(&state.apps[app]) && may_join(state, app));
+        let idle =
+            behind.take_while(|&&app| is_idle(&state.apps[app]) && may_join(state, leaf, app));
         let next = known + idle.count();
         if next == known {
             return;
