@@ -13,6 +13,7 @@ mod check;
 mod churn;
 mod compare;
 mod conserve;
+mod handoff;
 mod hash;
 mod machine;
 mod memory;
@@ -32,6 +33,8 @@ mod stats;
 mod suite;
 mod tally;
 mod trace;
+
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use capsched::metrics::Histogram;
@@ -117,12 +120,16 @@ struct HowArgs {
     /// Length of a round, or its limit where it has another end.
     #[arg(long)]
     seconds: Option<u64>,
+    /// How long the committer and its callers stay awake with nothing to do, in microseconds.
+    #[arg(long, default_value_t = 0)]
+    awake_us: u64,
 }
 
 impl From<HowArgs> for How {
     fn from(args: HowArgs) -> Self {
         Self {
             seconds: args.seconds,
+            awake: Duration::from_micros(args.awake_us),
             ..Self::of(args.mode, args.threads)
         }
     }

@@ -7,7 +7,6 @@
 //! corrected afterwards. Heartbeats by the clock, where the workload has any, go on beside it.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use capsched::api::Decision;
@@ -56,9 +55,6 @@ pub(crate) struct Args {
     /// The same with half of saturation alone.
     #[arg(long, conflicts_with_all = ["rates", "sweep"])]
     half: bool,
-    /// How long the committer stays awake with nothing to do, in microseconds.
-    #[arg(long, default_value_t = 0)]
-    awake_us: u64,
     /// Prints one JSON object a rate.
     #[arg(long)]
     json: bool,
@@ -100,10 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Run::Churn { seconds, .. } => (&[][..], *seconds),
         _ => bail!("{} has no open run; `perf run` measures it", shape.name),
     };
-    let how = How {
-        awake: Duration::from_micros(args.awake_us),
-        ..How::from(args.how)
-    };
+    let how = How::from(args.how);
     let seconds = how.seconds.unwrap_or(u64::from(seconds));
     let shares = match (args.sweep, args.half) {
         (true, _) => &SWEEP[..],

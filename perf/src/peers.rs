@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,10 @@ struct Variant {
     mode: ModeName,
     options: &'static [&'static str],
 }
+
+/// How long committer and caller of a closed loop look out for each other before they sleep, where
+/// the proposers rest meanwhile and two cores are enough for both.
+const AWAKE: Duration = Duration::from_micros(100);
 
 /// The settings with which Hadoop was fastest in each mode; the first of a mode are ours too.
 const VARIANTS: [Variant; 5] = [
@@ -312,12 +317,14 @@ fn compare(shape: &Shape, args: &Args) -> Result<Vec<Comparison>> {
 
 fn how(shape: &Shape, mode: ModeName, threads: usize) -> How {
     let filled = matches!(shape.run, Run::Fill { .. });
+    let closed = matches!(shape.run, Run::Churn { .. }) && mode == ModeName::Global;
     let threads = match mode {
         ModeName::Heartbeat => 0,
         ModeName::Asynchronous | ModeName::Global => threads,
     };
     How {
         seconds: Some(if filled { 30 } else { 3 }),
+        awake: if closed { AWAKE } else { Duration::ZERO },
         ..How::of(mode, threads)
     }
 }

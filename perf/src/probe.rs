@@ -1,34 +1,32 @@
-//! The limit probe: hand-off, node array and publication as in the engine, but without any policy.
+//! The limit probe: a bare pipeline, against which every headline figure is quoted.
 //!
-//! One proposer reads a published array of nodes, picks the next with room and hands records over
-//! in batches; one committer checks each, changes the node and one counter, and publishes the
-//! chunks that it changed once a batch. No queue, user, application or event exists, so the figure
-//! is a ceiling for the machine and not a forecast.
-
-use std::sync::Arc;
+//! One proposer goes round the nodes and hands records over one by one, through a bounded queue of
+//! crossbeam; one committer checks node, application, user and a chain of four queues, charges all
+//! of them and logs 32 bytes. Nothing is ordered, no limit is computed and nobody is told, so the
+//! figure is a ceiling for the design on this machine and not a forecast.
 
 use anyhow::{Result, ensure};
-use capsched::id::Version;
-use capsched::sync::{
-    PublishedReader, Publisher, Received, RingReceiver, RingSender, TrySendError, published, ring,
-    yield_now,
-};
+use capsched::sync::{AtomicBool, Ordering, spin_loop, yield_now};
 use capsched::time::{Clock, SystemClock};
+use crossbeam_queue::ArrayQueue;
 use serde::Serialize;
 
+use crate::ModeName;
+use crate::handoff;
 use crate::record::Origin;
-use crate::shape::Shape;
+use crate::results;
+use crate::rounds::{self, How};
+use crate::shape::{Run, Shape};
 use crate::stats::{Spread, grouped};
-use crate::{results, rounds};
 
-/// Nodes that are copied together.
-const CHUNK: usize = 64;
+/// Proposals that may wait.
+const QUEUE: usize = 1024;
 
-/// Records of a batch, as in the engine.
-const BATCH: usize = 64;
+/// Looks for a record before the core is offered to others.
+const LOOKS: u32 = 1000;
 
-/// Batches that may wait, as in the engine.
-const RING: usize = 8;
+/// Commits of a measurement at least; small clusters are filled several times.
+const ENOUGH: u64 = 1_000_000;
 
 /// Arguments of `perf probe`.
 #[derive(clap::Args, Debug)]
@@ -36,10 +34,11 @@ pub(crate) struct Args {
     /// Shapes whose nodes and containers are taken, separated by commas.
     #[arg(long, value_delimiter = ',', default_value = "S1,S3")]
     shapes: Vec<String>,
-    /// Measured rounds of each shape.
+    /// Measured rounds of each shape: the probe, the engine in global mode with one proposer, and
+    /// the mere hand-over in batches take turns.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Prints one JSON object for each shape.
+    /// Prints one JSON object for each shape and design.
     #[arg(long)]
     json: bool,
     /// Adds the results to the file of this machine.
@@ -53,21 +52,37 @@ struct Line {
     origin: Origin,
     kind: &'static str,
     shape: String,
+    design: &'static str,
     #[serde(flatten)]
     per_second: Spread,
+    /// What the engine reached in the same rounds, as a share of this, in percent.
+    ours_percent: f64,
 }
 
-/// Free amounts of a node.
-type Free = [i64; 2];
-type Chunk = [Free; CHUNK];
-type Nodes = Vec<Arc<Chunk>>;
+/// Amounts of memory and vcores.
+type Amounts = [i64; 2];
 
 /// One container on one node.
 #[derive(Clone, Copy, Debug)]
 struct Proposal {
-    node: u32,
-    size: Free,
     app: u32,
+    node: u32,
+    size: Amounts,
+}
+
+/// What an application, a user or a queue uses, and may.
+#[derive(Clone, Copy, Debug)]
+struct Account {
+    used: Amounts,
+    most: Amounts,
+}
+
+/// An application: what it still asks, whose it is and where it stands.
+#[derive(Clone, Copy, Debug)]
+struct App {
+    pending: u64,
+    user: usize,
+    leaf: usize,
 }
 
 /// Runs the command.
@@ -75,155 +90,284 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     ensure!(args.rounds > 0, "at least one round is needed for a figure");
     for name in &args.shapes {
         let shape = Shape::named(name)?;
-        let mut rates = Vec::new();
+        ensure!(
+            matches!(shape.run, Run::Fill { .. }),
+            "{name}: the probe fills a cluster, which this workload does not"
+        );
+        let how = How::of(ModeName::Global, 1);
+        let mut rates: [Vec<u64>; 3] = Default::default();
         for round in 0..=args.rounds {
-            let rate = measure(&shape)?;
-            if round > 0 {
-                rates.push(rate);
+            let engine = rounds::run(&shape, how)?;
+            let engine = rounds::rate(engine.counted, engine.elapsed_ns);
+            let found = [measure(&shape)?, engine, handoff::measure(&shape)?];
+            for (rates, found) in rates.iter_mut().zip(found) {
+                if round > 0 {
+                    rates.push(found);
+                }
             }
         }
-        let per_second = Spread::of(&rates).unwrap_or_default();
-        let line = Line {
-            origin: Origin::now(),
-            kind: "probe",
-            shape: shape.name.clone(),
-            per_second,
-        };
-        if args.record {
-            results::append(&results::of_this_machine(), &line)?;
-        }
-        if args.json {
-            println!("{}", serde_json::to_string(&line)?);
-        } else {
-            println!(
-                "{}: {} bare commits/s ({} to {})",
-                line.shape,
-                grouped(per_second.median),
-                grouped(per_second.min),
-                grouped(per_second.max)
-            );
+        let [probe, ours, batched] = rates.map(|rates| Spread::of(&rates).unwrap_or_default());
+        for (design, found) in [
+            ("", &probe),
+            ("hand-over in batches, nodes alone", &batched),
+        ] {
+            tell(args, &shape, design, found, &ours)?;
         }
     }
     Ok(())
 }
 
-/// Fills the nodes of a shape again and again, until a second of commits is likely.
+fn tell(
+    args: &Args,
+    shape: &Shape,
+    design: &'static str,
+    found: &Spread,
+    ours: &Spread,
+) -> Result<()> {
+    #[expect(
+        clippy::float_arithmetic,
+        clippy::cast_precision_loss,
+        reason = "a share to be read"
+    )]
+    let ours_percent = (ours.median as f64 * 1000.0 / found.median.max(1) as f64).round() / 10.0;
+    let line = Line {
+        origin: Origin::now(),
+        kind: "probe",
+        shape: shape.name.clone(),
+        design,
+        per_second: *found,
+        ours_percent,
+    };
+    if args.record {
+        results::append(&results::of_this_machine(), &line)?;
+    }
+    if args.json {
+        println!("{}", serde_json::to_string(&line)?);
+        return Ok(());
+    }
+    println!(
+        "{}: {} {}/s ({} to {}); ours {}/s ({} to {}), {ours_percent} %",
+        line.shape,
+        if design.is_empty() {
+            "bare commits"
+        } else {
+            design
+        },
+        grouped(found.median),
+        grouped(found.min),
+        grouped(found.max),
+        grouped(ours.median),
+        grouped(ours.min),
+        grouped(ours.max),
+    );
+    Ok(())
+}
+
+/// Fills the nodes of a shape until there were enough commits; commits per second.
 pub(crate) fn measure(shape: &Shape) -> Result<u64> {
-    let [node, container] = [&shape.cluster.node, &shape.load.containers[0]].map(|v| [v[0], v[1]]);
-    let count = shape.cluster.nodes as usize;
-    let slots = (node[0] / container[0]).min(node[1] / container[1]);
-    let wanted = u64::try_from(slots)? * count as u64;
-    let chunks: Nodes = (0..count.div_ceil(CHUNK))
-        .map(|_| Arc::new([node; CHUNK]))
-        .collect();
-    let (publisher, published) = published(Version(1), Arc::new(chunks.clone()));
-    let (sender, receiver) = ring(RING);
-    let proposer = Proposer {
-        nodes: published.reader(),
-        count,
-        sender,
-        size: container,
-    };
-    let committer = Committer {
-        chunks,
-        publisher,
-        receiver,
-        log: Vec::with_capacity(usize::try_from(wanted)?),
-    };
-    let clock = SystemClock::new();
-    let began = clock.now_ns();
-    let committed = std::thread::scope(|scope| {
-        scope.spawn(move || proposer.run());
-        committer.run(wanted)
-    });
-    let elapsed_ns = clock.now_ns() - began;
-    ensure!(committed == wanted, "{committed} of {wanted} committed");
+    let (mut committed, mut elapsed_ns) = (0, 0);
+    while committed < ENOUGH {
+        let (filled, took_ns) = fill(shape)?;
+        (committed, elapsed_ns) = (committed + filled, elapsed_ns + took_ns);
+    }
     Ok(rounds::rate(committed, elapsed_ns))
 }
 
-struct Proposer {
-    nodes: PublishedReader<Nodes>,
-    count: usize,
-    sender: RingSender<Vec<Proposal>>,
-    size: Free,
+/// Fills the nodes once; commits, and how long they took.
+fn fill(shape: &Shape) -> Result<(u64, u64)> {
+    let [node, size] = [&shape.cluster.node, &shape.load.containers[0]].map(|v| [v[0], v[1]]);
+    let nodes = vec![node; shape.cluster.nodes as usize];
+    let slots = u64::try_from((node[0] / size[0]).min(node[1] / size[1]))?;
+    let wanted = slots * nodes.len() as u64;
+    let (queue, ended) = (ArrayQueue::new(QUEUE), AtomicBool::new(false));
+    let mut committer = Committer::of(shape, nodes.clone(), wanted)?;
+    let apps = u32::try_from(committer.apps.len())?;
+    let clock = SystemClock::new();
+    let began = clock.now_ns();
+    std::thread::scope(|scope| {
+        scope.spawn(|| propose(nodes, size, apps, &queue, &ended));
+        committer.run(&queue, wanted);
+        // Relaxed: the queue itself hands everything over.
+        ended.store(true, Ordering::Relaxed);
+    });
+    let elapsed_ns = clock.now_ns() - began;
+    committer.check(slots)?;
+    Ok((wanted, elapsed_ns))
 }
 
-impl Proposer {
-    /// Goes round the nodes; a record for each that has room in what was published.
-    fn run(mut self) {
-        let mut at = 0;
-        loop {
-            let seen = Arc::clone(self.nodes.refresh());
-            let mut batch = Vec::with_capacity(BATCH);
-            for _ in 0..self.count {
-                let free = seen[at / CHUNK][at % CHUNK];
-                if free[0] >= self.size[0] && free[1] >= self.size[1] {
-                    batch.push(Proposal {
-                        node: u32::try_from(at).unwrap_or(u32::MAX),
-                        size: self.size,
-                        app: 0,
-                    });
-                }
-                at = (at + 1) % self.count;
-                if batch.len() == BATCH {
-                    break;
-                }
+/// Goes round the nodes and the applications until told to end.
+fn propose(
+    mut nodes: Vec<Amounts>,
+    size: Amounts,
+    apps: u32,
+    queue: &ArrayQueue<Proposal>,
+    ended: &AtomicBool,
+) {
+    let mut app = 0;
+    while !ended.load(Ordering::Relaxed) {
+        for (node, free) in (0..).zip(&mut nodes) {
+            if !fits(&size, free) {
+                continue;
             }
-            if !self.send(batch) {
-                return;
+            take(free, &size);
+            app = (app + 1) % apps;
+            let mut proposal = Proposal { app, node, size };
+            while let Err(back) = queue.push(proposal) {
+                if ended.load(Ordering::Relaxed) {
+                    return;
+                }
+                proposal = back;
+                spin_loop();
             }
         }
     }
+}
 
-    fn send(&mut self, mut batch: Vec<Proposal>) -> bool {
-        loop {
-            match self.sender.try_send(batch) {
-                Ok(()) => return true,
-                Err(TrySendError::Closed(_)) => return false,
-                Err(TrySendError::Full(back)) => {
-                    batch = back;
-                    yield_now();
-                }
-            }
+fn fits(size: &Amounts, room: &Amounts) -> bool {
+    size[0] <= room[0] && size[1] <= room[1]
+}
+
+fn take(from: &mut Amounts, size: &Amounts) {
+    from[0] -= size[0];
+    from[1] -= size[1];
+}
+
+impl Account {
+    /// Nothing used of so many containers.
+    fn of(size: &Amounts, containers: i64) -> Self {
+        Self {
+            used: [0; 2],
+            most: size.map(|amount| amount * containers),
         }
+    }
+
+    fn has_room(&self, size: &Amounts) -> bool {
+        fits(
+            &[self.used[0] + size[0], self.used[1] + size[1]],
+            &self.most,
+        )
+    }
+
+    fn charge(&mut self, size: &Amounts) {
+        self.used[0] += size[0];
+        self.used[1] += size[1];
     }
 }
 
 struct Committer {
-    chunks: Nodes,
-    publisher: Publisher<Nodes>,
-    receiver: RingReceiver<Vec<Proposal>>,
-    log: Vec<Proposal>,
+    nodes: Vec<Amounts>,
+    apps: Vec<App>,
+    users: Vec<Account>,
+    /// Each with the one above; root is its own.
+    queues: Vec<(Account, usize)>,
+    log: Vec<Record>,
+}
+
+/// What is logged of a commit: 32 bytes.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    proposal: Proposal,
+    stamp: u64,
 }
 
 impl Committer {
-    /// Commits until every place is taken; how many were.
-    fn run(mut self, wanted: u64) -> u64 {
-        let mut version = 1;
-        let mut pending = [u32::MAX];
+    fn of(shape: &Shape, nodes: Vec<Amounts>, wanted: u64) -> Result<Self> {
+        let size = &shape.load.containers[0];
+        let account = Account::of(&[size[0], size[1]], i64::try_from(wanted)?);
+        let leaves = shape.queues.levels.iter().product::<u32>() as usize;
+        // Root, two levels between, and the leaves, five to a parent at most.
+        let middle = [leaves.div_ceil(25), leaves.div_ceil(5)];
+        let mut queues = vec![(account, 0)];
+        queues.extend((0..middle[0]).map(|_| (account, 0)));
+        queues.extend((0..middle[1]).map(|at| (account, 1 + at / 5)));
+        let first_leaf = queues.len();
+        queues.extend((0..leaves).map(|at| (account, 1 + middle[0] + at / 5)));
+        let apps = shape.load.apps as usize;
+        let users = (shape.load.users as usize).min(apps);
+        let app = |at: usize| App {
+            pending: wanted.div_ceil(apps as u64),
+            user: at % users,
+            leaf: first_leaf + at % leaves,
+        };
+        Ok(Self {
+            nodes,
+            apps: (0..apps).map(app).collect(),
+            users: vec![account; users],
+            queues,
+            log: Vec::with_capacity(usize::try_from(wanted)?),
+        })
+    }
+
+    fn run(&mut self, queue: &ArrayQueue<Proposal>, wanted: u64) {
+        let mut looks = 0;
         while (self.log.len() as u64) < wanted {
-            let Received::Item(batch) = self.receiver.try_recv() else {
-                yield_now();
+            let Some(proposal) = queue.pop() else {
+                looks += 1;
+                if looks % LOOKS == 0 {
+                    yield_now();
+                } else {
+                    spin_loop();
+                }
                 continue;
             };
-            for proposal in batch {
-                let at = proposal.node as usize;
-                let chunk = Arc::make_mut(&mut self.chunks[at / CHUNK]);
-                let free = &mut chunk[at % CHUNK];
-                let left = &mut pending[proposal.app as usize];
-                if free[0] >= proposal.size[0] && free[1] >= proposal.size[1] && *left > 0 {
-                    free[0] -= proposal.size[0];
-                    free[1] -= proposal.size[1];
-                    *left -= 1;
-                    self.log.push(proposal);
-                }
+            if self.holds(&proposal) {
+                self.apply(&proposal);
             }
-            version += 1;
-            let next = Arc::new(self.chunks.clone());
-            drop(self.publisher.publish(Version(version), next));
         }
-        self.receiver.close();
-        self.log.len() as u64
+    }
+
+    /// Whether the log is in order and gave every node its number of containers.
+    fn check(&self, slots: u64) -> Result<()> {
+        let mut on_node = vec![0; self.nodes.len()];
+        for (stamp, record) in (0..).zip(&self.log) {
+            ensure!(record.stamp == stamp, "record {stamp} has {}", record.stamp);
+            on_node[record.proposal.node as usize] += 1;
+        }
+        let uneven = on_node.iter().position(|&containers| containers != slots);
+        ensure!(
+            uneven.is_none(),
+            "node {uneven:?} has not {slots} containers"
+        );
+        Ok(())
+    }
+
+    /// Node, application, user, and every queue of the chain.
+    fn holds(&self, proposal: &Proposal) -> bool {
+        let app = &self.apps[proposal.app as usize];
+        let size = &proposal.size;
+        let mut holds = fits(size, &self.nodes[proposal.node as usize])
+            && app.pending > 0
+            && self.users[app.user].has_room(size);
+        let mut queue = app.leaf;
+        while holds {
+            let (account, above) = &self.queues[queue];
+            holds = account.has_room(size);
+            if *above == queue {
+                break;
+            }
+            queue = *above;
+        }
+        holds
+    }
+
+    fn apply(&mut self, proposal: &Proposal) {
+        let app = &mut self.apps[proposal.app as usize];
+        take(&mut self.nodes[proposal.node as usize], &proposal.size);
+        app.pending -= 1;
+        self.users[app.user].charge(&proposal.size);
+        let mut queue = app.leaf;
+        loop {
+            let (account, above) = &mut self.queues[queue];
+            account.charge(&proposal.size);
+            if *above == queue {
+                break;
+            }
+            queue = *above;
+        }
+        self.log.push(Record {
+            proposal: *proposal,
+            stamp: self.log.len() as u64,
+        });
     }
 }
 
@@ -232,9 +376,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_place_of_a_small_cluster_is_taken_once() {
-        let mut shape = Shape::named("S1").unwrap();
+    fn a_small_cluster_is_filled_and_every_queue_of_four_levels_charged() {
+        let mut shape = Shape::named("S3").unwrap();
         shape.cluster.nodes = 3;
-        assert!(measure(&shape).unwrap() > 0);
+        let (committed, _) = fill(&shape).unwrap();
+        let size = [shape.load.containers[0][0], shape.load.containers[0][1]];
+        let nodes = vec![[shape.cluster.node[0], shape.cluster.node[1]]; 3];
+        let mut committer = Committer::of(&shape, nodes, committed).unwrap();
+        let mut levels = 1;
+        let mut queue = committer.apps[0].leaf;
+        while committer.queues[queue].1 != queue {
+            queue = committer.queues[queue].1;
+            levels += 1;
+        }
+        let proposal = Proposal {
+            app: 0,
+            node: 2,
+            size,
+        };
+        assert!(committer.holds(&proposal));
+        committer.apply(&proposal);
+        assert_eq!((levels, committer.queues[0].0.used), (4, size));
+        assert_eq!((size_of::<Record>(), committer.log[0].stamp), (32, 0));
+        assert_eq!(committer.log[0].proposal.node, 2);
+        committer.apps[0].pending = 0;
+        assert!(!committer.holds(&proposal));
     }
 }

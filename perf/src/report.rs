@@ -224,7 +224,7 @@ fn ceiling(out: &mut String, records: &[Value]) {
     out.push_str("| shape | design | per second (min to max) |\n| --- | --- | ---: |\n");
     for line in &lines {
         let design = match results::text(line, "design") {
-            "" => "limit probe, no policy at all",
+            "" => "limit probe: one by one, four queues, no policy",
             design => design,
         };
         let _ = writeln!(

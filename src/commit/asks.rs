@@ -229,10 +229,13 @@ impl Ledger {
         let label = ask.partition.as_deref().or(default.filter(|_| anywhere));
         let partition = self.check_ask(Some(leaf), &ask.size, &ask.place, label, largest)?;
         let (calculator, minimum) = (self.state.calculator, &self.state.minimum);
-        let size = calculator.normalize(&ask.size, minimum, largest, minimum);
-        // Asked once more with the cluster's maximum, as on the reference's way into the scheduler.
+        let mut size = calculator.normalize(&ask.size, minimum, largest, minimum);
+        // Asked once more with the cluster's maximum, as on the reference's way into the scheduler;
+        // the same one a second time changes nothing.
         let cluster = self.largest_allocation(None);
-        let size = calculator.normalize(&size, minimum, &cluster, minimum);
+        if cluster != *largest {
+            size = calculator.normalize(&size, minimum, &cluster, minimum);
+        }
         self.check_count(&size, ask.count)?;
         let key = SchedulerKey {
             priority: ask.priority,

@@ -1,61 +1,132 @@
-//! Live containers of one application by number, in a plain list: numbers only grow, so that new
-//! ones are appended, and ended ones leave gaps that are closed when they prevail.
+//! Live containers of one application by number. Numbers only grow: the latest stand in a window
+//! that is indexed by them, and the few of before that live on in a list that is searched.
+
+use std::collections::VecDeque;
 
 use super::ledger::ContainerSlot;
 
 const GAP: ContainerSlot = ContainerSlot(u32::MAX);
 
-/// Container slots by number, ascending.
+/// Places of the window that may be empty, however few containers live.
+const SLACK: usize = 32;
+
+/// Container slots by number.
 #[derive(Debug, Default)]
 pub(super) struct Live {
-    entries: Vec<(u32, ContainerSlot)>,
-    gaps: usize,
+    /// Those before the window, by number, ascending.
+    old: Vec<(u32, ContainerSlot)>,
+    old_gaps: usize,
+    /// Number of the first place of the window.
+    first: u32,
+    window: VecDeque<ContainerSlot>,
+    /// Places of the window that hold a container.
+    present: usize,
 }
 
 impl Live {
-    fn find(&self, number: u32) -> Result<usize, usize> {
-        // Mostly the newest is meant, or one of a list without gaps.
-        match self.entries.last() {
-            Some(&(last, _)) if last < number => Err(self.entries.len()),
-            Some(&(last, _)) if last == number => Ok(self.entries.len() - 1),
-            _ => self.entries.binary_search_by_key(&number, |entry| entry.0),
-        }
+    /// Where in the window a number stands, or would.
+    fn place(&self, number: u32) -> Option<usize> {
+        number.checked_sub(self.first).map(|at| at as usize)
+    }
+
+    fn find_old(&self, number: u32) -> Result<usize, usize> {
+        self.old.binary_search_by_key(&number, |entry| entry.0)
     }
 
     /// The container with a number.
     pub(super) fn get(&self, number: u32) -> Option<ContainerSlot> {
-        let slot = self.entries[self.find(number).ok()?].1;
-        (slot != GAP).then_some(slot)
+        let found = match self.place(number) {
+            Some(at) => self.window.get(at).copied(),
+            None => self.find_old(number).ok().map(|at| self.old[at].1),
+        };
+        found.filter(|slot| *slot != GAP)
     }
 
     /// Adds a container, mostly one with the largest number so far.
     pub(super) fn insert(&mut self, number: u32, slot: ContainerSlot) {
-        match self.find(number) {
+        if self.window.is_empty() && self.old.last().is_none_or(|&(last, _)| last < number) {
+            self.first = number;
+        }
+        let Some(mut at) = self.place(number) else {
+            self.insert_old(number, slot);
+            return;
+        };
+        if at >= 4 * (self.present + 1) + SLACK {
+            self.shrink(0);
+            self.first = number;
+            at = 0;
+        }
+        while self.window.len() <= at {
+            self.window.push_back(GAP);
+        }
+        self.present += usize::from(self.window[at] == GAP);
+        self.window[at] = slot;
+    }
+
+    fn insert_old(&mut self, number: u32, slot: ContainerSlot) {
+        match self.find_old(number) {
             Ok(at) => {
-                self.gaps -= usize::from(self.entries[at].1 == GAP);
-                self.entries[at].1 = slot;
+                self.old_gaps -= usize::from(self.old[at].1 == GAP);
+                self.old[at].1 = slot;
             }
-            Err(at) => self.entries.insert(at, (number, slot)),
+            Err(at) => self.old.insert(at, (number, slot)),
         }
     }
 
     /// Removes the container with a number.
     pub(super) fn remove(&mut self, number: u32) {
-        let Ok(at) = self.find(number) else { return };
-        if self.entries[at].1 == GAP {
+        let Some(at) = self.place(number) else {
+            self.remove_old(number);
+            return;
+        };
+        let Some(slot) = self.window.get_mut(at).filter(|slot| **slot != GAP) else {
+            return;
+        };
+        *slot = GAP;
+        self.present -= 1;
+        // Shrunk by half of its length at least, so that each removal pays for few places.
+        if self.window.len() > 4 * self.present + SLACK {
+            self.shrink(2);
+        }
+    }
+
+    fn remove_old(&mut self, number: u32) {
+        let Ok(at) = self.find_old(number) else {
+            return;
+        };
+        if self.old[at].1 == GAP {
             return;
         }
-        self.entries[at].1 = GAP;
-        self.gaps += 1;
-        if self.gaps * 2 > self.entries.len() {
-            self.entries.retain(|entry| entry.1 != GAP);
-            self.gaps = 0;
+        self.old[at].1 = GAP;
+        self.old_gaps += 1;
+        self.close_gaps();
+    }
+
+    fn close_gaps(&mut self) {
+        if self.old_gaps * 2 > self.old.len() {
+            self.old.retain(|entry| entry.1 != GAP);
+            self.old_gaps = 0;
+        }
+    }
+
+    /// Moves the window forward until it has at most so many places for each container in it.
+    fn shrink(&mut self, places: usize) {
+        while self.window.len() > places * self.present {
+            let Some(slot) = self.window.pop_front() else {
+                break;
+            };
+            if slot != GAP {
+                self.old.push((self.first, slot));
+                self.present -= 1;
+            }
+            self.first += 1;
         }
     }
 
     /// All containers by number.
     pub(super) fn values(&self) -> impl Iterator<Item = ContainerSlot> + '_ {
-        let slots = self.entries.iter().map(|entry| entry.1);
+        let old = self.old.iter().map(|entry| entry.1);
+        let slots = old.chain(self.window.iter().copied());
         slots.filter(|slot| *slot != GAP)
     }
 }
@@ -68,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_holds_what_a_map_holds(steps in prop::collection::vec((any::<bool>(), 0..40u32), 0..200)) {
+        fn it_holds_what_a_map_holds(steps in prop::collection::vec((any::<bool>(), 0..300u32), 0..400)) {
             let (mut live, mut map) = (Live::default(), BTreeMap::new());
             for (add, number) in steps {
                 if add {
@@ -80,8 +151,24 @@ mod tests {
                 }
                 prop_assert_eq!(live.get(number), map.get(&number).copied());
                 prop_assert!(live.values().eq(map.values().copied()));
-                prop_assert!(live.entries.len() <= 2 * map.len().max(1));
+                prop_assert!(live.old.len() <= 2 * map.len().max(1));
+                prop_assert!(live.window.len() <= 4 * live.present + SLACK);
             }
         }
+    }
+
+    #[test]
+    fn long_lived_containers_cost_no_room_between_them() {
+        let mut live = Live::default();
+        for number in 1..100_000 {
+            live.insert(number, ContainerSlot(number));
+            if number % 1000 != 1 {
+                live.remove(number);
+            }
+        }
+        assert_eq!(live.values().count(), 100);
+        assert!(live.old.len() + live.window.len() <= 300);
+        assert_eq!(live.get(50_001), Some(ContainerSlot(50_001)));
+        assert_eq!(live.get(50_002), None);
     }
 }

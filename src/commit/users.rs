@@ -30,6 +30,12 @@ impl Ledger {
         self.find_user(leaf, &row.user_name)
     }
 
+    /// The dropped record of an application's user in a leaf, if it still asks.
+    fn dropped_user(&self, leaf: QueueSlot, app: AppSlot) -> Option<UserSlot> {
+        let key = (leaf, Arc::clone(&self.state.apps[app].user_name));
+        self.dropped_users.get(&key).copied()
+    }
+
     /// The record of a user in a leaf, created on first use.
     pub(super) fn user(&mut self, leaf: QueueSlot, name: &str) -> UserSlot {
         if let Some(user) = self.find_user(leaf, name) {
@@ -225,20 +231,21 @@ impl Ledger {
     pub(super) fn start_asking(&mut self, app: AppSlot) {
         let row = &self.state.apps[app];
         let leaf = row.leaf;
-        let name = Arc::clone(&row.user_name);
         let known = self.user_in(leaf, app);
         let idle = known.is_some_and(|user| self.state.users[user].active_apps <= 0);
         if idle || row.asking {
             return;
         }
         self.state.apps[app].asking = true;
-        let key = (leaf, name);
-        let holder = known.or_else(|| self.dropped_users.get(&key).copied());
+        let holder = known.or_else(|| self.dropped_user(leaf, app));
         if let Some(holder) = holder.filter(|&user| self.state.users[user].asking_apps > 0) {
             self.state.users[holder].asking_apps += 1;
             return;
         }
-        let user = self.user(leaf, &key.1);
+        let user = known.unwrap_or_else(|| {
+            let name = Arc::clone(&self.state.apps[app].user_name);
+            self.user(leaf, &name)
+        });
         self.state.users[user].asking_apps = 1;
         self.state.queues[leaf].as_leaf_mut().asking_users += 1;
         self.users_changed(leaf);
@@ -262,9 +269,8 @@ impl Ledger {
         if !row.asking {
             return;
         }
-        let key = (leaf, Arc::clone(&row.user_name));
-        let user = self.user_in(leaf, app);
-        let Some(user) = user.or_else(|| self.dropped_users.get(&key).copied()) else {
+        let known = self.user_in(leaf, app);
+        let Some(user) = known.or_else(|| self.dropped_user(leaf, app)) else {
             return;
         };
         self.state.apps[app].asking = false;
@@ -275,7 +281,8 @@ impl Ledger {
         self.state.queues[leaf].as_leaf_mut().asking_users -= 1;
         self.users_changed(leaf);
         if self.state.users[user].removed {
-            self.dropped_users.remove(&key);
+            let name = Arc::clone(&self.state.apps[app].user_name);
+            self.dropped_users.remove(&(leaf, name));
             self.free_user(user);
             return;
         }

@@ -1,5 +1,7 @@
 //! Commands: everything that outsiders change, in one order, each with its answer.
 
+use std::time::Duration;
+
 use crate::commit::{
     AppError, AskError, HeartbeatReply, Ledger, NodeError, PreemptionRound, RefreshError,
     SubmitError, Submitted, Verdicts,
@@ -7,11 +9,11 @@ use crate::commit::{
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
 use crate::resource::ResourceVector;
-use crate::sync::{
-    InboxSender, Receiver, SPINS, SyncSender, TryRecvError, TrySendError, spin_loop, sync_channel,
-};
+use crate::sync::{InboxSender, Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 
 use super::Sequential;
+use super::resting::look_out;
+use crate::time::SystemClock;
 
 /// Where the answer to a command goes.
 pub(super) type Reply<T> = SyncSender<T>;
@@ -134,11 +136,11 @@ pub(super) fn answer<T>(reply: &Reply<T>, value: T) {
     drop(reply.try_send(value));
 }
 
-/// Sends a command and waits for its answer, at first awake where `looks_out`; nothing once the
-/// engine has shut down.
+/// Sends a command and waits for its answer, at first awake for some time; nothing once the engine
+/// has shut down.
 pub(super) fn call<T>(
     commands: &InboxSender<Command>,
-    looks_out: bool,
+    awake: Duration,
     command: impl FnOnce(Reply<T>) -> Command,
 ) -> Option<T> {
     let (reply, answer): (_, Receiver<T>) = sync_channel(1);
@@ -154,11 +156,18 @@ pub(super) fn call<T>(
         }
     }
     // A committer that is awake answers before this thread would be asleep.
-    for _ in 0..if looks_out { SPINS } else { 0 } {
-        match answer.try_recv() {
-            Err(TryRecvError::Empty) => spin_loop(),
-            found => return found.ok(),
-        }
-    }
-    answer.recv().ok()
+    let mut early = None;
+    look_out(
+        &SystemClock::new(),
+        awake,
+        || false,
+        || match answer.try_recv() {
+            Err(TryRecvError::Empty) => false,
+            found => {
+                early = Some(found.ok());
+                true
+            }
+        },
+    );
+    early.unwrap_or_else(|| answer.recv().ok())
 }

@@ -52,7 +52,7 @@ const SORT_EVERY: Duration = Duration::from_millis(100);
 pub struct Threaded {
     pub(super) commands: InboxSender<Command>,
     /// Whether callers look out for their answers.
-    looks_out: bool,
+    pub(super) awake: Duration,
     snapshots: Published<Snapshot>,
     pub(super) events: Mutex<EventReader>,
     fates: CounterReader<Fate>,
@@ -158,7 +158,7 @@ impl Threaded {
             awake,
         };
         let mut started = Self {
-            looks_out: !awake.is_zero(),
+            awake,
             commands: commands.waking(commit_waker.clone()),
             snapshots: snapshots.clone(),
             events: Mutex::new(reader),
@@ -229,7 +229,7 @@ impl Threaded {
     }
 
     pub(super) fn call<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Option<T> {
-        call(&self.commands, self.looks_out, command)
+        call(&self.commands, self.awake, command)
     }
 
     /// Registers a node.

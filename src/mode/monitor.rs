@@ -46,13 +46,13 @@ impl Access {
         &self,
         look: impl FnOnce(&Ledger) -> T + Send + 'static,
     ) -> Option<T> {
-        call(&self.commands, false, |reply: Reply<T>| {
+        call(&self.commands, Duration::ZERO, |reply: Reply<T>| {
             Command::Inspect(Look(Box::new(move |ledger| answer(&reply, look(ledger)))))
         })
     }
 
     fn submit(&self, verdicts: Verdicts) -> Option<PreemptionRound> {
-        call(&self.commands, false, |reply| {
+        call(&self.commands, Duration::ZERO, |reply| {
             Command::Preempt(Box::new(verdicts), reply)
         })
     }

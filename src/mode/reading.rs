@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Threaded;
 use super::proposing::wait;
+use super::resting::look_out;
 use crate::commit::Event;
 use crate::sync::{MutexGuard, Parker, Received, RingReceiver, RingSender};
 use crate::time::{Clock, SystemClock};
@@ -84,7 +85,10 @@ impl Threaded {
                 return events.len() > before;
             }
             let EventReader { told, parker, .. } = &*reader;
-            wait(parker, Some(patience - waited), || told.has_news());
+            let left = patience - waited;
+            if !look_out(&clock, self.awake.min(left), || false, || told.has_news()) {
+                wait(parker, Some(left), || told.has_news());
+            }
         }
     }
 }

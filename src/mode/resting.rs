@@ -35,7 +35,8 @@ impl<C: Clock> Committer<C> {
                 || (!self.quiet.is_empty() && all_idle(idle, news))
         };
         let deadline = self.engine.ledger().next_deadline();
-        if !self.awake.is_zero() && self.looks_out(deadline, ready) {
+        let due = || deadline.is_some_and(|deadline| deadline <= self.clock.now_ms());
+        if look_out(&self.clock, self.awake, due, ready) {
             return;
         }
         match deadline {
@@ -44,26 +45,6 @@ impl<C: Clock> Committer<C> {
                 let _: Parked = self.parker.park_for(left, ready);
             }
             None => self.parker.park_until(ready),
-        }
-    }
-
-    /// Waits awake; whether something is ready or due.
-    fn looks_out(&self, deadline: Option<u64>, ready: impl Fn() -> bool) -> bool {
-        let began_ns = self.clock.now_ns();
-        loop {
-            for _ in 0..SPINS {
-                if ready() {
-                    return true;
-                }
-                spin_loop();
-            }
-            if deadline.is_some_and(|deadline| deadline <= self.clock.now_ms()) {
-                return true;
-            }
-            let waited = self.clock.now_ns().saturating_sub(began_ns);
-            if u128::from(waited) >= self.awake.as_nanos() {
-                return false;
-            }
         }
     }
 
@@ -80,6 +61,34 @@ impl<C: Clock> Committer<C> {
         }
         for reply in self.quiet.drain(..) {
             answer(&reply, ());
+        }
+    }
+}
+
+/// Waits awake, for some time; whether something is ready, or due by a clock that is asked seldom.
+pub(super) fn look_out(
+    clock: &impl Clock,
+    awake: Duration,
+    due: impl Fn() -> bool,
+    mut ready: impl FnMut() -> bool,
+) -> bool {
+    if awake.is_zero() {
+        return false;
+    }
+    let began_ns = clock.now_ns();
+    loop {
+        for _ in 0..SPINS {
+            if ready() {
+                return true;
+            }
+            spin_loop();
+        }
+        if due() {
+            return true;
+        }
+        let waited = clock.now_ns().saturating_sub(began_ns);
+        if u128::from(waited) >= awake.as_nanos() {
+            return false;
         }
     }
 }

@@ -1,0 +1,173 @@
+//! Hand-over in batches, node array and publication as in the engine, and nothing else.
+//!
+//! One proposer reads a published array of nodes, picks the next with room and hands records over
+//! in batches; one committer checks each, changes the node and one counter, and publishes the
+//! chunks that it changed once a batch. No queue, user, application or event exists: what batches
+//! alone allow on a machine, far above the limit probe, which hands over one by one.
+
+use std::sync::Arc;
+
+use anyhow::{Result, ensure};
+use capsched::id::Version;
+use capsched::sync::{
+    PublishedReader, Publisher, Received, RingReceiver, RingSender, TrySendError, published, ring,
+    yield_now,
+};
+use capsched::time::{Clock, SystemClock};
+
+use crate::rounds;
+use crate::shape::Shape;
+
+/// Nodes that are copied together.
+const CHUNK: usize = 64;
+
+/// Records of a batch, as in the engine.
+const BATCH: usize = 64;
+
+/// Batches that may wait, as in the engine.
+const RING: usize = 8;
+
+/// Free amounts of a node.
+type Free = [i64; 2];
+type Chunk = [Free; CHUNK];
+type Nodes = Vec<Arc<Chunk>>;
+
+/// One container on one node.
+#[derive(Clone, Copy, Debug)]
+struct Proposal {
+    node: u32,
+    size: Free,
+    app: u32,
+}
+
+/// Fills the nodes of a shape once; commits per second.
+pub(crate) fn measure(shape: &Shape) -> Result<u64> {
+    let [node, container] = [&shape.cluster.node, &shape.load.containers[0]].map(|v| [v[0], v[1]]);
+    let count = shape.cluster.nodes as usize;
+    let slots = (node[0] / container[0]).min(node[1] / container[1]);
+    let wanted = u64::try_from(slots)? * count as u64;
+    let chunks: Nodes = (0..count.div_ceil(CHUNK))
+        .map(|_| Arc::new([node; CHUNK]))
+        .collect();
+    let (publisher, published) = published(Version(1), Arc::new(chunks.clone()));
+    let (sender, receiver) = ring(RING);
+    let proposer = Proposer {
+        nodes: published.reader(),
+        count,
+        sender,
+        size: container,
+    };
+    let committer = Committer {
+        chunks,
+        publisher,
+        receiver,
+        log: Vec::with_capacity(usize::try_from(wanted)?),
+    };
+    let clock = SystemClock::new();
+    let began = clock.now_ns();
+    let committed = std::thread::scope(|scope| {
+        scope.spawn(move || proposer.run());
+        committer.run(wanted)
+    });
+    let elapsed_ns = clock.now_ns() - began;
+    ensure!(committed == wanted, "{committed} of {wanted} committed");
+    Ok(rounds::rate(committed, elapsed_ns))
+}
+
+struct Proposer {
+    nodes: PublishedReader<Nodes>,
+    count: usize,
+    sender: RingSender<Vec<Proposal>>,
+    size: Free,
+}
+
+impl Proposer {
+    /// Goes round the nodes; a record for each that has room in what was published.
+    fn run(mut self) {
+        let mut at = 0;
+        loop {
+            let seen = Arc::clone(self.nodes.refresh());
+            let mut batch = Vec::with_capacity(BATCH);
+            for _ in 0..self.count {
+                let free = seen[at / CHUNK][at % CHUNK];
+                if free[0] >= self.size[0] && free[1] >= self.size[1] {
+                    batch.push(Proposal {
+                        node: u32::try_from(at).unwrap_or(u32::MAX),
+                        size: self.size,
+                        app: 0,
+                    });
+                }
+                at = (at + 1) % self.count;
+                if batch.len() == BATCH {
+                    break;
+                }
+            }
+            if !self.send(batch) {
+                return;
+            }
+        }
+    }
+
+    fn send(&mut self, mut batch: Vec<Proposal>) -> bool {
+        loop {
+            match self.sender.try_send(batch) {
+                Ok(()) => return true,
+                Err(TrySendError::Closed(_)) => return false,
+                Err(TrySendError::Full(back)) => {
+                    batch = back;
+                    yield_now();
+                }
+            }
+        }
+    }
+}
+
+struct Committer {
+    chunks: Nodes,
+    publisher: Publisher<Nodes>,
+    receiver: RingReceiver<Vec<Proposal>>,
+    log: Vec<Proposal>,
+}
+
+impl Committer {
+    /// Commits until every place is taken; how many were.
+    fn run(mut self, wanted: u64) -> u64 {
+        let mut version = 1;
+        let mut pending = [u32::MAX];
+        while (self.log.len() as u64) < wanted {
+            let Received::Item(batch) = self.receiver.try_recv() else {
+                yield_now();
+                continue;
+            };
+            for proposal in batch {
+                let at = proposal.node as usize;
+                let chunk = Arc::make_mut(&mut self.chunks[at / CHUNK]);
+                let free = &mut chunk[at % CHUNK];
+                let left = &mut pending[proposal.app as usize];
+                if free[0] >= proposal.size[0] && free[1] >= proposal.size[1] && *left > 0 {
+                    free[0] -= proposal.size[0];
+                    free[1] -= proposal.size[1];
+                    *left -= 1;
+                    self.log.push(proposal);
+                }
+            }
+            version += 1;
+            let next = Arc::new(self.chunks.clone());
+            drop(self.publisher.publish(Version(version), next));
+        }
+        self.receiver.close();
+        self.log.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_of_a_small_cluster_is_taken_once() {
+        let mut shape = Shape::named("S1").unwrap();
+        shape.cluster.nodes = 3;
+        assert!(measure(&shape).unwrap() > 0);
+    }
+}
