@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, ContainerId, Engine, NodeName, NodeReport, NodeSpec,
-    ResourceVector, Sequential, StateView, Threaded, TreeSettings,
+    PartitionSpec, ResourceVector, Sequential, StateView, Threaded, TreeSettings, UserView,
 };
 use capsched::config;
 
@@ -73,6 +73,13 @@ fn a_new_node_counts_no_users_for_an_application_whose_user_was_dropped() {
     assert_eq!(active_users(&StateView::of(engine.ledger())), 1);
 }
 
+/// What a leaf knows about a user.
+fn record(engine: &Sequential, path: &str, user: &str) -> Option<UserView> {
+    let queues = StateView::of(engine.ledger()).queues;
+    let queue = queues.into_iter().find(|queue| queue.path == path);
+    queue.unwrap().leaf.unwrap().users.remove(user)
+}
+
 #[test]
 fn an_application_that_was_moved_away_is_activated_for_its_user_of_the_old_leaf() {
     let mut engine = engine(&[
@@ -99,12 +106,7 @@ fn an_application_that_was_moved_away_is_activated_for_its_user_of_the_old_leaf(
         .unwrap();
     engine.move_app(app(2), "root.a").unwrap();
     let bob = |engine: &Sequential, queue: &str| {
-        let view = StateView::of(engine.ledger());
-        let queue = view.queues.into_iter().find(|one| one.path == queue);
-        let mut users = queue.unwrap().leaf.unwrap().users;
-        users
-            .remove("bob")
-            .map(|bob| (bob.active_apps, bob.pending_apps))
+        record(engine, queue, "bob").map(|bob| (bob.active_apps, bob.pending_apps))
     };
     assert_eq!(
         (bob(&engine, "root.b"), bob(&engine, "root.a")),
@@ -121,13 +123,91 @@ fn an_application_that_was_moved_away_is_activated_for_its_user_of_the_old_leaf(
     engine
         .add_node(&NodeSpec::new(node("h2"), of(8192, 8)))
         .unwrap();
-    let view = StateView::of(engine.ledger());
-    let limits = ["root.a", "root.b"].map(|path| {
-        let queue = view.queues.iter().find(|one| one.path == path).unwrap();
-        let bob = &queue.leaf.as_ref().unwrap().users["bob"];
-        serde_json::to_value(bob).unwrap()["last_limit"][0].clone()
+    let limits = |engine: &Sequential| {
+        ["root.a", "root.b"].map(|path| {
+            let bob = record(engine, path, "bob").unwrap();
+            serde_json::to_value(bob).unwrap()["last_limit"][0].clone()
+        })
+    };
+    assert_eq!(limits(&engine), [4096, 12_288]);
+    // So does a pass that looks at that leaf alone, and finds nothing for its other application.
+    let beat = |engine: &mut Sequential| {
+        engine
+            .heartbeat(&node("h2"), &NodeReport::AsExpected)
+            .unwrap();
+    };
+    beat(&mut engine);
+    beat(&mut engine);
+    let anywhere = Ask {
+        relax_locality: false,
+        ..Ask::anywhere(of(1024, 1), 1)
+    };
+    let elsewhere = ["h9", "/default-rack"].map(|place| Ask {
+        place: place.to_owned(),
+        ..anywhere.clone()
     });
-    assert_eq!(limits, [4096, 12_288]);
+    let asks = elsewhere.into_iter().chain([anywhere]).collect();
+    engine.ask(app(3), &AskCall::asking(asks)).unwrap();
+    beat(&mut engine);
+    assert_eq!(limits(&engine), [4096, 12_288]);
+}
+
+#[test]
+fn a_user_who_was_told_another_limit_meanwhile_is_not_told_the_first_again() {
+    let capacity = "[memory=16384,vcores=8]";
+    let settings = settings(&[
+        ("max-parallel-apps", "2"),
+        ("maximum-am-resource-percent", "1"),
+        ("root.accessible-node-labels.x.capacity", "100"),
+        ("root.accessible-node-labels.y.capacity", "100"),
+        ("root.a.accessible-node-labels", "*"),
+        ("root.a.accessible-node-labels.x.capacity", capacity),
+        ("root.a.accessible-node-labels.y.capacity", capacity),
+        ("root.a.capacity", capacity),
+        ("root.a.minimum-user-limit-percent", "10"),
+        ("root.a.user-limit-factor", "1"),
+    ]);
+    let labels = [("x", false), ("y", true)].map(|(name, exclusive)| PartitionSpec {
+        name: name.to_owned(),
+        exclusive,
+    });
+    let mut engine = Sequential::new(settings, &labels).unwrap();
+    let master = |number, user, size| AppSpec::new(app(number), "root.a", user).with_master(size);
+    let mut shared = NodeSpec::new(node("h2"), of(12_288, 4));
+    shared.partition = "x".to_owned();
+    let on_y = Ask {
+        partition: Some("y".to_owned()),
+        ..Ask::anywhere(of(8192, 3), 3)
+    };
+    engine
+        .add_node(&NodeSpec::new(node("h1"), of(24_576, 8)))
+        .unwrap();
+    engine.submit(&master(2, "ann", of(4096, 1))).unwrap();
+    engine
+        .submit(&AppSpec::new(app(3), "root.a", "bob"))
+        .unwrap();
+    engine.beat("h1");
+    engine.ask(app(2), &AskCall::asking(vec![on_y])).unwrap();
+    // Parked, and yet it makes bob one who asks.
+    engine.submit(&master(4, "bob", of(1024, 1))).unwrap();
+    engine.beat("h1");
+    engine.add_node(&shared).unwrap();
+    let mut told = Vec::new();
+    for host in HOSTS {
+        engine.beat(host);
+        told.push(last_limit(&engine));
+    }
+    // Bob's record goes and comes back, and nothing else changes for ann.
+    engine.finish_app(app(3)).unwrap();
+    engine.beat("h1");
+    told.push(last_limit(&engine));
+    assert_eq!(told, [3072, 2048, 2048]);
+}
+
+/// The memory of the limit that ann was told last.
+fn last_limit(engine: &Sequential) -> serde_json::Value {
+    let ann = record(engine, "root.a", "ann").unwrap();
+    serde_json::to_value(ann).unwrap()["last_limit"][0].clone()
 }
 
 const HOSTS: [&str; 2] = ["h1", "h2"];

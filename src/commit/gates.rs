@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::ledger::Ledger;
-use crate::id::{PartitionId, QueueSlot, UserSlot};
+use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{compute_user_limit, user_value};
 use crate::queue::{Exclusivity, Gate, User};
 use crate::resource::ResourceVector;
 
 /// What passes found about one user on one partition.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Gates {
     pub(super) told: [Option<u64>; 2],
     pub(super) gates: [Option<Box<Gate>>; 2],
@@ -20,6 +20,16 @@ pub(super) struct Gates {
 pub(super) struct DroppedGates {
     version: u64,
     by_name: Vec<(Arc<str>, Vec<Gates>)>,
+}
+
+impl DroppedGates {
+    /// Forgets what was found for another version.
+    fn renew(&mut self, version: u64) {
+        if self.version != version {
+            self.version = version;
+            self.by_name.clear();
+        }
+    }
 }
 
 /// What passes found about a user, by partition.
@@ -53,10 +63,7 @@ impl Ledger {
         }
         let record = &self.state.users[user];
         let kept = self.dropped_gates.entry(leaf).or_default();
-        if kept.version != version {
-            kept.version = version;
-            kept.by_name.clear();
-        }
+        kept.renew(version);
         kept.by_name.retain(|(name, _)| *name != record.name);
         let gates = gates_of(record);
         kept.by_name.push((Arc::clone(&record.name), gates));
@@ -123,6 +130,45 @@ impl Ledger {
         gate
     }
 
+    /// A pass over a leaf found that it has no record of an application's user; that the user may
+    /// be assigned nothing holds for a new record too, until something changes.
+    pub(super) fn refuse_nobody(
+        &mut self,
+        leaf: QueueSlot,
+        app: AppSlot,
+        partition: PartitionId,
+        exclusivity: Exclusivity,
+    ) {
+        let version = self.state.queues[leaf].as_leaf().users_version;
+        let (partitions, row) = (self.state.partitions.len(), &self.state.apps[app]);
+        let held = row.part(PartitionId::DEFAULT).reserved;
+        let kept = self.dropped_gates.entry(leaf).or_default();
+        kept.renew(version);
+        let mut known = kept.by_name.iter();
+        let at = known.position(|(name, _)| *name == row.user_name);
+        let at = at.unwrap_or_else(|| {
+            let none = vec![Gates::default(); partitions];
+            kept.by_name.push((Arc::clone(&row.user_name), none));
+            kept.by_name.len() - 1
+        });
+        let gates = &mut kept.by_name[at].1;
+        gates.resize_with(partitions, Gates::default);
+        let gate = &mut gates[partition.index()].gates[exclusivity as usize];
+        let mut found = gate.as_deref().copied();
+        found = found.filter(|gate| gate.version == version);
+        let mut found = found.unwrap_or(Gate {
+            version,
+            limit: ResourceVector::NONE,
+            can_assign: true,
+            reserved: ResourceVector::NONE,
+        });
+        if found.reserved.fits_in(&held) {
+            (found.can_assign, found.reserved) = (false, held);
+        }
+        *gate = Some(Box::new(found));
+    }
+
+    /// What passes found about a user whose record went, no longer kept.
     pub(super) fn take_dropped_gates(&mut self, leaf: QueueSlot, name: &str) -> Option<Vec<Gates>> {
         let kept = self.dropped_gates.get_mut(&leaf)?;
         let mut known = kept.by_name.iter();

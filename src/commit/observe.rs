@@ -57,6 +57,12 @@ impl Ledger {
                 let part = &mut state.users[user].parts[partition.index()];
                 part.gates[exclusivity as usize] = Some(gate.clone());
             }
+            Observation::NobodyHere {
+                leaf,
+                app,
+                partition,
+                exclusivity,
+            } => self.refuse_nobody(leaf, app, partition, exclusivity),
             Observation::Counters {
                 app,
                 key,

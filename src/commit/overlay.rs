@@ -113,7 +113,8 @@ pub fn observe_on_copy(state: &mut State, observations: &[Observation]) {
                 state.apps[app].provider = Some(provider);
             }
             // Passes on copies tell no limits, and take the order as they find it.
-            Observation::LimitTold { .. }
+            Observation::NobodyHere { .. }
+            | Observation::LimitTold { .. }
             | Observation::PrefixTold { .. }
             | Observation::Sorted { .. } => {}
         }

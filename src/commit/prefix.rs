@@ -77,7 +77,8 @@ impl Ledger {
         let users = queue.as_leaf();
         let known = users.prefix.next;
         let behind = users.active[known..].iter().take(JOIN_AT_ONCE);
-        let idle = behind.take_while(|&&app| is_idle(&state.apps[app]) && may_join(state, app));
+        let idle =
+            behind.take_while(|&&app| is_idle(&state.apps[app]) && may_join(state, leaf, app));
         let next = known + idle.count();
         if next == known {
             return;
@@ -137,15 +138,17 @@ impl Ledger {
         let users = self.state.queues[leaf].as_leaf();
         let prefix = &users.prefix;
         let record = &self.state.users[slot];
-        let Some(limit) = prefix.limit.filter(|_| prefix.telling > record.telling) else {
-            return;
-        };
-        let limit = user_value(&self.state, &limit, Some(record));
+        let later = prefix.limit.filter(|_| prefix.telling > record.telling);
+        let later = later.map(|limit| user_value(&self.state, &limit, Some(record)));
         let (told, version, telling) = (prefix.told.clone(), prefix.version, prefix.telling);
         let record = &mut self.state.users[slot];
-        (record.last_limit, record.telling) = (limit, telling);
+        if let Some(limit) = later {
+            (record.last_limit, record.telling) = (limit, telling);
+        }
+        // Once in a version, whatever the user was told since.
         for (partition, exclusivity) in told {
-            record.parts[partition.index()].told[exclusivity as usize] = Some(version);
+            let known = &mut record.parts[partition.index()].told[exclusivity as usize];
+            *known = (*known).max(Some(version));
         }
     }
 

@@ -182,6 +182,7 @@ fn is_told(seen: &Observation) -> bool {
         | Observation::LimitTold { .. }
         | Observation::PrefixTold { .. }
         | Observation::PrefixGrown { .. }
+        | Observation::NobodyHere { .. }
         | Observation::Gate { .. } => false,
     }
 }

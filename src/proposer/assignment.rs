@@ -186,6 +186,18 @@ pub enum Observation {
         /// What was found; seldom, so that it does not widen the others.
         gate: Box<Gate>,
     },
+    /// An application that moved away is still listed in a leaf that has no record of its user:
+    /// nothing is assigned to that user there.
+    NobodyHere {
+        /// The leaf.
+        leaf: QueueSlot,
+        /// The application.
+        app: AppSlot,
+        /// The partition.
+        partition: PartitionId,
+        /// The mode.
+        exclusivity: Exclusivity,
+    },
     /// Counters of a key moved.
     Counters {
         /// The application.

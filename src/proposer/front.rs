@@ -7,7 +7,7 @@
 use super::assignment::{Growth, Observation};
 use super::leaf::Visit;
 use super::walk::Pass;
-use crate::id::{AppSlot, PartitionId};
+use crate::id::{AppSlot, PartitionId, QueueSlot};
 use crate::policy::{Limits, weighted_value};
 use crate::queue::{App, Bound, Exclusivity, Floor};
 use crate::resource::ResourceVector;
@@ -36,14 +36,14 @@ pub(crate) fn is_idle(app: &App) -> bool {
     app.parts.iter().all(|part| part.pending.is_none())
 }
 
-/// Whether nothing about an application itself stands against skipping it.
-pub(crate) fn may_join(state: &State, app: AppSlot) -> bool {
+/// Whether nothing about an application itself stands against skipping it in a leaf.
+pub(crate) fn may_join(state: &State, leaf: QueueSlot, app: AppSlot) -> bool {
     let app = &state.apps[app];
     let user = &state.users[app.user];
     app.provider.is_some_and(|provider| {
-        (provider.leaf, provider.user) == (app.leaf, app.user)
-            && provider.generation == user.generation
-    }) && !user.removed
+        (provider.leaf, provider.user) == (leaf, app.user) && provider.generation == user.generation
+    }) && app.leaf == leaf
+        && !user.removed
         && app.parts.iter().all(|part| part.reserved.is_none())
         && user
             .parts
@@ -105,7 +105,7 @@ impl Pass<'_> {
                 limit,
             });
         }
-        self.note_served(first, visit);
+        self.note_served(first, state.apps[first].user, visit);
     }
 
     /// Notes another front than the leaf knows.
@@ -123,9 +123,9 @@ impl Pass<'_> {
     }
 
     /// An application that got nothing joins the front, when that lasts.
-    pub(super) fn join(&self, front: &mut Front, app: AppSlot) {
+    pub(super) fn join(&self, front: &mut Front, app: AppSlot, visit: &Visit) {
         let row = &self.state.apps[app];
-        if front.closed || !may_join(self.state, app) {
+        if front.closed || !may_join(self.state, visit.leaf, app) {
             return;
         }
         if is_idle(row) {
@@ -138,14 +138,14 @@ impl Pass<'_> {
     }
 
     /// An application whose user is at the limit joins the front.
-    pub(super) fn join_at_limit(&self, front: &mut Front, app: AppSlot) {
+    pub(super) fn join_at_limit(&self, front: &mut Front, app: AppSlot, visit: &Visit) {
         let row = &self.state.apps[app];
         let user = &self.state.users[row.user];
         let plain =
             self.partition == PartitionId::DEFAULT && self.exclusivity == Exclusivity::Respect;
         let floor = front.bound.and_then(|bound| bound.floor);
         let other = floor.is_some_and(|floor| floor.weight.to_bits() != user.weight.to_bits());
-        if front.closed || !plain || other || !may_join(self.state, app) {
+        if front.closed || !plain || other || !may_join(self.state, visit.leaf, app) {
             return;
         }
         let used = user.part(self.partition).used;

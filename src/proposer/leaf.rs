@@ -117,12 +117,12 @@ impl Pass<'_> {
             let passes = self.passes_user_limit(app, held, visit, limits);
             self.ended(Step::Headroom);
             if !passes {
-                self.join_at_limit(front, app);
+                self.join_at_limit(front, app, visit);
             } else {
                 let found = self.allocate(app, limits);
                 self.ended(Step::NodePick);
                 match found {
-                    Found::Skip(SkipReason::Other) => self.join(front, app),
+                    Found::Skip(SkipReason::Other) => self.join(front, app, visit),
                     found => return found,
                 }
             }
@@ -160,37 +160,69 @@ impl Pass<'_> {
         limits: &mut Limits,
     ) -> bool {
         let state = self.state;
-        let user = &state.users[state.apps[app].user];
+        let Some(slot) = self.user_here(app, visit) else {
+            return false;
+        };
+        let user = &state.users[slot];
         let version = state.queues[visit.leaf].as_leaf().users_version;
         let gate = user.part(self.partition).gates[self.exclusivity as usize].as_ref();
         let gate = gate.filter(|gate| gate.version == version);
         if user.removed || gate.is_some() {
-            return self.passes_gate(app, held, gate.map(AsRef::as_ref), visit, limits);
+            let gate = gate.map(AsRef::as_ref);
+            return self.passes_gate((app, slot), held, gate, visit, limits);
         }
-        let limit = self.user_limit(app, visit);
-        self.below_limit(state.apps[app].user, held, &limit, limits)
+        let limit = self.user_limit((app, slot), visit);
+        self.below_limit(slot, held, &limit, limits)
+    }
+
+    /// The record of an application's user in this leaf.
+    #[inline]
+    fn user_here(&mut self, app: AppSlot, visit: &Visit) -> Option<UserSlot> {
+        let row = &self.state.apps[app];
+        if row.leaf == visit.leaf {
+            return Some(row.user);
+        }
+        self.user_of_stray(app, visit)
+    }
+
+    /// The record of the user of an application that moved away and is still listed here, if there
+    /// is one; otherwise nothing is for it here.
+    #[cold]
+    fn user_of_stray(&mut self, app: AppSlot, visit: &Visit) -> Option<UserSlot> {
+        let state = self.state;
+        let mut users = state.queues[visit.leaf].as_leaf().users.iter();
+        let name = &state.apps[app].user_name;
+        let user = users.find(|&&user| state.users[user].name == *name);
+        if user.is_none() {
+            self.observations.push(Observation::NobodyHere {
+                leaf: visit.leaf,
+                app,
+                partition: self.partition,
+                exclusivity: self.exclusivity,
+            });
+        }
+        user.copied()
     }
 
     /// The user gate where something is remembered: a user whose record was dropped has no limit
     /// and gets nothing; that holds for a new record too until something changes.
     fn passes_gate(
         &mut self,
-        app: AppSlot,
+        (app, slot): (AppSlot, UserSlot),
         held: &ResourceVector,
         known: Option<&Gate>,
         visit: &mut Visit,
         limits: &mut Limits,
     ) -> bool {
         let state = self.state;
-        let slot = state.apps[app].user;
         let removed = state.users[slot].removed;
         let limit = match known {
             _ if removed => ResourceVector::NONE,
             Some(gate) => {
-                self.note_served(app, visit);
+                self.note_served(app, slot, visit);
                 gate.limit
             }
-            None => self.user_limit(app, visit),
+            None => self.user_limit((app, slot), visit),
         };
         let mut gate = known.copied().unwrap_or(Gate {
             version: state.queues[visit.leaf].as_leaf().users_version,
@@ -219,16 +251,19 @@ impl Pass<'_> {
 
     /// The limit of an application's user; the leaf's limit is published on the way.
     // As AbstractLeafQueue.computeUserLimitAndSetHeadroom.
-    fn user_limit(&mut self, app: AppSlot, visit: &mut Visit) -> ResourceVector {
+    fn user_limit(
+        &mut self,
+        (app, slot): (AppSlot, UserSlot),
+        visit: &mut Visit,
+    ) -> ResourceVector {
         let state = self.state;
-        let slot = state.apps[app].user;
         let user = &state.users[slot];
         let common = self.common_limit(visit);
         let limit = user_value(state, &common, Some(user));
         if !state.concurrent {
             self.tell_limit_to(slot, &limit, visit);
         }
-        self.note_served(app, visit);
+        self.note_served(app, slot, visit);
         limit
     }
 
@@ -258,13 +293,13 @@ impl Pass<'_> {
     }
 
     /// From now on the leaf's limit is the published one and the application has a headroom.
-    pub(super) fn note_served(&mut self, app: AppSlot, visit: &mut Visit) {
+    pub(super) fn note_served(&mut self, app: AppSlot, user: UserSlot, visit: &mut Visit) {
         let state = self.state;
         let row = &state.apps[app];
         let provider = HeadroomProvider {
             leaf: visit.leaf,
-            user: row.user,
-            generation: state.users[row.user].generation,
+            user,
+            generation: state.users[user].generation,
         };
         // One that left an order behind when it moved may be looked at in both leaves.
         self.strays |= row.leaf != visit.leaf;

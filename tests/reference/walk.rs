@@ -176,9 +176,17 @@ impl Scheduler {
     }
 
     /// The user gate.
-    fn may_assign(&self, app: u64, p: &str, limit: &Res, limits: &mut Limits, held: &Res) -> bool {
-        let (leaf, rc) = (self.apps[&app].leaf, self.rc);
-        let users = &self.queues[leaf].users;
+    fn may_assign(
+        &self,
+        q: QueueIdx,
+        app: u64,
+        p: &str,
+        limit: &Res,
+        limits: &mut Limits,
+        held: &Res,
+    ) -> bool {
+        let rc = self.rc;
+        let users = &self.queues[q].users;
         let Some(u) = users.find(&self.apps[&app].user) else {
             return false;
         };
@@ -270,7 +278,7 @@ impl Scheduler {
         });
         let mut open = false;
         if entry.open || !fits(held, &entry.held) {
-            open = self.may_assign(app, p, &limit, limits, held);
+            open = self.may_assign(q, app, p, &limit, limits, held);
             if !open && fits(&entry.held, held) {
                 entry.open = false;
                 entry.held.clone_from(held);
