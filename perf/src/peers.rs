@@ -299,8 +299,12 @@ fn compare(shape: &Shape, args: &Args) -> Result<Vec<Comparison>> {
         for _ in 0..args.rounds {
             let position = args.modes.iter().position(|mode| *mode == variant.mode);
             if let Some(position) = position {
-                let round = rounds::run(shape, how(shape, variant.mode, args.threads))?;
-                ours[position].add_ours(&round);
+                let how = how(shape, variant.mode, args.threads);
+                if ours[position].rates.is_empty() {
+                    // Warms up as Hadoop did: memory here, the compiler there.
+                    rounds::run(shape, how.briefly(shape))?;
+                }
+                ours[position].add_ours(&rounds::run(shape, how)?);
             }
             side.add_peer(&peer.round()?);
         }
