@@ -227,9 +227,11 @@ fn ceiling(out: &mut String, records: &[Value]) {
             "" => "limit probe: one by one, four queues, no policy",
             design => design,
         };
+        let share = line.get("ours_percent").and_then(Value::as_f64);
+        let share = share.map_or_else(String::new, |percent| format!("; ours {percent} % of it"));
         let _ = writeln!(
             out,
-            "| {} | {design} | {} ({} to {}) |",
+            "| {} | {design}{share} | {} ({} to {}) |",
             results::text(line, "shape"),
             figure(line, "median"),
             figure(line, "min"),
