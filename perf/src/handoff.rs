@@ -18,6 +18,9 @@ use capsched::time::{Clock, SystemClock};
 use crate::rounds;
 use crate::shape::Shape;
 
+/// What the records of a measurement are told apart by.
+pub(crate) const DESIGN: &str = "hand-over in batches, nodes alone";
+
 /// Nodes that are copied together.
 const CHUNK: usize = 64;
 

@@ -35,14 +35,21 @@ pub(crate) fn slug() -> String {
     words.join("-")
 }
 
-/// Present commit, and whether files differ from it.
+/// Present commit, and whether files other than recorded results differ from it.
 pub(crate) fn commit() -> (String, bool) {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).output().ok()?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_default();
-    let changed = git(&["status", "--porcelain", "--untracked-files=no"]);
+    let changed = git(&[
+        "status",
+        "--porcelain",
+        "--untracked-files=no",
+        "--",
+        ":/",
+        ":(top,exclude)perf/results",
+    ]);
     (commit, changed.is_some_and(|changed| !changed.is_empty()))
 }
 

@@ -207,26 +207,25 @@ fn alone(out: &mut String, records: &[Value]) {
     source(out, &rows, "cargo run --release -p perf -- record");
 }
 
+/// What a record of a ceiling measured; the oldest do not say, and are of the hand-over alone.
+fn design_of(record: &Value) -> &str {
+    match results::text(record, "design") {
+        "" => crate::handoff::DESIGN,
+        design => design,
+    }
+}
+
 /// Bare pipeline and simpler designs.
 fn ceiling(out: &mut String, records: &[Value]) {
     let kind = |record: &Value| ["probe", "baseline"].contains(&results::text(record, "kind"));
-    let key = |record: &Value| {
-        format!(
-            "{} {}",
-            results::text(record, "shape"),
-            results::text(record, "design")
-        )
-    };
+    let key = |record: &Value| format!("{} {}", results::text(record, "shape"), design_of(record));
     let lines = latest(records, kind, key);
     if lines.is_empty() {
         return;
     }
     out.push_str("| shape | design | per second (min to max) |\n| --- | --- | ---: |\n");
     for line in &lines {
-        let design = match results::text(line, "design") {
-            "" => "limit probe: one by one, four queues, no policy",
-            design => design,
-        };
+        let design = design_of(line);
         let share = line.get("ours_percent").and_then(Value::as_f64);
         let share = share.map_or_else(String::new, |percent| format!("; ours {percent} % of it"));
         let _ = writeln!(

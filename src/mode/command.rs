@@ -10,10 +10,10 @@ use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
 use crate::resource::ResourceVector;
 use crate::sync::{InboxSender, Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use crate::time::SystemClock;
 
 use super::Sequential;
 use super::resting::look_out;
-use crate::time::SystemClock;
 
 /// Where the answer to a command goes.
 pub(super) type Reply<T> = SyncSender<T>;
@@ -154,6 +154,9 @@ pub(super) fn call<T>(
                 crate::sync::yield_now();
             }
         }
+    }
+    if awake.is_zero() {
+        return answer.recv().ok();
     }
     // A committer that is awake answers before this thread would be asleep.
     let mut early = None;

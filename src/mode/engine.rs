@@ -30,7 +30,7 @@ use crate::sync::{
 };
 use crate::time::Clock;
 
-/// Batches that a sole proposer may have waiting: as much as is decided while the committer publishes.
+/// Batches that a sole proposer may have waiting: what it decides while the committer publishes.
 const RING: usize = 32;
 
 /// The same where others take what these batches count on.
@@ -54,7 +54,7 @@ const SORT_EVERY: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Threaded {
     pub(super) commands: InboxSender<Command>,
-    /// Whether callers look out for their answers.
+    /// How long callers look out for answers and events before they sleep.
     pub(super) awake: Duration,
     snapshots: Published<Snapshot>,
     pub(super) events: Mutex<EventReader>,

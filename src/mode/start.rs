@@ -15,8 +15,9 @@ pub struct Running {
     pub placement: Placement,
     /// How long the committer looks out for the next command, with nothing to do, before it sleeps.
     /// Waking a thread takes tens of microseconds; who keeps a core for the committer spares its
-    /// callers that, who then look out for their answers as well. Nothing by default: it sleeps
-    /// after a moment. By a clock that stands still, any length is for ever.
+    /// callers that, who then look out for their answers and for events as long. Nothing by
+    /// default: all of them sleep after a moment. By a clock that stands still, any length is for
+    /// ever.
     pub awake: Duration,
 }
 
