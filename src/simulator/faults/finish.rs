@@ -1,6 +1,6 @@
 //! The end of a simulation: without faults everything that fits is placed, and then all goes away.
 
-use super::action::{Action, Report};
+use super::action::{Action, Follow, Report};
 use super::setup::{LABEL, SetupLabel, SetupMode, node_name};
 use super::world::World;
 use super::{Violation, fault};
@@ -69,8 +69,8 @@ impl World<'_> {
         }
         self.step(&Action::Sort)?;
         for proposer in 0..self.setup.proposers {
-            let newest = true;
-            self.step(&Action::Turn { proposer, newest })?;
+            let follow = Follow::Always;
+            self.step(&Action::Turn { proposer, follow })?;
             // Until everything that waits in a short queue has passed through it.
             for _ in 0..200 {
                 self.step(&Action::HandOver { proposer })?;

@@ -24,7 +24,7 @@ use crate::api::Fate;
 use action::Draw;
 use world::World;
 
-pub use action::{Action, Report};
+pub use action::{Action, Follow, Report};
 pub use setup::{Families, Setup, SetupLabel, SetupMode};
 pub use shrink::shrink;
 

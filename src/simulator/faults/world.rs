@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::action::Action;
+use super::action::{Action, Follow};
 use super::audit::full_check;
 use super::books::Books;
 use super::setup::{LABEL, Setup, VARIANTS, Variant, container_size, index, node_name, rack};
@@ -167,9 +167,12 @@ impl<'a> World<'a> {
                 self.expect_known(app, changed.is_ok())
             }
             Action::Reload { variant } => self.reload(variant),
-            Action::Turn { proposer, newest } => {
+            Action::Turn { proposer, follow } => {
                 self.with_proposer(proposer, |world, p| {
-                    world.counted |= world.pipeline.turn(p, newest).counted;
+                    if follow != Follow::Never {
+                        world.pipeline.catch_up(p, follow == Follow::Always);
+                    }
+                    world.counted |= world.pipeline.turn(p).counted;
                 });
                 Ok(())
             }

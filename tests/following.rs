@@ -1,0 +1,93 @@
+//! When the working copy of a sole proposer follows the published snapshot.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::collections::BTreeMap;
+
+use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, Fate, Mode, NodeSpec, Pipeline, Step};
+use capsched::config;
+use capsched::resource::ResourceVector;
+use capsched::time::ManualClock;
+
+/// A sole global proposer over one large node, and an application without asks.
+fn sole() -> Pipeline {
+    let class = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.\
+                 ResourceUsageMultiNodeLookupPolicy";
+    let pairs = [
+        ("root.queues", "a"),
+        ("root.a.capacity", "100"),
+        ("root.a.user-limit-factor", "10"),
+        ("multi-node-placement-enabled", "true"),
+        ("multi-node-sorting.policy.names", "usage"),
+        ("multi-node-sorting.policy", "usage"),
+        ("multi-node-sorting.policy.usage.class", class),
+    ]
+    .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
+    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types);
+    let mode = Mode::Global { threads: 1 };
+    let settings = loaded.unwrap().settings;
+    let mut pipeline = Pipeline::new(settings, &[], mode, 8, ManualClock::at(0)).unwrap();
+    let size = ResourceVector::of(&[8_388_608, 8192]);
+    let node = NodeSpec::new("n0:1".parse().unwrap(), size);
+    pipeline.call(|engine| engine.add_node(&node)).unwrap();
+    let app = AppSpec::new(ApplicationId::new(1), "root.a", "ann");
+    pipeline.call(|engine| engine.submit(&app)).unwrap();
+    pipeline
+}
+
+fn ask(pipeline: &mut Pipeline, priority: i32, containers: i32) {
+    let mut ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), containers);
+    ask.priority = priority;
+    let call = AskCall::asking(vec![ask]);
+    let replied = pipeline.call(|engine| engine.ask(ApplicationId::new(1), &call));
+    replied.unwrap();
+    pipeline.publish();
+    pipeline.sort_nodes();
+}
+
+/// Lets the proposer decide once, and its batches land and be published.
+fn decide(pipeline: &mut Pipeline) -> usize {
+    assert!(pipeline.turn(0).proposed);
+    pipeline.hand_over(0);
+    let mut steps = 0;
+    while let Some(committed) = pipeline.commit(0) {
+        let taken = |step: &&Step| step.fate == Some(Fate::Committed);
+        steps += committed.iter().filter(taken).count();
+    }
+    pipeline.publish();
+    steps
+}
+
+#[test]
+fn a_sole_view_stays_behind_its_own_decisions_and_follows_what_others_did() {
+    let mut pipeline = sole();
+    ask(&mut pipeline, 1, 500);
+    assert!(pipeline.catch_up(0, false), "a call is from outside");
+    assert!(decide(&mut pipeline) > 0);
+    assert!(!pipeline.catch_up(0, false), "only its own decisions");
+    assert!(decide(&mut pipeline) > 0, "it goes on with its own copy");
+    assert!(!pipeline.catch_up(0, false));
+    ask(&mut pipeline, 2, 1);
+    assert!(pipeline.catch_up(0, false));
+}
+
+#[test]
+fn a_sole_view_follows_earlier_once_a_key_of_its_own_is_served() {
+    for served in [true, false] {
+        let mut pipeline = sole();
+        if served {
+            ask(&mut pipeline, 1, 1);
+        }
+        ask(&mut pipeline, 2, 6000);
+        assert!(pipeline.catch_up(0, false));
+        let mut decided = 0;
+        while decided < 4000 {
+            decided += decide(&mut pipeline);
+            if pipeline.catch_up(0, false) {
+                break;
+            }
+        }
+        assert_eq!(decided < 4000, served, "{decided} decisions");
+        assert!(decided >= 2048, "{decided} decisions");
+    }
+}
