@@ -13,6 +13,7 @@ mod check;
 mod churn;
 mod compare;
 mod conserve;
+mod hadoop;
 mod handoff;
 mod hash;
 mod machine;

@@ -1,13 +1,11 @@
 //! `perf peers`: our engine and Hadoop's scheduler in turn, on the same shapes.
 
-use std::io::{BufRead, BufReader, Lines, Write};
-use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
-use serde::{Deserialize, Serialize};
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
 
+use crate::hadoop::{self, Peer, PeerLine, VARIANTS, Variant};
 use crate::record::Origin;
 use crate::rounds::{self, How, Round};
 use crate::shape::{Run, Shape};
@@ -49,124 +47,9 @@ pub(crate) struct Args {
     record: bool,
 }
 
-/// A way to run Hadoop's scheduler.
-#[derive(Clone, Copy, Debug)]
-struct Variant {
-    name: &'static str,
-    mode: ModeName,
-    options: &'static [&'static str],
-}
-
 /// How long committer and caller of a closed loop look out for each other before they sleep, where
 /// the proposers rest meanwhile and two cores are enough for both.
 const AWAKE: Duration = Duration::from_micros(100);
-
-/// The settings with which Hadoop was fastest in each mode; the first of a mode are ours too.
-const VARIANTS: [Variant; 5] = [
-    Variant {
-        name: "heartbeat",
-        mode: ModeName::Heartbeat,
-        options: &["--mode", "heartbeat"],
-    },
-    Variant {
-        name: "heartbeat, 100 a heartbeat",
-        mode: ModeName::Heartbeat,
-        options: &["--mode", "heartbeat", "--offswitch", "100"],
-    },
-    Variant {
-        name: "asynchronous, 1 thread",
-        mode: ModeName::Asynchronous,
-        options: &["--mode", "async", "--interval-ms", "0"],
-    },
-    Variant {
-        name: "asynchronous, 2 threads",
-        mode: ModeName::Asynchronous,
-        options: &["--mode", "async", "--interval-ms", "0", "--threads", "2"],
-    },
-    Variant {
-        name: "global, 1 thread",
-        mode: ModeName::Global,
-        options: &["--mode", "global", "--interval-ms", "0", "--sort-ms", "100"],
-    },
-];
-
-/// What a line of Hadoop's driver says.
-#[derive(Clone, Debug, Deserialize)]
-struct PeerLine {
-    per_second: u64,
-    scheduling_per_second: u64,
-    placed: u64,
-    complete: bool,
-}
-
-/// Hadoop's driver, running in its own JVM.
-struct Peer {
-    child: Child,
-    orders: ChildStdin,
-    lines: Lines<BufReader<ChildStdout>>,
-}
-
-impl Peer {
-    /// Starts a JVM and lets it warm up.
-    fn start(shape: &Shape, variant: &Variant, warmup: usize, rounds: usize) -> Result<Self> {
-        let seconds = match shape.run {
-            Run::Fill { .. } if variant.mode == ModeName::Global => "10",
-            Run::Fill { .. } => "30",
-            _ => "3",
-        };
-        let mut child = Command::new(folder().join("run.sh"))
-            .args(["--shape", &shape.name, "--paced", "true"])
-            .args(["--warmup", &warmup.to_string()])
-            .args(["--rounds", &rounds.to_string(), "--seconds", seconds])
-            .args(variant.options)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("perf/peers/hadoop/run.sh")?;
-        let orders = child.stdin.take().context("the driver takes orders")?;
-        let output = child.stdout.take().context("the driver has output")?;
-        let lines = BufReader::new(output).lines();
-        let mut peer = Self {
-            child,
-            orders,
-            lines,
-        };
-        for _ in 0..warmup {
-            peer.result()?;
-        }
-        Ok(peer)
-    }
-
-    /// Lets it run one round.
-    fn round(&mut self) -> Result<PeerLine> {
-        self.orders.write_all(b"go\n")?;
-        self.orders.flush()?;
-        self.result()
-    }
-
-    /// The figures of a round, once the driver has tidied up after it.
-    fn result(&mut self) -> Result<PeerLine> {
-        let mut found = None;
-        for line in &mut self.lines {
-            let line = line?;
-            if line.contains("\"ready\"") {
-                return found.context("Hadoop's driver ended a round without a figure");
-            }
-            if line.starts_with('{') {
-                found = Some(serde_json::from_str(&line).with_context(|| line.clone())?);
-            }
-        }
-        bail!("Hadoop's driver ended before its rounds did; its messages are above")
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
 
 /// All rounds of one side in one mode.
 #[derive(Clone, Debug, Default)]
@@ -255,14 +138,14 @@ struct Comparison {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<()> {
     ensure!(args.rounds > 0, "at least one round is needed for a ratio");
-    if let Some(missing) = missing_tool() {
+    if let Some(missing) = hadoop::missing_tool() {
         println!(
             "Hadoop is not measured: `{missing}` cannot be run. Its driver needs a JDK of version \
              17 or later and Maven; `perf run` measures our engine alone."
         );
         return Ok(());
     }
-    build()?;
+    hadoop::build()?;
     if !args.json {
         println!("{HEAD}");
     }
@@ -293,10 +176,12 @@ fn compare(shape: &Shape, args: &Args) -> Result<Vec<Comparison>> {
     let beats = matches!(shape.run, Run::Beats { .. });
     let fits = |variant: &&Variant| !beats || variant.mode == ModeName::Heartbeat;
     for variant in VARIANTS.iter().filter(fits) {
-        let warmup = args.warmup.unwrap_or_else(|| normal_warmup(shape, variant));
+        let warmup = args
+            .warmup
+            .unwrap_or_else(|| hadoop::normal_warmup(shape, variant));
         let mut peer = Peer::start(shape, variant, warmup, args.rounds)?;
         let mut side = Side::named(variant.name);
-        for _ in 0..args.rounds {
+        for left in (0..args.rounds).rev() {
             let position = args.modes.iter().position(|mode| *mode == variant.mode);
             if let Some(position) = position {
                 let how = how(shape, variant.mode, args.threads);
@@ -306,7 +191,7 @@ fn compare(shape: &Shape, args: &Args) -> Result<Vec<Comparison>> {
                 }
                 ours[position].add_ours(&rounds::run(shape, how)?);
             }
-            side.add_peer(&peer.round()?);
+            side.add_peer(&peer.round(left)?);
         }
         peers.push((variant.mode, side));
     }
@@ -330,15 +215,6 @@ fn how(shape: &Shape, mode: ModeName, threads: usize) -> How {
         seconds: Some(if filled { 30 } else { 3 }),
         awake: if closed { AWAKE } else { Duration::ZERO },
         ..How::of(mode, threads)
-    }
-}
-
-/// Rounds until the JVM has compiled what matters, as far as patience goes.
-fn normal_warmup(shape: &Shape, variant: &Variant) -> usize {
-    match (variant.mode, shape.target()) {
-        (ModeName::Global, _) => 1,
-        (_, ..50_000) => 6,
-        (_, _) => 2,
     }
 }
 
@@ -428,35 +304,6 @@ fn row(found: &Comparison) -> String {
         grouped(found.peer_best_placed),
         partial(found.peer_best_complete),
     )
-}
-
-/// The first of the tools that Hadoop's driver needs and that is not there.
-fn missing_tool() -> Option<&'static str> {
-    ["java", "javac", "mvn"].into_iter().find(|tool| {
-        let version = Command::new(tool)
-            .arg("-version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        !version.is_ok_and(|status| status.success())
-    })
-}
-
-/// Compiles the driver; the first time Maven fetches Hadoop.
-fn build() -> Result<()> {
-    let status = Command::new(folder().join("run.sh"))
-        .arg("--build-only")
-        .status()
-        .context("perf/peers/hadoop/run.sh")?;
-    ensure!(
-        status.success(),
-        "Hadoop's driver could not be built; Maven's messages are above"
-    );
-    Ok(())
-}
-
-fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("peers/hadoop")
 }
 
 #[cfg(test)]
