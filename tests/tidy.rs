@@ -127,6 +127,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("shuttle", &["sync"]),
     ("foldhash", &["id"]),
     ("hdrhistogram", &["metrics"]),
+    ("smallvec", &["queue", "commit"]),
     ("csv", &["simulator"]),
     ("flate2", &["simulator"]),
     ("quick_xml", &["config"]),

@@ -33,7 +33,7 @@ impl Ledger {
         user_limits: &mut BTreeMap<PartitionId, ResourceVector>,
     ) {
         let row = &self.state.apps[app];
-        let (partition, size) = (row.master_partition, row.master_size);
+        let (partition, size) = (row.master_partition, row.submission.master_size);
         let limit = self.known_master_limit(leaf, partition);
         let queue = &self.state.queues[leaf];
         let used = queue.part(partition).master_used;
@@ -77,7 +77,7 @@ impl Ledger {
         if self.state.apps[app].leaf == leaf {
             return self.user_of(app);
         }
-        let name = Arc::clone(&self.state.apps[app].user_name);
+        let name = Arc::clone(&self.state.apps[app].submission.user_name);
         self.user(leaf, &name)
     }
 

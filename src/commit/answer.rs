@@ -59,7 +59,7 @@ impl Ledger {
             return ResourceVector::NONE;
         }
         let requested = row.requested.clone();
-        let mut sum = if requested.is_empty() || requested == [PartitionId::DEFAULT] {
+        let mut sum = if requested.is_empty() || requested.as_slice() == [PartitionId::DEFAULT] {
             self.headroom_on(app, PartitionId::DEFAULT)
         } else {
             requested

@@ -181,7 +181,7 @@ impl Ledger {
             return Err(AskError::MasterNotRunning(row.id));
         }
         let leaf = row.leaf;
-        let default = row.default_partition.clone();
+        let default = row.submission.default_partition.clone();
         let asks = call.asks.len() + call.constrained.len();
         if asks > MAX_ASKS || row.keys.len() + asks > 2 * MAX_ASKS {
             return Err(AskError::TooManyAsks(asks));
@@ -271,7 +271,7 @@ impl Ledger {
     pub(super) fn ask_for_master(&mut self, app: AppSlot, partition: Option<PartitionId>) {
         let ask = PlaceAsk {
             place: NameId::ANY,
-            size: self.state.apps[app].master_size,
+            size: self.state.apps[app].submission.master_size,
             count: 1,
             relax: true,
             partition,

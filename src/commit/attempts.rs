@@ -39,7 +39,7 @@ impl Ledger {
     pub(super) fn remove_attempt(&mut self, app: AppSlot, moved: bool) {
         let row = &self.state.apps[app];
         let (leaf, runnable) = (row.leaf, row.runnable);
-        let (partition, size) = (row.master_partition, row.master_size);
+        let (partition, size) = (row.master_partition, row.submission.master_size);
         let user = self.user_of(app);
         self.cut_before(leaf, app);
         self.state.queues[leaf].runnable -= i32::from(runnable);
@@ -75,7 +75,7 @@ impl Ledger {
     pub fn change_priority(&mut self, app: AppSlot, wanted: i32) -> i32 {
         let priority = wanted.min(self.state.settings.maximum_application_priority);
         let row = &mut self.state.apps[app];
-        if priority == row.submitted_priority {
+        if priority == row.submission.priority {
             return priority;
         }
         row.priority = priority;

@@ -145,10 +145,10 @@ impl Ledger {
         let kept = self.dropped_gates.entry(leaf).or_default();
         kept.renew(version);
         let mut known = kept.by_name.iter();
-        let at = known.position(|(name, _)| *name == row.user_name);
+        let at = known.position(|(name, _)| *name == row.submission.user_name);
         let at = at.unwrap_or_else(|| {
             let none = vec![Gates::default(); partitions];
-            kept.by_name.push((Arc::clone(&row.user_name), none));
+            kept.by_name.push((Arc::clone(&row.submission.user_name), none));
             kept.by_name.len() - 1
         });
         let gates = &mut kept.by_name[at].1;

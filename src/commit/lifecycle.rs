@@ -4,13 +4,17 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use smallvec::{SmallVec, smallvec};
+
 use super::asks::AskError;
 use super::deferred::Deferred;
 use super::event::{Ending, Event};
 use super::ledger::Ledger;
 use super::tree;
 use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot};
-use crate::queue::{App, AppSpec, AppStage, QueueKind, QueueState};
+use crate::queue::{
+    App, AppPart, AppSpec, AppStage, QueueKind, QueueState, Submission,
+};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -339,24 +343,26 @@ impl Ledger {
             id: spec.id,
             generation: 0,
             start: self.starts,
-            user_name: spec.user.as_str().into(),
+            submission: Arc::new(Submission {
+                user_name: spec.user.as_str().into(),
+                priority,
+                master_size: master.size,
+                default_partition: spec.partition.as_deref().map(Arc::from),
+                tags: spec.tags.iter().map(|tag| tag.as_str().into()).collect(),
+            }),
             user: self.user(leaf, &spec.user),
             leaf,
             priority,
-            submitted_priority: priority,
             unmanaged: spec.master.is_none(),
-            master_size: master.size,
             master_partition: master.label.unwrap_or(PartitionId::DEFAULT),
             master: None,
             stage: AppStage::Waiting,
             runnable: true,
-            parts: vec![Default::default(); self.state.partitions.len()],
-            keys: Vec::new(),
-            requested: Vec::new(),
+            parts: smallvec![AppPart::default(); self.state.partitions.len()],
+            keys: SmallVec::new(),
+            requested: SmallVec::new(),
             blacklist: Vec::new(),
             provider: None,
-            default_partition: spec.partition.as_deref().map(Arc::from),
-            tags: spec.tags.iter().map(|tag| tag.as_str().into()).collect(),
             fair_used: 0,
             fair_demand: 0,
             asking: false,

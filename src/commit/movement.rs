@@ -16,7 +16,7 @@ impl Ledger {
         let unknown = || AppError::Move(SubmitError::UnknownQueue(path.to_owned()));
         let to = self.queue(path).ok_or_else(unknown)?;
         self.check_partitions(app, to)?;
-        let name = std::sync::Arc::clone(&self.state.apps[app].user_name);
+        let name = std::sync::Arc::clone(&self.state.apps[app].submission.user_name);
         self.check_submission(to, &name).map_err(AppError::Move)?;
         let from = self.state.apps[app].leaf;
         let to_user = self.user(to, &name);
@@ -76,7 +76,7 @@ impl Ledger {
             return Ok(());
         }
         let requested = &mut self.state.apps[app].requested;
-        requested.retain(|&partition| partition != PartitionId::DEFAULT);
+        requested.retain(|partition| *partition != PartitionId::DEFAULT);
         let settings = &self.state.queues[to].settings;
         for &partition in &self.state.apps[app].requested {
             let label = &self.state.partitions[partition].name;

@@ -11,8 +11,8 @@ impl Ledger {
     // As CSMaxRunningAppsEnforcer.checkRunnabilityWithUpdate.
     pub(super) fn may_run(&self, app: AppSlot) -> bool {
         let row = &self.state.apps[app];
-        let running = self.running_of.get(&row.user_name).copied().unwrap_or(0);
-        running < self.state.settings.user_parallel.of(&row.user_name)
+        let running = self.running_of.get(&row.submission.user_name).copied().unwrap_or(0);
+        running < self.state.settings.user_parallel.of(&row.submission.user_name)
             && self.state.chain(row.leaf).all(|queue| {
                 let queue = &self.state.queues[queue];
                 queue.runnable < queue.settings.maximum_parallel
@@ -26,7 +26,7 @@ impl Ledger {
     // As CSMaxRunningAppsEnforcer.trackRunnableApp, untrackRunnableApp.
     pub(super) fn count_runnable(&mut self, app: AppSlot, by: i32) {
         let row = &self.state.apps[app];
-        let (leaf, name) = (row.leaf, Arc::clone(&row.user_name));
+        let (leaf, name) = (row.leaf, Arc::clone(&row.submission.user_name));
         *self.running_of.entry(name).or_default() += by;
         let mut next = self.state.queues[leaf].parent;
         while let Some(queue) = next {
@@ -39,7 +39,7 @@ impl Ledger {
     // As CSMaxRunningAppsEnforcer.updateRunnabilityOnAppRemoval.
     pub(super) fn runnable_ended(&mut self, app: AppSlot) {
         let row = &self.state.apps[app];
-        let (leaf, name) = (row.leaf, Arc::clone(&row.user_name));
+        let (leaf, name) = (row.leaf, Arc::clone(&row.submission.user_name));
         self.count_runnable(app, -1);
         let top = self
             .state
@@ -60,7 +60,7 @@ impl Ledger {
                 .saturating_sub(1)
         {
             let mut parked = self.all_parked();
-            parked.retain(|&app| self.state.apps[app].user_name == name);
+            parked.retain(|&app| self.state.apps[app].submission.user_name == name);
             lists.push(parked);
         }
         let most = lists.len();

@@ -24,15 +24,15 @@ impl Ledger {
         let record = &self.state.users[row.user];
         // Mostly the application knows it.
         if !record.removed && record.leaf == leaf {
-            debug_assert_eq!(self.find_user(leaf, &row.user_name), Some(row.user));
+            debug_assert_eq!(self.find_user(leaf, &row.submission.user_name), Some(row.user));
             return Some(row.user);
         }
-        self.find_user(leaf, &row.user_name)
+        self.find_user(leaf, &row.submission.user_name)
     }
 
     /// The dropped record of an application's user in a leaf, if it still asks.
     fn dropped_user(&self, leaf: QueueSlot, app: AppSlot) -> Option<UserSlot> {
-        let key = (leaf, Arc::clone(&self.state.apps[app].user_name));
+        let key = (leaf, Arc::clone(&self.state.apps[app].submission.user_name));
         self.dropped_users.get(&key).copied()
     }
 
@@ -91,7 +91,7 @@ impl Ledger {
         let mut gates = self.take_dropped_gates(leaf, name);
         for app in self.entered(leaf).collect::<Vec<_>>() {
             let row = &self.state.apps[app];
-            if row.user_name != *name || row.user == slot || row.leaf != leaf {
+            if row.submission.user_name != *name || row.user == slot || row.leaf != leaf {
                 continue;
             }
             let old = row.user;
@@ -120,7 +120,7 @@ impl Ledger {
     /// The record of an application's user, created anew when it was dropped.
     pub(super) fn user_of(&mut self, app: AppSlot) -> UserSlot {
         let row = &self.state.apps[app];
-        let (leaf, name) = (row.leaf, Arc::clone(&row.user_name));
+        let (leaf, name) = (row.leaf, Arc::clone(&row.submission.user_name));
         if !self.state.users[row.user].removed && self.state.users[row.user].leaf == leaf {
             return row.user;
         }
@@ -243,7 +243,7 @@ impl Ledger {
             return;
         }
         let user = known.unwrap_or_else(|| {
-            let name = Arc::clone(&self.state.apps[app].user_name);
+            let name = Arc::clone(&self.state.apps[app].submission.user_name);
             self.user(leaf, &name)
         });
         self.state.users[user].asking_apps = 1;
@@ -281,7 +281,7 @@ impl Ledger {
         self.state.queues[leaf].as_leaf_mut().asking_users -= 1;
         self.users_changed(leaf);
         if self.state.users[user].removed {
-            let name = Arc::clone(&self.state.apps[app].user_name);
+            let name = Arc::clone(&self.state.apps[app].submission.user_name);
             self.dropped_users.remove(&(leaf, name));
             self.free_user(user);
             return;

@@ -165,7 +165,7 @@ impl Sequential {
         Ok(Submitted {
             queue: state.queues[row.leaf].settings.path.clone(),
             stage: row.stage,
-            master: (!row.unmanaged).then_some(row.master_size),
+            master: (!row.unmanaged).then_some(row.submission.master_size),
         })
     }
 

@@ -191,7 +191,7 @@ impl Pass<'_> {
     fn user_of_stray(&mut self, app: AppSlot, visit: &Visit) -> Option<UserSlot> {
         let state = self.state;
         let mut users = state.queues[visit.leaf].as_leaf().users.iter();
-        let name = &state.apps[app].user_name;
+        let name = &state.apps[app].submission.user_name;
         let user = users.find(|&&user| state.users[user].name == *name);
         if user.is_none() {
             self.observations.push(Observation::NobodyHere {

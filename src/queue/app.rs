@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::constraint::Constraint;
 use crate::id::{ApplicationId, NameId, NodeSlot, PartitionId, QueueSlot, SchedulerKey, UserSlot};
 use crate::resource::ResourceVector;
 
 /// One application with its only attempt.
+///
+/// What a decision reads stands in one piece of memory, for applications of one partition with one
+/// key and one place: rows are copied whenever a snapshot keeps them.
 #[derive(Clone, Debug)]
 pub struct App {
     /// Its number.
@@ -15,20 +20,16 @@ pub struct App {
     pub generation: u32,
     /// Position in the order in which attempts started.
     pub start: u64,
-    /// Name of the user.
-    pub user_name: Arc<str>,
+    /// What it was submitted with.
+    pub submission: Arc<Submission>,
     /// The user's record in the leaf.
     pub user: UserSlot,
     /// The leaf.
     pub leaf: QueueSlot,
     /// Larger is more important.
     pub priority: i32,
-    /// The priority at submission; a change back to it is not noticed.
-    pub submitted_priority: i32,
     /// Whether there is no container for a master.
     pub unmanaged: bool,
-    /// Container of the master: size after normalization.
-    pub master_size: ResourceVector,
     /// Partition that the master counts on.
     pub master_partition: PartitionId,
     /// Number of the master's container once it runs.
@@ -38,17 +39,13 @@ pub struct App {
     /// Whether the attempt counts against the limits of parallel applications.
     pub runnable: bool,
     /// Figures by partition.
-    pub parts: Vec<AppPart>,
+    pub parts: SmallVec<[AppPart; 1]>,
     /// Everything asked, by key, ascending.
-    pub keys: Vec<KeyAsks>,
+    pub keys: SmallVec<[KeyAsks; 1]>,
     /// Partitions that were ever asked for, ascending.
-    pub requested: Vec<PartitionId>,
+    pub requested: SmallVec<[PartitionId; 4]>,
     /// Hosts and racks not to use.
     pub blacklist: Vec<NameId>,
-    /// Partition of asks that name none, as the application wished.
-    pub default_partition: Option<Arc<str>>,
-    /// Application tags, for placement constraints.
-    pub tags: Vec<Arc<str>>,
     /// Whom the headroom is computed for, once a pass reached the application.
     pub provider: Option<HeadroomProvider>,
     /// Used memory in MiB as the fair order last saw it.
@@ -59,6 +56,21 @@ pub struct App {
     pub asking: bool,
     /// Number of the next container.
     pub next_container: u32,
+}
+
+/// What an application was submitted with, and keeps.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// Name of the user.
+    pub user_name: Arc<str>,
+    /// The priority at submission; a change back to it is not noticed.
+    pub priority: i32,
+    /// Container of the master: size after normalization.
+    pub master_size: ResourceVector,
+    /// Partition of asks that name none, as the application wished.
+    pub default_partition: Option<Arc<str>>,
+    /// Application tags, for placement constraints.
+    pub tags: Vec<Arc<str>>,
 }
 
 /// Where an application stands.
@@ -163,7 +175,7 @@ pub struct KeyAsks {
     /// The partition of the ask for `*`.
     pub partition: PartitionId,
     /// Asks by place.
-    pub asks: Vec<PlaceAsk>,
+    pub asks: SmallVec<[PlaceAsk; 1]>,
     /// Set when the key belongs to a scheduling request.
     pub constrained: Option<Arc<ConstrainedKey>>,
     /// Scheduling opportunities since the last reset.
@@ -185,7 +197,7 @@ impl KeyAsks {
             known: false,
             outstanding: false,
             partition: PartitionId::DEFAULT,
-            asks: Vec::new(),
+            asks: SmallVec::new(),
             constrained: None,
             opportunities: 0,
             missed: 0,

@@ -8,7 +8,7 @@ mod tree;
 mod user;
 
 pub use app::{
-    App, AppPart, AppStage, ConstrainedKey, HeadroomProvider, KeyAsks, PlaceAsk, ReservedAt,
+    App, AppPart, AppStage, ConstrainedKey, HeadroomProvider, KeyAsks, PlaceAsk, ReservedAt, Submission,
     refresh_fair_figures,
 };
 
