@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, ConstrainedAsk, NodeName, NodeSpec, PartitionSpec,
 };
-use capsched::commit::{CommitOutcome, Ledger, apply_to_copy, observe_on_copy};
+use capsched::commit::{CommitOutcome, Followed, Ledger, apply_to_copy, observe_on_copy};
 use capsched::config;
 use capsched::id::PartitionId;
 use capsched::policy::Locality;
@@ -68,7 +68,7 @@ fn ledger() -> Ledger {
     ledger
 }
 
-/// Two users in either leaf, who go on asking: the ledger alone knows who stops.
+/// Two users in either leaf, who go on asking, though one application of ann does not.
 fn demand(ledger: &mut Ledger) {
     let anywhere = |priority, memory, count| Ask {
         priority,
@@ -117,14 +117,24 @@ fn demand(ledger: &mut Ledger) {
             "carol",
             AskCall::asking(vec![anywhere(1, 3072, 50)]),
         ),
+        (
+            5,
+            "root.q",
+            "ann",
+            AskCall::asking(vec![anywhere(1, 1024, 1)]),
+        ),
     ];
     for (number, queue, user, call) in calls {
-        let id = ApplicationId::new(number);
-        let app = ledger.submit(&AppSpec::new(id, queue, user)).unwrap();
-        ledger.settle();
-        ledger.ask(app, &call).unwrap();
-        ledger.settle();
+        submit(ledger, number, queue, user, &call);
     }
+}
+
+fn submit(ledger: &mut Ledger, number: u32, queue: &str, user: &str, call: &AskCall) {
+    let id = ApplicationId::new(number);
+    let app = ledger.submit(&AppSpec::new(id, queue, user)).unwrap();
+    ledger.settle();
+    ledger.ask(app, call).unwrap();
+    ledger.settle();
 }
 
 /// What limits and orders read, in words that name the difference.
@@ -146,12 +156,14 @@ fn figures(state: &State) -> Vec<String> {
         }
     }
     for user in state.users.iter() {
+        out.push(format!("user {} asks {}", user.name, user.asking_apps));
         for part in &user.parts {
             let row = (part.used, part.usage_ratio);
             out.push(format!("user {} {row:?}", user.name));
         }
     }
     for app in state.apps.iter() {
+        out.push(format!("app {} asks {}", app.id, app.asking));
         for part in &app.parts {
             out.push(format!("app {} {:?}", app.id, (part.used, part.pending)));
         }
@@ -171,9 +183,14 @@ fn difference(copy: &State, ledger: &State) -> Option<(String, String)> {
     pairs.find(|(copy, ledger)| copy != ledger)
 }
 
-/// The first container that a pass over one node finds on the copy, which follows the pass; the
-/// ledger commits it.
-fn step(ledger: &mut Ledger, copy: &mut State, host: &str, lent: Exclusivity) -> Option<Proposal> {
+/// The first container that a pass over one node finds on the copy, which follows the pass, and
+/// how far; the ledger commits it.
+fn step(
+    ledger: &mut Ledger,
+    copy: &mut State,
+    host: &str,
+    lent: Exclusivity,
+) -> Option<(Proposal, Followed)> {
     let node = ledger.node(&NodeName::new(host, 1).unwrap()).unwrap();
     let mut seen = Vec::new();
     let outcome = propose(copy, &Candidates::node(node), lent, &mut seen);
@@ -186,10 +203,10 @@ fn step(ledger: &mut Ledger, copy: &mut State, host: &str, lent: Exclusivity) ->
             return None;
         }
     };
-    assert!(apply_to_copy(copy, proposal), "{proposal:?}");
+    let followed = apply_to_copy(copy, proposal);
     assert_eq!(ledger.commit(&outcome, &seen), CommitOutcome::Committed);
     ledger.settle();
-    Some(proposal.clone())
+    Some((proposal.clone(), followed))
 }
 
 #[test]
@@ -202,7 +219,10 @@ fn copy_and_ledger_agree_while_a_partition_lends_to_asks_of_the_default_one() {
     while idle < 2 {
         let before = placed.len();
         for (host, _) in NODES {
-            placed.extend(step(&mut ledger, &mut copy, host, Exclusivity::Ignore));
+            if let Some((one, followed)) = step(&mut ledger, &mut copy, host, Exclusivity::Ignore) {
+                assert_eq!(followed, Followed::Wholly, "{one:?}");
+                placed.push(one);
+            }
             assert_eq!(
                 difference(&copy, ledger.state()),
                 None,
@@ -223,5 +243,26 @@ fn copy_and_ledger_agree_while_a_partition_lends_to_asks_of_the_default_one() {
         let app = ledger.app(ApplicationId::new(number)).unwrap();
         !ledger.state().apps[app].part(gpu).used.is_none()
     };
-    assert_eq!([1, 2, 3, 4].map(asking), [true; 4]);
+    assert_eq!([1, 2, 3, 4, 5].map(asking), [true; 5]);
+    let row = ledger.app(ApplicationId::new(5)).unwrap();
+    assert!(!ledger.state().apps[row].asking);
+}
+
+#[test]
+fn a_copy_knows_when_a_user_asks_for_nothing_more() {
+    let mut ledger = ledger();
+    for (number, user, count) in [(1, "ann", 2), (2, "bob", 3)] {
+        let call = AskCall::asking(vec![Ask::anywhere(of(1024, 1), count)]);
+        submit(&mut ledger, number, "root.q", user, &call);
+    }
+    let mut copy = ledger.state().clone();
+    let mut left = [2, 3];
+    while left != [0, 0] {
+        let (one, followed) = step(&mut ledger, &mut copy, "h3", Exclusivity::Respect).unwrap();
+        let left = &mut left[one.app.0 as usize];
+        *left -= 1;
+        let last = Followed::ButForUser;
+        let wanted = if *left == 0 { last } else { Followed::Wholly };
+        assert_eq!(followed, wanted, "{one:?}");
+    }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail, ensure};
 use capsched::api::{Fate, Latencies, Mode, NodeReport, Placement, Running, Sequential, Threaded};
 use capsched::metrics::{Closed, Histogram, Phase};
+use capsched::sync::Ended;
 use capsched::time::{Clock, SystemClock};
 
 use crate::ModeName;
@@ -261,7 +262,12 @@ fn threaded(shape: &Shape, how: How, engine: Sequential) -> Result<Round> {
         tally.look(&engine);
     }
     let reached = finished(shape, &tally, Histogram::new(), "", String::new());
-    let totals = settle(&engine, &mut tally);
+    let whole = target >= u64::from(shape.fits().min(shape.asked()));
+    let totals = if whole {
+        settle(&engine, &mut tally)
+    } else {
+        cut_short(&engine, &mut tally)
+    };
     totals.check(tally.placed(), &tally.sum())?;
     let phase = if how.mode == ModeName::Heartbeat {
         Phase::Apply
@@ -272,9 +278,23 @@ fn threaded(shape: &Shape, how: How, engine: Sequential) -> Result<Round> {
         latency: engine.latencies().get(phase).cloned().unwrap_or_default(),
         latency_of: phase.name(),
         conflicts: conflicts(&engine),
-        hash: queue_hash(&totals),
+        // Where threads are cut short, they stop elsewhere each time.
+        hash: if whole {
+            queue_hash(&totals)
+        } else {
+            String::new()
+        },
         ..reached
     })
+}
+
+/// Ends an engine that would go on beyond a target, far beyond it where a part of a large cluster
+/// is filled; what is checked is the state that it ended in.
+fn cut_short(engine: &Threaded, tally: &mut Tally) -> Totals {
+    engine.request_stop();
+    let _: Ended = engine.await_end();
+    tally.look(engine);
+    snapshot_totals(engine)
 }
 
 /// Threads go on beyond a target; what is checked is the state at rest.

@@ -138,7 +138,7 @@ impl Shape {
         u32::try_from(share).unwrap_or(u32::MAX)
     }
 
-    fn asked(&self) -> u32 {
+    pub(crate) fn asked(&self) -> u32 {
         match self.run {
             Run::Churn { full_percent, .. } | Run::Open { full_percent, .. } => {
                 self.share(full_percent)

@@ -148,7 +148,8 @@ impl Ledger {
         let at = known.position(|(name, _)| *name == row.submission.user_name);
         let at = at.unwrap_or_else(|| {
             let none = vec![Gates::default(); partitions];
-            kept.by_name.push((Arc::clone(&row.submission.user_name), none));
+            kept.by_name
+                .push((Arc::clone(&row.submission.user_name), none));
             kept.by_name.len() - 1
         });
         let gates = &mut kept.by_name[at].1;

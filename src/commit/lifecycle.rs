@@ -12,9 +12,7 @@ use super::event::{Ending, Event};
 use super::ledger::Ledger;
 use super::tree;
 use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot};
-use crate::queue::{
-    App, AppPart, AppSpec, AppStage, QueueKind, QueueState, Submission,
-};
+use crate::queue::{App, AppPart, AppSpec, AppStage, QueueKind, QueueState, Submission};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 

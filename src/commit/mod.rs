@@ -46,7 +46,7 @@ pub use ledger::{ContainerSlot, Ledger, PartitionSpec};
 pub use lifecycle::{AppError, SubmitError, Submitted};
 pub use lifetime::effective_lifetime;
 pub use nodes::{HeartbeatReply, NodeError};
-pub use overlay::{apply_to_copy, observe_on_copy};
+pub use overlay::{Followed, apply_to_copy, observe_on_copy};
 pub use preempt::{PreemptionReason, PreemptionRound, Verdict, VerdictKind, Verdicts};
 pub use refresh::RefreshError;
 pub use validate::Conflict;

@@ -6,22 +6,32 @@
 use super::prefix::grow_prefix;
 use super::usage::{Charge, add_queue_pending, charge_queues};
 use super::users::charge_user;
-use crate::id::{NameId, PartitionId};
+use crate::id::{AppSlot, NameId, PartitionId};
 use crate::policy::Locality;
 use crate::proposer::{Observation, Proposal, ProposalKind};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
-/// Applies a proposal to a working copy as the ledger would. Whether it could: reservations and
-/// exchanges wait for the ledger's answer.
+/// How far a working copy follows a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> bool {
+pub enum Followed {
+    /// It does not: reservations and exchanges wait for the ledger's answer.
+    No,
+    /// But for the user, who asks for nothing more: limits of others change by that.
+    ButForUser,
+    /// As the ledger does.
+    Wholly,
+}
+
+/// Applies a proposal to a working copy as the ledger would.
+pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> Followed {
     let simple = proposal.kind == ProposalKind::Allocate
         && proposal.reserved.is_none()
         && proposal.exchange.is_none()
         && proposal.kill.is_empty();
     if !simple {
-        return false;
+        return Followed::No;
     }
     let (app, size) = (proposal.app, proposal.size);
     let node = &mut state.nodes[proposal.node];
@@ -33,7 +43,7 @@ pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> bool {
     let (leaf, user) = (row.leaf, row.user);
     row.part_mut(partition).used += size;
     let Ok(at) = row.find_key(proposal.key) else {
-        return false;
+        return Followed::No;
     };
     let asks = &mut row.keys[at];
     let places: &[NameId] = match proposal.locality {
@@ -65,7 +75,27 @@ pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> bool {
     let used = size;
     charge_queues(state, leaf, partition, &Charge { used, pending });
     charge_user(state, leaf, user, partition, size);
-    true
+    if stops_asking(state, app) {
+        Followed::ButForUser
+    } else {
+        Followed::Wholly
+    }
+}
+
+/// Notes that an application asks for nothing more; whether its user does not either.
+// As UsersManager.deactivateApplication, up to where users change.
+fn stops_asking(state: &mut State, app: AppSlot) -> bool {
+    let row = &mut state.apps[app];
+    if !row.asking || row.keys.iter().any(|asks| asks.outstanding) {
+        return false;
+    }
+    let record = &mut state.users[row.user];
+    if record.removed || record.leaf != row.leaf || record.asking_apps < 2 {
+        return true;
+    }
+    row.asking = false;
+    record.asking_apps -= 1;
+    false
 }
 
 /// Applies what a pass observed to a working copy, as far as its later passes read it.

@@ -11,8 +11,17 @@ impl Ledger {
     // As CSMaxRunningAppsEnforcer.checkRunnabilityWithUpdate.
     pub(super) fn may_run(&self, app: AppSlot) -> bool {
         let row = &self.state.apps[app];
-        let running = self.running_of.get(&row.submission.user_name).copied().unwrap_or(0);
-        running < self.state.settings.user_parallel.of(&row.submission.user_name)
+        let running = self
+            .running_of
+            .get(&row.submission.user_name)
+            .copied()
+            .unwrap_or(0);
+        running
+            < self
+                .state
+                .settings
+                .user_parallel
+                .of(&row.submission.user_name)
             && self.state.chain(row.leaf).all(|queue| {
                 let queue = &self.state.queues[queue];
                 queue.runnable < queue.settings.maximum_parallel

@@ -24,7 +24,10 @@ impl Ledger {
         let record = &self.state.users[row.user];
         // Mostly the application knows it.
         if !record.removed && record.leaf == leaf {
-            debug_assert_eq!(self.find_user(leaf, &row.submission.user_name), Some(row.user));
+            debug_assert_eq!(
+                self.find_user(leaf, &row.submission.user_name),
+                Some(row.user)
+            );
             return Some(row.user);
         }
         self.find_user(leaf, &row.submission.user_name)

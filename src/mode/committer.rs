@@ -7,8 +7,8 @@ use crate::id::Version;
 use crate::metrics::{CounterWriter, Phase, Recorder};
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicU64, InboxReceiver, Mutant, Parker, Publisher, Received, RingReceiver, RingSender,
-    SPINS, ShutdownOwner, TrySendError, Waker, injected, spin_loop,
+    Arc, InboxReceiver, Mutant, Parker, Publisher, Received, RingReceiver, RingSender, SPINS,
+    ShutdownOwner, TrySendError, Waker, injected, spin_loop,
 };
 use crate::time::Clock;
 
@@ -16,6 +16,7 @@ use super::Sequential;
 use super::batch::Batch;
 use super::command::{Command, Reply, answer};
 use super::spot::Spot;
+use super::standing::Standing;
 
 /// Commands that are carried out before proposals get their turn again.
 const COMMANDS: usize = 256;
@@ -30,6 +31,10 @@ const PUBLISH_AT_LAST: u64 = 131_072;
 
 /// The same where several proposers take room that the others count on.
 const PUBLISH_TO_OTHERS: u64 = 512;
+
+/// How much longer the committer waits for the next batch of a busy sole proposer before it
+/// publishes what it has.
+const WHILE_BUSY: u32 = 8;
 
 /// One batch in so many is timed.
 const SAMPLE: u32 = 8;
@@ -130,7 +135,8 @@ pub(super) struct Committer<C> {
     pub(super) publisher: Publisher<Snapshot>,
     pub(super) snapshot: std::sync::Arc<Snapshot>,
     pub(super) proposers: Vec<Waker>,
-    pub(super) idle_at: Vec<Arc<AtomicU64>>,
+    /// Where each of them stands.
+    pub(super) standings: Vec<Arc<Standing>>,
     pub(super) parker: Parker,
     pub(super) shutdown: ShutdownOwner,
     pub(super) events: RingSender<Vec<Event>>,
@@ -173,7 +179,7 @@ impl<C: Clock> Committer<C> {
                 continue;
             }
             fruitless += 1;
-            if fruitless < SPINS {
+            if fruitless < self.patience() {
                 spin_loop();
                 continue;
             }
@@ -216,6 +222,21 @@ impl<C: Clock> Committer<C> {
         self.unpublished >= PUBLISH && {
             let rows = self.engine.ledger().state().rows_written() as u64;
             self.unpublished >= PUBLISH_AT_LAST.min(PER_ROW * rows)
+        }
+    }
+
+    /// Looks for work in vain before the committer publishes, or rests: none while a proposer waits
+    /// for what it sent, and more while a sole one is busy, which needs no snapshot.
+    fn patience(&self) -> u32 {
+        if self.unpublished == 0 {
+            return SPINS;
+        }
+        if self.standings.iter().any(|standing| standing.is_waiting()) {
+            return 0;
+        }
+        match self.standings.as_slice() {
+            [sole] if !sole.has_seen(self.snapshot.news) => WHILE_BUSY * SPINS,
+            _ => SPINS,
         }
     }
 

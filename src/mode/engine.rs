@@ -14,6 +14,7 @@ use super::proposing::Proposer;
 use super::reading::EventReader;
 use super::restraint::Restraint;
 use super::spot::Spot;
+use super::standing::Standing;
 use super::start::{Mode, Running, StartError};
 use crate::commit::{
     AppError, AskError, HeartbeatReply, Ledger, NodeError, PartitionSpec, RefreshError,
@@ -25,8 +26,8 @@ use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSetting
 use crate::resource::ResourceVector;
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicU64, Ended, InboxSender, JoinHandle, Mutex, Ordering, Parked, Parker, Published,
-    Publisher, Shutdown, ThreadBuilder, Waker, inbox, parking, published, ring, shutdown,
+    Arc, AtomicU64, InboxSender, JoinHandle, Mutex, Ordering, Parked, Parker, Published, Publisher,
+    Shutdown, ThreadBuilder, Waker, inbox, parking, published, ring, shutdown,
 };
 use crate::time::Clock;
 
@@ -56,14 +57,14 @@ pub struct Threaded {
     pub(super) commands: InboxSender<Command>,
     /// How long callers look out for answers and events before they sleep.
     pub(super) awake: Duration,
-    snapshots: Published<Snapshot>,
+    pub(super) snapshots: Published<Snapshot>,
     pub(super) events: Mutex<EventReader>,
     fates: CounterReader<Fate>,
     latencies: Mutex<Collector>,
     pub(super) panics: Arc<AtomicU64>,
     pub(super) shutdown: Shutdown,
     pub(super) monitor: Option<MonitorHandle>,
-    threads: Vec<JoinHandle<()>>,
+    pub(super) threads: Vec<JoinHandle<()>>,
 }
 
 impl Threaded {
@@ -146,7 +147,7 @@ impl Threaded {
             publisher,
             snapshot,
             proposers,
-            idle_at: Vec::new(),
+            standings: Vec::new(),
             parker: commit_parker,
             shutdown: owner,
             events: event_sender.waking(reader_waker),
@@ -180,8 +181,8 @@ impl Threaded {
             };
             let (sender, receiver) = ring(room);
             committer.rings.push(receiver);
-            let idle_at = Arc::new(AtomicU64::new(0));
-            committer.idle_at.push(Arc::clone(&idle_at));
+            let standing = Standing::new();
+            committer.standings.push(Arc::clone(&standing));
             let proposer = Proposer {
                 mode,
                 share: (i, mode.threads()),
@@ -190,7 +191,7 @@ impl Threaded {
                 ring: sender.waking(commit_waker.clone()),
                 parker,
                 shutdown: stop.clone(),
-                idle_at,
+                standing,
                 committer: commit_waker.clone(),
                 panics: Arc::clone(&started.panics),
                 recorder: latencies.recorder(&mut collector),
@@ -433,45 +434,6 @@ impl Threaded {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         collector.collect().clone()
-    }
-
-    /// Asks for the end and returns at once: commands that were accepted are still answered, later
-    /// ones are refused as closed.
-    pub fn request_stop(&self) {
-        let _ = self.shutdown.request();
-        self.wake_monitor();
-    }
-
-    /// Ends the engine: every accepted command has its answer, all threads are joined.
-    pub fn stop(self) -> Ended {
-        self.stop_with_state().0
-    }
-
-    /// The same as [`Threaded::stop`], with the state that it ended in; everything that was
-    /// answered is in it.
-    pub fn stop_with_state(mut self) -> (Ended, StdArc<Snapshot>) {
-        (self.end(), self.snapshots.load())
-    }
-
-    fn end(&mut self) -> Ended {
-        let _ = self.shutdown.request();
-        self.wake_monitor();
-        let ended = if self.threads.is_empty() {
-            Ended::Stopped
-        } else {
-            self.shutdown.wait()
-        };
-        for thread in self.threads.drain(..) {
-            // A panic of a thread was told by its own hook; the end is known to be poisoned.
-            drop(thread.join());
-        }
-        ended
-    }
-}
-
-impl Drop for Threaded {
-    fn drop(&mut self) {
-        let _: Ended = self.end();
     }
 }
 

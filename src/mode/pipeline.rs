@@ -15,6 +15,7 @@ use super::garble::garble;
 use super::index::NodeIndex;
 use super::proposing::Proposer;
 use super::restraint::Restraint;
+use super::standing::Standing;
 use super::start::Mode;
 use super::stopwatch::Latencies;
 use super::view::View;
@@ -128,7 +129,7 @@ impl Pipeline {
             publisher,
             snapshot,
             proposers: Vec::new(),
-            idle_at: Vec::new(),
+            standings: Vec::new(),
             parker: parker.clone(),
             shutdown: owner,
             events,
@@ -152,7 +153,7 @@ impl Pipeline {
                 ring: sender,
                 parker: parker.clone(),
                 shutdown: stop.clone(),
-                idle_at: Arc::new(AtomicU64::new(0)),
+                standing: Standing::new(),
                 committer: waker.clone(),
                 panics: Arc::new(AtomicU64::new(0)),
                 recorder: Recorder::idle(),

@@ -19,6 +19,7 @@ use crate::time::Clock;
 use super::batch::{BATCH, Batch, Batches};
 use super::index::NodeIndex;
 use super::restraint::Restraint;
+use super::standing::Standing;
 use super::start::Mode;
 use super::stopwatch::{Latencies, Stopwatch};
 use super::view::{Noted, View};
@@ -26,11 +27,11 @@ use super::view::{Noted, View};
 /// How long a proposer with fruitless counters waits before it looks again.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// Own decisions after which a view is refreshed though nothing else happened: it follows them
-/// but for users who ask for nothing more, and for what only the ledger does.
+/// Own decisions after which a view is refreshed though nothing else happened: it follows them but
+/// for what only the ledger does.
 const DRIFT: u64 = 65_536;
 
-/// The same where keys have nothing outstanding any more, or others decide, too.
+/// The same where some user asks for nothing more, or others decide, too.
 const DRIFT_OF_MORE: u64 = 2048;
 
 /// The same for decisions of other proposers, which take room that the view counts on.
@@ -52,8 +53,8 @@ pub(super) struct Proposer<C> {
     pub(super) ring: RingSender<StdArc<Batch>>,
     pub(super) parker: Parker,
     pub(super) shutdown: Shutdown,
-    /// The version at which this proposer last found nothing to do.
-    pub(super) idle_at: Arc<AtomicU64>,
+    /// Where this proposer stands, for the committer.
+    pub(super) standing: Arc<Standing>,
     /// Woken when this proposer comes to rest, for those who wait for quiescence.
     pub(super) committer: Waker,
     /// Rounds that panicked, of all proposers.
@@ -104,6 +105,7 @@ impl<C: Clock> Proposer<C> {
         while catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
             // Relaxed: a count that nothing else depends on.
             self.panics.fetch_add(1, Ordering::Relaxed);
+            self.standing.set_waiting(false);
             self.batches.reopen();
             self.seen.clear();
             self.progress = self.batches.sent();
@@ -162,12 +164,14 @@ impl<C: Clock> Proposer<C> {
         while !self.shutdown.is_requested() {
             self.catch_up(view, true);
             if taken(view.seen(), self.share.0) >= self.batches.sent() {
-                return;
+                break;
             }
+            self.standing.set_waiting(true);
             let (snapshots, shutdown) = (&self.snapshots, &self.shutdown);
             let ready = || snapshots.version() > view.version() || shutdown.is_requested();
             wait(&self.parker, Some(PATIENCE), ready);
         }
+        self.standing.set_waiting(false);
     }
 
     /// Comes to rest, unless something happened since the version `looked` at. That reservations
@@ -180,8 +184,7 @@ impl<C: Clock> Proposer<C> {
         }
         self.recorder.hand_over();
         let version = view.version();
-        // Release: pairs with the Acquire in the committer's test of quiescence.
-        self.idle_at.store(version.0, Ordering::Release);
+        self.standing.rest(version);
         self.committer.wake();
         let (snapshots, shutdown) = (&mut self.snapshots, &self.shutdown);
         let ready = || snapshots.refresh().news > version || shutdown.is_requested();
@@ -198,13 +201,12 @@ impl<C: Clock> Proposer<C> {
             return;
         }
         let until = Version(view.version().0 + absence);
-        // Release, both times: as in `rest`. Nobody waits for a proposer that is away.
-        self.idle_at.store(u64::MAX, Ordering::Release);
+        self.standing.leave();
         self.committer.wake();
         let (snapshots, shutdown) = (&self.snapshots, &self.shutdown);
         self.parker
             .park_until(|| snapshots.version() >= until || shutdown.is_requested());
-        self.idle_at.store(0, Ordering::Release);
+        self.standing.come_back();
         self.catch_up(view, true);
     }
 
@@ -434,7 +436,7 @@ fn others(snapshot: &Snapshot, own: usize) -> u64 {
 /// Whether a view should follow to `newest` at once.
 fn is_due(view: &View, newest: &Snapshot, (own, of): (usize, usize)) -> bool {
     let seen = view.seen();
-    let drift = if of > 1 || view.has_closed() {
+    let drift = if of > 1 || view.has_quiet_user() {
         DRIFT_OF_MORE
     } else {
         DRIFT

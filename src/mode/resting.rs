@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::command::answer;
 use super::committer::Committer;
+use super::standing::Standing;
 use crate::id::Version;
-use crate::sync::{Arc, AtomicU64, Ordering, Parked, RingReceiver, SPINS, spin_loop};
+use crate::sync::{Arc, Parked, RingReceiver, SPINS, spin_loop};
 use crate::time::Clock;
 
 /// How long the committer waits for a reader of events before it looks again.
@@ -14,13 +15,13 @@ const PATIENCE: Duration = Duration::from_millis(1);
 impl<C: Clock> Committer<C> {
     /// Whether every proposer has seen all that happened, and rests.
     pub(super) fn is_at_rest(&self) -> bool {
-        !self.news && all_idle(&self.idle_at, self.snapshot.news)
+        !self.news && all_idle(&self.standings, self.snapshot.news)
     }
 
     /// Sleeps until there is something to do.
     pub(super) fn rest(&self) {
         let (rings, inbox, shutdown) = (&self.rings, &self.inbox, &self.shutdown);
-        let (idle, news) = (&self.idle_at, self.snapshot.news);
+        let (standings, news) = (&self.standings, self.snapshot.news);
         if !self.untold.is_empty() {
             // The reader of events makes room without a word.
             let _: Parked = self
@@ -32,7 +33,7 @@ impl<C: Clock> Committer<C> {
             inbox.has_news()
                 || rings.iter().any(RingReceiver::has_news)
                 || shutdown.is_requested()
-                || (!self.quiet.is_empty() && all_idle(idle, news))
+                || (!self.quiet.is_empty() && all_idle(standings, news))
         };
         let deadline = self.engine.ledger().next_deadline();
         let due = || deadline.is_some_and(|deadline| deadline <= self.clock.now_ms());
@@ -55,7 +56,7 @@ impl<C: Clock> Committer<C> {
             return;
         }
         let waits = self.rings.iter().any(RingReceiver::has_news) || self.inbox.has_news();
-        let done = !waits && all_idle(&self.idle_at, self.snapshot.news);
+        let done = !waits && all_idle(&self.standings, self.snapshot.news);
         if !done && self.untold.is_empty() {
             return;
         }
@@ -94,8 +95,6 @@ pub(super) fn look_out(
 }
 
 /// Whether every proposer has looked at a version, or a later one, and found nothing.
-fn all_idle(idle_at: &[Arc<AtomicU64>], version: Version) -> bool {
-    // Acquire: pairs with the Release in `Proposer::rest`.
-    let seen = |at: &Arc<AtomicU64>| at.load(Ordering::Acquire) >= version.0;
-    idle_at.iter().all(seen)
+fn all_idle(standings: &[Arc<Standing>], version: Version) -> bool {
+    standings.iter().all(|standing| standing.has_seen(version))
 }

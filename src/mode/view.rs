@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::batch::{Batch, Batches};
 use super::index::NodeIndex;
 use super::lanes::Lanes;
-use crate::commit::{apply_to_copy, observe_on_copy};
+use crate::commit::{Followed, apply_to_copy, observe_on_copy};
 use crate::id::{NodeSlot, PartitionId, Version};
 use crate::proposer::{FitIndex, Observation, Outcome, Proposal};
 use crate::snapshot::{Snapshot, State};
@@ -30,8 +30,8 @@ pub(super) struct View {
     pub(super) state: State,
     seen: Arc<Snapshot>,
     lanes: Lanes,
-    /// Whether a key has nothing outstanding any more since then, by own decisions.
-    closed: bool,
+    /// Whether some user asks for nothing more since then, by own decisions.
+    quiet_user: bool,
 }
 
 impl View {
@@ -40,7 +40,7 @@ impl View {
             state: State::new(Arc::clone(&seen.settings)),
             seen: Arc::new(Snapshot::empty(Arc::clone(&seen.settings))),
             lanes: Lanes::new(share),
-            closed: false,
+            quiet_user: false,
         };
         view.refresh(seen, batches);
         view
@@ -56,10 +56,10 @@ impl View {
         &self.seen
     }
 
-    /// Whether a key has nothing outstanding any more by decisions that the snapshot behind the
-    /// view does not show: only the ledger knows what follows for its user.
-    pub(super) fn has_closed(&self) -> bool {
-        self.closed
+    /// Whether some user asks for nothing more by decisions that the snapshot behind the view does
+    /// not show: only the ledger knows what follows for the limits of others.
+    pub(super) fn has_quiet_user(&self) -> bool {
+        self.quiet_user
     }
 
     /// Takes over a newer snapshot, and on top of it what is still in flight.
@@ -68,7 +68,7 @@ impl View {
         self.state
             .refresh(&self.seen, &newer, |node| changed.push(node));
         self.seen = newer;
-        self.closed = false;
+        self.quiet_user = false;
         for node in changed {
             self.lanes.note_total(&self.state, node);
             self.lanes.look_at(&self.state, node);
@@ -89,12 +89,12 @@ impl View {
 
     /// Applies a proposal as far as a copy can; whether it could.
     fn follow(&mut self, proposal: &Proposal) -> bool {
-        if !apply_to_copy(&mut self.state, proposal) {
+        let followed = apply_to_copy(&mut self.state, proposal);
+        if followed == Followed::No {
             return false;
         }
         self.lanes.look_at(&self.state, proposal.node);
-        let asks = self.state.apps[proposal.app].key(proposal.key);
-        self.closed |= asks.is_none_or(|asks| !asks.outstanding);
+        self.quiet_user |= followed == Followed::ButForUser;
         true
     }
 

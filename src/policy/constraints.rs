@@ -40,7 +40,9 @@ impl StateTags<'_> {
                 Applications::Own(id) | Applications::Named(id) => owner.id == id,
                 Applications::AllBut(id) => owner.id != id,
                 Applications::All => true,
-                Applications::Tagged(name) => owner.submission.tags.iter().any(|tag| tag.as_ref() == name),
+                Applications::Tagged(name) => {
+                    owner.submission.tags.iter().any(|tag| tag.as_ref() == name)
+                }
             };
             if counted {
                 *into.entry(&tag.tag).or_default() += tag.count;

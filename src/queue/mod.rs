@@ -8,8 +8,8 @@ mod tree;
 mod user;
 
 pub use app::{
-    App, AppPart, AppStage, ConstrainedKey, HeadroomProvider, KeyAsks, PlaceAsk, ReservedAt, Submission,
-    refresh_fair_figures,
+    App, AppPart, AppStage, ConstrainedKey, HeadroomProvider, KeyAsks, PlaceAsk, ReservedAt,
+    Submission, refresh_fair_figures,
 };
 
 pub use constraint::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
