@@ -461,6 +461,40 @@ fn calls_together_are_answered_one_by_one() {
     assert_eq!(late, vec![Err(AskError::Closed); 2]);
 }
 
+/// An engine that is ended in the middle of its work tells all that its last state shows.
+#[test]
+fn what_was_decided_up_to_an_end_in_full_work_stays_readable() {
+    for mode in [
+        Mode::Asynchronous { threads: 1 },
+        Mode::Global { threads: 1 },
+        Mode::Global { threads: 2 },
+    ] {
+        let engine = Threaded::start(settings(), &[], mode, SystemClock::new()).unwrap();
+        for i in 0..20 {
+            let name = format!("n{i}:1").parse().unwrap();
+            let node = NodeSpec::new(name, ResourceVector::of(&[1_048_576, 1024]));
+            engine.add_node(node).unwrap();
+        }
+        let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 20_000);
+        asking(&engine, 1, &[AskCall::asking(vec![ask])]);
+        let mut told = Vec::new();
+        while told.is_empty() {
+            engine.append_events(&mut told);
+        }
+        engine.request_stop();
+        assert_eq!(engine.await_end(), capsched::sync::Ended::Stopped);
+        engine.append_events(&mut told);
+        let placed = |event: &&Decision| matches!(event, Decision::Allocated { .. });
+        let snapshot = engine.snapshot();
+        let shown: u64 = snapshot
+            .nodes
+            .iter()
+            .map(|node| u64::from(node.containers))
+            .sum();
+        assert_eq!(told.iter().filter(placed).count() as u64, shown, "{mode:?}");
+    }
+}
+
 /// Four containers are placed, launched, and all but one given back and stopped; reports of the
 /// nodes are handed over together or one by one, with that of a lost node among them. All answers,
 /// everything that happened, and the state in the end.

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use capsched::id::Version;
 use capsched::sync::{
     PublishedReader, Publisher, Received, RingReceiver, RingSender, TrySendError, published, ring,
@@ -15,6 +15,7 @@ use capsched::sync::{
 };
 use capsched::time::{Clock, SystemClock};
 
+use crate::machine;
 use crate::rounds;
 use crate::shape::Shape;
 
@@ -69,10 +70,20 @@ pub(crate) fn measure(shape: &Shape) -> Result<u64> {
     let clock = SystemClock::new();
     let began = clock.now_ns();
     let committed = std::thread::scope(|scope| {
-        scope.spawn(move || proposer.run());
-        committer.run(wanted)
+        scope.spawn(move || {
+            machine::stand_on(1);
+            proposer.run();
+        });
+        let commits = scope.spawn(move || {
+            machine::stand_on(0);
+            committer.run(wanted)
+        });
+        commits.join()
     });
     let elapsed_ns = clock.now_ns() - began;
+    let Ok(committed) = committed else {
+        bail!("the committer panicked");
+    };
     ensure!(committed == wanted, "{committed} of {wanted} committed");
     Ok(rounds::rate(committed, elapsed_ns))
 }

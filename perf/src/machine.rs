@@ -53,6 +53,15 @@ pub(crate) fn commit() -> (String, bool) {
     (commit, changed.is_some_and(|changed| !changed.is_empty()))
 }
 
+/// Moves the calling thread to one of the cores that it may use, as measured engines do with theirs.
+/// A refusal changes nothing but the speed.
+pub(crate) fn stand_on(core: usize) {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    if let Some(&core) = cores.get(core % cores.len().max(1)) {
+        core_affinity::set_for_current(core);
+    }
+}
+
 /// A figure of `/proc/self/status` in KiB: `VmRSS` now, `VmHWM` at most so far.
 pub(crate) fn status_kib(field: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -5,7 +5,7 @@
 //! of them and logs 32 bytes. Nothing is ordered, no limit is computed and nobody is told, so the
 //! figure is a ceiling for the design on this machine and not a forecast.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use capsched::sync::{AtomicBool, Ordering, spin_loop, yield_now};
 use capsched::time::{Clock, SystemClock};
 use crossbeam_queue::ArrayQueue;
@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::ModeName;
 use crate::handoff;
+use crate::machine;
 use crate::record::Origin;
 use crate::results;
 use crate::rounds::{self, How};
@@ -180,12 +181,22 @@ fn fill(shape: &Shape) -> Result<(u64, u64)> {
     let mut committer = Committer::of(shape, nodes.clone(), wanted)?;
     let apps = u32::try_from(committer.apps.len())?;
     let elapsed_ns = std::thread::scope(|scope| {
-        scope.spawn(|| propose(nodes, size, apps, &queue, &ended));
-        let elapsed_ns = committer.run(&queue);
-        // Relaxed: the queue itself hands everything over.
-        ended.store(true, Ordering::Relaxed);
-        elapsed_ns
+        scope.spawn(|| {
+            machine::stand_on(1);
+            propose(nodes, size, apps, &queue, &ended);
+        });
+        let commits = scope.spawn(|| {
+            machine::stand_on(0);
+            let elapsed_ns = committer.run(&queue);
+            // Relaxed: the queue itself hands everything over.
+            ended.store(true, Ordering::Relaxed);
+            elapsed_ns
+        });
+        commits.join()
     });
+    let Ok(elapsed_ns) = elapsed_ns else {
+        bail!("the probe's committer panicked");
+    };
     committer.check(slots)?;
     Ok((wanted, elapsed_ns))
 }

@@ -419,3 +419,20 @@ pub(crate) fn queue_hash(totals: &Totals) -> String {
     }
     hash.hex()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partial_fill_with_threads_ends_at_its_target_and_adds_up() {
+        let mut shape = Shape::named("W6").unwrap();
+        (shape.cluster.nodes, shape.load.apps) = (40, 1000);
+        for mode in [ModeName::Asynchronous, ModeName::Global] {
+            let engine = shape.engine(mode).unwrap();
+            let round = threaded(&shape, How::of(mode, 1), engine).unwrap();
+            assert!(round.complete, "{mode:?}");
+            assert_eq!((round.placed, round.hash.as_str()), (256, ""), "{mode:?}");
+        }
+    }
+}
