@@ -18,7 +18,8 @@ use crate::snapshot::State;
 pub enum Followed {
     /// It does not: reservations and exchanges wait for the ledger's answer.
     No,
-    /// But for the user, who asks for nothing more: limits of others change by that.
+    /// But for the user, who may ask for nothing more: limits of others change by that. Only the
+    /// ledger finds dropped records, and those of applications that moved.
     ButForUser,
     /// As the ledger does.
     Wholly,
