@@ -197,6 +197,7 @@ impl<C: Clock> Committer<C> {
             answer(&reply, ());
         }
         self.publish();
+        self.recorder.hand_over();
         self.shutdown.finish();
     }
 

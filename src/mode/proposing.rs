@@ -136,6 +136,7 @@ impl<C: Clock> Proposer<C> {
                 self.await_landing(&mut view);
             }
         }
+        self.recorder.hand_over();
     }
 
     /// A view of the newest snapshot.
