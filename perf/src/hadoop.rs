@@ -56,8 +56,7 @@ pub(crate) struct PeerLine {
     pub(crate) complete: bool,
 }
 
-/// Hadoop's driver in its own JVM, stopped unless it is its turn: between two rounds Hadoop's sorter
-/// of nodes goes on, and takes a core from whatever runs then.
+/// Hadoop's driver, running in its own JVM; between two rounds none of its threads works.
 pub(crate) struct Peer {
     child: Child,
     orders: ChildStdin,
@@ -97,32 +96,14 @@ impl Peer {
         for _ in 0..warmup {
             peer.result()?;
         }
-        peer.signal("-STOP")?;
         Ok(peer)
     }
 
-    /// Stops its process, or lets it go on.
-    fn signal(&self, signal: &str) -> Result<()> {
-        let child = self.child.id().to_string();
-        let status = Command::new("kill").args([signal, &child]).status();
-        ensure!(
-            status.context("kill")?.success(),
-            "kill {signal} {child}: Hadoop's driver is gone"
-        );
-        Ok(())
-    }
-
-    /// Lets it run one round, after which so many are `left`.
-    pub(crate) fn round(&mut self, left: usize) -> Result<PeerLine> {
-        self.signal("-CONT")?;
+    /// Lets it run one round.
+    pub(crate) fn round(&mut self) -> Result<PeerLine> {
         self.orders.write_all(b"go\n")?;
         self.orders.flush()?;
-        let line = self.result()?;
-        // After its last round it ends by itself.
-        if left > 0 {
-            self.signal("-STOP")?;
-        }
-        Ok(line)
+        self.result()
     }
 
     /// The figures of a round, once the driver has tidied up after it.

@@ -181,7 +181,7 @@ fn compare(shape: &Shape, args: &Args) -> Result<Vec<Comparison>> {
             .unwrap_or_else(|| hadoop::normal_warmup(shape, variant));
         let mut peer = Peer::start(shape, variant, warmup, args.rounds)?;
         let mut side = Side::named(variant.name);
-        for left in (0..args.rounds).rev() {
+        for _ in 0..args.rounds {
             let position = args.modes.iter().position(|mode| *mode == variant.mode);
             if let Some(position) = position {
                 let how = how(shape, variant.mode, args.threads);
@@ -191,7 +191,7 @@ fn compare(shape: &Shape, args: &Args) -> Result<Vec<Comparison>> {
                 }
                 ours[position].add_ours(&rounds::run(shape, how)?);
             }
-            side.add_peer(&peer.round(left)?);
+            side.add_peer(&peer.round()?);
         }
         peers.push((variant.mode, side));
     }

@@ -187,12 +187,12 @@ fn fill(shape: &Shape) -> Result<(u64, u64)> {
         });
         let commits = scope.spawn(|| {
             machine::stand_on(0);
-            let elapsed_ns = committer.run(&queue);
-            // Relaxed: the queue itself hands everything over.
-            ended.store(true, Ordering::Relaxed);
-            elapsed_ns
+            committer.run(&queue)
         });
-        commits.join()
+        let elapsed_ns = commits.join();
+        // Relaxed: the queue itself hands everything over.
+        ended.store(true, Ordering::Relaxed);
+        elapsed_ns
     });
     let Ok(elapsed_ns) = elapsed_ns else {
         bail!("the probe's committer panicked");

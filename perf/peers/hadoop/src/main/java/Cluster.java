@@ -49,6 +49,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmnode.UpdatedContainerInfo
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacitySchedulerConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ResourceCommitRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.constraint.AllocationTagsManager;
@@ -77,6 +78,7 @@ final class Cluster {
   private final Map<ApplicationId, Integer> indexes = new HashMap<>();
   private final CapacityScheduler scheduler;
   private RMContextImpl context;
+  private MultiNodeSortingManager<SchedulerNode> sorting;
   private int nextNode;
   private int nextApp;
 
@@ -95,12 +97,11 @@ final class Cluster {
         return accepted;
       }
     };
-    MultiNodeSortingManager<SchedulerNode> sorting = makeContext(conf);
+    makeContext(conf);
     scheduler.setConf(conf);
     scheduler.setRMContext(context);
     scheduler.init(conf);
     scheduler.start();
-    sorting.start();
     addNodes();
     long largest = scheduler.getMaximumResourceCapability().getMemorySize();
     if (largest != LARGEST_GIB * 1024) {
@@ -206,7 +207,30 @@ final class Cluster {
     }
   }
 
-  private MultiNodeSortingManager<SchedulerNode> makeContext(Configuration conf) {
+  /**
+   * Sorts nodes from now on and waits until they were. What sorted before is gone: its timer would
+   * make up for every run that it missed while the process was stopped.
+   */
+  void beginSorting() throws InterruptedException {
+    sorting = new MultiNodeSortingManager<>();
+    sorting.setRMContext(context);
+    sorting.init(context.getYarnConfiguration());
+    CapacitySchedulerConfiguration conf = scheduler.getConfiguration();
+    sorting.registerMultiNodePolicyNames(conf.getMultiNodePlacementEnabled(),
+        conf.getMultiNodePlacementPolicies());
+    context.setMultiNodeSortingManager(sorting);
+    sorting.start();
+    if (options.mode().equals("global")) {
+      Thread.sleep(200 + options.sortMs());
+    }
+  }
+
+  /** Sorts no more, so that nothing works between two rounds. */
+  void endSorting() {
+    sorting.stop();
+  }
+
+  private void makeContext(Configuration conf) {
     Dispatcher dispatcher = new CountingDispatcher(counts);
     RMContainerTokenSecretManager containerTokens = new RMContainerTokenSecretManager(conf);
     NMTokenSecretManagerInRM nodeTokens = new NMTokenSecretManagerInRM(conf);
@@ -223,11 +247,11 @@ final class Cluster {
     labels.init(conf);
     labels.start();
     context.setNodeLabelManager(labels);
-    MultiNodeSortingManager<SchedulerNode> sorting = new MultiNodeSortingManager<>();
-    sorting.setRMContext(context);
-    sorting.init(conf);
-    context.setMultiNodeSortingManager(sorting);
-    return sorting;
+    // The scheduler wants one when it starts; each round has its own.
+    MultiNodeSortingManager<SchedulerNode> first = new MultiNodeSortingManager<>();
+    first.setRMContext(context);
+    first.init(conf);
+    context.setMultiNodeSortingManager(first);
   }
 
   /**

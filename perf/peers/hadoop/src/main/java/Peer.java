@@ -174,6 +174,7 @@ public final class Peer {
     Counts counts = cluster.counts();
     counts.begin(shape.target);
     cluster.schedule(false);
+    cluster.beginSorting();
     List<ApplicationAttemptId> apps = new ArrayList<>();
     for (int i = 0; i < shape.apps; i++) {
       apps.add(cluster.submit(i));
@@ -205,6 +206,7 @@ public final class Peer {
     cluster.settle();
     // Idle threads would take the processor from whatever runs between two rounds.
     cluster.schedule(false);
+    cluster.endSorting();
   }
 
   private boolean isTooLarge(int app) {
