@@ -266,3 +266,68 @@ fn a_copy_knows_when_a_user_asks_for_nothing_more() {
         assert_eq!(followed, wanted, "{one:?}");
     }
 }
+
+#[test]
+fn an_application_asks_until_its_last_key_is_served() {
+    let mut ledger = ledger();
+    let keys = [1, 2].map(|priority| Ask {
+        priority,
+        ..Ask::anywhere(of(1024, 1), 1)
+    });
+    let one = AskCall::asking(vec![Ask::anywhere(of(1024, 1), 9)]);
+    submit(
+        &mut ledger,
+        1,
+        "root.q",
+        "ann",
+        &AskCall::asking(keys.into()),
+    );
+    submit(&mut ledger, 2, "root.q", "ann", &one);
+    let mut copy = ledger.state().clone();
+    let app = ledger.app(ApplicationId::new(1)).unwrap();
+    let mut asked = Vec::new();
+    while copy.apps[app].asking {
+        let (one, followed) = step(&mut ledger, &mut copy, "h3", Exclusivity::Respect).unwrap();
+        assert_eq!(followed, Followed::Wholly, "{one:?}");
+        assert_eq!(difference(&copy, ledger.state()), None, "{one:?}");
+        asked.extend((one.app == app).then_some(copy.apps[app].asking));
+    }
+    assert_eq!(asked, [true, false], "after each of its two keys");
+}
+
+/// Only the ledger finds the record of a user that was dropped while an application still asks, and
+/// that of one whose application moved.
+#[test]
+fn a_copy_leaves_users_with_another_record_to_the_ledger() {
+    for changed in ["nothing", "dropped", "moved"] {
+        let mut ledger = ledger();
+        for (number, count) in [(1, 1), (2, 9)] {
+            let call = AskCall::asking(vec![Ask::anywhere(of(1024, 1), count)]);
+            submit(&mut ledger, number, "root.q", "ann", &call);
+        }
+        let mut copy = ledger.state().clone();
+        let app = ledger.app(ApplicationId::new(1)).unwrap();
+        let node = ledger.node(&NodeName::new("h3", 1).unwrap()).unwrap();
+        let candidates = Candidates::node(node);
+        let outcome = propose(&copy, &candidates, Exclusivity::Respect, &mut Vec::new());
+        let Outcome::Proposed(proposal) = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!(proposal.app, app);
+        let user = copy.apps[app].user;
+        match changed {
+            "dropped" => copy.users[user].removed = true,
+            "moved" => copy.users[user].leaf = ledger.queue("root.p.a").unwrap(),
+            _ => {}
+        }
+        let followed = apply_to_copy(&mut copy, &proposal);
+        let found = changed == "nothing";
+        assert_eq!(followed == Followed::Wholly, found, "{changed}");
+        assert_eq!(copy.apps[app].asking, !found, "{changed}");
+        assert_eq!(
+            copy.users[user].asking_apps,
+            if found { 1 } else { 2 },
+            "{changed}"
+        );
+    }
+}

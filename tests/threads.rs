@@ -464,34 +464,40 @@ fn calls_together_are_answered_one_by_one() {
 /// An engine that is ended in the middle of its work tells all that its last state shows.
 #[test]
 fn what_was_decided_up_to_an_end_in_full_work_stays_readable() {
+    /// So many that an end right after the first ones comes in the middle.
+    const ASKED: i32 = 200_000;
     for mode in [
         Mode::Asynchronous { threads: 1 },
         Mode::Global { threads: 1 },
         Mode::Global { threads: 2 },
     ] {
-        let engine = Threaded::start(settings(), &[], mode, SystemClock::new()).unwrap();
-        for i in 0..20 {
+        let mut engine = Threaded::start(settings(), &[], mode, SystemClock::new()).unwrap();
+        for i in 0..200 {
             let name = format!("n{i}:1").parse().unwrap();
             let node = NodeSpec::new(name, ResourceVector::of(&[1_048_576, 1024]));
             engine.add_node(node).unwrap();
         }
-        let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 20_000);
+        let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), ASKED);
         asking(&engine, 1, &[AskCall::asking(vec![ask])]);
         let mut told = Vec::new();
         while told.is_empty() {
             engine.append_events(&mut told);
         }
-        engine.request_stop();
-        assert_eq!(engine.await_end(), capsched::sync::Ended::Stopped);
+        assert_eq!(engine.end(), capsched::sync::Ended::Stopped);
         engine.append_events(&mut told);
         let placed = |event: &&Decision| matches!(event, Decision::Allocated { .. });
         let snapshot = engine.snapshot();
-        let shown: u64 = snapshot
+        let shown: i64 = snapshot
             .nodes
             .iter()
-            .map(|node| u64::from(node.containers))
+            .map(|node| i64::from(node.containers))
             .sum();
-        assert_eq!(told.iter().filter(placed).count() as u64, shown, "{mode:?}");
+        let told = i64::try_from(told.iter().filter(placed).count()).unwrap();
+        assert_eq!(told, shown, "{mode:?}");
+        assert!(
+            shown < i64::from(ASKED),
+            "{mode:?}: all was done before the end"
+        );
     }
 }
 

@@ -13,6 +13,7 @@ use serde::Serialize;
 use std::sync::PoisonError;
 
 use crate::ModeName;
+use crate::output::say;
 use crate::record::Origin;
 use crate::results;
 use crate::rounds::{self, How};
@@ -95,9 +96,9 @@ fn tell(args: &Args, shape: &Shape, design: &'static str, per_second: Spread) ->
         results::append(&results::of_this_machine(), &line)?;
     }
     if args.json {
-        println!("{}", serde_json::to_string(&line)?);
+        say!("{}", serde_json::to_string(&line)?);
     } else {
-        println!(
+        say!(
             "{} {design}: {}/s ({} to {})",
             shape.name,
             grouped(per_second.median),

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::output::say;
 use crate::record::Record;
 use crate::rounds::{self, How};
 use crate::shape::{Run, Shape};
@@ -89,16 +90,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 None => Some(measure(&shape, bound, args.rounds)?),
             };
             let Some(found) = found else {
-                println!("{place}: no record");
+                say!("{place}: no record");
                 wrong += 1;
                 continue;
             };
             match bound.judge(found) {
                 Some(what) => {
-                    println!("{place}: {what}");
+                    say!("{place}: {what}");
                     wrong += 1;
                 }
-                None => println!("{place}: {} {found} is in its range", bound.field),
+                None => say!("{place}: {} {found} is in its range", bound.field),
             }
         }
     }

@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use crate::output::say;
 use crate::results;
 use crate::stats::{Spread, grouped};
 
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     );
     let [a, b] = [a, b].map(|rates| Spread::of(&rates).unwrap_or_default());
     for (name, found) in [("A", a), ("B", b)] {
-        println!(
+        say!(
             "{name}: {}/s ({} to {}) over {} rounds",
             grouped(found.median),
             grouped(found.min),
@@ -62,9 +63,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         );
     }
     let ratio = b.over(a);
-    println!(
+    say!(
         "B is {} times A ({} to {})",
-        ratio.median, ratio.min, ratio.max
+        ratio.median,
+        ratio.min,
+        ratio.max
     );
     Ok(())
 }

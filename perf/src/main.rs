@@ -2,10 +2,7 @@
 //!
 //! Without arguments the canonical workload runs and two numbers are printed: decisions per second
 //! (the median of the rounds) and the 99th percentile of one decision in nanoseconds.
-#![expect(
-    clippy::print_stdout,
-    reason = "results of a command go to standard output"
-)]
+#![expect(reason = "results of a command go to standard output")]
 
 mod baselines;
 mod beside;
@@ -19,6 +16,7 @@ mod hash;
 mod machine;
 mod memory;
 mod open;
+mod output;
 mod peers;
 mod phases;
 mod plot;
@@ -41,6 +39,7 @@ use anyhow::{Result, bail};
 use capsched::metrics::Histogram;
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::output::say;
 use record::Record;
 use rounds::{How, Round};
 use shape::Shape;
@@ -181,7 +180,7 @@ fn main() -> Result<()> {
 /// Names of all workloads and what they are.
 fn list() -> Result<()> {
     for name in shape::names()? {
-        println!("{name:10} {}", Shape::named(&name)?.about);
+        say!("{name:10} {}", Shape::named(&name)?.about);
     }
     Ok(())
 }
@@ -197,9 +196,9 @@ fn run(args: &RunArgs) -> Result<()> {
         |number, round| {
             if args.json {
                 let record = Record::new(&shape, how, number, round);
-                println!("{}", serde_json::to_string(&record)?);
+                say!("{}", serde_json::to_string(&record)?);
             } else {
-                println!("{}", line(round));
+                say!("{}", line(round));
             }
             Ok(())
         },
@@ -266,5 +265,5 @@ fn print_figures(mut rounds: Vec<Round>) {
         all.merge(&round.latency);
     }
     let rate = rounds[rounds.len() / 2].per_second();
-    println!("{rate} decisions per second\n{} ns p99", all.quantile(0.99));
+    say!("{rate} decisions per second\n{} ns p99", all.quantile(0.99));
 }

@@ -5,6 +5,7 @@ use capsched::api::{AskCall, NodeReport};
 use capsched::time::{Clock, SystemClock};
 use serde::Serialize;
 
+use crate::output::say;
 use crate::record::Origin;
 use crate::shape::{Cluster, Hopeless, Load, NodeOrder, Queues, Run, Shape};
 use crate::tally::Tally;
@@ -47,8 +48,8 @@ struct Measured {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let load = fill(args)?;
-    println!("{} MiB peak resident", load.peak_rss_kib / 1024);
-    println!(
+    say!("{} MiB peak resident", load.peak_rss_kib / 1024);
+    say!(
         "{} MiB per million containers",
         load.mib_per_million_containers
     );

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::beside::{Aside, Beside};
 use crate::churn::{self, Driven, Masters, Turns};
+use crate::output::say;
 use crate::record::{Origin, Percentiles};
 use crate::rounds::{self, How};
 use crate::shape::{Run, Shape};
@@ -122,10 +123,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let (mut line, histogram) = measure(&shape, how, rate, seconds)?;
         line.saturation_per_second = saturated;
         if args.json {
-            println!("{}", serde_json::to_string(&line)?);
+            say!("{}", serde_json::to_string(&line)?);
         } else {
             let of = saturated.map(|all| format!(" of {}/s", grouped(all)));
-            println!(
+            say!(
                 "{} {} at {}/s{}: {}/s served, {} unserved, {}, {}",
                 line.workload,
                 line.mode,

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
 use crate::hadoop::{self, Peer, PeerLine, VARIANTS, Variant};
+use crate::output::say;
 use crate::record::Origin;
 use crate::rounds::{self, How, Round};
 use crate::shape::{Run, Shape};
@@ -139,7 +140,7 @@ struct Comparison {
 pub(crate) fn run(args: &Args) -> Result<()> {
     ensure!(args.rounds > 0, "at least one round is needed for a ratio");
     if let Some(missing) = hadoop::missing_tool() {
-        println!(
+        say!(
             "Hadoop is not measured: `{missing}` cannot be run. Its driver needs a JDK of version \
              17 or later and Maven; `perf run` measures our engine alone."
         );
@@ -147,7 +148,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     hadoop::build()?;
     if !args.json {
-        println!("{HEAD}");
+        say!("{HEAD}");
     }
     for name in &args.shapes {
         let shape = Shape::named(name)?;
@@ -156,9 +157,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 results::append(&results::of_this_machine(), &comparison)?;
             }
             if args.json {
-                println!("{}", serde_json::to_string(&comparison)?);
+                say!("{}", serde_json::to_string(&comparison)?);
             } else {
-                println!("{}", row(&comparison));
+                say!("{}", row(&comparison));
             }
         }
     }

@@ -9,6 +9,7 @@ use capsched::api::{Latencies, Threaded};
 use capsched::metrics::{Closed, Histogram, HistogramSet, Interval, Phase, write_hlog};
 use capsched::time::{Clock, SystemClock};
 
+use crate::output::say;
 use crate::plot::{Chart, Series, svg};
 use crate::rounds::{self, How};
 use crate::shape::{Run, Shape};
@@ -64,11 +65,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     how.latencies = Latencies::Sampled;
     let (latencies, length) = fill(&shape, how)?;
     for (phase, histogram) in latencies.iter() {
-        println!("{:12} {}", phase.name(), histogram.latency());
+        say!("{:12} {}", phase.name(), histogram.latency());
     }
     if let Some(path) = &args.out {
         write_log(path, latencies, length)?;
-        println!("{}", path.display());
+        say!("{}", path.display());
     }
     if args.cost > 0 {
         cost(&shape, how, args.cost)?;
@@ -121,7 +122,7 @@ fn cost(shape: &Shape, how: How, count: usize) -> Result<()> {
         }
     }
     let [on, off] = [on, off].map(|rates| Spread::of(&rates).unwrap_or_default());
-    println!(
+    say!(
         "recorded {}/s ({} to {}), not recorded {}/s ({} to {}): {} % of the rate",
         on.median,
         on.min,
@@ -149,7 +150,7 @@ pub(crate) fn percentiles(args: &PercentileArgs) -> Result<()> {
             ..How::of(mode, usize::from(mode != ModeName::Heartbeat))
         };
         let (_, histogram) = open::measure(&shape, how, args.rate, args.seconds)?;
-        println!("{:12} {}", mode.name(), histogram.latency());
+        say!("{:12} {}", mode.name(), histogram.latency());
         series.push(Series {
             name: mode.name().to_owned(),
             points: distribution(&histogram)?,
@@ -168,7 +169,7 @@ pub(crate) fn percentiles(args: &PercentileArgs) -> Result<()> {
     fs::create_dir_all(&args.plots).with_context(|| args.plots.display().to_string())?;
     let path = args.plots.join(format!("percentiles-{}.svg", shape.name));
     fs::write(&path, svg(&[chart])).with_context(|| path.display().to_string())?;
-    println!("{}", path.display());
+    say!("{}", path.display());
     Ok(())
 }
 

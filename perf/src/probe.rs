@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::ModeName;
 use crate::handoff;
 use crate::machine;
+use crate::output::say;
 use crate::record::Origin;
 use crate::results;
 use crate::rounds::{self, How};
@@ -143,10 +144,10 @@ fn tell(
         results::append(&results::of_this_machine(), &line)?;
     }
     if args.json {
-        println!("{}", serde_json::to_string(&line)?);
+        say!("{}", serde_json::to_string(&line)?);
         return Ok(());
     }
-    println!(
+    say!(
         "{}: {} {}/s ({} to {}); ours {}/s ({} to {}), {ours_percent} %",
         line.shape,
         design,

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use crate::output::say;
 use crate::results;
 use crate::stats::{Spread, grouped, ratio};
 
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .unwrap_or_else(results::of_this_machine);
     let text = tables(&results::read(&path)?);
     let Some(page) = &args.page else {
-        print!("{text}");
+        say!("{}", text.trim_end_matches('\n'));
         return Ok(());
     };
     let old = fs::read_to_string(page).with_context(|| page.display().to_string())?;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use capsched::api::{Fate, Latencies, Mode, NodeReport, Placement, Running, Sequential, Threaded};
+use capsched::api::{
+    Fate, Latencies, Mode, NodeName, NodeReport, Placement, Running, Sequential, Threaded,
+};
 use capsched::metrics::{Closed, Histogram, Phase};
 use capsched::sync::Ended;
 use capsched::time::{Clock, SystemClock};
@@ -249,37 +251,43 @@ fn threaded(shape: &Shape, how: How, engine: Sequential) -> Result<Round> {
     };
     let clock = SystemClock::new();
     let end = clock.now_ns() + how.patience_ns();
-    let engine = Threaded::take_over(engine, how.engine_mode(), SystemClock::new(), how.running())?;
+    let mut engine =
+        Threaded::take_over(engine, how.engine_mode(), SystemClock::new(), how.running())?;
     let mut turn = nodes.iter().cycle();
+    let mut calls = Histogram::new();
     while tally.placed() < target && clock.now_ns() < end {
         if how.mode == ModeName::Heartbeat {
-            for node in turn.by_ref().take(64) {
-                engine.heartbeat(node.clone(), silence())?;
-            }
+            beat(&engine, turn.by_ref().take(64), &mut calls, &clock)?;
         } else if tally.placed() > 0 {
             std::thread::sleep(pause);
         }
         tally.look(&engine);
     }
     let reached = finished(shape, &tally, Histogram::new(), "", String::new());
-    let whole = target >= u64::from(shape.fits().min(shape.asked()));
-    let totals = if whole {
+    // Heartbeats are the driver's own, and so is their end.
+    let ends_by_itself =
+        how.mode == ModeName::Heartbeat || target >= u64::from(shape.fits().min(shape.asked()));
+    let totals = if ends_by_itself {
         settle(&engine, &mut tally)
     } else {
-        cut_short(&engine, &mut tally)
+        cut_short(&mut engine, &mut tally)
     };
     totals.check(tally.placed(), &tally.sum())?;
-    let phase = if how.mode == ModeName::Heartbeat {
-        Phase::Apply
+    let (latency, latency_of) = if how.mode == ModeName::Heartbeat {
+        (calls, "heartbeat")
     } else {
-        Phase::Propose
+        let of = Phase::Propose;
+        (
+            engine.latencies().get(of).cloned().unwrap_or_default(),
+            of.name(),
+        )
     };
     Ok(Round {
-        latency: engine.latencies().get(phase).cloned().unwrap_or_default(),
-        latency_of: phase.name(),
+        latency,
+        latency_of,
         conflicts: conflicts(&engine),
         // Where threads are cut short, they stop elsewhere each time.
-        hash: if whole {
+        hash: if ends_by_itself {
             queue_hash(&totals)
         } else {
             String::new()
@@ -288,11 +296,27 @@ fn threaded(shape: &Shape, how: How, engine: Sequential) -> Result<Round> {
     })
 }
 
+/// Heartbeats of nodes in turn; the first is timed, from the call to its answer.
+fn beat<'a>(
+    engine: &Threaded,
+    nodes: impl Iterator<Item = &'a NodeName>,
+    calls: &mut Histogram,
+    clock: &SystemClock,
+) -> Result<()> {
+    let mut before = Some(clock.now_ns());
+    for node in nodes {
+        engine.heartbeat(node.clone(), silence())?;
+        if let Some(before) = before.take() {
+            calls.record(clock.now_ns().saturating_sub(before));
+        }
+    }
+    Ok(())
+}
+
 /// Ends an engine that would go on beyond a target, far beyond it where a part of a large cluster
 /// is filled; what is checked is the state that it ended in.
-fn cut_short(engine: &Threaded, tally: &mut Tally) -> Totals {
-    engine.request_stop();
-    let _: Ended = engine.await_end();
+fn cut_short(engine: &mut Threaded, tally: &mut Tally) -> Totals {
+    let _: Ended = engine.end();
     tally.look(engine);
     snapshot_totals(engine)
 }
@@ -427,12 +451,22 @@ mod tests {
     #[test]
     fn a_partial_fill_with_threads_ends_at_its_target_and_adds_up() {
         let mut shape = Shape::named("W6").unwrap();
-        (shape.cluster.nodes, shape.load.apps) = (40, 1000);
-        for mode in [ModeName::Asynchronous, ModeName::Global] {
+        (shape.cluster.nodes, shape.load.apps) = (2000, 1000);
+        shape.run = Run::Fill { until_percent: 10 };
+        let target = shape.target();
+        assert!(target > 0 && target * 9 < shape.fits().min(shape.asked()));
+        for mode in [
+            ModeName::Heartbeat,
+            ModeName::Asynchronous,
+            ModeName::Global,
+        ] {
             let engine = shape.engine(mode).unwrap();
             let round = threaded(&shape, How::of(mode, 1), engine).unwrap();
-            assert!(round.complete, "{mode:?}");
-            assert_eq!((round.placed, round.hash.as_str()), (256, ""), "{mode:?}");
+            let reached = (round.complete, round.placed);
+            assert_eq!(reached, (true, u64::from(target)), "{mode:?}");
+            assert!(!round.latency.is_empty(), "{mode:?}: nothing measured");
+            let repeats = mode == ModeName::Heartbeat;
+            assert_eq!(!round.hash.is_empty(), repeats, "{mode:?}");
         }
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::output::say;
 use crate::plot::{Chart, Series, svg};
 use crate::record::Record;
 use crate::rounds::{self, How};
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             ),
         ]);
         fs::write(&path, text).with_context(|| path.display().to_string())?;
-        println!("{}", path.display());
+        say!("{}", path.display());
     }
     Ok(())
 }
@@ -94,7 +95,7 @@ fn lines(args: &Args, shape: &Shape, mode: ModeName) -> Result<(Series, Series)>
         }
         let spread = Spread::of(&rates).unwrap_or_default();
         let share = crate::stats::ratio(100 * rejected, proposals);
-        println!(
+        say!(
             "{} {} with {threads}: {}/s ({} to {}), {share} % refused",
             shape.name,
             mode.name(),

@@ -2,6 +2,7 @@
 
 use anyhow::{Result, ensure};
 
+use crate::output::say;
 use crate::record::Record;
 use crate::rounds::{self, How};
 use crate::shape::{self, Run, Shape};
@@ -47,7 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let shape = Shape::named(name)?;
         for how in ways(args, &shape) {
             if let Err(error) = measure(args, &shape, how) {
-                println!("{name} {} with {}: {error:#}", how.mode.name(), how.threads);
+                say!("{name} {} with {}: {error:#}", how.mode.name(), how.threads);
                 failed += 1;
             }
         }
@@ -78,7 +79,7 @@ fn ways(args: &Args, shape: &Shape) -> Vec<How> {
 
 fn measure(args: &Args, shape: &Shape, how: How) -> Result<()> {
     let keep = |line: &serde_json::Value| -> Result<()> {
-        println!("{line}");
+        say!("{line}");
         if args.dry {
             return Ok(());
         }

@@ -68,6 +68,7 @@ pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> Followed {
             wanted = any.partition.unwrap_or(PartitionId::DEFAULT);
         }
     }
+    let served = !asks.outstanding;
     row.part_mut(wanted).pending += pending;
     if wanted != partition {
         add_queue_pending(state, leaf, wanted, pending);
@@ -76,14 +77,15 @@ pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> Followed {
     let used = size;
     charge_queues(state, leaf, partition, &Charge { used, pending });
     charge_user(state, leaf, user, partition, size);
-    if stops_asking(state, app) {
+    if served && stops_asking(state, app) {
         Followed::ButForUser
     } else {
         Followed::Wholly
     }
 }
 
-/// Notes that an application asks for nothing more; whether its user does not either.
+/// Notes whether an application asks for nothing more, now that a key of it was served; whether its
+/// user does not either.
 // As UsersManager.deactivateApplication, up to where users change.
 fn stops_asking(state: &mut State, app: AppSlot) -> bool {
     let row = &mut state.apps[app];

@@ -16,7 +16,7 @@ use super::Sequential;
 use super::batch::Batch;
 use super::command::{Command, Reply, answer};
 use super::spot::Spot;
-use super::standing::Standing;
+use super::standing::{Standing, patience};
 
 /// Commands that are carried out before proposals get their turn again.
 const COMMANDS: usize = 256;
@@ -31,10 +31,6 @@ const PUBLISH_AT_LAST: u64 = 131_072;
 
 /// The same where several proposers take room that the others count on.
 const PUBLISH_TO_OTHERS: u64 = 512;
-
-/// How much longer the committer waits for the next batch of a busy sole proposer before it
-/// publishes what it has.
-const WHILE_BUSY: u32 = 8;
 
 /// One batch in so many is timed.
 const SAMPLE: u32 = 8;
@@ -226,19 +222,14 @@ impl<C: Clock> Committer<C> {
         }
     }
 
-    /// Looks for work in vain before the committer publishes, or rests: none while a proposer waits
-    /// for what it sent, and more while a sole one is busy, which needs no snapshot.
+    /// Looks for work in vain before it publishes, or rests where there is nothing to publish.
     fn patience(&self) -> u32 {
         if self.unpublished == 0 {
             return SPINS;
         }
-        if self.standings.iter().any(|standing| standing.is_waiting()) {
-            return 0;
-        }
-        match self.standings.as_slice() {
-            [sole] if !sole.has_seen(self.snapshot.news) => WHILE_BUSY * SPINS,
-            _ => SPINS,
-        }
+        let shown = &self.snapshot.taken;
+        let landed = |i: usize| shown.get(i) != self.taken.get(i);
+        patience(&self.standings, landed, self.snapshot.news)
     }
 
     /// Commits one batch of every proposer in turn; whether there was one.

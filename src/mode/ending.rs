@@ -14,23 +14,10 @@ impl Threaded {
         self.wake_monitor();
     }
 
-    /// Waits for an end that was asked for; what was told and published up to it stays readable.
-    pub fn await_end(&self) -> Ended {
-        self.shutdown.wait()
-    }
-
     /// Ends the engine: every accepted command has its answer, all threads are joined.
-    pub fn stop(self) -> Ended {
-        self.stop_with_state().0
-    }
-
-    /// The same as [`Threaded::stop`], with the state that it ended in; everything that was
-    /// answered is in it.
-    pub fn stop_with_state(mut self) -> (Ended, StdArc<Snapshot>) {
-        (self.end(), self.snapshots.load())
-    }
-
-    fn end(&mut self) -> Ended {
+    /// What was told, measured and published up to then stays readable, but events that found no
+    /// room in the queue of events are gone.
+    pub fn end(&mut self) -> Ended {
         let _ = self.shutdown.request();
         self.wake_monitor();
         let ended = if self.threads.is_empty() {
@@ -43,6 +30,17 @@ impl Threaded {
             drop(thread.join());
         }
         ended
+    }
+
+    /// The same as [`Threaded::end`], of an engine that nobody reads any more.
+    pub fn stop(self) -> Ended {
+        self.stop_with_state().0
+    }
+
+    /// The same as [`Threaded::stop`], with the state that it ended in; everything that was
+    /// answered is in it.
+    pub fn stop_with_state(mut self) -> (Ended, StdArc<Snapshot>) {
+        (self.end(), self.snapshots.load())
     }
 }
 

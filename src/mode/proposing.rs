@@ -31,7 +31,8 @@ const PATIENCE: Duration = Duration::from_millis(5);
 /// for what only the ledger does.
 const DRIFT: u64 = 65_536;
 
-/// The same where some user asks for nothing more, or others decide, too.
+/// The same where some user asks for nothing more, or others decide, too. A sole busy proposer gets
+/// it with the next snapshot, which may be that of some thousand decisions more.
 const DRIFT_OF_MORE: u64 = 2048;
 
 /// The same for decisions of other proposers, which take room that the view counts on.
