@@ -2,7 +2,6 @@
 //!
 //! Without arguments the canonical workload runs and two numbers are printed: decisions per second
 //! (the median of the rounds) and the 99th percentile of one decision in nanoseconds.
-#![expect(reason = "results of a command go to standard output")]
 
 mod baselines;
 mod beside;
