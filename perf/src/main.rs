@@ -9,6 +9,7 @@ mod check;
 mod churn;
 mod compare;
 mod conserve;
+mod echo;
 mod hadoop;
 mod handoff;
 mod hash;

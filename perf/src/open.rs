@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::beside::{Aside, Beside};
 use crate::churn::{self, Driven, Masters, Turns};
+use crate::echo;
 use crate::output::say;
 use crate::record::{Origin, Percentiles};
 use crate::rounds::{self, How};
@@ -38,6 +39,9 @@ const FLOOD_SECONDS: u64 = 2;
 /// The same for a churn, whose closed loop takes longer to come to a steady state.
 const CHURN_SECONDS: u64 = 10;
 
+/// What the latencies are of.
+const LATENCY_OF: &str = "ask due to container seen";
+
 /// Arguments of `perf open`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
@@ -56,9 +60,24 @@ pub(crate) struct Args {
     /// The same with half of saturation alone.
     #[arg(long, conflicts_with_all = ["rates", "sweep"])]
     half: bool,
+    /// Offers each rate for as long to a thread that only answers, too: what of the latencies is
+    /// the machine's own.
+    #[arg(long)]
+    echo: bool,
     /// Prints one JSON object a rate.
     #[arg(long)]
     json: bool,
+}
+
+/// What an echo came to at a rate.
+#[derive(Clone, Debug, Serialize)]
+struct EchoLine {
+    #[serde(flatten)]
+    origin: Origin,
+    kind: &'static str,
+    offered_per_second: u64,
+    latency_of: &'static str,
+    latency_ns: Percentiles,
 }
 
 /// One rate.
@@ -138,8 +157,71 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 line.aside
             );
         }
+        if args.echo {
+            tell_echo(args, rate, seconds)?;
+        }
     }
     Ok(())
+}
+
+/// The same rate, answered by a thread that decides nothing.
+fn tell_echo(args: &Args, rate: u64, seconds: u64) -> Result<()> {
+    let latency = echo::measure(rate, seconds)?;
+    if !args.json {
+        let rate = grouped(rate);
+        say!("an echo at {rate}/s: {}", latency.latency());
+        return Ok(());
+    }
+    let line = EchoLine {
+        origin: Origin::now(),
+        kind: "echo",
+        offered_per_second: rate,
+        latency_of: LATENCY_OF,
+        latency_ns: Percentiles::of(&latency),
+    };
+    say!("{}", serde_json::to_string(&line)?);
+    Ok(())
+}
+
+/// Moments at which asks are due: evenly, whatever happens.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    began: u64,
+    rate: u64,
+    asked: u64,
+}
+
+impl Schedule {
+    /// From a moment on, so many a second, of which there is at least one.
+    pub(crate) fn new(began: u64, rate: u64) -> Self {
+        Self {
+            began,
+            rate,
+            asked: 0,
+        }
+    }
+
+    /// How many were due so far.
+    pub(crate) fn asked(&self) -> u64 {
+        self.asked
+    }
+
+    /// What has become due up to a moment, at most so many.
+    pub(crate) fn due(&mut self, now: u64, most: usize) -> Vec<u64> {
+        let mut due = Vec::new();
+        while due.len() < most {
+            let after = u128::from(self.asked) * 1_000_000_000 / u128::from(self.rate);
+            let at = self
+                .began
+                .saturating_add(u64::try_from(after).unwrap_or(u64::MAX));
+            if at > now {
+                break;
+            }
+            due.push(at);
+            self.asked += 1;
+        }
+        due
+    }
 }
 
 /// What the engine serves when it is offered more than that.
@@ -208,21 +290,14 @@ pub(crate) fn measure(
     let switches = machine::involuntary_switches();
     let began = clock.now_ns();
     let mut beside = Beside::new(shape, how, began, seconds)?;
-    let (mut asked, mut next) = (0, 0);
+    let (mut schedule, mut next) = (Schedule::new(began, rate), 0);
     let end = began + seconds * 1_000_000_000;
-    let due_at = |n: u64| {
-        began + u64::try_from(u128::from(n) * 1_000_000_000 / u128::from(rate)).unwrap_or(u64::MAX)
-    };
     loop {
         let now = clock.now_ns();
         if now >= end {
             break;
         }
-        let mut due = Vec::new();
-        while due_at(asked) <= now && due.len() < MOST {
-            due.push(due_at(asked));
-            asked += 1;
-        }
+        let due = schedule.due(now, MOST);
         if !due.is_empty() {
             ask(&mut engine, &mut masters, &mut book, &mut next, due)?;
         }
@@ -254,9 +329,9 @@ pub(crate) fn measure(
         saturation_per_second: None,
         offered_per_second: rate,
         served_per_second,
-        asked,
+        asked: schedule.asked(),
         unserved: book.open,
-        latency_of: "ask due to container seen",
+        latency_of: LATENCY_OF,
         latency_ns: Percentiles::of(&book.latency),
         involuntary_switches: machine::involuntary_switches().saturating_sub(switches),
         peak_rss_kib: machine::status_kib("VmHWM"),
