@@ -36,13 +36,14 @@ pub(crate) fn measure(rate: u64, seconds: u64) -> Result<Histogram> {
 /// Asks whatever is due and takes what came back, until every answer is there.
 fn offer(rate: u64, seconds: u64, there: &ArrayQueue<u64>, back: &ArrayQueue<u64>) -> Histogram {
     let clock = SystemClock::new();
-    let mut schedule = Schedule::new(clock.now_ns(), rate);
-    let end = clock.now_ns() + seconds * 1_000_000_000;
+    let began = clock.now_ns();
+    let mut schedule = Schedule::new(began, rate);
+    let end = began + seconds * 1_000_000_000;
     let mut latency = Histogram::new();
     let mut now = clock.now_ns();
     while now < end || latency.len() < schedule.asked() {
         let room = QUEUE - there.len();
-        for due in schedule.due(now.min(end), room) {
+        for due in schedule.due(now.min(end - 1), room) {
             // There is room, and nobody else fills it.
             let _ = there.push(due);
         }
