@@ -11,7 +11,7 @@ use crate::cluster::{Reservation, TagCount};
 use crate::id::{AppSlot, ContainerId, NameId, NodeSlot, PartitionId, SchedulerKey};
 use crate::policy::Locality;
 use crate::proposer::{Observation, Outcome, Proposal, ProposalKind, Release};
-use crate::queue::{ConstrainedKey, Exclusivity, PlaceAsk, ReservedAt};
+use crate::queue::{ConstrainedKey, Exclusivity, ReservedAt};
 use crate::sync::{Mutant, injected};
 
 /// What became of an assignment.
@@ -90,13 +90,13 @@ impl Ledger {
         let slot = self.container_of(proposal);
         let asks = self.state.apps[app].key_mut(proposal.key);
         let (requested_partition, constrained) = (asks.partition, asks.constrained.clone());
-        let give_back = self.take_ask(app, proposal.key, proposal.locality, node);
+        let give_back = self.take_ask(proposal, slot);
         let container = self.container_mut(slot);
         container.state = ContainerState::Allocated;
         container.on_node = true;
         container.requested_partition = requested_partition;
         container.borrowed = proposal.exclusivity == Exclusivity::Ignore;
-        container.give_back = GiveBack::of(&give_back, &container.size);
+        container.give_back = give_back;
         let (id, size) = (container.id, container.size);
         self.live[app.index()].insert(id.number, slot);
         self.unfetched[app.index()].push(slot);
@@ -182,51 +182,41 @@ impl Ledger {
 
     /// Takes one container off the asks of a key; returns what to give back should it be lost.
     // As LocalityAppPlacementAllocator.allocate and SingleConstraintAppPlacementAllocator.allocate.
-    fn take_ask(
-        &mut self,
-        app: AppSlot,
-        key: SchedulerKey,
-        level: Locality,
-        node: NodeSlot,
-    ) -> [Option<PlaceAsk>; 3] {
+    fn take_ask(&mut self, proposal: &Proposal, slot: ContainerSlot) -> GiveBack {
+        let (app, key, node) = (proposal.app, proposal.key, proposal.node);
+        let size = self.container(slot).size;
         let (host, rack) = (self.state.nodes[node].host, self.state.nodes[node].rack);
         let asks = self.state.apps[app].key_mut(key);
-        let constrained = asks.constrained.is_some();
-        let places: &[NameId] = match level {
-            _ if constrained => &[NameId::ANY],
-            Locality::Node => &[host, rack, NameId::ANY],
-            Locality::Rack => &[rack, NameId::ANY],
-            Locality::Any => &[NameId::ANY],
-        };
-        let mut taken = [None; 3];
-        for (taken, &place) in taken.iter_mut().zip(places) {
-            if let Some(ask) = asks.at_mut(place) {
-                *taken = Some(*ask);
+        if asks.constrained.is_some() {
+            if let Some(ask) = asks.at_mut(NameId::ANY) {
                 ask.count -= 1;
             }
+            // What a scheduling request had taken is not asked again.
+            return GiveBack::Places(Box::default());
         }
-        asks.asks.retain(|ask| {
-            ask.count != 0
-                || (constrained && ask.place == NameId::ANY)
-                || !places.contains(&ask.place)
-        });
-        if !constrained {
-            let left = asks.count(NameId::ANY);
-            asks.known = !asks.asks.is_empty();
-            let mut known = taken.iter().flatten();
-            let any = known.find(|ask| ask.place == NameId::ANY).copied();
-            if left == 0 {
-                self.close_key(app, key, false);
-                self.stop_asking_without_keys(app);
-            }
-            if let Some(any) = any {
-                let partition = any.partition.unwrap_or(PartitionId::DEFAULT);
-                self.add_pending(app, partition, -any.size);
-            }
-            return taken;
+        let nearer: &[NameId] = match proposal.locality {
+            Locality::Node => &[host, rack],
+            Locality::Rack => &[rack],
+            Locality::Any => &[],
+        };
+        let mut taken = [None; 2];
+        for (taken, &place) in taken.iter_mut().zip(nearer) {
+            *taken = asks.at(place).copied();
+            asks.take_one(place);
         }
-        // What a scheduling request had taken is not asked again.
-        [None; 3]
+        let any = asks.at(NameId::ANY);
+        let give_back = GiveBack::of(&taken, any, &size);
+        let pending = any.map(|ask| (ask.partition.unwrap_or(PartitionId::DEFAULT), ask.size));
+        asks.take_one(NameId::ANY);
+        asks.known = !asks.asks.is_empty();
+        if asks.count(NameId::ANY) == 0 {
+            self.close_key(app, key, false);
+            self.stop_asking_without_keys(app);
+        }
+        if let Some((partition, size)) = pending {
+            self.add_pending(app, partition, -size);
+        }
+        give_back
     }
 
     // As FiCaSchedulerApp.reserve and AbstractLeafQueue.apply for a reservation.

@@ -3,7 +3,7 @@
 use super::deferred::Deferred;
 use super::event::{Ending, Event, UnreserveReason};
 use super::ledger::{ContainerSlot, Ledger};
-use crate::id::{AppSlot, ContainerId, NameId, NodeSlot, PartitionId, SchedulerKey};
+use crate::id::{AppSlot, ContainerId, NodeSlot, PartitionId, SchedulerKey};
 use crate::queue::{AppStage, PlaceAsk};
 use crate::resource::ResourceVector;
 use crate::sync::{Mutant, injected};
@@ -65,17 +65,20 @@ pub enum GiveBack {
 }
 
 impl GiveBack {
-    /// From the asks that a container was taken off, nearest place first.
-    pub(super) fn of(taken: &[Option<PlaceAsk>; 3], size: &ResourceVector) -> Self {
-        match taken {
-            [Some(ask), None, None] if ask.place == NameId::ANY && ask.size == *size => {
-                Self::Anywhere {
-                    count: ask.count,
-                    relax: ask.relax,
-                    partition: ask.partition,
-                }
-            }
-            _ => Self::Places(taken.iter().flatten().copied().collect()),
+    /// From the asks at nearer places that a container was taken off, and the one for anywhere,
+    /// each as it stood before. A copy of the latter is made only when it has to be.
+    pub(super) fn of(
+        nearer: &[Option<PlaceAsk>; 2],
+        any: Option<&PlaceAsk>,
+        size: &ResourceVector,
+    ) -> Self {
+        match (nearer, any) {
+            ([None, None], Some(ask)) if ask.size == *size => Self::Anywhere {
+                count: ask.count,
+                relax: ask.relax,
+                partition: ask.partition,
+            },
+            _ => Self::Places(nearer.iter().flatten().chain(any).copied().collect()),
         }
     }
 }

@@ -52,7 +52,9 @@ pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> Followed {
         Locality::Rack => &[rack, NameId::ANY],
         Locality::Any => &[NameId::ANY],
     };
-    let asked = asks.at(NameId::ANY).copied();
+    let asked = asks
+        .at(NameId::ANY)
+        .map(|any| (any.partition.unwrap_or(PartitionId::DEFAULT), any.size));
     for &place in places {
         if let Some(ask) = asks.at_mut(place) {
             ask.count -= 1;
@@ -63,9 +65,8 @@ pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> Followed {
     if asks.constrained.is_none() {
         asks.asks.retain(|ask| ask.count != 0);
         asks.outstanding = asks.count(NameId::ANY) > 0;
-        if let Some(any) = asked {
-            pending = -any.size;
-            wanted = any.partition.unwrap_or(PartitionId::DEFAULT);
+        if let Some((partition, size)) = asked {
+            (wanted, pending) = (partition, -size);
         }
     }
     let served = !asks.outstanding;

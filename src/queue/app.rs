@@ -220,6 +220,18 @@ impl KeyAsks {
         self.asks.iter_mut().find(|ask| ask.place == place)
     }
 
+    /// Takes one container off what is asked at a place, which is forgotten when none is left.
+    #[inline]
+    pub fn take_one(&mut self, place: NameId) {
+        let Some(at) = self.asks.iter().position(|ask| ask.place == place) else {
+            return;
+        };
+        self.asks[at].count -= 1;
+        if self.asks[at].count == 0 {
+            self.asks.remove(at);
+        }
+    }
+
     /// Containers asked at a place.
     #[inline]
     #[must_use]
