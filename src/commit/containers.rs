@@ -155,13 +155,14 @@ impl Ledger {
         }
         self.mark_ended_killable(node, id);
         if before == ContainerState::Allocated {
-            if ending == Ending::Killed {
-                self.deferred.push_back(Deferred::GiveBack(slot));
-            }
+            self.deferred.push_back(Deferred::GiveBack(slot));
         } else if ending != Ending::Finished {
             self.deferred.push_back(Deferred::Stop(slot));
         }
-        self.deferred.push_back(Deferred::Finished(slot));
+        // RMContainerImpl knows one way only for a container that was not fetched to end: killed.
+        if before != ContainerState::Allocated || ending == Ending::Killed {
+            self.deferred.push_back(Deferred::Finished(slot));
+        }
         self.ended.push(slot);
         let node = self.state.nodes[node].name.clone();
         self.events.push(Event::Ended {

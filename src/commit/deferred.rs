@@ -18,7 +18,7 @@ pub(super) enum Deferred {
     Labels(Option<(NodeSlot, u32, PartitionId)>),
     /// An application got a container; a waiting master takes it over.
     Allocated(AppSlot),
-    /// A container was killed before its application fetched it.
+    /// A container ended before its application fetched it.
     GiveBack(ContainerSlot),
     /// A container's node is to stop it.
     Stop(ContainerSlot),
@@ -103,8 +103,10 @@ impl Ledger {
     }
 
     /// Each end of a container is a call of its own: what those that were not fetched had taken is
-    /// asked again before their application leaves, which may make its user active once more.
-    pub(super) fn give_back_before_end(&mut self, app: AppSlot) {
+    /// asked again before anything else happens to their application, be it that it asks for more,
+    /// or that it leaves, when its user may become active once more.
+    // As AbstractYarnScheduler.recoverResourceRequestForContainer.
+    pub(super) fn give_back_now(&mut self, app: AppSlot) {
         let mut own = Vec::new();
         let containers = &self.containers;
         self.deferred.retain(|call| match call {

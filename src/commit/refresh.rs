@@ -34,6 +34,8 @@ pub enum RefreshError {
     AbsoluteAboveWeights(String),
     /// The maximum allocation of a leaf is to shrink.
     AllocationDecreased(String),
+    /// The children of a parent mix percentages, weights and absolute values.
+    MixedModes(String),
 }
 
 impl RefreshError {
@@ -48,6 +50,7 @@ impl RefreshError {
             Self::KindChange(_) => "queue_kind_change",
             Self::AbsoluteAboveWeights(_) => "absolute_below_relative_parent",
             Self::AllocationDecreased(_) => "maximum_allocation_decreased",
+            Self::MixedModes(_) => "mixed_capacity_modes",
         }
     }
 }
@@ -78,6 +81,10 @@ impl fmt::Display for RefreshError {
             Self::AllocationDecreased(queue) => {
                 write!(f, "the maximum allocation of `{queue}` cannot shrink")
             }
+            Self::MixedModes(queue) => write!(
+                f,
+                "the children of `{queue}` mix percentages, weights and absolute values"
+            ),
         }
     }
 }
@@ -138,13 +145,41 @@ impl Ledger {
         for &(old, new) in &pairs {
             check_queue(old, new, settings)?;
         }
-        if settings.scheduler.legacy_queue_mode {
-            pairs
-                .iter()
-                .try_for_each(|&(old, new)| check_childless(old, new, settings))
-        } else {
-            Ok(())
+        if !settings.scheduler.legacy_queue_mode {
+            return Ok(());
         }
+        let below = by_parent(&settings.queues);
+        for (old, new) in pairs {
+            let Some(new) = new.filter(|new| !old.is_leaf() && new.kind == QueueKind::Parent)
+            else {
+                continue;
+            };
+            let children = below.get(&*new.path).map_or(&[][..], Vec::as_slice);
+            check_childless(new, children)?;
+            check_modes(new, &self.order_after(old, children))?;
+        }
+        Ok(())
+    }
+
+    /// The children of a parent in the order that a refresh leaves them in.
+    fn order_after<'a>(
+        &self,
+        old: &Queue,
+        children: &[&'a QueueSettings],
+    ) -> Vec<&'a QueueSettings> {
+        let hash = |queue: &&QueueSettings| java_order::string_hash(&queue.path);
+        let mut new = children.to_vec();
+        java_order::sort(&mut new, 0, hash);
+        let slots = old.children.iter();
+        let known: Vec<&str> = slots
+            .map(|&child| &*self.state.queues[child].settings.path)
+            .collect();
+        let place = |queue: &&QueueSettings| known.iter().position(|path| *path == &*queue.path);
+        // Known ones keep their places, new ones follow.
+        new.sort_by_key(|queue| place(queue).unwrap_or(known.len()));
+        let added = new.iter().filter(|queue| place(queue).is_none()).count();
+        java_order::sort(&mut new, known.len() + added, hash);
+        new
     }
 
     fn apply_refresh(&mut self, settings: TreeSettings) {
@@ -161,14 +196,8 @@ impl Ledger {
         self.state.minimum = scheduler.minimum_allocation;
         self.state.settings = Arc::new(scheduler);
         self.templates = settings.templates;
-        let mut children: BTreeMap<&str, Vec<&QueueSettings>> = BTreeMap::new();
-        for queue in &settings.queues {
-            if let Some(parent) = queue.parent_path() {
-                children.entry(parent).or_default().push(queue);
-            }
-        }
         if let Some(root) = settings.queues.first() {
-            self.merge(State::ROOT, root, &children);
+            self.merge(State::ROOT, root, &by_parent(&settings.queues));
         }
         self.update_cluster();
         if leaves_legacy {
@@ -370,22 +399,50 @@ fn check_queue(
     Ok(())
 }
 
+/// Queues below each path, in the order of their list.
+fn by_parent(queues: &[QueueSettings]) -> BTreeMap<&str, Vec<&QueueSettings>> {
+    let mut children: BTreeMap<&str, Vec<&QueueSettings>> = BTreeMap::new();
+    for queue in queues {
+        if let Some(parent) = queue.parent_path() {
+            children.entry(parent).or_default().push(queue);
+        }
+    }
+    children
+}
+
 /// A parent without children counts as one of weights, which does not go with an absolute
 /// capacity of its own. A parent that is new is not looked at.
 // As AbstractParentQueue.reinitialize with setChildQueues.
-fn check_childless(
-    old: &Queue,
-    new: Option<&QueueSettings>,
-    settings: &TreeSettings,
-) -> Result<(), RefreshError> {
-    let Some(new) = new.filter(|new| !old.is_leaf() && new.kind == QueueKind::Parent) else {
-        return Ok(());
-    };
+fn check_childless(new: &QueueSettings, children: &[&QueueSettings]) -> Result<(), RefreshError> {
     let absolute = |part: &PartitionSettings| matches!(part.capacity.legacy, LegacyCapacity::Absolute(amount) if !amount.is_none());
-    let mut queues = settings.queues.iter();
-    let waits = !queues.any(|queue| queue.parent_path() == Some(&*new.path));
+    let waits = children.is_empty();
     if waits && &*new.path != "root" && new.partitions.values().any(absolute) {
         return Err(RefreshError::AbsoluteAboveWeights(new.path.to_string()));
+    }
+    Ok(())
+}
+
+/// Children of one parent, in the order that they end up in, go by one mode. The new tree was
+/// checked in the order of its list before; since an absolute value makes the percentages before
+/// it forgotten, what passed there may fail here.
+// As AbstractParentQueue.getCapacityConfigurationTypeForQueues at the end of a reinitialization.
+fn check_modes(new: &QueueSettings, children: &[&QueueSettings]) -> Result<(), RefreshError> {
+    let (mut percent, mut weight, mut absolute) = (false, false, false);
+    for child in children {
+        let parts = new.partitions.keys();
+        for part in parts.filter_map(|label| child.partitions.get(label)) {
+            match part.capacity.legacy {
+                LegacyCapacity::Percent(share) => percent |= share > 0.0,
+                LegacyCapacity::Weight(_) => weight = true,
+                LegacyCapacity::Absolute(amount) if !amount.is_none() => {
+                    (absolute, percent) = (true, false);
+                }
+                LegacyCapacity::Absolute(_) | LegacyCapacity::Unusable => {}
+            }
+        }
+    }
+    if u8::from(percent) + u8::from(weight) + u8::from(absolute) > 1 {
+        return Err(RefreshError::MixedModes(new.path.to_string()));
     }
     Ok(())
 }

@@ -147,20 +147,28 @@ pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
         }
         part.master_share = of.maximum_master_share;
     }
-    let queue = &mut ledger.state.queues[slot];
+    let queue = &ledger.state.queues[slot];
     let has = |mode| {
         queue
             .parts
             .iter()
             .any(|part| part.configured && part.mode == mode)
     };
-    queue.mode = if queue.parent.is_some() && has(CapacityMode::Absolute) {
+    let absolute = if ledger.state.settings.legacy_queue_mode {
+        has(CapacityMode::Absolute)
+    } else {
+        // As AbstractCSQueue.updateCapacityConfigType, which the first partition decides.
+        let of = settings.partitions.get("");
+        of.is_some_and(|of| of.capacity.is_absolute_vector())
+    };
+    let mode = if queue.parent.is_some() && absolute {
         CapacityMode::Absolute
     } else if has(CapacityMode::Weight) {
         CapacityMode::Weight
     } else {
         CapacityMode::Percent
     };
+    ledger.state.queues[slot].mode = mode;
 }
 
 /// Whether a path is that of a leaf of a managed parent, existing or not.

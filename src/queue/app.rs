@@ -277,10 +277,14 @@ pub struct ConstrainedKey {
 }
 
 impl ConstrainedKey {
-    /// Whether another request under the key fixes the same.
+    /// Whether another request under the key fixes the same. One without a constraint is like none,
+    /// not even itself: the reference fails when it compares two of them.
+    // As SchedulingRequestPBImpl.equals.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        (self.size, &self.tags, &self.constraint) == (other.size, &other.tags, &other.constraint)
+        self.constraint.is_some()
+            && (self.size, &self.tags, &self.constraint)
+                == (other.size, &other.tags, &other.constraint)
     }
 }
 

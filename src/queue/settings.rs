@@ -316,6 +316,18 @@ impl CapacitySetting {
     }
 }
 
+impl CapacitySetting {
+    /// Whether the vector has amounts alone. What it leaves out is an amount of 0, unless it has no
+    /// value at all.
+    // As QueueCapacityVector.getDefinedCapacityTypes.
+    #[must_use]
+    pub fn is_absolute_vector(&self) -> bool {
+        let absolute = |entry: &VectorEntry| matches!(entry, VectorEntry::Absolute(_));
+        let fits = |entry: &VectorEntry| *entry == VectorEntry::Unset || absolute(entry);
+        self.vector.iter().any(absolute) && self.vector.iter().all(fits)
+    }
+}
+
 /// A capacity in legacy mode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LegacyCapacity {

@@ -372,6 +372,7 @@ impl Scheduler {
         for c in releases {
             self.complete(*c, "RELEASED");
         }
+        self.ask_again(app);
         let top = self.max_allowed(None);
         for r in &mut requests {
             r.res = self
@@ -426,14 +427,16 @@ impl Scheduler {
                 self.nodes[x.node].to_launch.remove(&c);
             }
             self.free_space(c, false);
-            if x.state == ContainerState::Allocated {
-                if reason == "KILL" {
-                    self.events.push_back(Event::Rescheduled(c));
-                }
+            let fresh = x.state == ContainerState::Allocated;
+            if fresh {
+                self.events.push_back(Event::Rescheduled(c));
             } else if reason != "FINISHED" {
                 self.events.push_back(Event::Clean(c));
             }
-            self.events.push_back(Event::Finished(c));
+            // The original has no transition for a fresh one that is given back.
+            if !fresh || reason == "KILL" {
+                self.events.push_back(Event::Finished(c));
+            }
             self.log("complete", c, reason);
         }
         self.flag(leaf, x.app, false);

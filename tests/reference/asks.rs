@@ -211,13 +211,16 @@ impl Scheduler {
             let constraint = r["constraint"].as_str().map(str::to_owned);
             let fixed = (res.clone(), tags, constraint);
             let state = self.apps.get_mut(&app).unwrap();
+            let again = state.asks.contains_key(&key);
             let ask = state.asks.entry(key).or_insert_with(|| KeyAsk {
                 tags: fixed.1.iter().cloned().collect(),
                 constraint: fixed.2.as_deref().map(constraints::parse),
                 fixed: Some(fixed.clone()),
                 ..KeyAsk::default()
             });
-            if ask.fixed.as_ref() != Some(&fixed) {
+            // The original compares with a constraint that is not there, and fails.
+            let nothing = again && fixed.2.is_none();
+            if nothing || ask.fixed.as_ref() != Some(&fixed) {
                 return Err("scheduling_request");
             }
             let count = r["count"].as_i64().unwrap_or(1);

@@ -131,7 +131,11 @@ impl Scheduler {
         if self.settings.legacy && path != "root" && !one_kind {
             return Err("mixed_capacity_modes");
         }
-        self.queues[q].mode = if path != "root" && modes.contains(&Mode::Absolute) {
+        let amounts = match self.settings.legacy {
+            true => modes.contains(&Mode::Absolute),
+            false => self.conf.has_amounts_alone(&path)?,
+        };
+        self.queues[q].mode = if path != "root" && amounts {
             Mode::Absolute
         } else if modes.contains(&Mode::Weight) {
             Mode::Weight

@@ -191,6 +191,16 @@ impl Config {
         })
     }
 
+    /// Whether a queue's capacity on the default partition is a vector of amounts.
+    pub(crate) fn has_amounts_alone(&self, path: &str) -> Result<bool, Refusal> {
+        let text = self.capacity_text(path, "", "capacity").map(str::trim);
+        let Some(text) = text.filter(|text| text.starts_with('[')) else {
+            return Ok(false);
+        };
+        let vector = self.vector(text)?;
+        Ok(vector.values().all(|(unit, _)| *unit == Unit::Absolute))
+    }
+
     fn value(&self, text: Option<&str>, default: f32) -> Result<Capacity, Refusal> {
         let Some(t) = text.map(str::trim) else {
             return Ok(Capacity::Percent(default));

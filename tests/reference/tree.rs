@@ -168,6 +168,7 @@ impl Scheduler {
         keys.retain(|k, _| !removed.contains(k));
         keys.extend(changes);
         if let Err(e) = self.apply_refresh(keys) {
+            // What was started with is accepted again.
             self.apply_refresh(old).unwrap();
             return Err(e);
         }
@@ -186,7 +187,7 @@ impl Scheduler {
         self.read_settings();
         match self.checked_tree() {
             Ok(new_root) => {
-                self.merge(self.root, new_root);
+                self.merge(self.root, new_root)?;
                 self.update_cluster();
                 Ok(())
             }
@@ -228,11 +229,12 @@ impl Scheduler {
         Ok(new_root)
     }
 
-    /// Settings of the new tree enter the old one; children end up in hash order of their paths.
-    fn merge(&mut self, q: QueueIdx, new: QueueIdx) {
+    /// Settings of the new tree enter the old one; children end up in hash order of their paths,
+    /// and are checked once more in that order.
+    fn merge(&mut self, q: QueueIdx, new: QueueIdx) -> Result<(), Refusal> {
         self.reconfigure(q);
         if self.queues[q].is_leaf {
-            return;
+            return Ok(());
         }
         let path_of = |s: &Self, q: QueueIdx| s.queues[q].path.clone();
         let mut order: Vec<(String, QueueIdx)> = self.queues[q]
@@ -249,7 +251,7 @@ impl Scheduler {
         for (path, n) in hash_order(&incoming, hash, 0) {
             match order.iter().position(|x| x.0 == path) {
                 Some(at) if self.queues[order[at].1].is_leaf == self.queues[n].is_leaf => {
-                    self.merge(order[at].1, n);
+                    self.merge(order[at].1, n)?;
                 }
                 known => {
                     self.queues[n].parent = Some(q);
@@ -263,6 +265,10 @@ impl Scheduler {
         let most = order.len();
         order.retain(|x| self.queues[x.1].dynamic || incoming.iter().any(|y| y.0 == x.0));
         self.queues[q].children = hash_order(&order, hash, most).iter().map(|x| x.1).collect();
+        if self.settings.legacy && !self.q(q).children.is_empty() {
+            self.check_parent(q)?;
+        }
+        Ok(())
     }
 
     fn reconfigure(&mut self, q: QueueIdx) {

@@ -405,9 +405,8 @@ impl Books {
         } else if let Some(book) = self.nodes.get_mut(node) {
             book.space -= held.size;
         }
-        // What was lost before the application learnt of it is asked again.
+        // What ended before the application was handed it is asked again.
         if !held.fetched
-            && ending == Ending::Killed
             && let Some(app) = self.apps.get_mut(&id.app)
         {
             *app.wanted.entry(held.key).or_default() += 1;
