@@ -110,9 +110,10 @@ pub(super) fn named_vector(text: &str, types: &[Arc<str>]) -> Result<Vec<NamedEn
 }
 
 fn heterogeneous(text: &str, types: &[Arc<str>]) -> Result<Vec<NamedEntry>, NoNumber> {
+    // What is left out is an amount of 0, which has a maximum of its own.
     let mut all: Vec<NamedEntry> = types
         .iter()
-        .map(|name| (name.to_string(), VectorEntry::Unset))
+        .map(|name| (name.to_string(), VectorEntry::Absolute(0.0)))
         .collect();
     for pair in bracketed(text).unwrap_or_default().split(',') {
         let mut parts = pair.split('=');
@@ -309,11 +310,11 @@ mod tests {
         use VectorEntry::{Absolute, Percent, Unset, Weight};
         assert_eq!(
             read(" [memory=50%, vcores=2w] "),
-            [Percent(50.0), Weight(2.0), Unset]
+            [Percent(50.0), Weight(2.0), Absolute(0.0)]
         );
         assert_eq!(
             read("[memory=1Gi,gpu=2]"),
-            [Absolute(1024.0), Unset, Absolute(2.0)]
+            [Absolute(1024.0), Absolute(0.0), Absolute(2.0)]
         );
         assert_eq!(read("50"), [Percent(50.0); 3]);
         assert_eq!(read("1 w"), [Weight(1.0); 3]);

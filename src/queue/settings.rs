@@ -317,14 +317,12 @@ impl CapacitySetting {
 }
 
 impl CapacitySetting {
-    /// Whether the vector has amounts alone. What it leaves out is an amount of 0, unless it has no
-    /// value at all.
+    /// Whether the vector has amounts alone.
     // As QueueCapacityVector.getDefinedCapacityTypes.
     #[must_use]
     pub fn is_absolute_vector(&self) -> bool {
         let absolute = |entry: &VectorEntry| matches!(entry, VectorEntry::Absolute(_));
-        let fits = |entry: &VectorEntry| *entry == VectorEntry::Unset || absolute(entry);
-        self.vector.iter().any(absolute) && self.vector.iter().all(fits)
+        !self.vector.is_empty() && self.vector.iter().all(absolute)
     }
 }
 
@@ -344,9 +342,9 @@ pub enum LegacyCapacity {
 /// One resource type of a capacity vector.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum VectorEntry {
-    /// The value leaves the type out, or there is no value.
+    /// There is no value.
     Unset,
-    /// An amount in the type's unit (MiB, vcores, …).
+    /// An amount in the type's unit (MiB, vcores, …); 0 where the value leaves the type out.
     Absolute(f64),
     /// Percent of the parent.
     Percent(f64),

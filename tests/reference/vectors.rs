@@ -70,7 +70,14 @@ impl Scheduler {
             return self.everywhere(Unit::Percent, default);
         };
         if text.starts_with('[') {
-            return self.conf.vector(text).unwrap();
+            let mut vector = self.everywhere(Unit::Absolute, 0.0);
+            vector.extend(self.conf.vector(text).unwrap());
+            // A vector without memory is none.
+            return if vector[&0].1 > 0.0 {
+                vector
+            } else {
+                Vector::new()
+            };
         }
         if let Some(w) = text.strip_suffix('w') {
             return self.everywhere(Unit::Weight, w.parse().unwrap());
@@ -85,7 +92,8 @@ impl Scheduler {
         if queue.dynamic && text.is_none() {
             return self.entries(Some("1w"), 0.0);
         }
-        self.entries(text, 0.0)
+        // Without a value there is neither a minimum nor a maximum.
+        text.map_or_else(Vector::new, |text| self.entries(Some(text), 0.0))
     }
 
     fn maximum_vector(&self, q: QueueIdx, p: &str) -> Vector {
