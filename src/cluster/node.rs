@@ -40,6 +40,10 @@ pub struct Node {
     pub enforced: bool,
     /// Whether the node was ever given a label, even an empty one.
     pub labelled: bool,
+    /// Whether multi-node placement does not find the node: the reference does not put one that
+    /// lost its label into the list of the default partition until its total changes.
+    // As CapacityScheduler.refreshLabelToNodeCache, which knows no empty label.
+    pub unlisted: bool,
 }
 
 impl Node {

@@ -105,6 +105,7 @@ impl Ledger {
             killable: Vec::new(),
             containers: 0,
             labelled: partition != PartitionId::DEFAULT,
+            unlisted: false,
             attributes: spec.attributes.clone(),
             tags: Vec::new(),
             enforced: false,
@@ -193,6 +194,7 @@ impl Ledger {
             let (before, partition) = (row.total, row.partition);
             row.total = total;
             row.free = total - row.allocated;
+            row.unlisted = false;
             self.biggest.set(None);
             self.deferred.push_back(Deferred::Labels(None));
             self.tell_labels(slot);
@@ -415,6 +417,7 @@ impl Ledger {
             }
             self.state.nodes[slot].partition = partition;
             if before != partition {
+                self.state.nodes[slot].unlisted = partition == PartitionId::DEFAULT;
                 self.state.partitions[before]
                     .nodes
                     .retain(|&other| other != slot);

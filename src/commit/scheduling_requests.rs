@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::asks::AskError;
 use super::ledger::Ledger;
-use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, SchedulerKey};
+use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot, SchedulerKey};
 use crate::policy::parse_constraint;
 use crate::queue::{ConstrainedAsk, ConstrainedKey, Constraint, KeyAsks, PlaceAsk};
 
@@ -58,6 +58,7 @@ impl Ledger {
         requests: Vec<CheckedRequest>,
     ) -> Result<bool, AskError> {
         let mut changed = false;
+        let target = self.default_partition(self.state.apps[app].leaf);
         for (key, fixed, count) in requests {
             let asks = self.state.apps[app].key_mut(key);
             let of_another = |asks: &KeyAsks| {
@@ -69,14 +70,17 @@ impl Ledger {
                 return Err(AskError::Constrained(reason));
             }
             asks.known = true;
-            asks.constrained.get_or_insert_with(|| Arc::clone(&fixed));
+            if asks.constrained.is_none() {
+                asks.constrained = Some(Arc::clone(&fixed));
+                asks.partition = target;
+            }
             let old = asks.at(NameId::ANY).copied();
             let new = PlaceAsk {
                 place: NameId::ANY,
                 size: fixed.size,
                 count,
                 relax: true,
-                partition: Some(PartitionId::DEFAULT),
+                partition: Some(asks.partition),
             };
             match asks.at_mut(NameId::ANY) {
                 Some(place) => *place = new,
@@ -89,6 +93,16 @@ impl Ledger {
             }
         }
         Ok(changed)
+    }
+
+    /// The partition of asks that name none.
+    // As SingleConstraintAppPlacementAllocator.validateAndGetTargetNodePartition.
+    fn default_partition(&self, leaf: QueueSlot) -> PartitionId {
+        let settings = &self.state.queues[leaf].settings;
+        let label = settings.default_partition.as_deref();
+        label
+            .and_then(|label| self.partition(label))
+            .unwrap_or(PartitionId::DEFAULT)
     }
 
     /// Registers the constraints of an application, each for the requests with one source tag.

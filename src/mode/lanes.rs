@@ -48,7 +48,8 @@ impl Lanes {
         } else if !self.reserved.is_empty() {
             self.reserved.remove(&node);
         }
-        let runs = row.state == NodeState::Running;
+        let unlisted = row.unlisted && state.settings.multi_node.enabled;
+        let runs = row.state == NodeState::Running && !unlisted;
         let free = (runs && !reserved).then_some(&row.free);
         for (i, lane) in self.lanes.iter_mut().enumerate() {
             let here = row.partition.index() == i;

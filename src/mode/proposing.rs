@@ -7,9 +7,11 @@ use std::time::Duration;
 use crate::cluster::NodeState;
 use crate::id::{NodeSlot, PartitionId, Version};
 use crate::metrics::{Phase, Recorder};
-use crate::proposer::{Candidates, Observation, Outcome, Watch, propose_reserved, propose_watched};
+use crate::proposer::{
+    Candidates, Observation, Outcome, Watch, has_room, propose_reserved, propose_watched,
+};
 use crate::queue::Exclusivity;
-use crate::snapshot::{Snapshot, State};
+use crate::snapshot::Snapshot;
 use crate::sync::{
     Arc, AtomicU64, Ordering, Parked, Parker, PublishedReader, RingSender, SPINS, Shutdown,
     TrySendError, Waker, spin_loop,
@@ -446,14 +448,4 @@ fn is_due(view: &View, newest: &Snapshot, (own, of): (usize, usize)) -> bool {
     newest.outside != seen.outside
         || taken(newest, own) - taken(seen, own) >= drift
         || others(newest, own) - others(seen, own) >= DRIFT_OF_OTHERS
-}
-
-/// Whether the smallest allocation fits in what is free or may be killed on a node.
-fn has_room(state: &State, node: NodeSlot) -> bool {
-    let node = &state.nodes[node];
-    if node.killable.is_empty() {
-        return state.calculator.holds_one(&node.free, &state.minimum);
-    }
-    let room = node.free + node.killable_total();
-    state.calculator.holds_one(&room, &state.minimum)
 }

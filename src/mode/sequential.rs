@@ -8,9 +8,11 @@ use crate::commit::{
     AppError, AskError, CommitOutcome, Event, HeartbeatReply, Ledger, NodeError, PartitionSpec,
     PreemptionRound, RefreshError, SubmitError, Submitted, Verdicts,
 };
-use crate::id::{ApplicationId, ContainerId, NodeName, NodeSlot, PartitionId};
+use crate::id::{ApplicationId, ContainerId, NodeName, NodeSlot, PartitionId, java_order};
 use crate::policy::Locality;
-use crate::proposer::{Candidates, Observation, Outcome, ProposalKind, propose, propose_reserved};
+use crate::proposer::{
+    Candidates, Observation, Outcome, ProposalKind, has_room, propose, propose_reserved,
+};
 use crate::queue::{AppSpec, AskCall, AskReply, Exclusivity, NodeReport, NodeSpec, TreeSettings};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -381,14 +383,16 @@ impl Sequential {
         last
     }
 
-    /// Running nodes of a partition by name.
+    /// Running nodes of a partition by name, as far as several are placed on at once.
     fn running_nodes(&self, partition: PartitionId) -> Vec<NodeSlot> {
         let state = self.ledger.state();
+        let several = state.settings.multi_node.enabled;
         let mut nodes: Vec<_> = state.partitions[partition]
             .nodes
             .iter()
             .copied()
             .filter(|&node| state.nodes[node].state == NodeState::Running)
+            .filter(|&node| !(several && state.nodes[node].unlisted))
             .collect();
         nodes.sort_by_cached_key(|&node| state.nodes[node].name.to_string());
         nodes
@@ -420,10 +424,12 @@ impl Sequential {
         if !state.settings.multi_node.enabled {
             return self.attempt_alone(node);
         }
-        let nodes = self.running_nodes(state.nodes[node].partition);
+        let mut nodes = self.running_nodes(state.nodes[node].partition);
         if nodes.is_empty() {
             return self.attempt_among(vec![node]);
         }
+        // As CapacityScheduler.getNodesHeartbeated: a hash map.
+        java_order::sort(&mut nodes, 0, |&node| state.nodes[node].java_hash);
         self.attempt_among(nodes)
     }
 
@@ -489,11 +495,4 @@ impl Sequential {
             Outcome::GiveUp(_) | Outcome::Skipped(_) => NOTHING,
         }
     }
-}
-
-/// Whether the smallest allocation fits in what is free or may be killed on a node.
-fn has_room(state: &State, node: NodeSlot) -> bool {
-    let node = &state.nodes[node];
-    let room = node.free + node.killable_total();
-    state.calculator.holds_one(&room, &state.minimum)
 }

@@ -163,3 +163,14 @@ pub fn compare_nodes(policy: NodePolicy, a: &Node, b: &Node) -> Ordering {
     };
     by_use.then_with(|| a.name.cmp(&b.name))
 }
+
+/// Whether the smallest allocation fits in what is free or may be killed on a node.
+#[must_use]
+pub fn has_room(state: &State, node: NodeSlot) -> bool {
+    let node = &state.nodes[node];
+    if node.killable.is_empty() {
+        return state.calculator.holds_one(&node.free, &state.minimum);
+    }
+    let room = node.free + node.killable_total();
+    state.calculator.holds_one(&room, &state.minimum)
+}

@@ -212,10 +212,12 @@ impl Scheduler {
             let fixed = (res.clone(), tags, constraint);
             let state = self.apps.get_mut(&app).unwrap();
             let again = state.asks.contains_key(&key);
+            let target = self.queues[state.leaf].default_label.clone();
             let ask = state.asks.entry(key).or_insert_with(|| KeyAsk {
                 tags: fixed.1.iter().cloned().collect(),
                 constraint: fixed.2.as_deref().map(constraints::parse),
                 fixed: Some(fixed.clone()),
+                partition: target.unwrap_or_default(),
                 ..KeyAsk::default()
             });
             // The original compares with a constraint that is not there, and fails.
@@ -228,7 +230,7 @@ impl Scheduler {
                 res,
                 count,
                 relax: true,
-                label: Some(String::new()),
+                label: Some(ask.partition.clone()),
             };
             let old = ask.names.insert(ANY.to_owned(), new.clone());
             // The same number once more changes nothing, not even at 0: the key stays.

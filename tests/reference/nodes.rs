@@ -1,7 +1,7 @@
 //! Nodes: joining, leaving, labels, heartbeats and the attempts that follow.
 
 use super::allocator::Assignment;
-use super::resources::{Res, add, sub};
+use super::resources::{Res, add, hash_order, node_hash, sub};
 use super::state::{
     ContainerIdx, ContainerState, Event, Limits, Node, NodeIdx, NodeState, Scheduler,
 };
@@ -40,6 +40,7 @@ impl Scheduler {
             rack: rack.to_owned(),
             partition: label.to_owned(),
             labelled: !label.is_empty(),
+            unlisted: false,
             total: res.clone(),
             allocated: self.zero.clone(),
             free: res.clone(),
@@ -88,6 +89,7 @@ impl Scheduler {
             self.cluster = add(&sub(&self.cluster, &node.total), &res);
             self.nodes[n].free = sub(&res, &node.allocated);
             self.nodes[n].total = res;
+            self.nodes[n].unlisted = false;
         }
         self.update_cluster();
     }
@@ -117,6 +119,9 @@ impl Scheduler {
             }
             if let Some(c) = node.reserved {
                 self.complete(c, "KILL");
+            }
+            if label != node.partition {
+                self.nodes[n].unlisted = label.is_empty();
             }
             self.nodes[n].partition = label;
         }
@@ -228,7 +233,7 @@ impl Scheduler {
         if self.settings.multi_node {
             let some = self.running_nodes(&self.nodes[n].partition);
             if !some.is_empty() {
-                return some;
+                return hash_order(&some, |n| node_hash(&self.nodes[*n].name), 0);
             }
         }
         vec![n]
@@ -237,7 +242,9 @@ impl Scheduler {
     /// Running nodes of a partition, by name.
     pub(crate) fn running_nodes(&self, p: &str) -> Vec<NodeIdx> {
         let running = |n: &NodeIdx| {
-            self.nodes[*n].partition == p && self.nodes[*n].state == NodeState::Running
+            let node = &self.nodes[*n];
+            let listed = !(self.settings.multi_node && node.unlisted);
+            node.partition == p && node.state == NodeState::Running && listed
         };
         self.node_of.values().copied().filter(running).collect()
     }
