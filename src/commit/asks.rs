@@ -206,7 +206,6 @@ impl Ledger {
                 self.end_container(slot, Ending::Released);
             }
         }
-        self.give_back_now(app);
         let mut changed = self.update_asks(app, checked)?;
         if !changed {
             changed = self.update_constrained(app, constrained)?;

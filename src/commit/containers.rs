@@ -124,6 +124,7 @@ impl Ledger {
             return;
         }
         self.charge(app, partition, -size);
+        self.give_back_container(slot);
     }
 
     /// Ends a live container; whether it was one.
@@ -154,9 +155,7 @@ impl Ledger {
             self.free_space(slot);
         }
         self.mark_ended_killable(node, id);
-        if before == ContainerState::Allocated {
-            self.deferred.push_back(Deferred::GiveBack(slot));
-        } else if ending != Ending::Finished {
+        if before != ContainerState::Allocated && ending != Ending::Finished {
             self.deferred.push_back(Deferred::Stop(slot));
         }
         // RMContainerImpl knows one way only for a container that was not fetched to end: killed.

@@ -18,8 +18,6 @@ pub(super) enum Deferred {
     Labels(Option<(NodeSlot, u32, PartitionId)>),
     /// An application got a container; a waiting master takes it over.
     Allocated(AppSlot),
-    /// A container ended before its application fetched it.
-    GiveBack(ContainerSlot),
     /// A container's node is to stop it.
     Stop(ContainerSlot),
     /// A container ended.
@@ -40,7 +38,6 @@ impl Ledger {
                 Deferred::AskForMaster(app, partition) => self.ask_for_master(app, partition),
                 Deferred::Labels(node) => self.labels_told(node),
                 Deferred::Allocated(app) => self.start_master(app),
-                Deferred::GiveBack(slot) => self.give_back_container(slot),
                 Deferred::Stop(slot) => {
                     let launched = self.container(slot).launched;
                     self.set_due(slot, false, launched);
@@ -102,26 +99,10 @@ impl Ledger {
         }
     }
 
-    /// Each end of a container is a call of its own: what those that were not fetched had taken is
-    /// asked again before anything else happens to their application, be it that it asks for more,
-    /// or that it leaves, when its user may become active once more.
+    /// What a container had been asked with that ended before its application fetched it is asked
+    /// again at once, before anything else happens: its user may become active by that.
     // As AbstractYarnScheduler.recoverResourceRequestForContainer.
-    pub(super) fn give_back_now(&mut self, app: AppSlot) {
-        let mut own = Vec::new();
-        let containers = &self.containers;
-        self.deferred.retain(|call| match call {
-            Deferred::GiveBack(slot) if containers[slot.0 as usize].app == app => {
-                own.push(*slot);
-                false
-            }
-            _ => true,
-        });
-        for slot in own {
-            self.give_back_container(slot);
-        }
-    }
-
-    fn give_back_container(&mut self, slot: ContainerSlot) {
+    pub(super) fn give_back_container(&mut self, slot: ContainerSlot) {
         let container = self.container_mut(slot);
         let (app, key, size) = (container.app, container.key, container.size);
         let given = std::mem::take(&mut container.give_back);

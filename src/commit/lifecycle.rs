@@ -404,7 +404,6 @@ impl Ledger {
         for container in self.reservations_of(app) {
             self.end_container(container, Ending::Killed);
         }
-        self.give_back_now(app);
         let row = &mut self.state.apps[app];
         row.stage = AppStage::Done;
         let (id, leaf) = (row.id, row.leaf);

@@ -229,7 +229,6 @@ impl Scheduler {
         for c in live.into_iter().chain(self.reservations(app)) {
             self.complete(c, "KILL");
         }
-        self.ask_again(app);
         let state = &self.apps[&app];
         let (leaf, user) = (state.leaf, state.user.clone());
         for (p, r) in self.outstanding(app) {
@@ -245,17 +244,6 @@ impl Scheduler {
         for q in self.upward(leaf).into_iter().skip(1) {
             self.queues[q].num_apps -= 1;
             self.app_finished(q);
-        }
-    }
-
-    /// Each end of a container is a call of its own: what containers that were not handed over had
-    /// taken is asked again before the attempt goes, which may make the user active once more.
-    fn ask_again(&mut self, app: u64) {
-        for e in std::mem::take(&mut self.events) {
-            match e {
-                Event::Rescheduled(c) if self.containers[c].app == app => self.recover(c),
-                e => self.events.push_back(e),
-            }
         }
     }
 
@@ -372,7 +360,6 @@ impl Scheduler {
         for c in releases {
             self.complete(*c, "RELEASED");
         }
-        self.ask_again(app);
         let top = self.max_allowed(None);
         for r in &mut requests {
             r.res = self
@@ -428,9 +415,7 @@ impl Scheduler {
             }
             self.free_space(c, false);
             let fresh = x.state == ContainerState::Allocated;
-            if fresh {
-                self.events.push_back(Event::Rescheduled(c));
-            } else if reason != "FINISHED" {
+            if !fresh && reason != "FINISHED" {
                 self.events.push_back(Event::Clean(c));
             }
             // The original has no transition for a fresh one that is given back.
@@ -441,6 +426,10 @@ impl Scheduler {
         }
         self.flag(leaf, x.app, false);
         self.charge(leaf, x.app, &p, &res, -1);
+        // What was not handed over is asked again at once.
+        if x.state == ContainerState::Allocated {
+            self.recover(c);
+        }
     }
 
     /// Carries out the calls that waited.
@@ -450,7 +439,6 @@ impl Scheduler {
                 Event::AttemptAdded(app) => self.ask_for_master(app),
                 Event::Labels(told) => self.labels_told(told),
                 Event::Allocated(app) => self.take_over_master(app),
-                Event::Rescheduled(c) => self.recover(c),
                 Event::Clean(c) => {
                     let node = &mut self.nodes[self.containers[c].node];
                     node.to_launch.remove(&c);

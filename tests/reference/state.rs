@@ -338,7 +338,6 @@ pub(crate) enum Event {
     AttemptAdded(u64),
     Labels(Option<(NodeIdx, String)>),
     Allocated(u64),
-    Rescheduled(ContainerIdx),
     Clean(ContainerIdx),
     Finished(ContainerIdx),
     NodeTotal(NodeIdx, Res),
