@@ -17,7 +17,7 @@ pub(crate) fn line(text: fmt::Arguments<'_>) {
     }
 }
 
-/// Prints a line of results, as `println!`, through [`line`].
+/// Prints a line of results, as `println!`, through [`line()`].
 macro_rules! say {
     ($($text:tt)*) => {
         $crate::output::line(format_args!($($text)*))
