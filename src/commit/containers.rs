@@ -124,7 +124,10 @@ impl Ledger {
             return;
         }
         self.charge(app, partition, -size);
-        self.give_back_container(slot);
+        // What ran to its end was needed once.
+        if ending != Ending::Finished {
+            self.give_back_container(slot);
+        }
     }
 
     /// Ends a live container; whether it was one.
@@ -158,8 +161,8 @@ impl Ledger {
         if before != ContainerState::Allocated && ending != Ending::Finished {
             self.deferred.push_back(Deferred::Stop(slot));
         }
-        // RMContainerImpl knows one way only for a container that was not fetched to end: killed.
-        if before != ContainerState::Allocated || ending == Ending::Killed {
+        // RMContainerImpl knows no way for a container that was not fetched to be given back.
+        if before != ContainerState::Allocated || ending != Ending::Released {
             self.deferred.push_back(Deferred::Finished(slot));
         }
         self.ended.push(slot);

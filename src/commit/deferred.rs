@@ -99,8 +99,9 @@ impl Ledger {
         }
     }
 
-    /// What a container had been asked with that ended before its application fetched it is asked
-    /// again at once, before anything else happens: its user may become active by that.
+    /// What a container had been asked with that was lost or given back before its application
+    /// fetched it is asked again at once, before anything else happens: its user may become active
+    /// by that.
     // As AbstractYarnScheduler.recoverResourceRequestForContainer.
     pub(super) fn give_back_container(&mut self, slot: ContainerSlot) {
         let container = self.container_mut(slot);

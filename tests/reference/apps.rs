@@ -419,15 +419,15 @@ impl Scheduler {
                 self.events.push_back(Event::Clean(c));
             }
             // The original has no transition for a fresh one that is given back.
-            if !fresh || reason == "KILL" {
+            if !fresh || reason != "RELEASED" {
                 self.events.push_back(Event::Finished(c));
             }
             self.log("complete", c, reason);
         }
         self.flag(leaf, x.app, false);
         self.charge(leaf, x.app, &p, &res, -1);
-        // What was not handed over is asked again at once.
-        if x.state == ContainerState::Allocated {
+        // What was not handed over, and did not run, is asked again at once.
+        if x.state == ContainerState::Allocated && reason != "FINISHED" {
             self.recover(c);
         }
     }

@@ -405,8 +405,9 @@ impl Books {
         } else if let Some(book) = self.nodes.get_mut(node) {
             book.space -= held.size;
         }
-        // What ended before the application was handed it is asked again.
+        // What was lost or given back before the application was handed it is asked again.
         if !held.fetched
+            && ending != Ending::Finished
             && let Some(app) = self.apps.get_mut(&id.app)
         {
             *app.wanted.entry(held.key).or_default() += 1;
