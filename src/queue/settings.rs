@@ -314,9 +314,7 @@ impl CapacitySetting {
         let all = self.vector.len() == types && self.vector.iter().all(same);
         all.then_some(share::narrow(*weight))
     }
-}
 
-impl CapacitySetting {
     /// Whether the vector has amounts alone.
     // As QueueCapacityVector.getDefinedCapacityTypes.
     #[must_use]
