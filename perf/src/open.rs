@@ -98,7 +98,7 @@ pub(crate) struct Line {
     offered_per_second: u64,
     served_per_second: u64,
     asked: u64,
-    /// Asks without a container two seconds after the last was due.
+    /// Asks without a container ten seconds after the last was due.
     unserved: u64,
     latency_of: &'static str,
     latency_ns: Percentiles,
@@ -309,7 +309,7 @@ pub(crate) fn measure(
     let elapsed_ns = ended - began;
     let rss_kib = machine::status_kib("VmRSS");
     let served_per_second = rounds::rate(book.served, elapsed_ns);
-    while book.open > 0 && clock.now_ns() < end + 2_000_000_000 {
+    while book.open > 0 && clock.now_ns() < end + GRACE_NS {
         turn(how, &mut engine, &mut turns, &mut book)?;
         book.serve(&engine.take_events(), clock.now_ns());
     }
@@ -339,6 +339,9 @@ pub(crate) fn measure(
     };
     Ok((line, book.latency))
 }
+
+/// How long asks may be open after the end; only an engine that cannot keep up takes it, ns.
+const GRACE_NS: u64 = 10_000_000_000;
 
 /// Most asks that are handed over together.
 const MOST: usize = 256;
