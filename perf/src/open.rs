@@ -5,6 +5,8 @@
 //! it ask for the rest. A container's latency runs from the moment its ask was due to the moment
 //! the driver learnt of it, so that a stall is charged to everything it delayed; nothing is
 //! corrected afterwards. Heartbeats by the clock, where the workload has any, go on beside it.
+//! A warm-up on the same schedule comes first: memory that is touched for the first time stalls for
+//! milliseconds on some machines, and would be most of the tail.
 
 use std::collections::VecDeque;
 
@@ -92,6 +94,8 @@ pub(crate) struct Line {
     threads: usize,
     awake_us: u64,
     seed: u64,
+    /// Offered before the measured time; nothing below counts it.
+    warm_up_seconds: u64,
     /// What the offer is a share of.
     #[serde(skip_serializing_if = "Option::is_none")]
     saturation_per_second: Option<u64>,
@@ -206,6 +210,13 @@ impl Schedule {
         self.asked
     }
 
+    /// How many of those that were due so far were due before a moment.
+    fn due_before(&self, moment: u64) -> u64 {
+        let elapsed = u128::from(moment.saturating_sub(self.began));
+        let due = (elapsed * u128::from(self.rate)).div_ceil(1_000_000_000);
+        u64::try_from(due).unwrap_or(u64::MAX).min(self.asked)
+    }
+
     /// What has become due up to a moment, at most so many.
     pub(crate) fn due(&mut self, now: u64, most: usize) -> Vec<u64> {
         let mut due = Vec::new();
@@ -244,11 +255,14 @@ struct Book {
     served: u64,
     placed: u64,
     latency: Histogram,
+    /// What was due before belongs to the warm-up, ns.
+    from: u64,
 }
 
 impl Book {
-    fn new(apps: usize) -> Self {
+    fn new(apps: usize, from: u64) -> Self {
         Self {
+            from,
             due: vec![VecDeque::new(); apps],
             surplus: vec![0; apps],
             open: 0,
@@ -265,9 +279,11 @@ impl Book {
                 let app = container.app.sequence as usize - 1;
                 self.placed += 1;
                 if let Some(due) = self.due[app].pop_front() {
-                    self.latency.record(now.saturating_sub(due));
                     self.open -= 1;
-                    self.served += 1;
+                    if due >= self.from {
+                        self.latency.record(now.saturating_sub(due));
+                        self.served += 1;
+                    }
                 } else {
                     self.surplus[app] += 1;
                 }
@@ -276,7 +292,12 @@ impl Book {
     }
 }
 
-/// Offers `rate` asks a second for some seconds.
+/// Seconds of warm-up: ten before a minute or more, a sixth of anything shorter.
+fn warm_up(seconds: u64) -> u64 {
+    (seconds / 6).min(10)
+}
+
+/// Offers `rate` asks a second for some seconds, after a warm-up.
 pub(crate) fn measure(
     shape: &Shape,
     how: How,
@@ -285,13 +306,15 @@ pub(crate) fn measure(
 ) -> Result<(Line, Histogram)> {
     ensure!(rate > 0, "a rate is at least one ask a second");
     let (mut engine, mut turns, mut masters, mut placed) = churn::filled(shape, how)?;
-    let mut book = Book::new(masters.all.len());
     let clock = SystemClock::new();
     let switches = machine::involuntary_switches();
+    let warm_up_seconds = warm_up(seconds);
     let began = clock.now_ns();
-    let mut beside = Beside::new(shape, how, began, seconds)?;
+    let from = began + warm_up_seconds * 1_000_000_000;
+    let mut book = Book::new(masters.all.len(), from);
+    let mut beside = Beside::new(shape, how, began, warm_up_seconds + seconds)?;
     let (mut schedule, mut next) = (Schedule::new(began, rate), 0);
-    let end = began + seconds * 1_000_000_000;
+    let end = from + seconds * 1_000_000_000;
     loop {
         let now = clock.now_ns();
         if now >= end {
@@ -306,7 +329,7 @@ pub(crate) fn measure(
         book.serve(&engine.take_events(), clock.now_ns());
     }
     let ended = clock.now_ns();
-    let elapsed_ns = ended - began;
+    let elapsed_ns = ended - from;
     let rss_kib = machine::status_kib("VmRSS");
     let served_per_second = rounds::rate(book.served, elapsed_ns);
     while book.open > 0 && clock.now_ns() < end + GRACE_NS {
@@ -326,10 +349,11 @@ pub(crate) fn measure(
         threads: how.threads,
         awake_us: u64::try_from(how.awake.as_micros()).unwrap_or(u64::MAX),
         seed: churn::SEED,
+        warm_up_seconds,
         saturation_per_second: None,
         offered_per_second: rate,
         served_per_second,
-        asked: schedule.asked(),
+        asked: schedule.asked() - schedule.due_before(from),
         unserved: book.open,
         latency_of: LATENCY_OF,
         latency_ns: Percentiles::of(&book.latency),
@@ -407,6 +431,18 @@ mod tests {
         assert_eq!((line.unserved, latency.len()), (0, line.asked));
     }
 
+    #[test]
+    fn what_was_due_in_the_warm_up_is_not_measured() {
+        assert_eq!([1, 6, 59, 60, 600].map(warm_up), [0, 1, 9, 10, 10]);
+        let mut schedule = Schedule::new(1_000, 3);
+        let due = schedule.due(1_000 + 2_000_000_000, 100);
+        assert_eq!(due.len(), 7);
+        for from in [0, 1_000, 1_001, due[3], due[3] + 1, u64::MAX] {
+            let before = due.iter().filter(|&&at| at < from).count();
+            assert_eq!(schedule.due_before(from), before as u64, "{from}");
+        }
+    }
+
     /// Applications that hold two containers each cannot give back what a busy moment asks for.
     #[test]
     fn more_than_one_application_gives_back_is_asked_for_by_several() {
@@ -414,7 +450,7 @@ mod tests {
         (shape.cluster.nodes, shape.load.apps) = (10, 152);
         let how = How::of(ModeName::Heartbeat, 0);
         let (mut engine, _, mut masters, _) = churn::filled(&shape, how).unwrap();
-        let mut book = Book::new(masters.all.len());
+        let mut book = Book::new(masters.all.len(), 0);
         let live = |masters: &Masters| (0..152).map(|app| masters.live(app)).sum::<usize>();
         let (before, mut next) = (live(&masters), 0);
         ask(&mut engine, &mut masters, &mut book, &mut next, vec![0; 7]).unwrap();
