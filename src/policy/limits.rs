@@ -183,7 +183,7 @@ pub fn compute_user_limit(
         let within = calculator
             .compare(total, &consumed, &bounds.capacity)
             .is_lt();
-        let beyond = consumed + *low;
+        let beyond = consumed.with_narrow_vcores() + *low;
         let (base, weight) = match kind {
             LimitKind::All if within => (bounds.capacity, users.total_weight),
             LimitKind::All => (beyond, users.total_weight),

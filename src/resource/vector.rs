@@ -102,6 +102,16 @@ impl ResourceVector {
         self.0[VCORES]
     }
 
+    /// The same amount with vcores of at most `i32::MAX`, as a copy in the reference has it: what
+    /// an infinite ratio brought would overflow in the next sum otherwise.
+    // As Resource.newInstance(Resource), by castToIntSafely.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_narrow_vcores(mut self) -> Self {
+        self.0[VCORES] = self.0[VCORES].min(i64::from(i32::MAX));
+        self
+    }
+
     /// The first `types` values, in the order of the cluster's list.
     #[must_use]
     pub fn values(&self, types: usize) -> &[i64] {

@@ -191,7 +191,10 @@ impl Scheduler {
         let current = if rc.compare(&t, &consumed, &capacity) == Ordering::Less {
             capacity.clone()
         } else {
-            add(&consumed, low)
+            // The sum is made in a copy, and a copy's vcores are an `int`.
+            let mut copy = consumed;
+            copy[1] = copy[1].min(i64::from(i32::MAX));
+            add(&copy, low)
         };
         let base = add(&of(&users.active_used, p, &self.zero), low);
         let equal = rc.div_ceil_f(&base, users.w_active);
