@@ -32,7 +32,7 @@ use crate::sync::{
 use crate::time::Clock;
 
 /// Batches that a sole proposer may have waiting: what it decides while the committer publishes.
-const RING: usize = 32;
+const RING: usize = 64;
 
 /// The same where others take what these batches count on.
 const RING_OF_MANY: usize = 8;

@@ -1,6 +1,6 @@
 //! One application on the candidate nodes: keys, nodes, locality, fit, reservations.
 
-use super::assignment::{Observation, Proposal, ProposalKind, Release, SkipReason};
+use super::assignment::{Observation, Outcome, Proposal, ProposalKind, Release, SkipReason};
 use super::candidates::node_policy;
 use super::fit::FitIndex;
 use super::walk::{Found, Pass};
@@ -61,7 +61,7 @@ impl Pass<'_> {
             if let Some((proposal, counters)) = self.plain(slot, asks, limits) {
                 debug_assert!(self.decides_alike(slot, asks, limits, &proposal, &counters));
                 self.observations.push(counters);
-                self.proposal = Some(proposal);
+                self.outcome = Outcome::Proposed(proposal);
                 return Found::Proposal;
             }
             match self.key(slot, asks, limits, None) {
@@ -76,19 +76,21 @@ impl Pass<'_> {
     pub(super) fn allocate_reserved(&mut self, held: &Reservation, limits: &Limits) -> Found {
         let state = self.state;
         let app = &state.apps[held.app];
-        let excess = Found::GiveUp(Release {
-            app: held.app,
-            key: held.key,
-            number: held.number,
-            node: self.candidates.first(),
-            size: held.size,
-        });
         match app.key(held.key) {
             Some(asks) if asks.known && asks.count(NameId::ANY) != 0 => {
                 let (answer, node) = self.key(held.app, asks, limits, Some(held));
                 self.convert(held.app, asks, answer, node, Some(held))
             }
-            _ => excess,
+            _ => {
+                self.outcome = Outcome::GiveUp(Release {
+                    app: held.app,
+                    key: held.key,
+                    number: held.number,
+                    node: self.candidates.first(),
+                    size: held.size,
+                });
+                Found::GiveUp
+            }
         }
     }
 
@@ -430,7 +432,7 @@ impl Pass<'_> {
         {
             return Found::Skip(SkipReason::Nothing);
         }
-        self.proposal = Some(Proposal {
+        self.outcome = Outcome::Proposed(Proposal {
             kind,
             app: slot,
             generation: self.state.apps[slot].generation,

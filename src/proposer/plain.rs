@@ -1,6 +1,6 @@
 //! Plain asks: the short way to a container that may be anywhere, taken for most of them.
 
-use super::assignment::{Observation, Proposal, ProposalKind};
+use super::assignment::{Observation, Outcome, Proposal, ProposalKind};
 use super::walk::{Found, Pass};
 use crate::id::{AppSlot, NameId, PartitionId};
 use crate::policy::{Limits, Locality};
@@ -96,7 +96,7 @@ impl Pass<'_> {
         let (answer, node) = pass.key(slot, asks, limits, None);
         let found = pass.convert(slot, asks, answer, node, None);
         matches!(found, Found::Proposal)
-            && pass.proposal.as_ref() == Some(proposal)
+            && matches!(&pass.outcome, Outcome::Proposed(found) if found == proposal)
             && observations == std::slice::from_ref(counters)
     }
 }

@@ -1,6 +1,6 @@
 //! The walk down the queues: from root to the most deserving leaf that can be served.
 
-use super::assignment::{Observation, Outcome, Proposal, Release, SkipReason};
+use super::assignment::{Observation, Outcome, SkipReason};
 use super::candidates::Candidates;
 use super::watch::{Step, Watch};
 use crate::id::{NodeSlot, PartitionId, QueueSlot};
@@ -9,15 +9,19 @@ use crate::queue::Exclusivity;
 use crate::resource::{ResourceVector, VCORES, with_calculator};
 use crate::snapshot::State;
 
-/// What a queue or application answers during a pass.
+/// What a queue or application answers during a pass: a few bytes, for it goes up every level.
+#[derive(Clone, Copy)]
 pub(super) enum Found {
     /// A container or reservation, kept in the pass.
     Proposal,
-    /// A reservation to give up.
-    GiveUp(Release),
+    /// A reservation to give up, kept in the pass.
+    GiveUp,
     /// Nothing.
     Skip(SkipReason),
 }
+
+/// What a pass holds before it has found something.
+const NOTHING_YET: Outcome = Outcome::Skipped(SkipReason::Nothing);
 
 /// One pass: what it reads and what it has observed so far.
 pub(super) struct Pass<'a> {
@@ -26,7 +30,8 @@ pub(super) struct Pass<'a> {
     pub(super) partition: PartitionId,
     pub(super) exclusivity: Exclusivity,
     pub(super) observations: &'a mut Vec<Observation>,
-    pub(super) proposal: Option<Proposal>,
+    /// What was found, once something is.
+    pub(super) outcome: Outcome,
     watch: Option<&'a mut dyn Watch>,
     /// Whether an application of another leaf was looked at.
     pub(super) strays: bool,
@@ -63,7 +68,7 @@ pub fn propose_watched(
         partition,
         exclusivity,
         observations,
-        proposal: None,
+        outcome: NOTHING_YET,
         // The object may live longer than the pass does; only a cast makes it shorter.
         watch: watch.map(|watch| -> &mut dyn Watch { watch }),
         strays: false,
@@ -88,7 +93,7 @@ pub fn propose_reserved(
         partition: row.partition,
         exclusivity: Exclusivity::Respect,
         observations,
-        proposal: None,
+        outcome: NOTHING_YET,
         watch: None,
         strays: false,
     };
@@ -111,7 +116,7 @@ impl Pass<'_> {
             partition: self.partition,
             exclusivity: self.exclusivity,
             observations,
-            proposal: None,
+            outcome: NOTHING_YET,
             watch: None,
             strays: self.strays,
         }
@@ -119,11 +124,7 @@ impl Pass<'_> {
 
     fn finish(self, found: Found) -> Outcome {
         match found {
-            Found::Proposal => Outcome::Proposed(
-                self.proposal
-                    .expect("whoever finds a proposal leaves it here"),
-            ),
-            Found::GiveUp(release) => Outcome::GiveUp(release),
+            Found::Proposal | Found::GiveUp => self.outcome,
             Found::Skip(reason) => Outcome::Skipped(reason),
         }
     }
@@ -229,8 +230,8 @@ impl Pass<'_> {
                 limits.blocked += calculator.max(&state.cluster, &blocked, &ResourceVector::NONE);
                 None
             }
-            Found::Skip(_) | Found::GiveUp(_) => None,
-            found @ Found::Proposal => Some(found),
+            Found::Skip(_) | Found::GiveUp => None,
+            Found::Proposal => Some(Found::Proposal),
         }
     }
 }
