@@ -94,7 +94,7 @@ pub(crate) struct Line {
     threads: usize,
     awake_us: u64,
     seed: u64,
-    /// Offered before the measured time; nothing below counts it.
+    /// Offered before the measured time; no figure of the asks counts it.
     warm_up_seconds: u64,
     /// What the offer is a share of.
     #[serde(skip_serializing_if = "Option::is_none")]
