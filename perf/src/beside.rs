@@ -56,14 +56,14 @@ struct Pace {
 
 impl Beside {
     /// Begins now.
-    pub(crate) fn new(shape: &Shape, how: How, began_ns: u64, seconds: u64) -> Result<Self> {
+    pub(crate) fn new(shape: &Shape, how: How, began_ns: u64, length_ns: u64) -> Result<Self> {
         let interval = shape.heartbeat_interval_ms();
         let beats = interval.map(|ms| Beats::new(shape, u64::from(ms) * 1_000_000));
         Ok(Self {
             beats: beats.transpose()?,
             how,
             began_ns,
-            tenth_ns: seconds * 100_000_000,
+            tenth_ns: length_ns / 10,
             rss_tenth_kib: None,
         })
     }

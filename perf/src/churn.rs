@@ -256,7 +256,7 @@ pub(crate) fn run(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
     let mut conflicts = std::collections::BTreeMap::new();
     let (mut open, mut n, mut asking_ns) = (0, 0, 0);
     let began = clock.now_ns();
-    let mut beside = Beside::new(shape, how, began, seconds)?;
+    let mut beside = Beside::new(shape, how, began, seconds * 1_000_000_000)?;
     let mut now = began;
     while now - began < seconds * 1_000_000_000 {
         let before = now;

@@ -5,8 +5,8 @@
 //! it ask for the rest. A container's latency runs from the moment its ask was due to the moment
 //! the driver learnt of it, so that a stall is charged to everything it delayed; nothing is
 //! corrected afterwards. Heartbeats by the clock, where the workload has any, go on beside it.
-//! A warm-up on the same schedule comes first: memory that is touched for the first time stalls for
-//! milliseconds on some machines, and would be most of the tail.
+//! A warm-up on the same schedule comes first: touching memory for the first time stalls for
+//! milliseconds on some machines, which would be most of the tail.
 
 use std::collections::VecDeque;
 
@@ -62,8 +62,8 @@ pub(crate) struct Args {
     /// The same with half of saturation alone.
     #[arg(long, conflicts_with_all = ["rates", "sweep"])]
     half: bool,
-    /// Offers each rate for as long to a thread that only answers, too: what of the latencies is
-    /// the machine's own.
+    /// Offers each rate for as long, without a warm-up, to a thread that only answers, too: what of
+    /// the latencies is the machine's own.
     #[arg(long)]
     echo: bool,
     /// Prints one JSON object a rate.
@@ -95,7 +95,7 @@ pub(crate) struct Line {
     awake_us: u64,
     seed: u64,
     /// Offered before the measured time; no figure of the asks counts it.
-    warm_up_seconds: u64,
+    warm_up_ms: u64,
     /// What the offer is a share of.
     #[serde(skip_serializing_if = "Option::is_none")]
     saturation_per_second: Option<u64>,
@@ -241,7 +241,7 @@ fn saturation(shape: &Shape, how: How, seconds: u64) -> Result<u64> {
         let round = churn::run(shape, how, seconds.min(CHURN_SECONDS))?;
         return Ok(round.per_second());
     }
-    let (line, _) = measure(shape, how, FLOOD, seconds.min(FLOOD_SECONDS))?;
+    let (line, _) = measure_after(shape, how, FLOOD, seconds.min(FLOOD_SECONDS), 0)?;
     Ok(line.served_per_second)
 }
 
@@ -252,6 +252,7 @@ struct Book {
     /// all, and what was decided when it came may not be seen yet, so that it comes once more.
     surplus: Vec<usize>,
     open: u64,
+    /// Served in the measured time, whenever they were due.
     served: u64,
     placed: u64,
     latency: Histogram,
@@ -272,6 +273,12 @@ impl Book {
         }
     }
 
+    /// Open asks of the measured time.
+    fn unserved(&self) -> u64 {
+        let open = self.due.iter().flatten();
+        open.filter(|&&due| due >= self.from).count() as u64
+    }
+
     /// Closes the oldest ask of each application that got a container.
     fn serve(&mut self, decisions: &[Decision], now: u64) {
         for decision in decisions {
@@ -280,9 +287,9 @@ impl Book {
                 self.placed += 1;
                 if let Some(due) = self.due[app].pop_front() {
                     self.open -= 1;
+                    self.served += u64::from(now >= self.from);
                     if due >= self.from {
                         self.latency.record(now.saturating_sub(due));
-                        self.served += 1;
                     }
                 } else {
                     self.surplus[app] += 1;
@@ -292,9 +299,9 @@ impl Book {
     }
 }
 
-/// Seconds of warm-up: ten before a minute or more, a sixth of anything shorter.
-fn warm_up(seconds: u64) -> u64 {
-    (seconds / 6).min(10)
+/// Length of a warm-up in ms: ten seconds before a minute or more, a sixth of anything shorter.
+fn warm_up_ms(seconds: u64) -> u64 {
+    (seconds * 1000 / 6).min(10_000)
 }
 
 /// Offers `rate` asks a second for some seconds, after a warm-up.
@@ -304,17 +311,26 @@ pub(crate) fn measure(
     rate: u64,
     seconds: u64,
 ) -> Result<(Line, Histogram)> {
+    measure_after(shape, how, rate, seconds, warm_up_ms(seconds))
+}
+
+fn measure_after(
+    shape: &Shape,
+    how: How,
+    rate: u64,
+    seconds: u64,
+    warm_up_ms: u64,
+) -> Result<(Line, Histogram)> {
     ensure!(rate > 0, "a rate is at least one ask a second");
     let (mut engine, mut turns, mut masters, mut placed) = churn::filled(shape, how)?;
     let clock = SystemClock::new();
     let switches = machine::involuntary_switches();
-    let warm_up_seconds = warm_up(seconds);
     let began = clock.now_ns();
-    let from = began + warm_up_seconds * 1_000_000_000;
+    let from = began + warm_up_ms * 1_000_000;
     let mut book = Book::new(masters.all.len(), from);
-    let mut beside = Beside::new(shape, how, began, warm_up_seconds + seconds)?;
-    let (mut schedule, mut next) = (Schedule::new(began, rate), 0);
     let end = from + seconds * 1_000_000_000;
+    let mut beside = Beside::new(shape, how, began, end - began)?;
+    let (mut schedule, mut next) = (Schedule::new(began, rate), 0);
     loop {
         let now = clock.now_ns();
         if now >= end {
@@ -331,7 +347,8 @@ pub(crate) fn measure(
     let ended = clock.now_ns();
     let elapsed_ns = ended - from;
     let rss_kib = machine::status_kib("VmRSS");
-    let served_per_second = rounds::rate(book.served, elapsed_ns);
+    let served = book.served;
+    let served_per_second = rounds::rate(served, elapsed_ns);
     while book.open > 0 && clock.now_ns() < end + GRACE_NS {
         turn(how, &mut engine, &mut turns, &mut book)?;
         book.serve(&engine.take_events(), clock.now_ns());
@@ -339,7 +356,7 @@ pub(crate) fn measure(
     placed += book.placed;
     let totals = churn::finish(&mut engine, &masters, &mut placed, &mut Default::default())?;
     let aside = beside.finish(ended, rss_kib, &totals);
-    ensure!(book.served > 0, "nothing was served");
+    ensure!(served > 0, "nothing was served");
     let line = Line {
         origin: Origin::now(),
         kind: "open",
@@ -349,12 +366,12 @@ pub(crate) fn measure(
         threads: how.threads,
         awake_us: u64::try_from(how.awake.as_micros()).unwrap_or(u64::MAX),
         seed: churn::SEED,
-        warm_up_seconds,
+        warm_up_ms,
         saturation_per_second: None,
         offered_per_second: rate,
         served_per_second,
         asked: schedule.asked() - schedule.due_before(from),
-        unserved: book.open,
+        unserved: book.unserved(),
         latency_of: LATENCY_OF,
         latency_ns: Percentiles::of(&book.latency),
         involuntary_switches: machine::involuntary_switches().saturating_sub(switches),
@@ -432,8 +449,24 @@ mod tests {
     }
 
     #[test]
+    fn asks_of_a_warm_up_are_not_among_the_measured() {
+        let mut shape = Shape::named("S5-open").unwrap();
+        shape.cluster.nodes = 10;
+        if let Run::Open { full_percent, .. } = &mut shape.run {
+            *full_percent = 20;
+        }
+        let how = How::of(ModeName::Heartbeat, 0);
+        let (line, latency) = measure_after(&shape, how, 200, 1, 300).unwrap();
+        assert_eq!(line.asked, latency.len() + line.unserved);
+        assert!(line.asked <= 200, "{}", line.asked);
+    }
+
+    #[test]
     fn what_was_due_in_the_warm_up_is_not_measured() {
-        assert_eq!([1, 6, 59, 60, 600].map(warm_up), [0, 1, 9, 10, 10]);
+        assert_eq!(
+            [0, 1, 6, 59, 60, 600].map(warm_up_ms),
+            [0, 166, 1000, 9833, 10_000, 10_000]
+        );
         let mut schedule = Schedule::new(1_000, 3);
         let due = schedule.due(1_000 + 2_000_000_000, 100);
         assert_eq!(due.len(), 7);

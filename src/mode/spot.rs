@@ -19,10 +19,13 @@ use crate::queue::Exclusivity;
 use crate::sync::PublishedReader;
 use crate::time::Clock;
 
-/// Passes after which the proposers take over. What gathers in a few milliseconds without a
-/// processor is still served here: while calls go on coming, proposers do not come to rest again for
-/// long, and three busy threads on two cores pass the turn around.
+/// Passes after which the proposers take over. Enough for what gathers while the committer had no
+/// processor for a few milliseconds: once proposers are awake they find no rest while calls keep
+/// coming, and then three busy threads share what may be two cores.
 const MOST: u32 = 512;
+
+/// The same by time, in ns: commands wait for as long.
+const MOST_NS: u64 = 2_000_000;
 
 /// One pass in so many is timed.
 const SAMPLE: u32 = 32;
@@ -110,13 +113,14 @@ impl Spot {
         let index = Arc::clone(self.index.refresh());
         self.lanes.lay_out(engine.ledger().state(), &index);
         let mut served = Served::default();
+        let began_ns = clock.now_ns();
         if self.lanes.is_reserved_anywhere() {
             return served;
         }
         for partition in engine.ledger().state().partition_ids() {
             while self.lanes.of(partition).is_some() {
                 match self.attempt(engine, partition, &mut served, clock, &mut told) {
-                    Found::Container if served.passes < MOST => {}
+                    Found::Container if may_go_on(&served, clock, began_ns) => {}
                     Found::Nothing => break,
                     Found::Container | Found::Other => return served,
                 }
@@ -210,4 +214,10 @@ enum Found {
     Other,
     /// Nothing.
     Nothing,
+}
+
+/// Whether a turn may have more passes. The clock is asked as seldom as for a measurement.
+fn may_go_on(served: &Served, clock: &impl Clock, began_ns: u64) -> bool {
+    let asks = served.passes.is_multiple_of(SAMPLE);
+    served.passes < MOST && !(asks && clock.now_ns().saturating_sub(began_ns) >= MOST_NS)
 }

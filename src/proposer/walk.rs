@@ -123,6 +123,12 @@ impl Pass<'_> {
     }
 
     fn finish(self, found: Found) -> Outcome {
+        debug_assert!(matches!(
+            (found, &self.outcome),
+            (Found::Proposal, Outcome::Proposed(_))
+                | (Found::GiveUp, Outcome::GiveUp(_))
+                | (Found::Skip(_), _)
+        ));
         match found {
             Found::Proposal | Found::GiveUp => self.outcome,
             Found::Skip(reason) => Outcome::Skipped(reason),

@@ -103,7 +103,7 @@ impl ResourceVector {
     }
 
     /// The same amount with vcores of at most `i32::MAX`, as a copy in the reference has it: what
-    /// an infinite ratio brought would overflow in the next sum otherwise.
+    /// follows from an infinite ratio would overflow in the next sum otherwise.
     // As Resource.newInstance(Resource), by castToIntSafely.
     #[inline(always)]
     #[must_use]
