@@ -10,7 +10,7 @@ use capsched::time::{Clock, SystemClock};
 use crossbeam_queue::ArrayQueue;
 
 use crate::machine;
-use crate::open::Schedule;
+use crate::open::{GRACE_NS, Schedule};
 
 /// Asks that may be on their way in either direction.
 const QUEUE: usize = 65_536;
@@ -33,7 +33,7 @@ pub(crate) fn measure(rate: u64, seconds: u64) -> Result<Histogram> {
     Ok(latency)
 }
 
-/// Asks whatever is due and takes what came back, until every answer is there.
+/// Asks whatever is due and takes what came back, until every answer is there or late.
 fn offer(rate: u64, seconds: u64, there: &ArrayQueue<u64>, back: &ArrayQueue<u64>) -> Histogram {
     let clock = SystemClock::new();
     let began = clock.now_ns();
@@ -41,8 +41,10 @@ fn offer(rate: u64, seconds: u64, there: &ArrayQueue<u64>, back: &ArrayQueue<u64
     let end = began + seconds * 1_000_000_000;
     let mut latency = Histogram::new();
     let mut now = clock.now_ns();
-    // Counted, not timed: what fell due while this thread did not run is asked late.
-    while latency.len() < rate * seconds {
+    let all = rate.saturating_mul(seconds);
+    // Counted: what fell due while this thread did not run is asked late. Timed, too, for rates that
+    // nothing keeps up with.
+    while latency.len() < all && now < end + GRACE_NS {
         let room = QUEUE - there.len();
         for due in schedule.due(now.min(end - 1), room) {
             // There is room, and nobody else fills it.

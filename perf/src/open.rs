@@ -206,7 +206,7 @@ impl Schedule {
     }
 
     /// How many were due so far.
-    pub(crate) fn asked(&self) -> u64 {
+    fn asked(&self) -> u64 {
         self.asked
     }
 
@@ -382,7 +382,7 @@ fn measure_after(
 }
 
 /// How long asks may be open after the end; only an engine that cannot keep up takes it, ns.
-const GRACE_NS: u64 = 10_000_000_000;
+pub(crate) const GRACE_NS: u64 = 10_000_000_000;
 
 /// Most asks that are handed over together.
 const MOST: usize = 256;
@@ -435,28 +435,28 @@ mod tests {
     use super::*;
     use crate::shape::Run;
 
-    #[test]
-    fn every_ask_of_a_slow_schedule_is_served() {
+    /// Ten nodes, with room for whatever falls due together while this thread has to wait for a
+    /// processor.
+    fn small() -> Shape {
         let mut shape = Shape::named("S5-open").unwrap();
         shape.cluster.nodes = 10;
-        // Room for whatever falls due together while this thread has to wait for a processor.
         if let Run::Open { full_percent, .. } = &mut shape.run {
             *full_percent = 20;
         }
+        shape
+    }
+
+    #[test]
+    fn every_ask_of_a_slow_schedule_is_served() {
         let how = How::of(ModeName::Heartbeat, 0);
-        let (line, latency) = measure(&shape, how, 200, 1).unwrap();
+        let (line, latency) = measure(&small(), how, 200, 1).unwrap();
         assert_eq!((line.unserved, latency.len()), (0, line.asked));
     }
 
     #[test]
     fn asks_of_a_warm_up_are_not_among_the_measured() {
-        let mut shape = Shape::named("S5-open").unwrap();
-        shape.cluster.nodes = 10;
-        if let Run::Open { full_percent, .. } = &mut shape.run {
-            *full_percent = 20;
-        }
         let how = How::of(ModeName::Heartbeat, 0);
-        let (line, latency) = measure_after(&shape, how, 200, 1, 300).unwrap();
+        let (line, latency) = measure_after(&small(), how, 200, 1, 300).unwrap();
         assert_eq!(line.asked, latency.len() + line.unserved);
         assert!(line.asked <= 200, "{}", line.asked);
     }

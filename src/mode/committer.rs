@@ -319,7 +319,6 @@ impl<C: Clock> Committer<C> {
         if !spot.is_willing() {
             return false;
         }
-        let began_ns = self.clock.now_ns();
         let (mut committed, fates, recorder) = (0, &mut self.fates, &mut self.recorder);
         let served = spot.serve(&mut self.engine, &self.clock, |outcome, took_ns| {
             match outcome {
@@ -336,8 +335,6 @@ impl<C: Clock> Committer<C> {
             }
         });
         self.fates.count_n(Fate::Committed, committed);
-        let took_ns = self.clock.now_ns().saturating_sub(began_ns);
-        spot.judge(&served, took_ns);
         self.changes += committed;
         self.unpublished += committed + 1;
         self.news &= !served.done;

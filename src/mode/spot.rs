@@ -55,7 +55,7 @@ pub(super) struct Spot {
 #[derive(Debug, Default)]
 pub(super) struct Served {
     /// Passes, fruitless ones among them.
-    pub(super) passes: u32,
+    passes: u32,
     /// Whether there is nothing left that a proposer could do.
     pub(super) done: bool,
 }
@@ -82,7 +82,7 @@ impl Spot {
 
     /// Notes how long a turn took, in ns: after long passes the committer stays away, longer each
     /// time.
-    pub(super) fn judge(&mut self, served: &Served, took_ns: u64) {
+    fn judge(&mut self, served: &Served, took_ns: u64) {
         if took_ns / u64::from(served.passes.max(1)) <= LONG_NS {
             self.next_absence = 1;
             return;
@@ -107,13 +107,25 @@ impl Spot {
         &mut self,
         engine: &mut Sequential,
         clock: &impl Clock,
+        told: impl FnMut(CommitOutcome, Option<u64>),
+    ) -> Served {
+        let began_ns = clock.now_ns();
+        let served = self.take_turn(engine, clock, began_ns, told);
+        self.judge(&served, clock.now_ns().saturating_sub(began_ns));
+        served
+    }
+
+    fn take_turn(
+        &mut self,
+        engine: &mut Sequential,
+        clock: &impl Clock,
+        began_ns: u64,
         mut told: impl FnMut(CommitOutcome, Option<u64>),
     ) -> Served {
         self.follow(engine);
         let index = Arc::clone(self.index.refresh());
         self.lanes.lay_out(engine.ledger().state(), &index);
         let mut served = Served::default();
-        let began_ns = clock.now_ns();
         if self.lanes.is_reserved_anywhere() {
             return served;
         }
