@@ -282,7 +282,8 @@ impl Ledger {
             NodeReport::AsExpected => (&[][..], &[][..]),
             NodeReport::Exactly { launched, exited } => (&launched[..], &exited[..]),
         };
-        for container in self.containers_on(slot) {
+        let is_due = |container: &Container| container.to_launch || container.to_stop;
+        for container in self.containers_where(slot, is_due) {
             let row = self.container(container);
             if row.to_launch && reported(&|| said_launched.contains(&row.id)) {
                 launched.push(container);
@@ -390,7 +391,17 @@ impl Ledger {
 
     /// Containers whose space on a node is taken, by application and number.
     pub(super) fn containers_on(&self, node: NodeSlot) -> Vec<ContainerSlot> {
-        let mut containers = self.on_node[node.index()].clone();
+        self.containers_where(node, |_| true)
+    }
+
+    /// Those of them that are wanted.
+    fn containers_where(
+        &self,
+        node: NodeSlot,
+        wanted: impl Fn(&Container) -> bool,
+    ) -> Vec<ContainerSlot> {
+        let all = self.on_node[node.index()].iter().copied();
+        let mut containers: Vec<_> = all.filter(|&slot| wanted(self.container(slot))).collect();
         containers.sort_unstable_by_key(|&slot| self.container(slot).id);
         containers
     }

@@ -369,7 +369,7 @@ impl<C: Clock> Committer<C> {
         let timed = self.recorder.is_active();
         let before = if timed { self.clock.now_ns() } else { 0 };
         if let Some(spot) = &mut self.spot {
-            spot.follow(&self.engine);
+            spot.follow(&mut self.engine);
         }
         let mut next = self.snapshot.next(self.engine.state_to_publish());
         next.taken.clone_from(&self.taken);

@@ -43,6 +43,8 @@ pub(super) struct Spot {
     index: PublishedReader<NodeIndex>,
     /// What the present pass observes; empty between passes.
     seen: Vec<Observation>,
+    /// Nodes that were written before the last look at them.
+    written: Vec<u32>,
     /// Which passes are measured, and how many there were.
     latencies: Latencies,
     passes: u32,
@@ -66,6 +68,7 @@ impl Spot {
             lanes: Lanes::new((0, 1)),
             index,
             seen: Vec::new(),
+            written: Vec::new(),
             latencies,
             passes: 0,
             absence: 0,
@@ -91,11 +94,12 @@ impl Spot {
         self.next_absence = (2 * self.next_absence).min(LONGEST_ABSENCE);
     }
 
-    /// Follows the nodes that were written since the last publication; needed before it.
-    pub(super) fn follow(&mut self, engine: &Sequential) {
-        let state = engine.ledger().state();
-        for node in state.nodes.written() {
-            let node = NodeSlot::at(node);
+    /// Follows the nodes that were written since it last did; needed before every publication.
+    pub(super) fn follow(&mut self, engine: &mut Sequential) {
+        let state = engine.state_to_publish();
+        self.written = state.nodes.take_recent(std::mem::take(&mut self.written));
+        for &node in &self.written {
+            let node = NodeSlot(node);
             self.lanes.note_total(state, node);
             self.lanes.look_at(state, node);
         }
@@ -109,6 +113,10 @@ impl Spot {
         clock: &impl Clock,
         told: impl FnMut(CommitOutcome, Option<u64>),
     ) -> Served {
+        self.follow(engine);
+        let index = Arc::clone(self.index.refresh());
+        self.lanes.lay_out(engine.ledger().state(), &index);
+        // What comes before is no pass: it says nothing of how long passes are.
         let began_ns = clock.now_ns();
         let served = self.take_turn(engine, clock, began_ns, told);
         self.judge(&served, clock.now_ns().saturating_sub(began_ns));
@@ -122,9 +130,6 @@ impl Spot {
         began_ns: u64,
         mut told: impl FnMut(CommitOutcome, Option<u64>),
     ) -> Served {
-        self.follow(engine);
-        let index = Arc::clone(self.index.refresh());
-        self.lanes.lay_out(engine.ledger().state(), &index);
         let mut served = Served::default();
         if self.lanes.is_reserved_anywhere() {
             return served;

@@ -122,11 +122,11 @@ impl State {
     /// How many rows of all tables were written since the last publication.
     #[must_use]
     pub fn rows_written(&self) -> usize {
-        self.partitions.written().len()
-            + self.queues.written().len()
-            + self.users.written().len()
-            + self.apps.written().len()
-            + self.nodes.written().len()
+        self.partitions.written()
+            + self.queues.written()
+            + self.users.written()
+            + self.apps.written()
+            + self.nodes.written()
     }
 
     /// Makes every table remember what is written to it.

@@ -35,9 +35,53 @@ slots!(QueueSlot, NodeSlot, AppSlot, UserSlot, PartitionId);
 pub struct Table<S, T> {
     rows: Vec<T>,
     tracking: bool,
-    written: Vec<u64>,
-    dirty: Vec<u32>,
+    /// Since the last publication, or since the copy was last refreshed.
+    written: Marks,
+    /// Since [`Table::take_recent`] was last asked; all of them are among the written.
+    recent: Marks,
     slot: PhantomData<fn(S)>,
+}
+
+/// A set of row indices, in the order in which they came.
+#[derive(Clone, Debug, Default)]
+struct Marks {
+    bits: Vec<u64>,
+    list: Vec<u32>,
+}
+
+impl Marks {
+    #[inline]
+    fn has(&self, index: usize) -> bool {
+        let word = self.bits.get(index / 64);
+        word.is_some_and(|word| word & (1 << (index % 64)) != 0)
+    }
+
+    fn add(&mut self, index: usize) {
+        if self.has(index) {
+            return;
+        }
+        let word = index / 64;
+        if word >= self.bits.len() {
+            self.bits.resize(word + 1, 0);
+        }
+        self.bits[word] |= 1 << (index % 64);
+        self.list
+            .push(u32::try_from(index).expect("tables are bounded below the slot range"));
+    }
+
+    fn clear(&mut self) {
+        for &index in &self.list {
+            self.bits[index as usize / 64] = 0;
+        }
+        self.list.clear();
+    }
+
+    /// Empties the set and returns its list, whose place the emptied `spare` takes.
+    fn take(&mut self, mut spare: Vec<u32>) -> Vec<u32> {
+        spare.clone_from(&self.list);
+        self.clear();
+        spare
+    }
 }
 
 impl<S: Slot, T> Default for Table<S, T> {
@@ -45,8 +89,8 @@ impl<S: Slot, T> Default for Table<S, T> {
         Self {
             rows: Vec::new(),
             tracking: false,
-            written: Vec::new(),
-            dirty: Vec::new(),
+            written: Marks::default(),
+            recent: Marks::default(),
             slot: PhantomData,
         }
     }
@@ -102,23 +146,29 @@ impl<S: Slot, T> Table<S, T> {
     /// Starts to remember writes; everything counts as written.
     pub fn track(&mut self) {
         self.tracking = true;
-        self.dirty.clear();
-        self.written.clear();
+        self.forget_written();
         for index in 0..self.rows.len() {
             self.mark(index);
         }
     }
 
-    /// Indices of the rows that were written since the last publication, or since the copy was
-    /// last refreshed.
-    pub fn written(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
-        self.dirty.iter().map(|&index| index as usize)
+    /// How many rows were written since the last publication, or since the copy was last
+    /// refreshed.
+    #[must_use]
+    pub fn written(&self) -> usize {
+        self.written.list.len()
+    }
+
+    /// Indices of the rows that were written since this was last asked, except for those written
+    /// before the last publication. The list takes the place of `spare`.
+    #[must_use]
+    pub fn take_recent(&mut self, spare: Vec<u32>) -> Vec<u32> {
+        self.recent.take(spare)
     }
 
     #[inline]
     fn mark(&mut self, index: usize) {
-        let (word, bit) = (index / 64, 1 << (index % 64));
-        if self.written.get(word).is_none_or(|known| known & bit == 0) {
+        if !self.recent.has(index) {
             self.mark_first(index);
         }
     }
@@ -126,20 +176,13 @@ impl<S: Slot, T> Table<S, T> {
     /// Notes the first write to a row.
     #[cold]
     fn mark_first(&mut self, index: usize) {
-        let (word, bit) = (index / 64, 1 << (index % 64));
-        if word >= self.written.len() {
-            self.written.resize(word + 1, 0);
-        }
-        self.written[word] |= bit;
-        self.dirty
-            .push(u32::try_from(index).expect("tables are bounded below the slot range"));
+        self.recent.add(index);
+        self.written.add(index);
     }
 
-    fn take_dirty(&mut self) -> Vec<u32> {
-        for &index in &self.dirty {
-            self.written[index as usize / 64] = 0;
-        }
-        std::mem::take(&mut self.dirty)
+    fn forget_written(&mut self) {
+        self.written.clear();
+        self.recent.clear();
     }
 }
 
@@ -207,12 +250,11 @@ impl<T: Clone> Frozen<T> {
     ///
     /// Cost: one copy of each written row, and of the block of pointers around it.
     pub fn publish<S: Slot>(&mut self, table: &mut Table<S, T>) {
-        let dirty = table.take_dirty();
-        if dirty.is_empty() {
+        if table.written() == 0 {
             return;
         }
         let blocks = Arc::make_mut(&mut self.blocks);
-        for index in dirty {
+        for &index in &table.written.list {
             let index = index as usize;
             let row = Arc::new(table.rows[index].clone());
             if index / FANOUT >= blocks.len() {
@@ -229,6 +271,7 @@ impl<T: Clone> Frozen<T> {
             }
         }
         self.len = table.rows.len();
+        table.forget_written();
     }
 }
 
@@ -242,7 +285,7 @@ impl<S: Slot, T: Clone> Table<S, T> {
         newer: &Frozen<T>,
         mut changed: impl FnMut(usize),
     ) {
-        for index in self.take_dirty() {
+        for &index in &self.written.list {
             let index = index as usize;
             // Those that differ are copied below.
             if let (Some(before), Some(row)) = (older.row(index), newer.row(index))
@@ -252,6 +295,7 @@ impl<S: Slot, T: Clone> Table<S, T> {
                 changed(index);
             }
         }
+        self.forget_written();
         self.rows.truncate(newer.len);
         for (b, block) in newer.blocks.iter().enumerate() {
             let old = older.blocks.get(b);
