@@ -4,8 +4,10 @@
 //! One type, [`State`], serves all three, so that the same functions decide on each. A published
 //! [`Snapshot`] is its immutable form.
 
+mod frozen;
 mod state;
 mod table;
 
+pub use frozen::Frozen;
 pub use state::{Snapshot, State};
-pub use table::{Frozen, Slot, Table};
+pub use table::{Slot, Table};

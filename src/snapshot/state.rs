@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::table::{Frozen, Table};
+use super::frozen::Frozen;
+use super::table::Table;
 use crate::cluster::{Node, Partition};
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, UserSlot, Version};
 use crate::queue::{App, Queue, SchedulerSettings, User};

@@ -1,15 +1,9 @@
-//! Tables of rows, and their frozen form: immutable, shared row by row between publications.
-//!
-//! A [`Table`] is a plain vector that remembers which rows were written. A [`Frozen`] table is a
-//! radix tree of reference-counted rows; publishing copies the rows written since the last time
-//! and shares all others.
+//! Tables of rows that remember which of them were written.
 
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
-use std::sync::Arc;
 
-/// Rows below one inner node of a frozen table.
-const FANOUT: usize = 32;
+use super::frozen::Freezer;
 
 /// A position in a table.
 pub trait Slot: Copy {
@@ -33,32 +27,37 @@ slots!(QueueSlot, NodeSlot, AppSlot, UserSlot, PartitionId);
 /// A vector of rows that remembers which of them were written.
 #[derive(Clone, Debug)]
 pub struct Table<S, T> {
-    rows: Vec<T>,
-    tracking: bool,
+    pub(super) rows: Vec<T>,
+    pub(super) tracking: bool,
     /// Since the last publication, or since the copy was last refreshed.
-    written: Marks,
+    pub(super) written: Marks,
     /// Since [`Table::take_recent`] was last asked; all of them are among the written.
     recent: Marks,
+    /// Rows that the present refreshment copied; empty between refreshments.
+    pub(super) copied: Marks,
+    /// What publications have shown of it.
+    pub(super) freezer: Freezer<T>,
     slot: PhantomData<fn(S)>,
 }
 
 /// A set of row indices, in the order in which they came.
 #[derive(Clone, Debug, Default)]
-struct Marks {
+pub(super) struct Marks {
     bits: Vec<u64>,
-    list: Vec<u32>,
+    pub(super) list: Vec<u32>,
 }
 
 impl Marks {
     #[inline]
-    fn has(&self, index: usize) -> bool {
+    pub(super) fn has(&self, index: usize) -> bool {
         let word = self.bits.get(index / 64);
         word.is_some_and(|word| word & (1 << (index % 64)) != 0)
     }
 
-    fn add(&mut self, index: usize) {
+    /// Adds an index; whether it was not there.
+    pub(super) fn add(&mut self, index: usize) -> bool {
         if self.has(index) {
-            return;
+            return false;
         }
         let word = index / 64;
         if word >= self.bits.len() {
@@ -67,9 +66,10 @@ impl Marks {
         self.bits[word] |= 1 << (index % 64);
         self.list
             .push(u32::try_from(index).expect("tables are bounded below the slot range"));
+        true
     }
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         for &index in &self.list {
             self.bits[index as usize / 64] = 0;
         }
@@ -91,6 +91,8 @@ impl<S: Slot, T> Default for Table<S, T> {
             tracking: false,
             written: Marks::default(),
             recent: Marks::default(),
+            copied: Marks::default(),
+            freezer: Freezer::default(),
             slot: PhantomData,
         }
     }
@@ -180,7 +182,8 @@ impl<S: Slot, T> Table<S, T> {
         self.written.add(index);
     }
 
-    fn forget_written(&mut self) {
+    /// Nothing counts as written any more.
+    pub(super) fn forget_written(&mut self) {
         self.written.clear();
         self.recent.clear();
     }
@@ -194,184 +197,37 @@ impl<'a, S: Slot, T> IntoIterator for &'a Table<S, T> {
     }
 }
 
-/// An immutable table; cloning shares every row.
-#[derive(Debug)]
-pub struct Frozen<T> {
-    blocks: Arc<Vec<Arc<Block<T>>>>,
-    len: usize,
-}
-
-type Block<T> = Vec<Arc<T>>;
-
-impl<T> Clone for Frozen<T> {
-    fn clone(&self) -> Self {
-        Self {
-            blocks: Arc::clone(&self.blocks),
-            len: self.len,
-        }
-    }
-}
-
-impl<T> Default for Frozen<T> {
-    fn default() -> Self {
-        Self {
-            blocks: Arc::default(),
-            len: 0,
-        }
-    }
-}
-
-impl<T: Clone> Frozen<T> {
-    /// Number of rows.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there is no row.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    fn row(&self, index: usize) -> Option<&Arc<T>> {
-        self.blocks.get(index / FANOUT)?.get(index % FANOUT)
-    }
-
-    /// All rows in order.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.blocks
-            .iter()
-            .flat_map(|block| block.iter())
-            .map(Arc::as_ref)
-    }
-
-    /// Takes over the rows written since the last publication, which are forgotten in `table`.
-    ///
-    /// Cost: one copy of each written row, and of the block of pointers around it.
-    pub fn publish<S: Slot>(&mut self, table: &mut Table<S, T>) {
-        if table.written() == 0 {
-            return;
-        }
-        let blocks = Arc::make_mut(&mut self.blocks);
-        for &index in &table.written.list {
-            let index = index as usize;
-            let row = Arc::new(table.rows[index].clone());
-            if index / FANOUT >= blocks.len() {
-                blocks.resize_with(index / FANOUT + 1, Arc::default);
-            }
-            let block = Arc::make_mut(&mut blocks[index / FANOUT]);
-            match block.get_mut(index % FANOUT) {
-                Some(place) => *place = row,
-                None => {
-                    // Rows are appended in order, and tracking reports them in that order.
-                    debug_assert_eq!(block.len(), index % FANOUT);
-                    block.push(row);
-                }
-            }
-        }
-        self.len = table.rows.len();
-        table.forget_written();
-    }
-}
-
-impl<S: Slot, T: Clone> Table<S, T> {
-    /// Makes this working copy equal to `newer`: copies the rows that differ from `older`, the
-    /// frozen table it was last equal to, and those written here since. `changed` is told the
-    /// index of each.
-    pub fn refresh(
-        &mut self,
-        older: &Frozen<T>,
-        newer: &Frozen<T>,
-        mut changed: impl FnMut(usize),
-    ) {
-        for &index in &self.written.list {
-            let index = index as usize;
-            // Those that differ are copied below.
-            if let (Some(before), Some(row)) = (older.row(index), newer.row(index))
-                && Arc::ptr_eq(before, row)
-            {
-                self.rows[index].clone_from(row);
-                changed(index);
-            }
-        }
-        self.forget_written();
-        self.rows.truncate(newer.len);
-        for (b, block) in newer.blocks.iter().enumerate() {
-            let old = older.blocks.get(b);
-            if old.is_some_and(|old| Arc::ptr_eq(old, block)) {
-                continue;
-            }
-            for (i, row) in block.iter().enumerate() {
-                let index = b * FANOUT + i;
-                if old
-                    .and_then(|old| old.get(i))
-                    .is_some_and(|old| Arc::ptr_eq(old, row))
-                {
-                    continue;
-                }
-                changed(index);
-                match self.rows.get_mut(index) {
-                    Some(place) => place.clone_from(row),
-                    None => self.rows.push(row.as_ref().clone()),
-                }
-            }
-        }
-        self.tracking = true;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::id::NodeSlot;
 
-    fn at(i: u32) -> NodeSlot {
-        NodeSlot(i)
-    }
-
     #[test]
-    fn a_frozen_table_never_changes_and_shares_what_was_not_written() {
+    fn rows_that_were_written_are_told_once_until_they_are_written_again() {
         let mut table: Table<NodeSlot, u64> = Table::default();
-        for i in 0..100 {
-            table.push(i);
-        }
-        table.track();
-        let mut first = Frozen::default();
-        first.publish(&mut table);
-        let mut second = first.clone();
-        table[at(40)] = 7;
-        second.publish(&mut table);
+        (0..200).for_each(|i| _ = table.push(i));
+        table[NodeSlot(7)] = 1;
         assert_eq!(
-            first.iter().copied().collect::<Vec<_>>(),
-            (0..100).collect::<Vec<_>>()
+            (table.written(), table.take_recent(Vec::new()).len()),
+            (0, 0)
         );
-        assert_eq!(second.iter().nth(40), Some(&7));
-        assert!(Arc::ptr_eq(&first.blocks[0], &second.blocks[0]));
-        assert!(!Arc::ptr_eq(&first.blocks[1], &second.blocks[1]));
-        assert!(Arc::ptr_eq(&first.blocks[1][0], &second.blocks[1][0]));
-    }
-
-    #[test]
-    fn a_working_copy_forgets_its_own_writes_and_takes_over_the_others() {
-        let mut table: Table<NodeSlot, u64> = Table::default();
-        for i in 0..70 {
-            table.push(i);
-        }
         table.track();
-        let mut frozen = Frozen::default();
-        frozen.publish(&mut table);
-        let mut copy: Table<NodeSlot, u64> = Table::default();
-        copy.refresh(&Frozen::default(), &frozen, |_| {});
-        copy[at(3)] = 99;
-        copy.push(100);
-        let older = frozen.clone();
-        table[at(65)] = 5;
-        table.push(70);
-        frozen.publish(&mut table);
-        let mut changed = Vec::new();
-        copy.refresh(&older, &frozen, |index| changed.push(index));
-        assert_eq!(changed, [3, 65, 70]);
-        assert_eq!(copy.rows, table.rows);
+        assert_eq!(
+            (table.written(), table.take_recent(Vec::new()).len()),
+            (200, 200)
+        );
+        table[NodeSlot(130)] = 1;
+        table[NodeSlot(3)] = 1;
+        table[NodeSlot(130)] = 2;
+        assert_eq!(table.take_recent(vec![9; 9]), [130, 3]);
+        table[NodeSlot(3)] = 2;
+        assert_eq!(table.take_recent(Vec::new()), [3]);
+        assert_eq!(table.written(), 200);
+        table[NodeSlot(4)] = 2;
+        table.forget_written();
+        assert_eq!(
+            (table.written(), table.take_recent(Vec::new()).len()),
+            (0, 0)
+        );
     }
 }

@@ -1,0 +1,469 @@
+//! Frozen tables: immutable, with the rows shared between publications.
+//!
+//! A publication adds what was written since the last one. A reader that follows takes over just
+//! that; one that wants the whole table starts from chunks of rows that are brought up to date in
+//! turn, a few at each publication, and adds what came after them. So a publication costs what was
+//! written, however large the table is, and a log is kept of about as many rows as there are.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::table::{Marks, Slot, Table};
+
+/// Rows that are brought up to date together.
+const CHUNK: usize = 64;
+
+/// Publications that a log holds at least, for small tables.
+const LEAST_KEPT: usize = 16;
+
+/// An immutable table; cloning shares it.
+#[derive(Debug)]
+pub struct Frozen<T>(Arc<Shown<T>>);
+
+/// What a frozen table is made of.
+#[derive(Debug)]
+struct Shown<T> {
+    /// Number of the publication, of those that wrote to this table.
+    at: u64,
+    len: usize,
+    chunks: Arc<Vec<Chunk<T>>>,
+    /// What the last publications wrote, oldest first and without a gap: at least everything since
+    /// the oldest chunk.
+    log: VecDeque<Arc<Written<T>>>,
+    /// Rows in the log.
+    logged: usize,
+}
+
+/// Rows of a range as they were at some publication.
+#[derive(Debug)]
+struct Chunk<T> {
+    at: u64,
+    rows: Arc<[Arc<T>]>,
+}
+
+/// What one publication wrote, each row once; rows that are new come in order.
+#[derive(Debug)]
+struct Written<T> {
+    at: u64,
+    rows: Vec<(u32, Arc<T>)>,
+}
+
+/// The publisher's side of a frozen table.
+#[derive(Clone, Debug)]
+pub(super) struct Freezer<T> {
+    /// All rows as the last publication shows them.
+    shown: Vec<Arc<T>>,
+    /// Rows in chunks that are due to be brought up to date.
+    owed: usize,
+    /// The chunk whose turn it is, the oldest one.
+    next: usize,
+}
+
+impl<T> Clone for Frozen<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Default for Frozen<T> {
+    fn default() -> Self {
+        Self(Arc::new(Shown {
+            at: 0,
+            len: 0,
+            chunks: Arc::default(),
+            log: VecDeque::new(),
+            logged: 0,
+        }))
+    }
+}
+
+impl<T> Clone for Chunk<T> {
+    fn clone(&self) -> Self {
+        Self {
+            at: self.at,
+            rows: Arc::clone(&self.rows),
+        }
+    }
+}
+
+impl<T> Default for Freezer<T> {
+    fn default() -> Self {
+        Self {
+            shown: Vec::new(),
+            owed: 0,
+            next: 0,
+        }
+    }
+}
+
+impl<T: Clone> Freezer<T> {
+    /// Takes over a row.
+    fn show(&mut self, index: u32, row: &T) -> Arc<T> {
+        let row = Arc::new(row.clone());
+        match self.shown.get_mut(index as usize) {
+            Some(place) => *place = Arc::clone(&row),
+            None => {
+                // Rows are appended in order, and tracking reports them in that order.
+                debug_assert_eq!(self.shown.len(), index as usize);
+                self.shown.push(Arc::clone(&row));
+            }
+        }
+        row
+    }
+
+    fn chunk(&self, index: usize, at: u64) -> Chunk<T> {
+        let from = index * CHUNK;
+        let to = (from + CHUNK).min(self.shown.len());
+        Chunk {
+            at,
+            rows: self.shown[from..to].into(),
+        }
+    }
+}
+
+impl<T: Clone> Frozen<T> {
+    /// Number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Whether there is no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All rows in order.
+    ///
+    /// Cost: a look at every row and at the log, before the first one.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.rows().into_iter().map(Arc::as_ref)
+    }
+
+    /// Takes over the rows written since the last publication, which are forgotten in `table`.
+    ///
+    /// Cost: one copy of each written row and about as many references to others; of a table of n
+    /// rows, at least some square root of n references.
+    pub fn publish<S: Slot>(&mut self, table: &mut Table<S, T>) {
+        if table.written() == 0 {
+            return;
+        }
+        let (freezer, at) = (&mut table.freezer, self.0.at + 1);
+        let written = table.written.list.iter();
+        let rows = written.map(|&index| (index, freezer.show(index, &table.rows[index as usize])));
+        let rows: Vec<_> = rows.collect();
+        let mut next = Shown {
+            at,
+            len: table.rows.len(),
+            chunks: Arc::clone(&self.0.chunks),
+            log: self.0.log.clone(),
+            logged: self.0.logged + rows.len(),
+        };
+        next.renew_chunks(freezer, rows.len());
+        next.log.push_back(Arc::new(Written { at, rows }));
+        next.shorten_log(freezer);
+        self.0 = Arc::new(next);
+        table.forget_written();
+    }
+}
+
+impl<T> Shown<T> {
+    /// References to all rows in order.
+    fn rows(&self) -> Vec<&Arc<T>> {
+        let mut rows = vec![None; self.len];
+        for (index, row) in self.log.iter().flat_map(|written| &written.rows) {
+            rows[*index as usize] = Some(row);
+        }
+        for (i, chunk) in self.chunks.iter().enumerate() {
+            for (place, row) in rows[i * CHUNK..].iter_mut().zip(chunk.rows.iter()) {
+                place.get_or_insert(row);
+            }
+        }
+        let rows: Vec<_> = rows.into_iter().flatten().collect();
+        debug_assert_eq!(rows.len(), self.len);
+        rows
+    }
+
+    /// Publications that the log holds where each writes little.
+    fn keep(&self) -> usize {
+        self.len.isqrt().max(LEAST_KEPT)
+    }
+
+    /// Whether the log holds everything that was written since an older one.
+    fn reaches_back_to(&self, older: &Self) -> bool {
+        let first = self.log.front().map_or(self.at + 1, |written| written.at);
+        older.at + 1 >= first
+    }
+}
+
+impl<T: Clone> Shown<T> {
+    /// Adds the chunks that are missing, and brings up to date as many as are due: each once while
+    /// as many rows are written as there are, or in so many publications as the log holds.
+    fn renew_chunks(&mut self, freezer: &mut Freezer<T>, wrote: usize) {
+        let (count, size) = (self.len.div_ceil(CHUNK), CHUNK.min(self.len));
+        let missing = self.chunks.len()..count;
+        freezer.owed += wrote.max(self.len / self.keep());
+        // The list of all chunks is copied each time.
+        if missing.is_empty() && freezer.owed < size.max(count) {
+            return;
+        }
+        let chunks = Arc::make_mut(&mut self.chunks);
+        for _ in 0..(freezer.owed / size).min(chunks.len()) {
+            chunks[freezer.next] = freezer.chunk(freezer.next, self.at);
+            freezer.next = (freezer.next + 1) % chunks.len();
+        }
+        freezer.owed %= size;
+        chunks.extend(missing.map(|index| freezer.chunk(index, self.at)));
+    }
+
+    /// Forgets what all chunks show, except for so much as readers may be behind.
+    fn shorten_log(&mut self, freezer: &Freezer<T>) {
+        let oldest = self.chunks[freezer.next].at;
+        while let Some(written) = self.log.front()
+            && written.at <= oldest
+        {
+            let rest = self.logged - written.rows.len();
+            let is_long = rest >= self.len || self.log.len() > self.keep();
+            if !is_long || self.log.len() == 1 {
+                break;
+            }
+            self.logged = rest;
+            self.log.pop_front();
+        }
+    }
+}
+
+impl<S: Slot, T: Clone> Table<S, T> {
+    /// Makes this working copy equal to `newer`: copies the rows that differ from `older`, the
+    /// frozen table it was last equal to, and those written here since. `changed` is told the
+    /// index of each.
+    ///
+    /// Cost: one copy of each of these rows; of all rows where `older` is too long ago.
+    pub fn refresh(
+        &mut self,
+        older: &Frozen<T>,
+        newer: &Frozen<T>,
+        mut changed: impl FnMut(usize),
+    ) {
+        let (older, newer) = (&older.0, &newer.0);
+        self.rows.truncate(newer.len);
+        if newer.reaches_back_to(older) {
+            let mut copied = std::mem::take(&mut self.copied);
+            self.follow(older, newer, &mut copied);
+            copied
+                .list
+                .iter()
+                .for_each(|&index| changed(index as usize));
+            copied.clear();
+            self.copied = copied;
+        } else {
+            for (index, row) in newer.rows().into_iter().enumerate() {
+                self.copy(index, row);
+                changed(index);
+            }
+        }
+        self.forget_written();
+        self.tracking = true;
+    }
+
+    /// Copies what was written since `older`, there and here.
+    fn follow(&mut self, older: &Shown<T>, newer: &Shown<T>, copied: &mut Marks) {
+        let since = |written: &&Arc<Written<T>>| written.at > older.at;
+        if self.rows.len() < newer.len {
+            let missed = newer.log.iter().filter(since);
+            for (index, row) in missed.flat_map(|written| &written.rows) {
+                if *index as usize >= self.rows.len() {
+                    self.copy(*index as usize, row);
+                }
+            }
+        }
+        // The newest of each row counts.
+        let mut log = newer.log.iter().rev().peekable();
+        while let Some(written) = log.next_if(since) {
+            for (index, row) in &written.rows {
+                if copied.add(*index as usize) {
+                    self.copy(*index as usize, row);
+                }
+            }
+        }
+        let left = |index: &u32| (*index as usize) < newer.len && !copied.has(*index as usize);
+        let own: Vec<u32> = self.written.list.iter().copied().filter(left).collect();
+        let mut left = own.len();
+        for (index, row) in log.flat_map(|written| &written.rows) {
+            if left == 0 {
+                break;
+            }
+            if self.written.has(*index as usize) && copied.add(*index as usize) {
+                self.copy(*index as usize, row);
+                left -= 1;
+            }
+        }
+        for &index in &own {
+            if copied.add(index as usize) {
+                let chunk = &newer.chunks[index as usize / CHUNK];
+                self.copy(index as usize, &chunk.rows[index as usize % CHUNK]);
+            }
+        }
+    }
+
+    fn copy(&mut self, index: usize, row: &T) {
+        match self.rows.get_mut(index) {
+            Some(place) => place.clone_from(row),
+            None => {
+                debug_assert_eq!(self.rows.len(), index);
+                self.rows.push(row.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::NodeSlot;
+    use std::collections::BTreeSet;
+
+    fn at(i: usize) -> NodeSlot {
+        NodeSlot::at(i)
+    }
+
+    /// Numbers below what it is given, at least 1 (xorshift).
+    fn random_from(mut seed: u64) -> impl FnMut(usize) -> usize {
+        move |below| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            usize::try_from(seed >> 20).unwrap() % below
+        }
+    }
+
+    fn numbers(n: u64) -> Table<NodeSlot, u64> {
+        let mut table = Table::default();
+        for i in 0..n {
+            table.push(i);
+        }
+        table.track();
+        table
+    }
+
+    fn rows(frozen: &Frozen<u64>) -> Vec<u64> {
+        frozen.iter().copied().collect()
+    }
+
+    #[test]
+    fn a_frozen_table_never_changes_and_shares_what_was_not_written() {
+        let mut table = numbers(100);
+        let mut first = Frozen::default();
+        first.publish(&mut table);
+        let mut second = first.clone();
+        table[at(40)] = 7;
+        second.publish(&mut table);
+        assert_eq!(rows(&first), (0..100).collect::<Vec<_>>());
+        assert_eq!(second.iter().nth(40), Some(&7));
+        let shared =
+            |i: usize| std::ptr::eq(first.0.rows()[i].as_ref(), second.0.rows()[i].as_ref());
+        assert_eq!((0..100).filter(|&i| !shared(i)).collect::<Vec<_>>(), [40]);
+    }
+
+    #[test]
+    fn a_working_copy_forgets_its_own_writes_and_takes_over_the_others() {
+        let mut table = numbers(70);
+        let mut frozen = Frozen::default();
+        frozen.publish(&mut table);
+        let mut copy: Table<NodeSlot, u64> = Table::default();
+        copy.refresh(&Frozen::default(), &frozen, |_| {});
+        copy[at(3)] = 99;
+        copy.push(100);
+        let older = frozen.clone();
+        table[at(65)] = 5;
+        table.push(70);
+        frozen.publish(&mut table);
+        let mut changed = Vec::new();
+        copy.refresh(&older, &frozen, |index| changed.push(index));
+        changed.sort_unstable();
+        assert_eq!(changed, [3, 65, 70]);
+        assert_eq!(copy.iter().copied().collect::<Vec<_>>(), rows(&frozen));
+        let mut again = Vec::new();
+        copy.refresh(&frozen, &frozen, |index| again.push(index));
+        assert!(again.is_empty());
+    }
+
+    /// Tables of many sizes, written at random, against plain copies of them; readers that are
+    /// behind by any number of publications, with writes of their own.
+    #[test]
+    fn every_reader_sees_the_table_as_it_was_published() {
+        for (seed, size) in [(1, 1), (2, 5), (3, 64), (4, 65), (5, 1000), (6, 5000)] {
+            let mut random = random_from(seed);
+            let mut table = numbers(size as u64);
+            let mut frozen = Frozen::default();
+            let mut readers: Vec<_> = (0..4)
+                .map(|_| (Table::<NodeSlot, u64>::default(), Frozen::default()))
+                .collect();
+            for round in 0..400_u64 {
+                let most = [1, 3, size, size / 4 + 1][random(4)];
+                for i in 0..random(most + 1) as u64 {
+                    table[at(random(size))] = round * 10_000 + i;
+                }
+                if random(10) == 0 {
+                    table.push(round);
+                    table[at(random(size))] = round;
+                }
+                frozen.publish(&mut table);
+                let shown: Vec<u64> = table.iter().copied().collect();
+                assert_eq!(rows(&frozen), shown, "round {round} of {size} rows");
+                for (i, (copy, older)) in readers.iter_mut().enumerate() {
+                    if random(1 << (2 * i)) > 0 {
+                        continue;
+                    }
+                    let before: Vec<u64> = copy.iter().copied().collect();
+                    for _ in 0..random(4).min(copy.len()) {
+                        copy[at(random(before.len()))] = u64::MAX;
+                    }
+                    let mut changed = BTreeSet::new();
+                    copy.refresh(older, &frozen, |index| assert!(changed.insert(index)));
+                    assert_eq!(copy.iter().copied().collect::<Vec<_>>(), shown);
+                    for (index, row) in shown.iter().enumerate() {
+                        let same = before.get(index) == Some(row);
+                        assert!(
+                            same || changed.contains(&index),
+                            "row {index} changed untold"
+                        );
+                    }
+                    *older = frozen.clone();
+                }
+            }
+        }
+    }
+
+    /// However small publications are and however many, the log stays about as long as the table.
+    #[test]
+    fn the_log_is_bounded_by_the_size_of_the_table() {
+        for size in [1_usize, 10, 100, 1000, 10_000] {
+            let mut table = numbers(size as u64);
+            let mut frozen = Frozen::default();
+            for i in 0..3 * size.max(100) {
+                table[at(i % size)] = i as u64;
+                frozen.publish(&mut table);
+                let (log, logged) = (frozen.0.log.len(), frozen.0.logged);
+                assert_eq!(
+                    logged,
+                    frozen.0.log.iter().map(|w| w.rows.len()).sum::<usize>()
+                );
+                assert!(
+                    log <= 3 * (frozen.0.keep() + CHUNK),
+                    "{log} for {size} rows"
+                );
+            }
+        }
+        let mut table = numbers(1000);
+        let mut frozen = Frozen::default();
+        for round in 0..100 {
+            for i in 0..700 {
+                table[at(i)] = round;
+            }
+            frozen.publish(&mut table);
+            assert!(frozen.0.logged <= 3000, "{}", frozen.0.logged);
+        }
+    }
+}
