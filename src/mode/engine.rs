@@ -8,7 +8,7 @@ use super::batch::Batches;
 use super::command::{Command, Look, Reply, answer, call};
 use super::committer::{Committer, Fate};
 use super::cores::Cores;
-use super::index::NodeIndex;
+use super::index::{NodeIndex, NodeSorter};
 use super::monitor::MonitorHandle;
 use super::proposing::Proposer;
 use super::reading::EventReader;
@@ -445,12 +445,12 @@ fn sort_nodes(
     parker: &Parker,
     every: Duration,
 ) {
-    let mut sorted = Version(0);
+    let (mut sorter, mut sorted) = (NodeSorter::default(), Version(0));
     while !shutdown.is_requested() {
         let snapshot = snapshots.load();
         if snapshot.version > sorted {
             sorted = snapshot.version;
-            drop(publisher.publish(sorted, StdArc::new(NodeIndex::of(&snapshot))));
+            drop(publisher.publish(sorted, StdArc::new(sorter.sort(&snapshot))));
         }
         let _: Parked = parker.park_for(every, || shutdown.is_requested());
     }

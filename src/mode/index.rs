@@ -2,7 +2,7 @@
 
 use crate::cluster::Node;
 use crate::id::{NodeSlot, PartitionId};
-use crate::proposer::compare_nodes;
+use crate::proposer::use_key;
 use crate::queue::NodePolicy;
 use crate::snapshot::{Snapshot, State};
 
@@ -12,24 +12,53 @@ pub(super) struct NodeIndex {
     partitions: Vec<Vec<NodeSlot>>,
 }
 
-impl NodeIndex {
+/// Sorts nodes, and remembers the order of their names, which changes only as nodes come and go.
+#[derive(Debug, Default)]
+pub(super) struct NodeSorter {
+    /// Of each slot when the names were last compared.
+    incarnations: Vec<u32>,
+    /// Position of each slot in the order of the names.
+    ranks: Vec<u32>,
+}
+
+impl NodeSorter {
     /// Sorts the nodes of a snapshot.
-    pub(super) fn of(snapshot: &Snapshot) -> Self {
+    pub(super) fn sort(&mut self, snapshot: &Snapshot) -> NodeIndex {
         let policies = &snapshot.settings.multi_node.policies;
         let policy = policies
             .first()
             .map_or(NodePolicy::ResourceUsage, |policy| policy.order);
         let nodes: Vec<&Node> = snapshot.nodes.iter().collect();
+        self.learn_names(&nodes);
         let partitions = snapshot.partitions.iter().map(|partition| {
             let mut sorted = partition.nodes.clone();
-            sorted.sort_by(|a, b| compare_nodes(policy, nodes[a.index()], nodes[b.index()]));
+            sorted.sort_by_cached_key(|slot| {
+                let at = slot.index();
+                (use_key(policy, nodes[at]), self.ranks[at])
+            });
             sorted
         });
-        Self {
+        NodeIndex {
             partitions: partitions.collect(),
         }
     }
 
+    fn learn_names(&mut self, nodes: &[&Node]) {
+        let incarnations = nodes.iter().map(|node| node.incarnation);
+        if incarnations.clone().eq(self.incarnations.iter().copied()) {
+            return;
+        }
+        self.incarnations = incarnations.collect();
+        let mut by_name: Vec<_> = (0_u32..).zip(nodes).collect();
+        by_name.sort_by_key(|(_, node)| &node.name);
+        self.ranks = vec![0; nodes.len()];
+        for (rank, (slot, _)) in (0..).zip(by_name) {
+            self.ranks[slot as usize] = rank;
+        }
+    }
+}
+
+impl NodeIndex {
     /// The nodes of a partition; in order of arrival while these were not sorted.
     pub(super) fn nodes<'a>(&'a self, state: &'a State, partition: PartitionId) -> &'a [NodeSlot] {
         let sorted = self.partitions.get(partition.index());

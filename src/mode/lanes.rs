@@ -7,6 +7,7 @@ use super::index::NodeIndex;
 use crate::cluster::NodeState;
 use crate::id::{NodeSlot, PartitionId};
 use crate::proposer::FitIndex;
+use crate::queue::SchedulerSettings;
 use crate::snapshot::State;
 
 /// The nodes of one state, by partition; they follow what they are told of it.
@@ -15,6 +16,8 @@ pub(super) struct Lanes {
     /// Nodes of each partition, the own share first; only where asks look for nodes.
     lanes: Vec<FitIndex>,
     sorted: Option<Arc<NodeIndex>>,
+    /// Those of the last layout.
+    settings: Option<Arc<SchedulerSettings>>,
     /// Reserved nodes.
     reserved: BTreeSet<NodeSlot>,
     /// Position among the proposers, and their number.
@@ -26,6 +29,7 @@ impl Lanes {
         Self {
             lanes: Vec::new(),
             sorted: None,
+            settings: None,
             reserved: BTreeSet::new(),
             share,
         }
@@ -71,15 +75,28 @@ impl Lanes {
             return;
         }
         let (own, of) = self.share;
-        let types = state.calculator.fitting_types();
-        let lanes = state.partition_ids().map(|partition| {
+        let orders = state.partition_ids().map(|partition| {
             let sorted = index.nodes(state, partition);
             let (mine, others): (Vec<_>, Vec<_>) =
                 sorted.iter().partition(|node| node.index() % of == own);
-            FitIndex::new([mine, others].concat(), types)
+            [mine, others].concat()
         });
+        let orders: Vec<_> = orders.collect();
+        let before = self.sorted.replace(Arc::clone(index));
+        let settings = self.settings.replace(Arc::clone(&state.settings));
+        // Whatever changed since was looked at: the nodes are merely put in another order.
+        let same_rules = settings.is_some_and(|known| Arc::ptr_eq(&known, &state.settings));
+        if before.is_some() && same_rules && orders.len() == self.lanes.len() {
+            let lanes = self.lanes.iter().zip(&orders);
+            let reordered = lanes.map(|(lane, order)| lane.reordered(order));
+            if let Some(lanes) = reordered.collect() {
+                self.lanes = lanes;
+                return;
+            }
+        }
+        let types = state.calculator.fitting_types();
+        let lanes = orders.into_iter().map(|order| FitIndex::new(order, types));
         self.lanes = lanes.collect();
-        self.sorted = Some(Arc::clone(index));
         for partition in state.partition_ids() {
             for &node in &state.partitions[partition].nodes {
                 self.note_total(state, node);

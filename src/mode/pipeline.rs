@@ -12,7 +12,7 @@ use super::accounts::{Accounts, Known, Step};
 use super::batch::{Batch, Batches};
 use super::committer::{Committer, Fate};
 use super::garble::garble;
-use super::index::NodeIndex;
+use super::index::{NodeIndex, NodeSorter};
 use super::proposing::Proposer;
 use super::restraint::Restraint;
 use super::standing::Standing;
@@ -37,6 +37,7 @@ pub struct Pipeline {
     seats: Vec<Seat>,
     snapshots: Published<Snapshot>,
     index: Publisher<NodeIndex>,
+    sorter: NodeSorter,
     fates: CounterReader<Fate>,
     clock: ManualClock,
     /// Decisions that proposers made.
@@ -184,6 +185,7 @@ impl Pipeline {
             seats,
             snapshots,
             index,
+            sorter: NodeSorter::default(),
             fates,
             clock,
             proposed: 0,
@@ -275,7 +277,7 @@ impl Pipeline {
     pub fn sort_nodes(&mut self) {
         let snapshot = self.snapshots.load();
         if snapshot.version > self.index.version() {
-            let index = StdArc::new(NodeIndex::of(&snapshot));
+            let index = StdArc::new(self.sorter.sort(&snapshot));
             drop(self.index.publish(snapshot.version, index));
         }
     }

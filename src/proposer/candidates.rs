@@ -7,6 +7,7 @@ use super::fit::FitIndex;
 use crate::cluster::Node;
 use crate::id::{NodeSlot, PartitionId};
 use crate::queue::{App, NodePolicy};
+use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
 /// Nodes of one partition.
@@ -153,15 +154,18 @@ pub fn sort_nodes(state: &State, policy: NodePolicy, nodes: &[NodeSlot]) -> Vec<
 }
 
 /// Which of two nodes a policy tries first.
-#[must_use]
-pub fn compare_nodes(policy: NodePolicy, a: &Node, b: &Node) -> Ordering {
-    let by_use = match policy {
-        NodePolicy::ResourceUsage | NodePolicy::ResourceUsagePartialShuffle => {
-            a.allocated.cmp(&b.allocated)
-        }
-        NodePolicy::BestFit => b.allocated.cmp(&a.allocated),
-    };
+fn compare_nodes(policy: NodePolicy, a: &Node, b: &Node) -> Ordering {
+    let by_use = use_key(policy, a).cmp(&use_key(policy, b));
     by_use.then_with(|| a.name.cmp(&b.name))
+}
+
+/// Nodes with a smaller key are tried first by a policy; of the same key, by their names.
+#[must_use]
+pub fn use_key(policy: NodePolicy, node: &Node) -> ResourceVector {
+    match policy {
+        NodePolicy::ResourceUsage | NodePolicy::ResourceUsagePartialShuffle => node.allocated,
+        NodePolicy::BestFit => -node.allocated,
+    }
 }
 
 /// Whether the smallest allocation fits in what is free or may be killed on a node.

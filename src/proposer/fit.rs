@@ -70,6 +70,35 @@ impl FitIndex {
         }
     }
 
+    /// The same nodes in another order, with what is known of each; nothing if they are not the
+    /// same.
+    ///
+    /// Cost: a look at each place, and none at a node.
+    #[must_use]
+    pub fn reordered(&self, order: &[NodeSlot]) -> Option<Self> {
+        if order.len() != self.order.len() {
+            return None;
+        }
+        let places = order.iter().map(|&node| self.place(node));
+        let places: Vec<usize> = places.collect::<Option<_>>()?;
+        let mut next = Self::new(order.to_vec(), self.levels.len());
+        next.largest = self.largest;
+        for (levels, known) in next.levels.iter_mut().zip(&self.levels) {
+            for (value, &place) in levels[0].iter_mut().zip(&places) {
+                *value = known[0][place];
+            }
+            for level in 1..LEVELS {
+                let [.., below, above] = &mut levels[..=level] else {
+                    continue;
+                };
+                for (most, block) in above.iter_mut().zip(below.chunks(BLOCK)) {
+                    *most = block.iter().copied().fold(CLOSED, i64::max);
+                }
+            }
+        }
+        Some(next)
+    }
+
     /// The nodes in order, closed ones among them.
     #[must_use]
     pub fn order(&self) -> &[NodeSlot] {
@@ -237,18 +266,32 @@ mod tests {
         assert!(!index.is_open(NodeSlot(7)) && !index.is_open(NodeSlot(1)));
     }
 
+    #[test]
+    fn other_nodes_are_no_other_order() {
+        let index = FitIndex::new(vec![NodeSlot(3), NodeSlot(1)], 2);
+        assert!(index.reordered(&[NodeSlot(3)]).is_none());
+        assert!(index.reordered(&[NodeSlot(3), NodeSlot(2)]).is_none());
+        let swapped = index.reordered(&[NodeSlot(1), NodeSlot(3)]).unwrap();
+        assert_eq!(swapped.order(), [NodeSlot(1), NodeSlot(3)]);
+    }
+
     proptest! {
         #[test]
         fn a_search_finds_what_a_walk_finds(
             changes in prop::collection::vec((0..5000u32, -1..6i64, -1..6i64, 1..6i64, 1..6i64), 1..300),
             types in 1..=3usize
         ) {
-            let order: Vec<_> = (0..5000).rev().map(NodeSlot).collect();
+            let mut order: Vec<_> = (0..5000).rev().map(NodeSlot).collect();
             let mut index = FitIndex::new(order.clone(), types);
             // A third type that follows from the other two.
             let size = |memory: i64, vcores: i64| ResourceVector::of(&[memory, vcores, (memory + vcores) % 4]);
             let mut plain = vec![None; 5000];
-            for (node, memory, vcores, wanted, cores) in changes {
+            for (i, (node, memory, vcores, wanted, cores)) in changes.into_iter().enumerate() {
+                if i % 50 == 49 {
+                    order.rotate_left(node as usize);
+                    order.swap(0, node as usize);
+                    index = index.reordered(&order).unwrap();
+                }
                 let free = (memory >= 0).then(|| size(memory, vcores));
                 plain[node as usize] = free;
                 index.set(NodeSlot(node), free.as_ref());

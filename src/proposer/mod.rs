@@ -19,7 +19,7 @@ mod walk;
 mod watch;
 
 pub use assignment::{Growth, Observation, Outcome, Proposal, ProposalKind, Release, SkipReason};
-pub use candidates::{Candidates, compare_nodes, has_room, sort_nodes};
+pub use candidates::{Candidates, has_room, sort_nodes, use_key};
 pub use fit::FitIndex;
 pub(crate) use front::{is_idle, may_join};
 pub use walk::{propose, propose_reserved, propose_watched};
