@@ -15,7 +15,7 @@ use crate::time::Clock;
 use super::Sequential;
 use super::batch::Batch;
 use super::command::{Command, Reply, answer};
-use super::spot::Spot;
+use super::spot::{Served, Spot};
 use super::standing::{Standing, patience};
 
 /// Commands that are carried out before proposals get their turn again.
@@ -107,6 +107,13 @@ enum Commands {
     Others,
 }
 
+impl Commands {
+    /// Whether the committer may decide by itself what they brought about, or go on with that.
+    fn may_be_served(self, goes_on: bool) -> bool {
+        self == Self::Calls || (goes_on && self == Self::None)
+    }
+}
+
 /// What the committer thread owns.
 pub(super) struct Committer<C> {
     pub(super) engine: Sequential,
@@ -117,6 +124,8 @@ pub(super) struct Committer<C> {
     pub(super) served: (u64, u64),
     /// What it needs to decide by itself, where the mode looks at all nodes.
     pub(super) spot: Option<Spot>,
+    /// Whether it decides by itself in the next turn, too: the last one ended by its length.
+    pub(super) goes_on: bool,
     /// Decisions taken from each of them.
     pub(super) taken: Vec<u64>,
     /// How many of them were refused.
@@ -166,11 +175,19 @@ impl<C: Clock> Committer<C> {
             let proposals = self.untold.is_empty() && self.take_proposals();
             let at_rest = !proposals && self.is_at_rest();
             let commands = self.take_commands();
-            let served = at_rest && commands == Commands::Calls && self.serve();
-            if (self.outside != before && !served) || self.is_due() {
+            let goes_on = std::mem::take(&mut self.goes_on);
+            let served = if at_rest && commands.may_be_served(goes_on) {
+                self.serve()
+            } else {
+                Served::NotAll
+            };
+            self.goes_on = served == Served::Some;
+            let left = served == Served::NotAll && (goes_on || self.outside != before);
+            self.news |= left && goes_on;
+            if left || self.is_due() {
                 self.publish();
             }
-            if proposals || commands != Commands::None {
+            if proposals || self.goes_on || commands != Commands::None {
                 fruitless = 0;
                 continue;
             }
@@ -310,14 +327,14 @@ impl<C: Clock> Committer<C> {
         taken
     }
 
-    /// Decides by itself what calls have brought about while the proposers rest; whether nothing
-    /// is left for them. Then they sleep on, and the snapshot waits for a pause.
-    fn serve(&mut self) -> bool {
+    /// Decides by itself what calls have brought about while the proposers rest. Where nothing is
+    /// left for them they sleep on, and the snapshot waits for a pause.
+    fn serve(&mut self) -> Served {
         let Some(spot) = self.spot.as_mut().filter(|_| self.untold.is_empty()) else {
-            return false;
+            return Served::NotAll;
         };
         if !spot.is_willing() {
-            return false;
+            return Served::NotAll;
         }
         let (mut committed, fates, recorder) = (0, &mut self.fates, &mut self.recorder);
         let served = spot.serve(&mut self.engine, &self.clock, |outcome, took_ns| {
@@ -337,8 +354,8 @@ impl<C: Clock> Committer<C> {
         self.fates.count_n(Fate::Committed, committed);
         self.changes += committed;
         self.unpublished += committed + 1;
-        self.news &= !served.done;
-        served.done
+        self.news &= served == Served::NotAll;
+        served
     }
 
     fn carry_out(&mut self, command: Command) {

@@ -136,6 +136,7 @@ impl Threaded {
             heartbeats_schedule: mode == Mode::Heartbeat,
             rings: Vec::new(),
             served: (0, 0),
+            goes_on: false,
             spot: matches!(mode, Mode::Global { .. }).then(|| Spot::new(index.reader(), latencies)),
             taken: vec![0; mode.threads()],
             refused: vec![0; mode.threads()],

@@ -117,6 +117,7 @@ impl Pipeline {
             heartbeats_schedule: mode == Mode::Heartbeat,
             rings: Vec::new(),
             served: (0, 0),
+            goes_on: false,
             spot: None,
             taken: vec![0; mode.threads()],
             refused: vec![0; mode.threads()],

@@ -16,6 +16,7 @@ use crate::commit::CommitOutcome;
 use crate::id::{NodeSlot, PartitionId};
 use crate::proposer::{Candidates, Observation, Outcome, ProposalKind, propose};
 use crate::queue::Exclusivity;
+use crate::snapshot::State;
 use crate::sync::PublishedReader;
 use crate::time::Clock;
 
@@ -29,6 +30,11 @@ const MOST_NS: u64 = 2_000_000;
 
 /// One pass in so many is timed.
 const SAMPLE: u32 = 32;
+
+/// Smallest allocations that may be outstanding when a turn ends by its length and the next one
+/// goes on: proposers take tens of ms to come where there are many nodes, and would find the work
+/// done. Of more than that they take their part.
+const BACKLOG: i64 = 8192;
 
 /// Passes that take longer than this, in ns, are left to the proposers for a while.
 const LONG_NS: u64 = 50_000;
@@ -54,12 +60,14 @@ pub(super) struct Spot {
 }
 
 /// What a turn of the committer's own decisions came to.
-#[derive(Debug, Default)]
-pub(super) struct Served {
-    /// Passes, fruitless ones among them.
-    passes: u32,
-    /// Whether there is nothing left that a proposer could do.
-    pub(super) done: bool,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Served {
+    /// Nothing is left that a proposer could do.
+    All,
+    /// More is to be done, by the next turn.
+    Some,
+    /// The rest is for the proposers.
+    NotAll,
 }
 
 impl Spot {
@@ -72,7 +80,7 @@ impl Spot {
             latencies,
             passes: 0,
             absence: 0,
-            next_absence: 1,
+            next_absence: 0,
         }
     }
 
@@ -83,15 +91,16 @@ impl Spot {
         willing
     }
 
-    /// Notes how long a turn took, in ns: after long passes the committer stays away, longer each
-    /// time.
-    fn judge(&mut self, served: &Served, took_ns: u64) {
-        if took_ns / u64::from(served.passes.max(1)) <= LONG_NS {
-            self.next_absence = 1;
+    /// Notes how long a turn of so many passes took, in ns: when passes are long in two turns in a
+    /// row, so that it is not the thread that was kept waiting, the committer stays away, longer
+    /// each time.
+    fn judge(&mut self, passes: u32, took_ns: u64) {
+        if took_ns / u64::from(passes.max(1)) <= LONG_NS {
+            self.next_absence = 0;
             return;
         }
         self.absence = self.next_absence;
-        self.next_absence = (2 * self.next_absence).min(LONGEST_ABSENCE);
+        self.next_absence = (2 * self.next_absence).clamp(1, LONGEST_ABSENCE);
     }
 
     /// Follows the nodes that were written since it last did; needed before every publication.
@@ -118,33 +127,34 @@ impl Spot {
         self.lanes.lay_out(engine.ledger().state(), &index);
         // What comes before is no pass: it says nothing of how long passes are.
         let began_ns = clock.now_ns();
-        let served = self.take_turn(engine, clock, began_ns, told);
-        self.judge(&served, clock.now_ns().saturating_sub(began_ns));
+        let mut passes = 0;
+        let served = self.take_turn(engine, &mut passes, clock, began_ns, told);
+        self.judge(passes, clock.now_ns().saturating_sub(began_ns));
         served
     }
 
     fn take_turn(
         &mut self,
         engine: &mut Sequential,
+        passes: &mut u32,
         clock: &impl Clock,
         began_ns: u64,
         mut told: impl FnMut(CommitOutcome, Option<u64>),
     ) -> Served {
-        let mut served = Served::default();
         if self.lanes.is_reserved_anywhere() {
-            return served;
+            return Served::NotAll;
         }
         for partition in engine.ledger().state().partition_ids() {
             while self.lanes.of(partition).is_some() {
-                match self.attempt(engine, partition, &mut served, clock, &mut told) {
-                    Found::Container if may_go_on(&served, clock, began_ns) => {}
+                match self.attempt(engine, partition, passes, clock, &mut told) {
+                    Found::Container if may_go_on(*passes, clock, began_ns) => {}
                     Found::Nothing => break,
-                    Found::Container | Found::Other => return served,
+                    Found::Container if outstanding(engine) <= BACKLOG => return Served::Some,
+                    Found::Container | Found::Other => return Served::NotAll,
                 }
             }
         }
-        served.done = true;
-        served
+        Served::All
     }
 
     /// The two passes of an attempt among all nodes of a partition.
@@ -152,16 +162,16 @@ impl Spot {
         &mut self,
         engine: &mut Sequential,
         partition: PartitionId,
-        served: &mut Served,
+        passes: &mut u32,
         clock: &impl Clock,
         told: &mut impl FnMut(CommitOutcome, Option<u64>),
     ) -> Found {
-        let found = self.pass(engine, partition, Exclusivity::Respect, served, clock, told);
+        let found = self.pass(engine, partition, Exclusivity::Respect, passes, clock, told);
         let row = &engine.ledger().state().partitions[partition];
         if found != Found::Nothing || partition == PartitionId::DEFAULT || row.exclusive {
             return found;
         }
-        self.pass(engine, partition, Exclusivity::Ignore, served, clock, told)
+        self.pass(engine, partition, Exclusivity::Ignore, passes, clock, told)
     }
 
     fn pass(
@@ -169,14 +179,14 @@ impl Spot {
         engine: &mut Sequential,
         partition: PartitionId,
         exclusivity: Exclusivity,
-        served: &mut Served,
+        passes: &mut u32,
         clock: &impl Clock,
         told: &mut impl FnMut(CommitOutcome, Option<u64>),
     ) -> Found {
         let Some(lane) = self.lanes.of(partition) else {
             return Found::Nothing;
         };
-        served.passes += 1;
+        *passes += 1;
         self.passes = self.passes.wrapping_add(1);
         let timed = match self.latencies {
             Latencies::Off => false,
@@ -234,7 +244,15 @@ enum Found {
 }
 
 /// Whether a turn may have more passes. The clock is asked as seldom as for a measurement.
-fn may_go_on(served: &Served, clock: &impl Clock, began_ns: u64) -> bool {
-    let asks = served.passes.is_multiple_of(SAMPLE);
-    served.passes < MOST && !(asks && clock.now_ns().saturating_sub(began_ns) >= MOST_NS)
+fn may_go_on(passes: u32, clock: &impl Clock, began_ns: u64) -> bool {
+    let asks = passes.is_multiple_of(SAMPLE);
+    passes < MOST && !(asks && clock.now_ns().saturating_sub(began_ns) >= MOST_NS)
+}
+
+/// What all applications ask for, by memory and in smallest allocations.
+fn outstanding(engine: &Sequential) -> i64 {
+    let state = engine.ledger().state();
+    let parts = state.queues[State::ROOT].parts.iter();
+    let memory = parts.map(|part| part.pending.memory());
+    memory.fold(0, i64::saturating_add) / state.minimum.memory().max(1)
 }
