@@ -191,8 +191,15 @@ impl Ledger {
         partition: PartitionId,
     ) {
         self.state.epoch += 1;
-        let (calculator, cluster) = (self.state.calculator, self.state.cluster);
+        let calculator = self.state.calculator;
         let legacy = self.state.settings.legacy_queue_mode;
+        // As CapacitySchedulerQueueCapacityHandler.setQueueCapacities outside legacy mode, and in it
+        // as AbstractCSQueue.deriveCapacityFromAbsoluteConfigurations.
+        let cluster = if legacy {
+            self.state.cluster
+        } else {
+            self.state.partitions[partition].total
+        };
         let above = self.state.queues[parent].part(partition);
         let (guaranteed, limit) = (above.guaranteed, above.limit);
         let (absolute, absolute_maximum) = (above.absolute_capacity, above.absolute_maximum);

@@ -203,7 +203,9 @@ impl Ledger {
             // Whoever needs an order of the containers of a node sorts them.
             here.swap_remove(at);
         }
-        self.reports_due[node.index()] -= u32::from(due);
+        if due {
+            self.forget_due(node, slot);
+        }
         let row = &mut self.state.nodes[node];
         row.killable.retain(|killable| killable.container != id);
         row.free += size;

@@ -55,8 +55,8 @@ pub struct Ledger {
     pub(super) asked_back: Vec<BTreeSet<u32>>,
     /// Containers whose space on a node is taken.
     pub(super) on_node: Vec<Vec<ContainerSlot>>,
-    /// How many of these are launched or stopped at the node's next report.
-    pub(super) reports_due: Vec<u32>,
+    /// Those of them that are launched or stopped at the node's next report.
+    pub(super) reports_due: Vec<Vec<ContainerSlot>>,
     /// The container that waits on a node.
     pub(super) reserved_on: Vec<Option<ContainerSlot>>,
     /// Containers of an application whose space on a node is taken.

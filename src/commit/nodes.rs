@@ -116,7 +116,7 @@ impl Ledger {
             slot
         } else {
             self.on_node.push(Vec::new());
-            self.reports_due.push(0);
+            self.reports_due.push(Vec::new());
             self.reserved_on.push(None);
             self.registered_at.push(0);
             NodeSlot::at(self.state.nodes.push(node))
@@ -256,7 +256,7 @@ impl Ledger {
     /// Takes over what a registered node reports. Nodes with nothing to report, which most are,
     /// cost no look at their containers.
     pub fn take_report(&mut self, slot: NodeSlot, report: &NodeReport) -> HeartbeatReply {
-        let reply = if self.reports_due[slot.index()] == 0 {
+        let reply = if self.reports_due[slot.index()].is_empty() {
             HeartbeatReply::default()
         } else {
             self.take_due_reports(slot, report)
@@ -282,8 +282,7 @@ impl Ledger {
             NodeReport::AsExpected => (&[][..], &[][..]),
             NodeReport::Exactly { launched, exited } => (&launched[..], &exited[..]),
         };
-        let is_due = |container: &Container| container.to_launch || container.to_stop;
-        for container in self.containers_where(slot, is_due) {
+        for container in self.by_id(&self.reports_due[slot.index()]) {
             let row = self.container(container);
             if row.to_launch && reported(&|| said_launched.contains(&row.id)) {
                 launched.push(container);
@@ -317,7 +316,7 @@ impl Ledger {
             self.set_due(container, to_launch, false);
             self.free_space(container);
         }
-        reply.to_stop = self.on_node[slot.index()]
+        reply.to_stop = self.reports_due[slot.index()]
             .iter()
             .map(|&container| self.container(container))
             .filter(|container| container.to_stop)
@@ -334,8 +333,20 @@ impl Ledger {
         let after = container.on_node && (to_launch || to_stop);
         container.to_launch = to_launch;
         container.to_stop = to_stop;
-        let node = container.node.index();
-        self.reports_due[node] = self.reports_due[node] + u32::from(after) - u32::from(before);
+        let node = container.node;
+        match (before, after) {
+            (false, true) => self.reports_due[node.index()].push(slot),
+            (true, false) => self.forget_due(node, slot),
+            _ => {}
+        }
+    }
+
+    /// Takes a container off the list of those that its node reports next.
+    pub(super) fn forget_due(&mut self, node: NodeSlot, slot: ContainerSlot) {
+        let due = &mut self.reports_due[node.index()];
+        if let Some(at) = due.iter().position(|&other| other == slot) {
+            due.swap_remove(at);
+        }
     }
 
     /// A container ended by itself and its node has reported it.
@@ -391,17 +402,11 @@ impl Ledger {
 
     /// Containers whose space on a node is taken, by application and number.
     pub(super) fn containers_on(&self, node: NodeSlot) -> Vec<ContainerSlot> {
-        self.containers_where(node, |_| true)
+        self.by_id(&self.on_node[node.index()])
     }
 
-    /// Those of them that are wanted.
-    fn containers_where(
-        &self,
-        node: NodeSlot,
-        wanted: impl Fn(&Container) -> bool,
-    ) -> Vec<ContainerSlot> {
-        let all = self.on_node[node.index()].iter().copied();
-        let mut containers: Vec<_> = all.filter(|&slot| wanted(self.container(slot))).collect();
+    fn by_id(&self, containers: &[ContainerSlot]) -> Vec<ContainerSlot> {
+        let mut containers = containers.to_vec();
         containers.sort_unstable_by_key(|&slot| self.container(slot).id);
         containers
     }

@@ -303,7 +303,9 @@ impl Ledger {
         self.state.queues[slot].children = kept;
     }
 
+    /// Takes a queue out of the tree. What still runs in it is charged to those above it.
     fn remove_queue(&mut self, slot: QueueSlot) {
+        self.state.queues[slot].place = Queue::NOWHERE;
         for queue in self.state.subtree(slot) {
             let row = &mut self.state.queues[queue];
             row.removed = true;

@@ -221,6 +221,10 @@ pub(super) fn create(ledger: &mut Ledger, path: &str) -> Option<QueueSlot> {
             }
             without_guarantee(&mut settings);
         }
+        // The weights come from above, the limit they are held against does not.
+        if missing.is_empty() && settings.wrong_user_weights().0.next().is_some() {
+            return None;
+        }
         parent = new_queue(ledger, Arc::new(settings), Some(parent)).ok()?;
     }
     let mut limits = Limits::new(ledger.state.cluster);

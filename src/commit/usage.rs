@@ -126,7 +126,10 @@ fn rank_among_siblings(
         && let Some(rank) = child_rank(row, above.settings.child_order, partition)
     {
         let place = row.place;
-        state.queues[parent].part_mut(partition).ranks.keys[place] = rank;
+        let ranks = &mut state.queues[parent].part_mut(partition).ranks;
+        if let Some(key) = ranks.keys.get_mut(place) {
+            *key = rank;
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::queue::{AppOrder, LeafSettings, QueueSettings};
-use crate::resource::share;
 
 use super::access;
 use super::diagnostic::{Diagnostic, clip};
@@ -117,24 +116,19 @@ impl Context<'_> {
         self.check_weights(queue);
     }
 
-    // As UserWeights.validateForLeafQueue.
     fn check_weights(&self, queue: &QueueSettings) {
-        let percent = queue.leaf.user_limit_percent;
-        let limit = if percent > 100.0 { 100.0 } else { percent };
-        let most = share::quotient(100.0, limit);
-        for (user, &weight) in &queue.user_weights {
-            if weight < 0.0 || weight > most {
-                let message = format!(
-                    "the weight {weight} of the user `{}` in `{}` is not within 0 and {most}",
-                    clip(user),
-                    clip(&queue.path)
-                );
-                let key = Self::key(&queue.path, &format!("user-settings.{user}.weight"));
-                let finding = Diagnostic::error("user_weight", message)
-                    .at(self.look.properties().span(&key))
-                    .help("the limit is 100 divided by minimum-user-limit-percent");
-                self.look.note(finding);
-            }
+        let (wrong, most) = queue.wrong_user_weights();
+        for (user, weight) in wrong {
+            let message = format!(
+                "the weight {weight} of the user `{}` in `{}` is not within 0 and {most}",
+                clip(user),
+                clip(&queue.path)
+            );
+            let key = Self::key(&queue.path, &format!("user-settings.{user}.weight"));
+            let finding = Diagnostic::error("user_weight", message)
+                .at(self.look.properties().span(&key))
+                .help("the limit is 100 divided by minimum-user-limit-percent");
+            self.look.note(finding);
         }
     }
 }

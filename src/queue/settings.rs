@@ -247,6 +247,19 @@ impl QueueSettings {
     pub fn parent_path(&self) -> Option<&str> {
         self.path.rsplit_once('.').map(|(parent, _)| parent)
     }
+
+    /// Users whose weights are too small or too large for a leaf with these settings, and the
+    /// largest that is not.
+    // As UserWeights.validateForLeafQueue.
+    pub fn wrong_user_weights(&self) -> (impl Iterator<Item = (&str, f32)>, f32) {
+        let percent = self.leaf.user_limit_percent;
+        let limit = if percent > 100.0 { 100.0 } else { percent };
+        let most = share::quotient(100.0, limit);
+        let weights = self.user_weights.iter();
+        let weights = weights.map(|(user, &weight)| (user.as_str(), weight));
+        let wrong = weights.filter(move |&(_, weight)| weight < 0.0 || weight > most);
+        (wrong, most)
+    }
 }
 
 /// Kinds of queues.

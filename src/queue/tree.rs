@@ -13,7 +13,7 @@ pub struct Queue {
     pub settings: Arc<QueueSettings>,
     /// The queue above; nothing for root.
     pub parent: Option<QueueSlot>,
-    /// Position in the parent's list, as far as its ranks hold.
+    /// Position in the parent's list, as far as its ranks hold; [`Queue::NOWHERE`] once removed.
     pub place: usize,
     /// The queues below, in list order: that of the configuration, later that of a hash map.
     pub children: Vec<QueueSlot>,
@@ -39,6 +39,9 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// The place of a queue that is in no list any more.
+    pub const NOWHERE: usize = usize::MAX;
+
     /// Whether the queue holds applications.
     #[inline]
     #[must_use]

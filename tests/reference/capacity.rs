@@ -254,7 +254,12 @@ impl Scheduler {
     pub(crate) fn derive(&mut self, q: QueueIdx, p: &str) {
         let up = self.queues[q].parent.unwrap();
         let finite = |x: f32| if x == f32::INFINITY { 0.0 } else { x };
-        let divide = |a: Res, b: Res| finite(self.rc.divide(&self.cluster, &a, &b));
+        let of = if self.settings.legacy {
+            self.cluster.clone()
+        } else {
+            self.total(p)
+        };
+        let divide = |a: Res, b: Res| finite(self.rc.divide(&of, &a, &b));
         let low = divide(self.eff_min(q, p), self.eff_min(up, p));
         let high = divide(self.eff_max(q, p), self.eff_max(up, p));
         let above = self.queues[up].caps.get(p).cloned().unwrap_or_default();

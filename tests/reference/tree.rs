@@ -347,7 +347,7 @@ impl Scheduler {
         let state = self.queues[parent].state;
         let q = self.new_queue(path, Some(parent), true);
         self.queues[q].dynamic = true;
-        self.configure(q).unwrap();
+        self.configure(q).ok()?;
         self.queues[q].state = state;
         self.queues[parent].children.push(q);
         self.update_queue(parent, Limits::new(self.cluster.clone()));
