@@ -204,7 +204,7 @@ impl Ledger {
             here.swap_remove(at);
         }
         if due {
-            self.forget_due(node, slot);
+            self.reports_due[node.index()].forget(slot);
         }
         let row = &mut self.state.nodes[node];
         row.killable.retain(|killable| killable.container != id);

@@ -9,6 +9,7 @@ use super::deferred::Deferred;
 use super::event::Event;
 use super::gates::DroppedGates;
 use super::live::Live;
+use super::nodes::DueReports;
 use super::refresh::RefreshError;
 use super::slab::Slab;
 use super::tree;
@@ -56,7 +57,7 @@ pub struct Ledger {
     /// Containers whose space on a node is taken.
     pub(super) on_node: Vec<Vec<ContainerSlot>>,
     /// Those of them that are launched or stopped at the node's next report.
-    pub(super) reports_due: Vec<Vec<ContainerSlot>>,
+    pub(super) reports_due: Vec<DueReports>,
     /// The container that waits on a node.
     pub(super) reserved_on: Vec<Option<ContainerSlot>>,
     /// Containers of an application whose space on a node is taken.

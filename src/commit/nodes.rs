@@ -116,7 +116,7 @@ impl Ledger {
             slot
         } else {
             self.on_node.push(Vec::new());
-            self.reports_due.push(Vec::new());
+            self.reports_due.push(DueReports::default());
             self.reserved_on.push(None);
             self.registered_at.push(0);
             NodeSlot::at(self.state.nodes.push(node))
@@ -272,25 +272,14 @@ impl Ledger {
     }
 
     fn take_due_reports(&mut self, slot: NodeSlot, report: &NodeReport) -> HeartbeatReply {
-        let mut launched = Vec::new();
-        let mut exited = Vec::new();
-        let reported = |listed: &dyn Fn() -> bool| match report {
-            NodeReport::AsExpected => true,
-            NodeReport::Exactly { .. } => listed(),
+        let due = &self.reports_due[slot.index()];
+        let (launched, exited) = match report {
+            NodeReport::AsExpected => (self.by_id(&due.launch), self.by_id(&due.stop)),
+            NodeReport::Exactly { launched, exited } => (
+                self.reported(&due.launch, launched),
+                self.reported(&due.stop, exited),
+            ),
         };
-        let (said_launched, said_exited) = match report {
-            NodeReport::AsExpected => (&[][..], &[][..]),
-            NodeReport::Exactly { launched, exited } => (&launched[..], &exited[..]),
-        };
-        for container in self.by_id(&self.reports_due[slot.index()]) {
-            let row = self.container(container);
-            if row.to_launch && reported(&|| said_launched.contains(&row.id)) {
-                launched.push(container);
-            }
-            if row.to_stop && reported(&|| said_exited.contains(&row.id)) {
-                exited.push(container);
-            }
-        }
         let ids = |ledger: &Self, slots: &[ContainerSlot]| {
             slots
                 .iter()
@@ -316,36 +305,32 @@ impl Ledger {
             self.set_due(container, to_launch, false);
             self.free_space(container);
         }
-        reply.to_stop = self.reports_due[slot.index()]
-            .iter()
-            .map(|&container| self.container(container))
-            .filter(|container| container.to_stop)
-            .map(|container| container.id)
-            .collect();
-        reply.to_stop.sort_unstable();
+        let left = self.by_id(&self.reports_due[slot.index()].stop);
+        reply.to_stop = ids(self, &left);
         reply
+    }
+
+    /// Those of some containers that a node reports, by id.
+    fn reported(&self, due: &[ContainerSlot], said: &[ContainerId]) -> Vec<ContainerSlot> {
+        if said.is_empty() {
+            return Vec::new();
+        }
+        let mut reported = self.by_id(due);
+        reported.retain(|&slot| said.contains(&self.container(slot).id));
+        reported
     }
 
     /// Sets what a container's node reports of it next.
     pub(super) fn set_due(&mut self, slot: ContainerSlot, to_launch: bool, to_stop: bool) {
         let container = self.container_mut(slot);
-        let before = container.on_node && (container.to_launch || container.to_stop);
-        let after = container.on_node && (to_launch || to_stop);
+        let before = (container.to_launch, container.to_stop);
         container.to_launch = to_launch;
         container.to_stop = to_stop;
-        let node = container.node;
-        match (before, after) {
-            (false, true) => self.reports_due[node.index()].push(slot),
-            (true, false) => self.forget_due(node, slot),
-            _ => {}
-        }
-    }
-
-    /// Takes a container off the list of those that its node reports next.
-    pub(super) fn forget_due(&mut self, node: NodeSlot, slot: ContainerSlot) {
-        let due = &mut self.reports_due[node.index()];
-        if let Some(at) = due.iter().position(|&other| other == slot) {
-            due.swap_remove(at);
+        if container.on_node {
+            let node = container.node;
+            let due = &mut self.reports_due[node.index()];
+            list(&mut due.launch, slot, before.0, to_launch);
+            list(&mut due.stop, slot, before.1, to_stop);
         }
     }
 
@@ -467,5 +452,37 @@ impl Ledger {
                 self.state.users[user].parts[partition.index()].master_used += size;
             }
         }
+    }
+}
+
+/// Containers on a node that are launched or stopped at its next report.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DueReports {
+    launch: Vec<ContainerSlot>,
+    stop: Vec<ContainerSlot>,
+}
+
+impl DueReports {
+    fn is_empty(&self) -> bool {
+        self.launch.is_empty() && self.stop.is_empty()
+    }
+
+    /// Takes a container off.
+    pub(super) fn forget(&mut self, slot: ContainerSlot) {
+        list(&mut self.launch, slot, true, false);
+        list(&mut self.stop, slot, true, false);
+    }
+}
+
+/// Puts a container on a list, or takes it off.
+fn list(due: &mut Vec<ContainerSlot>, slot: ContainerSlot, was: bool, is: bool) {
+    match (was, is) {
+        (false, true) => due.push(slot),
+        (true, false) => {
+            if let Some(at) = due.iter().position(|&other| other == slot) {
+                due.swap_remove(at);
+            }
+        }
+        _ => {}
     }
 }
