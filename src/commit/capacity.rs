@@ -114,6 +114,16 @@ impl Ledger {
             if !self.state.queues[parent].part(partition).known {
                 continue;
             }
+            for &child in &children {
+                let row = &mut self.state.queues[child];
+                let dynamic = row.settings.dynamic;
+                let part = row.part_mut(partition);
+                // As AbstractParentQueue.updateClusterResourceLegacyMode: dynamic queues weigh
+                // something on every partition of their parent, of which they may have nothing.
+                if dynamic && !part.configured {
+                    (part.known, part.weight) = (true, 1.0);
+                }
+            }
             let known: Vec<_> = children
                 .iter()
                 .copied()

@@ -280,7 +280,10 @@ impl Ledger {
             });
         };
         let largest = self.largest_allocation(queue);
-        let label = spec.master_partition.as_ref().or(spec.partition.as_ref());
+        // As RMAppManager.validateAndCreateResourceRequest, to which an empty one is none.
+        let own = spec.master_partition.as_ref();
+        let own = own.filter(|label| !label.is_empty());
+        let label = own.or(spec.partition.as_ref());
         let label = self.check_ask(queue, size, "*", label.map(String::as_str), &largest)?;
         let minimum = &self.state.minimum;
         let size = self
@@ -306,14 +309,18 @@ impl Ledger {
             return Err(SubmitError::QueueStopped(path()));
         }
         let apps = users.active.len() + users.waiting.len() + users.parked.len();
-        let limit = users.maximum_applications;
+        let above = queue.parent.map(|above| &self.state.queues[above]);
+        let managed = above.is_some_and(|above| above.settings.kind == QueueKind::ManagedParent);
+        // Leaves that a managed parent created have no limits of applications.
+        let unlimited = managed.then_some(i32::MAX);
+        let limit = unlimited.unwrap_or(users.maximum_applications);
         if i64::try_from(apps).unwrap_or(i64::MAX) >= i64::from(limit) {
             return Err(SubmitError::TooManyInQueue {
                 queue: path(),
                 limit,
             });
         }
-        let limit = users.maximum_applications_per_user;
+        let limit = unlimited.unwrap_or(users.maximum_applications_per_user);
         let path = path();
         let record = self.user(leaf, user);
         let record = &self.state.users[record];

@@ -297,9 +297,12 @@ impl Ledger {
                 self.remove_queue(child);
             }
         }
-        java_order::sort(&mut kept, most, |&child| {
-            java_order::string_hash(&self.state.queues[child].settings.path)
-        });
+        // As AbstractManagedParentQueue.reinitialize, which leaves the list as it is.
+        if self.state.queues[slot].settings.kind != QueueKind::ManagedParent {
+            java_order::sort(&mut kept, most, |&child| {
+                java_order::string_hash(&self.state.queues[child].settings.path)
+            });
+        }
         self.state.queues[slot].children = kept;
     }
 

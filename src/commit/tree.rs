@@ -225,14 +225,25 @@ pub(super) fn create(ledger: &mut Ledger, path: &str) -> Option<QueueSlot> {
         if missing.is_empty() && settings.wrong_user_weights().0.next().is_some() {
             return None;
         }
-        parent = new_queue(ledger, Arc::new(settings), Some(parent)).ok()?;
+        let created = new_queue(ledger, Arc::new(settings), Some(parent)).ok()?;
+        update_from(ledger, parent);
+        parent = created;
+    }
+    Some(parent)
+}
+
+/// Everything that follows for a parent and those below it from a child that was added.
+// As AbstractParentQueue.updateClusterResource, which outside legacy mode begins one level higher.
+fn update_from(ledger: &mut Ledger, parent: QueueSlot) {
+    let mut from = parent;
+    if !ledger.state.settings.legacy_queue_mode {
+        match ledger.state.queues[parent].parent {
+            Some(above) => from = above,
+            None => ledger.set_root_capacity(),
+        }
     }
     let mut limits = Limits::new(ledger.state.cluster);
-    if !ledger.state.settings.legacy_queue_mode && ancestor == crate::snapshot::State::ROOT {
-        ledger.set_root_capacity();
-    }
-    ledger.update_queue(ancestor, &mut limits);
-    Some(parent)
+    ledger.update_queue(from, &mut limits);
 }
 
 /// Levels that may still be created below a queue.

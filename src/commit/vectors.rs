@@ -95,12 +95,22 @@ impl Ledger {
             .map(|&queue| {
                 let settings = &self.state.queues[queue].settings.partitions;
                 let entries = settings.get(name.as_ref());
+                let capacity = entries.map_or(Vec::new(), |of| of.capacity.vector.clone());
+                // Where no type is given, none is visited: what there was remains.
+                let empty = capacity.iter().all(|entry| *entry == VectorEntry::Unset);
+                let part = self.state.queues[queue].part(partition);
+                let none = (ResourceVector::NONE, ResourceVector::NONE);
+                let (guaranteed, limit) = if empty {
+                    (part.guaranteed, part.limit)
+                } else {
+                    none
+                };
                 Child {
                     queue,
-                    capacity: entries.map_or(Vec::new(), |of| of.capacity.vector.clone()),
+                    capacity,
                     maximum: entries.map_or(Vec::new(), |of| of.maximum.vector.clone()),
-                    guaranteed: ResourceVector::NONE,
-                    limit: ResourceVector::NONE,
+                    guaranteed,
+                    limit,
                 }
             })
             .collect()

@@ -57,7 +57,7 @@ impl Templates for ConfiguredTemplates {
             queue.preemption_disabled = parent.preemption_disabled;
             queue.intra_queue_preemption_disabled = parent.intra_queue_preemption_disabled;
         } else {
-            self.flexible(&mut queue, parent, &context);
+            self.flexible(&mut queue, &context);
         }
         queue
     }
@@ -125,22 +125,11 @@ impl ConfiguredTemplates {
     }
 
     /// What holds for every dynamic queue, whatever its template says.
-    fn flexible(&self, queue: &mut QueueSettings, parent: &QueueSettings, context: &Context<'_>) {
+    fn flexible(&self, queue: &mut QueueSettings, context: &Context<'_>) {
         let one = CapacitySetting {
             legacy: LegacyCapacity::Weight(1.0),
             vector: vec![VectorEntry::Weight(1.0); self.types.len()],
         };
-        for (label, partition) in &parent.partitions {
-            if !queue.partitions.contains_key(label) {
-                let mut inherited = partition.clone();
-                inherited.maximum = CapacitySetting {
-                    legacy: LegacyCapacity::Percent(100.0),
-                    vector: vec![VectorEntry::Unset; self.types.len()],
-                };
-                inherited.maximum_master_share = queue.maximum_master_share;
-                queue.partitions.insert(Arc::clone(label), inherited);
-            }
-        }
         let path = Arc::clone(&queue.path);
         for (label, partition) in &mut queue.partitions {
             if !context

@@ -350,7 +350,9 @@ impl Scheduler {
         self.configure(q).ok()?;
         self.queues[q].state = state;
         self.queues[parent].children.push(q);
-        self.update_queue(parent, Limits::new(self.cluster.clone()));
+        let above = self.queues[parent].parent.filter(|_| !self.settings.legacy);
+        let from = above.unwrap_or(parent);
+        self.update_queue(from, Limits::new(self.cluster.clone()));
         Some(q)
     }
 }
