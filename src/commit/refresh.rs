@@ -8,10 +8,10 @@ use super::ledger::Ledger;
 use super::tree;
 use crate::id::{QueueSlot, java_order};
 use crate::queue::{
-    ConfiguredState, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings,
-    QueueState, TreeSettings,
+    Amounts, ConfiguredState, Excess, LegacyCapacity, PartitionSettings, Queue, QueueKind,
+    QueueSettings, QueueState, TreeSettings,
 };
-use crate::resource::share;
+use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
 
 /// Why a tree of queues was refused.
@@ -36,6 +36,8 @@ pub enum RefreshError {
     AllocationDecreased(String),
     /// The children of a parent mix percentages, weights and absolute values.
     MixedModes(String),
+    /// An absolute amount of a queue is above another, by their shares of the present cluster.
+    Excess(String, Excess),
 }
 
 impl RefreshError {
@@ -51,6 +53,8 @@ impl RefreshError {
             Self::AbsoluteAboveWeights(_) => "absolute_below_relative_parent",
             Self::AllocationDecreased(_) => "maximum_allocation_decreased",
             Self::MixedModes(_) => "mixed_capacity_modes",
+            Self::Excess(_, Excess::MaximumAboveParent { .. }) => "maximum_above_parent",
+            Self::Excess(_, Excess::MinimumAboveMaximum { .. }) => "minimum_above_maximum",
         }
     }
 }
@@ -85,6 +89,16 @@ impl fmt::Display for RefreshError {
                 f,
                 "the children of `{queue}` mix percentages, weights and absolute values"
             ),
+            Self::Excess(queue, Excess::MaximumAboveParent { maximum, above }) => write!(
+                f,
+                "the maximum {maximum} of `{queue}` is above the {above} of its parent, by their \
+                 shares of the present cluster"
+            ),
+            Self::Excess(queue, Excess::MinimumAboveMaximum { minimum, maximum }) => write!(
+                f,
+                "the capacity {minimum} of `{queue}` is above its maximum {maximum}, by their \
+                 shares of the present cluster"
+            ),
         }
     }
 }
@@ -105,9 +119,33 @@ impl Ledger {
         Ok(())
     }
 
-    /// Applies the present configuration once more, as the reference does after a refusal.
+    /// Applies the present configuration once more, as the reference does after a refusal; nothing
+    /// if the present cluster refuses it.
     pub fn reapply(&mut self, settings: TreeSettings) {
-        self.apply_refresh(settings);
+        if self.check_amounts(&settings).is_ok() {
+            self.apply_refresh(settings);
+        }
+    }
+
+    /// Compares the absolute amounts of queues by their shares of the cluster.
+    fn check_amounts(&self, settings: &TreeSettings) -> Result<(), RefreshError> {
+        let mut maximums: BTreeMap<(&str, &str), ResourceVector> = BTreeMap::new();
+        for queue in &settings.queues {
+            for (label, partition) in &queue.partitions {
+                let above = queue.parent_path();
+                let above = above.and_then(|path| maximums.get(&(path, &**label)));
+                let (maximum, excesses) = Amounts::of(partition).check(
+                    self.state.calculator,
+                    &self.state.cluster,
+                    above.copied().unwrap_or_default(),
+                );
+                if let Some(excess) = excesses.into_iter().flatten().next() {
+                    return Err(RefreshError::Excess(queue.path.to_string(), excess));
+                }
+                maximums.insert((&queue.path, label), maximum);
+            }
+        }
+        Ok(())
     }
 
     /// Whether a new configuration could be taken over.
@@ -116,6 +154,7 @@ impl Ledger {
     ///
     /// As [`RefreshError`].
     pub fn check_refresh(&self, settings: &TreeSettings) -> Result<(), RefreshError> {
+        self.check_amounts(settings)?;
         let mut states: BTreeMap<&str, QueueState> = BTreeMap::new();
         let mut new: BTreeMap<&str, &QueueSettings> = BTreeMap::new();
         for queue in &settings.queues {

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::queue::{CapacitySetting, LegacyCapacity, PartitionSettings, VectorEntry};
+use crate::queue::{
+    Amounts, CapacitySetting, Excess, LegacyCapacity, PartitionSettings, VectorEntry,
+};
 use crate::resource::{MAX_VALUE, ResourceVector, share};
 
 use super::amount::{self, NoNumber};
@@ -284,31 +286,35 @@ impl Context<'_> {
         high: Option<ResourceVector>,
         above: Option<&Numbers>,
     ) -> ResourceVector {
-        let cluster = ResourceVector::NONE;
-        let more = |a: &ResourceVector, b: &ResourceVector| {
-            !b.is_none() && self.calculator.compare(&cluster, a, b).is_gt()
+        let amounts = Amounts {
+            minimum: low.unwrap_or_default(),
+            maximum: high.unwrap_or_default(),
         };
-        let (low, mut high) = (low.unwrap_or_default(), high.unwrap_or_default());
         let top = above.map_or(ResourceVector::NONE, |above| above.maximum);
-        let key = Self::label_key(path, label, "maximum-capacity");
-        if more(&high, &top) {
-            let message = format!(
-                "the maximum {high} of `{}` is above the {top} of its parent",
-                clip(path)
-            );
-            self.look.fail("maximum_above_parent", &key, message);
+        // A configuration is read without a cluster; refreshes look again, with the live one.
+        let (maximum, excesses) = amounts.check(self.calculator, &ResourceVector::NONE, top);
+        for excess in excesses.into_iter().flatten() {
+            let (code, name, message) = match excess {
+                Excess::MaximumAboveParent { maximum, above } => (
+                    "maximum_above_parent",
+                    "maximum-capacity",
+                    format!(
+                        "the maximum {maximum} of `{}` is above the {above} of its parent",
+                        clip(path)
+                    ),
+                ),
+                Excess::MinimumAboveMaximum { minimum, maximum } => (
+                    "minimum_above_maximum",
+                    "capacity",
+                    format!(
+                        "the capacity {minimum} of `{}` is above its maximum {maximum}",
+                        clip(path)
+                    ),
+                ),
+            };
+            self.look
+                .fail(code, &Self::label_key(path, label, name), message);
         }
-        if high.is_none() && !low.is_none() {
-            high = top;
-        }
-        if more(&low, &high) {
-            let message = format!(
-                "the capacity {low} of `{}` is above its maximum {high}",
-                clip(path)
-            );
-            let key = Self::label_key(path, label, "capacity");
-            self.look.fail("minimum_above_maximum", &key, message);
-        }
-        high
+        maximum
     }
 }

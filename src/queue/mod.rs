@@ -1,5 +1,6 @@
 //! The queue tree, its users and applications, and what they use.
 
+mod amounts;
 mod app;
 mod constraint;
 mod request;
@@ -7,6 +8,7 @@ mod settings;
 mod tree;
 mod user;
 
+pub use amounts::{Amounts, Excess};
 pub use app::{
     App, AppPart, AppStage, ConstrainedKey, HeadroomProvider, KeyAsks, PlaceAsk, ReservedAt,
     Submission, refresh_fair_figures,
