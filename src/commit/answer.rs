@@ -44,6 +44,7 @@ impl Ledger {
         for &slot in &fetched {
             let container = self.container_mut(slot);
             container.state = ContainerState::Acquired;
+            container.handed = true;
             container.give_back = GiveBack::Nothing;
             let to_stop = container.to_stop;
             self.set_due(slot, true, to_stop);

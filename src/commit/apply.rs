@@ -168,6 +168,7 @@ impl Ledger {
             node: proposal.node,
             state,
             on_node: false,
+            handed: false,
             launched: false,
             to_launch: false,
             to_stop: false,

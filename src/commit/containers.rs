@@ -25,6 +25,8 @@ pub struct Container {
     pub state: ContainerState,
     /// Whether its space on the node is taken.
     pub on_node: bool,
+    /// Whether its application fetched it.
+    pub handed: bool,
     /// Whether the node reported that it was launched.
     pub launched: bool,
     /// Whether the node will report it as launched next.
@@ -196,8 +198,7 @@ impl Ledger {
         container.on_node = false;
         let due = container.to_launch || container.to_stop;
         let (id, node, size) = (container.id, container.node, container.size);
-        let app = container.app;
-        let key = container.key;
+        let (app, key, handed) = (container.app, container.key, container.handed);
         let here = &mut self.on_node[node.index()];
         if let Some(at) = here.iter().position(|&other| other == slot) {
             // Whoever needs an order of the containers of a node sorts them.
@@ -211,7 +212,13 @@ impl Ledger {
         row.free += size;
         row.allocated -= size;
         row.containers -= 1;
-        self.forget_tags(app, key, node);
+        if handed {
+            self.forget_tags(app, key, node);
+        } else if self.tagged.contains_key(&(app, key)) {
+            // As SchedulerNode.releaseContainer: a container has its tags from when it is fetched,
+            // so that those of others are counted for ever.
+            self.leaves_tags.insert(app);
+        }
         self.ended.push(slot);
         self.spaces[app.index()] -= 1;
         if self.state.apps[app].stage == AppStage::Done {

@@ -64,7 +64,9 @@ impl Ledger {
         if over && !self.entered(row.leaf).any(|other| other == app) {
             self.state.apps[app].stage = AppStage::Gone;
             self.tagged.retain(|(owner, _), _| *owner != app);
-            self.free_apps.push(app);
+            if !self.leaves_tags.contains(&app) {
+                self.free_apps.push(app);
+            }
         }
     }
 

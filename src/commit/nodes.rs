@@ -110,7 +110,11 @@ impl Ledger {
             tags: Vec::new(),
             enforced: false,
         };
-        let slot = if let Some(slot) = self.free_nodes.pop() {
+        let departed = self.departed.remove(&spec.name);
+        if let Some(slot) = departed {
+            node.tags = std::mem::take(&mut self.state.nodes[slot].tags);
+        }
+        let slot = if let Some(slot) = departed.or_else(|| self.free_nodes.pop()) {
             node.incarnation = self.state.nodes[slot].incarnation + 1;
             self.state.nodes[slot] = node;
             slot
@@ -166,7 +170,11 @@ impl Ledger {
         self.state.partitions[partition]
             .nodes
             .retain(|&other| other != slot);
-        self.free_nodes.push(slot);
+        if self.state.nodes[slot].tags.is_empty() {
+            self.free_nodes.push(slot);
+        } else {
+            self.departed.insert(name.clone(), slot);
+        }
         self.state.cluster -= total;
         self.update_cluster();
         Ok(())
