@@ -178,7 +178,8 @@ impl Ledger {
         } else {
             above.configured_maximum
         };
-        let cluster = self.state.cluster;
+        // As AbstractCSQueue.getOrInheritMaxResource, which compares by shares of the partition.
+        let total = self.state.total(partition);
         let part = self.state.queues[queue].part_mut(partition);
         let configured = part.configured_minimum;
         part.guaranteed = ResourceVector::build(|i| match ratios.and_then(|ratios| ratios[i]) {
@@ -188,7 +189,7 @@ impl Ledger {
         part.limit = if part.configured_maximum.is_none() {
             highest
         } else {
-            calculator.min(&cluster, &part.configured_maximum, &highest)
+            calculator.min(&total, &part.configured_maximum, &highest)
         };
         self.derive_fractions(queue, parent, partition);
     }

@@ -13,8 +13,13 @@ impl Ledger {
     /// When the target refuses it; nothing changed then but for the user's record there.
     // As CapacityScheduler.moveApplication.
     pub fn move_app(&mut self, app: AppSlot, path: &str) -> Result<(), AppError> {
-        let unknown = || AppError::Move(SubmitError::UnknownQueue(path.to_owned()));
-        let to = self.queue(path).ok_or_else(unknown)?;
+        let unknown = |path: &str| AppError::Move(SubmitError::UnknownQueue(path.to_owned()));
+        let source = &self.state.queues[self.state.apps[app].leaf].settings.path;
+        if !self.paths.contains_key(source) {
+            // Its queue was removed while it ran.
+            return Err(unknown(source));
+        }
+        let to = self.queue(path).ok_or_else(|| unknown(path))?;
         self.check_partitions(app, to)?;
         let name = std::sync::Arc::clone(&self.state.apps[app].submission.user_name);
         self.check_submission(to, &name).map_err(AppError::Move)?;

@@ -229,8 +229,9 @@ impl Ledger {
         }
         self.state.epoch += 1;
         let mut scheduler = settings.scheduler;
-        // The calculator never changes on a live scheduler.
+        // These never change on a live scheduler.
         scheduler.calculator = self.state.calculator;
+        scheduler.asynchronous = self.state.settings.asynchronous.clone();
         let leaves_legacy = self.state.settings.legacy_queue_mode && !scheduler.legacy_queue_mode;
         self.state.minimum = scheduler.minimum_allocation;
         self.state.settings = Arc::new(scheduler);

@@ -245,7 +245,7 @@ impl Scheduler {
         }
         let own = &queue.max_conf[p];
         if *own != self.zero {
-            high = self.rc.min(&self.cluster, own, &high);
+            high = self.rc.min(&self.total(p), own, &high);
         }
         (low, high)
     }
