@@ -37,7 +37,7 @@ pub enum RefreshError {
     /// The children of a parent mix percentages, weights and absolute values.
     MixedModes(String),
     /// An absolute amount of a queue is above another, by their shares of the present cluster.
-    Excess(String, Excess),
+    Excess(String, Box<Excess>),
 }
 
 impl RefreshError {
@@ -53,8 +53,7 @@ impl RefreshError {
             Self::AbsoluteAboveWeights(_) => "absolute_below_relative_parent",
             Self::AllocationDecreased(_) => "maximum_allocation_decreased",
             Self::MixedModes(_) => "mixed_capacity_modes",
-            Self::Excess(_, Excess::MaximumAboveParent { .. }) => "maximum_above_parent",
-            Self::Excess(_, Excess::MinimumAboveMaximum { .. }) => "minimum_above_maximum",
+            Self::Excess(_, excess) => excess.code(),
         }
     }
 }
@@ -89,15 +88,10 @@ impl fmt::Display for RefreshError {
                 f,
                 "the children of `{queue}` mix percentages, weights and absolute values"
             ),
-            Self::Excess(queue, Excess::MaximumAboveParent { maximum, above }) => write!(
+            Self::Excess(queue, excess) => write!(
                 f,
-                "the maximum {maximum} of `{queue}` is above the {above} of its parent, by their \
-                 shares of the present cluster"
-            ),
-            Self::Excess(queue, Excess::MinimumAboveMaximum { minimum, maximum }) => write!(
-                f,
-                "the capacity {minimum} of `{queue}` is above its maximum {maximum}, by their \
-                 shares of the present cluster"
+                "{}, by their shares of the present cluster",
+                excess.describe(queue)
             ),
         }
     }
@@ -140,7 +134,10 @@ impl Ledger {
                     above.copied().unwrap_or_default(),
                 );
                 if let Some(excess) = excesses.into_iter().flatten().next() {
-                    return Err(RefreshError::Excess(queue.path.to_string(), excess));
+                    return Err(RefreshError::Excess(
+                        queue.path.to_string(),
+                        Box::new(excess),
+                    ));
                 }
                 maximums.insert((&queue.path, label), maximum);
             }
@@ -231,7 +228,7 @@ impl Ledger {
         let mut scheduler = settings.scheduler;
         // These never change on a live scheduler.
         scheduler.calculator = self.state.calculator;
-        scheduler.asynchronous = self.state.settings.asynchronous.clone();
+        scheduler.asynchronous = self.state.settings.asynchronous;
         let leaves_legacy = self.state.settings.legacy_queue_mode && !scheduler.legacy_queue_mode;
         self.state.minimum = scheduler.minimum_allocation;
         self.state.settings = Arc::new(scheduler);

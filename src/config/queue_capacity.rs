@@ -294,26 +294,13 @@ impl Context<'_> {
         // A configuration is read without a cluster; refreshes look again, with the live one.
         let (maximum, excesses) = amounts.check(self.calculator, &ResourceVector::NONE, top);
         for excess in excesses.into_iter().flatten() {
-            let (code, name, message) = match excess {
-                Excess::MaximumAboveParent { maximum, above } => (
-                    "maximum_above_parent",
-                    "maximum-capacity",
-                    format!(
-                        "the maximum {maximum} of `{}` is above the {above} of its parent",
-                        clip(path)
-                    ),
-                ),
-                Excess::MinimumAboveMaximum { minimum, maximum } => (
-                    "minimum_above_maximum",
-                    "capacity",
-                    format!(
-                        "the capacity {minimum} of `{}` is above its maximum {maximum}",
-                        clip(path)
-                    ),
-                ),
+            let name = match excess {
+                Excess::MaximumAboveParent { .. } => "maximum-capacity",
+                Excess::MinimumAboveMaximum { .. } => "capacity",
             };
-            self.look
-                .fail(code, &Self::label_key(path, label, name), message);
+            let key = Self::label_key(path, label, name);
+            let message = excess.describe(clip(path).as_ref());
+            self.look.fail(excess.code(), &key, message);
         }
         maximum
     }

@@ -402,7 +402,8 @@ impl Threaded {
     /// The latest snapshot. It shows every change of an outsider soon after its answer, and lags
     /// behind by as many decisions as the committer takes before it publishes: 512 beside several
     /// proposers, else 8,192, or up to 131,072 where they touch thousands of rows; none once there
-    /// is nothing to do. Calls that the committer serves by itself count among these decisions.
+    /// is nothing to do. Calls that the committer serves by itself count among these decisions, and
+    /// are shown at the latest once they have touched 2,048 rows.
     #[must_use]
     pub fn snapshot(&self) -> StdArc<Snapshot> {
         self.snapshots.load()

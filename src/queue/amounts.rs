@@ -23,6 +23,30 @@ pub enum Excess {
     },
 }
 
+impl Excess {
+    /// A stable word for it.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::MaximumAboveParent { .. } => "maximum_above_parent",
+            Self::MinimumAboveMaximum { .. } => "minimum_above_maximum",
+        }
+    }
+
+    /// What is wrong with a queue, in words.
+    #[must_use]
+    pub fn describe(&self, queue: &str) -> String {
+        match self {
+            Self::MaximumAboveParent { maximum, above } => {
+                format!("the maximum {maximum} of `{queue}` is above the {above} of its parent")
+            }
+            Self::MinimumAboveMaximum { minimum, maximum } => {
+                format!("the capacity {minimum} of `{queue}` is above its maximum {maximum}")
+            }
+        }
+    }
+}
+
 /// The absolute amounts of a queue on one partition; nothing for what is no absolute amount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amounts {
