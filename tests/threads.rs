@@ -635,7 +635,7 @@ fn calls_at_rest_are_served_on_the_spot() {
     let mode = Mode::Global { threads: 2 };
     // By this clock no pass takes long, however slow the machine is.
     let engine = Threaded::start(settings(), &[], mode, ManualClock::at(0)).unwrap();
-    let size = ResourceVector::of(&[1_048_576, 1024]);
+    let size = ResourceVector::of(&[16_777_216, 16_384]);
     engine
         .add_node(NodeSpec::new("n0:1".parse().unwrap(), size))
         .unwrap();
@@ -657,9 +657,16 @@ fn calls_at_rest_are_served_on_the_spot() {
     assert_eq!(engine.snapshot().served, 15);
     assert_eq!(engine.fates().get(Fate::Committed), 15);
 
+    // More than a turn may have, and still by the committer alone.
     engine.ask(app, ask(600)).unwrap();
     let events = quiet_while_events_are_read(&engine);
     assert_eq!(placed(&events, app), 600);
+    assert_eq!(decided(&engine), before, "a proposer did it");
+    assert_eq!(engine.snapshot().served, 615);
+
+    engine.ask(app, ask(9000)).unwrap();
+    let events = quiet_while_events_are_read(&engine);
+    assert_eq!(placed(&events, app), 9000);
     assert!(decided(&engine) > before, "no proposer did anything");
 }
 

@@ -71,6 +71,11 @@ impl Command {
         )
     }
 
+    /// Whether it changes nothing.
+    pub(super) fn is_look(&self) -> bool {
+        matches!(self, Self::Inspect(_) | Self::Quiesce(_))
+    }
+
     /// Carries the command out and answers. A caller that no longer waits is no error. Whoever
     /// waits for quiescence is answered by the committer, when it is due.
     pub(super) fn carry_out(self, engine: &mut Sequential, schedules: bool) {

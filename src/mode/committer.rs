@@ -101,7 +101,7 @@ impl From<Conflict> for Fate {
     }
 }
 
-/// What was taken from the inbox in one turn.
+/// What was taken from the inbox in one turn, besides looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Commands {
     None,
@@ -324,6 +324,7 @@ impl<C: Clock> Committer<C> {
                 break;
             };
             taken = match taken {
+                _ if command.is_look() => taken,
                 Commands::None | Commands::Calls if command.is_call() => Commands::Calls,
                 _ => Commands::Others,
             };
@@ -368,7 +369,7 @@ impl<C: Clock> Committer<C> {
             self.quiet.push(reply);
             return;
         }
-        if !matches!(command, Command::Inspect(_)) {
+        if !command.is_look() {
             self.outside += 1;
             self.changes += 1;
             self.news = true;

@@ -1,7 +1,7 @@
 //! Applications: submission, priority, moves, ends, and the calls of their masters.
 
 use super::config::Refusal;
-use super::resources::{Res, change, hash_order, times_int};
+use super::resources::{Res, change, times_int};
 use super::state::{
     ANY, App, ContainerIdx, ContainerState, Event, QueueIdx, QueueState, Request, Scheduler,
 };
@@ -20,18 +20,10 @@ pub(crate) fn text(v: &Value) -> Option<String> {
     v.as_str().map(str::to_owned)
 }
 
-/// `ContainerId.hashCode` of the first attempt of application (1, app).
-fn container_hash(app: u64, number: u64) -> u32 {
-    let fold = |h: u32, x: u32, by: u32| h.wrapping_mul(by).wrapping_add(x);
-    let id = fold(fold(6521, 1, 371_237), app as u32, 371_237);
-    let attempt = fold(fold(5501, id, 347_671), 1, 347_671);
-    31u32.wrapping_mul(number as u32).wrapping_add(attempt)
-}
-
 impl Scheduler {
     pub(crate) fn submit(&mut self, step: &Value) -> Result<u64, Refusal> {
         let path = step["queue"].as_str().unwrap();
-        let mut q = self.find_queue(path);
+        let q = self.find_queue(path);
         let mut app = App {
             number: step["app"].as_u64().unwrap(),
             user: step["user"].as_str().unwrap().to_owned(),
@@ -60,10 +52,14 @@ impl Scheduler {
         if self.queues[self.root].num_apps >= self.conf.int("maximum-applications", 10_000) {
             return Err("max_system_applications");
         }
-        if q.is_none() {
-            q = self.auto_create(path);
+        let placed = step["placement_parent"].as_str();
+        let leaf = match q {
+            Some(leaf) => leaf,
+            None => self.create_leaf(path, placed)?,
+        };
+        if self.is_below_managed(leaf) && placed != Some(self.path_above(leaf)) {
+            return Err("auto_created_queue_without_mapping");
         }
-        let leaf = q.ok_or("unknown_queue")?;
         if !self.queues[leaf].is_leaf {
             return Err("not_a_leaf");
         }
@@ -93,18 +89,20 @@ impl Scheduler {
         Ok(number)
     }
 
-    fn check_leaf(&mut self, q: QueueIdx, user: &str) -> Result<(), Refusal> {
+    pub(crate) fn check_leaf(&mut self, q: QueueIdx, user: &str) -> Result<(), Refusal> {
         let queue = &self.queues[q];
         if queue.state != QueueState::Running {
             return Err("queue_stopped");
         }
+        let managed = self.is_below_managed(q);
         let all = queue.active.len() + queue.waiting.len() + queue.parked.len();
-        if all as i64 >= queue.max_apps {
+        // What a managed parent made holds any number of applications.
+        if !managed && all as i64 >= queue.max_apps {
             return Err("max_applications");
         }
         let u = self.user(q, user);
         let user = &self.queues[q].users.people[u];
-        if user.pending + user.active >= self.queues[q].max_apps_user {
+        if !managed && user.pending + user.active >= self.queues[q].max_apps_user {
             return Err("max_applications");
         }
         Ok(())
@@ -148,69 +146,14 @@ impl Scheduler {
         p
     }
 
-    /// An application goes to another leaf with its containers and asks.
-    pub(crate) fn move_app(&mut self, app: u64, path: &str) -> Result<(), Refusal> {
-        let to = self.find_queue(path).ok_or("unknown_queue")?;
-        if !self.queues[to].is_leaf {
-            return Err("not_a_leaf");
-        }
-        self.apps.get_mut(&app).unwrap().partitions.remove("");
-        let wanted = &self.apps[&app].partitions;
-        if wanted.iter().any(|p| !self.can_access(to, p)) {
-            return Err("label_access");
-        }
-        let user = self.apps[&app].user.clone();
-        self.check_leaf(to, &user)?;
-        let from = self.apps[&app].leaf;
-        let ids: Vec<u64> = self.apps[&app].live.keys().copied().collect();
-        let order = hash_order(&ids, |i| container_hash(app, *i), 0);
-        let live: Vec<ContainerIdx> = order.iter().map(|i| self.apps[&app].live[i]).collect();
-        for c in live.into_iter().chain(self.reservations(app)) {
-            let (p, res) = self.place_of(c);
-            self.charge(from, app, &p, &res, -1);
-            // Reserved figures of queues stay behind: the new leaf may go below zero later.
-            self.charge(to, app, &p, &res, 1);
-            let x = &self.containers[c];
-            let asked = self.apps[&app].asks.get(&x.key);
-            let anywhere = asked.is_none_or(|ask| ask.partition.is_empty());
-            if x.state == ContainerState::Reserved && anywhere {
-                self.add_reserved_now(from, &res, -1);
-                self.add_reserved_now(to, &res, 1);
-            }
-        }
-        self.remove_attempt(app, true);
-        let state = self.apps.get_mut(&app).unwrap();
-        state.leaf = to;
-        state.moving_from = Some(from);
-        self.add_attempt(app);
-        self.apps.get_mut(&app).unwrap().moving_from = None;
-        for (p, r) in self.outstanding(app) {
-            self.add_queue_pending(from, &p, &r, -1);
-            self.add_queue_pending(to, &p, &r, 1);
-        }
-        self.deactivate_user(from, &user, app);
-        if !self.apps[&app].keys.is_empty() {
-            self.activate_user(to, &user, app);
-        }
-        self.app_finished(from);
-        for q in self.upward(from).into_iter().skip(1) {
-            self.queues[q].num_apps -= 1;
-            self.app_finished(q);
-        }
-        for q in self.upward(to).into_iter().skip(1) {
-            self.queues[q].num_apps += 1;
-        }
-        Ok(())
-    }
-
     /// Partition and amount of a container.
-    fn place_of(&self, c: ContainerIdx) -> (String, Res) {
+    pub(crate) fn place_of(&self, c: ContainerIdx) -> (String, Res) {
         let x = &self.containers[c];
         (self.nodes[x.node].partition.clone(), x.res.clone())
     }
 
     /// Partition and amount of every key's any-ask.
-    fn outstanding(&self, app: u64) -> Vec<(String, Res)> {
+    pub(crate) fn outstanding(&self, app: u64) -> Vec<(String, Res)> {
         let asks = self.apps[&app].asks.values();
         asks.filter_map(|ask| {
             let a = ask.names.get(ANY).filter(|a| a.count > 0)?;
@@ -259,7 +202,7 @@ impl Scheduler {
         }
     }
 
-    fn remove_attempt(&mut self, app: u64, moved: bool) {
+    pub(crate) fn remove_attempt(&mut self, app: u64, moved: bool) {
         let a = self.apps[&app].clone();
         let leaf = a.leaf;
         let u = self.user(leaf, &a.user);

@@ -70,6 +70,19 @@ impl Scheduler {
         p.is_empty() || a.contains("*") || a.contains(p)
     }
 
+    /// Whether a submission made this queue by version 2 of automatic creation: such queues have
+    /// defaults of their own.
+    pub(crate) fn is_flexible(&self, q: QueueIdx) -> bool {
+        let queue = self.q(q);
+        queue.dynamic && queue.parent.is_some_and(|up| !self.queues[up].managed)
+    }
+
+    /// Whether this is a leaf of a managed parent.
+    pub(crate) fn is_below_managed(&self, q: QueueIdx) -> bool {
+        let queue = self.q(q);
+        queue.is_leaf && queue.parent.is_some_and(|up| self.queues[up].managed)
+    }
+
     fn cap_mut(&mut self, q: QueueIdx, p: &str) -> &mut Cap {
         self.queues[q].caps.entry(p.to_owned()).or_default()
     }
@@ -78,11 +91,10 @@ impl Scheduler {
     pub(crate) fn configure(&mut self, q: QueueIdx) -> Result<(), Refusal> {
         let path = self.queues[q].path.clone();
         let up = self.queues[q].parent.map(|up| self.queues[up].clone());
-        let dynamic = self.queues[q].dynamic;
         let conf = self.conf.clone();
         let own = conf.accessible(&path);
         let accessible = own.unwrap_or_else(|| up.as_ref().unwrap().accessible.clone());
-        let mut labels = conf.configured_labels(&path);
+        let labels = conf.configured_labels(&path);
         let mut default_label = conf
             .text(&path, "default-node-label-expression")
             .map(str::to_owned);
@@ -90,9 +102,6 @@ impl Scheduler {
         let mut top = conf.maximum();
         let mut policy = "utilization".to_owned();
         if let Some(up) = &up {
-            if dynamic {
-                labels.extend(up.labels.iter().cloned());
-            }
             if default_label.is_none() && accessible.is_superset(&up.accessible) {
                 default_label.clone_from(&up.default_label);
             }
@@ -152,7 +161,7 @@ impl Scheduler {
         let path = self.queues[q].path.clone();
         let mut low = self.conf.capacity(&path, p)?;
         let high = self.conf.maximum_capacity(&path, p)?;
-        if self.queues[q].dynamic && self.conf.capacity_text(&path, p, "capacity").is_none() {
+        if self.is_flexible(q) && self.conf.capacity_text(&path, p, "capacity").is_none() {
             low = Capacity::Weight(1.0);
         }
         let (types, zero) = (self.types, self.zero.clone());
@@ -402,6 +411,12 @@ impl Scheduler {
 
     fn normalize_weights(&mut self, q: QueueIdx, p: &str) {
         let mut have = self.queues[q].children.clone();
+        for c in have.clone() {
+            // Dynamic queues weigh 1 on every partition of their parent, even where they have nothing.
+            if self.queues[c].dynamic && !self.queues[c].labels.contains(p) {
+                self.cap_mut(c, p).weight = 1.0;
+            }
+        }
         have.retain(|c| self.queues[*c].caps.contains_key(p));
         let total = have
             .iter()

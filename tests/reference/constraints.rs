@@ -57,7 +57,16 @@ impl Scheduler {
             let mine = running
                 .map(|c| &self.containers[*c])
                 .filter(|c| c.app == app.number);
-            mine.filter(|c| c.tags.contains(tag)).count() as i64
+            let running = mine.filter(|c| c.tags.contains(tag)).count();
+            let left = self.left_tags.iter().filter(|left| {
+                let here = if c.rack {
+                    left.rack == *rack
+                } else {
+                    left.node == self.nodes[node].name
+                };
+                here && left.app == app.number && left.tags.contains(tag)
+            });
+            (running + left.count()) as i64
         };
         let counts: Vec<i64> = c.tags.iter().map(count).collect();
         let enough = c.low <= 0 || counts.iter().all(|n| *n >= c.low);

@@ -52,7 +52,7 @@ impl Scheduler {
         let mut o = json!({
             "path": queue.path, "type": if queue.is_leaf { "leaf" } else { "parent" },
         });
-        if queue.dynamic {
+        if self.is_flexible(q) {
             o["dynamic"] = json!(true);
         }
         match queue.state {

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl Scheduler {
     pub(crate) fn configure_leaf(&mut self, q: QueueIdx) -> Result<(), Refusal> {
-        let (path, dynamic) = (self.queues[q].path.clone(), self.queues[q].dynamic);
+        let (path, flexible) = (self.queues[q].path.clone(), self.is_flexible(q));
         let conf = self.conf.clone();
-        let factor = if dynamic {
+        let factor = if flexible {
             -1.0
         } else {
             conf.float("user-limit-factor", 1.0)
@@ -23,7 +23,7 @@ impl Scheduler {
         queue.users.limit_factor = conf
             .text_float(&path, "user-limit-factor")
             .unwrap_or(factor);
-        if dynamic {
+        if flexible {
             let am = conf
                 .text_float(&path, "maximum-am-resource-percent")
                 .unwrap_or(1.0);

@@ -3,7 +3,7 @@
 use super::allocator::Assignment;
 use super::resources::{Res, add, hash_order, node_hash, sub};
 use super::state::{
-    ContainerIdx, ContainerState, Event, Limits, Node, NodeIdx, NodeState, Scheduler,
+    ContainerIdx, ContainerState, Event, LeftTags, Limits, Node, NodeIdx, NodeState, Scheduler,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -179,6 +179,15 @@ impl Scheduler {
         node.running.remove(&c);
         node.free = add(&node.free, &x.res);
         node.allocated = sub(&node.allocated, &x.res);
+        // The container has its tags from when it is fetched: until then none are taken away.
+        if x.recover.is_some() && !x.tags.is_empty() {
+            self.left_tags.push(LeftTags {
+                app: x.app,
+                node: node.name.clone(),
+                rack: node.rack.clone(),
+                tags: x.tags.clone(),
+            });
+        }
     }
 
     /// Reports launches and exits, then schedules; returns what was reported.

@@ -60,6 +60,7 @@ impl Scheduler {
             nodes: Vec::new(),
             node_of: BTreeMap::new(),
             containers: Vec::new(),
+            left_tags: Vec::new(),
             apps: BTreeMap::new(),
             events: VecDeque::new(),
             decisions: Vec::new(),
@@ -71,6 +72,7 @@ impl Scheduler {
             settings: Settings::default(),
         };
         s.rc = s.calculator();
+        s.settings.asynchronous = s.conf.flag("schedule-asynchronously.enable", false);
         s.read_settings();
         s.root = s.build("root", None)?;
         s.check(s.root)?;

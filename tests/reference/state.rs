@@ -53,6 +53,15 @@ pub(crate) struct Container {
     pub(crate) tags: BTreeSet<String>,
 }
 
+/// Tags of a container that ended before its application fetched it: counted for ever.
+#[derive(Clone, Debug)]
+pub(crate) struct LeftTags {
+    pub(crate) app: u64,
+    pub(crate) node: String,
+    pub(crate) rack: String,
+    pub(crate) tags: BTreeSet<String>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeState {
     Running,
@@ -216,7 +225,10 @@ pub(crate) struct Queue {
     pub(crate) parent: Option<QueueIdx>,
     pub(crate) children: Vec<QueueIdx>,
     pub(crate) is_leaf: bool,
+    /// Made by a submission, not by the configuration.
     pub(crate) dynamic: bool,
+    /// Makes its leaves from one template (version 1 of automatic creation).
+    pub(crate) managed: bool,
     pub(crate) state: QueueState,
     pub(crate) caps: BTreeMap<String, Cap>,
     pub(crate) used: ByLabel,
@@ -359,6 +371,7 @@ pub(crate) struct Scheduler {
     pub(crate) nodes: Vec<Node>,
     pub(crate) node_of: BTreeMap<String, NodeIdx>,
     pub(crate) containers: Vec<Container>,
+    pub(crate) left_tags: Vec<LeftTags>,
     pub(crate) apps: BTreeMap<u64, App>,
     pub(crate) events: VecDeque<Event>,
     pub(crate) decisions: Vec<Map<String, Value>>,
@@ -372,7 +385,7 @@ pub(crate) struct Scheduler {
     pub(crate) settings: Settings,
 }
 
-/// Scheduler-wide settings, read anew at each refresh.
+/// Scheduler-wide settings, read anew at each refresh but for `asynchronous`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) legacy: bool,

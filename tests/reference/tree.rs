@@ -1,8 +1,8 @@
-//! Building, checking and refreshing the queue tree; queues that are made on demand.
+//! Building, checking and refreshing the queue tree.
 
-use super::config::{Config, P, Refusal};
-use super::resources::{fits, hash_order, string_hash};
-use super::state::{Limits, Mode, Queue, QueueIdx, QueueState, Scheduler, Settings};
+use super::config::{Config, Refusal};
+use super::resources::{Res, fits, hash_order, string_hash};
+use super::state::{ByLabel, Mode, Queue, QueueIdx, QueueState, Scheduler, Settings};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn nearly(a: f32, b: f64) -> bool {
@@ -27,7 +27,8 @@ impl Scheduler {
             continue_looking: conf.flag("reservations-continue-look-all-nodes", true),
             skip_reserved_nodes: conf
                 .flag("skip-allocate-on-nodes-with-reserved-containers", false),
-            asynchronous: conf.flag("schedule-asynchronously.enable", false),
+            // Read once, at the start.
+            asynchronous: self.settings.asynchronous,
             multi_node: conf.flag("multi-node-placement-enabled", false),
             max_offswitch: conf
                 .int("per-node-heartbeat.maximum-offswitch-assignments", 1)
@@ -41,7 +42,12 @@ impl Scheduler {
         };
     }
 
-    fn new_queue(&mut self, path: &str, parent: Option<QueueIdx>, is_leaf: bool) -> QueueIdx {
+    pub(crate) fn new_queue(
+        &mut self,
+        path: &str,
+        parent: Option<QueueIdx>,
+        is_leaf: bool,
+    ) -> QueueIdx {
         self.queues.push(Queue {
             path: path.to_owned(),
             name: path.rsplit('.').next().unwrap().to_owned(),
@@ -61,9 +67,11 @@ impl Scheduler {
         parent: Option<QueueIdx>,
     ) -> Result<QueueIdx, Refusal> {
         let names = self.conf.children(path);
-        let on_demand = self.conf.text_flag(path, "auto-queue-creation-v2.enabled");
+        let managed = self.conf.text_flag(path, "auto-create-child-queue.enabled");
+        let on_demand = managed || self.conf.text_flag(path, "auto-queue-creation-v2.enabled");
         let is_leaf = names.is_empty() && !on_demand && path != "root";
         let q = self.new_queue(path, parent, is_leaf);
+        self.queues[q].managed = managed;
         self.configure(q)?;
         self.update_absolute(q);
         self.first_state(q)?;
@@ -74,7 +82,7 @@ impl Scheduler {
         Ok(q)
     }
 
-    fn first_state(&mut self, q: QueueIdx) -> Result<(), Refusal> {
+    pub(crate) fn first_state(&mut self, q: QueueIdx) -> Result<(), Refusal> {
         let above = self.queues[q]
             .parent
             .map_or(QueueState::Running, |up| self.queues[up].state);
@@ -88,8 +96,9 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Rules of legacy mode for every parent.
+    /// Absolute amounts, and the rules of legacy mode for every parent.
     pub(crate) fn check(&self, root: QueueIdx) -> Result<(), Refusal> {
+        self.check_amounts(root, &ByLabel::new())?;
         if !self.settings.legacy {
             return Ok(());
         }
@@ -99,6 +108,30 @@ impl Scheduler {
             }
         }
         Ok(())
+    }
+
+    /// Amounts are compared by their shares of the cluster, which is empty at the start only: what
+    /// was started with may be refused at a refresh. `above` has the parent's maximums.
+    fn check_amounts(&self, q: QueueIdx, above: &ByLabel) -> Result<(), Refusal> {
+        let queue = self.q(q);
+        let exceeds = |a: &Res, b: &Res| *b != self.zero && self.rc.more(&self.cluster, a, b);
+        let mut maximums = ByLabel::new();
+        for p in &queue.labels {
+            let (low, mut high) = (&queue.min_conf[p], &queue.max_conf[p]);
+            let top = above.get(p).unwrap_or(&self.zero);
+            if exceeds(high, top) {
+                return Err("maximum_above_parent");
+            }
+            if *high == self.zero && *low != self.zero {
+                high = top;
+            }
+            if exceeds(low, high) {
+                return Err("minimum_above_maximum");
+            }
+            maximums.insert(p.clone(), high.clone());
+        }
+        let mut children = queue.children.iter();
+        children.try_for_each(|c| self.check_amounts(*c, &maximums))
     }
 
     fn check_parent(&self, q: QueueIdx) -> Result<(), Refusal> {
@@ -168,8 +201,8 @@ impl Scheduler {
         keys.retain(|k, _| !removed.contains(k));
         keys.extend(changes);
         if let Err(e) = self.apply_refresh(keys) {
-            // What was started with is accepted again.
-            self.apply_refresh(old).unwrap();
+            // The live cluster may refuse even what was started with: then everything stays.
+            self.apply_refresh(old).unwrap_or_default();
             return Err(e);
         }
         let mut lists = Vec::new();
@@ -222,6 +255,9 @@ impl Scheduler {
             if queue.is_leaf && !n.is_leaf && !stopped {
                 return Err("other");
             }
+            if !queue.is_leaf && !n.is_leaf && queue.managed != n.managed {
+                return Err("other");
+            }
             if queue.is_leaf && n.is_leaf && !fits(&queue.max_alloc, &n.max_alloc) {
                 return Err("other");
             }
@@ -264,6 +300,11 @@ impl Scheduler {
         }
         let most = order.len();
         order.retain(|x| self.queues[x.1].dynamic || incoming.iter().any(|y| y.0 == x.0));
+        if self.queues[q].managed {
+            // The original only reads the settings of such a parent: its list stays as it is.
+            self.queues[q].children = order.iter().map(|x| x.1).collect();
+            return Ok(());
+        }
         self.queues[q].children = hash_order(&order, hash, most).iter().map(|x| x.1).collect();
         if self.settings.legacy && !self.q(q).children.is_empty() {
             self.check_parent(q)?;
@@ -318,41 +359,5 @@ impl Scheduler {
         if empty {
             self.queues[q].state = QueueState::Stopped;
         }
-    }
-
-    /// A leaf made on demand under an existing parent, from the parent's templates.
-    pub(crate) fn auto_create(&mut self, path: &str) -> Option<QueueIdx> {
-        let parent = self.find_queue(path.rsplit_once('.').map_or(path, |x| x.0))?;
-        let queue = self.q(parent);
-        let up = queue.path.clone();
-        let most = self
-            .conf
-            .text_int(&up, "auto-queue-creation-v2.max-queues")
-            .unwrap_or(1000);
-        let enabled = self.conf.text_flag(&up, "auto-queue-creation-v2.enabled");
-        if queue.is_leaf || !enabled || queue.children.len() as i64 >= most {
-            return None;
-        }
-        for kind in ["leaf-template.", "template."] {
-            let head = format!("{P}{up}.auto-queue-creation-v2.{kind}");
-            for (k, v) in self.conf.queues.clone() {
-                if let Some(key) = k.strip_prefix(&head) {
-                    self.conf
-                        .queues
-                        .entry(format!("{P}{path}.{key}"))
-                        .or_insert(v);
-                }
-            }
-        }
-        let state = self.queues[parent].state;
-        let q = self.new_queue(path, Some(parent), true);
-        self.queues[q].dynamic = true;
-        self.configure(q).ok()?;
-        self.queues[q].state = state;
-        self.queues[parent].children.push(q);
-        let above = self.queues[parent].parent.filter(|_| !self.settings.legacy);
-        let from = above.unwrap_or(parent);
-        self.update_queue(from, Limits::new(self.cluster.clone()));
-        Some(q)
     }
 }

@@ -89,7 +89,7 @@ impl Scheduler {
     fn capacity_vector(&self, q: QueueIdx, p: &str) -> Vector {
         let queue = self.q(q);
         let text = self.conf.capacity_text(&queue.path, p, "capacity");
-        if queue.dynamic && text.is_none() {
+        if self.is_flexible(q) && text.is_none() {
             return self.entries(Some("1w"), 0.0);
         }
         // Without a value there is neither a minimum nor a maximum.
@@ -114,8 +114,21 @@ impl Scheduler {
             kids.retain(|c| self.queues[*c].labels.contains(&p));
             let low: Vec<Vector> = kids.iter().map(|c| self.capacity_vector(*c, &p)).collect();
             let high: Vec<Vector> = kids.iter().map(|c| self.maximum_vector(*c, &p)).collect();
-            let mut mins = vec![self.zero.clone(); kids.len()];
-            let mut maxs = mins.clone();
+            // Where a vector has no type none is visited: what there was stays.
+            let before = |c: usize, kept: Res| {
+                if low[c].is_empty() {
+                    kept
+                } else {
+                    self.zero.clone()
+                }
+            };
+            let all = || kids.iter().enumerate();
+            let mut mins: Vec<Res> = all()
+                .map(|(i, c)| before(i, self.eff_min(*c, &p)))
+                .collect();
+            let mut maxs: Vec<Res> = all()
+                .map(|(i, c)| before(i, self.eff_max(*c, &p)))
+                .collect();
             for i in 0..self.types {
                 let t = self.type_of(parent, &p, i, &low);
                 share_out(&t, &low, &high, &mut mins, &mut maxs);
