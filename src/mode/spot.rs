@@ -2,8 +2,8 @@
 //!
 //! A call that asks for a container would otherwise wait until a proposer wakes, copies what
 //! changed, and hands its decision back. Here the committer passes over the live state, as a
-//! proposer does over its copy, and commits what it finds. It leaves to the proposers whatever may
-//! take long or is not finished by one pass: many containers, reservations, asks that wait.
+//! proposer does over its copy, and commits what it finds. It leaves to the proposers whatever takes
+//! long or needs more than passes: thousands of containers, reservations, asks that wait.
 
 use std::sync::Arc;
 
@@ -20,9 +20,7 @@ use crate::snapshot::State;
 use crate::sync::PublishedReader;
 use crate::time::Clock;
 
-/// Passes after which the proposers take over. Enough for what gathers while the committer had no
-/// processor for a few milliseconds: once proposers are awake they find no rest while calls keep
-/// coming, and then three busy threads share what may be two cores.
+/// Passes after which commands get their turn again.
 const MOST: u32 = 512;
 
 /// The same by time, in ns: commands wait for as long.
@@ -32,8 +30,9 @@ const MOST_NS: u64 = 2_000_000;
 const SAMPLE: u32 = 32;
 
 /// Smallest allocations that may be outstanding when a turn ends by its length and the next one
-/// goes on: proposers take tens of ms to come where there are many nodes, and would find the work
-/// done. Of more than that they take their part.
+/// goes on; of more than that the proposers take their part. They take tens of ms to come where
+/// there are many nodes, would find the work done, and find no rest while calls keep coming: then
+/// three busy threads share what may be two cores.
 const BACKLOG: i64 = 8192;
 
 /// Passes that take longer than this, in ns, are left to the proposers for a while.

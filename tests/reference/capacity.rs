@@ -412,7 +412,7 @@ impl Scheduler {
     fn normalize_weights(&mut self, q: QueueIdx, p: &str) {
         let mut have = self.queues[q].children.clone();
         for c in have.clone() {
-            // Dynamic queues weigh 1 on every partition of their parent, even where they have nothing.
+            // Dynamic queues weigh 1 wherever their parent has a share, even if they have none.
             if self.queues[c].dynamic && !self.queues[c].labels.contains(p) {
                 self.cap_mut(c, p).weight = 1.0;
             }

@@ -218,18 +218,15 @@ impl Scheduler {
             ..old_conf.clone()
         };
         self.read_settings();
-        match self.checked_tree() {
-            Ok(new_root) => {
-                self.merge(self.root, new_root)?;
-                self.update_cluster();
-                Ok(())
-            }
-            Err(e) => {
-                self.conf = old_conf;
-                self.read_settings();
-                Err(e)
-            }
+        let new_tree = self.checked_tree();
+        let applied = new_tree.and_then(|new_root| self.merge(self.root, new_root));
+        if applied.is_ok() {
+            self.update_cluster();
+        } else {
+            self.conf = old_conf;
+            self.read_settings();
         }
+        applied
     }
 
     fn checked_tree(&mut self) -> Result<QueueIdx, Refusal> {

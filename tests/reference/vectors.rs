@@ -114,21 +114,16 @@ impl Scheduler {
             kids.retain(|c| self.queues[*c].labels.contains(&p));
             let low: Vec<Vector> = kids.iter().map(|c| self.capacity_vector(*c, &p)).collect();
             let high: Vec<Vector> = kids.iter().map(|c| self.maximum_vector(*c, &p)).collect();
-            // Where a vector has no type none is visited: what there was stays.
-            let before = |c: usize, kept: Res| {
-                if low[c].is_empty() {
-                    kept
-                } else {
-                    self.zero.clone()
+            let (mut mins, mut maxs) = (Vec::new(), Vec::new());
+            for (c, v) in kids.iter().zip(&low) {
+                // Where a vector has no type none is visited: what there was stays.
+                let (mut min, mut max) = (self.eff_min(*c, &p), self.eff_max(*c, &p));
+                if !v.is_empty() {
+                    (min, max) = (self.zero.clone(), self.zero.clone());
                 }
-            };
-            let all = || kids.iter().enumerate();
-            let mut mins: Vec<Res> = all()
-                .map(|(i, c)| before(i, self.eff_min(*c, &p)))
-                .collect();
-            let mut maxs: Vec<Res> = all()
-                .map(|(i, c)| before(i, self.eff_max(*c, &p)))
-                .collect();
+                mins.push(min);
+                maxs.push(max);
+            }
             for i in 0..self.types {
                 let t = self.type_of(parent, &p, i, &low);
                 share_out(&t, &low, &high, &mut mins, &mut maxs);
