@@ -1,6 +1,8 @@
 //! A node: its resources, its reservation, and what may be killed on it.
 
-use crate::id::{AppSlot, ContainerId, NameId, NodeName, PartitionId, QueueSlot, SchedulerKey};
+use crate::id::{
+    AppSlot, ApplicationId, ContainerId, NameId, NodeName, PartitionId, QueueSlot, SchedulerKey,
+};
 use crate::resource::ResourceVector;
 
 /// One machine of the cluster.
@@ -95,11 +97,14 @@ pub struct Killable {
     pub ended: bool,
 }
 
-/// How many containers of an application with a tag take space on a node.
+/// How many containers of an application with a tag take space on a node, or did when they ended
+/// before they were fetched. It may outlive the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagCount {
     /// The application.
-    pub app: AppSlot,
+    pub app: ApplicationId,
+    /// The application's own tags.
+    pub app_tags: std::sync::Arc<[std::sync::Arc<str>]>,
     /// The tag.
     pub tag: std::sync::Arc<str>,
     /// Containers that carry it.

@@ -316,15 +316,20 @@ impl Ledger {
         node: NodeSlot,
         fixed: Arc<ConstrainedKey>,
     ) {
+        let (id, app_tags) = (
+            self.state.apps[app].id,
+            Arc::clone(&self.state.apps[app].submission.tags),
+        );
         let tags = &mut self.state.nodes[node].tags;
         for tag in &fixed.tags {
             match tags
                 .iter_mut()
-                .find(|known| known.app == app && known.tag == *tag)
+                .find(|known| known.app == id && known.tag == *tag)
             {
                 Some(known) => known.count += 1,
                 None => tags.push(TagCount {
-                    app,
+                    app: id,
+                    app_tags: Arc::clone(&app_tags),
                     tag: Arc::clone(tag),
                     count: 1,
                 }),
@@ -338,11 +343,12 @@ impl Ledger {
         let Some(fixed) = self.tagged.get(&(app, key)) else {
             return;
         };
+        let id = self.state.apps[app].id;
         let tags = &mut self.state.nodes[node].tags;
         for tag in &fixed.tags {
             if let Some(at) = tags
                 .iter()
-                .position(|known| known.app == app && known.tag == *tag)
+                .position(|known| known.app == id && known.tag == *tag)
             {
                 tags[at].count -= 1;
                 if tags[at].count == 0 {

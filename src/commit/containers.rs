@@ -212,12 +212,10 @@ impl Ledger {
         row.free += size;
         row.allocated -= size;
         row.containers -= 1;
+        // As SchedulerNode.releaseContainer: a container has its tags from when it is fetched, so
+        // that those of others are counted for ever.
         if handed {
             self.forget_tags(app, key, node);
-        } else if self.tagged.contains_key(&(app, key)) {
-            // As SchedulerNode.releaseContainer: a container has its tags from when it is fetched,
-            // so that those of others are counted for ever.
-            self.leaves_tags.insert(app);
         }
         self.ended.push(slot);
         self.spaces[app.index()] -= 1;

@@ -64,9 +64,7 @@ impl Ledger {
         if over && !self.entered(row.leaf).any(|other| other == app) {
             self.state.apps[app].stage = AppStage::Gone;
             self.tagged.retain(|(owner, _), _| *owner != app);
-            if !self.leaves_tags.contains(&app) {
-                self.free_apps.push(app);
-            }
+            self.free_apps.push(app);
         }
     }
 

@@ -69,8 +69,6 @@ pub struct Ledger {
     pub(super) free_nodes: Vec<NodeSlot>,
     /// Nodes that left with tags on them, which count until they come back.
     pub(super) departed: BTreeMap<NodeName, NodeSlot>,
-    /// Applications with tags that nothing takes away any more; their slots are not taken again.
-    pub(super) leaves_tags: BTreeSet<AppSlot>,
     pub(super) apps: Map<ApplicationId, AppSlot>,
     pub(super) nodes: Map<NodeName, NodeSlot>,
     /// Component-wise largest total of all nodes, until one comes, goes or is resized.
@@ -133,7 +131,6 @@ impl Ledger {
             free_users: Vec::new(),
             free_nodes: Vec::new(),
             departed: BTreeMap::new(),
-            leaves_tags: BTreeSet::new(),
             apps: Map::default(),
             nodes: Map::default(),
             biggest: Cell::new(None),

@@ -238,10 +238,11 @@ impl<C: Clock> Committer<C> {
             return self.unpublished >= PUBLISH_TO_OTHERS;
         }
         let rows = self.engine.ledger().state().rows_written();
-        if self.unpublished >= PUBLISH {
-            return self.unpublished >= PUBLISH_AT_LAST.min(PER_ROW * rows as u64);
+        if rows >= ROWS_AT_ONCE && self.taken == self.snapshot.taken {
+            return true;
         }
-        rows >= ROWS_AT_ONCE && self.taken == self.snapshot.taken
+        self.unpublished >= PUBLISH
+            && self.unpublished >= PUBLISH_AT_LAST.min(PER_ROW * rows as u64)
     }
 
     /// Looks for work in vain before it publishes, or rests where there is nothing to publish.

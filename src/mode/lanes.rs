@@ -10,12 +10,16 @@ use crate::proposer::FitIndex;
 use crate::queue::SchedulerSettings;
 use crate::snapshot::State;
 
+/// One layout in so many looks at the nodes again: the largest of them may have become smaller.
+const AFRESH: u32 = 16;
+
 /// The nodes of one state, by partition; they follow what they are told of it.
 #[derive(Debug)]
 pub(super) struct Lanes {
     /// Nodes of each partition, the own share first; only where asks look for nodes.
     lanes: Vec<FitIndex>,
     sorted: Option<Arc<NodeIndex>>,
+    layouts: u32,
     /// Those of the last layout.
     settings: Option<Arc<SchedulerSettings>>,
     /// Reserved nodes.
@@ -29,6 +33,7 @@ impl Lanes {
         Self {
             lanes: Vec::new(),
             sorted: None,
+            layouts: 0,
             settings: None,
             reserved: BTreeSet::new(),
             share,
@@ -86,7 +91,9 @@ impl Lanes {
         let settings = self.settings.replace(Arc::clone(&state.settings));
         // Whatever changed since was looked at: the nodes are merely put in another order.
         let same_rules = settings.is_some_and(|known| Arc::ptr_eq(&known, &state.settings));
-        if before.is_some() && same_rules && orders.len() == self.lanes.len() {
+        self.layouts = self.layouts.wrapping_add(1);
+        let may_keep = before.is_some() && !self.layouts.is_multiple_of(AFRESH);
+        if may_keep && same_rules && orders.len() == self.lanes.len() {
             let lanes = self.lanes.iter().zip(&orders);
             let reordered = lanes.map(|(lane, order)| lane.reordered(order));
             if let Some(lanes) = reordered.collect() {

@@ -35,14 +35,11 @@ impl StateTags<'_> {
         into: &mut BTreeMap<&'a str, u32>,
     ) {
         for tag in &node.tags {
-            let owner = &self.state.apps[tag.app];
             let counted = match *app {
-                Applications::Own(id) | Applications::Named(id) => owner.id == id,
-                Applications::AllBut(id) => owner.id != id,
+                Applications::Own(id) | Applications::Named(id) => tag.app == id,
+                Applications::AllBut(id) => tag.app != id,
                 Applications::All => true,
-                Applications::Tagged(name) => {
-                    owner.submission.tags.iter().any(|tag| tag.as_ref() == name)
-                }
+                Applications::Tagged(name) => tag.app_tags.iter().any(|tag| tag.as_ref() == name),
             };
             if counted {
                 *into.entry(&tag.tag).or_default() += tag.count;

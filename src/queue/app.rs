@@ -70,7 +70,7 @@ pub struct Submission {
     /// Partition of asks that name none, as the application wished.
     pub default_partition: Option<Arc<str>>,
     /// Application tags, for placement constraints.
-    pub tags: Vec<Arc<str>>,
+    pub tags: Arc<[Arc<str>]>,
 }
 
 /// Where an application stands.

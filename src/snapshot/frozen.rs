@@ -55,7 +55,8 @@ pub(super) struct Freezer<T> {
     shown: Vec<Arc<T>>,
     /// Rows in chunks that are due to be brought up to date.
     owed: usize,
-    /// The chunk whose turn it is, the oldest one.
+    /// The chunk whose turn it is: the oldest one, as far as it and those after it are not newer
+    /// than the list's first one.
     next: usize,
 }
 
@@ -180,9 +181,8 @@ impl<T> Shown<T> {
                 place.get_or_insert(row);
             }
         }
-        let rows: Vec<_> = rows.into_iter().flatten().collect();
-        debug_assert_eq!(rows.len(), self.len);
-        rows
+        let shown = |row: Option<_>| row.expect("the log has every row that no chunk shows");
+        rows.into_iter().map(shown).collect()
     }
 
     /// Publications that the log holds where each writes little.
@@ -219,7 +219,8 @@ impl<T: Clone> Shown<T> {
 
     /// Forgets what all chunks show, except for so much as readers may be behind.
     fn shorten_log(&mut self, freezer: &Freezer<T>) {
-        let oldest = self.chunks[freezer.next].at;
+        // Since the turn was last at its beginning, the list may have grown at its end.
+        let oldest = self.chunks[freezer.next].at.min(self.chunks[0].at);
         while let Some(written) = self.log.front()
             && written.at <= oldest
         {
@@ -239,7 +240,8 @@ impl<S: Slot, T: Clone> Table<S, T> {
     /// frozen table it was last equal to, and those written here since. `changed` is told the
     /// index of each.
     ///
-    /// Cost: one copy of each of these rows; of all rows where `older` is too long ago.
+    /// Cost: one copy of each of these rows, and a look at the log where some were written here
+    /// alone; a copy of all rows where `older` is too long ago.
     pub fn refresh(
         &mut self,
         older: &Frozen<T>,
@@ -431,6 +433,29 @@ mod tests {
                         );
                     }
                     *older = frozen.clone();
+                }
+            }
+        }
+    }
+
+    /// Few rows a publication, while the table grows: chunks are appended between two turns.
+    #[test]
+    fn a_growing_table_is_shown_whole() {
+        for (seed, size, growth) in [(1, 300, 64), (2, 4000, 1), (3, 9000, 1), (4, 9000, 100)] {
+            let mut random = random_from(seed);
+            let mut table = numbers(size);
+            let mut frozen = Frozen::default();
+            for round in 0..3000_u64 {
+                let appended = if random(3) == 0 { growth } else { 0 };
+                (0..appended).for_each(|_| _ = table.push(round));
+                for i in 0..=random(20) as u64 {
+                    let index = random(table.len());
+                    table[at(index)] = round * 10_000 + i;
+                }
+                frozen.publish(&mut table);
+                if random(4) == 0 {
+                    let shown: Vec<u64> = table.iter().copied().collect();
+                    assert!(rows(&frozen) == shown, "round {round} of {size} rows");
                 }
             }
         }
