@@ -186,10 +186,12 @@ impl Ledger {
         if asks > MAX_ASKS || row.keys.len() + asks > 2 * MAX_ASKS {
             return Err(AskError::TooManyAsks(asks));
         }
-        let largest = self.largest_allocation(Some(leaf));
+        // The original looks for the queue by name, and finds none that was removed.
+        let queue = (!self.state.queues[leaf].removed).then_some(leaf);
+        let largest = self.largest_allocation(queue);
         let mut checked = Vec::with_capacity(call.asks.len());
         for ask in &call.asks {
-            checked.push(self.checked(leaf, ask, default.as_deref(), &largest)?);
+            checked.push(self.checked(queue, ask, default.as_deref(), &largest)?);
         }
         let constrained = self.check_constrained(app, &call.constrained)?;
         let checked: Vec<_> = checked
@@ -220,14 +222,14 @@ impl Ledger {
 
     fn checked(
         &self,
-        leaf: QueueSlot,
+        queue: Option<QueueSlot>,
         ask: &Ask,
         default: Option<&str>,
         largest: &ResourceVector,
     ) -> Result<(SchedulerKey, PlaceAsk), AskError> {
         let anywhere = ask.place == "*";
         let label = ask.partition.as_deref().or(default.filter(|_| anywhere));
-        let partition = self.check_ask(Some(leaf), &ask.size, &ask.place, label, largest)?;
+        let partition = self.check_ask(queue, &ask.size, &ask.place, label, largest)?;
         let (calculator, minimum) = (self.state.calculator, &self.state.minimum);
         let mut size = calculator.normalize(&ask.size, minimum, largest, minimum);
         // Asked once more with the cluster's maximum, as on the reference's way into the scheduler;

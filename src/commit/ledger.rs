@@ -10,7 +10,7 @@ use super::event::Event;
 use super::gates::DroppedGates;
 use super::live::Live;
 use super::nodes::DueReports;
-use super::refresh::RefreshError;
+use super::refresh_error::RefreshError;
 use super::slab::Slab;
 use super::tree;
 use crate::cluster::Partition;

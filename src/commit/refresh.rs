@@ -1,103 +1,18 @@
 //! Refreshing the tree on a live scheduler: checked as a whole, then applied as a whole.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use super::ledger::Ledger;
+use super::refresh_error::RefreshError;
 use super::tree;
 use crate::id::{QueueSlot, java_order};
 use crate::queue::{
-    Amounts, ConfiguredState, Excess, LegacyCapacity, PartitionSettings, Queue, QueueKind,
-    QueueSettings, QueueState, TreeSettings,
+    Amounts, ConfiguredState, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings,
+    QueueState, TreeSettings,
 };
 use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
-
-/// Why a tree of queues was refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RefreshError {
-    /// The engine has shut down.
-    Closed,
-    /// A queue stands before its parent, or without one.
-    UnknownParent(String),
-    /// A queue is to run below one that does not.
-    RunningBelowStopped(String),
-    /// A queue is missing from the new tree and not stopped.
-    NotStopped(String),
-    /// A leaf that is not stopped is to become a parent.
-    LeafNotStopped(String),
-    /// A parent is to change how it creates queues.
-    KindChange(String),
-    /// A parent with an absolute capacity is to go without configured children.
-    AbsoluteAboveWeights(String),
-    /// The maximum allocation of a leaf is to shrink.
-    AllocationDecreased(String),
-    /// The children of a parent mix percentages, weights and absolute values.
-    MixedModes(String),
-    /// An absolute amount of a queue is above another, by their shares of the present cluster.
-    Excess(String, Box<Excess>),
-}
-
-impl RefreshError {
-    /// A stable word for the reason.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::UnknownParent(_) => "unknown_parent",
-            Self::RunningBelowStopped(_) => "state_of_parent",
-            Self::NotStopped(_) | Self::LeafNotStopped(_) => "queue_not_stopped",
-            Self::KindChange(_) => "queue_kind_change",
-            Self::AbsoluteAboveWeights(_) => "absolute_below_relative_parent",
-            Self::AllocationDecreased(_) => "maximum_allocation_decreased",
-            Self::MixedModes(_) => "mixed_capacity_modes",
-            Self::Excess(_, excess) => excess.code(),
-        }
-    }
-}
-
-impl fmt::Display for RefreshError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed => f.write_str("the engine has shut down"),
-            Self::UnknownParent(queue) => write!(f, "`{queue}` has no parent in the tree"),
-            Self::RunningBelowStopped(queue) => {
-                write!(f, "`{queue}` cannot run while its parent does not")
-            }
-            Self::NotStopped(queue) => {
-                write!(f, "`{queue}` is missing and was not stopped; stop it first")
-            }
-            Self::LeafNotStopped(queue) => {
-                write!(f, "`{queue}` cannot become a parent before it is stopped")
-            }
-            Self::KindChange(queue) => {
-                write!(f, "`{queue}` cannot change how it creates queues")
-            }
-            Self::AbsoluteAboveWeights(queue) => {
-                write!(
-                    f,
-                    "`{queue}` has an absolute capacity, but no children in the list"
-                )
-            }
-            Self::AllocationDecreased(queue) => {
-                write!(f, "the maximum allocation of `{queue}` cannot shrink")
-            }
-            Self::MixedModes(queue) => write!(
-                f,
-                "the children of `{queue}` mix percentages, weights and absolute values"
-            ),
-            Self::Excess(queue, excess) => write!(
-                f,
-                "{}, by their shares of the present cluster",
-                excess.describe(queue)
-            ),
-        }
-    }
-}
-
-impl std::error::Error for RefreshError {}
 
 impl Ledger {
     /// Takes over a new configuration.
@@ -192,9 +107,27 @@ impl Ledger {
             };
             let children = below.get(&*new.path).map_or(&[][..], Vec::as_slice);
             check_childless(new, children)?;
-            check_modes(new, &self.order_after(old, children))?;
+            let dynamic = self.dynamic_children(old, new, settings);
+            let children: Vec<_> = children.iter().copied().chain(&dynamic).collect();
+            check_modes(new, &self.order_after(old, &children))?;
         }
         Ok(())
+    }
+
+    /// Dynamic children of a parent as a refresh sets them up anew.
+    fn dynamic_children(
+        &self,
+        old: &Queue,
+        new: &QueueSettings,
+        settings: &TreeSettings,
+    ) -> Vec<QueueSettings> {
+        let rows = old.children.iter().map(|&child| &self.state.queues[child]);
+        let dynamic = rows.filter(|row| row.settings.dynamic);
+        let anew = |row: &Queue| {
+            let name = row.settings.name();
+            settings.templates.dynamic(new, name, row.is_leaf())
+        };
+        dynamic.map(anew).collect()
     }
 
     /// The children of a parent in the order that a refresh leaves them in.

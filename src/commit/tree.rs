@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::ledger::Ledger;
-use super::refresh::RefreshError;
+use super::refresh_error::RefreshError;
 use crate::id::{Map, QueueSlot};
 use crate::policy::Limits;
 use crate::queue::{
@@ -270,7 +270,7 @@ fn takes_weights(ledger: &Ledger, queue: QueueSlot) -> bool {
         let parts = &ledger.state.queues[child].parts;
         parts
             .iter()
-            .any(|part| part.configured && part.weight > 0.0)
+            .any(|part| part.configured && part.weight >= 0.0)
     };
     !ledger.state.settings.legacy_queue_mode || children.is_empty() || children.iter().any(weighs)
 }

@@ -136,7 +136,13 @@ impl ConfiguredTemplates {
                 .look
                 .has(&Context::label_key(&path, label, "capacity"))
             {
-                partition.capacity = one.clone();
+                partition.capacity.legacy = one.legacy.clone();
+            }
+            // As AbstractCSQueue.overrideCapacityVectorsForSpecialQueues.
+            let mut entries = partition.capacity.vector.iter();
+            if entries.all(|entry| *entry == VectorEntry::Unset) {
+                partition.capacity.vector.clone_from(&one.vector);
+                partition.maximum.vector = vec![VectorEntry::Percent(100.0); self.types.len()];
             }
         }
         if queue.kind == QueueKind::Parent {

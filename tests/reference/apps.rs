@@ -268,7 +268,9 @@ impl Scheduler {
         releases: &[ContainerIdx],
     ) -> Result<(Vec<ContainerIdx>, Res), Refusal> {
         let (leaf, default) = (self.apps[&app].leaf, self.apps[&app].label.clone());
-        let top = self.max_allowed(Some(leaf));
+        // A queue that was removed is found by nobody.
+        let queue = self.find_queue(&self.queues[leaf].path);
+        let top = self.max_allowed(queue);
         let mut requests = Vec::new();
         for r in step["requests"].as_array().into_iter().flatten() {
             let name = text(&r["name"]).unwrap_or_else(|| ANY.to_owned());
@@ -277,7 +279,7 @@ impl Scheduler {
                 label.clone_from(&default);
             }
             let res = resource(&r["res"]);
-            let label = self.check_request(Some(leaf), &res, &name, label, &top)?;
+            let label = self.check_request(queue, &res, &name, label, &top)?;
             requests.push(Request {
                 key: (
                     r["priority"].as_i64().unwrap_or(1),

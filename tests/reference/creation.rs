@@ -94,7 +94,7 @@ impl Scheduler {
         let children = &self.queues[q].children;
         let weighs = |c: &QueueIdx| {
             let queue = self.q(*c);
-            queue.labels.iter().any(|p| queue.caps[p].weight > 0.0)
+            queue.labels.iter().any(|p| queue.caps[p].weight >= 0.0)
         };
         !self.settings.legacy || children.is_empty() || children.iter().any(weighs)
     }

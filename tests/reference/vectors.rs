@@ -89,14 +89,19 @@ impl Scheduler {
     fn capacity_vector(&self, q: QueueIdx, p: &str) -> Vector {
         let queue = self.q(q);
         let text = self.conf.capacity_text(&queue.path, p, "capacity");
-        if self.is_flexible(q) && text.is_none() {
+        // Without a value there is neither a minimum nor a maximum.
+        let given = text.map_or_else(Vector::new, |text| self.entries(Some(text), 0.0));
+        if self.is_flexible(q) && given.is_empty() {
             return self.entries(Some("1w"), 0.0);
         }
-        // Without a value there is neither a minimum nor a maximum.
-        text.map_or_else(Vector::new, |text| self.entries(Some(text), 0.0))
+        given
     }
 
     fn maximum_vector(&self, q: QueueIdx, p: &str) -> Vector {
+        let text = self.conf.capacity_text(&self.q(q).path, p, "capacity");
+        if self.is_flexible(q) && text.is_none_or(|text| self.entries(Some(text), 0.0).is_empty()) {
+            return self.entries(None, 100.0);
+        }
         match self
             .conf
             .capacity_text(&self.q(q).path, p, "maximum-capacity")
