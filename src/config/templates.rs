@@ -136,7 +136,7 @@ impl ConfiguredTemplates {
                 .look
                 .has(&Context::label_key(&path, label, "capacity"))
             {
-                partition.capacity.legacy = one.legacy.clone();
+                partition.capacity.legacy = one.legacy;
             }
             // As AbstractCSQueue.overrideCapacityVectorsForSpecialQueues.
             let mut entries = partition.capacity.vector.iter();
