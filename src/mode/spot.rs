@@ -105,7 +105,7 @@ impl Spot {
     /// Follows the nodes that were written since it last did; needed before every publication.
     pub(super) fn follow(&mut self, engine: &mut Sequential) {
         let state = engine.state_to_publish();
-        self.written = state.nodes.take_recent(std::mem::take(&mut self.written));
+        state.nodes.take_recent(&mut self.written);
         for &node in &self.written {
             let node = NodeSlot(node);
             self.lanes.note_total(state, node);

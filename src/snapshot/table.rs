@@ -75,13 +75,6 @@ impl Marks {
         }
         self.list.clear();
     }
-
-    /// Empties the set and returns its list, whose place the emptied `spare` takes.
-    fn take(&mut self, mut spare: Vec<u32>) -> Vec<u32> {
-        spare.clone_from(&self.list);
-        self.clear();
-        spare
-    }
 }
 
 impl<S: Slot, T> Default for Table<S, T> {
@@ -161,11 +154,11 @@ impl<S: Slot, T> Table<S, T> {
         self.written.list.len()
     }
 
-    /// Indices of the rows that were written since this was last asked, except for those written
-    /// before the last publication. The list takes the place of `spare`.
-    #[must_use]
-    pub fn take_recent(&mut self, spare: Vec<u32>) -> Vec<u32> {
-        self.recent.take(spare)
+    /// Replaces a list by the indices of the rows that were written since this was last asked,
+    /// except for those written before the last publication.
+    pub fn take_recent(&mut self, into: &mut Vec<u32>) {
+        into.clone_from(&self.recent.list);
+        self.recent.clear();
     }
 
     #[inline]
@@ -205,29 +198,25 @@ mod tests {
     #[test]
     fn rows_that_were_written_are_told_once_until_they_are_written_again() {
         let mut table: Table<NodeSlot, u64> = Table::default();
+        let recent = |table: &mut Table<NodeSlot, u64>| {
+            let mut recent = vec![9; 9];
+            table.take_recent(&mut recent);
+            recent
+        };
         (0..200).for_each(|i| _ = table.push(i));
         table[NodeSlot(7)] = 1;
-        assert_eq!(
-            (table.written(), table.take_recent(Vec::new()).len()),
-            (0, 0)
-        );
+        assert_eq!((table.written(), recent(&mut table).len()), (0, 0));
         table.track();
-        assert_eq!(
-            (table.written(), table.take_recent(Vec::new()).len()),
-            (200, 200)
-        );
+        assert_eq!((table.written(), recent(&mut table).len()), (200, 200));
         table[NodeSlot(130)] = 1;
         table[NodeSlot(3)] = 1;
         table[NodeSlot(130)] = 2;
-        assert_eq!(table.take_recent(vec![9; 9]), [130, 3]);
+        assert_eq!(recent(&mut table), [130, 3]);
         table[NodeSlot(3)] = 2;
-        assert_eq!(table.take_recent(Vec::new()), [3]);
+        assert_eq!(recent(&mut table), [3]);
         assert_eq!(table.written(), 200);
         table[NodeSlot(4)] = 2;
         table.forget_written();
-        assert_eq!(
-            (table.written(), table.take_recent(Vec::new()).len()),
-            (0, 0)
-        );
+        assert_eq!((table.written(), recent(&mut table).len()), (0, 0));
     }
 }
