@@ -123,11 +123,12 @@ impl Ledger {
     /// The record of an application's user, created anew when it was dropped.
     pub(super) fn user_of(&mut self, app: AppSlot) -> UserSlot {
         let row = &self.state.apps[app];
-        let (leaf, name) = (row.leaf, Arc::clone(&row.submission.user_name));
-        if !self.state.users[row.user].removed && self.state.users[row.user].leaf == leaf {
-            return row.user;
+        let (leaf, before) = (row.leaf, row.user);
+        let record = &self.state.users[before];
+        if !record.removed && record.leaf == leaf {
+            return before;
         }
-        let before = row.user;
+        let name = Arc::clone(&row.submission.user_name);
         let user = self.user(leaf, &name);
         self.state.apps[app].user = user;
         if before != user {
