@@ -13,7 +13,7 @@ use crate::output::say;
 use crate::plot::{Chart, Series, svg};
 use crate::rounds::{self, How};
 use crate::shape::{Run, Shape};
-use crate::stats::{Spread, ratio};
+use crate::stats::{Paired, Spread};
 use crate::tally::Tally;
 use crate::{HowArgs, ModeName, open};
 
@@ -110,27 +110,39 @@ fn write_log(path: &Path, latencies: HistogramSet<Phase>, length: Duration) -> R
     fs::write(path, text).with_context(|| path.display().to_string())
 }
 
-/// Rounds with and without recording in turn.
+/// Rounds with and without recording in turn, now the one first and now the other.
 fn cost(shape: &Shape, how: How, count: usize) -> Result<()> {
-    let (mut on, mut off) = (Vec::new(), Vec::new());
-    for number in 0..=count {
-        for (latencies, rates) in [(Latencies::Sampled, &mut on), (Latencies::Off, &mut off)] {
-            let rate = rounds::run(shape, How { latencies, ..how })?.per_second();
-            if number > 0 {
-                rates.push(rate);
-            }
-        }
+    let rate = |latencies| {
+        Ok::<_, anyhow::Error>(rounds::run(shape, How { latencies, ..how })?.per_second())
+    };
+    rate(Latencies::Off)?;
+    let mut pairs = Vec::with_capacity(count);
+    for number in 0..count {
+        pairs.push(if number % 2 == 0 {
+            let on = rate(Latencies::Sampled)?;
+            (on, rate(Latencies::Off)?)
+        } else {
+            let off = rate(Latencies::Off)?;
+            (rate(Latencies::Sampled)?, off)
+        });
     }
+    let (on, off): (Vec<u64>, Vec<u64>) = pairs.iter().copied().unzip();
     let [on, off] = [on, off].map(|rates| Spread::of(&rates).unwrap_or_default());
+    let paired = Paired::percent(&pairs).unwrap_or_default();
     say!(
-        "recorded {}/s ({} to {}), not recorded {}/s ({} to {}): {} % of the rate",
+        "recorded {}/s ({} to {}), not recorded {}/s ({} to {})",
         on.median,
         on.min,
         on.max,
         off.median,
         off.min,
         off.max,
-        ratio(100 * on.median, off.median)
+    );
+    say!(
+        "of {count} pairs in turn: recorded is {} % of not recorded, likely {} to {} %",
+        paired.median,
+        paired.low,
+        paired.high
     );
     Ok(())
 }

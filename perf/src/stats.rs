@@ -46,6 +46,30 @@ pub(crate) struct Ratio {
     pub(crate) max: f64,
 }
 
+/// Ratios of rates that were measured one right after the other, so that slow moments of the machine meet both.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Paired {
+    pub(crate) median: f64,
+    /// Bounds of the median, which hold about 19 times in 20 whatever the distribution is (ranks a root of the number away).
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+}
+
+impl Paired {
+    /// What percentage of the second rate the first one is; nothing when there are no pairs.
+    pub(crate) fn percent(pairs: &[(u64, u64)]) -> Option<Self> {
+        let percent = |&(one, other): &(u64, u64)| ratio(100 * one, other);
+        let mut sorted: Vec<f64> = pairs.iter().map(percent).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let (middle, reach) = (sorted.len() / 2, sorted.len().isqrt());
+        Some(Self {
+            median: *sorted.get(middle)?,
+            low: *sorted.get(middle.saturating_sub(reach))?,
+            high: *sorted.get((middle + reach).min(sorted.len() - 1))?,
+        })
+    }
+}
+
 /// A ratio to two places; nothing times nothing is nothing.
 pub(crate) fn ratio(one: u64, other: u64) -> f64 {
     if other == 0 {
@@ -84,6 +108,20 @@ mod tests {
     fn no_round_has_no_figure_and_no_rate_no_ratio() {
         assert_eq!(Spread::of(&[]), None);
         assert!(ratio(5, 0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn pairs_are_judged_one_by_one() {
+        // One slow moment in each: the ratio of the sums would be far off.
+        let mut pairs: Vec<(u64, u64)> = (1..=16).map(|i| (98 * i, 100 * i)).collect();
+        pairs[3] = (10, 1000);
+        pairs[9] = (1000, 10);
+        let paired = Paired::percent(&pairs).unwrap();
+        assert_eq!((paired.median, paired.low, paired.high), (98.0, 98.0, 98.0));
+        let spread: Vec<(u64, u64)> = (0..100).map(|i| (i, 100)).collect();
+        let paired = Paired::percent(&spread).unwrap();
+        assert_eq!((paired.median, paired.low, paired.high), (50.0, 40.0, 60.0));
+        assert_eq!(Paired::percent(&[]), None);
     }
 
     #[test]

@@ -41,7 +41,7 @@ const DRIFT_OF_MORE: u64 = 2048;
 const DRIFT_OF_OTHERS: u64 = 128;
 
 /// One decision in so many is timed.
-const SAMPLE: u32 = 32;
+const SAMPLE: u32 = 128;
 
 /// Rounds after which latencies are handed over.
 const HAND_OVER: u32 = 256;
