@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
+use capsched::simulator::MappingReport;
+
 /// A problem was found in what was given: violations, a refused configuration, a broken trace.
 pub(crate) const PROBLEM: u8 = 1;
 
@@ -22,13 +24,13 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// There is nothing to do, which is no failure: a trace without a job.
+/// There is nothing to do, which is no failure: a trace without a job, and the account of it.
 #[derive(Debug)]
-pub(crate) struct Nothing(pub(crate) String);
+pub(crate) struct Nothing(pub(crate) MappingReport);
 
 impl fmt::Display for Nothing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        write!(f, "the trace holds no job\n{}", self.0)
     }
 }
 

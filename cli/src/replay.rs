@@ -10,7 +10,7 @@ use capsched::time::{Clock, SystemClock};
 use serde_json::{Value, json};
 
 use crate::demo::{SEED, data, footer, same, verdict};
-use crate::output::{line, note, put};
+use crate::output::{Nothing, line, note, put};
 use crate::play::{
     Cluster, Outcome, Preemption, Row, RunFolder, Timing, Trace, TraceArgs, machine, progress,
     table,
@@ -125,6 +125,20 @@ impl Input {
         Ok((cluster, trace))
     }
 
+    /// The same; of a trace without a job the account is told as the object of a run that has no rows.
+    fn read_or_tell(&self, files: &[PathBuf]) -> Result<(Cluster, Trace)> {
+        self.read(files).inspect_err(|error| {
+            let nothing = error
+                .chain()
+                .find_map(|cause| cause.downcast_ref::<Nothing>());
+            if self.json
+                && let Some(Nothing(account)) = nothing
+            {
+                line(object(None, (0, account), &[], self.seed));
+            }
+        })
+    }
+
     /// Whether the engine without threads runs: virtual time and rounds of preemption go together
     /// only there.
     fn steps(&self) -> bool {
@@ -174,14 +188,15 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode> {
     let out = args.out.as_deref();
     let folder = out.map(|path| RunFolder::create(path, args.force));
     let folder = folder.transpose()?;
-    let (cluster, trace) = args.input.read(&args.files)?;
+    let (cluster, trace) = args.input.read_or_tell(&args.files)?;
     let row = Row::new(args.mode, args.threads, args.input.steps());
     let outcome = args
         .input
         .play(row, (&cluster, &trace), &args.files, folder.as_ref())?;
     let runs = [outcome];
     if args.input.json {
-        line(object(&cluster, &trace, &runs, args.input.seed));
+        let jobs = (trace.jobs.len(), &trace.mapping);
+        line(object(Some(&cluster), jobs, &runs, args.input.seed));
     } else {
         put(&format!("{}\n{}\n", trace.mapping, table(&runs)));
         if let Some(account) = &runs[0].preemption {
@@ -209,7 +224,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
         input.timing = crate::demo::timing(input.timing, &trace);
         (cluster, trace)
     } else {
-        input.read(&args.files)?
+        input.read_or_tell(&args.files)?
     };
     let mut rows: Vec<Row> = Vec::new();
     for &mode in &args.modes {
@@ -227,7 +242,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
         let own = own.transpose()?;
         runs.push(input.play(row, (&cluster, &trace), &args.files, own.as_ref())?);
     }
-    let whole = object(&cluster, &trace, &runs, input.seed);
+    let jobs = (trace.jobs.len(), &trace.mapping);
+    let whole = object(Some(&cluster), jobs, &runs, input.seed);
     if let Some(folder) = &folder {
         folder.document("compare.json", &whole)?;
     }
@@ -248,13 +264,19 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     Ok(verdict(&runs))
 }
 
-fn object(cluster: &Cluster, trace: &Trace, runs: &[Outcome], seed: Option<u64>) -> Value {
+/// The result of runs; without a cluster when none was read.
+fn object(
+    cluster: Option<&Cluster>,
+    (jobs, account): (usize, &MappingReport),
+    runs: &[Outcome],
+    seed: Option<u64>,
+) -> Value {
     json!({
         "seed": seed,
         "machine": machine(),
-        "nodes": cluster.nodes.len(),
-        "jobs": trace.jobs.len(),
-        "mapping": mapping(&trace.mapping),
+        "nodes": cluster.map(|cluster| cluster.nodes.len()),
+        "jobs": jobs,
+        "mapping": mapping(account),
         "same_containers_placed": same(runs),
         "runs": runs.iter().map(Outcome::to_json).collect::<Vec<_>>(),
     })

@@ -88,6 +88,21 @@ fn h01_a_trace_without_a_job_is_a_warning() {
             ("header only", pods(&[]), 0, &["warning", "no job"]),
         ],
     );
+    let (code, out, _) = Folder::new("h01-json").replay(&pods(&[]), &["--json"]);
+    let object: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &object["jobs"]), (0, &0.into()));
+    assert_eq!(object["mapping"]["format"], "openb");
+    assert!(object["runs"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn periods_of_any_length_end() {
+    let never = u64::MAX.to_string();
+    for period in ["1000000000000", never.as_str()] {
+        let folder = Folder::new("periods");
+        let (code, _, err) = folder.replay(&pods(&[ROW.trim()]), &["--heartbeat", period]);
+        assert_eq!(code, 0, "{err}");
+    }
 }
 
 #[test]

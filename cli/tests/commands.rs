@@ -375,7 +375,11 @@ fn results_that_cannot_be_written_are_a_failure() {
         let device = fs::OpenOptions::new().write(true).open("/dev/full");
         Stdio::from(device.unwrap())
     };
-    for args in [&["traces"][..], &["check", "--explain", "E_NAN"]] {
+    for args in [
+        &["traces"][..],
+        &["check", "--explain", "E_NAN"],
+        &["demo", "headroom"],
+    ] {
         let output = command(args).stdout(full()).output().unwrap();
         let (code, _, err) = told(&output);
         assert!(

@@ -169,7 +169,7 @@ impl fmt::Display for TraceStat {
             let mut most: Vec<(&String, &u64)> = names.iter().collect();
             most.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
             for (name, count) in most.iter().take(10) {
-                writeln!(f, "{title:<12} {count:>8}  {name}")?;
+                writeln!(f, "{title:<12} {count:>8}  {}", name.escape_debug())?;
             }
         }
         write!(f, "{}", self.mapping)
@@ -207,5 +207,11 @@ mod tests {
         assert_eq!((stat.run_ms.p50, stat.run_ms.max), (5, 9));
         assert_eq!(stat.users["x"], 2);
         assert!(stat.to_string().contains("p50 2048"), "{stat}");
+        let shown = TraceStat {
+            queues: [("root.\u{1b}[2J\na".to_owned(), 1)].into(),
+            ..stat
+        };
+        let shown = shown.to_string();
+        assert!(shown.contains("  root.\\u{1b}[2J\\na\n"), "{shown}");
     }
 }

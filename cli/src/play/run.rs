@@ -132,7 +132,10 @@ impl Row {
             quiet_ms: Some(patience_ms),
             patience_ms,
             until_ms: timing.until_ms,
-            sample_ms: (span / SAMPLES.0).max(trace.end_ms() / SAMPLES.1).max(1000),
+            sample_ms: (span / SAMPLES.0)
+                .max(trace.end_ms() / SAMPLES.1)
+                .max(patience_ms / SAMPLES.1)
+                .max(1000),
             guarantees: cluster.guarantees.clone(),
             ..DriverSettings::default()
         }

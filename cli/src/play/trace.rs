@@ -94,8 +94,7 @@ impl Trace {
         }
         let mapping = workload.report();
         if jobs.is_empty() {
-            let text = format!("the trace holds no job\n{mapping}");
-            return Err(anyhow::Error::new(Nothing(text)));
+            return Err(anyhow::Error::new(Nothing(mapping)));
         }
         Ok(Self { jobs, mapping })
     }

@@ -12,13 +12,15 @@ mod svg;
 mod terminal;
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
 use chart::Lesson;
+
+use crate::output;
 
 /// The examples.
 #[derive(Debug, clap::Subcommand)]
@@ -79,8 +81,7 @@ pub(crate) fn run(example: &Example) -> Result<ExitCode> {
         }
         text
     };
-    // A reader that has gone away needs no answer.
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+    output::put(&text);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::lines::column_name;
 use super::source::Source;
 use crate::simulator::error::{TraceError, TraceErrorKind};
 
@@ -143,19 +144,19 @@ fn of_text(head: &str) -> Option<Format> {
             None
         };
     }
-    if line.starts_with(';') {
+    if line.trim_start().starts_with(';') {
         return Some(Format::Swf);
     }
-    let columns: Vec<&str> = line.split(',').map(str::trim).collect();
+    let columns: Vec<&str> = line.split(',').map(column_name).collect();
     if columns.contains(&"cpu_milli") && columns.contains(&"num_gpu") {
         return Some(Format::Openb);
     }
-    if line.split('\t').count() >= 6 && !line.contains(' ') {
-        return Some(Format::Swim);
-    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let number = |word: &&str| word.parse::<f64>().is_ok();
-    (words.len() >= 18 && words.iter().take(18).all(number)).then_some(Format::Swf)
+    if words.len() >= 18 && words.iter().take(18).all(number) {
+        return Some(Format::Swf);
+    }
+    (line.split('\t').count() >= 6 && !line.contains(' ')).then_some(Format::Swim)
 }
 
 impl fmt::Display for Format {
@@ -219,7 +220,13 @@ mod tests {
                 Some(Format::Openb),
             ),
             ("job0\t49\t49\t1\t2\t3\n", Some(Format::Swim)),
+            ("\"name\",\"cpu_milli\",\"num_gpu\"\n", Some(Format::Openb)),
             ("; Version: 2\n", Some(Format::Swf)),
+            ("  ; Version: 2\n", Some(Format::Swf)),
+            (
+                "1\t0\t-1\t83\t1\t-1\t-1\t-1\t1200\t-1\t-1\t1\t1\t-1\t-1\t1\t-1\t-1\n",
+                Some(Format::Swf),
+            ),
             (
                 " 1 0 -1 83 1 -1 -1 -1 1200 -1 -1 1 1 -1 -1 1 -1 -1\n",
                 Some(Format::Swf),

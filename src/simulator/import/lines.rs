@@ -99,6 +99,15 @@ impl Lines {
     }
 }
 
+/// The name of a column, without blanks and quotes around it.
+pub(super) fn column_name(field: &str) -> &str {
+    let name = field.trim();
+    let unquoted = name
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    unquoted.map_or(name, str::trim)
+}
+
 /// Records with the places of their required and optional columns.
 pub(super) type Located<const R: usize, const O: usize> = (Records, [usize; R], [Option<usize>; O]);
 
@@ -128,7 +137,7 @@ impl Records {
                     .with_value(&header),
             )
         };
-        let names: Vec<&str> = header.split(',').map(str::trim).collect();
+        let names: Vec<&str> = header.split(',').map(column_name).collect();
         if names.len() == 1 && header.contains([';', '\t']) {
             return bad("the fields of the header are not separated by commas".to_owned());
         }
@@ -314,7 +323,7 @@ mod tests {
 
     #[test]
     fn the_header_decides_the_order_and_quotes_may_hold_line_breaks() {
-        let text = "b, a,c\n1,2,3\n\n\"x,\n\"\"y\",=cmd(),z\n";
+        let text = "b, a,\"c\"\n1,2,3\n\n\"x,\n\"\"y\",=cmd(),z\n";
         let (mut records, [a, b], [c, d]) =
             Records::new(Source::text("t", text), ["a", "b"], ["c", "d"]).unwrap();
         assert_eq!((a, b, c, d), (1, 0, Some(2), None));

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::context::{Context, ImportOptions, amount, json_at, json_text, split_host, whole};
 use super::format::Format;
-use super::lines::{Lines, Records};
+use super::lines::{Lines, Records, column_name};
 use super::native::NativeLines;
 use super::objects::Objects;
 use super::rumen::LoggedJob;
@@ -34,7 +34,7 @@ pub fn nodes(mut source: Source, options: &ImportOptions) -> Result<Vec<NodeLine
     let head = String::from_utf8_lossy(source.head()?).into_owned();
     let first = head.lines().next().unwrap_or_default().to_owned();
     let file = source.name.clone();
-    let found = if first.contains("sn,") || first.contains(",sn") {
+    let found = if first.split(',').any(|field| column_name(field) == "sn") {
         openb_nodes(source, options)?
     } else if head.contains("\"nodes\"") && !head.contains("\"job.tasks\"") {
         sls_objects(source, options)?
@@ -166,8 +166,10 @@ fn generated(
         return Ok(None);
     };
     let per_rack = json_at(object, "nodes_per_rack")?.unwrap_or(1).max(1);
+    // As NMRunner and SLSUtils.generateNodes: so many racks, and the nodes dealt out in turn.
+    let racks = (n / per_rack).max(1);
     Ok(Some(equal(n, options.node, |i| {
-        format!("/rack{}", i / per_rack)
+        format!("/rack{}", i % racks)
     })))
 }
 
@@ -308,6 +310,8 @@ mod tests {
             (nodes[39].rack.as_str(), nodes[40].rack.as_str()),
             ("/rack0", "/rack1")
         );
+        let quoted = of("\"sn\",\"cpu_milli\",\"memory_mib\",\"gpu\"\n\"n\",1000,1,0\n");
+        assert_eq!(quoted.unwrap()[0].host, "n");
         let error = of("sn,cpu_milli,memory_mib,gpu\nn,-1,1,0\n").unwrap_err();
         assert_eq!(error, "t:2: cpu_milli is negative: `-1`");
         let error = of("sn,cpu_milli,memory_mib,gpu\nn,1,1,0\nn,1,1,0\n").unwrap_err();
@@ -336,7 +340,8 @@ mod tests {
         assert_eq!((nodes.len(), nodes[3].rack.as_str()), (5, "/rack1"));
         let nodes =
             of(r#"{"num_nodes":5,"nodes_per_rack":2,"workloads":[],"rand_seed":1}"#).unwrap();
-        assert_eq!((nodes.len(), nodes[4].rack.as_str()), (5, "/rack2"));
+        let racks: Vec<&str> = nodes.iter().map(|node| node.rack.as_str()).collect();
+        assert_eq!(racks, ["/rack0", "/rack1", "/rack0", "/rack1", "/rack0"]);
         let nodes = of("; MaxNodes: 3\n; MaxProcs: 12\n1 2 3\n").unwrap();
         assert_eq!((nodes.len(), nodes[0].size.vcores()), (3, 4));
     }

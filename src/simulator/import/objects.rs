@@ -108,11 +108,13 @@ impl Objects {
         self.text.clear();
         let mut depth = 0_usize;
         let mut inside = Inside::Object;
+        let mut comment = self.line;
         while let Some(byte) = self.byte()? {
             let before = inside;
             inside = step(before, byte);
             match (before, inside) {
                 (Inside::Slash, Inside::LineComment | Inside::Comment) => {
+                    comment = self.line;
                     self.text.pop();
                     continue;
                 }
@@ -155,8 +157,15 @@ impl Objects {
                 return Err(self.fatal(self.start, message));
             }
         }
-        if depth == 0 {
-            return Ok(false);
+        match inside {
+            Inside::Comment | Inside::CommentStar => {
+                return Err(self.fatal(comment, "the comment that opens here is not closed"));
+            }
+            Inside::Slash if depth == 0 => {
+                return Err(self.fatal(self.line, "expected an object, found `/`"));
+            }
+            _ if depth == 0 => return Ok(false),
+            _ => {}
         }
         Err(self.fatal(self.start, "the object that opens here is not closed"))
     }
@@ -231,6 +240,24 @@ mod tests {
             all("[{}]"),
             [Err("t:1: expected an object, found `[`".to_owned())]
         );
+        for (text, message) in [
+            (
+                "{}\n/* x {} \n{}",
+                "t:2: the comment that opens here is not closed",
+            ),
+            (
+                "{}\n/* x *",
+                "t:2: the comment that opens here is not closed",
+            ),
+            (
+                "{}\n{\"a\":1 /* }",
+                "t:2: the comment that opens here is not closed",
+            ),
+            ("{}\n/", "t:2: expected an object, found `/`"),
+        ] {
+            assert_eq!(all(text), [Ok("1:{}".to_owned()), Err(message.to_owned())]);
+        }
+        assert_eq!(all("{} // no end").len(), 1);
         assert_eq!(
             all("{}\n{\"a\":"),
             [

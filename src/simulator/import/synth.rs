@@ -11,13 +11,17 @@ use super::context::{
 };
 use super::objects::Objects;
 use super::source::Source;
-use crate::simulator::error::TraceError;
+use crate::simulator::error::{TraceError, clip};
 use crate::simulator::random::{Random, whole};
 use crate::simulator::report::MappingReport;
 use crate::simulator::workload::{Job, Run, TaskGroup, Workload};
 
 /// Most jobs of one generator; their submission times are drawn first, 24 bytes each.
 const MAX_JOBS: u64 = 10_000_000;
+
+/// The least memory of a container, in MiB.
+// As SynthJob.MIN_MEMORY.
+const MIN_MEMORY: u64 = 1024;
 
 /// Most containers of one task of a class.
 const MAX_COUNT: u64 = 100_000;
@@ -36,7 +40,7 @@ struct Plan {
     queue: String,
     weight: f64,
     classes: Vec<Class>,
-    /// Start of each bucket in ms, and weights.
+    /// Start of each bucket in seconds, and weights.
     buckets: Vec<u64>,
     bucket_weights: Vec<f64>,
 }
@@ -93,7 +97,12 @@ fn plan(object: &Map<String, Value>) -> Result<Planned, String> {
     if count > MAX_JOBS {
         return Err(format!("num_jobs is above {MAX_JOBS}"));
     }
-    let seed = json_at(object, "rand_seed")?.unwrap_or(0);
+    let seed = match object.get("rand_seed") {
+        Some(Value::Number(seed)) if seed.is_i64() => {
+            seed.as_i64().unwrap_or_default().cast_unsigned()
+        }
+        _ => json_at(object, "rand_seed")?.unwrap_or(0),
+    };
     let workloads = list(object, "workloads")?
         .into_iter()
         .map(Plan::parse)
@@ -118,11 +127,8 @@ impl Plan {
         let mut bucket_weights = Vec::new();
         for bucket in list(object, "time_distribution")? {
             let seconds = number(bucket, "time")?.ok_or("time is missing")?;
-            buckets.push(whole(seconds.clamp(0.0, 1e11)) * 1000);
+            buckets.push(whole(seconds.clamp(0.0, 1e11).floor()));
             bucket_weights.push(number(bucket, "weight")?.ok_or("weight is missing")?);
-        }
-        if !buckets.is_sorted() {
-            return Err("the times of time_distribution do not grow".to_owned());
         }
         let text = |key: &str| json_text(object, key).map(Option::unwrap_or_default);
         Ok(Self {
@@ -138,21 +144,22 @@ impl Plan {
         })
     }
 
-    /// Uniform between a bucket's time and the next one's; the last bucket gives its own.
+    /// A whole second between a bucket's time and the next one's, in ms; the bucket's own where
+    /// there is no next one, or an earlier one.
     fn submission(&self, random: &mut Random) -> Result<u64, String> {
         let bucket = random
             .pick(&self.bucket_weights)
             .ok_or("time_distribution has no weight above 0")?;
         let start = self.buckets[bucket];
-        let width = self.buckets.get(bucket + 1).map_or(0, |next| next - start);
-        Ok(start + random.below(width))
+        let next = self.buckets.get(bucket + 1).copied().unwrap_or(start);
+        Ok((start + random.below(next.saturating_sub(start))) * 1000)
     }
 }
 
 impl Class {
     fn parse(object: &Map<String, Value>) -> Result<Self, String> {
         let text = |key: &str| json_text(object, key).map(Option::unwrap_or_default);
-        let tasks = if object.contains_key("tasks") {
+        let tasks = if object.get("tasks").is_some_and(|tasks| !tasks.is_null()) {
             list(object, "tasks")?
                 .into_iter()
                 .map(Task::parse)
@@ -202,9 +209,11 @@ impl Task {
         priority: i32,
     ) -> Result<Self, String> {
         let sample = |name: String, default: f64| -> Result<Sample, String> {
-            let mean = number(object, &format!("{name}_avg"))?.unwrap_or(default);
             let deviation = number(object, &format!("{name}_stddev"))?.unwrap_or(0.0);
-            Ok(Sample::LogNormal(mean, deviation))
+            Ok(match number(object, &format!("{name}_avg"))? {
+                Some(mean) => Sample::LogNormal(mean, deviation_of(mean, deviation)),
+                None => Sample::Constant(default),
+            })
         };
         Ok(Self {
             reduce: kind == "reduce",
@@ -222,7 +231,11 @@ impl Sample {
         let Value::Object(object) = value else {
             return finite(value, what).map(Self::Constant);
         };
-        if object.contains_key("discrete") {
+        let given = |key: &str| object.get(key).is_some_and(|value| !value.is_null());
+        let Some(mean) = number(object, "val")? else {
+            if !given("discrete") {
+                return Err(format!("{what} has neither val nor discrete"));
+            }
             let numbers = |key: &str| -> Result<Vec<f64>, String> {
                 match object.get(key) {
                     Some(Value::Array(list)) => list.iter().map(|v| finite(v, key)).collect(),
@@ -230,7 +243,7 @@ impl Sample {
                 }
             };
             let values = numbers("discrete")?;
-            let weights = if object.contains_key("weights") {
+            let weights = if given("weights") {
                 numbers("weights")?
             } else {
                 vec![1.0; values.len()]
@@ -240,11 +253,17 @@ impl Sample {
                 return Err(format!("the weights of {what} do not match its values"));
             }
             return Ok(Self::Discrete(values, weights));
+        };
+        if let Some(key) = ["discrete", "weights"].into_iter().find(|key| given(key)) {
+            return Err(format!("{what} has both val and {key}"));
         }
-        let mean = number(object, "val")?.ok_or_else(|| format!("{what} has no val"))?;
         let Some(deviation) = number(object, "std")? else {
+            if given("dist") {
+                return Err(format!("{what} has a dist without std"));
+            }
             return Ok(Self::Constant(mean));
         };
+        let deviation = deviation_of(mean, deviation);
         match json_text(object, "dist")?.as_deref() {
             None | Some("LOGNORM") => Ok(Self::LogNormal(mean, deviation)),
             Some("NORM") => Ok(Self::Normal(mean, deviation)),
@@ -265,11 +284,29 @@ impl Sample {
     }
 }
 
+/// A deviation of 0 means that none was given.
+// As SynthUtils.getLogNormalDist and getNormalDist.
+#[expect(clippy::float_arithmetic, reason = "the shape of a distribution")]
+fn deviation_of(mean: f64, deviation: f64) -> f64 {
+    if deviation > 0.0 {
+        deviation
+    } else {
+        mean / 6.0
+    }
+}
+
+/// A number, also between quotes.
 fn finite(value: &Value, what: &str) -> Result<f64, String> {
-    value
-        .as_f64()
+    let number = match value {
+        Value::String(text) => text.trim().parse().ok(),
+        other => other.as_f64(),
+    };
+    number
         .filter(|number| (0.0..=1e15).contains(number))
-        .ok_or_else(|| format!("{what} is not a number from 0 to 1e15"))
+        .ok_or_else(|| {
+            let shown = clip(&value.to_string());
+            format!("{what} is not a number from 0 to 1e15: `{shown}`")
+        })
 }
 
 fn number(object: &Map<String, Value>, key: &str) -> Result<Option<f64>, String> {
@@ -369,7 +406,8 @@ fn draw_group(
         count = MAX_COUNT;
     }
     let mut size = context.options.task;
-    size.set(0, amount(task.memory.draw(random).max(1), "max_memory")?);
+    let memory = task.memory.draw(random).max(MIN_MEMORY);
+    size.set(0, amount(memory, "max_memory")?);
     size.set(1, amount(task.vcores.draw(random).max(1), "max_vcores")?);
     let times: Vec<u64> = (0..count)
         .map(|_| task.time.draw(random).clamp(1, MAX_MS))
@@ -381,6 +419,8 @@ fn draw_group(
     let mut group = TaskGroup::new(size, count, Run::List(times));
     group.priority = task.priority;
     if class.kind == "mapreduce" {
+        // As MRAMSimulator: its own priorities, and no reduce before all maps are done.
+        group.priority = if task.reduce { 10 } else { 20 };
         group.stage = u32::from(task.reduce);
     }
     Ok(Some(group))
@@ -417,7 +457,8 @@ mod tests {
         assert_ne!(all, jobs(&text(8, TASK)));
         assert_eq!(all.len(), 50);
         assert!(all.is_sorted_by_key(|job| job.at_ms));
-        assert!(all.iter().all(|job| (1000..60_000).contains(&job.at_ms)));
+        let second = |at_ms: u64| (1000..60_000).contains(&at_ms) && at_ms.is_multiple_of(1000);
+        assert!(all.iter().all(|job| second(job.at_ms)));
         let group = &all[0].tasks[0];
         assert_eq!((group.count, group.size.vcores()), (5, 3));
         assert!([1024, 2048].contains(&group.size.memory()));
@@ -436,9 +477,33 @@ mod tests {
         let [map, reduce] = &all[0].tasks[..] else {
             panic!("two groups");
         };
-        assert_eq!((map.count, map.priority, map.stage), (5, 20, 0));
+        assert_eq!((map.priority, map.stage), (20, 0));
         assert_eq!((reduce.priority, reduce.stage), (10, 1));
-        assert_eq!((reduce.size.memory(), reduce.size.vcores()), (2048, 2));
+        assert!((1..=12).contains(&map.count), "{}", map.count);
+        assert!((1024..8192).contains(&reduce.size.memory()));
+    }
+
+    #[test]
+    fn what_hadoop_reads_is_read() {
+        let sizes = |from: &str, to: &str| -> Vec<(u32, i64)> {
+            let changed = text(3, TASK).replace(from, to);
+            let size = |job: &Job| (job.tasks[0].count, job.tasks[0].size.memory());
+            jobs(&changed).iter().map(size).collect()
+        };
+        let memory = "{\"discrete\":[1024,2048]}";
+        let of = |to: &str| -> Vec<i64> { sizes(memory, to).into_iter().map(|s| s.1).collect() };
+        assert!(of("{\"val\":100}").iter().all(|&mib| mib == 1024));
+        let texts = of("{\"discrete\":[\"2000\",\"3000\"],\"weights\":null,\"val\":null}");
+        assert!(texts.contains(&2000) && texts.contains(&3000), "{texts:?}");
+        let spread = of("{\"val\":6000,\"std\":0}");
+        assert!(spread.iter().any(|&mib| mib != spread[0]), "{spread:?}");
+        let near = |mib: &i64| (2500..14_000).contains(mib);
+        assert!(spread.iter().all(near), "{spread:?}");
+        let counts = sizes("{\"val\":5}", "{\"val\":\"7\",\"std\":null}");
+        assert!(counts.iter().all(|&(count, _)| count == 7));
+        assert_eq!(sizes("\"rand_seed\":3", "\"rand_seed\":-3").len(), 50);
+        let back = jobs(&text(3, TASK).replace("{\"time\":60", "{\"time\":0"));
+        assert!(back.iter().all(|job| job.at_ms == 1000));
     }
 
     #[test]
@@ -449,7 +514,9 @@ mod tests {
             ("\"val\":5", "\"val\":-5"),
             ("\"val\":5", "\"val\":1e300"),
             ("\"weight\":100", "\"weight\":0"),
-            ("{\"time\":60", "{\"time\":0"),
+            ("\"val\":5", "\"val\":5,\"discrete\":[5]"),
+            ("\"val\":5", "\"val\":5,\"dist\":\"NORM\""),
+            ("\"val\":5", "\"val\":null"),
             ("\"std\":2", "\"std\":2,\"dist\":\"CAUCHY\""),
             ("\"workloads\"", "\"work\""),
             ("[1024,2048]", "[]"),
