@@ -97,12 +97,9 @@ fn h01_a_trace_without_a_job_is_a_warning() {
 
 #[test]
 fn periods_of_any_length_end() {
-    let never = u64::MAX.to_string();
-    for period in ["1000000000000", never.as_str()] {
-        let folder = Folder::new("periods");
-        let (code, _, err) = folder.replay(&pods(&[ROW.trim()]), &["--heartbeat", period]);
-        assert_eq!(code, 0, "{err}");
-    }
+    let args = ["--heartbeat", &u64::MAX.to_string()];
+    let (code, _, err) = Folder::new("periods").replay(&pods(&[ROW.trim()]), &args);
+    assert_eq!(code, 0, "{err}");
 }
 
 #[test]

@@ -8,6 +8,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use capsched::simulator::Waits;
+
 use super::outcome::Outcome;
 
 /// A line of the table: its label and the figure of a run.
@@ -41,10 +43,10 @@ const HEAD: &[Line] = &[
     ("         p99.9", |run| time(run.latency().p999)),
     ("         max", |run| time(run.latency().max)),
     ("first container p50", |run| {
-        virtual_time(run.report.first_container.p50_ms)
+        first_wait(run, |waits| waits.p50_ms)
     }),
     ("                p95", |run| {
-        virtual_time(run.report.first_container.p95_ms)
+        first_wait(run, |waits| waits.p95_ms)
     }),
     ("conflicts", |run| {
         grouped(run.conflicts.iter().map(|(_, n)| n).sum())
@@ -137,6 +139,15 @@ fn time(ns: u64) -> String {
         1_000_000..1_000_000_000 => format!("{:.1} ms", ns_f / 1e6),
         _ => format!("{:.2} s", ns_f / 1e9),
     }
+}
+
+/// How long applications waited for their first container; a dash when none got one.
+fn first_wait(run: &Outcome, of: impl Fn(&Waits) -> u64) -> String {
+    let waits = &run.report.first_container;
+    if waits.count == 0 {
+        return "-".to_owned();
+    }
+    virtual_time(of(waits))
 }
 
 fn virtual_time(ms: u64) -> String {

@@ -87,13 +87,26 @@ impl Context {
         (queue, user)
     }
 
-    /// The sizes named `prefix<resource>` in a JSON object over the values of `size`.
+    /// The sizes named `prefix<resource>` in a JSON object over the values of `size`. Keys with the
+    /// prefix that are neither among `others` nor types of the cluster are counted as ignored.
     pub(super) fn sized(
         &mut self,
         object: &Map<String, Value>,
         prefix: &str,
+        others: &[&str],
         mut size: ResourceVector,
     ) -> Result<ResourceVector, String> {
+        let names = self.options.types.names();
+        let stray = |key: &String| {
+            key.strip_prefix(prefix).is_some_and(|name| {
+                name != "memory"
+                    && !others.contains(&name)
+                    && names.iter().all(|known| known != name)
+            })
+        };
+        if object.keys().any(stray) {
+            self.report.ignore(FOREIGN_RESOURCES);
+        }
         for index in 0..self.options.types.names().len() {
             let key = format!("{prefix}{}", self.options.types.names()[index]);
             let old = format!("{prefix}memory");
@@ -107,6 +120,9 @@ impl Context {
         Ok(size)
     }
 }
+
+/// Why sizes of a trace are not all used.
+pub(super) const FOREIGN_RESOURCES: &str = "resources that the cluster does not have";
 
 /// What an importer found next.
 pub(super) enum Step {

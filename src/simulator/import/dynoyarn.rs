@@ -3,9 +3,10 @@
 //! Rules may use `queue`, `user`, `type`, `label` and `id`.
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::context::{
-    Context, ImportOptions, Imported, MAX_CONTAINERS, Reader, Step, amount, time,
+    Context, FOREIGN_RESOURCES, ImportOptions, Imported, MAX_CONTAINERS, Reader, Step, amount, time,
 };
 use super::lines::Lines;
 use super::source::Source;
@@ -33,6 +34,8 @@ struct Size {
     #[serde(rename = "memoryMB")]
     memory_mb: u64,
     vcores: u64,
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -105,7 +108,7 @@ impl Applications {
             return Err(format!("the job has more than {MAX_CONTAINERS} containers"));
         }
         let master = match app.am_resource_request {
-            Some(size) => size.vector()?,
+            Some(size) => self.size(&size)?,
             None => {
                 self.context.report.guess("size of the master");
                 self.context.options.master
@@ -141,7 +144,7 @@ impl Applications {
     fn group(&mut self, stage: u32, spec: Stage) -> Result<TaskGroup, String> {
         let count = u32::try_from(spec.num_instances).map_err(|_| "numInstances is too large")?;
         let size = match spec.resource {
-            Some(size) => size.vector()?,
+            Some(size) => self.size(&size)?,
             None => {
                 self.context.report.guess("size of a stage's containers");
                 self.context.options.task
@@ -167,13 +170,14 @@ impl Applications {
         group.priority = spec.priority.unwrap_or(group.priority);
         Ok(group)
     }
-}
 
-impl Size {
-    fn vector(&self) -> Result<ResourceVector, String> {
+    fn size(&mut self, size: &Size) -> Result<ResourceVector, String> {
+        if !size.others.is_empty() {
+            self.context.report.ignore(FOREIGN_RESOURCES);
+        }
         Ok(ResourceVector::of(&[
-            amount(self.memory_mb, "memoryMB")?,
-            amount(self.vcores, "vcores")?,
+            amount(size.memory_mb, "memoryMB")?,
+            amount(size.vcores, "vcores")?,
         ]))
     }
 }

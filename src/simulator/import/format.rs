@@ -98,7 +98,8 @@ impl Format {
                 "wait and status (outcomes of another scheduler), CPU time, requested time, \
                  executable, preceding job, think time"
             }
-            Self::Dynoyarn | Self::Native => "nothing",
+            Self::Dynoyarn => "resources beside memoryMB and vcores",
+            Self::Native => "nothing",
         }
     }
 

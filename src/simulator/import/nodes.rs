@@ -196,7 +196,7 @@ fn rack_nodes(
         into.push(NodeLine {
             host,
             rack: format!("/{}", rack.trim_start_matches('/')),
-            size: context.sized(entry, "", size)?,
+            size: context.sized(entry, "", &["node", "labels"], size)?,
             partition: label.to_owned(),
             attributes: Vec::new(),
         });

@@ -84,6 +84,11 @@ impl Objects {
         TraceError::new(TraceErrorKind::BadRow, &self.file, self.start, message)
     }
 
+    /// An error of the current object after which nothing can be read.
+    pub(super) fn unusable(&mut self, message: impl Into<String>) -> TraceError {
+        self.fatal(self.start, message)
+    }
+
     fn fatal(&mut self, line: u64, message: impl Into<String>) -> TraceError {
         self.ended = true;
         TraceError::new(TraceErrorKind::BadFile, &self.file, line, message)

@@ -14,6 +14,19 @@ use crate::simulator::error::TraceError;
 use crate::simulator::report::MappingReport;
 use crate::simulator::workload::{Job, Run, TaskGroup, Workload};
 
+/// Keys of a task that begin like those of its resources.
+const OTHER_KEYS: [&str; 9] = [
+    "host",
+    "start.ms",
+    "end.ms",
+    "duration.ms",
+    "type",
+    "priority",
+    "execution.type",
+    "allocation.id",
+    "request.delay",
+];
+
 struct SlsJobs {
     objects: Objects,
     context: Context,
@@ -110,7 +123,9 @@ impl SlsJobs {
             return Err(format!("job.count is above {MAX_CONTAINERS}"));
         }
         let default_master = self.context.options.master;
-        let master = self.context.sized(object, "am.", default_master)?;
+        let master = self
+            .context
+            .sized(object, "am.", &["type"], default_master)?;
         let job = Job {
             at_ms,
             user,
@@ -183,7 +198,7 @@ impl SlsJobs {
             return Ok(false);
         }
         let size = self.context.options.task;
-        let size = self.context.sized(task, "container.", size)?;
+        let size = self.context.sized(task, "container.", &OTHER_KEYS, size)?;
         let count = json_at(task, "count")?.unwrap_or(1).max(1);
         let count = u32::try_from(count).map_err(|_| "count is too large")?;
         let mut group = TaskGroup::new(size, count, Run::Same(0));
@@ -226,6 +241,7 @@ fn delay(task: &Map<String, Value>) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::context::FOREIGN_RESOURCES;
     use super::*;
     use crate::api::ResourceVector;
 
@@ -281,6 +297,19 @@ mod tests {
         let group = &jobs[1].as_ref().unwrap().tasks[0];
         assert_eq!((group.priority, group.stage, group.delay_ms), (20, 0, 1000));
         assert_eq!(group.run, Run::Same(15));
+    }
+
+    #[test]
+    fn resources_that_the_cluster_lacks_are_counted() {
+        let (jobs, report) = jobs(
+            r#"{"am.type":"mapreduce","am.memory":2048,"job.start.ms":0,"job.queue.name":"a",
+                "job.tasks":[{"duration.ms":5,"container.host":"/r/n","container.type":"map",
+                "container.memory":512,"container.yarn.io/gpu":1}]}"#,
+        );
+        let job = jobs[0].as_ref().unwrap();
+        assert_eq!(job.tasks[0].size.memory(), 512);
+        assert_eq!(report.ignored.len(), 1);
+        assert_eq!(report.ignored[FOREIGN_RESOURCES], 1);
     }
 
     #[test]

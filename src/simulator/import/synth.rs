@@ -80,7 +80,7 @@ pub fn synth(source: Source, options: &ImportOptions) -> Result<impl Workload + 
     let object = objects
         .next_object::<Map<String, Value>>()?
         .unwrap_or_default();
-    let (workloads, jobs) = plan(&object).map_err(|message| objects.error(message))?;
+    let (workloads, jobs) = plan(&object).map_err(|message| objects.unusable(message))?;
     Ok(Imported::new(Generator {
         context: Context::new("synth", options),
         objects,
