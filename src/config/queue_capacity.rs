@@ -129,6 +129,11 @@ impl Context<'_> {
             _ if root && weight >= 0.0 => LegacyCapacity::Weight(weight),
             _ if root => LegacyCapacity::Percent(percent),
             Some(amounts) => LegacyCapacity::Absolute(amounts),
+            // The form alone makes a queue absolute, whatever it guarantees.
+            // As CapacitySchedulerConfiguration.checkConfigTypeIsAbsoluteResource.
+            None if self.legacy && capacity.is_some_and(amount::is_absolute) => {
+                LegacyCapacity::Absolute(ResourceVector::NONE)
+            }
             None if weight >= 0.0 => LegacyCapacity::Weight(weight),
             None if bracket(capacity) => LegacyCapacity::Unusable,
             None => LegacyCapacity::Percent(percent),
