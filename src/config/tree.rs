@@ -109,9 +109,7 @@ impl<'a> Builder<'a> {
         let look = self.context.look;
         let children = self.context.children(path);
         let kind = self.context.kind(path, !children.is_empty());
-        if parent.is_none() && matches!(kind, QueueKind::Leaf | QueueKind::Plan)
-            || parent.is_none() && kind == QueueKind::ManagedParent && children.is_empty()
-        {
+        if parent.is_none() && matches!(kind, QueueKind::Leaf | QueueKind::Plan) {
             let key = format!("{PREFIX}root.queues");
             let help = if look.keys_below(PREFIX).is_empty() {
                 "nothing here is about queues; a `yarn-site.xml` is read below a \
@@ -124,6 +122,11 @@ impl<'a> Builder<'a> {
                 .at(look.properties().span(&key))
                 .help(help);
             look.note(finding);
+        }
+        if kind != QueueKind::Leaf {
+            // The original reads the depth of every parent, whether or not anything is created
+            // below it. As AbstractParentQueue.setupQueueConfigs.
+            self.context.depth(path);
         }
         let above = parent.map(|parent| &self.reads[parent]);
         let mut read = self.context.read(path, kind, above);
