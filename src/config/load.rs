@@ -512,10 +512,22 @@ mod tests {
             let report = load_pairs(&site, &TWO).err()?;
             report.first_error().map(|error| error.code)
         };
-        for list in ["", ",", "user-group,", "app-name,user-group", PLACEMENT_RULES[2]] {
+        for list in [
+            "",
+            ",",
+            "user-group,",
+            "app-name,user-group",
+            PLACEMENT_RULES[2],
+        ] {
             assert_eq!(read(list), None, "{list}");
         }
-        for list in [" ", "x", "APP-NAME", "user-group, app-name", "app-name,app-name"] {
+        for list in [
+            " ",
+            "x",
+            "APP-NAME",
+            "user-group, app-name",
+            "app-name,app-name",
+        ] {
             assert_eq!(read(list), Some("E_PLACEMENT_RULES"), "{list}");
         }
     }

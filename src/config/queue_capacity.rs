@@ -145,7 +145,9 @@ impl Context<'_> {
         };
         let high_setting = setting(&maximum_key, maximum, high_legacy);
         let weighs = |entry: &VectorEntry| matches!(entry, VectorEntry::Weight(_));
-        if !self.legacy && high_setting.vector.iter().any(weighs) {
+        let counts = low_setting.vector.iter().any(|v| *v != VectorEntry::Unset);
+        // Nothing is computed from a maximum beside a capacity without entries.
+        if !self.legacy && counts && high_setting.vector.iter().any(weighs) {
             let text = clip(maximum.unwrap_or_default());
             let message = format!("a maximum cannot be a weight: `{text}`");
             let code = "maximum_capacity_out_of_range";

@@ -8,6 +8,7 @@ use crate::queue::{
 };
 use crate::resource::{ResourceVector, share};
 
+use super::amount;
 use super::diagnostic::{Diagnostic, clip};
 use super::properties::PREFIX;
 use super::queue::{Context, Numbers, Read};
@@ -160,6 +161,9 @@ impl<'a> Builder<'a> {
         if self.context.legacy && readable && !below.is_empty() && kind != QueueKind::Plan {
             self.check(at, &below);
         }
+        if !self.context.legacy && kind == QueueKind::Parent && !below.is_empty() {
+            self.check_types(at);
+        }
         at
     }
 
@@ -248,6 +252,25 @@ impl<'a> Builder<'a> {
             let key = format!("{PREFIX}{path}.maximum-capacity");
             let look = self.context.look;
             look.fail("maximum_capacity_out_of_range", &key, message);
+        }
+    }
+
+    /// Outside legacy mode the vector of a parent with children names types of the cluster alone.
+    /// Vectors of other queues are only read by the cluster's types.
+    // As AbsoluteResourceCapacityCalculator.setNormalizedResourceRatio.
+    fn check_types(&self, parent: usize) {
+        let Context { look, types, .. } = self.context;
+        let settings = &self.reads[parent].settings;
+        for label in settings.partitions.keys().filter(|_| parent != 0) {
+            let key = Context::label_key(&settings.path, label, "capacity");
+            let text = look.text(&key).unwrap_or_default();
+            let named = amount::named_vector(&text, types).unwrap_or_default();
+            if let Some((name, _)) = named.get(types.len()) {
+                let (path, name) = (clip(&settings.path), clip(name));
+                let message =
+                    format!("there is no resource type `{name}`, for the parent `{path}`");
+                look.fail("E_VECTOR_TYPE", &key, message);
+            }
         }
     }
 
