@@ -15,9 +15,7 @@ use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 use super::diagnostic::{Diagnostic, Span, clip};
 use super::number;
 use super::xml_names::Names;
-use super::xml_text::{
-    allowed, code_of, decode, is_declaration, is_name, is_target, local, other_form,
-};
+use super::xml_text::{allowed, code_of, decode, is_declaration, is_target, local, other_form};
 
 /// Bounds on what one file may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,10 +234,6 @@ impl<'a> Machine<'a> {
         // The slice of the text itself, which outlives the event.
         let start = range.start + 1;
         let name = &self.text[start..start + tag.name().0.len()];
-        if !is_name(name) {
-            let text = format!("`{}` is not a name of an element", clip(name));
-            return self.fail("E_XML_SYNTAX", &text, range);
-        }
         if self.stack.len() >= self.limits.depth {
             let text = format!("elements are nested more than {} deep", self.limits.depth);
             return self.fail("E_XML_DEPTH", &text, range);
