@@ -136,7 +136,7 @@ impl Scheduler {
         }
         let modes: Vec<Mode> = self.queues[q].modes.values().copied().collect();
         // The form of the text counts, even where it guarantees nothing.
-        let mut forms = self.queues[q].labels.iter();
+        let forms = self.queues[q].labels.iter();
         let forms: BTreeSet<bool> = forms.map(|p| conf.is_absolute(&path, p)).collect();
         if self.settings.legacy && path != "root" && forms.len() > 1 {
             return Err("mixed_capacity_modes");
