@@ -3,7 +3,7 @@
 use super::ledger::Ledger;
 use crate::id::{PartitionId, QueueSlot};
 use crate::policy::{Limits, child_limit, queue_current_limit};
-use crate::queue::{CapacityMode, Exclusivity, HeadroomProvider};
+use crate::queue::{CapacityMode, Exclusivity, HeadroomProvider, QueuePart};
 use crate::resource::{MAX_TYPES, ResourceVector, share};
 use crate::snapshot::State;
 
@@ -106,7 +106,11 @@ impl Ledger {
     fn normalize_weights(&mut self, parent: QueueSlot) {
         self.state.epoch += 1;
         let children = self.state.queues[parent].children.clone();
-        let weighted = |&child: &QueueSlot| self.state.queues[child].mode == CapacityMode::Weight;
+        let weighted = |&child: &QueueSlot| {
+            let parts = &self.state.queues[child].parts;
+            let weighs = |part: &QueuePart| part.configured && part.weight >= 0.0;
+            parts.iter().any(weighs)
+        };
         if !children.iter().any(weighted) {
             return;
         }

@@ -112,7 +112,8 @@ pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
         part.known = true;
         part.mode = CapacityMode::Percent;
         part.capacity = 0.0;
-        part.weight = -1.0;
+        // A value in brackets may have a weight, too, beside its mode.
+        part.weight = of.capacity.common_weight(types).unwrap_or(-1.0);
         part.configured_minimum = ResourceVector::NONE;
         match of.capacity.legacy {
             LegacyCapacity::Percent(percent) => part.capacity = share::quotient(percent, 100.0),
@@ -128,11 +129,7 @@ pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
                 part.mode = CapacityMode::Absolute;
                 part.configured_minimum = amount;
             }
-            LegacyCapacity::Unusable => {
-                if let Some(weight) = of.capacity.common_weight(types) {
-                    part.weight = weight;
-                }
-            }
+            LegacyCapacity::Unusable => {}
         }
         // A maximum in brackets counts as 100 % until resources are derived from it, which happens
         // only beside an absolute capacity.

@@ -6,6 +6,7 @@ use crate::id::{Map, Set};
 use crate::queue::{
     LegacyCapacity, PartitionSettings, QueueKind, QueueSettings, TreeSettings, VectorEntry,
 };
+use crate::resource::ResourceVector;
 
 use super::diagnostic::{Diagnostic, Severity, clip};
 use super::keys;
@@ -172,7 +173,8 @@ impl Advice<'_> {
         ] {
             let written = self.properties.raw(key).is_some_and(|text| text != "-1");
             let unset = if legacy {
-                setting.legacy == LegacyCapacity::Unusable
+                let nothing = LegacyCapacity::Absolute(ResourceVector::NONE);
+                setting.legacy == LegacyCapacity::Unusable || setting.legacy == nothing
             } else {
                 setting
                     .vector

@@ -45,6 +45,13 @@ fn bracketed(text: &str) -> Option<&str> {
     text.strip_prefix('[')?.strip_suffix(']')
 }
 
+/// Both sides of the first `=` of a pair, up to a second one. Empty ends do not count.
+// As String.split of Java.
+fn name_and_value(pair: &str) -> Option<(&str, &str)> {
+    let mut parts = pair.trim_end_matches('=').split('=');
+    Some((parts.next()?, parts.next()?))
+}
+
 /// The weight of a value that ends in `w`; nothing for other values.
 pub(super) fn weight(text: &str) -> Option<Result<f32, NoNumber>> {
     if !text.ends_with('w') {
@@ -63,8 +70,7 @@ pub(super) fn absolute(text: &str, types: &[Arc<str>]) -> Result<Option<Resource
     }
     let mut amounts = ResourceVector::NONE;
     for pair in bracketed(text).unwrap_or_default().trim().split(',') {
-        let mut parts = pair.split('=');
-        let (Some(name), Some(value)) = (parts.next(), parts.next()) else {
+        let Some((name, value)) = name_and_value(pair) else {
             continue;
         };
         let Some(index) = type_index(name.trim(), types) else {
@@ -81,7 +87,9 @@ pub(super) fn absolute(text: &str, types: &[Arc<str>]) -> Result<Option<Resource
         } else {
             to_mebi(number, unit).ok_or(NoNumber)?
         };
-        amounts.set(index, amount);
+        // The number of vcores is an `int`, which Java cuts out of the longer one.
+        let cut = if index == VCORES { i32::BITS } else { 0 };
+        amounts.set(index, amount << cut >> cut);
     }
     Ok((amounts.memory() != 0).then_some(amounts))
 }
@@ -116,8 +124,7 @@ fn heterogeneous(text: &str, types: &[Arc<str>]) -> Result<Vec<NamedEntry>, NoNu
         .map(|name| (name.to_string(), VectorEntry::Absolute(0.0)))
         .collect();
     for pair in bracketed(text).unwrap_or_default().split(',') {
-        let mut parts = pair.split('=');
-        let (Some(name), Some(value)) = (parts.next(), parts.next()) else {
+        let Some((name, value)) = name_and_value(pair) else {
             continue;
         };
         let unit: String = value
@@ -282,12 +289,16 @@ mod tests {
         assert_eq!(spaced, Err(NoNumber), "a space before the number");
         assert_eq!(amounts("[memory-mb=1T]"), Some(vec![953_674, 0, 0]));
         assert_eq!(amounts("[memory=5,vcores=2w]"), Some(vec![5, 0, 0]));
+        assert_eq!(amounts("[memory=5,vcores=4294967297]"), Some(vec![5, 1, 0]));
+        assert_eq!(amounts("[memory=5,vcores=]"), Some(vec![5, 0, 0]));
         for unset in [
             "[memory=10gb]",
             "[memory=10GB]",
             "[memory=10k]",
             "[vcores=1]",
             "[foo=1]",
+            "[memory=]",
+            "[memory==,vcores=1]",
         ] {
             assert_eq!(amounts(unset), None, "{unset}");
         }
@@ -295,7 +306,7 @@ mod tests {
             "[memory=10 Gi]",
             "[memory=10.5]",
             "[memory=99999999999P]",
-            "[memory=]",
+            "[memory==5]",
         ] {
             let read = absolute(bad, &types());
             assert!(matches!(read, Err(NoNumber) | Ok(None)), "{bad}");

@@ -296,6 +296,18 @@ const TABLE: &[Entry] = &[
         "mapping_format",
         "`mapping-rule-format` is `legacy` or `json`, written exactly so.",
     ),
+    finer(
+        "other",
+        "E_VECTOR_TYPE",
+        "Outside legacy mode the capacity of a queue with children names a resource type that the \
+         cluster does not have. For queues without children such types have no effect.",
+    ),
+    finer(
+        "other",
+        "E_PLACEMENT_RULES",
+        "`yarn.scheduler.queue-placement-rules` names something twice, or something else than \
+         `user-group` and `app-name`. Names are separated by commas alone, without spaces.",
+    ),
     entry(
         "mapping_syntax",
         "A queue mapping is not of the form `u:user:queue`, `g:group:queue` or, for \

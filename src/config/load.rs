@@ -201,6 +201,7 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
     let queues = Builder::new(context).build();
     let preemption = preemption::settings(&look, &queues);
     check_mapping_format(&look);
+    check_placement_rules(&look);
     let settings = TreeSettings {
         scheduler: scheduler::scheduler(&look, types, calculator),
         queues,
@@ -252,6 +253,34 @@ fn check_mapping_format(look: &Look<'_>) {
         look.note(finding);
     }
 }
+
+/// The list of placement rules: whatever of it is named, the mappings are the only rule there is.
+// As CapacityScheduler.updatePlacementRules, with names that are not trimmed.
+fn check_placement_rules(look: &Look<'_>) {
+    let key = "yarn.scheduler.queue-placement-rules";
+    let text = look.text(key).unwrap_or_default();
+    let mut seen = BTreeSet::new();
+    for name in text.split(',').filter(|name| !name.is_empty()) {
+        let message = if !seen.insert(name) {
+            format!("the placement rule `{}` stands twice", clip(name))
+        } else if !PLACEMENT_RULES.contains(&name) {
+            format!("no placement rule `{}`", clip(name))
+        } else {
+            continue;
+        };
+        let finding = Diagnostic::error("E_PLACEMENT_RULES", message)
+            .at(look.properties().span(key))
+            .help("use `user-group` and `app-name`, once each and without white space");
+        look.note(finding);
+    }
+}
+
+/// The rules that a list may name.
+const PLACEMENT_RULES: [&str; 3] = [
+    "user-group",
+    "app-name",
+    "org.apache.hadoop.yarn.server.resourcemanager.placement.CSMappingPlacementRule",
+];
 
 /// The strings that placement rules are made of, as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -474,6 +503,33 @@ mod tests {
         assert_eq!(flags(&[]), [true; 5]);
         let order = [false, true, true, false, false];
         assert_eq!(flags(&[monitors]), order, "root, a, x, y, b");
+    }
+
+    #[test]
+    fn placement_rules_are_known_names_each_once() {
+        let read = |list: &str| {
+            let site = [("yarn.scheduler.queue-placement-rules", list)];
+            let report = load_pairs(&site, &TWO).err()?;
+            report.first_error().map(|error| error.code)
+        };
+        for list in [
+            "",
+            ",",
+            "user-group,",
+            "app-name,user-group",
+            PLACEMENT_RULES[2],
+        ] {
+            assert_eq!(read(list), None, "{list}");
+        }
+        for list in [
+            " ",
+            "x",
+            "APP-NAME",
+            "user-group, app-name",
+            "app-name,app-name",
+        ] {
+            assert_eq!(read(list), Some("E_PLACEMENT_RULES"), "{list}");
+        }
     }
 
     #[test]

@@ -52,6 +52,7 @@ mod source;
 mod templates;
 mod tree;
 mod xml;
+mod xml_names;
 mod xml_text;
 
 pub use access::access_text;

@@ -77,7 +77,7 @@ impl Context<'_> {
         let flag = |name: &str| self.look.flag(&Self::key(path, name), false);
         let reservable = flag("reservable");
         let managed = flag("auto-create-child-queue.enabled");
-        let inner = children || flag("auto-queue-creation-v2.enabled");
+        let inner = children || managed || flag("auto-queue-creation-v2.enabled");
         if reservable && inner {
             let message = format!("`{}` has children, so it cannot be reservable", clip(path));
             let key = Self::key(path, "reservable");

@@ -129,6 +129,11 @@ impl Context<'_> {
             _ if root && weight >= 0.0 => LegacyCapacity::Weight(weight),
             _ if root => LegacyCapacity::Percent(percent),
             Some(amounts) => LegacyCapacity::Absolute(amounts),
+            // The form alone makes a queue absolute, whatever it guarantees.
+            // As CapacitySchedulerConfiguration.checkConfigTypeIsAbsoluteResource.
+            None if self.legacy && capacity.is_some_and(amount::is_absolute) => {
+                LegacyCapacity::Absolute(ResourceVector::NONE)
+            }
             None if weight >= 0.0 => LegacyCapacity::Weight(weight),
             None if bracket(capacity) => LegacyCapacity::Unusable,
             None => LegacyCapacity::Percent(percent),
@@ -140,7 +145,9 @@ impl Context<'_> {
         };
         let high_setting = setting(&maximum_key, maximum, high_legacy);
         let weighs = |entry: &VectorEntry| matches!(entry, VectorEntry::Weight(_));
-        if !self.legacy && high_setting.vector.iter().any(weighs) {
+        let counts = low_setting.vector.iter().any(|v| *v != VectorEntry::Unset);
+        // Nothing is computed from a maximum beside a capacity without entries.
+        if !self.legacy && counts && high_setting.vector.iter().any(weighs) {
             let text = clip(maximum.unwrap_or_default());
             let message = format!("a maximum cannot be a weight: `{text}`");
             let code = "maximum_capacity_out_of_range";

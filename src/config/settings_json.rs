@@ -243,7 +243,9 @@ fn capacity_type(loaded: &Loaded, look: &Look<'_>, queue: &QueueSettings) -> &'s
             whole(text)
         }
     });
-    if absolute && &*queue.path != "root" && !reserved(loaded, queue) {
+    // Outside legacy mode root has a vector of its own.
+    let own = &*queue.path != "root" || scheduler.legacy_queue_mode;
+    if absolute && own && !reserved(loaded, queue) {
         "ABSOLUTE_RESOURCE"
     } else {
         "PERCENTAGE"

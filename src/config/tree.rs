@@ -8,6 +8,7 @@ use crate::queue::{
 };
 use crate::resource::{ResourceVector, share};
 
+use super::amount;
 use super::diagnostic::{Diagnostic, clip};
 use super::properties::PREFIX;
 use super::queue::{Context, Numbers, Read};
@@ -109,9 +110,7 @@ impl<'a> Builder<'a> {
         let look = self.context.look;
         let children = self.context.children(path);
         let kind = self.context.kind(path, !children.is_empty());
-        if parent.is_none() && matches!(kind, QueueKind::Leaf | QueueKind::Plan)
-            || parent.is_none() && kind == QueueKind::ManagedParent && children.is_empty()
-        {
+        if parent.is_none() && matches!(kind, QueueKind::Leaf | QueueKind::Plan) {
             let key = format!("{PREFIX}root.queues");
             let help = if look.keys_below(PREFIX).is_empty() {
                 "nothing here is about queues; a `yarn-site.xml` is read below a \
@@ -124,6 +123,11 @@ impl<'a> Builder<'a> {
                 .at(look.properties().span(&key))
                 .help(help);
             look.note(finding);
+        }
+        if kind != QueueKind::Leaf {
+            // The original reads the depth of every parent, whether or not anything is created
+            // below it. As AbstractParentQueue.setupQueueConfigs.
+            self.context.depth(path);
         }
         let above = parent.map(|parent| &self.reads[parent]);
         let mut read = self.context.read(path, kind, above);
@@ -156,6 +160,9 @@ impl<'a> Builder<'a> {
         let readable = !look.noted(before, UNREADABLE);
         if self.context.legacy && readable && !below.is_empty() && kind != QueueKind::Plan {
             self.check(at, &below);
+        }
+        if !self.context.legacy && kind == QueueKind::Parent && !below.is_empty() {
+            self.check_types(at);
         }
         at
     }
@@ -245,6 +252,25 @@ impl<'a> Builder<'a> {
             let key = format!("{PREFIX}{path}.maximum-capacity");
             let look = self.context.look;
             look.fail("maximum_capacity_out_of_range", &key, message);
+        }
+    }
+
+    /// Outside legacy mode the vector of a parent with children names types of the cluster alone.
+    /// Vectors of other queues are only read by the cluster's types.
+    // As AbsoluteResourceCapacityCalculator.setNormalizedResourceRatio.
+    fn check_types(&self, parent: usize) {
+        let Context { look, types, .. } = self.context;
+        let settings = &self.reads[parent].settings;
+        for label in settings.partitions.keys().filter(|_| parent != 0) {
+            let key = Context::label_key(&settings.path, label, "capacity");
+            let text = look.text(&key).unwrap_or_default();
+            let named = amount::named_vector(&text, types).unwrap_or_default();
+            if let Some((name, _)) = named.get(types.len()) {
+                let (path, name) = (clip(&settings.path), clip(name));
+                let message =
+                    format!("there is no resource type `{name}`, for the parent `{path}`");
+                look.fail("E_VECTOR_TYPE", &key, message);
+            }
         }
     }
 

@@ -14,7 +14,8 @@ use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 
 use super::diagnostic::{Diagnostic, Span, clip};
 use super::number;
-use super::xml_text::{allowed, code_of, decode, is_name, local};
+use super::xml_names::Names;
+use super::xml_text::{allowed, code_of, decode, is_declaration, is_target, local, other_form};
 
 /// Bounds on what one file may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +88,8 @@ pub fn read(bytes: &[u8], file: usize, limits: &Limits) -> Result<Document, Box<
         limits,
         version: XmlVersion::Implicit1_0,
         stack: Vec::new(),
+        names: Names::default(),
+        fallback: false,
         seen_root: false,
         token: String::new(),
         token_span: 0..0,
@@ -115,6 +118,9 @@ struct Machine<'a> {
     limits: &'a Limits,
     version: XmlVersion,
     stack: Vec<(&'a str, Range<usize>)>,
+    names: Names,
+    /// Whether a fallback hides properties, as it does until an inclusion ends.
+    fallback: bool,
     seen_root: bool,
     token: String,
     token_span: Range<usize>,
@@ -123,7 +129,7 @@ struct Machine<'a> {
     document: Document,
 }
 
-/// Name without prefix, normalised value, and where the value stands.
+/// Name, normalised value, and where the value stands.
 type Attribute = (String, String, Range<usize>);
 
 type Checked = Result<(), Box<Diagnostic>>;
@@ -157,16 +163,8 @@ impl<'a> Machine<'a> {
             return Ok(());
         }
         let end = self.text.len();
-        let hint = match self.text.trim_start().chars().next() {
-            Some('{' | '[') => "; it looks like JSON",
-            Some('-' | '#') => "; it looks like YAML",
-            _ => "",
-        };
-        self.fail(
-            "E_XML_NO_ROOT",
-            &format!("the file has no element{hint}"),
-            end..end,
-        )
+        let text = format!("the file has no element{}", other_form(self.text));
+        self.fail("E_XML_NO_ROOT", &text, end..end)
     }
 
     fn event(&mut self, event: Event<'a>, range: Range<usize>) -> Checked {
@@ -178,11 +176,10 @@ impl<'a> Machine<'a> {
             Event::CData(text) => self.characters(&text.xml_content(self.version), range, false),
             Event::GeneralRef(name) => self.reference(&name, range),
             Event::Decl(decl) => self.declaration(&decl, range),
-            Event::PI(pi) if pi.target().eq_ignore_ascii_case("xml") => self.fail(
-                "E_XML_SYNTAX",
-                "`xml` is no target of an instruction",
-                range,
-            ),
+            Event::PI(pi) if !is_target(pi.target()) => {
+                let text = format!("`{}` is no target of an instruction", clip(pi.target()));
+                self.fail("E_XML_SYNTAX", &text, range)
+            }
             Event::PI(_) => {
                 self.warn(
                     "W_XML_INSTRUCTION",
@@ -203,6 +200,11 @@ impl<'a> Machine<'a> {
     fn declaration(&mut self, decl: &BytesDecl<'_>, range: Range<usize>) -> Checked {
         if range.start != 0 {
             let text = "the XML declaration must be the first thing in the file";
+            return self.fail("E_XML_SYNTAX", text, range);
+        }
+        if !is_declaration(decl) {
+            let text = "the XML declaration has a version, then maybe an encoding, then maybe \
+                        `standalone` with `yes` or `no`, and nothing else";
             return self.fail("E_XML_SYNTAX", text, range);
         }
         match decl.xml_version() {
@@ -232,15 +234,17 @@ impl<'a> Machine<'a> {
         // The slice of the text itself, which outlives the event.
         let start = range.start + 1;
         let name = &self.text[start..start + tag.name().0.len()];
-        if !is_name(name) {
-            let text = format!("`{}` is not a name of an element", clip(name));
-            return self.fail("E_XML_SYNTAX", &text, range);
-        }
         if self.stack.len() >= self.limits.depth {
             let text = format!("elements are nested more than {} deep", self.limits.depth);
             return self.fail("E_XML_DEPTH", &text, range);
         }
         let attributes = self.attributes(tag, &range)?;
+        let pairs = attributes
+            .iter()
+            .map(|(name, value, _)| (&**name, &**value));
+        if let Err(text) = self.names.open(name, pairs, self.version) {
+            return self.fail("E_XML_SYNTAX", &text, range);
+        }
         if self.stack.is_empty() {
             self.seen_root = true;
             if name != "configuration" {
@@ -292,7 +296,7 @@ impl<'a> Machine<'a> {
             } else {
                 range.clone()
             };
-            all.push((attribute.key.local_name().as_ref().to_owned(), value, span));
+            all.push((attribute.key.as_ref().to_owned(), value, span));
         }
         Ok(all)
     }
@@ -306,7 +310,7 @@ impl<'a> Machine<'a> {
                     ..Pending::default()
                 };
                 for (key, value, span) in attributes {
-                    match key.as_str() {
+                    match local(&key) {
                         "name" => {
                             self.property.name = Some(value);
                             self.property.name_span = span;
@@ -325,11 +329,16 @@ impl<'a> Machine<'a> {
                 self.token.clear();
                 self.token_span = range.end..range.end;
             }
-            "include" if attributes.iter().any(|(key, ..)| key == "href") => {
+            "include" if attributes.iter().any(|(key, ..)| local(key) == "href") => {
                 let text = "other files are not included; put their properties here";
                 return self.fail("E_XML_INCLUDE", text, range.clone());
             }
-            "configuration" | "description" | "include" | "fallback" => {}
+            "fallback" => {
+                self.fallback = true;
+                let text = "properties in and after a fallback have no effect";
+                self.warn("W_XML_ELEMENT", text, range.clone());
+            }
+            "configuration" | "description" | "include" => {}
             other if self.stack.len() > 1 => {
                 let text = format!("the element `{}` has no effect", clip(other));
                 self.warn("W_XML_ELEMENT", &text, range.clone());
@@ -343,6 +352,7 @@ impl<'a> Machine<'a> {
         let Some((name, _)) = self.stack.pop() else {
             return self.fail("E_XML_MISMATCH", "an end tag without a start tag", range);
         };
+        self.names.close();
         match local(name) {
             "name" if !self.token.is_empty() => {
                 let name = number::trim(&self.token).to_owned();
@@ -360,6 +370,7 @@ impl<'a> Machine<'a> {
                 self.property.value_span = Some(self.token_span.clone());
             }
             "final" => self.property.is_final = self.token == "true",
+            "include" => self.fallback = false,
             "property" => return self.close_property(range.end),
             _ => {}
         }
@@ -368,6 +379,9 @@ impl<'a> Machine<'a> {
 
     fn close_property(&mut self, end: usize) -> Checked {
         let property = std::mem::take(&mut self.property);
+        if self.fallback {
+            return Ok(());
+        }
         let whole = property.start..end;
         let Some(name) = property.name else {
             self.warn(

@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use quick_xml::XmlVersion;
+use quick_xml::events::BytesDecl;
+use quick_xml::events::attributes::Attributes;
 
 use super::diagnostic::{Diagnostic, Span};
 
@@ -72,6 +74,29 @@ pub(super) fn is_name(name: &str) -> bool {
     let start = |c: char| c.is_alphabetic() || matches!(c, '_' | ':');
     let part = |c: char| start(c) || c.is_alphanumeric() || matches!(c, '-' | '.' | '\u{b7}');
     name.chars().next().is_some_and(start) && name.chars().all(part)
+}
+
+/// What a text without elements looks like.
+pub(super) fn other_form(text: &str) -> &'static str {
+    match text.trim_start().chars().next() {
+        Some('{' | '[') => "; it looks like JSON",
+        Some('-' | '#') => "; it looks like YAML",
+        _ => "",
+    }
+}
+
+/// Whether an instruction may have the target.
+pub(super) fn is_target(target: &str) -> bool {
+    !target.eq_ignore_ascii_case("xml") && !target.contains(':')
+}
+
+/// Whether the parts of an XML declaration are known ones, in their order.
+pub(super) fn is_declaration(decl: &BytesDecl<'_>) -> bool {
+    let mut rest = ["version", "encoding", "standalone"].into_iter();
+    let mut parts = Attributes::new(decl, "xml".len());
+    let known = parts.all(|part| part.is_ok_and(|part| rest.any(|name| name == part.key.as_ref())));
+    let standalone = decl.standalone();
+    known && standalone.is_none_or(|value| value.is_ok_and(|v| matches!(&*v, "yes" | "no")))
 }
 
 pub(super) fn code_of(error: &quick_xml::Error) -> &'static str {

@@ -12,7 +12,7 @@
 
 use std::cmp::Ordering;
 
-use super::ResourceVector;
+use super::{ResourceVector, VCORES};
 
 /// `a / b` with Java's `long` division, where `b == 0` gives 0 and the quotient is rounded up for
 /// non-negative operands. Sums wrap as Java's do: a product with an infinite ratio saturates.
@@ -76,13 +76,23 @@ pub fn safe_div(a: i64, b: i64) -> f32 {
     }
 }
 
-/// Each type times `by` in `f64`, truncated.
-// As Resources.multiply and Resources.multiplyAndRoundDown.
+/// Each type times `by` in `f64`, truncated; vcores end where Java's `int` does.
+// As Resources.multiply and Resources.multiplyAndRoundDown, with Resource.castToIntSafely.
 #[inline]
 #[must_use]
 pub fn times(a: &ResourceVector, by: f64) -> ResourceVector {
-    ResourceVector::build(|i| times_floor(a[i], by))
+    ResourceVector::build(|i| {
+        let product = times_floor(a[i], by);
+        if i == VCORES {
+            product.min(MOST_VCORES)
+        } else {
+            product
+        }
+    })
 }
+
+/// The most vcores that an amount may have.
+const MOST_VCORES: i64 = i32::MAX as i64;
 
 /// `value · by + 0.5` in `f64`, truncated: the memory-only rounding of a product.
 #[inline]
@@ -390,6 +400,16 @@ mod tests {
         assert_eq!(times(&cluster, f64::from(quotient(70.0, 100.0)))[0], 71_679);
         assert_eq!(times(&cluster, f64::from(quotient(30.0, 100.0)))[0], 30_720);
         assert_eq!(portion(10_000, quotient(70.0, 100.0)), 7_000);
+    }
+
+    #[test]
+    fn vcores_end_with_javas_int() {
+        let cluster = ResourceVector::of(&[102_400, 100, 100]);
+        let product = times(&cluster, 1e8);
+        assert_eq!(
+            product.values(3),
+            [10_240_000_000_000, 2_147_483_647, 10_000_000_000]
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::config::{Capacity, Refusal, Unit, Vector};
 use super::resources::{Calculator, Res, add, change, times};
 use super::state::{Cap, Limits, Mode, Queue, QueueIdx, Scheduler};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Amount of a partition, nothing when it is left out.
 pub(crate) fn of(map: &BTreeMap<String, Res>, p: &str, zero: &Res) -> Res {
@@ -135,13 +135,14 @@ impl Scheduler {
             self.configure_partition(q, &p)?;
         }
         let modes: Vec<Mode> = self.queues[q].modes.values().copied().collect();
-        let absolute = |mode: &Mode| *mode == Mode::Absolute;
-        let one_kind = modes.iter().all(absolute) || !modes.iter().any(absolute);
-        if self.settings.legacy && path != "root" && !one_kind {
+        // The form of the text counts, even where it guarantees nothing.
+        let forms = self.queues[q].labels.iter();
+        let forms: BTreeSet<bool> = forms.map(|p| conf.is_absolute(&path, p)).collect();
+        if self.settings.legacy && path != "root" && forms.len() > 1 {
             return Err("mixed_capacity_modes");
         }
         let amounts = match self.settings.legacy {
-            true => modes.contains(&Mode::Absolute),
+            true => forms.contains(&true),
             false => self.conf.has_amounts_alone(&path)?,
         };
         self.queues[q].mode = if path != "root" && amounts {
@@ -389,7 +390,7 @@ impl Scheduler {
         if self.queues[q]
             .children
             .iter()
-            .any(|c| self.queues[*c].mode == Mode::Weight)
+            .any(|c| self.queues[*c].caps.values().any(|cap| cap.weight >= 0.0))
         {
             for p in &known {
                 self.normalize_weights(q, p);

@@ -165,6 +165,12 @@ impl Config {
         }
     }
 
+    /// Whether a queue's capacity on a partition has the form of amounts, none of which need count.
+    pub(crate) fn is_absolute(&self, path: &str, label: &str) -> bool {
+        let text = self.capacity_text(path, label, "capacity").map(str::trim);
+        text.is_some_and(|text| text.starts_with('[') && text.len() > 2 && !text.contains('%'))
+    }
+
     pub(crate) fn capacity(&self, path: &str, label: &str) -> Result<Capacity, Refusal> {
         if path == "root" {
             return Ok(Capacity::Percent(100.0));

@@ -40,9 +40,13 @@ pub(crate) fn each_max(a: &Res, b: &Res) -> Res {
 
 /// `multiplyAndRoundDown`: product in f64, truncated.
 pub(crate) fn times(a: &Res, by: f32) -> Res {
-    a.iter()
+    let mut product: Res = a
+        .iter()
         .map(|x| (*x as f64 * f64::from(by)) as i64)
-        .collect()
+        .collect();
+    // The number of vcores is an `int`.
+    product[1] = product[1].min(i64::from(i32::MAX));
+    product
 }
 
 /// `a * n`.

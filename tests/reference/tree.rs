@@ -151,6 +151,9 @@ impl Scheduler {
                         kinds.insert(Mode::Absolute);
                         kinds.remove(&Mode::Percent);
                     }
+                    _ if c.caps[p].weight >= 0.0 => {
+                        kinds.insert(Mode::Weight);
+                    }
                     _ if c.caps[p].cap > 0.0 => {
                         kinds.insert(Mode::Percent);
                     }
@@ -162,7 +165,7 @@ impl Scheduler {
             return Err("mixed_capacity_modes");
         }
         let absolute = kinds.contains(&Mode::Absolute);
-        let mine = queue.mode == Mode::Absolute;
+        let mine = queue.min_conf.values().any(|min| *min != self.zero);
         let inner = queue.parent.is_some();
         if (absolute && inner && !mine) || (inner && mine && !absolute && !kinds.is_empty()) {
             return Err("other");
@@ -180,7 +183,7 @@ impl Scheduler {
         let caps: Vec<f32> = queue.children.iter().filter_map(below).collect();
         let total = caps.iter().fold(0.0f32, |t, c| t + c);
         let mine = queue.caps.get(p).map_or(0.0, |c| c.cap);
-        let matters = queue.mode != Mode::Weight && !zero_allowed;
+        let matters = !queue.caps.values().any(|cap| cap.weight >= 0.0) && !zero_allowed;
         let fine = if nearly(total, 1.0) {
             mine > 0.0 || !matters
         } else {

@@ -1,6 +1,6 @@
 //! Reads JSON rules, inline or from a file.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::PREFIX;
 use super::error::MappingError;
@@ -154,14 +154,31 @@ fn action(fields: &Map<String, Value>, policy: &str) -> Result<Action, String> {
     Ok(Action::Place { pattern, create })
 }
 
+/// Whether a rule creates queues, which it does where the field says nothing.
+// As StdDeserializer._parseBoolean of Jackson, which takes words and whole numbers, too.
 fn create(fields: &Map<String, Value>) -> Result<bool, String> {
-    match fields.get("create") {
-        None | Some(Value::Null) => Ok(true),
-        Some(Value::Bool(create)) => Ok(*create),
-        Some(Value::String(word)) if word == "true" => Ok(true),
-        Some(Value::String(word)) if word == "false" => Ok(false),
-        Some(other) => Err(format!("create `{other}` is not true or false")),
-    }
+    let Some(value) = fields.get("create") else {
+        return Ok(true);
+    };
+    let known = match value {
+        Value::Null => Some(true),
+        Value::Bool(create) => Some(*create),
+        Value::Number(number) => truth(number),
+        Value::String(text) if text.is_empty() => Some(true),
+        Value::String(text) => match text.trim_matches(|c| c <= ' ') {
+            "true" | "True" | "TRUE" | "null" => Some(true),
+            "false" | "False" | "FALSE" => Some(false),
+            _ => None,
+        },
+        Value::Array(_) | Value::Object(_) => None,
+    };
+    known.ok_or_else(|| format!("create `{value}` is not true or false"))
+}
+
+/// Whether a whole number is another one than 0; nothing for other numbers.
+fn truth(number: &Number) -> Option<bool> {
+    let small = number.as_i64().map(|value| value != 0);
+    small.or_else(|| number.as_u64().map(|_| true))
 }
 
 fn required(fields: &Map<String, Value>, name: &str) -> Result<String, String> {
@@ -258,6 +275,12 @@ mod tests {
             (r#""create":false"#, false, Fallback::Skip),
             (r#""create":"false""#, false, Fallback::Skip),
             (r#""create":null"#, true, Fallback::Skip),
+            (r#""create":"""#, true, Fallback::Skip),
+            (r#""create":" TRUE\n""#, true, Fallback::Skip),
+            (r#""create":"null""#, true, Fallback::Skip),
+            (r#""create":"False""#, false, Fallback::Skip),
+            (r#""create":0"#, false, Fallback::Skip),
+            (r#""create":-1"#, true, Fallback::Skip),
             (r#""fallbackResult":"skip""#, true, Fallback::Skip),
             (r#""fallbackResult":"reject""#, true, Fallback::Reject),
             (
@@ -300,8 +323,20 @@ mod tests {
                 "`value`",
             ),
             (
-                r#""type":"user","policy":"user","matches":"*","create":3"#,
-                "create `3`",
+                r#""type":"user","policy":"user","matches":"*","create":1.5"#,
+                "create `1.5`",
+            ),
+            (
+                r#""type":"user","policy":"user","matches":"*","create":"tRue""#,
+                "create `\"tRue\"`",
+            ),
+            (
+                r#""type":"user","policy":"user","matches":"*","create":"1""#,
+                "create `\"1\"`",
+            ),
+            (
+                r#""type":"user","policy":"user","matches":"*","create":" ""#,
+                "create",
             ),
             (
                 r#""type":"user","policy":"user","matches":"*","fallbackResult":"x""#,
