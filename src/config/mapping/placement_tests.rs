@@ -180,6 +180,13 @@ const VARIABLES: &[(&str, &str, &str, &str, &str)] = &[
         "j",
         "root.v2.%secondary_group",
     ),
+    (
+        "root.v2.groups.%secondary_group",
+        "bob",
+        "default",
+        "j",
+        "root.default",
+    ),
     ("%application", "ann", "default", "b", "root.b"),
     ("%application", "ann", "default", "a.qa", "root.a.qa"),
     ("root.a.%application", "ann", "default", "", "root.default"),
