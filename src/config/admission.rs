@@ -51,10 +51,10 @@ pub struct Wish<'a> {
 pub struct Admitted {
     /// What the rules say; nothing when they have no opinion.
     pub placement: Option<Placement>,
-    /// The queue that the submission is recorded with.
+    /// The queue that the submission is recorded with, which users are shown.
     pub queue: String,
-    /// The full path of the queue; a name that stands for no queue is left as it is, and the
-    /// scheduler refuses it.
+    /// The full path of the queue, which the scheduler is given; a name that stands for no queue
+    /// is left as it is, and the scheduler refuses it.
     pub path: String,
     /// The priority of the application.
     pub priority: i32,
