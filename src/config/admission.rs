@@ -260,10 +260,22 @@ impl Admission {
         None
     }
 
-    /// Whether the caller may kill or move an application of `owner` in a queue.
+    /// Whether the caller may kill or move an application of `owner` in a queue. Where the queue
+    /// is gone, everybody may.
+    // As CapacityQueueACLsManager.checkAccess.
     #[must_use]
-    pub fn may_modify(&self, caller: &Caller<'_>, owner: &str, path: &str) -> bool {
-        let administers = self.grants(caller, QueuePermission::Administer, path);
+    pub fn may_modify(
+        &self,
+        caller: &Caller<'_>,
+        owner: &str,
+        queue: &str,
+        queues: &impl QueueDirectory,
+    ) -> bool {
+        let administers = match queues.find(queue) {
+            Found::Queue(entry) => self.grants(caller, QueuePermission::Administer, &entry.path),
+            Found::Missing => true,
+            Found::Ambiguous => false,
+        };
         self.admin.may_modify(caller, owner, administers)
     }
 
@@ -420,6 +432,35 @@ mod tests {
         ] {
             let found = admit(user, queue, tags, priority);
             assert_eq!(found, want, "{user} {queue} {tags:?} {priority:?}");
+        }
+    }
+
+    #[test]
+    fn everybody_may_modify_an_application_whose_queue_is_gone() {
+        let loaded = loaded(&[
+            ("root.a.queues", "x"),
+            ("root.a.x.capacity", "1w"),
+            ("root.c.queues", "x"),
+            ("root.c.x.capacity", "1w"),
+        ]);
+        let queues = DeclaredQueues::of(&loaded.settings.queues);
+        let admission = Admission::read(&loaded, "yarn").unwrap();
+        for (user, queue, want) in [
+            ("bob", "root.b", true),
+            ("ann", "root.b", false),
+            ("ann", "b", false),
+            ("cid", "root.b", true),
+            ("ann", "root.b.gone", true),
+            ("ann", "gone", true),
+            ("ann", "x", false),
+        ] {
+            let caller = Caller {
+                user,
+                groups: &[],
+                real_user: None,
+            };
+            let found = admission.may_modify(&caller, "cid", queue, &queues);
+            assert_eq!(found, want, "{user} {queue}");
         }
     }
 
