@@ -51,7 +51,11 @@ impl<'a> Scene<'a> {
                 };
                 self.admission.grants(&caller, permission, &path)
             }
-            "modify_app" => self.admission.may_modify(&caller, text("owner"), &path),
+            "modify_app" => {
+                let (owner, queue) = (text("owner"), text("queue"));
+                let queues = &self.queues;
+                self.admission.may_modify(&caller, owner, queue, queues)
+            }
             "cluster_admin" => self.admission.is_admin(&caller),
             "submit" => return self.submit(check, &caller),
             other => panic!("unknown check {other}"),

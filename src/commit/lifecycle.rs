@@ -1,5 +1,6 @@
 //! Applications: submission with its checks, and the end.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -180,13 +181,27 @@ struct Master {
     label: Option<PartitionId>,
 }
 
+/// The queue that a submission goes to: below the parent of the placement rules, if they had an
+/// opinion.
+// As CapacityScheduler.getAddedAppQueueName.
+fn named_queue(spec: &AppSpec) -> Cow<'_, str> {
+    let name = &spec.queue;
+    match &spec.placement_parent {
+        Some(parent) => {
+            let leaf = name.rsplit('.').next().unwrap_or(name);
+            format!("{parent}.{leaf}").into()
+        }
+        None => name.into(),
+    }
+}
+
 impl Ledger {
     /// Submits an application.
     ///
     /// # Errors
     ///
-    /// As [`SubmitError`]. The state is unchanged but for the user's record in the leaf, which a
-    /// refused submission leaves behind as in the reference.
+    /// As [`SubmitError`]. The state is unchanged but for the user's record in the leaf and the
+    /// queues that were missing, which a refused submission leaves behind as in the reference.
     pub fn submit(&mut self, spec: &AppSpec) -> Result<AppSlot, SubmitError> {
         let bad = |c: char| c.is_control();
         if spec.user.is_empty() || spec.user.len() > 256 || spec.user.contains(bad) {
@@ -196,7 +211,8 @@ impl Ledger {
         if self.app(spec.id).is_some() {
             return Err(SubmitError::Duplicate(spec.id));
         }
-        let queue = self.queue(&spec.queue);
+        let name = named_queue(spec);
+        let queue = self.queue(&name);
         let master = self
             .check_master(spec, queue)
             .map_err(SubmitError::Master)?;
@@ -213,7 +229,7 @@ impl Ledger {
         }
         let leaf = match queue {
             Some(leaf) => leaf,
-            None => self.create_leaf(spec)?,
+            None => self.create_leaf(&name)?,
         };
         self.check_placement(leaf, spec)?;
         self.check_submission(leaf, &spec.user)?;
@@ -239,21 +255,12 @@ impl Ledger {
 
     /// Creates the leaf of a submission whose queue does not exist.
     // As CapacityScheduler.getOrCreateQueueFromPlacementContext.
-    fn create_leaf(&mut self, spec: &AppSpec) -> Result<QueueSlot, SubmitError> {
-        let name = &spec.queue;
+    fn create_leaf(&mut self, name: &str) -> Result<QueueSlot, SubmitError> {
         if self.is_ambiguous(name) {
-            return Err(SubmitError::AmbiguousQueue(name.clone()));
+            return Err(SubmitError::AmbiguousQueue(name.to_owned()));
         }
-        let placed = spec.placement_parent.as_ref().map(|parent| {
-            let leaf = name.rsplit('.').next().unwrap_or(name);
-            format!("{parent}.{leaf}")
-        });
-        let path = placed.as_ref().unwrap_or(name);
-        if placed.is_none() && tree::is_below_managed(self, path) {
-            return Err(SubmitError::WithoutMapping(path.clone()));
-        }
-        let created = tree::create(self, path);
-        created.ok_or_else(|| SubmitError::UnknownQueue(name.clone()))
+        let created = tree::create(self, name);
+        created.ok_or_else(|| SubmitError::UnknownQueue(name.to_owned()))
     }
 
     /// A leaf of a managed parent takes only what placement rules put below that parent.

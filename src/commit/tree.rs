@@ -168,18 +168,10 @@ pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
     ledger.state.queues[slot].mode = mode;
 }
 
-/// Whether a path is that of a leaf of a managed parent, existing or not.
-pub(super) fn is_below_managed(ledger: &Ledger, path: &str) -> bool {
-    let above = path.rsplit_once('.').map(|(parent, _)| parent);
-    let above = above.and_then(|parent| ledger.paths.get(parent));
-    above.is_some_and(|&parent| {
-        ledger.state.queues[parent].settings.kind == QueueKind::ManagedParent
-    })
-}
-
 /// Creates a leaf, with the parents that are missing, where automatic creation allows it; nothing
-/// otherwise.
-// As CapacitySchedulerQueueManager.createQueue.
+/// otherwise. The path may start with the name of any queue instead of the root.
+// As CapacitySchedulerQueueManager.createQueue; differs: below a name, the original creates once
+// more what exists by its full path.
 pub(super) fn create(ledger: &mut Ledger, path: &str) -> Option<QueueSlot> {
     let mut missing = Vec::new();
     let mut above = path;
@@ -189,12 +181,16 @@ pub(super) fn create(ledger: &mut Ledger, path: &str) -> Option<QueueSlot> {
             return None;
         }
         missing.push(name);
-        if let Some(&slot) = ledger.paths.get(parent) {
+        above = parent;
+        if let Some(slot) = ledger.queue(above) {
             break slot;
         }
-        above = parent;
     };
     let row = &ledger.state.queues[ancestor];
+    // The levels count from a configured queue, which is looked for along the path as given.
+    if row.settings.dynamic && *row.settings.path != *above {
+        return None;
+    }
     let creation = row.settings.creation.as_ref()?;
     let allowed = match creation.scheme {
         CreationScheme::Managed => missing.len() == 1,
@@ -210,6 +206,15 @@ pub(super) fn create(ledger: &mut Ledger, path: &str) -> Option<QueueSlot> {
     let mut parent = ancestor;
     while let Some(name) = missing.pop() {
         let above = Arc::clone(&ledger.state.queues[parent].settings);
+        let known = ledger.paths.get(&*format!("{}.{name}", above.path));
+        if let Some(&known) = known {
+            let row = &ledger.state.queues[known];
+            if !missing.is_empty() && (row.is_leaf() || !row.settings.dynamic) {
+                return None;
+            }
+            parent = known;
+            continue;
+        }
         let templates = Arc::clone(&ledger.templates);
         let mut settings = templates.dynamic(&above, name, missing.is_empty());
         if managed && !guarantee_fits(ledger, parent, &settings) {

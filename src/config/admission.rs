@@ -8,7 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::acl::{
-    AccessTree, AdminAccess, Caller, PriorityRefusal, QueuePermission, effective_priority,
+    AccessTree, AdminAccess, Caller, PriorityRefusal, QueuePermission, creation_depth,
+    effective_priority,
 };
 use super::load::Loaded;
 use super::mapping::{
@@ -51,10 +52,10 @@ pub struct Wish<'a> {
 pub struct Admitted {
     /// What the rules say; nothing when they have no opinion.
     pub placement: Option<Placement>,
-    /// The queue that the submission is recorded with.
+    /// The queue that the submission is recorded with, which users are shown.
     pub queue: String,
-    /// The full path of the queue; a name that stands for no queue is left as it is, and the
-    /// scheduler refuses it.
+    /// The full path of the queue, which the scheduler is given; a name that stands for no queue
+    /// is left as it is, and the scheduler refuses it.
     pub path: String,
     /// The priority of the application.
     pub priority: i32,
@@ -213,34 +214,68 @@ impl Admission {
             .map_err(AdmissionRefusal::Priority)
     }
 
-    /// Whether the caller may submit to a path. Names that are no full path are not checked: they
-    /// stand for no queue, and the scheduler refuses them.
+    /// Whether the caller may submit to a path. One that stands for no queue is not checked unless
+    /// its parent exists or may be created: the scheduler refuses it.
+    // As RMAppManager.createAndPopulateNewRMApp.
     fn may_submit(&self, caller: &Caller<'_>, path: &str, queues: &impl QueueDirectory) -> bool {
-        if !self.admin.enabled() || (path != "root" && !path.starts_with("root.")) {
+        if !self.admin.enabled() {
             return true;
         }
-        let mut above = path;
-        loop {
-            match queues.find(above) {
-                Found::Queue(entry) if above != path && entry.kind != QueueEntryKind::Leaf => {
-                    let source = &*self.properties;
-                    return self.access.may_create(source, caller, path, above);
-                }
-                Found::Queue(_) | Found::Ambiguous => {
-                    return self.access.may_submit(caller, path);
-                }
-                Found::Missing => match above.rsplit_once('.') {
-                    Some((parent, _)) => above = parent,
-                    None => return self.access.may_submit(caller, path),
-                },
+        if let Some(entry) = queues.find(path).queue() {
+            return self.access.may_submit(caller, &entry.path);
+        }
+        match self.ancestor_of_new(path, queues) {
+            Some(above) => {
+                let source = &*self.properties;
+                self.access.may_create(source, caller, path, above)
             }
+            None => true,
         }
     }
 
-    /// Whether the caller may kill or move an application of `owner` in a queue.
+    /// The nearest ancestor of a queue that does not exist: its parent, whatever it is, or one
+    /// below which the parents that are missing may be created. Only a parent by its full path
+    /// counts without a look at what it may create.
+    // As CapacitySchedulerQueueManager.getPermissionsForDynamicQueue, determineMissingParents.
+    fn ancestor_of_new<'a>(&self, path: &'a str, queues: &impl QueueDirectory) -> Option<&'a str> {
+        let (parent, _) = path.rsplit_once('.')?;
+        if let Found::Queue(entry) = queues.find(parent)
+            && entry.path == parent
+        {
+            return Some(parent);
+        }
+        let mut nearest = None;
+        let mut above = parent;
+        for levels in 1.. {
+            if let Found::Queue(entry) = queues.find(above) {
+                let (_, kind) = *nearest.get_or_insert((above, entry.kind));
+                if !entry.dynamic {
+                    let allowed = kind == QueueEntryKind::CreatingParent
+                        && levels <= creation_depth(&*self.properties, &entry.path);
+                    return nearest.filter(|_| allowed).map(|(nearest, _)| nearest);
+                }
+            }
+            (above, _) = above.rsplit_once('.')?;
+        }
+        None
+    }
+
+    /// Whether the caller may kill or move an application of `owner` in a queue. Where the queue
+    /// is gone, everybody may.
+    // As CapacityQueueACLsManager.checkAccess.
     #[must_use]
-    pub fn may_modify(&self, caller: &Caller<'_>, owner: &str, path: &str) -> bool {
-        let administers = self.grants(caller, QueuePermission::Administer, path);
+    pub fn may_modify(
+        &self,
+        caller: &Caller<'_>,
+        owner: &str,
+        queue: &str,
+        queues: &impl QueueDirectory,
+    ) -> bool {
+        let administers = match queues.find(queue) {
+            Found::Queue(entry) => self.grants(caller, QueuePermission::Administer, &entry.path),
+            Found::Missing => true,
+            Found::Ambiguous => false,
+        };
         self.admin.may_modify(caller, owner, administers)
     }
 
@@ -304,9 +339,12 @@ mod tests {
             ),
         ];
         let base = [
-            ("root.queues", "a,b"),
-            ("root.a.capacity", "50"),
-            ("root.b.capacity", "50"),
+            ("root.queues", "a,b,c"),
+            ("root.a.capacity", "5w"),
+            ("root.b.capacity", "5w"),
+            ("root.c.capacity", "5w"),
+            ("root.c.acl_submit_applications", "ann,dan"),
+            ("root.c.auto-queue-creation-v2.enabled", "true"),
             ("root.acl_submit_applications", " "),
             ("root.acl_administer_queue", " "),
             ("root.a.acl_submit_applications", "ann"),
@@ -367,6 +405,22 @@ mod tests {
             ("cid", "default", &["userid=bob"], None, "default 1"),
             ("ann", "nowhere", &[], None, "nowhere 1"),
             ("cid", "root.a.new", &[], None, "submit_acl"),
+            ("cid", "root.new", &[], None, "submit_acl"),
+            ("cid", "root.a.new.er", &[], None, "root.a.new.er 1"),
+            ("cid", "root.new.er", &[], None, "root.new.er 1"),
+            ("cid", "a.new", &[], None, "a.new 1"),
+            ("cid", "root.c.new", &[], None, "submit_acl"),
+            ("cid", "root.c.new.er", &[], None, "submit_acl"),
+            ("dan", "root.c.new.er", &[], None, "root.c.new.er 1"),
+            (
+                "cid",
+                "root.c.new.er.still",
+                &[],
+                None,
+                "root.c.new.er.still 1",
+            ),
+            ("cid", "c.new", &[], None, "submit_acl"),
+            ("ann", "c.new.er", &[], None, "submit_acl"),
             ("ann", "root.b", &["workflowid:nightly"], None, "root.b 4"),
             (
                 "ann",
@@ -378,6 +432,35 @@ mod tests {
         ] {
             let found = admit(user, queue, tags, priority);
             assert_eq!(found, want, "{user} {queue} {tags:?} {priority:?}");
+        }
+    }
+
+    #[test]
+    fn everybody_may_modify_an_application_whose_queue_is_gone() {
+        let loaded = loaded(&[
+            ("root.a.queues", "x"),
+            ("root.a.x.capacity", "1w"),
+            ("root.c.queues", "x"),
+            ("root.c.x.capacity", "1w"),
+        ]);
+        let queues = DeclaredQueues::of(&loaded.settings.queues);
+        let admission = Admission::read(&loaded, "yarn").unwrap();
+        for (user, queue, want) in [
+            ("bob", "root.b", true),
+            ("ann", "root.b", false),
+            ("ann", "b", false),
+            ("cid", "root.b", true),
+            ("ann", "root.b.gone", true),
+            ("ann", "gone", true),
+            ("ann", "x", false),
+        ] {
+            let caller = Caller {
+                user,
+                groups: &[],
+                real_user: None,
+            };
+            let found = admission.may_modify(&caller, "cid", queue, &queues);
+            assert_eq!(found, want, "{user} {queue}");
         }
     }
 

@@ -51,7 +51,8 @@ pub struct Options {
     /// Names of all resource types in vector order; read from `yarn.resource-types` when unset.
     pub resource_types: Option<Vec<String>>,
     /// The calculator of the scheduler that is refreshed: it never changes, whatever the new
-    /// configuration says about it.
+    /// configuration says about it. A refresh reads the largest allocation of the cluster from the
+    /// scheduler's file too, a start from the site alone.
     pub running: Option<Calculator>,
 }
 
@@ -202,8 +203,13 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
     let preemption = preemption::settings(&look, &queues);
     check_mapping_format(&look);
     check_placement_rules(&look);
+    let mut scheduler = scheduler::scheduler(&look, types, calculator);
+    if options.running.is_some() {
+        // As CapacityScheduler.reinitialize.
+        scheduler.maximum_allocation = templates.largest;
+    }
     let settings = TreeSettings {
-        scheduler: scheduler::scheduler(&look, types, calculator),
+        scheduler,
         queues,
         stopped: stopped_queues(&properties),
         templates: Arc::new(templates),
@@ -428,19 +434,40 @@ mod tests {
         assert_eq!(refused.first_error().unwrap().code, "default_label");
     }
 
-    #[test]
-    fn a_refresh_keeps_the_calculator() {
-        let text = "<configuration><property name=\"yarn.scheduler.capacity.root.queues\" \
-                    value=\"a\"/><property name=\"yarn.scheduler.capacity.root.a.capacity\" \
-                    value=\"100\"/><property name=\"yarn.scheduler.capacity.resource-calculator\" \
-                    value=\"x\"/></configuration>";
-        let source = Source {
+    /// One queue and a further property, as a file of the scheduler.
+    fn one_queue_and(key: &str, value: &str) -> [Source; 1] {
+        let text = format!(
+            "<configuration><property name=\"yarn.scheduler.capacity.root.queues\" value=\"a\"/>\
+             <property name=\"yarn.scheduler.capacity.root.a.capacity\" value=\"100\"/>\
+             <property name=\"yarn.scheduler.{key}\" value=\"{value}\"/></configuration>"
+        );
+        [Source {
             name: "cs".into(),
             bytes: text.into(),
             layer: Layer::Scheduler,
-        };
+        }]
+    }
+
+    #[test]
+    fn a_refresh_takes_the_largest_allocation_of_the_schedulers_file() {
+        let sources = one_queue_and("maximum-allocation-mb", "16384");
+        for (running, want) in [
+            (None, [8192, 4]),
+            (Some(Calculator::MemoryOnly { types: 2 }), [16384, 4]),
+        ] {
+            let options = Options {
+                running,
+                ..Options::default()
+            };
+            let settings = load(&sources, &options).unwrap().settings;
+            assert_eq!(settings.scheduler.maximum_allocation.values(2), want);
+        }
+    }
+
+    #[test]
+    fn a_refresh_keeps_the_calculator() {
+        let sources = one_queue_and("capacity.resource-calculator", "x");
         let mut options = Options::default();
-        let sources = [source];
         assert!(load(&sources, &options).is_err());
         options.running = Some(Calculator::Dominant { types: 2 });
         let loaded = load(&sources, &options).unwrap();

@@ -48,7 +48,8 @@ pub struct AppSpec {
     pub id: ApplicationId,
     /// Submitting user.
     pub user: String,
-    /// Queue: a full path, or a leaf name that is unambiguous.
+    /// Queue: a full path, or a leaf name that is unambiguous. With a parent from placement rules
+    /// only the last part counts.
     pub queue: String,
     /// Path of the parent that placement rules put the application below; nothing when they had
     /// no opinion. Leaves of a managed parent are only open to applications placed there.

@@ -22,8 +22,8 @@ pub(crate) fn text(v: &Value) -> Option<String> {
 
 impl Scheduler {
     pub(crate) fn submit(&mut self, step: &Value) -> Result<u64, Refusal> {
-        let path = step["queue"].as_str().unwrap();
-        let q = self.find_queue(path);
+        let name = Self::name_of(step);
+        let q = self.find_queue(&name);
         let mut app = App {
             number: step["app"].as_u64().unwrap(),
             user: step["user"].as_str().unwrap().to_owned(),
@@ -55,7 +55,7 @@ impl Scheduler {
         let placed = step["placement_parent"].as_str();
         let leaf = match q {
             Some(leaf) => leaf,
-            None => self.create_leaf(path, placed)?,
+            None => self.create_path(&name).ok_or("unknown_queue")?,
         };
         if self.is_below_managed(leaf) && placed != Some(self.path_above(leaf)) {
             return Err("auto_created_queue_without_mapping");

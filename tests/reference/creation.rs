@@ -1,34 +1,24 @@
 //! Queues that submissions make: the leaf that one names, with the parents that are missing.
 
-use super::config::{P, Refusal};
+use super::config::P;
 use super::state::{Limits, QueueIdx, Scheduler};
+use serde_json::Value;
 
 impl Scheduler {
     pub(crate) fn path_above(&self, q: QueueIdx) -> &str {
         self.queues[q].parent.map_or("", |up| &self.queues[up].path)
     }
 
-    fn by_path(&self, path: &str) -> Option<QueueIdx> {
-        let all = self.tree(self.root);
-        all.into_iter().find(|q| self.queues[*q].path == path)
-    }
-
-    /// Makes the leaf of a submission; placement rules may have put it below another parent.
-    pub(crate) fn create_leaf(
-        &mut self,
-        name: &str,
-        placed: Option<&str>,
-    ) -> Result<QueueIdx, Refusal> {
+    /// The queue that a submission names; placement rules may have put it below another parent.
+    pub(crate) fn name_of(step: &Value) -> String {
+        let name = step["queue"].as_str().unwrap();
         let last = name.rsplit('.').next().unwrap();
-        let path = placed.map_or(name.to_owned(), |parent| format!("{parent}.{last}"));
-        let parent = path.rsplit_once('.').and_then(|x| self.by_path(x.0));
-        if placed.is_none() && parent.is_some_and(|up| self.queues[up].managed) {
-            return Err("auto_created_queue_without_mapping");
-        }
-        self.create_path(&path).ok_or("unknown_queue")
+        let placed = step["placement_parent"].as_str();
+        placed.map_or(name.to_owned(), |parent| format!("{parent}.{last}"))
     }
 
-    fn create_path(&mut self, path: &str) -> Option<QueueIdx> {
+    /// Makes the leaf of a submission.
+    pub(crate) fn create_path(&mut self, path: &str) -> Option<QueueIdx> {
         let mut missing = Vec::new();
         let mut rest = path;
         let mut parent = loop {
@@ -37,17 +27,26 @@ impl Scheduler {
                 return None;
             }
             missing.insert(0, name);
-            if let Some(q) = self.by_path(above) {
+            rest = above;
+            if let Some(q) = self.find_queue(above) {
                 break q;
             }
-            rest = above;
         };
+        // The name of a queue that was made does not lead to one that was configured.
+        if self.queues[parent].dynamic && self.queues[parent].path != rest {
+            return None;
+        }
         if !self.may_create(parent, missing.len() as i64) {
             return None;
         }
         for (i, name) in missing.iter().enumerate() {
             let is_leaf = i + 1 == missing.len();
-            parent = self.create_child(parent, name, is_leaf)?;
+            let path = format!("{}.{name}", self.queues[parent].path);
+            parent = match self.find_queue(&path) {
+                Some(q) if is_leaf || self.queues[q].dynamic && !self.queues[q].is_leaf => q,
+                Some(_) => return None,
+                None => self.create_child(parent, name, is_leaf)?,
+            };
         }
         Some(parent)
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use capsched::api::LiveQueues;
 use capsched::config::{Caller, QueuePermission};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -142,8 +143,8 @@ fn answer(scene: &mut Scene<'_>, question: &Question) -> Value {
             scene.admission.grants(&caller, permission, &path)
         }
         Question::ModifyApp { queue, owner, .. } => {
-            let path = scene.path(queue);
-            scene.admission.may_modify(&caller, owner, &path)
+            let queues = LiveQueues(scene.engine.ledger());
+            scene.admission.may_modify(&caller, owner, queue, &queues)
         }
         Question::ClusterAdmin { .. } => scene.admission.is_admin(&caller),
         Question::Submit {

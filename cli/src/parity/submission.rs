@@ -130,7 +130,7 @@ impl Scene<'_> {
         let spec = AppSpec {
             id: ApplicationId::new(self.submitted),
             user: job.user.to_owned(),
-            queue: admitted.queue,
+            queue: admitted.path,
             placement_parent: admitted.placement.map(|place| place.parent),
             priority: Some(admitted.priority),
             master: Some(ResourceVector::of(&[1024, 1])),

@@ -16,5 +16,7 @@ pub use caller::Caller;
 pub use priority::{PriorityRefusal, effective_priority};
 pub use tree::{AccessTree, QueuePermission};
 
+pub(super) use template::creation_depth;
+
 /// Prefix of the scheduler's properties.
 const PREFIX: &str = "yarn.scheduler.capacity.";

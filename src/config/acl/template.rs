@@ -4,6 +4,7 @@ use super::PREFIX;
 use super::caller::Caller;
 use super::tree::QueuePermission;
 use crate::config::access::access_list;
+use crate::config::number;
 use crate::config::source::PropertySource;
 
 /// Whether a template of one of the queues from below `parent` down to `path` admits the caller.
@@ -69,17 +70,23 @@ fn flexible(
     })
 }
 
+/// How many levels of queues may be created below a queue of the configuration.
+// As CapacitySchedulerConfiguration.getMaximumAutoCreatedQueueDepth.
+pub(in crate::config) fn creation_depth(source: &impl PropertySource, path: &str) -> usize {
+    let read = |prefix: &str| {
+        let key = format!("{prefix}.maximum-queue-depth");
+        number::integer::<i32>(&source.get(&key)?)
+    };
+    let own = read(&format!("{PREFIX}{path}.auto-queue-creation-v2"));
+    let depth = own.or_else(|| read(&format!("{PREFIX}auto-queue-creation-v2")));
+    usize::try_from(depth.unwrap_or(2)).unwrap_or(0)
+}
+
 /// The path itself, then with its last part as a wildcard, then its last two, as many as queues
 /// may be created deep.
 fn with_wildcards(source: &impl PropertySource, path: &str) -> Vec<String> {
-    let depth = |prefix: &str| {
-        let key = format!("{prefix}.maximum-queue-depth");
-        source.get(&key)?.trim().parse::<usize>().ok()
-    };
-    let own = depth(&format!("{PREFIX}{path}.auto-queue-creation-v2"));
-    let depth = own.or_else(|| depth(&format!("{PREFIX}auto-queue-creation-v2")));
     let parts: Vec<&str> = path.split('.').collect();
-    let wildcards = depth.unwrap_or(2).min(parts.len() - 1);
+    let wildcards = creation_depth(source, path).min(parts.len() - 1);
     let with = |stars: usize| {
         let fixed = parts[..parts.len() - stars].iter().copied();
         let parts: Vec<&str> = fixed.chain(std::iter::repeat_n("*", stars)).collect();
@@ -93,6 +100,26 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+
+    #[test]
+    fn the_depth_is_read_as_the_scheduler_reads_it() {
+        for (own, general, want) in [
+            (None, None, 2),
+            (None, Some("0x4"), 4),
+            (Some(" 3 "), Some("4"), 3),
+            (Some("-1"), Some("4"), 0),
+        ] {
+            let keys = ["root.u.auto-queue-creation-v2", "auto-queue-creation-v2"];
+            let values = keys.into_iter().zip([own, general]);
+            let source: BTreeMap<_, _> = values
+                .filter_map(|(key, value)| {
+                    let key = format!("{PREFIX}{key}.maximum-queue-depth");
+                    Some((key, value?.to_owned()))
+                })
+                .collect();
+            assert_eq!(creation_depth(&source, "root.u"), want);
+        }
+    }
 
     fn admitted(entries: &[(&str, &str)], path: &str, parent: &str) -> bool {
         let entries = entries.iter();

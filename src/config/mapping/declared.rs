@@ -1,6 +1,6 @@
 //! The queues as a configuration declares them, without a scheduler behind.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::directory::{Found, QueueDirectory, QueueEntry, QueueEntryKind};
 use crate::queue::QueueSettings;
@@ -12,6 +12,7 @@ use crate::queue::QueueSettings;
 pub struct DeclaredQueues {
     by_path: BTreeMap<String, QueueEntryKind>,
     by_name: BTreeMap<String, Vec<String>>,
+    created: BTreeSet<String>,
 }
 
 impl DeclaredQueues {
@@ -27,10 +28,12 @@ impl DeclaredQueues {
         for (dot, _) in path.match_indices('.') {
             let parent = &path[..dot];
             if !self.by_path.contains_key(parent) {
+                self.created.insert(parent.to_owned());
                 self.add(parent.to_owned(), QueueEntryKind::CreatingParent);
             }
         }
         if !self.by_path.contains_key(path) {
+            self.created.insert(path.to_owned());
             self.add(path.to_owned(), QueueEntryKind::Leaf);
         }
     }
@@ -53,6 +56,7 @@ impl<'a> FromIterator<(&'a str, QueueEntryKind)> for DeclaredQueues {
         let mut queues = Self {
             by_path: BTreeMap::new(),
             by_name: BTreeMap::new(),
+            created: BTreeSet::new(),
         };
         for (path, kind) in entries {
             queues.add(path.to_owned(), kind);
@@ -69,6 +73,7 @@ impl QueueDirectory for DeclaredQueues {
                 Found::Queue(QueueEntry {
                     path: path.to_owned(),
                     kind,
+                    dynamic: self.created.contains(path),
                 })
             })
         };

@@ -37,6 +37,8 @@ pub struct QueueEntry {
     pub path: String,
     /// Whether it takes applications or queues.
     pub kind: QueueEntryKind,
+    /// Whether a submission created it.
+    pub dynamic: bool,
 }
 
 impl QueueEntry {
@@ -53,6 +55,7 @@ impl QueueEntry {
         Self {
             path: queue.path.to_string(),
             kind,
+            dynamic: queue.dynamic,
         }
     }
 }

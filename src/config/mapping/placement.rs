@@ -72,11 +72,11 @@ impl Placement {
     }
 
     /// The queue that the submission is recorded with: as submitted when that is the name of the
-    /// leaf, else the full path.
+    /// leaf but for the case of its letters, else the full path.
     // As RMAppManager.copyPlacementQueueToSubmissionContext.
     #[must_use]
     pub fn recorded_queue(&self, submitted: &str) -> String {
-        if submitted == self.leaf {
+        if same_but_for_case(submitted, &self.leaf) {
             submitted.to_owned()
         } else {
             self.path()
@@ -217,6 +217,20 @@ fn matches<D: QueueDirectory>(
         }
         Matcher::Application(name) => variables.replace(name) == submission.application,
     }
+}
+
+/// Whether two names differ in the case of letters at most, letter by letter.
+// As String.equalsIgnoreCase of Java: a letter whose other case takes several stays as it is.
+fn same_but_for_case(one: &str, other: &str) -> bool {
+    fn single(letter: char, mut mapped: impl Iterator<Item = char>) -> char {
+        let first = mapped.next();
+        first.filter(|_| mapped.next().is_none()).unwrap_or(letter)
+    }
+    let folded = |letter: char| {
+        let upper = single(letter, letter.to_uppercase());
+        single(upper, upper.to_lowercase())
+    };
+    one.chars().map(folded).eq(other.chars().map(folded))
 }
 
 #[cfg(test)]

@@ -180,6 +180,13 @@ const VARIABLES: &[(&str, &str, &str, &str, &str)] = &[
         "j",
         "root.v2.%secondary_group",
     ),
+    (
+        "root.v2.groups.%secondary_group",
+        "bob",
+        "default",
+        "j",
+        "root.default",
+    ),
     ("%application", "ann", "default", "b", "root.b"),
     ("%application", "ann", "default", "a.qa", "root.a.qa"),
     ("root.a.%application", "ann", "default", "", "root.default"),
@@ -417,7 +424,26 @@ fn the_recorded_queue_keeps_the_submitted_name_of_the_leaf() {
         parent: "root".to_owned(),
     };
     assert_eq!(place.recorded_queue("default"), "default");
+    assert_eq!(place.recorded_queue("DeFault"), "DeFault");
+    assert_eq!(place.recorded_queue("defaults"), "root.default");
     assert_eq!(place.recorded_queue("b"), "root.default");
+}
+
+#[test]
+fn case_is_looked_at_letter_by_letter() {
+    for (one, other, want) in [
+        ("\u{e9}T\u{c9}", "\u{c9}t\u{e9}", true),
+        ("\u{df}", "ss", false),
+        ("\u{df}", "SS", false),
+        ("\u{1fb3}", "\u{1fbc}", true),
+        ("\u{3c2}", "\u{3c3}", true),
+        ("k", "\u{212a}", true),
+        ("a", "ab", false),
+        ("", "", true),
+    ] {
+        assert_eq!(same_but_for_case(one, other), want, "{one} {other}");
+        assert_eq!(same_but_for_case(other, one), want, "{other} {one}");
+    }
 }
 
 #[test]

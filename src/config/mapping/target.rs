@@ -177,7 +177,9 @@ pub(super) fn resolve(
     create: bool,
 ) -> Result<String, TargetProblem> {
     let full = trimmed(answer);
-    if path_parts(&full).iter().any(|part| part.is_empty()) {
+    // As QueuePath.hasEmptyPart, to which an empty part at the end counts: a user without a
+    // secondary group has an empty one.
+    if full.split('.').any(str::is_empty) {
         return Err(TargetProblem::EmptyPart { path: full });
     }
     let path = if full.contains('.') {
