@@ -1,6 +1,10 @@
 //! Settings of queues that create their children by themselves.
 
-use crate::queue::{CreationScheme, CreationSettings, QueueKind};
+use std::collections::BTreeMap;
+
+use crate::queue::{
+    Accessible, Amounts, CreationScheme, CreationSettings, LegacyCapacity, QueueKind, QueueSettings,
+};
 
 use super::diagnostic::clip;
 use super::properties::PREFIX;
@@ -23,7 +27,8 @@ impl Context<'_> {
                 self.look.fail("management_policy", &policy, message);
             }
             // The original reads the capacities of the template when it makes the parent.
-            self.partitions(&key("leaf-queue-template")[PREFIX.len()..], None);
+            let path = &key("leaf-queue-template")[PREFIX.len()..];
+            let (template, _) = self.partitions(path, None);
             let most = self.look.int(&key(&format!("{start}max-queues")), 1000);
             let fail = key(&format!("{start}fail-on-exceeding-parent-capacity"));
             return Some(CreationSettings {
@@ -31,6 +36,7 @@ impl Context<'_> {
                 maximum_queues: count(most),
                 maximum_depth: 1,
                 fail_on_exceeding_parent: self.look.flag(&fail, false),
+                template,
             });
         }
         let start = "auto-queue-creation-v2.";
@@ -43,7 +49,43 @@ impl Context<'_> {
             maximum_queues: count(most),
             maximum_depth: count(self.depth(path)),
             fail_on_exceeding_parent: false,
+            template: BTreeMap::new(),
         })
+    }
+
+    /// The template of a managed parent keeps to the labels of the parent, and amounts in it ask for
+    /// a parent of absolute capacity.
+    // As ManagedParentQueue.setAbsoluteResourceTemplates with AbstractCSQueue.updateCapacityConfigType,
+    // and GuaranteedOrZeroCapacityOverTimePolicy.initializeLeafQueueTemplate.
+    pub(super) fn check_template(&self, queue: &QueueSettings) {
+        let capacity = queue.partitions.get("").map(|of| &of.capacity);
+        let absolute = capacity.is_some_and(|capacity| match capacity.legacy {
+            _ if !self.legacy => capacity.is_absolute_vector(),
+            LegacyCapacity::Absolute(_) => true,
+            _ => false,
+        });
+        let usable = |label: &str| match &queue.accessible {
+            Accessible::All => queue.partitions.contains_key(label),
+            own @ Accessible::Only(_) => own.contains(label),
+        };
+        let creation = queue.creation.iter();
+        for (label, of) in creation.flat_map(|creation| &creation.template) {
+            let template = format!("{}.leaf-queue-template", queue.path);
+            let key = Self::label_key(&template, label, "capacity");
+            let path = clip(&queue.path);
+            let amount = Amounts::of(of).minimum;
+            if !amount.is_none() && !absolute {
+                let message =
+                    format!("the template of `{path}` has an absolute capacity, `{path}` has none");
+                self.look.fail("absolute_template", &key, message);
+            } else if !usable(label) {
+                let label = clip(label);
+                let message = format!(
+                    "the template of `{path}` names the label `{label}`, `{path}` does not"
+                );
+                self.look.fail("template_label", &key, message);
+            }
+        }
     }
 
     /// `maximum-queue-depth` of a queue.

@@ -138,6 +138,7 @@ impl Context<'_> {
             self.check_leaf(&mut queue);
         } else {
             queue.child_order = self.child_order(path, above);
+            self.check_template(&queue);
         }
         Read {
             settings: queue,
