@@ -62,7 +62,8 @@ impl Ledger {
         record.waiting_apps -= 1;
         record.active_apps += 1;
         record.parts[partition.index()].master_used += size;
-        self.state.queues[leaf].part_mut(partition).master_used += size;
+        let part = self.state.queues[leaf].part_mut(partition);
+        (part.master_used, part.counted) = (part.master_used + size, true);
         self.state.queues[leaf]
             .as_leaf_mut()
             .waiting
@@ -136,7 +137,12 @@ impl Ledger {
             .partition_ids()
             .filter(|&partition| {
                 let part = queue.part(partition);
-                partition == PartitionId::DEFAULT || if any { part.known } else { part.accessible }
+                partition == PartitionId::DEFAULT
+                    || if any {
+                        part.known || part.counted
+                    } else {
+                        part.accessible
+                    }
             })
             .collect()
     }

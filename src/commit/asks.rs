@@ -271,6 +271,9 @@ impl Ledger {
 
     /// Asks for the container of a waiting application's master.
     pub(super) fn ask_for_master(&mut self, app: AppSlot, partition: Option<PartitionId>) {
+        // As RMAppAttemptImpl.ScheduleTransition: the leaf may have been created for the application.
+        let of_leaf = || self.default_partition(self.state.apps[app].leaf);
+        let partition = partition.or_else(of_leaf);
         let ask = PlaceAsk {
             place: NameId::ANY,
             size: self.state.apps[app].submission.master_size,

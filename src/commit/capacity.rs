@@ -3,7 +3,7 @@
 use super::ledger::Ledger;
 use crate::id::{PartitionId, QueueSlot};
 use crate::policy::{Limits, child_limit, queue_current_limit};
-use crate::queue::{CapacityMode, Exclusivity, HeadroomProvider, QueuePart};
+use crate::queue::{CapacityMode, Exclusivity, HeadroomProvider, QueueKind, QueuePart};
 use crate::resource::{MAX_TYPES, ResourceVector, share};
 use crate::snapshot::State;
 
@@ -75,6 +75,7 @@ impl Ledger {
     // As CSQueueUtils.updateAbsoluteCapacitiesByNodeLabels.
     pub(super) fn update_absolute(&mut self, queue: QueueSlot) {
         self.state.epoch += 1;
+        let legacy = self.state.settings.legacy_queue_mode;
         for partition in self.state.partition_ids() {
             let row = &self.state.queues[queue];
             if !row.part(partition).known {
@@ -88,12 +89,12 @@ impl Ledger {
                 None => (1.0, 1.0),
             };
             let part = self.state.queues[queue].part_mut(partition);
-            let capacity = if part.normalized_weight > part.capacity {
+            let capacity = if legacy && part.normalized_weight > part.capacity {
                 part.normalized_weight
             } else {
                 part.capacity
             };
-            if capacity > 0.0 {
+            if capacity > 0.0 || !legacy {
                 part.absolute_capacity = share::product(capacity, above);
             }
             if part.maximum_capacity > 0.0 {
@@ -105,6 +106,7 @@ impl Ledger {
     /// Weights of the children as fractions of their sum, where some child has a weight.
     fn normalize_weights(&mut self, parent: QueueSlot) {
         self.state.epoch += 1;
+        let managed = self.state.queues[parent].settings.kind == QueueKind::ManagedParent;
         let children = self.state.queues[parent].children.clone();
         let weighted = |&child: &QueueSlot| {
             let parts = &self.state.queues[child].parts;
@@ -120,7 +122,7 @@ impl Ledger {
             }
             for &child in &children {
                 let row = &mut self.state.queues[child];
-                let dynamic = row.settings.dynamic;
+                let dynamic = row.settings.dynamic && !managed;
                 let part = row.part_mut(partition);
                 // As AbstractParentQueue.updateClusterResourceLegacyMode: dynamic queues weigh
                 // something on every partition of their parent, of which they may have nothing.
@@ -260,7 +262,7 @@ impl Ledger {
                 let of = leaf.parts.get(partition.index());
                 of.is_some_and(|of| of.master_limit.is_some())
             });
-            if part.known || !part.used.is_none() || limited {
+            if part.known || part.counted || limited {
                 self.update_used(queue, partition);
             }
         }

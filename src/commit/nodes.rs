@@ -456,7 +456,8 @@ impl Ledger {
             row.master_partition = to;
             let leaf = row.leaf;
             for (partition, size) in [(from, -size), (to, size)] {
-                self.state.queues[leaf].part_mut(partition).master_used += size;
+                let part = self.state.queues[leaf].part_mut(partition);
+                (part.master_used, part.counted) = (part.master_used + size, true);
                 self.state.users[user].parts[partition.index()].master_used += size;
             }
         }

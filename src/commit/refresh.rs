@@ -1,17 +1,17 @@
 //! Refreshing the tree on a live scheduler: checked as a whole, then applied as a whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::ledger::Ledger;
+use super::refresh_checks::{by_parent, check_allocation};
 use super::refresh_error::RefreshError;
 use super::tree;
-use crate::id::{QueueSlot, java_order};
+use crate::id::{PartitionId, QueueSlot, java_order};
 use crate::queue::{
-    Amounts, ConfiguredState, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings,
+    ConfiguredState, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings,
     QueueState, TreeSettings,
 };
-use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
 
 impl Ledger {
@@ -23,135 +23,35 @@ impl Ledger {
     // As CapacitySchedulerQueueManager.reinitializeQueues.
     pub fn refresh(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
         self.check_refresh(&settings)?;
-        self.apply_refresh(settings);
+        self.apply_refresh(settings)?;
         self.reconsider_parked();
         Ok(())
     }
 
-    /// Applies the present configuration once more, as the reference does after a refusal; nothing
-    /// if the present cluster refuses it.
-    pub fn reapply(&mut self, settings: TreeSettings) {
-        if self.check_amounts(&settings).is_ok() {
-            self.apply_refresh(settings);
-        }
-    }
-
-    /// Compares the absolute amounts of queues by their shares of the cluster.
-    fn check_amounts(&self, settings: &TreeSettings) -> Result<(), RefreshError> {
-        let mut maximums: BTreeMap<(&str, &str), ResourceVector> = BTreeMap::new();
-        for queue in &settings.queues {
-            for (label, partition) in &queue.partitions {
-                let above = queue.parent_path();
-                let above = above.and_then(|path| maximums.get(&(path, &**label)));
-                let (maximum, excesses) = Amounts::of(partition).check(
-                    self.state.calculator,
-                    &self.state.cluster,
-                    above.copied().unwrap_or_default(),
-                );
-                if let Some(excess) = excesses.into_iter().flatten().next() {
-                    return Err(RefreshError::Excess(
-                        queue.path.to_string(),
-                        Box::new(excess),
-                    ));
-                }
-                maximums.insert((&queue.path, label), maximum);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether a new configuration could be taken over.
+    /// What the reference does to itself when it refuses a configuration: that one is applied as far
+    /// as it goes, then the present one once more, which may be refused on the way as well.
     ///
-    /// # Errors
-    ///
-    /// As [`RefreshError`].
-    pub fn check_refresh(&self, settings: &TreeSettings) -> Result<(), RefreshError> {
-        self.check_amounts(settings)?;
-        let mut states: BTreeMap<&str, QueueState> = BTreeMap::new();
-        let mut new: BTreeMap<&str, &QueueSettings> = BTreeMap::new();
-        for queue in &settings.queues {
-            let above = match queue.parent_path() {
-                Some(path) => *states
-                    .get(path)
-                    .ok_or_else(|| RefreshError::UnknownParent(queue.path.to_string()))?,
-                None => QueueState::Running,
-            };
-            let state = match queue.state {
-                Some(ConfiguredState::Running) if above != QueueState::Running => {
-                    return Err(RefreshError::RunningBelowStopped(queue.path.to_string()));
-                }
-                Some(ConfiguredState::Stopped) => QueueState::Stopped,
-                Some(ConfiguredState::Running) => QueueState::Running,
-                None => above,
-            };
-            states.insert(&queue.path, state);
-            new.insert(&queue.path, queue);
-        }
-        let queues = self.state.subtree(State::ROOT);
-        let pairs = queues.into_iter().map(|slot| {
-            let old = &self.state.queues[slot];
-            (old, new.get(old.settings.path.as_ref()).copied())
-        });
-        let pairs: Vec<_> = pairs.filter(|(old, _)| !old.settings.dynamic).collect();
-        for &(old, new) in &pairs {
-            check_queue(old, new, settings)?;
-        }
-        if !settings.scheduler.legacy_queue_mode {
-            return Ok(());
-        }
-        let below = by_parent(&settings.queues);
-        for (old, new) in pairs {
-            let Some(new) = new.filter(|new| !old.is_leaf() && new.kind == QueueKind::Parent)
-            else {
-                continue;
-            };
-            let children = below.get(&*new.path).map_or(&[][..], Vec::as_slice);
-            check_childless(new, children)?;
-            let dynamic = self.dynamic_children(old, new, settings);
-            let children: Vec<_> = children.iter().copied().chain(&dynamic).collect();
-            check_modes(new, &self.order_after(old, &children))?;
-        }
-        Ok(())
-    }
-
-    /// Dynamic children of a parent as a refresh sets them up anew.
-    fn dynamic_children(
-        &self,
-        old: &Queue,
-        new: &QueueSettings,
-        settings: &TreeSettings,
-    ) -> Vec<QueueSettings> {
-        let rows = old.children.iter().map(|&child| &self.state.queues[child]);
-        let dynamic = rows.filter(|row| row.settings.dynamic);
-        let anew = |row: &Queue| {
-            let name = row.settings.name();
-            settings.templates.dynamic(new, name, row.is_leaf())
+    /// A refused configuration that could not be read, or has other queues than the present one, is
+    /// passed over.
+    // As CapacityScheduler.reinitialize.
+    pub fn reapply(&mut self, refused: Option<TreeSettings>, present: TreeSettings) {
+        let paths = |settings: &TreeSettings| -> BTreeSet<Arc<str>> {
+            let queues = settings.queues.iter();
+            queues.map(|queue| Arc::clone(&queue.path)).collect()
         };
-        dynamic.map(anew).collect()
+        let refused = refused.filter(|refused| {
+            paths(refused) == paths(&present) && self.check_hierarchy(refused).is_ok()
+        });
+        if let Some(refused) = refused {
+            self.apply_refresh(refused).unwrap_or_default();
+        }
+        if self.check_hierarchy(&present).is_ok() {
+            self.apply_refresh(present).unwrap_or_default();
+        }
     }
 
-    /// The children of a parent in the order that a refresh leaves them in.
-    fn order_after<'a>(
-        &self,
-        old: &Queue,
-        children: &[&'a QueueSettings],
-    ) -> Vec<&'a QueueSettings> {
-        let hash = |queue: &&QueueSettings| java_order::string_hash(&queue.path);
-        let mut new = children.to_vec();
-        java_order::sort(&mut new, 0, hash);
-        let slots = old.children.iter();
-        let known: Vec<&str> = slots
-            .map(|&child| &*self.state.queues[child].settings.path)
-            .collect();
-        let place = |queue: &&QueueSettings| known.iter().position(|path| *path == &*queue.path);
-        // Known ones keep their places, new ones follow.
-        new.sort_by_key(|queue| place(queue).unwrap_or(known.len()));
-        let added = new.iter().filter(|queue| place(queue).is_none()).count();
-        java_order::sort(&mut new, known.len() + added, hash);
-        new
-    }
-
-    fn apply_refresh(&mut self, settings: TreeSettings) {
+    /// Applies settings, which fails half-way only if they were not checked before.
+    fn apply_refresh(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
         for slot in self.state.subtree(State::ROOT) {
             if self.state.queues[slot].is_leaf() {
                 self.cut_prefix(slot, 0);
@@ -167,27 +67,38 @@ impl Ledger {
         self.state.settings = Arc::new(scheduler);
         self.templates = settings.templates;
         if let Some(root) = settings.queues.first() {
-            self.merge(State::ROOT, root, &by_parent(&settings.queues));
+            self.merge(State::ROOT, root, &by_parent(&settings.queues))?;
         }
+        let fractions = leaves_legacy.then(|| self.configured_fractions());
         self.update_cluster();
-        if leaves_legacy {
-            self.show_configured_fractions();
+        if let Some(fractions) = fractions {
+            self.show_fractions(fractions);
         }
+        Ok(())
+    }
+
+    /// Capacities that are configured in percent, as fractions.
+    fn configured_fractions(&self) -> Vec<(QueueSlot, PartitionId, f32)> {
+        let queues = self.state.subtree(State::ROOT).into_iter().skip(1);
+        let fractions = |slot: QueueSlot| {
+            let row = &self.state.queues[slot];
+            let of_partition = move |(name, of): (&Arc<str>, &PartitionSettings)| {
+                let partition = *self.partitions.get(name)?;
+                let percent = matches!(of.capacity.legacy, LegacyCapacity::Percent(_));
+                percent.then(|| (slot, partition, row.part(partition).capacity))
+            };
+            row.settings.partitions.iter().filter_map(of_partition)
+        };
+        queues.flat_map(fractions).collect()
     }
 
     /// The refresh that leaves legacy mode shares out resources in the new way, but shows
     /// percentages as configured until capacities are next computed.
-    fn show_configured_fractions(&mut self) {
+    fn show_fractions(&mut self, fractions: Vec<(QueueSlot, PartitionId, f32)>) {
+        for (slot, partition, capacity) in fractions {
+            self.state.queues[slot].part_mut(partition).capacity = capacity;
+        }
         for slot in self.state.subtree(State::ROOT).into_iter().skip(1) {
-            let settings = Arc::clone(&self.state.queues[slot].settings);
-            for partition in self.state.partition_ids() {
-                let name = Arc::clone(&self.state.partitions[partition].name);
-                let of = settings.partitions.get(&name);
-                if let Some(LegacyCapacity::Percent(percent)) = of.map(|of| of.capacity.legacy) {
-                    let part = self.state.queues[slot].part_mut(partition);
-                    part.capacity = share::quotient(percent, 100.0);
-                }
-            }
             self.update_absolute(slot);
             if self.state.queues[slot].is_leaf() {
                 self.update_maximum_applications(slot);
@@ -197,16 +108,22 @@ impl Ledger {
 
     /// Reinitialises a queue in place, then its children; they end up in the order of a hash map
     /// of their paths.
+    // As AbstractParentQueue.reinitialize.
     fn merge(
         &mut self,
         slot: QueueSlot,
         settings: &QueueSettings,
         below: &BTreeMap<&str, Vec<&QueueSettings>>,
-    ) {
-        self.reconfigure(slot, settings);
-        if self.state.queues[slot].is_leaf() {
-            return;
+    ) -> Result<(), RefreshError> {
+        if settings.kind == QueueKind::ManagedParent {
+            return self.merge_managed(slot, settings);
         }
+        if self.state.queues[slot].is_leaf() {
+            check_allocation(&self.state.queues[slot], settings)?;
+            self.reconfigure(slot, settings);
+            return Ok(());
+        }
+        self.reconfigure(slot, settings);
         let path = Arc::clone(&self.state.queues[slot].settings.path);
         let mut new = below.get(path.as_ref()).cloned().unwrap_or_default();
         java_order::sort(&mut new, 0, |queue| java_order::string_hash(&queue.path));
@@ -215,6 +132,7 @@ impl Ledger {
             .iter()
             .map(|&child| (Arc::clone(&self.state.queues[child].settings.path), child))
             .collect();
+        self.merge_dynamic(slot, &new)?;
         let mut order = old;
         let mut seen = known.len();
         for queue in &new {
@@ -222,7 +140,7 @@ impl Ledger {
                 self.state.queues[child].is_leaf() == (queue.kind == QueueKind::Leaf)
             });
             match kept {
-                Some(child) => self.merge(child, queue, below),
+                Some(child) => self.merge(child, queue, below)?,
                 None => {
                     let built = self.build_below(slot, queue, below);
                     match known.get(&queue.path) {
@@ -239,7 +157,52 @@ impl Ledger {
                 }
             }
         }
+        self.check_merged(slot, settings, &new)?;
         self.keep_children(slot, order, &new, seen);
+        Ok(())
+    }
+
+    /// Whether the children of a parent, each set up anew, go together.
+    fn check_merged(
+        &self,
+        parent: QueueSlot,
+        settings: &QueueSettings,
+        new: &[&QueueSettings],
+    ) -> Result<(), RefreshError> {
+        if !self.state.settings.legacy_queue_mode {
+            return Ok(());
+        }
+        let row = &self.state.queues[parent];
+        let children = row.children.iter();
+        let children = children.map(|&child| &*self.state.queues[child].settings);
+        let listed = |own: &&QueueSettings| new.iter().any(|queue| queue.path == own.path);
+        let dynamic = children.filter(|own| own.dynamic && !listed(own));
+        self.check_children(row, settings, new, &dynamic.collect::<Vec<_>>())
+    }
+
+    /// Reinitialises the children that submissions created and the new configuration does not list.
+    fn merge_dynamic(
+        &mut self,
+        parent: QueueSlot,
+        new: &[&QueueSettings],
+    ) -> Result<(), RefreshError> {
+        let children = self.state.queues[parent].children.iter().copied();
+        let dynamic = |&child: &QueueSlot| {
+            let own = &self.state.queues[child].settings;
+            own.dynamic && new.iter().all(|queue| queue.path != own.path)
+        };
+        let mut dynamic: Vec<QueueSlot> = children.filter(dynamic).collect();
+        let most = self.state.queues[parent].children.len();
+        java_order::sort(&mut dynamic, most, |&child| {
+            java_order::string_hash(&self.state.queues[child].settings.path)
+        });
+        for child in dynamic {
+            let row = &self.state.queues[child];
+            let (own, leaf) = (Arc::clone(&row.settings), row.is_leaf());
+            let settings = self.make(parent, own.name(), leaf)?;
+            self.merge(child, &settings, &BTreeMap::new())?;
+        }
+        Ok(())
     }
 
     /// Drops children that the new configuration does not list; dynamic ones stay.
@@ -252,27 +215,16 @@ impl Ledger {
     ) {
         let mut kept = Vec::new();
         for child in order {
-            let row = &self.state.queues[child];
-            let listed = new.iter().any(|queue| queue.path == row.settings.path);
-            if listed {
-                kept.push(child);
-            } else if row.settings.dynamic {
-                let (name, leaf) = (row.settings.name().to_owned(), row.is_leaf());
-                let above = Arc::clone(&self.state.queues[slot].settings);
-                let templates = Arc::clone(&self.templates);
-                let settings = templates.dynamic(&above, &name, leaf);
-                self.merge(child, &settings, &BTreeMap::new());
+            let own = &self.state.queues[child].settings;
+            if own.dynamic || new.iter().any(|queue| queue.path == own.path) {
                 kept.push(child);
             } else {
                 self.remove_queue(child);
             }
         }
-        // As AbstractManagedParentQueue.reinitialize, which leaves the list as it is.
-        if self.state.queues[slot].settings.kind != QueueKind::ManagedParent {
-            java_order::sort(&mut kept, most, |&child| {
-                java_order::string_hash(&self.state.queues[child].settings.path)
-            });
-        }
+        java_order::sort(&mut kept, most, |&child| {
+            java_order::string_hash(&self.state.queues[child].settings.path)
+        });
         self.state.queues[slot].children = kept;
     }
 
@@ -308,7 +260,9 @@ impl Ledger {
         slot
     }
 
-    fn reconfigure(&mut self, slot: QueueSlot, settings: &QueueSettings) {
+    /// Sets up a queue anew.
+    // As AbstractCSQueue.setupQueueConfigs and AbstractLeafQueue.setupQueueConfigs.
+    pub(super) fn reconfigure(&mut self, slot: QueueSlot, settings: &QueueSettings) {
         let before = self.state.queues[slot].state;
         for part in &mut self.state.queues[slot].parts {
             part.capacity = 0.0;
@@ -329,95 +283,18 @@ impl Ledger {
             _ => {}
         }
         self.update_absolute(slot);
+        self.update_statistics(slot);
         if self.state.queues[slot].is_leaf() {
+            let every = self.state.settings.global_queue_maximum_applications;
+            let most = settings.leaf.maximum_applications.or(every).unwrap_or(-1);
+            let cluster = self.state.cluster;
+            let leaf = self.state.queues[slot].as_leaf_mut();
+            leaf.maximum_applications = most;
+            (leaf.current_limit, leaf.published_limit) = (cluster, cluster);
             // The ordering policy is a new object: it knows of no application to look up anew.
-            self.state.queues[slot].as_leaf_mut().dirty.clear();
+            leaf.dirty.clear();
             self.sort_active(slot);
             self.refresh_weights(slot);
         }
     }
-}
-
-// As CapacitySchedulerQueueManager.validateQueueHierarchy.
-fn check_queue(
-    old: &Queue,
-    new: Option<&QueueSettings>,
-    settings: &TreeSettings,
-) -> Result<(), RefreshError> {
-    let path = || old.settings.path.to_string();
-    let stops = settings.stopped.contains(&old.settings.path);
-    let stopped = old.state == QueueState::Stopped || stops;
-    let Some(new) = new else {
-        return if stopped {
-            Ok(())
-        } else {
-            Err(RefreshError::NotStopped(path()))
-        };
-    };
-    if old.is_leaf() && new.kind != QueueKind::Leaf && !stopped {
-        return Err(RefreshError::LeafNotStopped(path()));
-    }
-    let managed = |kind| kind == QueueKind::ManagedParent;
-    if !old.is_leaf()
-        && new.kind != QueueKind::Leaf
-        && managed(old.settings.kind) != managed(new.kind)
-    {
-        return Err(RefreshError::KindChange(path()));
-    }
-    let shrinks = !old
-        .settings
-        .maximum_allocation
-        .fits_in(&new.maximum_allocation);
-    if old.is_leaf() && new.kind == QueueKind::Leaf && shrinks {
-        return Err(RefreshError::AllocationDecreased(path()));
-    }
-    Ok(())
-}
-
-/// Queues below each path, in the order of their list.
-fn by_parent(queues: &[QueueSettings]) -> BTreeMap<&str, Vec<&QueueSettings>> {
-    let mut children: BTreeMap<&str, Vec<&QueueSettings>> = BTreeMap::new();
-    for queue in queues {
-        if let Some(parent) = queue.parent_path() {
-            children.entry(parent).or_default().push(queue);
-        }
-    }
-    children
-}
-
-/// A parent without children counts as one of weights, which does not go with an absolute
-/// capacity of its own. A parent that is new is not looked at.
-// As AbstractParentQueue.reinitialize with setChildQueues.
-fn check_childless(new: &QueueSettings, children: &[&QueueSettings]) -> Result<(), RefreshError> {
-    let absolute = |part: &PartitionSettings| matches!(part.capacity.legacy, LegacyCapacity::Absolute(amount) if !amount.is_none());
-    let waits = children.is_empty();
-    if waits && &*new.path != "root" && new.partitions.values().any(absolute) {
-        return Err(RefreshError::AbsoluteAboveWeights(new.path.to_string()));
-    }
-    Ok(())
-}
-
-/// Children of one parent, in the order that they end up in, go by one mode. The new tree was
-/// checked in the order of its list before; since an absolute value makes the percentages before
-/// it forgotten, what passed there may fail here.
-// As AbstractParentQueue.getCapacityConfigurationTypeForQueues at the end of a reinitialization.
-fn check_modes(new: &QueueSettings, children: &[&QueueSettings]) -> Result<(), RefreshError> {
-    let (mut percent, mut weight, mut absolute) = (false, false, false);
-    for child in children {
-        let parts = new.partitions.keys();
-        for part in parts.filter_map(|label| child.partitions.get(label)) {
-            match part.capacity.legacy {
-                LegacyCapacity::Percent(share) => percent |= share > 0.0,
-                LegacyCapacity::Weight(_) => weight = true,
-                LegacyCapacity::Absolute(amount) if !amount.is_none() => {
-                    (absolute, percent) = (true, false);
-                }
-                LegacyCapacity::Absolute(_) | LegacyCapacity::Unusable => {}
-            }
-        }
-    }
-    if u8::from(percent) + u8::from(weight) + u8::from(absolute) > 1 {
-        return Err(RefreshError::MixedModes(new.path.to_string()));
-    }
-    Ok(())
 }

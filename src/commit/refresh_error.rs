@@ -26,6 +26,12 @@ pub enum RefreshError {
     AllocationDecreased(String),
     /// The children of a parent mix percentages, weights and absolute values.
     MixedModes(String),
+    /// The templates make no valid settings for a queue that a submission created.
+    CreatedQueue(String),
+    /// The leaves that a managed parent created have more of it than it has of its own parent.
+    GivenAway(String),
+    /// The template of a managed parent without an absolute capacity has one.
+    AbsoluteTemplate(String),
     /// An absolute amount of a queue is above another, by their shares of the present cluster.
     Excess(String, Box<Excess>),
 }
@@ -43,6 +49,9 @@ impl RefreshError {
             Self::AbsoluteAboveWeights(_) => "absolute_below_relative_parent",
             Self::AllocationDecreased(_) => "maximum_allocation_decreased",
             Self::MixedModes(_) => "mixed_capacity_modes",
+            Self::AbsoluteTemplate(_) => "absolute_template",
+            Self::CreatedQueue(_) => "created_queue",
+            Self::GivenAway(_) => "guarantees_above_parent",
             Self::Excess(_, excess) => excess.code(),
         }
     }
@@ -77,6 +86,17 @@ impl fmt::Display for RefreshError {
             Self::MixedModes(queue) => write!(
                 f,
                 "the children of `{queue}` mix percentages, weights and absolute values"
+            ),
+            Self::CreatedQueue(queue) => {
+                write!(f, "the templates make no valid settings for `{queue}`")
+            }
+            Self::GivenAway(queue) => write!(
+                f,
+                "the leaves that `{queue}` created are guaranteed more than it may give them"
+            ),
+            Self::AbsoluteTemplate(queue) => write!(
+                f,
+                "the template of `{queue}` has an absolute capacity, `{queue}` has none"
             ),
             Self::Excess(queue, excess) => write!(
                 f,

@@ -59,6 +59,7 @@ impl Ledger {
     ) -> Result<bool, AskError> {
         let mut changed = false;
         let target = self.default_partition(self.state.apps[app].leaf);
+        let target = target.unwrap_or(PartitionId::DEFAULT);
         for (key, fixed, count) in requests {
             let asks = self.state.apps[app].key_mut(key);
             let of_another = |asks: &KeyAsks| {
@@ -97,12 +98,10 @@ impl Ledger {
 
     /// The partition of asks that name none.
     // As SingleConstraintAppPlacementAllocator.validateAndGetTargetNodePartition.
-    fn default_partition(&self, leaf: QueueSlot) -> PartitionId {
+    pub(super) fn default_partition(&self, leaf: QueueSlot) -> Option<PartitionId> {
         let settings = &self.state.queues[leaf].settings;
         let label = settings.default_partition.as_deref();
-        label
-            .and_then(|label| self.partition(label))
-            .unwrap_or(PartitionId::DEFAULT)
+        label.and_then(|label| self.partition(label))
     }
 
     /// Registers the constraints of an application, each for the requests with one source tag.

@@ -1,5 +1,6 @@
 //! Building queues from settings, and creating queues that submissions name.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ledger::Ledger;
@@ -7,8 +8,8 @@ use super::refresh_error::RefreshError;
 use crate::id::{Map, QueueSlot};
 use crate::policy::Limits;
 use crate::queue::{
-    CapacityMode, ConfiguredState, CreationScheme, LegacyCapacity, Queue, QueueKind, QueueSettings,
-    QueueState, VectorEntry,
+    Amounts, CapacityMode, ConfiguredState, CreationScheme, LegacyCapacity, Queue, QueueKind,
+    QueueSettings, QueueState,
 };
 use crate::resource::{ResourceVector, share};
 
@@ -53,9 +54,10 @@ pub(super) fn new_queue(
         apps: 0,
         runnable: 0,
         reserved_by_present: ResourceVector::NONE,
+        template: BTreeMap::new(),
         leaf,
         removed: false,
-        settings,
+        settings: Arc::clone(&settings),
     };
     let slot = QueueSlot::at(ledger.state.queues.push(queue));
     if let Some(leaf) = &mut ledger.state.queues[slot].leaf {
@@ -63,6 +65,7 @@ pub(super) fn new_queue(
     }
     configure(ledger, slot);
     ledger.update_absolute(slot);
+    ledger.read_template(slot, &settings);
     if let Some(parent) = parent {
         let row = &mut ledger.state.queues[parent];
         row.children.push(slot);
@@ -104,6 +107,9 @@ pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
     let root = ledger.state.queues[slot].parent.is_none();
     for partition in ledger.state.partition_ids() {
         let name = Arc::clone(&ledger.state.partitions[partition].name);
+        let above = ledger.state.queues[slot].parent;
+        let above = above.map(|parent| ledger.state.queues[parent].part(partition));
+        let highest = above.map_or(ResourceVector::NONE, |part| part.configured_maximum);
         let part = ledger.state.queues[slot].part_mut(partition);
         part.accessible = settings.accessible.contains(&name);
         let of = settings.partitions.get(&name);
@@ -142,30 +148,33 @@ pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
             LegacyCapacity::Absolute(amount) => part.configured_maximum = amount,
             LegacyCapacity::Weight(_) | LegacyCapacity::Unusable => {}
         }
+        if part.configured_maximum.is_none() && !part.configured_minimum.is_none() {
+            part.configured_maximum = highest;
+        }
         part.master_share = of.maximum_master_share;
     }
+    ledger.state.queues[slot].mode = mode_of(ledger, slot);
+}
+
+/// The capacity mode of a queue as a whole, from those of its partitions.
+// As AbstractCSQueue.updateCapacityConfigType, which the first partition decides outside legacy mode.
+fn mode_of(ledger: &Ledger, slot: QueueSlot) -> CapacityMode {
     let queue = &ledger.state.queues[slot];
-    let has = |mode| {
-        queue
-            .parts
-            .iter()
-            .any(|part| part.configured && part.mode == mode)
-    };
+    let configured = queue.parts.iter().filter(|part| part.configured);
+    let has = |mode| configured.clone().any(|part| part.mode == mode);
     let absolute = if ledger.state.settings.legacy_queue_mode {
         has(CapacityMode::Absolute)
     } else {
-        // As AbstractCSQueue.updateCapacityConfigType, which the first partition decides.
-        let of = settings.partitions.get("");
+        let of = queue.settings.partitions.get("");
         of.is_some_and(|of| of.capacity.is_absolute_vector())
     };
-    let mode = if queue.parent.is_some() && absolute {
+    if queue.parent.is_some() && absolute {
         CapacityMode::Absolute
     } else if has(CapacityMode::Weight) {
         CapacityMode::Weight
     } else {
         CapacityMode::Percent
-    };
-    ledger.state.queues[slot].mode = mode;
+    }
 }
 
 /// Creates a leaf, with the parents that are missing, where automatic creation allows it; nothing
@@ -202,12 +211,13 @@ pub(super) fn create(ledger: &mut Ledger, path: &str) -> Option<QueueSlot> {
         return None;
     }
     let managed = creation.scheme == CreationScheme::Managed;
-    let exact = creation.fail_on_exceeding_parent;
+    if managed && creation.fail_on_exceeding_parent && ledger.is_given_away(ancestor) {
+        return None;
+    }
     let mut parent = ancestor;
     while let Some(name) = missing.pop() {
-        let above = Arc::clone(&ledger.state.queues[parent].settings);
-        let known = ledger.paths.get(&*format!("{}.{name}", above.path));
-        if let Some(&known) = known {
+        let path = format!("{}.{name}", ledger.state.queues[parent].settings.path);
+        if let Some(&known) = ledger.paths.get(&*path) {
             let row = &ledger.state.queues[known];
             if !missing.is_empty() && (row.is_leaf() || !row.settings.dynamic) {
                 return None;
@@ -215,19 +225,11 @@ pub(super) fn create(ledger: &mut Ledger, path: &str) -> Option<QueueSlot> {
             parent = known;
             continue;
         }
-        let templates = Arc::clone(&ledger.templates);
-        let mut settings = templates.dynamic(&above, name, missing.is_empty());
-        if managed && !guarantee_fits(ledger, parent, &settings) {
-            if exact {
-                return None;
-            }
-            without_guarantee(&mut settings);
-        }
-        // The weights come from above, the limit they are held against does not.
-        if missing.is_empty() && settings.wrong_user_weights().0.next().is_some() {
-            return None;
-        }
+        let settings = ledger.make(parent, name, missing.is_empty()).ok()?;
         let created = new_queue(ledger, Arc::new(settings), Some(parent)).ok()?;
+        if managed {
+            ledger.guarantee_new(parent, created);
+        }
         update_from(ledger, parent);
         parent = created;
     }
@@ -277,32 +279,31 @@ fn takes_weights(ledger: &Ledger, queue: QueueSlot) -> bool {
     !ledger.state.settings.legacy_queue_mode || children.is_empty() || children.iter().any(weighs)
 }
 
-/// Whether the guarantee of one more leaf of a managed parent fits into the parent's.
-// As ManagedParentQueue.addChildQueue and GuaranteedOrZeroCapacityOverTimePolicy.
-fn guarantee_fits(ledger: &Ledger, parent: QueueSlot, template: &QueueSettings) -> bool {
-    let share_of = |settings: &QueueSettings| {
-        let part = settings.partitions.get("");
-        match part.map(|part| part.capacity.legacy) {
-            Some(LegacyCapacity::Percent(percent)) => percent,
-            _ => 0.0,
-        }
-    };
-    let children = ledger.state.queues[parent].children.iter();
-    let own = |&child: &QueueSlot| share_of(&ledger.state.queues[child].settings);
-    children.map(own).fold(share_of(template), share::sum) <= 100.0
-}
-
-/// A leaf of a managed parent has the guarantee of the template or none.
-fn without_guarantee(settings: &mut QueueSettings) {
-    for part in settings.partitions.values_mut() {
-        part.capacity.legacy = LegacyCapacity::Percent(0.0);
-        for entry in &mut part.capacity.vector {
-            *entry = VectorEntry::Percent(0.0);
-        }
-    }
-}
-
 impl Ledger {
+    /// Settings of a queue that a submission creates or created, by the present templates.
+    pub(super) fn make(
+        &self,
+        parent: QueueSlot,
+        name: &str,
+        leaf: bool,
+    ) -> Result<QueueSettings, RefreshError> {
+        let above = &self.state.queues[parent];
+        let path = || format!("{}.{name}", above.settings.path);
+        let settings = self.templates.dynamic(&above.settings, name, leaf);
+        let settings = settings.ok_or_else(|| RefreshError::CreatedQueue(path()))?;
+        for (label, of) in &settings.partitions {
+            let partition = self.partitions.get(label);
+            let highest = partition.map(|&partition| above.part(partition).configured_maximum);
+            let (calculator, cluster) = (self.state.calculator, &self.state.cluster);
+            let amounts = Amounts::of(of);
+            let (_, excesses) = amounts.check(calculator, cluster, highest.unwrap_or_default());
+            if let Some(excess) = excesses.into_iter().flatten().next() {
+                return Err(RefreshError::Excess(path(), Box::new(excess)));
+            }
+        }
+        Ok(settings)
+    }
+
     /// A draining queue stops with its last application.
     // As QueueStateManager and AbstractCSQueue.appFinished.
     pub(super) fn app_left(&mut self, queue: QueueSlot) {

@@ -1,9 +1,10 @@
 //! Charging use, reservations and demand to queues, users and their ancestors.
 
 use super::ledger::Ledger;
+use super::managed::guarantee_in_view;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
 use crate::policy::{child_rank, user_bounds};
-use crate::queue::{Divisors, QueuePart, Ranks};
+use crate::queue::{Divisors, Ranks};
 use crate::resource::{ResourceVector, with_calculator};
 use crate::snapshot::State;
 
@@ -46,7 +47,8 @@ impl Ledger {
     ) {
         let mut next = Some(leaf);
         while let Some(queue) = next {
-            self.state.queues[queue].part_mut(partition).reserved += size;
+            let part = self.state.queues[queue].part_mut(partition);
+            (part.reserved, part.counted) = (part.reserved + size, true);
             next = self.state.queues[queue].parent;
         }
         if partition == PartitionId::DEFAULT {
@@ -170,13 +172,20 @@ fn charge_queue(state: &mut State, queue: QueueSlot, partition: PartitionId, cha
         part.absolute_used = calculator.quotient(used, part.divisors.total);
         part.used_capacity = calculator.quotient(used, part.divisors.guaranteed);
     });
+    let part = state.queues[queue].part(partition);
     let exact = |by| state.calculator.divide(total, &part.used, by).to_bits();
-    let guaranteed = |part: &QueuePart| {
-        let calculator = state.calculator;
-        calculator.max(total, &part.guaranteed, &state.minimum)
-    };
     debug_assert_eq!(part.absolute_used.to_bits(), exact(total));
-    debug_assert_eq!(part.used_capacity.to_bits(), exact(&guaranteed(part)));
+    debug_assert_eq!(
+        part.used_capacity.to_bits(),
+        exact(&used_of(state, queue, partition))
+    );
+}
+
+/// The amount that the used capacity of a queue is a share of.
+fn used_of(state: &State, queue: QueueSlot, partition: PartitionId) -> ResourceVector {
+    let guaranteed = guarantee_in_view(state, queue, partition);
+    let total = &state.partitions[partition].total;
+    state.calculator.max(total, &guaranteed, &state.minimum)
 }
 
 /// Computes anew what follows from the capacity of a queue, not from its use; whether there is
@@ -187,8 +196,7 @@ fn renew_divisors(state: &mut State, queue: QueueSlot, partition: PartitionId) -
     if !calculator.above_none(&total, &total) {
         return false;
     }
-    let part = state.queues[queue].part(partition);
-    let guaranteed = calculator.max(&total, &part.guaranteed, &state.minimum);
+    let guaranteed = used_of(state, queue, partition);
     let divisors = Divisors {
         epoch: state.epoch,
         total: calculator.divisor(&total, &total),
@@ -211,7 +219,8 @@ pub(super) fn add_queue_pending(
 ) {
     let mut next = Some(leaf);
     while let Some(queue) = next {
-        state.queues[queue].part_mut(partition).pending += size;
+        let part = state.queues[queue].part_mut(partition);
+        (part.pending, part.counted) = (part.pending + size, true);
         next = state.queues[queue].parent;
     }
 }

@@ -8,7 +8,7 @@
 
 use super::ledger::Ledger;
 use crate::id::{PartitionId, QueueSlot};
-use crate::queue::VectorEntry;
+use crate::queue::{QueueKind, VectorEntry};
 use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
 
@@ -17,6 +17,9 @@ struct Pot {
     cluster: ResourceVector,
     guaranteed: ResourceVector,
     limit: ResourceVector,
+    /// Whether amounts are not scaled down, and who wants more than is left gets nothing.
+    // As AbsoluteResourceCapacityCalculator and ResourceCalculationDriver below managed parents.
+    all_or_nothing: bool,
 }
 
 /// One child while its parent's resources are shared out.
@@ -57,6 +60,7 @@ impl Ledger {
     /// Guaranteed and largest resources of all children of a parent, and their fractions.
     // As CapacitySchedulerQueueCapacityHandler with ResourceCalculationDriver.
     pub(super) fn distribute(&mut self, parent: QueueSlot) {
+        let managed = self.state.queues[parent].settings.kind == QueueKind::ManagedParent;
         for partition in self.state.partition_ids() {
             if !self.state.queues[parent].part(partition).configured {
                 continue;
@@ -66,6 +70,7 @@ impl Ledger {
                 cluster: self.state.total(partition),
                 guaranteed: part.guaranteed,
                 limit: part.limit,
+                all_or_nothing: managed,
             };
             let mut children = self.children_on(parent, partition);
             for i in 0..self.state.calculator.types() {
@@ -82,6 +87,8 @@ impl Ledger {
             for partition in self.state.partition_ids() {
                 if self.state.queues[child].part(partition).configured {
                     self.derive_fractions(child, parent, partition);
+                    // Of all partitions, also of those whose turn is yet to come.
+                    self.update_absolute(child);
                 }
             }
         }
@@ -133,7 +140,7 @@ fn share_out(pot: &Pot, children: &mut [Child], i: usize) {
             VectorEntry::Unset | VectorEntry::Percent(_) => {}
         }
     }
-    let ratio = if absolute == 0 {
+    let ratio = if absolute == 0 || pot.all_or_nothing {
         1.0
     } else {
         f64::from(share::safe_div(absolute.min(pot.guaranteed[i]), absolute))
@@ -195,7 +202,7 @@ fn grant(pot: &Pot, child: &mut Child, i: usize, wanted: f64, overall: f64) -> f
         granted = most;
     }
     if granted > overall {
-        granted = overall;
+        granted = if pot.all_or_nothing { 0.0 } else { overall };
     }
     child.guaranteed.set(i, share::to_i64(granted));
     child.limit.set(i, share::to_i64(most));

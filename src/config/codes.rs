@@ -191,6 +191,14 @@ const TABLE: &[Entry] = &[
          ones need such a parent; only `root` is exempt.",
     ),
     entry(
+        "absolute_template",
+        "The `leaf-queue-template` of a queue has an absolute capacity, the queue itself has none.",
+    ),
+    entry(
+        "template_label",
+        "The `leaf-queue-template` of a queue names a label that the queue does not have.",
+    ),
+    entry(
         "children_exceed_parent",
         "The absolute capacities of the children sum to more than that of their parent.",
     ),
@@ -337,6 +345,15 @@ const TABLE: &[Entry] = &[
         "queue_kind_change",
         "A refresh turns a running leaf into a parent, or changes how a parent creates \
          queues.",
+    ),
+    entry(
+        "created_queue",
+        "A refresh changes the templates so that a queue made from them could not be.",
+    ),
+    entry(
+        "guarantees_above_parent",
+        "With `fail-on-exceeding-parent-capacity` the created leaves together are guaranteed \
+         a smaller part of their parent than that is of its own.",
     ),
     entry(
         "maximum_allocation_decreased",

@@ -35,6 +35,7 @@ mod admission;
 mod advice;
 mod amount;
 mod codes;
+mod creation;
 mod diagnostic;
 mod judge;
 mod keys;

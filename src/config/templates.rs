@@ -9,6 +9,7 @@ use crate::queue::{
 };
 use crate::resource::{Calculator, ResourceVector};
 
+use super::diagnostic::{Diagnostic, Severity};
 use super::properties::{Look, PREFIX, Properties};
 use super::queue::{Context, Read};
 
@@ -24,7 +25,7 @@ pub(super) struct ConfiguredTemplates {
 }
 
 impl Templates for ConfiguredTemplates {
-    fn dynamic(&self, parent: &QueueSettings, name: &str, leaf: bool) -> QueueSettings {
+    fn dynamic(&self, parent: &QueueSettings, name: &str, leaf: bool) -> Option<QueueSettings> {
         let managed = parent.kind == QueueKind::ManagedParent;
         let path = format!("{}.{name}", parent.path);
         let overlay = if managed {
@@ -59,7 +60,9 @@ impl Templates for ConfiguredTemplates {
         } else {
             self.flexible(&mut queue, &context);
         }
-        queue
+        let findings = look.take();
+        let wrong = |finding: &Diagnostic| finding.severity == Severity::Error;
+        (!findings.iter().any(wrong)).then_some(queue)
     }
 }
 
@@ -153,6 +156,7 @@ impl ConfiguredTemplates {
                 maximum_queues: usize::try_from(most).expect("at least 0"),
                 maximum_depth: usize::try_from(context.depth(&path).max(0)).expect("at least 0"),
                 fail_on_exceeding_parent: false,
+                template: BTreeMap::new(),
             });
         }
     }
@@ -225,7 +229,11 @@ mod tests {
         ]);
         let templates = &loaded.settings.templates;
         let make = |parent: &str, name: &str| {
-            weight(&templates.dynamic(queue(&loaded, parent), name, true))
+            weight(
+                &templates
+                    .dynamic(queue(&loaded, parent), name, true)
+                    .unwrap(),
+            )
         };
         assert_eq!(make("root.a", "u"), LegacyCapacity::Weight(5.0));
         assert_eq!(make("root.z", "u"), LegacyCapacity::Weight(2.0));
@@ -242,7 +250,11 @@ mod tests {
         ]);
         let parent = queue(&loaded, "root.a");
         assert_eq!(parent.kind, QueueKind::Parent);
-        let leaf = loaded.settings.templates.dynamic(parent, "u", true);
+        let leaf = loaded
+            .settings
+            .templates
+            .dynamic(parent, "u", true)
+            .unwrap();
         assert!(leaf.dynamic);
         assert_eq!(weight(&leaf), LegacyCapacity::Weight(1.0));
         assert_eq!(
@@ -251,10 +263,18 @@ mod tests {
         );
         let factor = leaf.leaf.user_limit_factor;
         assert_eq!((factor, leaf.maximum_master_share), (-1.0, 1.0));
-        let inner = loaded.settings.templates.dynamic(parent, "p", false);
+        let inner = loaded
+            .settings
+            .templates
+            .dynamic(parent, "p", false)
+            .unwrap();
         let creation = inner.creation.clone().unwrap();
         assert_eq!(creation.scheme, CreationScheme::Flexible);
-        let below = loaded.settings.templates.dynamic(&inner, "u", true);
+        let below = loaded
+            .settings
+            .templates
+            .dynamic(&inner, "u", true)
+            .unwrap();
         assert_eq!(&*below.path, "root.a.p.u");
     }
 
@@ -272,7 +292,11 @@ mod tests {
         let parent = queue(&loaded, "root.m");
         assert_eq!(parent.kind, QueueKind::ManagedParent);
         assert_eq!(parent.creation.as_ref().unwrap().maximum_queues, 3);
-        let leaf = loaded.settings.templates.dynamic(parent, "u", true);
+        let leaf = loaded
+            .settings
+            .templates
+            .dynamic(parent, "u", true)
+            .unwrap();
         assert_eq!(weight(&leaf), LegacyCapacity::Percent(20.0));
         assert_eq!(leaf.leaf.user_limit_factor.to_bits(), 3f32.to_bits());
     }

@@ -335,9 +335,10 @@ impl Sequential {
         result
     }
 
-    /// Applies the present configuration once more: what the reference does after a refusal.
-    pub fn reapply(&mut self, settings: TreeSettings) {
-        self.ledger.reapply(settings);
+    /// What the reference does to itself after a refusal: the refused configuration as far as it
+    /// goes, then the present one once more.
+    pub fn reapply(&mut self, refused: Option<TreeSettings>, present: TreeSettings) {
+        self.ledger.reapply(refused, present);
         self.ledger.settle();
     }
 

@@ -25,6 +25,6 @@ pub use settings::{
 };
 pub use tree::{
     Bound, CapacityMode, Divisors, Exclusivity, Floor, Leaf, LeafPart, LimitKind, Prefix, Queue,
-    QueuePart, QueueState, Ranks, UserBounds,
+    QueuePart, QueueState, Ranks, TemplatePart, UserBounds,
 };
 pub use user::{Gate, User, UserPart};

@@ -27,9 +27,10 @@ pub struct TreeSettings {
 /// Makes the settings of queues that do not stand in the configuration.
 pub trait Templates: fmt::Debug + Send + Sync {
     /// Settings of a queue that a submission creates below `parent`, a leaf or a parent of further
-    /// ones; also consulted at each refresh for the queues created so far.
+    /// ones; also consulted at each refresh for the queues created so far. Nothing where the
+    /// templates make no valid settings.
     // As AutoCreatedQueueTemplate (v2) and the leaf-queue-template of a managed parent (v1).
-    fn dynamic(&self, parent: &QueueSettings, name: &str, leaf: bool) -> QueueSettings;
+    fn dynamic(&self, parent: &QueueSettings, name: &str, leaf: bool) -> Option<QueueSettings>;
 }
 
 /// Settings that hold for the whole scheduler.
@@ -422,7 +423,7 @@ pub enum AppOrder {
 }
 
 /// Automatic creation of child queues.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CreationSettings {
     /// Which of the two schemes.
     pub scheme: CreationScheme,
@@ -432,6 +433,8 @@ pub struct CreationSettings {
     pub maximum_depth: usize,
     /// Whether creation fails when the guarantees would exceed the parent's (version 1).
     pub fail_on_exceeding_parent: bool,
+    /// Capacities that created leaves may have, by partition (version 1).
+    pub template: BTreeMap<Arc<str>, PartitionSettings>,
 }
 
 /// The two schemes of automatic queue creation.

@@ -1,5 +1,6 @@
 //! A queue of the tree: its figures on every partition, and what only leaves have.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::settings::QueueSettings;
@@ -32,6 +33,8 @@ pub struct Queue {
     /// Reserved on the default partition by applications that are below now. Unlike `reserved` it
     /// moves along with them; the original reads it from its metrics.
     pub reserved_by_present: ResourceVector,
+    /// What leaves may be given, by partition; only of managed parents.
+    pub template: BTreeMap<PartitionId, TemplatePart>,
     /// What only leaves have.
     pub leaf: Option<Box<Leaf>>,
     /// Whether the queue was deleted; its slot stays.
@@ -122,6 +125,10 @@ pub struct QueuePart {
     pub configured: bool,
     /// Whether the partition has capacity figures, configured or from use.
     pub known: bool,
+    /// Whether anything was ever asked, reserved or used here: the queue knows the partition once
+    /// its used shares are next computed.
+    // As the labels that ResourceUsage has, which stay.
+    pub counted: bool,
     /// Mode of the capacity on this partition.
     pub mode: CapacityMode,
     /// Capacity as a fraction of the parent's.
@@ -156,7 +163,8 @@ pub struct QueuePart {
     pub limit: ResourceVector,
     /// Absolute capacity of the configuration; nothing in other modes.
     pub configured_minimum: ResourceVector,
-    /// Absolute maximum of the configuration; nothing in other modes.
+    /// Absolute maximum of the configuration, or of the parent's below an absolute capacity without
+    /// one; nothing in other modes.
     pub configured_maximum: ResourceVector,
     /// How far the children's absolute minimums are scaled down, by type; only of parents.
     pub minimum_ratio: Option<[Option<f32>; crate::resource::MAX_TYPES]>,
@@ -164,6 +172,20 @@ pub struct QueuePart {
     pub divisors: Divisors,
     /// The children's places in the order in which they are served; only of parents.
     pub ranks: Ranks,
+}
+
+/// What a managed parent may give each of its leaves on one partition. Fractions are the
+/// reference's `f32`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TemplatePart {
+    /// Capacity as a fraction of the parent's.
+    pub capacity: f32,
+    /// Maximum as a fraction of the parent's.
+    pub maximum_capacity: f32,
+    /// Capacity as a fraction of the partition, as of the last creation or refresh.
+    pub absolute_capacity: f32,
+    /// Absolute capacities given since the last refresh, each as it was then.
+    pub given: f32,
 }
 
 /// Divisors of the used shares of a queue on a partition.
@@ -193,6 +215,7 @@ impl Default for QueuePart {
             accessible: false,
             configured: false,
             known: false,
+            counted: false,
             mode: CapacityMode::Percent,
             capacity: 0.0,
             absolute_capacity: 0.0,

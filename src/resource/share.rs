@@ -187,6 +187,29 @@ pub fn difference(a: f32, b: f32) -> f32 {
     a - b
 }
 
+/// How far the guarantees of a managed parent's leaves may exceed its own: that much may come of
+/// rounding.
+const GUARANTEE_SLACK: f32 = 0.001;
+
+/// Whether a guarantee fits into what is left of a `whole` of which some was `given` away.
+// As GuaranteedOrZeroCapacityOverTimePolicy.getInitialLeafQueueConfiguration.
+#[must_use]
+pub fn guarantee_fits(whole: f32, given: f32, guarantee: f32) -> bool {
+    whole - given + GUARANTEE_SLACK >= guarantee
+}
+
+/// How many guarantees fit into a `whole`; none where a guarantee is nothing.
+// As DeactivatedLeafQueuesByLabel.getMaxLeavesToBeActivated.
+#[must_use]
+pub fn guarantees_within(whole: f32, guarantee: f32) -> usize {
+    if guarantee > 0.0 {
+        let count = ((whole + GUARANTEE_SLACK) / guarantee).floor() as i32;
+        usize::try_from(count).unwrap_or(0)
+    } else {
+        0
+    }
+}
+
 /// The largest share `a_i / of_i` over the first `types` types with `of_i != 0`, in `f64`; 0 when
 /// there is none.
 #[inline]
@@ -410,6 +433,20 @@ mod tests {
             product.values(3),
             [10_240_000_000_000, 2_147_483_647, 10_000_000_000]
         );
+    }
+
+    #[test]
+    fn guarantees_may_exceed_the_whole_by_a_thousandth() {
+        let third = quotient(33.4, 100.0);
+        assert!(guarantee_fits(1.0, 0.0, 1.0));
+        assert!(guarantee_fits(0.5, 0.4995, 0.001));
+        assert!(!guarantee_fits(0.5, 0.4995, 0.002));
+        assert_eq!(guarantees_within(1.0, 0.25), 4);
+        assert_eq!(guarantees_within(1.0, third), 2);
+        assert_eq!(guarantees_within(0.9995, 0.5), 2);
+        assert_eq!(guarantees_within(0.5, 0.0), 0);
+        assert_eq!(guarantees_within(-1.0, 0.5), 0);
+        assert_eq!(guarantees_within(f32::NAN, 0.5), 0);
     }
 
     #[test]

@@ -419,13 +419,15 @@ impl Scheduler {
 
     fn ask_for_master(&mut self, app: u64) {
         let state = &self.apps[&app];
+        // The leaf may have been made for the application.
+        let default = self.queues[state.leaf].default_label.clone();
         let request = Request {
             key: (0, -1),
             name: ANY.to_owned(),
             res: state.am_res.clone(),
             count: 1,
             relax: true,
-            label: state.am_label.clone(),
+            label: state.am_label.clone().or(default),
         };
         self.am_call(app, vec![request], &Value::Null, &[]).unwrap();
     }

@@ -83,7 +83,7 @@ impl Scheduler {
         queue.is_leaf && queue.parent.is_some_and(|up| self.queues[up].managed)
     }
 
-    fn cap_mut(&mut self, q: QueueIdx, p: &str) -> &mut Cap {
+    pub(crate) fn cap_mut(&mut self, q: QueueIdx, p: &str) -> &mut Cap {
         self.queues[q].caps.entry(p.to_owned()).or_default()
     }
 
@@ -197,6 +197,13 @@ impl Scheduler {
         } else {
             zero
         };
+        let up = self.queues[q].parent;
+        // Below an absolute capacity the parent's maximum counts.
+        let max = if max == self.zero && min != self.zero {
+            up.map_or(max, |up| of(&self.queues[up].max_conf, p, &self.zero))
+        } else {
+            max
+        };
         self.queues[q].min_conf.insert(p.to_owned(), min);
         self.queues[q].max_conf.insert(p.to_owned(), max);
         Ok(())
@@ -205,16 +212,17 @@ impl Scheduler {
     /// Absolute fractions from the parent's.
     pub(crate) fn update_absolute(&mut self, q: QueueIdx) {
         let up = self.queues[q].parent.map(|up| self.queues[up].caps.clone());
+        let legacy = self.settings.legacy;
         for (p, c) in &mut self.queues[q].caps {
             let above = up.as_ref().map_or((1.0, 1.0), |up| {
                 up.get(p).map_or((0.0, 0.0), |c| (c.abs, c.abs_max))
             });
-            let cap = if c.norm_weight > c.cap {
+            let cap = if legacy && c.norm_weight > c.cap {
                 c.norm_weight
             } else {
                 c.cap
             };
-            if cap > 0.0 {
+            if cap > 0.0 || !legacy {
                 c.abs = cap * above.0;
             }
             if c.max > 0.0 {
@@ -288,7 +296,9 @@ impl Scheduler {
         let (t, used) = (self.total(p), self.used(q, p));
         let (mut ratio, mut absolute) = (0.0, 0.0);
         if self.rc.more(&t, &t, &self.zero) {
-            let g = self.rc.max(&t, &self.eff_min(q, p), &self.minimum);
+            let own = self.template_guarantee(q, p);
+            let own = own.unwrap_or_else(|| self.eff_min(q, p));
+            let g = self.rc.max(&t, &own, &self.minimum);
             let g = self.rc.max(&t, &g, &self.minimum);
             absolute = self.rc.divide(&t, &used, &t);
             ratio = self.rc.divide(&t, &used, &g);
@@ -301,8 +311,11 @@ impl Scheduler {
     /// Partitions with capacities or usage.
     pub(crate) fn known_partitions(&self, q: QueueIdx) -> Vec<String> {
         let queue = self.q(q);
-        let all: std::collections::BTreeSet<&String> =
-            queue.caps.keys().chain(queue.used.keys()).collect();
+        let amounts = [&queue.used, &queue.pending, &queue.reserved];
+        let of_masters = [&queue.am_used, &queue.am_limit];
+        let counted = amounts.into_iter().chain(of_masters);
+        let counted = counted.flat_map(BTreeMap::keys);
+        let all: std::collections::BTreeSet<&String> = queue.caps.keys().chain(counted).collect();
         all.into_iter().cloned().collect()
     }
 
@@ -368,6 +381,7 @@ impl Scheduler {
             if !self.settings.legacy {
                 for p in self.queues[c].labels.clone() {
                     self.derive(c, &p);
+                    self.update_absolute(c);
                 }
             }
             let below = self.child_limits(q, c, &mut limits, "", false);
@@ -414,7 +428,7 @@ impl Scheduler {
         let mut have = self.queues[q].children.clone();
         for c in have.clone() {
             // Dynamic queues weigh 1 wherever their parent has a share, even if they have none.
-            if self.queues[c].dynamic && !self.queues[c].labels.contains(p) {
+            if self.is_flexible(c) && !self.queues[c].labels.contains(p) {
                 self.cap_mut(c, p).weight = 1.0;
             }
         }

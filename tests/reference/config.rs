@@ -37,6 +37,8 @@ pub(crate) enum Capacity {
 pub(crate) struct Config {
     pub(crate) site: BTreeMap<String, String>,
     pub(crate) queues: BTreeMap<String, String>,
+    /// Keys that templates give to created queues; they come first.
+    pub(crate) created: BTreeMap<String, String>,
     pub(crate) types: Vec<String>,
 }
 
@@ -46,10 +48,8 @@ fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
 
 impl Config {
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
-        self.queues
-            .get(key)
-            .or_else(|| self.site.get(key))
-            .map(String::as_str)
+        let own = self.created.get(key).or_else(|| self.queues.get(key));
+        own.or_else(|| self.site.get(key)).map(String::as_str)
     }
 
     fn parsed<T: std::str::FromStr>(&self, key: &str) -> Option<T> {
@@ -250,7 +250,8 @@ impl Config {
     pub(crate) fn configured_labels(&self, path: &str) -> BTreeSet<String> {
         let start = format!("{P}{path}.{LABELS}.");
         let mut out = BTreeSet::from([String::new()]);
-        for k in self.queues.keys().chain(self.site.keys()) {
+        let own = self.queues.keys().chain(self.created.keys());
+        for k in own.chain(self.site.keys()) {
             if let Some(rest) = k.strip_prefix(&start) {
                 out.insert(rest.split('.').next().unwrap().to_owned());
             }
@@ -300,7 +301,7 @@ impl Config {
     pub(crate) fn user_weights(&self, path: &str) -> BTreeMap<String, f32> {
         let start = format!("{P}{path}.user-settings.");
         let mut out = BTreeMap::new();
-        for (k, v) in &self.queues {
+        for (k, v) in self.queues.iter().chain(&self.created) {
             let user = k
                 .strip_prefix(&start)
                 .and_then(|x| x.strip_suffix(".weight"));

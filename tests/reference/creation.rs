@@ -1,8 +1,9 @@
 //! Queues that submissions make: the leaf that one names, with the parents that are missing.
 
-use super::config::P;
+use super::config::{P, Refusal};
 use super::state::{Limits, QueueIdx, Scheduler};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 impl Scheduler {
     pub(crate) fn path_above(&self, q: QueueIdx) -> &str {
@@ -64,7 +65,7 @@ impl Scheduler {
             return false;
         }
         if queue.managed {
-            return levels == 1;
+            return levels == 1 && !self.is_given_away(q);
         }
         let flag = "auto-queue-creation-v2.enabled";
         let enabled = queue.dynamic || self.conf.text_flag(&queue.path, flag);
@@ -105,14 +106,34 @@ impl Scheduler {
         let q = self.new_queue(&path, Some(parent), is_leaf);
         self.queues[q].dynamic = true;
         self.configure(q).ok()?;
+        self.check_created(q).ok()?;
         self.update_absolute(q);
         self.first_state(q).ok()?;
         self.queues[parent].children.push(q);
+        if self.queues[parent].managed {
+            self.guarantee_new(parent, q).ok()?;
+        }
         // Outside legacy mode the update begins one level higher.
         let above = self.queues[parent].parent.filter(|_| !self.settings.legacy);
         let from = above.unwrap_or(parent);
         self.update_queue(from, Limits::new(self.cluster.clone()));
         Some(q)
+    }
+
+    /// Sets up a created queue anew at a refresh.
+    pub(crate) fn remake(&mut self, q: QueueIdx) -> Result<(), Refusal> {
+        let queue = self.q(q);
+        let (parent, path, is_leaf) = (queue.parent, queue.path.clone(), queue.is_leaf);
+        self.take_templates(parent.unwrap(), &path, is_leaf);
+        self.reconfigure(q)?;
+        self.check_created(q)
+    }
+
+    /// The amounts of a created queue against those of its parent.
+    fn check_created(&self, q: QueueIdx) -> Result<(), Refusal> {
+        let parent = self.queues[q].parent.unwrap();
+        let highs = &self.queues[parent].max_conf;
+        self.check_amounts(q, &highs.clone())
     }
 
     /// Copies the settings of a parent's templates to a new child. Those of a managed parent come
@@ -135,13 +156,16 @@ impl Scheduler {
             }
         }
         for head in heads {
-            for (k, v) in self.conf.queues.clone() {
+            let mut known = self.conf.queues.clone();
+            known.extend(self.conf.created.clone());
+            for (k, v) in known {
                 let Some(key) = k.strip_prefix(&head) else {
                     continue;
                 };
                 let key = format!("{P}{path}.{key}");
-                if managed || !self.conf.queues.contains_key(&key) {
-                    self.conf.queues.insert(key, v);
+                let taken = |map: &BTreeMap<String, String>| map.contains_key(&key);
+                if managed || !taken(&self.conf.queues) && !taken(&self.conf.created) {
+                    self.conf.created.insert(key, v);
                 }
             }
         }

@@ -24,6 +24,7 @@ mod constraints;
 mod creation;
 mod dump;
 mod leaf;
+mod managed;
 mod movement;
 mod nodes;
 mod play;

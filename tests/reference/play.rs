@@ -40,6 +40,7 @@ impl Scheduler {
         let conf = Config {
             site: strings(&header["site"]),
             queues: strings(&header["config"]),
+            created: BTreeMap::new(),
             types,
         };
         let (minimum, maximum) = (conf.minimum(), conf.maximum());

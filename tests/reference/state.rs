@@ -1,6 +1,6 @@
 //! What the reference scheduler remembers: queues, users, applications, asks, containers, nodes.
 
-use super::config::Config;
+use super::config::{Config, Vector};
 use super::resources::{Calculator, Res};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -200,6 +200,17 @@ impl Default for Cap {
     }
 }
 
+/// What a managed parent may give each leaf in one partition.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Template {
+    pub(crate) cap: f32,
+    pub(crate) max: f32,
+    /// As of the last creation or refresh.
+    pub(crate) abs: f32,
+    /// Sum of what was given since the last refresh.
+    pub(crate) given: f32,
+}
+
 /// How a queue states its capacities in legacy mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mode {
@@ -229,6 +240,10 @@ pub(crate) struct Queue {
     pub(crate) dynamic: bool,
     /// Makes its leaves from one template (version 1 of automatic creation).
     pub(crate) managed: bool,
+    /// That template, by partition.
+    pub(crate) template: BTreeMap<String, Template>,
+    /// Capacity and maximum of a leaf that it made, outside legacy mode.
+    pub(crate) vectors: BTreeMap<String, (Vector, Vector)>,
     pub(crate) state: QueueState,
     pub(crate) caps: BTreeMap<String, Cap>,
     pub(crate) used: ByLabel,

@@ -74,6 +74,10 @@ impl Scheduler {
         self.queues[q].managed = managed;
         self.configure(q)?;
         self.update_absolute(q);
+        if managed {
+            self.check_template(q)?;
+            self.read_template(q)?;
+        }
         self.first_state(q)?;
         for name in names {
             let c = self.build(&format!("{path}.{name}"), Some(q))?;
@@ -104,7 +108,7 @@ impl Scheduler {
         }
         for q in self.tree(root) {
             if !self.queues[q].children.is_empty() {
-                self.check_parent(q)?;
+                self.check_parent(q, &self.queues[q].children)?;
             }
         }
         Ok(())
@@ -112,7 +116,7 @@ impl Scheduler {
 
     /// Amounts are compared by their shares of the cluster, which is empty at the start only: what
     /// was started with may be refused at a refresh. `above` has the parent's maximums.
-    fn check_amounts(&self, q: QueueIdx, above: &ByLabel) -> Result<(), Refusal> {
+    pub(crate) fn check_amounts(&self, q: QueueIdx, above: &ByLabel) -> Result<(), Refusal> {
         let queue = self.q(q);
         let exceeds = |a: &Res, b: &Res| *b != self.zero && self.rc.more(&self.cluster, a, b);
         let mut maximums = ByLabel::new();
@@ -134,11 +138,11 @@ impl Scheduler {
         children.try_for_each(|c| self.check_amounts(*c, &maximums))
     }
 
-    fn check_parent(&self, q: QueueIdx) -> Result<(), Refusal> {
+    fn check_parent(&self, q: QueueIdx, children: &[QueueIdx]) -> Result<(), Refusal> {
         let queue = self.q(q);
         let mut kinds: BTreeSet<Mode> = BTreeSet::new();
         let mut labels: BTreeSet<&String> = BTreeSet::new();
-        for c in &queue.children {
+        for c in children {
             let c = self.q(*c);
             for p in &c.labels {
                 labels.insert(p);
@@ -173,14 +177,15 @@ impl Scheduler {
         if kinds.iter().any(|k| *k != Mode::Percent) {
             return Ok(());
         }
-        labels.into_iter().try_for_each(|p| self.check_sum(q, p))
+        let mut labels = labels.into_iter();
+        labels.try_for_each(|p| self.check_sum(q, children, p))
     }
 
-    fn check_sum(&self, q: QueueIdx, p: &str) -> Result<(), Refusal> {
+    fn check_sum(&self, q: QueueIdx, children: &[QueueIdx], p: &str) -> Result<(), Refusal> {
         let queue = self.q(q);
         let zero_allowed = self.conf.text_flag(&queue.path, "allow-zero-capacity-sum");
         let below = |c: &QueueIdx| self.queues[*c].caps.get(p).map(|c| c.cap);
-        let caps: Vec<f32> = queue.children.iter().filter_map(below).collect();
+        let caps: Vec<f32> = children.iter().filter_map(below).collect();
         let total = caps.iter().fold(0.0f32, |t, c| t + c);
         let mine = queue.caps.get(p).map_or(0.0, |c| c.cap);
         let matters = !queue.caps.values().any(|cap| cap.weight >= 0.0) && !zero_allowed;
@@ -192,8 +197,9 @@ impl Scheduler {
         if fine { Ok(()) } else { Err("capacity_sum") }
     }
 
-    /// Takes a changed configuration. Everything is checked on a new tree first; after a refusal
-    /// the old configuration is applied once more, as a refresh of its own.
+    /// Takes a changed configuration. A new tree is checked first; what is refused later was
+    /// applied as far as it went, unless it has other queues. After a refusal the old configuration
+    /// is applied once more, as a refresh of its own.
     pub(crate) fn refresh(
         &mut self,
         changes: BTreeMap<String, String>,
@@ -203,9 +209,10 @@ impl Scheduler {
         let mut keys = old.clone();
         keys.retain(|k, _| !removed.contains(k));
         keys.extend(changes);
-        if let Err(e) = self.apply_refresh(keys) {
+        let before = self.queues.clone();
+        if let Err(e) = self.apply_refresh(keys, Some(before)) {
             // The live cluster may refuse even what was started with: then everything stays.
-            self.apply_refresh(old).unwrap_or_default();
+            self.apply_refresh(old, None).unwrap_or_default();
             return Err(e);
         }
         let mut lists = Vec::new();
@@ -214,22 +221,38 @@ impl Scheduler {
         Ok(())
     }
 
-    fn apply_refresh(&mut self, keys: BTreeMap<String, String>) -> Result<(), Refusal> {
+    fn apply_refresh(
+        &mut self,
+        keys: BTreeMap<String, String>,
+        before: Option<Vec<Queue>>,
+    ) -> Result<(), Refusal> {
         let old_conf = self.conf.clone();
         self.conf = Config {
             queues: keys,
+            created: BTreeMap::new(),
             ..old_conf.clone()
         };
         self.read_settings();
         let new_tree = self.checked_tree();
-        let applied = new_tree.and_then(|new_root| self.merge(self.root, new_root));
+        let same = new_tree.is_ok_and(|root| self.configured(root) == self.configured(self.root));
+        let applied = new_tree.and_then(|root| self.merge(self.root, Some(root)));
         if applied.is_ok() {
             self.update_cluster();
         } else {
+            if let Some(before) = before.filter(|_| !same) {
+                self.queues = before;
+            }
             self.conf = old_conf;
             self.read_settings();
         }
         applied
+    }
+
+    /// Paths of the queues that no submission made.
+    fn configured(&self, root: QueueIdx) -> BTreeSet<String> {
+        let queues = self.tree(root).into_iter().map(|q| self.q(q));
+        let configured = queues.filter(|queue| !queue.dynamic);
+        configured.map(|queue| queue.path.clone()).collect()
     }
 
     fn checked_tree(&mut self) -> Result<QueueIdx, Refusal> {
@@ -255,10 +278,7 @@ impl Scheduler {
             if queue.is_leaf && !n.is_leaf && !stopped {
                 return Err("other");
             }
-            if !queue.is_leaf && !n.is_leaf && queue.managed != n.managed {
-                return Err("other");
-            }
-            if queue.is_leaf && n.is_leaf && !fits(&queue.max_alloc, &n.max_alloc) {
+            if !queue.is_leaf && queue.managed != n.managed {
                 return Err("other");
             }
         }
@@ -266,28 +286,40 @@ impl Scheduler {
     }
 
     /// Settings of the new tree enter the old one; children end up in hash order of their paths,
-    /// and are checked once more in that order.
-    fn merge(&mut self, q: QueueIdx, new: QueueIdx) -> Result<(), Refusal> {
-        self.reconfigure(q);
+    /// and are checked once more in that order. Queues that submissions made have no new ones.
+    fn merge(&mut self, q: QueueIdx, new: Option<QueueIdx>) -> Result<(), Refusal> {
+        if self.queues[q].managed {
+            return self.merge_managed(q);
+        }
+        if let Some(new) = new {
+            let (queue, new) = (self.q(q), self.q(new));
+            if queue.is_leaf && !queue.dynamic && !fits(&queue.max_alloc, &new.max_alloc) {
+                return Err("other");
+            }
+            self.reconfigure(q)?;
+        } else {
+            self.remake(q)?;
+        }
         if self.queues[q].is_leaf {
             return Ok(());
         }
-        let path_of = |s: &Self, q: QueueIdx| s.queues[q].path.clone();
-        let mut order: Vec<(String, QueueIdx)> = self.queues[q]
-            .children
-            .iter()
-            .map(|c| (path_of(self, *c), *c))
-            .collect();
-        let incoming: Vec<(String, QueueIdx)> = self.queues[new]
-            .children
-            .iter()
-            .map(|c| (path_of(self, *c), *c))
-            .collect();
+        let of = |s: &Self, q: Option<QueueIdx>| -> Vec<(String, QueueIdx)> {
+            let children = q.map_or(Vec::new(), |q| s.queues[q].children.clone());
+            let children = children.into_iter();
+            children.map(|c| (s.queues[c].path.clone(), c)).collect()
+        };
+        let (mut order, incoming) = (of(self, Some(q)), of(self, new));
         let hash = |x: &(String, QueueIdx)| string_hash(&x.0);
+        let listed = |x: &(String, QueueIdx)| incoming.iter().any(|y| y.0 == x.0);
+        for x in hash_order(&order, hash, 0) {
+            if self.queues[x.1].dynamic && !listed(&x) {
+                self.merge(x.1, None)?;
+            }
+        }
         for (path, n) in hash_order(&incoming, hash, 0) {
             match order.iter().position(|x| x.0 == path) {
                 Some(at) if self.queues[order[at].1].is_leaf == self.queues[n].is_leaf => {
-                    self.merge(order[at].1, n)?;
+                    self.merge(order[at].1, Some(n))?;
                 }
                 known => {
                     self.queues[n].parent = Some(q);
@@ -299,36 +331,42 @@ impl Scheduler {
             }
         }
         let most = order.len();
-        order.retain(|x| self.queues[x.1].dynamic || incoming.iter().any(|y| y.0 == x.0));
-        if self.queues[q].managed {
-            // The original only reads the settings of such a parent: its list stays as it is.
-            self.queues[q].children = order.iter().map(|x| x.1).collect();
-            return Ok(());
+        order.retain(|x| self.queues[x.1].dynamic || listed(x));
+        let children: Vec<QueueIdx> = hash_order(&order, hash, most).iter().map(|x| x.1).collect();
+        if self.settings.legacy && !children.is_empty() {
+            self.check_parent(q, &children)?;
         }
-        self.queues[q].children = hash_order(&order, hash, most).iter().map(|x| x.1).collect();
-        if self.settings.legacy && !self.q(q).children.is_empty() {
-            self.check_parent(q)?;
-        }
+        self.queues[q].children = children;
         Ok(())
     }
 
-    fn reconfigure(&mut self, q: QueueIdx) {
+    pub(crate) fn reconfigure(&mut self, q: QueueIdx) -> Result<(), Refusal> {
         let before = self.queues[q].state;
         for c in self.queues[q].caps.values_mut() {
             (c.cap, c.max, c.abs, c.abs_max, c.weight) = (0.0, 0.0, 0.0, 0.0, -1.0);
         }
-        self.configure(q).unwrap();
+        self.configure(q)?;
         match self.conf.text(&self.queues[q].path, "state") {
             Some("STOPPED") if before == QueueState::Running => self.stop(q),
             Some("RUNNING") => self.queues[q].state = QueueState::Running,
             _ => {}
         }
         self.update_absolute(q);
+        self.update_statistics(q);
         if self.queues[q].is_leaf {
+            let path = &self.queues[q].path;
+            let every = Some(self.conf.int("global-queue-max-application", -1));
+            let own = self.conf.text_int(path, "maximum-applications");
+            let most = own.or(every.filter(|every| *every > 0)).unwrap_or(-1);
+            let cluster = self.cluster.clone();
+            let queue = &mut self.queues[q];
+            queue.max_apps = most;
+            (queue.current_limit, queue.queue_limit) = (cluster.clone(), cluster);
             // The ordering policy object is a new one.
-            self.queues[q].dirty.clear();
+            queue.dirty.clear();
             self.refresh_weights(q);
         }
+        Ok(())
     }
 
     fn stop(&mut self, q: QueueIdx) {

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 struct Type {
     i: usize,
     ratio: f64,
+    /// Who wants more than is left gets nothing.
+    all_or_nothing: bool,
     weights: f64,
     up_min: f64,
     up_max: f64,
@@ -65,7 +67,7 @@ impl Scheduler {
         (0..self.types).map(|i| (i, (unit, v))).collect()
     }
 
-    fn entries(&self, text: Option<&str>, default: f64) -> Vector {
+    pub(crate) fn entries(&self, text: Option<&str>, default: f64) -> Vector {
         let Some(text) = text.map(str::trim) else {
             return self.everywhere(Unit::Percent, default);
         };
@@ -88,6 +90,9 @@ impl Scheduler {
 
     fn capacity_vector(&self, q: QueueIdx, p: &str) -> Vector {
         let queue = self.q(q);
+        if let Some((low, _)) = queue.vectors.get(p) {
+            return low.clone();
+        }
         let text = self.conf.capacity_text(&queue.path, p, "capacity");
         // Without a value there is neither a minimum nor a maximum.
         let given = text.map_or_else(Vector::new, |text| self.entries(Some(text), 0.0));
@@ -98,6 +103,9 @@ impl Scheduler {
     }
 
     fn maximum_vector(&self, q: QueueIdx, p: &str) -> Vector {
+        if let Some((_, high)) = self.queues[q].vectors.get(p) {
+            return high.clone();
+        }
         let text = self.conf.capacity_text(&self.q(q).path, p, "capacity");
         if self.is_flexible(q) && text.is_none_or(|text| self.entries(Some(text), 0.0).is_empty()) {
             return self.entries(None, 100.0);
@@ -149,7 +157,8 @@ impl Scheduler {
                 .map(|x| x.1)
         };
         let wanted: i64 = with(Unit::Absolute).map(|v| v as i64).sum();
-        let ratio = if wanted == 0 {
+        let managed = self.queues[parent].managed;
+        let ratio = if wanted == 0 || managed {
             1.0
         } else {
             wanted.min(up_min) as f32 / wanted as f32
@@ -157,6 +166,7 @@ impl Scheduler {
         Type {
             i,
             ratio: f64::from(ratio),
+            all_or_nothing: managed,
             weights: with(Unit::Weight).sum(),
             up_min: up_min as f64,
             up_max: self.eff_max(parent, p)[i] as f64,
@@ -201,7 +211,7 @@ fn share_out(t: &Type, low: &[Vector], high: &[Vector], mins: &mut [Res], maxs: 
                 x = y;
             }
             if x > overall {
-                x = overall;
+                x = if t.all_or_nothing { 0.0 } else { overall };
             }
             mins[c][t.i] = x as i64;
             maxs[c][t.i] = y as i64;

@@ -284,10 +284,11 @@ impl<'a> Player<'a> {
         changed.retain(|key, _| !remove.contains(key));
         changed.extend(set.iter().map(|(key, value)| (key.clone(), value.clone())));
         let (site, types) = (&self.scenario.site, &self.scenario.resource_types);
-        let accepted = settings(site, &changed, types).is_ok_and(|(settings, preemption)| {
-            let accepted = self.engine.reconfigure(settings).is_ok();
+        let fresh = settings(site, &changed, types).ok();
+        let accepted = fresh.as_ref().is_some_and(|(settings, preemption)| {
+            let accepted = self.engine.reconfigure(settings.clone()).is_ok();
             if accepted {
-                self.preemption.settings = preemption;
+                self.preemption.settings = preemption.clone();
             }
             accepted
         });
@@ -296,9 +297,9 @@ impl<'a> Player<'a> {
             self.config = changed;
         } else {
             error(out, "invalid_configuration");
-            // The reference applies its old configuration once more.
-            if let Ok((settings, _)) = settings(site, &self.config, types) {
-                self.engine.reapply(settings);
+            if let Ok((present, _)) = settings(site, &self.config, types) {
+                let refused = fresh.map(|(refused, _)| refused);
+                self.engine.reapply(refused, present);
             }
         }
         let view = self.engine.ledger().child_order();

@@ -186,7 +186,12 @@ impl<'a> Steps<'a> {
         if dice.chance(3) {
             return dice.pick(&self.world.tree.queues()).to_owned();
         }
-        dice.pick(&self.world.tree.leaves()).to_owned()
+        let (leaves, managed) = (self.world.tree.leaves(), self.world.tree.managed());
+        if leaves.is_empty() || !managed.is_empty() && dice.chance(50) {
+            let leaf = dice.pick(&["va", "vb", "vc"]);
+            return format!("{}.{leaf}", dice.pick(&managed));
+        }
+        dice.pick(&leaves).to_owned()
     }
 
     fn move_app(&mut self, dice: &mut Dice) {
@@ -198,10 +203,15 @@ impl<'a> Steps<'a> {
     fn submit(&mut self, dice: &mut Dice) {
         self.apps += 1;
         let user = dice.pick(&["u0", "u1", "u2"]);
+        let queue = self.queue(dice);
         let mut step = json!({
-            "do": "submit", "app": self.apps, "user": user, "queue": self.queue(dice),
+            "do": "submit", "app": self.apps, "user": user, "queue": queue,
             "am": self.sized(vec![dice.pick(&[1024, 2048, 512]), 1], 0),
         });
+        let parent = queue.rsplit_once('.').map(|(parent, _)| parent);
+        if let Some(parent) = parent.filter(|parent| self.world.tree.managed().contains(parent)) {
+            step["placement_parent"] = json!(parent);
+        }
         if dice.chance(40) {
             step["unmanaged"] = json!(true);
         }
@@ -295,9 +305,11 @@ impl<'a> Steps<'a> {
     }
 
     fn reconfigure(&mut self, dice: &mut Dice) {
-        let leaf = dice.pick(&self.world.tree.leaves());
+        let (leaves, managed) = (self.world.tree.leaves(), self.world.tree.managed());
+        let leaf = dice.pick(if leaves.is_empty() { &managed } else { &leaves });
         let queue = dice.pick(&self.world.tree.queues());
-        let (key, value) = match dice.weighted(&[3, 3, 2, 2, 2, 2, 2, 2, 1]) {
+        let templates = if managed.is_empty() { 0 } else { 3 };
+        let (key, value) = match dice.weighted(&[3, 3, 2, 2, 2, 2, 2, 2, 1, templates]) {
             0 => (
                 format!("{leaf}.user-limit-factor"),
                 dice.pick(&["1", "5", "-1", "0.5"]),
@@ -306,7 +318,7 @@ impl<'a> Steps<'a> {
                 format!("{queue}.maximum-capacity"),
                 dice.pick(&["100", "70", "90"]),
             ),
-            2 => (
+            2 if !leaves.is_empty() => (
                 format!("{leaf}.ordering-policy"),
                 dice.pick(&["fifo", "fair"]),
             ),
@@ -321,7 +333,11 @@ impl<'a> Steps<'a> {
             ),
             6 => (format!("{queue}.priority"), dice.pick(&["0", "4", "9"])),
             7 => ("node-locality-delay".to_owned(), dice.pick(&["0", "3"])),
-            _ => (format!("{queue}.capacity"), dice.pick(&["40", "2w", "-1"])),
+            8 => (format!("{queue}.capacity"), dice.pick(&["40", "2w", "-1"])),
+            _ => (
+                format!("{}.leaf-queue-template.capacity", dice.pick(&managed)),
+                dice.pick(&["50", "20", "2w", "[memory=2048,vcores=2]"]),
+            ),
         };
         let mut pairs = Map::new();
         pairs.insert(format!("{PREFIX}{key}"), json!(value));

@@ -20,6 +20,8 @@ struct Queue {
     path: String,
     share: usize,
     children: Vec<Queue>,
+    /// The template's share, in percent, of a queue that creates its leaves.
+    template: Option<usize>,
     settings: Vec<(String, &'static str)>,
 }
 
@@ -46,6 +48,7 @@ impl Tree {
             path: "root".to_owned(),
             share: 1,
             children: Vec::new(),
+            template: None,
             settings: Vec::new(),
         };
         let mut count = 0;
@@ -64,9 +67,18 @@ impl Tree {
 
     /// Full paths of the leaves.
     pub(crate) fn leaves(&self) -> Vec<&str> {
+        self.childless(false)
+    }
+
+    /// Full paths of the queues that create their leaves.
+    pub(crate) fn managed(&self) -> Vec<&str> {
+        self.childless(true)
+    }
+
+    fn childless(&self, managed: bool) -> Vec<&str> {
         let mut out = Vec::new();
         each(&self.root, &mut |queue| {
-            if queue.children.is_empty() {
+            if queue.children.is_empty() && queue.template.is_some() == managed {
                 out.push(queue.path.as_str());
             }
         });
@@ -96,6 +108,9 @@ impl Tree {
         for (key, value) in &queue.settings {
             set(config, &format!("{}.{key}", queue.path), value);
         }
+        if let Some(percent) = queue.template {
+            self.template_settings(queue, percent, config);
+        }
         if queue.children.is_empty() {
             return;
         }
@@ -112,6 +127,22 @@ impl Tree {
                 let key = format!("{}.accessible-node-labels.{label}.capacity", child.path);
                 set(config, &key, &text);
             }
+        }
+    }
+
+    fn template_settings(&self, queue: &Queue, percent: usize, config: &mut Map<String, Value>) {
+        let text = match self.capacities {
+            Capacities::Absolute => "[memory=1024,vcores=1]".to_owned(),
+            Capacities::Vector => format!("[memory={percent}%,vcores=1]"),
+            Capacities::Percent | Capacities::Weight => percent.to_string(),
+        };
+        let template = format!("{}.leaf-queue-template", queue.path);
+        set(config, &format!("{template}.capacity"), &text);
+        let enabled = format!("{}.auto-create-child-queue.enabled", queue.path);
+        set(config, &enabled, "true");
+        if let Some(label) = self.labels.get(percent % 3) {
+            let key = format!("{template}.accessible-node-labels.{label}.capacity");
+            set(config, &key, &text);
         }
     }
 
@@ -174,6 +205,7 @@ fn draw_queue(
         path: format!("{parent}.q{count}"),
         share: 1 + dice.below(9),
         children: Vec::new(),
+        template: None,
         settings: Vec::new(),
     };
     let children = if level < 3 {
@@ -185,7 +217,10 @@ fn draw_queue(
         let child = draw_queue(dice, &queue.path, level + 1, count, labels);
         queue.children.push(child);
     }
-    if children == 0 {
+    if children == 0 && dice.chance(12) {
+        queue.template = Some(dice.pick(&[40, 60, 30, 100]));
+        managed_settings(dice, &mut queue);
+    } else if children == 0 {
         leaf_settings(dice, &mut queue, labels);
     } else {
         parent_settings(dice, &mut queue);
@@ -211,6 +246,25 @@ fn parent_settings(dice: &mut Dice, queue: &mut Queue) {
     if dice.chance(25) {
         let value = dice.pick(&["utilization", "priority-utilization"]);
         queue.settings.push(("ordering-policy".to_owned(), value));
+    }
+}
+
+fn managed_settings(dice: &mut Dice, queue: &mut Queue) {
+    let choices: [(&str, u16, &[&'static str]); 5] = [
+        ("leaf-queue-template.maximum-capacity", 40, &["100", "50"]),
+        ("leaf-queue-template.user-limit-factor", 30, &["10", "0.5"]),
+        ("leaf-queue-template.max-parallel-apps", 20, &["2", "1"]),
+        ("auto-create-child-queue.max-queues", 20, &["2", "1"]),
+        (
+            "auto-create-child-queue.fail-on-exceeding-parent-capacity",
+            15,
+            &["true"],
+        ),
+    ];
+    for (key, chance, values) in choices {
+        if dice.chance(chance) {
+            queue.settings.push((key.to_owned(), dice.pick(values)));
+        }
     }
 }
 
