@@ -11,9 +11,10 @@ use super::asks::AskError;
 use super::deferred::Deferred;
 use super::event::{Ending, Event};
 use super::ledger::Ledger;
+use super::managed::creator_of;
 use super::tree;
 use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot};
-use crate::queue::{App, AppPart, AppSpec, AppStage, QueueKind, QueueState, Submission};
+use crate::queue::{App, AppPart, AppSpec, AppStage, QueueState, Submission};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -263,19 +264,16 @@ impl Ledger {
         created.ok_or_else(|| SubmitError::UnknownQueue(name.to_owned()))
     }
 
-    /// A leaf of a managed parent takes only what placement rules put below that parent.
+    /// A leaf that a managed parent created takes only what placement rules put below that parent.
     fn check_placement(&self, leaf: QueueSlot, spec: &AppSpec) -> Result<(), SubmitError> {
-        let queue = &self.state.queues[leaf];
-        let Some(parent) = queue.parent.filter(|_| queue.is_leaf()) else {
-            return Ok(());
-        };
-        let parent = &self.state.queues[parent].settings;
-        let placed = spec.placement_parent.as_deref() == Some(&*parent.path);
-        if parent.kind == QueueKind::ManagedParent && !placed {
-            let path = queue.settings.path.to_string();
-            return Err(SubmitError::WithoutMapping(path));
+        let placed = spec.placement_parent.as_deref();
+        match creator_of(&self.state, leaf) {
+            Some(creator) if placed != Some(&*creator.settings.path) => {
+                let path = self.state.queues[leaf].settings.path.to_string();
+                Err(SubmitError::WithoutMapping(path))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Checks the request for the master's container and normalizes it.
@@ -316,10 +314,8 @@ impl Ledger {
             return Err(SubmitError::QueueStopped(path()));
         }
         let apps = users.active.len() + users.waiting.len() + users.parked.len();
-        let above = queue.parent.map(|above| &self.state.queues[above]);
-        let managed = above.is_some_and(|above| above.settings.kind == QueueKind::ManagedParent);
         // Leaves that a managed parent created have no limits of applications.
-        let unlimited = managed.then_some(i32::MAX);
+        let unlimited = creator_of(&self.state, leaf).map(|_| i32::MAX);
         let limit = unlimited.unwrap_or(users.maximum_applications);
         if i64::try_from(apps).unwrap_or(i64::MAX) >= i64::from(limit) {
             return Err(SubmitError::TooManyInQueue {

@@ -26,12 +26,8 @@ pub(super) fn guarantee_in_view(
     queue: QueueSlot,
     partition: PartitionId,
 ) -> ResourceVector {
-    let row = &state.queues[queue];
-    let part = row.part(partition);
-    let creator = row.parent.filter(|_| row.settings.dynamic);
-    let creator = creator.map(|parent| &state.queues[parent]);
-    let creator = creator.filter(|parent| parent.settings.kind == QueueKind::ManagedParent);
-    match creator {
+    let part = state.queues[queue].part(partition);
+    match creator_of(state, queue) {
         Some(parent) if share::java_order(part.absolute_capacity, 0.0).is_eq() => {
             let template = parent.template.get(&partition);
             let fraction = template.map_or(0.0, |template| template.absolute_capacity);
@@ -39,6 +35,14 @@ pub(super) fn guarantee_in_view(
         }
         _ => part.guaranteed,
     }
+}
+
+/// The managed parent that created a leaf; none for other queues.
+pub(super) fn creator_of(state: &State, queue: QueueSlot) -> Option<&Queue> {
+    let row = &state.queues[queue];
+    let creator = row.parent.filter(|_| row.settings.dynamic);
+    let creator = creator.map(|parent| &state.queues[parent]);
+    creator.filter(|parent| parent.settings.kind == QueueKind::ManagedParent)
 }
 
 /// The template in the settings of a managed parent; nothing for other queues.
@@ -69,8 +73,23 @@ impl Ledger {
     pub(super) fn check_managed(&self, settings: &TreeSettings) -> Result<(), RefreshError> {
         settings.queues.iter().try_for_each(|new| {
             let slot = self.paths.get(&new.path);
-            slot.map_or(Ok(()), |&slot| self.check_managed_parent(slot, new))
+            let Some(&slot) = slot.filter(|_| template_of(new).is_some()) else {
+                return Ok(());
+            };
+            self.check_managed_parent(slot, new)?;
+            self.check_created(slot)
         })
+    }
+
+    /// Guarantees are given only below a parent whose children were all created.
+    // As GuaranteedOrZeroCapacityOverTimePolicy.computeQueueManagementChanges.
+    fn check_created(&self, parent: QueueSlot) -> Result<(), RefreshError> {
+        let children = self.state.queues[parent].children.iter();
+        let mut children = children.map(|&child| &self.state.queues[child].settings);
+        match children.find(|child| !child.dynamic) {
+            Some(child) => Err(RefreshError::NotCreated(child.path.to_string())),
+            None => Ok(()),
+        }
     }
 
     // As ManagedParentQueue.reinitialize.
@@ -204,17 +223,25 @@ impl Ledger {
         &mut self,
         parent: QueueSlot,
         settings: &QueueSettings,
+        below: &BTreeMap<&str, Vec<&QueueSettings>>,
     ) -> Result<(), RefreshError> {
         self.check_managed_parent(parent, settings)?;
         self.read_template(parent, settings);
         self.reconfigure(parent, settings);
-        for leaf in self.state.queues[parent].children.clone() {
-            let own = Arc::clone(&self.state.queues[leaf].settings);
-            let own = self.make(parent, own.name(), true)?;
-            self.reconfigure(leaf, &own);
-            self.take_back(parent, leaf);
+        let listed = below.get(&*settings.path).map_or(&[][..], Vec::as_slice);
+        for child in self.state.queues[parent].children.clone() {
+            let old = Arc::clone(&self.state.queues[child].settings);
+            let same = |new: &&&QueueSettings| new.path == old.path && new.kind == old.kind;
+            if old.dynamic {
+                let own = self.make(parent, old.name(), true)?;
+                self.reconfigure(child, &own);
+                self.take_back(parent, child);
+            } else if let Some(new) = listed.iter().find(same) {
+                self.merge(child, new, below)?;
+            }
         }
         self.update_template(parent);
+        self.check_created(parent)?;
         let leaves = self.leaves_by_submission(parent);
         for (partition, template) in self.state.queues[parent].template.clone() {
             let above = self.state.queues[parent].part(partition).absolute_capacity;

@@ -109,14 +109,14 @@ impl Ledger {
     /// Reinitialises a queue in place, then its children; they end up in the order of a hash map
     /// of their paths.
     // As AbstractParentQueue.reinitialize.
-    fn merge(
+    pub(super) fn merge(
         &mut self,
         slot: QueueSlot,
         settings: &QueueSettings,
         below: &BTreeMap<&str, Vec<&QueueSettings>>,
     ) -> Result<(), RefreshError> {
         if settings.kind == QueueKind::ManagedParent {
-            return self.merge_managed(slot, settings);
+            return self.merge_managed(slot, settings, below);
         }
         if self.state.queues[slot].is_leaf() {
             check_allocation(&self.state.queues[slot], settings)?;

@@ -28,6 +28,8 @@ pub enum RefreshError {
     MixedModes(String),
     /// The templates make no valid settings for a queue that a submission created.
     CreatedQueue(String),
+    /// A managed parent has a child that no submission created.
+    NotCreated(String),
     /// The leaves that a managed parent created have more of it than it has of its own parent.
     GivenAway(String),
     /// The template of a managed parent without an absolute capacity has one.
@@ -51,6 +53,7 @@ impl RefreshError {
             Self::MixedModes(_) => "mixed_capacity_modes",
             Self::AbsoluteTemplate(_) => "absolute_template",
             Self::CreatedQueue(_) => "created_queue",
+            Self::NotCreated(_) => "managed_parent_with_children",
             Self::GivenAway(_) => "guarantees_above_parent",
             Self::Excess(_, excess) => excess.code(),
         }
@@ -90,6 +93,10 @@ impl fmt::Display for RefreshError {
             Self::CreatedQueue(queue) => {
                 write!(f, "the templates make no valid settings for `{queue}`")
             }
+            Self::NotCreated(queue) => write!(
+                f,
+                "the parent of `{queue}` creates its leaves, so it cannot be refreshed with it"
+            ),
             Self::GivenAway(queue) => write!(
                 f,
                 "the leaves that `{queue}` created are guaranteed more than it may give them"

@@ -353,7 +353,12 @@ const TABLE: &[Entry] = &[
     entry(
         "guarantees_above_parent",
         "With `fail-on-exceeding-parent-capacity` the created leaves together are guaranteed \
-         a smaller part of their parent than that is of its own.",
+         a greater part of their parent than that is of its own.",
+    ),
+    entry(
+        "managed_parent_with_children",
+        "A managed parent whose children were not all created by submissions cannot be \
+         refreshed.",
     ),
     entry(
         "maximum_allocation_decreased",
@@ -406,10 +411,7 @@ const TABLE: &[Entry] = &[
         "The name of a queue is empty, differs from a sibling's only in case, or holds \
          characters that are hard to see.",
     ),
-    entry(
-        "W_VALUE_IGNORED",
-        "The value cannot be read and is ignored.",
-    ),
+    entry("W_VALUE_IGNORED", "The value is unreadable and ignored."),
     entry("W_VALUE_EMPTY", "An empty value counts as unset."),
     entry(
         "W_CAPACITY_UNSET",

@@ -77,10 +77,10 @@ impl Scheduler {
         queue.dynamic && queue.parent.is_some_and(|up| !self.queues[up].managed)
     }
 
-    /// Whether this is a leaf of a managed parent.
+    /// Whether this is a leaf that a managed parent created.
     pub(crate) fn is_below_managed(&self, q: QueueIdx) -> bool {
         let queue = self.q(q);
-        queue.is_leaf && queue.parent.is_some_and(|up| self.queues[up].managed)
+        queue.dynamic && queue.parent.is_some_and(|up| self.queues[up].managed)
     }
 
     pub(crate) fn cap_mut(&mut self, q: QueueIdx, p: &str) -> &mut Cap {

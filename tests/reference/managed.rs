@@ -148,10 +148,17 @@ impl Scheduler {
         self.reconfigure(q)?;
         let leaves = self.queues[q].children.clone();
         for leaf in &leaves {
-            self.remake(*leaf)?;
-            self.take_back(q, *leaf);
+            if self.queues[*leaf].dynamic {
+                self.remake(*leaf)?;
+                self.take_back(q, *leaf);
+            } else {
+                self.merge(*leaf, Some(*leaf))?;
+            }
         }
         self.update_template(q);
+        if leaves.iter().any(|leaf| !self.queues[*leaf].dynamic) {
+            return Err("other");
+        }
         let mut apps: Vec<u64> = Vec::new();
         for leaf in &leaves {
             apps.extend(&self.queues[*leaf].active);
@@ -225,8 +232,7 @@ impl Scheduler {
     /// What the used ratio of a leaf without a guarantee is a ratio of; none for other queues.
     pub(crate) fn template_guarantee(&self, q: QueueIdx, p: &str) -> Option<super::resources::Res> {
         let abs = self.queues[q].caps.get(p).map_or(0.0, |c| c.abs);
-        let created = self.queues[q].dynamic && self.is_below_managed(q);
-        if !created || abs.to_bits() != 0 {
+        if !self.is_below_managed(q) || abs.to_bits() != 0 {
             return None;
         }
         let template = &self.queues[self.queues[q].parent.unwrap()].template;

@@ -287,7 +287,7 @@ impl Scheduler {
 
     /// Settings of the new tree enter the old one; children end up in hash order of their paths,
     /// and are checked once more in that order. Queues that submissions made have no new ones.
-    fn merge(&mut self, q: QueueIdx, new: Option<QueueIdx>) -> Result<(), Refusal> {
+    pub(crate) fn merge(&mut self, q: QueueIdx, new: Option<QueueIdx>) -> Result<(), Refusal> {
         if self.queues[q].managed {
             return self.merge_managed(q);
         }
