@@ -90,7 +90,7 @@ impl Ledger {
         let slot = self.container_of(proposal);
         let asks = self.state.apps[app].key_mut(proposal.key);
         let (requested_partition, constrained) = (asks.partition, asks.constrained.clone());
-        let give_back = self.take_ask(proposal);
+        let give_back = self.take_ask(proposal, slot);
         let container = self.container_mut(slot);
         container.state = ContainerState::Allocated;
         container.on_node = true;
@@ -183,9 +183,10 @@ impl Ledger {
 
     /// Takes one container off the asks of a key; returns what to give back should it be lost.
     // As LocalityAppPlacementAllocator.allocate and SingleConstraintAppPlacementAllocator.allocate.
-    fn take_ask(&mut self, proposal: &Proposal) -> GiveBack {
+    fn take_ask(&mut self, proposal: &Proposal, slot: ContainerSlot) -> GiveBack {
         let (app, key, node) = (proposal.app, proposal.key, proposal.node);
-        let size = proposal.size;
+        // The size that was reserved, if it was, which the ask may not have any more.
+        let size = self.container(slot).size;
         let (host, rack) = (self.state.nodes[node].host, self.state.nodes[node].rack);
         let asks = self.state.apps[app].key_mut(key);
         if asks.constrained.is_some() {
