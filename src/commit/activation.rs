@@ -63,7 +63,7 @@ impl Ledger {
         record.active_apps += 1;
         record.parts[partition.index()].master_used += size;
         let part = self.state.queues[leaf].part_mut(partition);
-        (part.master_used, part.counted) = (part.master_used + size, true);
+        part.counting().master_used += size;
         self.state.queues[leaf]
             .as_leaf_mut()
             .waiting

@@ -185,8 +185,12 @@ impl Ledger {
     // As LocalityAppPlacementAllocator.allocate and SingleConstraintAppPlacementAllocator.allocate.
     fn take_ask(&mut self, proposal: &Proposal, slot: ContainerSlot) -> GiveBack {
         let (app, key, node) = (proposal.app, proposal.key, proposal.node);
-        // The size that was reserved, if it was, which the ask may not have any more.
-        let size = self.container(slot).size;
+        // The ask may not have the size any more that was reserved. That of a new container stands in the
+        // proposal; reading it back right after it was written stalls.
+        let size = match proposal.reserved {
+            Some(_) => self.container(slot).size,
+            None => proposal.size,
+        };
         let (host, rack) = (self.state.nodes[node].host, self.state.nodes[node].rack);
         let asks = self.state.apps[app].key_mut(key);
         if asks.constrained.is_some() {

@@ -457,7 +457,7 @@ impl Ledger {
             let leaf = row.leaf;
             for (partition, size) in [(from, -size), (to, size)] {
                 let part = self.state.queues[leaf].part_mut(partition);
-                (part.master_used, part.counted) = (part.master_used + size, true);
+                part.counting().master_used += size;
                 self.state.users[user].parts[partition.index()].master_used += size;
             }
         }

@@ -23,7 +23,9 @@ impl Ledger {
     // As CapacitySchedulerQueueManager.reinitializeQueues.
     pub fn refresh(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
         self.check_refresh(&settings)?;
-        self.apply_refresh(settings)?;
+        let applied = self.apply_refresh(settings);
+        debug_assert_eq!(applied, Ok(()), "what was checked is applied as a whole");
+        applied?;
         self.reconsider_parked();
         Ok(())
     }

@@ -48,7 +48,7 @@ impl Ledger {
         let mut next = Some(leaf);
         while let Some(queue) = next {
             let part = self.state.queues[queue].part_mut(partition);
-            (part.reserved, part.counted) = (part.reserved + size, true);
+            part.counting().reserved += size;
             next = self.state.queues[queue].parent;
         }
         if partition == PartitionId::DEFAULT {
@@ -220,7 +220,7 @@ pub(super) fn add_queue_pending(
     let mut next = Some(leaf);
     while let Some(queue) = next {
         let part = state.queues[queue].part_mut(partition);
-        (part.pending, part.counted) = (part.pending + size, true);
+        part.counting().pending += size;
         next = state.queues[queue].parent;
     }
 }

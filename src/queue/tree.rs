@@ -208,6 +208,14 @@ pub struct Ranks {
     pub keys: Vec<u128>,
 }
 
+impl QueuePart {
+    /// The part, for a figure of use that is about to move: from now on it counts here.
+    pub fn counting(&mut self) -> &mut Self {
+        self.counted = true;
+        self
+    }
+}
+
 impl Default for QueuePart {
     fn default() -> Self {
         let none = ResourceVector::NONE;
