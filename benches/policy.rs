@@ -8,6 +8,7 @@ use std::time::Duration;
 use capsched::id::PartitionId;
 use capsched::policy::{compute_user_limit, order_children};
 use capsched::queue::LimitKind;
+use capsched::resource::NARROW;
 use capsched::snapshot::State;
 use common::{Size, ledger, place};
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -37,7 +38,7 @@ fn user_limit(c: &mut Criterion) {
     c.bench_function("policy/compute_user_limit/100", |b| {
         b.iter(|| {
             let partition = black_box(PartitionId::DEFAULT);
-            compute_user_limit(state, leaf, partition, LimitKind::Respect)
+            compute_user_limit::<NARROW>(state, leaf, partition, LimitKind::Respect)
         });
     });
 }

@@ -20,7 +20,10 @@ fn one_pass(c: &mut Criterion) {
     let one = Candidates::node(NodeSlot(0));
     let mut index = FitIndex::new((0..S1.nodes).map(NodeSlot).collect(), 2);
     for node in 0..S1.nodes {
-        index.set(NodeSlot(node), Some(&state.nodes[NodeSlot(node)].free));
+        index.set(
+            NodeSlot(node),
+            Some(&state.nodes[NodeSlot(node)].free.get()),
+        );
     }
     let all = Candidates::indexed(&index, PartitionId::DEFAULT);
     let mut seen = Vec::new();

@@ -284,7 +284,7 @@ fn running() -> (Sequential, Vec<(&'static str, &'static str)>) {
 fn used(engine: &Sequential) -> ResourceVector {
     let queues = &engine.ledger().state().queues;
     let root = queues.iter().next().unwrap();
-    root.parts[0].used
+    root.parts[0].used.get()
 }
 
 #[test]

@@ -141,31 +141,45 @@ fn submit(ledger: &mut Ledger, number: u32, queue: &str, user: &str, call: &AskC
 fn figures(state: &State) -> Vec<String> {
     let mut out = Vec::new();
     for node in state.nodes.iter() {
-        let row = (&node.name, node.free, node.allocated, node.containers);
+        let row = (
+            &node.name,
+            node.free.get(),
+            node.allocated.get(),
+            node.containers,
+        );
         out.push(format!("node {row:?}"));
     }
     for queue in state.queues.iter() {
         for part in &queue.parts {
             let shares = (part.used_capacity, part.absolute_used, &part.ranks);
-            let row = (part.used, part.pending, part.reserved, shares);
+            let row = (
+                part.used.get(),
+                part.pending.get(),
+                part.reserved.get(),
+                shares,
+            );
             out.push(format!("{} {row:?}", queue.settings.path));
         }
         for part in queue.leaf.iter().flat_map(|leaf| &leaf.parts) {
-            let row = (part.usage_ratio, part.active_used);
+            let row = (part.usage_ratio, part.active_used.get());
             out.push(format!("users of {} {row:?}", queue.settings.path));
         }
     }
     for user in state.users.iter() {
         out.push(format!("user {} asks {}", user.name, user.asking_apps));
         for part in &user.parts {
-            let row = (part.used, part.usage_ratio);
+            let row = (part.used.get(), part.usage_ratio);
             out.push(format!("user {} {row:?}", user.name));
         }
     }
     for app in state.apps.iter() {
         out.push(format!("app {} asks {}", app.id, app.asking));
         for part in &app.parts {
-            out.push(format!("app {} {:?}", app.id, (part.used, part.pending)));
+            out.push(format!(
+                "app {} {:?}",
+                app.id,
+                (part.used.get(), part.pending.get())
+            ));
         }
         for key in &app.keys {
             let row = (key.outstanding, &key.asks);

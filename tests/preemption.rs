@@ -273,7 +273,9 @@ fn a_reservation_moves_to_a_free_node_only_from_where_it_is() {
     carry_out(&mut scene, NODES[0], to(NODES[1]));
     assert_eq!(reserved_on(&scene), [NODES[1]]);
     let slot = scene.engine.ledger().app(ApplicationId::new(3)).unwrap();
-    let reserved = scene.engine.ledger().state().apps[slot].parts[0].reserved;
+    let reserved = scene.engine.ledger().state().apps[slot].parts[0]
+        .reserved
+        .get();
     assert_eq!(reserved.memory(), 5 * 1024);
     scene.engine.finish_app(ApplicationId::new(3)).unwrap();
     assert_eq!(reserved_on(&scene), [] as [&str; 0]);

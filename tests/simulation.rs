@@ -309,8 +309,16 @@ fn simulate(mode: Mode, seed: u64) {
     let snapshot = engine.snapshot();
     for queue in snapshot.queues.iter() {
         for part in &queue.parts {
-            assert_eq!(part.used, ResourceVector::NONE, "{mode:?} seed {seed}");
-            assert_eq!(part.pending, ResourceVector::NONE, "{mode:?} seed {seed}");
+            assert_eq!(
+                part.used.get(),
+                ResourceVector::NONE,
+                "{mode:?} seed {seed}"
+            );
+            assert_eq!(
+                part.pending.get(),
+                ResourceVector::NONE,
+                "{mode:?} seed {seed}"
+            );
         }
     }
     drop(clients);

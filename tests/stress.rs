@@ -283,14 +283,15 @@ fn sums_hold(engine: &Threaded, books: &Books) {
         .inspect(move |ledger| {
             let state = ledger.state();
             let root = state.queues.iter().next().unwrap();
-            let reserved = root.parts[0].reserved;
+            let reserved = root.parts[0].reserved.get();
             assert_eq!(root.parts[0].used, used + reserved);
             for (name, slot) in ledger.nodes_by_name() {
                 let on_it = live.values().filter(|(on, _)| on == name);
                 let sum = on_it.fold(ResourceVector::NONE, |sum, (_, size)| sum + *size);
                 let row = &state.nodes[slot];
-                assert!(sum.fits_in(&row.allocated), "{name}");
-                assert_eq!(row.free, row.total - row.allocated, "{name}");
+                assert!(sum.fits_in(&row.allocated.get()), "{name}");
+                let free = row.total.get() - row.allocated.get();
+                assert_eq!(row.free, free, "{name}");
             }
         })
         .unwrap();

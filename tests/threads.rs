@@ -94,7 +94,7 @@ fn run(mode: Mode, settings: TreeSettings, cores: i64) -> ([usize; 2], ResourceV
     let reserved = |event: &&Decision| matches!(event, Decision::Reserved { .. });
     let waiting = events.iter().filter(reserved).count();
     let snapshot = engine.snapshot();
-    let used = snapshot.queues.iter().next().unwrap().parts[0].used;
+    let used = snapshot.queues.iter().next().unwrap().parts[0].used.get();
     assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
     ([placed, waiting], used)
 }
@@ -152,7 +152,7 @@ fn a_partition_is_not_served_from_nodes_that_left_it() {
     engine.relabel_node(&"b:1".parse().unwrap(), "").unwrap();
     let state = engine.ledger().state();
     let mut index = FitIndex::new(sorted, 2);
-    assert!(index.set(NodeSlot(2), Some(&state.nodes[NodeSlot(2)].free)));
+    assert!(index.set(NodeSlot(2), Some(&state.nodes[NodeSlot(2)].free.get())));
     let candidates = Candidates::indexed(&index, state.nodes[NodeSlot(2)].partition);
     let found = propose(state, &candidates, Exclusivity::Respect, &mut Vec::new());
     assert!(matches!(found, Outcome::Skipped(_)), "{found:?}");

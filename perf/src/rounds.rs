@@ -409,11 +409,11 @@ pub(crate) fn totals(engine: &Sequential) -> Totals {
     let state = engine.ledger().state();
     for queue in &state.queues {
         for part in &queue.parts {
-            totals.queue(&queue.settings.path, queue.is_leaf(), part.used);
+            totals.queue(&queue.settings.path, queue.is_leaf(), part.used.get());
         }
     }
     for node in &state.nodes {
-        let amounts = [node.total, node.allocated, node.free];
+        let amounts = [&node.total, &node.allocated, &node.free].map(|amount| amount.get());
         totals.node(&node.name, amounts, node.containers);
     }
     totals
@@ -424,11 +424,11 @@ fn snapshot_totals(engine: &Threaded) -> Totals {
     let snapshot = engine.snapshot();
     for queue in snapshot.queues.iter() {
         for part in &queue.parts {
-            totals.queue(&queue.settings.path, queue.is_leaf(), part.used);
+            totals.queue(&queue.settings.path, queue.is_leaf(), part.used.get());
         }
     }
     for node in snapshot.nodes.iter() {
-        let amounts = [node.total, node.allocated, node.free];
+        let amounts = [&node.total, &node.allocated, &node.free].map(|amount| amount.get());
         totals.node(&node.name, amounts, node.containers);
     }
     totals

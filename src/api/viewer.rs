@@ -160,8 +160,8 @@ impl Viewer<'_> {
 
     fn user(&self, user: &User) -> UserView {
         UserView {
-            used: self.by_partition(|p| user.part(p).used),
-            am_used: self.by_partition(|p| user.part(p).master_used),
+            used: self.by_partition(|p| user.part(p).used.get()),
+            am_used: self.by_partition(|p| user.part(p).master_used.get()),
             weight: Fraction(user.weight),
             active_apps: user.active_apps,
             pending_apps: user.waiting_apps,
@@ -178,7 +178,9 @@ impl Viewer<'_> {
             .as_ref()
             .map(|leaf| &leaf.parts[partition.index()]);
         let masters = leaf.and_then(|leaf| leaf.master_limit).unwrap_or_default();
-        let of_user = leaf.map(|leaf| leaf.user_master_limit).unwrap_or_default();
+        let of_user = leaf
+            .map(|leaf| leaf.user_master_limit.get())
+            .unwrap_or_default();
         PartitionView {
             cap: Fraction(part.capacity),
             abs_cap: Fraction(part.absolute_capacity),
@@ -188,12 +190,12 @@ impl Viewer<'_> {
             abs_used_cap: Fraction(part.absolute_used),
             weight: weighted.then_some(Fraction(part.weight)),
             norm_weight: weighted.then_some(Fraction(part.normalized_weight)),
-            eff_min: self.amounts(&part.guaranteed),
-            eff_max: self.amounts(&part.limit),
-            used: self.unless_none(&part.used),
-            reserved: self.unless_none(&part.reserved),
-            pending: self.unless_none(&part.pending),
-            am_used: leaf.and_then(|_| self.unless_none(&part.master_used)),
+            eff_min: self.amounts(&part.guaranteed.get()),
+            eff_max: self.amounts(&part.limit.get()),
+            used: self.unless_none(&part.used.get()),
+            reserved: self.unless_none(&part.reserved.get()),
+            pending: self.unless_none(&part.pending.get()),
+            am_used: leaf.and_then(|_| self.unless_none(&part.master_used.get())),
             am_limit: self.unless_none(&masters),
             user_am_limit: self.unless_none(&of_user),
         }
@@ -206,9 +208,9 @@ impl Viewer<'_> {
         NodeView {
             node: node.name.to_string(),
             partition: (node.partition != PartitionId::DEFAULT).then(|| self.name(node.partition)),
-            total: self.amounts(&node.total),
-            allocated: self.amounts(&node.allocated),
-            available: self.amounts(&node.free),
+            total: self.amounts(&node.total.get()),
+            allocated: self.amounts(&node.allocated.get()),
+            available: self.amounts(&node.free.get()),
             containers: node.containers,
             reserved: node
                 .reserved
@@ -231,9 +233,9 @@ impl Viewer<'_> {
             state: stage_name(app.stage),
             queue: self.state.queues[app.leaf].settings.path.to_string(),
             priority: app.priority,
-            pending: self.by_partition(|p| app.part(p).pending),
-            used: self.by_partition(|p| app.part(p).used),
-            reserved: self.by_partition(|p| app.part(p).reserved),
+            pending: self.by_partition(|p| app.part(p).pending.get()),
+            used: self.by_partition(|p| app.part(p).used.get()),
+            reserved: self.by_partition(|p| app.part(p).reserved.get()),
             live: ledger
                 .live_containers(slot)
                 .map(|container| container.id.number)

@@ -3,7 +3,7 @@
 use crate::id::{
     AppSlot, ApplicationId, ContainerId, NameId, NodeName, PartitionId, QueueSlot, SchedulerKey,
 };
-use crate::resource::ResourceVector;
+use crate::resource::{PackedVector, ResourceVector};
 
 /// One machine of the cluster.
 #[derive(Clone, Debug)]
@@ -23,11 +23,11 @@ pub struct Node {
     /// Whether containers may be placed.
     pub state: NodeState,
     /// Everything the node offers.
-    pub total: ResourceVector,
+    pub total: PackedVector,
     /// Sum of the containers whose space is not free again.
-    pub allocated: ResourceVector,
+    pub allocated: PackedVector,
     /// `total - allocated`.
-    pub free: ResourceVector,
+    pub free: PackedVector,
     /// The container that waits for room here.
     pub reserved: Option<Reservation>,
     /// Containers that may be killed when their place is needed, in order of marking.

@@ -36,7 +36,7 @@ impl Ledger {
         let (partition, size) = (row.master_partition, row.submission.master_size);
         let limit = self.known_master_limit(leaf, partition);
         let queue = &self.state.queues[leaf];
-        let used = queue.part(partition).master_used;
+        let used = queue.part(partition).master_used.get();
         let calculator = self.state.calculator;
         let free_pass =
             queue.as_leaf().active.is_empty() || !calculator.above_none(&self.state.cluster, &used);
@@ -53,7 +53,7 @@ impl Ledger {
                 limit
             }
         };
-        let user_used = self.state.users[user].part(partition).master_used;
+        let user_used = self.state.users[user].part(partition).master_used.get();
         if !calculator.fits_in(&(size + user_used), &user_limit) && !free_pass {
             self.explain_waiting(leaf, app);
             return;
@@ -169,7 +169,7 @@ impl Ledger {
         let weight = user.map_or(1.0, |user| self.state.users[user].weight);
         let (shown, limit) = user_master_limits(&self.state, leaf, partition, weight);
         let users = self.state.queues[leaf].as_leaf_mut();
-        users.parts[partition.index()].user_master_limit = shown;
+        users.parts[partition.index()].user_master_limit.set(shown);
         limit
     }
 

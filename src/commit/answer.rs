@@ -20,7 +20,7 @@ impl Ledger {
                 Granted {
                     container: container.id,
                     node: self.state.nodes[container.node].name.clone(),
-                    size: container.size,
+                    size: container.size.get(),
                     priority: container.key.priority,
                     request_id: container.key.request_id,
                 }
@@ -82,7 +82,7 @@ impl Ledger {
         let limit = self.user_limit(provider.leaf, named, partition, LimitKind::Respect);
         let user = &self.state.users[provider.user];
         let used = if user.generation == provider.generation {
-            user.part(partition).used
+            user.part(partition).used.get()
         } else {
             ResourceVector::NONE
         };

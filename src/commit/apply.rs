@@ -1,5 +1,6 @@
 //! Applying proposals: the only place where containers come into being.
 
+use std::iter;
 use std::sync::Arc;
 
 use super::containers::{Container, ContainerState, GiveBack};
@@ -12,6 +13,7 @@ use crate::id::{AppSlot, ContainerId, NameId, NodeSlot, PartitionId, SchedulerKe
 use crate::policy::Locality;
 use crate::proposer::{Observation, Outcome, Proposal, ProposalKind, Release};
 use crate::queue::{ConstrainedKey, Exclusivity, ReservedAt};
+use crate::resource::ResourceVector;
 use crate::sync::{Mutant, injected};
 
 /// What became of an assignment.
@@ -76,7 +78,7 @@ impl Ledger {
         self.events.push(Event::Rejected {
             app: self.state.apps[proposal.app].id,
             node: self.state.nodes[proposal.node].name.clone(),
-            size: held.map_or(proposal.size, |held| held.size),
+            size: held.map_or_else(|| proposal.size.get(), |held| held.size),
             kind: proposal.kind,
             again: proposal.reserved.is_some(),
             conflict,
@@ -90,19 +92,19 @@ impl Ledger {
         let slot = self.container_of(proposal);
         let asks = self.state.apps[app].key_mut(proposal.key);
         let (requested_partition, constrained) = (asks.partition, asks.constrained.clone());
-        let give_back = self.take_ask(proposal, slot);
+        let (give_back, served) = self.take_ask(proposal, slot);
         let container = self.container_mut(slot);
         container.state = ContainerState::Allocated;
         container.on_node = true;
         container.requested_partition = requested_partition;
         container.borrowed = proposal.exclusivity == Exclusivity::Ignore;
         container.give_back = give_back;
-        let (id, size) = (container.id, container.size);
+        let (id, size) = (container.id, container.size.get());
         self.live[app.index()].insert(id.number, slot);
         self.unfetched[app.index()].push(slot);
         // The application is charged what the key asks now, which may differ from the size of a
         // container that was reserved earlier.
-        self.state.apps[app].part_mut(partition).used += proposal.size;
+        self.state.apps[app].part_mut(partition).used += proposal.size.get();
         let row = &mut self.state.nodes[node];
         row.free -= size;
         row.allocated += size;
@@ -121,13 +123,16 @@ impl Ledger {
         }
         let user = self.state.apps[app].user;
         let skips = injected(Mutant::C8) && self.state.users[user].part(partition).used.is_none();
-        if proposal.reserved.is_none() && !skips {
-            self.charge(app, partition, size);
-            self.flag_for_reordering(app);
-        }
         let leaf = self.state.apps[app].leaf;
+        if proposal.reserved.is_none() && !skips {
+            self.charge_served(app, partition, size, served);
+            self.flag_for_reordering(app);
+        } else if let Some((partition, size)) = served {
+            self.add_queue_pending(leaf, partition, -size);
+        }
         self.join_idle(leaf);
-        self.events.push(Event::Allocated {
+        // Made where it stays: pushed, it would be put together elsewhere and read back at once.
+        let allocated = || Event::Allocated {
             container: id,
             node: self.state.nodes[node].name.clone(),
             size,
@@ -138,7 +143,8 @@ impl Ledger {
             partition,
             borrowed: proposal.exclusivity == Exclusivity::Ignore,
             from_reservation: proposal.reserved.is_some(),
-        });
+        };
+        self.events.extend(iter::once_with(allocated));
     }
 
     /// The container of a proposal: the reserved one, taken off its node, or a new one.
@@ -160,11 +166,12 @@ impl Ledger {
         };
         app.next_container += 1;
         self.stamp += 1;
-        self.store_container(Container {
+        let (stamp, created_ms) = (self.stamp, self.now_ms);
+        self.store_container(|| Container {
             id,
             app: proposal.app,
             key: proposal.key,
-            size: proposal.size,
+            size: proposal.size.clone(),
             node: proposal.node,
             state,
             on_node: false,
@@ -173,23 +180,28 @@ impl Ledger {
             to_launch: false,
             to_stop: false,
             master: false,
-            stamp: self.stamp,
-            created_ms: self.now_ms,
+            stamp,
+            created_ms,
             requested_partition: PartitionId::DEFAULT,
             borrowed: false,
             give_back: GiveBack::Nothing,
         })
     }
 
-    /// Takes one container off the asks of a key; returns what to give back should it be lost.
+    /// Takes one container off the asks of a key; returns what to give back should it be lost, and
+    /// what the queues have not outstanding any more.
     // As LocalityAppPlacementAllocator.allocate and SingleConstraintAppPlacementAllocator.allocate.
-    fn take_ask(&mut self, proposal: &Proposal, slot: ContainerSlot) -> GiveBack {
+    fn take_ask(
+        &mut self,
+        proposal: &Proposal,
+        slot: ContainerSlot,
+    ) -> (GiveBack, Option<(PartitionId, ResourceVector)>) {
         let (app, key, node) = (proposal.app, proposal.key, proposal.node);
         // The ask may not have the size any more that was reserved. That of a new container stands in the
         // proposal; reading it back right after it was written stalls.
         let size = match proposal.reserved {
-            Some(_) => self.container(slot).size,
-            None => proposal.size,
+            Some(_) => self.container(slot).size.clone(),
+            None => proposal.size.clone(),
         };
         let (host, rack) = (self.state.nodes[node].host, self.state.nodes[node].rack);
         let asks = self.state.apps[app].key_mut(key);
@@ -198,21 +210,26 @@ impl Ledger {
                 ask.count -= 1;
             }
             // What a scheduling request had taken is not asked again.
-            return GiveBack::Places(Box::default());
+            return (GiveBack::Places(Box::default()), None);
         }
         let nearer: &[NameId] = match proposal.locality {
             Locality::Node => &[host, rack],
             Locality::Rack => &[rack],
             Locality::Any => &[],
         };
-        let mut taken = [None; 2];
+        let mut taken = [None, None];
         for (taken, &place) in taken.iter_mut().zip(nearer) {
-            *taken = asks.at(place).copied();
+            *taken = asks.at(place).cloned();
             asks.take_one(place);
         }
         let any = asks.at(NameId::ANY);
         let give_back = GiveBack::of(&taken, any, &size);
-        let pending = any.map(|ask| (ask.partition.unwrap_or(PartitionId::DEFAULT), ask.size));
+        let pending = any.map(|ask| {
+            (
+                ask.partition.unwrap_or(PartitionId::DEFAULT),
+                ask.size.get(),
+            )
+        });
         asks.take_one(NameId::ANY);
         asks.known = !asks.asks.is_empty();
         if asks.count(NameId::ANY) == 0 {
@@ -220,9 +237,9 @@ impl Ledger {
             self.stop_asking_without_keys(app);
         }
         if let Some((partition, size)) = pending {
-            self.add_pending(app, partition, -size);
+            self.add_app_pending(app, partition, -size);
         }
-        give_back
+        (give_back, pending)
     }
 
     // As FiCaSchedulerApp.reserve and AbstractLeafQueue.apply for a reservation.
@@ -237,7 +254,7 @@ impl Ledger {
             }
             _ => self.new_reservation(proposal),
         };
-        let (id, size) = (self.container(slot).id, self.container(slot).size);
+        let (id, size) = (self.container(slot).id, self.container(slot).size.get());
         if !again {
             self.charge(app, partition, size);
             self.flag_for_reordering(app);
@@ -260,7 +277,7 @@ impl Ledger {
     fn new_reservation(&mut self, proposal: &Proposal) -> ContainerSlot {
         let (app, node, key) = (proposal.app, proposal.node, proposal.key);
         let slot = self.new_container(proposal, ContainerState::Reserved);
-        let (id, size) = (self.container(slot).id, self.container(slot).size);
+        let (id, size) = (self.container(slot).id, self.container(slot).size.get());
         let row = &self.state.nodes[node];
         let (partition, java_hash) = (row.partition, row.java_hash);
         let asks = self.state.apps[app].key_mut(key);
@@ -292,7 +309,7 @@ impl Ledger {
         if (container.app, container.id.number) != (release.app, release.number) {
             return;
         }
-        let (app, size) = (container.app, container.size);
+        let (app, size) = (container.app, container.size.get());
         let partition = self.state.nodes[release.node].partition;
         if self.drop_reservation(slot, reason) {
             self.flag_for_reordering(app);

@@ -245,7 +245,7 @@ impl Ledger {
         };
         let ask = PlaceAsk {
             place: NameId::ANY,
-            size,
+            size: size.into(),
             count: ask.count,
             relax: ask.relax_locality,
             partition,
@@ -262,7 +262,7 @@ impl Ledger {
         let room = ResourceVector::build(|_| MAX_VALUE << 8);
         let sum = size
             .checked_times(i64::from(count))
-            .map(|size| root.part(PartitionId::DEFAULT).pending + size);
+            .map(|size| root.part(PartitionId::DEFAULT).pending.get() + size);
         match sum {
             Some(sum) if sum.fits_in(&room) => Ok(()),
             _ => Err(out_of_range),
@@ -276,7 +276,7 @@ impl Ledger {
         let partition = partition.or_else(of_leaf);
         let ask = PlaceAsk {
             place: NameId::ANY,
-            size: self.state.apps[app].submission.master_size,
+            size: self.state.apps[app].submission.master_size.into(),
             count: 1,
             relax: true,
             partition,
@@ -286,11 +286,14 @@ impl Ledger {
         let size = self
             .state
             .calculator
-            .normalize(&ask.size, &minimum, &largest, &minimum);
+            .normalize(&ask.size.get(), &minimum, &largest, &minimum);
         let ask = Checked {
             key: SchedulerKey::MASTER,
             place: NameId::ANY,
-            ask: PlaceAsk { size, ..ask },
+            ask: PlaceAsk {
+                size: size.into(),
+                ..ask
+            },
         };
         self.update_own_asks(app, vec![ask]);
     }
@@ -310,7 +313,7 @@ impl Ledger {
                     place: ask.place,
                     ask: PlaceAsk {
                         count: count + 1,
-                        ..*ask
+                        ..ask.clone()
                     },
                 }
             })
@@ -373,22 +376,16 @@ impl Ledger {
             asks.known = true;
             asks.partition = PartitionId::DEFAULT;
         }
-        let old = asks.at(new.place).copied();
-        let any = asks.at(NameId::ANY).copied();
+        let labelled = asks.at(NameId::ANY).map(|any| any.partition);
         if new.place != NameId::ANY {
             // Hosts and racks share the label of the ask for anywhere.
-            if let Some(any) = any {
-                new.partition = any.partition;
-            }
-        } else if old.is_none_or(|old| old.partition != new.partition) {
+            new.partition = labelled.unwrap_or(new.partition);
+        } else if labelled != Some(new.partition) {
             for other in asks.asks.iter_mut().filter(|ask| ask.place != NameId::ANY) {
                 other.partition = new.partition;
             }
         }
-        match asks.at_mut(new.place) {
-            Some(place) => *place = new,
-            None => asks.asks.push(new),
-        }
+        let old = asks.put(new.clone());
         if new.place != NameId::ANY {
             return false;
         }
@@ -415,7 +412,7 @@ impl Ledger {
         old: Option<PlaceAsk>,
         new: &PlaceAsk,
     ) {
-        let before = old.map_or(0, |old| old.count);
+        let before = old.as_ref().map_or(0, |old| old.count);
         if new.count <= 0 {
             if before >= 0 {
                 self.close_key(app, key, true);
@@ -427,10 +424,10 @@ impl Ledger {
         }
         if let Some(old) = old {
             let partition = old.partition.unwrap_or(PartitionId::DEFAULT);
-            self.add_pending(app, partition, -old.size.times(i64::from(before)));
+            self.add_pending(app, partition, -old.size.get().times(i64::from(before)));
         }
         let partition = new.partition.unwrap_or(PartitionId::DEFAULT);
-        self.add_pending(app, partition, new.size.times(i64::from(new.count)));
+        self.add_pending(app, partition, new.size.get().times(i64::from(new.count)));
     }
 
     /// A key has nothing outstanding any more; `forget`: its asks for hosts and racks go too.

@@ -18,7 +18,7 @@ impl Ledger {
         self.update_queue(State::ROOT, &mut limits);
     }
 
-    pub(super) fn update_queue(&mut self, queue: QueueSlot, limits: &mut Limits) {
+    pub(super) fn update_queue(&mut self, queue: QueueSlot, limits: &mut Limits<MAX_TYPES>) {
         self.state.epoch += 1;
         if self.state.queues[queue].is_leaf() {
             self.update_leaf(queue, limits);
@@ -31,7 +31,7 @@ impl Ledger {
         }
     }
 
-    fn update_children(&mut self, parent: QueueSlot, limits: &mut Limits) {
+    fn update_children(&mut self, parent: QueueSlot, limits: &mut Limits<MAX_TYPES>) {
         for child in self.state.queues[parent].children.clone() {
             let default = PartitionId::DEFAULT;
             let mut below = child_limit(&self.state, parent, child, default, limits, false);
@@ -40,7 +40,7 @@ impl Ledger {
     }
 
     // As AbstractParentQueue.updateClusterResource in legacy mode.
-    fn update_parent_legacy(&mut self, queue: QueueSlot, limits: &mut Limits) {
+    fn update_parent_legacy(&mut self, queue: QueueSlot, limits: &mut Limits<MAX_TYPES>) {
         self.state.epoch += 1;
         let root = queue == State::ROOT;
         if root {
@@ -57,8 +57,8 @@ impl Ledger {
                 let total = self.state.total(partition);
                 let part = self.state.queues[queue].part_mut(partition);
                 if part.known {
-                    part.guaranteed = total;
-                    part.limit = total;
+                    part.guaranteed.set(total);
+                    part.limit.set(total);
                 }
             }
         } else {
@@ -162,8 +162,10 @@ impl Ledger {
                 Some(parent) => self.update_effective_absolute(queue, parent, partition),
                 None => {
                     let part = self.state.queues[queue].part_mut(partition);
-                    part.guaranteed = share::times(&total, f64::from(part.absolute_capacity));
-                    part.limit = share::times(&total, f64::from(part.absolute_maximum));
+                    part.guaranteed
+                        .set(share::times(&total, f64::from(part.absolute_capacity)));
+                    part.limit
+                        .set(share::times(&total, f64::from(part.absolute_maximum)));
                 }
             }
         }
@@ -180,23 +182,24 @@ impl Ledger {
         let above = self.state.queues[parent].part(partition);
         let ratios = above.minimum_ratio;
         let highest = if above.configured_maximum.is_none() {
-            above.limit
+            above.limit.get()
         } else {
-            above.configured_maximum
+            above.configured_maximum.get()
         };
         // As AbstractCSQueue.getOrInheritMaxResource, which compares by shares of the partition.
         let total = self.state.total(partition);
         let part = self.state.queues[queue].part_mut(partition);
-        let configured = part.configured_minimum;
-        part.guaranteed = ResourceVector::build(|i| match ratios.and_then(|ratios| ratios[i]) {
+        let configured = part.configured_minimum.get();
+        let guaranteed = |i| match ratios.and_then(|ratios: [_; MAX_TYPES]| ratios[i]) {
             Some(ratio) => share::scale_f32(configured[i], ratio),
             None => configured[i],
-        });
-        part.limit = if part.configured_maximum.is_none() {
+        };
+        part.guaranteed = ResourceVector::<MAX_TYPES>::build(guaranteed).into();
+        part.limit.set(if part.configured_maximum.is_none() {
             highest
         } else {
-            calculator.min(&total, &part.configured_maximum, &highest)
-        };
+            calculator.min(&total, &part.configured_maximum.get(), &highest)
+        });
         self.derive_fractions(queue, parent, partition);
     }
 
@@ -218,12 +221,12 @@ impl Ledger {
             self.state.partitions[partition].total
         };
         let above = self.state.queues[parent].part(partition);
-        let (guaranteed, limit) = (above.guaranteed, above.limit);
+        let (guaranteed, limit) = (above.guaranteed.get(), above.limit.get());
         let (absolute, absolute_maximum) = (above.absolute_capacity, above.absolute_maximum);
         let finite = |x: f32| if x.is_infinite() && x > 0.0 { 0.0 } else { x };
         let part = self.state.queues[queue].part_mut(partition);
-        part.capacity = finite(calculator.divide(&cluster, &part.guaranteed, &guaranteed));
-        part.maximum_capacity = finite(calculator.divide(&cluster, &part.limit, &limit));
+        part.capacity = finite(calculator.divide(&cluster, &part.guaranteed.get(), &guaranteed));
+        part.maximum_capacity = finite(calculator.divide(&cluster, &part.limit.get(), &limit));
         part.absolute_capacity = share::product(part.capacity, absolute);
         // Outside legacy mode a maximum of nothing leaves the earlier fraction as it was.
         if legacy || part.maximum_capacity > 0.0 {
@@ -239,9 +242,12 @@ impl Ledger {
             .children
             .iter()
             .fold(ResourceVector::NONE, |sum, &child| {
-                sum + self.state.queues[child].part(partition).configured_minimum
+                sum + self.state.queues[child]
+                    .part(partition)
+                    .configured_minimum
+                    .get()
             });
-        let own = row.part(partition).guaranteed;
+        let own = row.part(partition).guaranteed.get();
         let root_without_nodes = row.parent.is_none() && own.is_none();
         let calculator = self.state.calculator;
         let too_little = calculator.compare(&self.state.cluster, &own, &sum).is_lt();
@@ -269,7 +275,7 @@ impl Ledger {
     }
 
     // As AbstractLeafQueue.updateClusterResource.
-    fn update_leaf(&mut self, leaf: QueueSlot, limits: &Limits) {
+    fn update_leaf(&mut self, leaf: QueueSlot, limits: &Limits<MAX_TYPES>) {
         if self.state.settings.legacy_queue_mode {
             self.update_absolute(leaf);
             self.update_effective(leaf);
@@ -277,8 +283,8 @@ impl Ledger {
         self.update_maximum_applications(leaf);
         let limit = queue_current_limit(&self.state, leaf, &limits.limit);
         let users = self.state.queues[leaf].as_leaf_mut();
-        users.current_limit = limit;
-        users.published_limit = limit;
+        users.current_limit.set(limit);
+        users.published_limit.set(limit);
         for partition in self.state.partition_ids() {
             let part = self.state.queues[leaf].part(partition);
             if part.known || !part.used.is_none() {
@@ -300,9 +306,9 @@ impl Ledger {
             return;
         };
         let kind = Exclusivity::Respect.limit_kind();
-        self.user_limit(leaf, Some(user), PartitionId::DEFAULT, kind);
+        self.user_limit::<MAX_TYPES>(leaf, Some(user), PartitionId::DEFAULT, kind);
         let users = self.state.queues[leaf].as_leaf_mut();
-        users.published_limit = users.current_limit;
+        users.published_limit.clone_from(&users.current_limit);
         let generation = self.state.users[user].generation;
         let provider = HeadroomProvider {
             leaf,

@@ -5,7 +5,7 @@ use super::event::{Ending, Event, UnreserveReason};
 use super::ledger::{ContainerSlot, Ledger};
 use crate::id::{AppSlot, ContainerId, NodeSlot, PartitionId, SchedulerKey};
 use crate::queue::{AppStage, PlaceAsk};
-use crate::resource::ResourceVector;
+use crate::resource::PackedVector;
 use crate::sync::{Mutant, injected};
 
 /// A container, or a reservation of one.
@@ -18,7 +18,7 @@ pub struct Container {
     /// The key it was asked under.
     pub key: SchedulerKey,
     /// Its size; that of the ask at the time it was first reserved or allocated.
-    pub size: ResourceVector,
+    pub size: PackedVector,
     /// The node.
     pub node: NodeSlot,
     /// Where it stands.
@@ -72,7 +72,7 @@ impl GiveBack {
     pub(super) fn of(
         nearer: &[Option<PlaceAsk>; 2],
         any: Option<&PlaceAsk>,
-        size: &ResourceVector,
+        size: &PackedVector,
     ) -> Self {
         match (nearer, any) {
             ([None, None], Some(ask)) if ask.size == *size => Self::Anywhere {
@@ -80,7 +80,7 @@ impl GiveBack {
                 relax: ask.relax,
                 partition: ask.partition,
             },
-            _ => Self::Places(nearer.iter().flatten().chain(any).copied().collect()),
+            _ => Self::Places(nearer.iter().flatten().chain(any).cloned().collect()),
         }
     }
 }
@@ -112,7 +112,7 @@ impl Ledger {
     /// Ends a container, or drops a reservation for a reason of its own.
     pub(super) fn end_as(&mut self, slot: ContainerSlot, ending: Ending, reason: UnreserveReason) {
         let container = self.container(slot);
-        let (app, node, size) = (container.app, container.node, container.size);
+        let (app, node, size) = (container.app, container.node, container.size.get());
         let partition = self.state.nodes[node].partition;
         if container.state == ContainerState::Reserved {
             if !self.drop_reservation(slot, reason) {
@@ -135,7 +135,12 @@ impl Ledger {
     /// Ends a live container; whether it was one.
     fn end_running(&mut self, slot: ContainerSlot, ending: Ending) -> bool {
         let container = self.container(slot);
-        let (id, app, node, size) = (container.id, container.app, container.node, container.size);
+        let (id, app, node, size) = (
+            container.id,
+            container.app,
+            container.node,
+            container.size.get(),
+        );
         let before = container.state;
         if self.live[app.index()].get(id.number) != Some(slot) {
             return false;
@@ -197,7 +202,7 @@ impl Ledger {
         }
         container.on_node = false;
         let due = container.to_launch || container.to_stop;
-        let (id, node, size) = (container.id, container.node, container.size);
+        let (id, node, size) = (container.id, container.node, container.size.get());
         let (app, key, handed) = (container.app, container.key, container.handed);
         let here = &mut self.on_node[node.index()];
         if let Some(at) = here.iter().position(|&other| other == slot) {
@@ -232,7 +237,7 @@ impl Ledger {
         reason: UnreserveReason,
     ) -> bool {
         let container = self.container(slot);
-        let (id, node, size) = (container.id, container.node, container.size);
+        let (id, node, size) = (container.id, container.node, container.size.get());
         if !self.unreserve(slot) {
             return false;
         }
@@ -253,7 +258,7 @@ impl Ledger {
     pub(super) fn unreserve(&mut self, slot: ContainerSlot) -> bool {
         let container = self.container(slot);
         let (id, app, key) = (container.id, container.app, container.key);
-        let (node, size) = (container.node, container.size);
+        let (node, size) = (container.node, container.size.get());
         let partition = self.state.nodes[node].partition;
         let asks = self.state.apps[app].key_mut(key);
         let Some(at) = asks

@@ -105,7 +105,7 @@ impl Ledger {
     // As AbstractYarnScheduler.recoverResourceRequestForContainer.
     pub(super) fn give_back_container(&mut self, slot: ContainerSlot) {
         let container = self.container_mut(slot);
-        let (app, key, size) = (container.app, container.key, container.size);
+        let (app, key, size) = (container.app, container.key, container.size.get());
         let given = std::mem::take(&mut container.give_back);
         if self.state.apps[app].stage.is_over() {
             return;
@@ -119,7 +119,7 @@ impl Ledger {
             } => {
                 let ask = PlaceAsk {
                     place: NameId::ANY,
-                    size,
+                    size: size.into(),
                     count,
                     relax,
                     partition,

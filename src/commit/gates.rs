@@ -98,10 +98,12 @@ impl Ledger {
         let state = &self.state;
         let users = state.queues[leaf].as_leaf();
         let kind = exclusivity.limit_kind();
-        let common = users.parts[partition.index()].limits[kind as usize].map_or_else(
-            || compute_user_limit(state, leaf, partition, kind),
-            |at| at.1,
-        );
+        let common = users.parts[partition.index()].limits[kind as usize]
+            .as_ref()
+            .map_or_else(
+                || compute_user_limit(state, leaf, partition, kind),
+                |known| known.1.get(),
+            );
         let record = &state.users[user];
         let mut gate = Gate {
             version: users.users_version,
@@ -113,14 +115,14 @@ impl Ledger {
             let order = state.calculator.compare(&state.cluster, used, &gate.limit);
             order.is_gt()
         };
-        if !above(&record.part(partition).used) {
+        if !above(&record.part(partition).used.get()) {
             return gate;
         }
-        let on_default = record.part(PartitionId::DEFAULT).used;
+        let on_default = record.part(PartitionId::DEFAULT).used.get();
         let apps = users.active.iter().map(|&app| &state.apps[app]);
         let held = apps
             .filter(|app| app.user == user)
-            .map(|app| app.part(PartitionId::DEFAULT).reserved)
+            .map(|app| app.part(PartitionId::DEFAULT).reserved.get())
             .filter(|held| !state.settings.continue_looking || above(&(on_default - *held)))
             .reduce(|most, held| if most.fits_in(&held) { held } else { most });
         if let Some(held) = held {
@@ -141,7 +143,7 @@ impl Ledger {
     ) {
         let version = self.state.queues[leaf].as_leaf().users_version;
         let (partitions, row) = (self.state.partitions.len(), &self.state.apps[app]);
-        let held = row.part(PartitionId::DEFAULT).reserved;
+        let held = row.part(PartitionId::DEFAULT).reserved.get();
         let kept = self.dropped_gates.entry(leaf).or_default();
         kept.renew(version);
         let mut known = kept.by_name.iter();

@@ -326,12 +326,15 @@ impl Ledger {
         &mut self.containers[slot.0 as usize]
     }
 
-    pub(super) fn store_container(&mut self, container: Container) -> ContainerSlot {
+    pub(super) fn store_container(
+        &mut self,
+        container: impl FnOnce() -> Container,
+    ) -> ContainerSlot {
         if let Some(free) = self.free_containers.pop() {
-            self.containers[free as usize] = container;
+            self.containers[free as usize] = container();
             return ContainerSlot(free);
         }
-        let index = self.containers.push(container);
+        let index = self.containers.push_with(container);
         ContainerSlot(u32::try_from(index).expect("fewer than 2^32 containers"))
     }
 

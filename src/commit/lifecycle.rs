@@ -419,7 +419,7 @@ impl Ledger {
         let (id, leaf) = (row.id, row.leaf);
         for asks in std::mem::take(&mut self.state.apps[app].keys) {
             if let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) {
-                let size = any.size.times(i64::from(any.count));
+                let size = any.size.get().times(i64::from(any.count));
                 self.add_queue_pending(leaf, asks.partition, -size);
             }
         }

@@ -16,7 +16,7 @@ use crate::queue::{
     CapacityMode, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings, TemplatePart,
     TreeSettings, VectorEntry,
 };
-use crate::resource::{ResourceVector, share};
+use crate::resource::{PackedVector, ResourceVector, share};
 use crate::snapshot::State;
 
 /// The guarantee of a queue as its used capacity goes by it.
@@ -33,7 +33,7 @@ pub(super) fn guarantee_in_view(
             let fraction = template.map_or(0.0, |template| template.absolute_capacity);
             share::times(&state.total(partition), f64::from(fraction))
         }
-        _ => part.guaranteed,
+        _ => part.guaranteed.get(),
     }
 }
 
@@ -163,7 +163,10 @@ impl Ledger {
         for (name, of) in configured.into_iter().flatten() {
             let partition = self.add_partition(name, false, false);
             let (calculator, cluster) = (self.state.calculator, self.state.cluster);
-            let highest = self.state.queues[parent].part(partition).configured_maximum;
+            let highest = self.state.queues[parent]
+                .part(partition)
+                .configured_maximum
+                .get();
             let own = amount_of(&of.maximum.legacy);
             let limit = if own.is_none() { highest } else { own };
             let limit = calculator.min(&cluster, &limit, &highest);
@@ -173,7 +176,8 @@ impl Ledger {
             let above = &parts[partition.index()];
             let wanted = amount_of(&of.capacity.legacy);
             if let Some(part) = template.get_mut(&partition) {
-                part.capacity = calculator.divide(&cluster, &wanted, &above.configured_minimum);
+                part.capacity =
+                    calculator.divide(&cluster, &wanted, &above.configured_minimum.get());
                 part.maximum_capacity = calculator.divide(&cluster, &limit, &highest);
                 part.absolute_capacity = share::product(part.capacity, above.absolute_capacity);
             }
@@ -212,7 +216,7 @@ impl Ledger {
                 let part = self.state.queues[leaf].part_mut(partition);
                 (part.absolute_capacity, part.absolute_maximum) = (0.0, 0.0);
                 part.maximum_capacity = template.maximum_capacity;
-                part.configured_minimum = ResourceVector::NONE;
+                part.configured_minimum = PackedVector::default();
             }
         }
     }

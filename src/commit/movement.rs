@@ -27,7 +27,7 @@ impl Ledger {
         let to_user = self.user(to, &name);
         for container in self.containers_to_move(app) {
             let container = self.container(container);
-            let (size, node) = (container.size, container.node);
+            let (size, node) = (container.size.get(), container.node);
             let kept = container.state == ContainerState::Reserved
                 && container.requested_partition == PartitionId::DEFAULT;
             let partition = self.state.nodes[node].partition;
@@ -53,7 +53,7 @@ impl Ledger {
             let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) else {
                 continue;
             };
-            let (partition, size) = (asks.partition, any.size.times(i64::from(any.count)));
+            let (partition, size) = (asks.partition, any.size.get().times(i64::from(any.count)));
             self.add_queue_pending(from, partition, -size);
             self.add_queue_pending(to, partition, size);
         }

@@ -9,7 +9,7 @@ use super::ledger::{ContainerSlot, Ledger};
 use crate::cluster::{Node, NodeState};
 use crate::id::{ContainerId, NodeName, NodeNameError, NodeSlot, PartitionId};
 use crate::queue::{NodeReport, NodeSpec};
-use crate::resource::{MAX_VALUE, ResourceVector};
+use crate::resource::{MAX_VALUE, PackedVector, ResourceVector};
 use crate::sync::{Mutant, injected};
 
 /// Why a call about a node was refused.
@@ -67,7 +67,7 @@ impl Ledger {
             let totals = self
                 .nodes
                 .values()
-                .map(|&node| self.state.nodes[node].total);
+                .map(|&node| self.state.nodes[node].total.get());
             let biggest = totals.fold(ResourceVector::NONE, |a, b| a.component_max(&b));
             self.biggest.set(Some(biggest));
             biggest
@@ -98,9 +98,9 @@ impl Ledger {
             incarnation: 0,
             partition,
             state: NodeState::Running,
-            total: spec.total,
-            allocated: ResourceVector::NONE,
-            free: spec.total,
+            total: spec.total.into(),
+            allocated: PackedVector::default(),
+            free: spec.total.into(),
             reserved: None,
             killable: Vec::new(),
             containers: 0,
@@ -149,7 +149,7 @@ impl Ledger {
         let slot = self.registered(name)?;
         let row = &mut self.state.nodes[slot];
         row.state = NodeState::Lost;
-        let (partition, total) = (row.partition, row.total);
+        let (partition, total) = (row.partition, row.total.get());
         self.state.epoch += 1;
         self.state.partitions[partition].total -= total;
         self.deferred.push_back(Deferred::Labels(None));
@@ -187,8 +187,8 @@ impl Ledger {
     /// When the node is not registered or the total is out of range.
     pub fn resize_node(&mut self, name: &NodeName, total: ResourceVector) -> Result<(), NodeError> {
         let slot = self.registered(name)?;
-        self.check_total(&total, &self.state.nodes[slot].total)?;
-        let before = self.state.nodes[slot].total;
+        self.check_total(&total, &self.state.nodes[slot].total.get())?;
+        let before = self.state.nodes[slot].total.get();
         self.set_total(slot, total);
         if total != before {
             self.ask_back_overcommitted(slot);
@@ -199,9 +199,9 @@ impl Ledger {
     pub(super) fn set_total(&mut self, slot: NodeSlot, total: ResourceVector) {
         let row = &mut self.state.nodes[slot];
         if row.total != total {
-            let (before, partition) = (row.total, row.partition);
-            row.total = total;
-            row.free = total - row.allocated;
+            let (before, partition) = (row.total.get(), row.partition);
+            row.total.set(total);
+            row.free.set(total - row.allocated.get());
             row.unlisted = false;
             self.biggest.set(None);
             self.deferred.push_back(Deferred::Labels(None));
@@ -222,7 +222,7 @@ impl Ledger {
         let slot = self.registered(name)?;
         let partition = self.known_label(label)?;
         let row = &mut self.state.nodes[slot];
-        let (before, total) = (row.partition, row.total);
+        let (before, total) = (row.partition, row.total.get());
         if before == partition && row.labelled {
             return Ok(());
         }
@@ -271,7 +271,7 @@ impl Ledger {
         };
         let row = &self.state.nodes[slot];
         if row.state == NodeState::Decommissioning && row.total != row.allocated {
-            let total = row.allocated;
+            let total = row.allocated.get();
             self.deferred
                 .push_back(Deferred::NodeTotal(slot, row.incarnation, total));
         }
@@ -438,7 +438,7 @@ impl Ledger {
 
     fn move_charge(&mut self, container: ContainerSlot, from: PartitionId, to: PartitionId) {
         let row = self.container(container);
-        let (app, size, master) = (row.app, row.size, row.master);
+        let (app, size, master) = (row.app, row.size.get(), row.master);
         if self.app(row.id.app) != Some(app) {
             return;
         }

@@ -15,18 +15,22 @@ impl Ledger {
     fn observe_one(&mut self, observation: &Observation) {
         let state = &mut self.state;
         match *observation {
-            Observation::CurrentLimit { leaf, limit } => {
-                state.queues[leaf].as_leaf_mut().current_limit = limit;
+            Observation::CurrentLimit { leaf, ref limit } => {
+                state.queues[leaf].as_leaf_mut().current_limit = limit.clone();
             }
             Observation::UserLimit {
                 leaf,
                 partition,
                 kind,
                 version,
-                limit,
-            } => self.keep_user_limit(leaf, partition, kind, version, limit),
-            Observation::LimitTold { user, limit, once } => {
-                tell_user(state, user, limit);
+                ref limit,
+            } => self.keep_user_limit(leaf, partition, kind, version, limit.clone()),
+            Observation::LimitTold {
+                user,
+                ref limit,
+                once,
+            } => {
+                tell_user(state, user, limit.clone());
                 let row = &mut state.users[user];
                 if let Some((partition, exclusivity, version)) = once {
                     row.parts[partition.index()].told[exclusivity as usize] = Some(version);
@@ -37,15 +41,15 @@ impl Ledger {
                 partition,
                 exclusivity,
                 version,
-                limit,
-            } => tell_prefix(state, leaf, (partition, exclusivity, version), limit),
+                ref limit,
+            } => tell_prefix(state, leaf, (partition, exclusivity, version), limit.get()),
             Observation::PrefixGrown { leaf, ref growth } if growth.len == 0 => {
                 self.cut_prefix(leaf, 0);
             }
             Observation::PrefixGrown { leaf, ref growth } => self.grow_front(leaf, growth),
             Observation::Served { app, provider } => {
                 let users = state.queues[provider.leaf].as_leaf_mut();
-                users.published_limit = users.current_limit;
+                users.published_limit.clone_from(&users.current_limit);
                 self.set_provider(app, Some(provider));
             }
             Observation::Gate {

@@ -41,7 +41,7 @@ impl Ledger {
         let row = &self.state.nodes[slot];
         let calculator = self.state.calculator;
         let enough = |free: &ResourceVector| calculator.fits_in(&ResourceVector::NONE, free);
-        let mut free = row.free;
+        let mut free = row.free.get();
         if !row.enforced || enough(&free) {
             return Vec::new();
         }
@@ -53,7 +53,7 @@ impl Ledger {
         let mut chosen = Vec::new();
         for container in held {
             chosen.push(container);
-            free += self.container(container).size;
+            free += self.container(container).size.get();
             if enough(&free) {
                 break;
             }

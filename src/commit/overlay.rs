@@ -9,7 +9,7 @@ use super::users::charge_user;
 use crate::id::{AppSlot, NameId, PartitionId};
 use crate::policy::Locality;
 use crate::proposer::{Observation, Proposal, ProposalKind};
-use crate::resource::ResourceVector;
+use crate::resource::{ResourceVector, with_width};
 use crate::snapshot::State;
 
 /// How far a working copy follows a proposal.
@@ -34,7 +34,11 @@ pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> Followed {
     if !simple {
         return Followed::No;
     }
-    let (app, size) = (proposal.app, proposal.size);
+    with_width!(state.calculator, N => apply_allocation::<N>(state, proposal))
+}
+
+fn apply_allocation<const N: usize>(state: &mut State, proposal: &Proposal) -> Followed {
+    let (app, size) = (proposal.app, proposal.size.narrow::<N>());
     let node = &mut state.nodes[proposal.node];
     let (partition, host, rack) = (node.partition, node.host, node.rack);
     node.free -= size;
@@ -52,9 +56,12 @@ pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> Followed {
         Locality::Rack => &[rack, NameId::ANY],
         Locality::Any => &[NameId::ANY],
     };
-    let asked = asks
-        .at(NameId::ANY)
-        .map(|any| (any.partition.unwrap_or(PartitionId::DEFAULT), any.size));
+    let asked = asks.at(NameId::ANY).map(|any| {
+        (
+            any.partition.unwrap_or(PartitionId::DEFAULT),
+            any.size.narrow::<N>(),
+        )
+    });
     for &place in places {
         if let Some(ask) = asks.at_mut(place) {
             ask.count -= 1;
@@ -72,7 +79,7 @@ pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> Followed {
     let served = !asks.outstanding;
     row.part_mut(wanted).pending += pending;
     if wanted != partition {
-        add_queue_pending(state, leaf, wanted, pending);
+        add_queue_pending(state, leaf, wanted, pending.widen());
         pending = ResourceVector::NONE;
     }
     let used = size;
@@ -106,18 +113,19 @@ fn stops_asking(state: &mut State, app: AppSlot) -> bool {
 pub fn observe_on_copy(state: &mut State, observations: &[Observation]) {
     for observation in observations {
         match *observation {
-            Observation::CurrentLimit { leaf, limit } => {
-                state.queues[leaf].as_leaf_mut().current_limit = limit;
+            Observation::CurrentLimit { leaf, ref limit } => {
+                state.queues[leaf].as_leaf_mut().current_limit = limit.clone();
             }
             Observation::UserLimit {
                 leaf,
                 partition,
                 kind,
                 version,
-                limit,
+                ref limit,
             } => {
                 let users = state.queues[leaf].as_leaf_mut();
-                users.parts[partition.index()].limits[kind as usize] = Some((version, limit));
+                users.parts[partition.index()].limits[kind as usize] =
+                    Some((version, limit.clone()));
             }
             Observation::Gate {
                 user,
@@ -143,7 +151,7 @@ pub fn observe_on_copy(state: &mut State, observations: &[Observation]) {
             Observation::PrefixGrown { leaf, ref growth } => grow_prefix(state, leaf, growth),
             Observation::Served { app, provider } => {
                 let users = state.queues[provider.leaf].as_leaf_mut();
-                users.published_limit = users.current_limit;
+                users.published_limit.clone_from(&users.current_limit);
                 state.apps[app].provider = Some(provider);
             }
             // Passes on copies tell no limits, and take the order as they find it.

@@ -204,7 +204,7 @@ impl Ledger {
             container: container.id,
             app: container.app,
             leaf: self.state.apps[container.app].leaf,
-            size: container.size,
+            size: container.size.get(),
             ended: container.state == ContainerState::Done,
         };
         let known = &mut self.state.nodes[node].killable;
@@ -250,7 +250,12 @@ impl Ledger {
         let java_hash = target.java_hash;
         let container = self.container_mut(slot);
         container.node = to;
-        let (id, app, key, size) = (container.id, container.app, container.key, container.size);
+        let (id, app, key, size) = (
+            container.id,
+            container.app,
+            container.key,
+            container.size.get(),
+        );
         let held = &mut self.state.apps[app].key_mut(key).reserved;
         held.retain(|held| (held.node, held.number) != (from, id.number));
         held.push(ReservedAt {

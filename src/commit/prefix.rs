@@ -5,7 +5,7 @@ use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::user_value;
 use crate::proposer::{Growth, is_idle, may_join};
 use crate::queue::{AppOrder, Bound, Exclusivity};
-use crate::resource::ResourceVector;
+use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
 
 /// Applications that join a front by themselves at once, at most: a container pays for them.
@@ -46,7 +46,7 @@ pub(super) fn grow_prefix(state: &mut State, leaf: QueueSlot, growth: &Growth) {
 }
 
 /// Notes what a user was told.
-pub(super) fn tell_user(state: &mut State, user: UserSlot, limit: ResourceVector) {
+pub(super) fn tell_user(state: &mut State, user: UserSlot, limit: PackedVector) {
     let leaf = state.users[user].leaf;
     let users = state.queues[leaf].as_leaf_mut();
     users.tellings += 1;
@@ -143,7 +143,8 @@ impl Ledger {
         let (told, version, telling) = (prefix.told.clone(), prefix.version, prefix.telling);
         let record = &mut self.state.users[slot];
         if let Some(limit) = later {
-            (record.last_limit, record.telling) = (limit, telling);
+            record.last_limit.set(limit);
+            record.telling = telling;
         }
         // Once in a version, whatever the user was told since.
         for (partition, exclusivity) in told {

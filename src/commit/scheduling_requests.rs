@@ -75,20 +75,16 @@ impl Ledger {
                 asks.constrained = Some(Arc::clone(&fixed));
                 asks.partition = target;
             }
-            let old = asks.at(NameId::ANY).copied();
             let new = PlaceAsk {
                 place: NameId::ANY,
-                size: fixed.size,
+                size: fixed.size.into(),
                 count,
                 relax: true,
                 partition: Some(asks.partition),
             };
-            match asks.at_mut(NameId::ANY) {
-                Some(place) => *place = new,
-                None => asks.asks.push(new),
-            }
+            let old = asks.put(new.clone());
             // The same number once more changes nothing, not even at 0: the key stays.
-            if old.is_none_or(|old| old.count != count) {
+            if old.as_ref().is_none_or(|old| old.count != count) {
                 self.pending_changed(app, key, old, &new);
                 changed = true;
             }

@@ -1,5 +1,6 @@
 //! A list in chunks: it grows without moving what it holds.
 
+use std::iter;
 use std::ops::{Index, IndexMut};
 
 const CHUNK: usize = 1024;
@@ -17,14 +18,14 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Adds an item and returns its index.
-    pub(super) fn push(&mut self, item: T) -> usize {
+    /// Adds an item, made where it stays, and returns its index.
+    pub(super) fn push_with(&mut self, item: impl FnOnce() -> T) -> usize {
         if self.chunks.last().is_none_or(|last| last.len() == CHUNK) {
             self.chunks.push(Vec::with_capacity(CHUNK));
         }
         let full = (self.chunks.len() - 1) * CHUNK;
         self.chunks.last_mut().map_or(full, |last| {
-            last.push(item);
+            last.extend(iter::once_with(item));
             full + last.len() - 1
         })
     }
@@ -53,7 +54,7 @@ mod tests {
     fn items_keep_their_index_across_chunks() {
         let mut slab = Slab::default();
         for i in 0..3 * CHUNK {
-            assert_eq!(slab.push(i), i);
+            assert_eq!(slab.push_with(|| i), i);
         }
         slab[CHUNK] = 7;
         assert_eq!(

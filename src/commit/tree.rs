@@ -11,7 +11,7 @@ use crate::queue::{
     Amounts, CapacityMode, ConfiguredState, CreationScheme, LegacyCapacity, Queue, QueueKind,
     QueueSettings, QueueState,
 };
-use crate::resource::{ResourceVector, share};
+use crate::resource::{PackedVector, ResourceVector, share};
 
 /// Builds the tree of a new ledger.
 pub(super) fn build(ledger: &mut Ledger, queues: &[QueueSettings]) -> Result<(), RefreshError> {
@@ -53,7 +53,7 @@ pub(super) fn new_queue(
         mode: CapacityMode::Percent,
         apps: 0,
         runnable: 0,
-        reserved_by_present: ResourceVector::NONE,
+        reserved_by_present: PackedVector::default(),
         template: BTreeMap::new(),
         leaf,
         removed: false,
@@ -109,7 +109,7 @@ pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
         let name = Arc::clone(&ledger.state.partitions[partition].name);
         let above = ledger.state.queues[slot].parent;
         let above = above.map(|parent| ledger.state.queues[parent].part(partition));
-        let highest = above.map_or(ResourceVector::NONE, |part| part.configured_maximum);
+        let highest = above.map_or(ResourceVector::NONE, |part| part.configured_maximum.get());
         let part = ledger.state.queues[slot].part_mut(partition);
         part.accessible = settings.accessible.contains(&name);
         let of = settings.partitions.get(&name);
@@ -120,7 +120,7 @@ pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
         part.capacity = 0.0;
         // A value in brackets may have a weight, too, beside its mode.
         part.weight = of.capacity.common_weight(types).unwrap_or(-1.0);
-        part.configured_minimum = ResourceVector::NONE;
+        part.configured_minimum = PackedVector::default();
         match of.capacity.legacy {
             LegacyCapacity::Percent(percent) => part.capacity = share::quotient(percent, 100.0),
             LegacyCapacity::Weight(weight) if root => {
@@ -133,23 +133,23 @@ pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
             }
             LegacyCapacity::Absolute(amount) => {
                 part.mode = CapacityMode::Absolute;
-                part.configured_minimum = amount;
+                part.configured_minimum.set(amount);
             }
             LegacyCapacity::Unusable => {}
         }
         // A maximum in brackets counts as 100 % until resources are derived from it, which happens
         // only beside an absolute capacity.
         part.maximum_capacity = 1.0;
-        part.configured_maximum = ResourceVector::NONE;
+        part.configured_maximum = PackedVector::default();
         match of.maximum.legacy {
             LegacyCapacity::Percent(percent) => {
                 part.maximum_capacity = share::quotient(percent, 100.0);
             }
-            LegacyCapacity::Absolute(amount) => part.configured_maximum = amount,
+            LegacyCapacity::Absolute(amount) => part.configured_maximum.set(amount),
             LegacyCapacity::Weight(_) | LegacyCapacity::Unusable => {}
         }
         if part.configured_maximum.is_none() && !part.configured_minimum.is_none() {
-            part.configured_maximum = highest;
+            part.configured_maximum.set(highest);
         }
         part.master_share = of.maximum_master_share;
     }
@@ -293,7 +293,8 @@ impl Ledger {
         let settings = settings.ok_or_else(|| RefreshError::CreatedQueue(path()))?;
         for (label, of) in &settings.partitions {
             let partition = self.partitions.get(label);
-            let highest = partition.map(|&partition| above.part(partition).configured_maximum);
+            let highest =
+                partition.map(|&partition| above.part(partition).configured_maximum.get());
             let (calculator, cluster) = (self.state.calculator, &self.state.cluster);
             let amounts = Amounts::of(of);
             let (_, excesses) = amounts.check(calculator, cluster, highest.unwrap_or_default());

@@ -4,8 +4,8 @@ use super::ledger::Ledger;
 use super::managed::guarantee_in_view;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
 use crate::policy::{child_rank, user_bounds};
-use crate::queue::{Divisors, Ranks};
-use crate::resource::{ResourceVector, with_calculator};
+use crate::queue::{Divisors, QueuePart, Ranks};
+use crate::resource::{Calculator, ResourceVector, with_calculator, with_width};
 use crate::snapshot::State;
 
 impl Ledger {
@@ -18,6 +18,33 @@ impl Ledger {
         self.charge_user(leaf, user, partition, size);
     }
 
+    /// The same for a container that was asked: in the same walk upwards, what was asked for it is
+    /// taken off what is outstanding, where both count on one partition.
+    pub(super) fn charge_served(
+        &mut self,
+        app: AppSlot,
+        partition: PartitionId,
+        size: ResourceVector,
+        served: Option<(PartitionId, ResourceVector)>,
+    ) {
+        let leaf = self.state.apps[app].leaf;
+        let user = self.user_of(app);
+        let mut asked = ResourceVector::NONE;
+        match served {
+            Some((of, size)) if of == partition => asked = size,
+            Some((of, size)) => self.add_queue_pending(leaf, of, -size),
+            None => {}
+        }
+        with_width!(self.state.calculator, N => {
+            let charge = Charge::<N> {
+                used: size.narrow(),
+                pending: -asked.narrow(),
+            };
+            charge_queues(&mut self.state, leaf, partition, &charge);
+        });
+        self.charge_user(leaf, user, partition, size);
+    }
+
     /// Charges a leaf and its ancestors.
     pub(super) fn charge_queues(
         &mut self,
@@ -25,17 +52,23 @@ impl Ledger {
         partition: PartitionId,
         size: ResourceVector,
     ) {
-        let charge = Charge {
-            used: size,
-            pending: ResourceVector::NONE,
-        };
-        charge_queues(&mut self.state, leaf, partition, &charge);
+        with_width!(self.state.calculator, N => {
+            let charge = Charge::<N> {
+                used: size.narrow(),
+                pending: ResourceVector::NONE,
+            };
+            charge_queues(&mut self.state, leaf, partition, &charge);
+        });
     }
 
     /// Recomputes the used shares of a queue on a partition.
     pub(super) fn update_used(&mut self, queue: QueueSlot, partition: PartitionId) {
         self.state.epoch += 1;
-        charge_queue(&mut self.state, queue, partition, &Charge::default());
+        let state = &mut self.state;
+        let divides = renew_divisors(state, queue, partition);
+        let (calculator, total) = (state.calculator, state.total(partition));
+        let part = state.queues[queue].part_mut(partition);
+        charge_part(calculator, &total, part, &Charge::default(), divides);
     }
 
     /// Reserved resources of a leaf and its ancestors.
@@ -73,10 +106,20 @@ impl Ledger {
         partition: PartitionId,
         size: ResourceVector,
     ) {
-        self.stop_skipping(app);
-        self.state.apps[app].part_mut(partition).pending += size;
+        self.add_app_pending(app, partition, size);
         let leaf = self.state.apps[app].leaf;
         self.add_queue_pending(leaf, partition, size);
+    }
+
+    /// Outstanding asks of an application alone.
+    pub(super) fn add_app_pending(
+        &mut self,
+        app: AppSlot,
+        partition: PartitionId,
+        size: ResourceVector,
+    ) {
+        self.stop_skipping(app);
+        self.state.apps[app].part_mut(partition).pending += size;
     }
 
     pub(super) fn add_queue_pending(
@@ -91,50 +134,58 @@ impl Ledger {
 
 /// What queues use and have outstanding more than before; less where it is negative.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Charge {
-    pub(super) used: ResourceVector,
-    pub(super) pending: ResourceVector,
+pub(super) struct Charge<const N: usize> {
+    pub(super) used: ResourceVector<N>,
+    pub(super) pending: ResourceVector<N>,
 }
 
 /// Charges a leaf and everything above it, and keeps the order among siblings.
-pub(super) fn charge_queues(
+// As CSQueueUtils.updateUsedCapacity for each of them.
+pub(super) fn charge_queues<const N: usize>(
     state: &mut State,
     leaf: QueueSlot,
     partition: PartitionId,
-    charge: &Charge,
+    charge: &Charge<N>,
 ) {
+    let (calculator, total) = (state.calculator, state.total(partition).narrow());
+    let mut child: Option<Moved> = None;
     let mut next = Some(leaf);
     while let Some(queue) = next {
-        charge_queue(state, queue, partition, charge);
-        next = state.queues[queue].parent;
-        if let Some(parent) = next {
-            rank_among_siblings(state, parent, queue, partition);
+        let part = state.queues[queue].part(partition);
+        let known = part.divisors.epoch == state.epoch;
+        if child.is_some() && part.ranks.epoch != state.epoch {
+            rank_children(state, queue, partition);
+            child = None;
         }
+        let divides = known || renew_divisors(state, queue, partition);
+        let row = &mut state.queues[queue];
+        let (parent, place) = (row.parent, row.place);
+        let part = row.part_mut(partition);
+        if let Some(child) = child {
+            part.ranks
+                .follow(child.place, child.used_capacity, child.absolute_used);
+        }
+        charge_part(calculator, &total, part, charge, divides);
+        child = Some(Moved {
+            place,
+            used_capacity: part.used_capacity,
+            absolute_used: part.absolute_used,
+        });
+        debug_assert!(!divides || shares_hold(state, queue, partition));
+        next = parent;
     }
 }
 
-/// Keeps the order of a parent's children after the use of one of them moved.
-fn rank_among_siblings(
-    state: &mut State,
-    parent: QueueSlot,
-    child: QueueSlot,
-    partition: PartitionId,
-) {
-    let (row, above) = (&state.queues[child], &state.queues[parent]);
-    let ranks = &above.part(partition).ranks;
-    if ranks.epoch != state.epoch {
-        rank_children(state, parent, partition);
-    } else if !ranks.keys.is_empty()
-        && let Some(rank) = child_rank(row, above.settings.child_order, partition)
-    {
-        let place = row.place;
-        let ranks = &mut state.queues[parent].part_mut(partition).ranks;
-        if let Some(key) = ranks.keys.get_mut(place) {
-            *key = rank;
-        }
-    }
+/// A child of which the use moved.
+#[derive(Clone, Copy)]
+struct Moved {
+    place: usize,
+    used_capacity: f32,
+    absolute_used: f32,
 }
 
+/// Keeps the order of a parent's children, found out anew.
+#[cold]
 fn rank_children(state: &mut State, parent: QueueSlot, partition: PartitionId) {
     let row = &state.queues[parent];
     let (order, children) = (row.settings.child_order, row.children.clone());
@@ -143,22 +194,24 @@ fn rank_children(state: &mut State, parent: QueueSlot, partition: PartitionId) {
             state.queues[child].place = place;
         }
     }
-    let ranks = children
+    let keys = children
         .iter()
-        .map(|&child| child_rank(&state.queues[child], order, partition));
-    let keys = ranks.collect::<Option<Vec<_>>>().unwrap_or_default();
+        .map(|&child| child_rank(&state.queues[child], order, partition))
+        .collect();
     let epoch = state.epoch;
-    state.queues[parent].part_mut(partition).ranks = Ranks { epoch, keys };
+    state.queues[parent].part_mut(partition).ranks = Ranks::new(epoch, keys);
 }
 
-/// Charges one queue and recomputes its used shares.
-// As CSQueueUtils.updateUsedCapacity.
+/// Charges a queue and recomputes its used shares. `divides`: whether there is anything in the
+/// partition to divide by.
 #[inline]
-fn charge_queue(state: &mut State, queue: QueueSlot, partition: PartitionId, charge: &Charge) {
-    let known = state.queues[queue].part(partition).divisors.epoch == state.epoch;
-    let divides = known || renew_divisors(state, queue, partition);
-    let total = &state.partitions[partition].total;
-    let part = state.queues[queue].part_mut(partition);
+fn charge_part<const N: usize>(
+    calculator: Calculator,
+    total: &ResourceVector<N>,
+    part: &mut QueuePart,
+    charge: &Charge<N>,
+    divides: bool,
+) {
     part.used += charge.used;
     part.pending += charge.pending;
     part.known = true;
@@ -167,18 +220,20 @@ fn charge_queue(state: &mut State, queue: QueueSlot, partition: PartitionId, cha
         part.used_capacity = 0.0;
         return;
     }
-    with_calculator!(state.calculator, calculator => {
-        let used = calculator.divisor(total, &part.used);
+    with_calculator!(calculator, calculator => {
+        let used = calculator.divisor(total, &part.used.narrow());
         part.absolute_used = calculator.quotient(used, part.divisors.total);
         part.used_capacity = calculator.quotient(used, part.divisors.guaranteed);
     });
+}
+
+/// Whether the used shares of a queue are what a division without preparation comes to.
+fn shares_hold(state: &State, queue: QueueSlot, partition: PartitionId) -> bool {
     let part = state.queues[queue].part(partition);
-    let exact = |by| state.calculator.divide(total, &part.used, by).to_bits();
-    debug_assert_eq!(part.absolute_used.to_bits(), exact(total));
-    debug_assert_eq!(
-        part.used_capacity.to_bits(),
-        exact(&used_of(state, queue, partition))
-    );
+    let (used, total) = (part.used.get(), state.total(partition));
+    let exact = |by| state.calculator.divide(&total, &used, by).to_bits();
+    part.absolute_used.to_bits() == exact(&total)
+        && part.used_capacity.to_bits() == exact(&used_of(state, queue, partition))
 }
 
 /// The amount that the used capacity of a queue is a share of.
@@ -219,8 +274,8 @@ pub(super) fn add_queue_pending(
 ) {
     let mut next = Some(leaf);
     while let Some(queue) = next {
-        let part = state.queues[queue].part_mut(partition);
-        part.counting().pending += size;
-        next = state.queues[queue].parent;
+        let row = &mut state.queues[queue];
+        next = row.parent;
+        row.part_mut(partition).counting().pending += size;
     }
 }

@@ -8,7 +8,9 @@ use super::prefix::tell_user;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot, java_order};
 use crate::policy::{compute_user_limit, user_value};
 use crate::queue::{HeadroomProvider, LimitKind, User};
-use crate::resource::{ResourceVector, share, with_calculator};
+use crate::resource::{
+    MAX_TYPES, PackedVector, ResourceVector, share, with_calculator, with_width,
+};
 use crate::snapshot::State;
 
 impl Ledger {
@@ -59,7 +61,7 @@ impl Ledger {
             providers: 0,
             active: false,
             removed: false,
-            last_limit: ResourceVector::NONE,
+            last_limit: PackedVector::default(),
             telling: 0,
             parts: vec![Default::default(); partitions],
         };
@@ -260,7 +262,7 @@ impl Ledger {
         let weight = self.sum_weights(leaf, true);
         self.state.queues[leaf].as_leaf_mut().active_weight = weight;
         for partition in self.state.partition_ids() {
-            let used = self.state.users[user].part(partition).used;
+            let used = self.state.users[user].part(partition).used.get();
             let users = self.state.queues[leaf].as_leaf_mut();
             users.parts[partition.index()].active_used += used;
         }
@@ -297,7 +299,7 @@ impl Ledger {
         let weight = self.sum_weights(leaf, true);
         self.state.queues[leaf].as_leaf_mut().active_weight = weight;
         for partition in self.state.partition_ids() {
-            let used = self.state.users[user].part(partition).used;
+            let used = self.state.users[user].part(partition).used.get();
             let users = self.state.queues[leaf].as_leaf_mut();
             users.parts[partition.index()].active_used -= used;
         }
@@ -315,7 +317,9 @@ impl Ledger {
         if !ResourceVector::NONE.fits_in(&size) {
             self.recheck_bound(leaf);
         }
-        charge_user(&mut self.state, leaf, user, partition, size);
+        with_width!(self.state.calculator, N => {
+            charge_user::<N>(&mut self.state, leaf, user, partition, size.narrow());
+        });
     }
 
     /// Sums the usage ratios of a leaf afresh, in the order of a hash map of its users.
@@ -329,7 +333,10 @@ impl Ledger {
         let mut sum = 0.0;
         for user in order {
             self.state.users[user].parts[partition.index()].usage_ratio = 0.0;
-            sum = share::sum(sum, update_usage_ratio(&mut self.state, user, partition));
+            sum = share::sum(
+                sum,
+                update_usage_ratio::<MAX_TYPES>(&mut self.state, user, partition),
+            );
         }
         let users = self.state.queues[leaf].as_leaf_mut();
         users.parts[partition.index()].usage_ratio = sum;
@@ -338,20 +345,20 @@ impl Ledger {
     /// The limit of a user, through the cache by version; what is computed is remembered, and so
     /// is what the user was told.
     // As UsersManager.getComputedResourceLimitForActiveUsers (and …ForAllUsers).
-    pub(super) fn user_limit(
+    pub(super) fn user_limit<const N: usize>(
         &mut self,
         leaf: QueueSlot,
         user: Option<UserSlot>,
         partition: PartitionId,
         kind: LimitKind,
-    ) -> ResourceVector {
+    ) -> ResourceVector<N> {
         let users = self.state.queues[leaf].as_leaf();
         let version = users.users_version;
-        let limit = match users.parts[partition.index()].limits[kind as usize] {
-            Some((known, limit)) if known == version => limit,
+        let limit = match &users.parts[partition.index()].limits[kind as usize] {
+            Some((known, limit)) if *known == version => limit.narrow(),
             _ => {
                 let limit = compute_user_limit(&self.state, leaf, partition, kind);
-                self.keep_user_limit(leaf, partition, kind, version, limit);
+                self.keep_user_limit(leaf, partition, kind, version, limit.into());
                 limit
             }
         };
@@ -363,7 +370,7 @@ impl Ledger {
         if let Some(user) = user
             && kind != LimitKind::All
         {
-            tell_user(&mut self.state, user, told);
+            tell_user(&mut self.state, user, told.into());
         }
         told
     }
@@ -375,7 +382,7 @@ impl Ledger {
         partition: PartitionId,
         kind: LimitKind,
         version: u64,
-        limit: ResourceVector,
+        limit: PackedVector,
     ) {
         let users = self.state.queues[leaf].as_leaf();
         let known = if users.waiting.is_empty() {
@@ -395,17 +402,17 @@ impl Ledger {
 }
 
 /// Charges a user; the usage ratio of the leaf moves by the difference.
-pub(super) fn charge_user(
+pub(super) fn charge_user<const N: usize>(
     state: &mut State,
     leaf: QueueSlot,
     user: UserSlot,
     partition: PartitionId,
-    size: ResourceVector,
+    size: ResourceVector<N>,
 ) {
     let record = &mut state.users[user];
     let active = record.active;
     record.parts[partition.index()].used += size;
-    let delta = update_usage_ratio(state, user, partition);
+    let delta = update_usage_ratio::<N>(state, user, partition);
     let users = state.queues[leaf].as_leaf_mut();
     users.users_version += 1;
     let part = &mut users.parts[partition.index()];
@@ -416,11 +423,14 @@ pub(super) fn charge_user(
 }
 
 /// Recomputes a user's share of a partition; returns how much it moved.
-fn update_usage_ratio(state: &mut State, user: UserSlot, partition: PartitionId) -> f32 {
-    let total = &state.partitions[partition].total;
+fn update_usage_ratio<const N: usize>(
+    state: &mut State,
+    user: UserSlot,
+    partition: PartitionId,
+) -> f32 {
+    let total = state.partitions[partition].total.narrow::<N>();
     let part = &mut state.users[user].parts[partition.index()];
     let before = part.usage_ratio;
-    part.usage_ratio =
-        with_calculator!(state.calculator, calculator => calculator.ratio(&part.used, total));
+    part.usage_ratio = with_calculator!(state.calculator, calculator => calculator.ratio(&part.used.narrow(), &total));
     share::difference(part.usage_ratio, before)
 }

@@ -8,7 +8,7 @@ use crate::id::{NameId, QueueSlot};
 use crate::policy::{Locality, constraint_holds};
 use crate::proposer::{Proposal, ProposalKind};
 use crate::queue::Exclusivity;
-use crate::resource::ResourceVector;
+use crate::resource::{ResourceVector, with_width};
 use crate::sync::{Mutant, injected};
 
 /// Why a proposal was refused.
@@ -106,7 +106,7 @@ impl Ledger {
         if proposal.reserved.is_some() {
             return Ok(());
         }
-        self.validate_limits(proposal, leaf)
+        with_width!(self.state.calculator, N => self.validate_limits::<N>(proposal, leaf))
     }
 
     fn validate_allocation(&self, proposal: &Proposal) -> Result<(), Conflict> {
@@ -144,10 +144,10 @@ impl Ledger {
         let room = proposal
             .kill
             .iter()
-            .fold(node.free, |room, victim| room + victim.size);
+            .fold(node.free.get(), |room, victim| room + victim.size);
         let size = match node.reserved.filter(|_| proposal.reserved.is_some()) {
-            Some(held) if self.state.concurrent => proposal.size.component_max(&held.size),
-            _ => proposal.size,
+            Some(held) if self.state.concurrent => proposal.size.get().component_max(&held.size),
+            _ => proposal.size.get(),
         };
         if !self.state.calculator.fits_in(&size, &room) && !injected(Mutant::C1) {
             return Err(Conflict::DoesNotFit);
@@ -170,7 +170,11 @@ impl Ledger {
         }
     }
 
-    fn validate_limits(&mut self, proposal: &Proposal, leaf: QueueSlot) -> Result<(), Conflict> {
+    fn validate_limits<const N: usize>(
+        &mut self,
+        proposal: &Proposal,
+        leaf: QueueSlot,
+    ) -> Result<(), Conflict> {
         let partition = self.state.nodes[proposal.node].partition;
         let user = self.state.apps[proposal.app].user;
         if self.state.users[user].removed {
@@ -178,35 +182,35 @@ impl Ledger {
         }
         // A reservation gives nothing up.
         let allocates = proposal.kind == ProposalKind::Allocate;
-        let mut released = ResourceVector::NONE;
+        let mut released = ResourceVector::<N>::NONE;
         if allocates {
             for victim in &proposal.kill {
-                released += victim.size;
+                released += victim.size.narrow();
             }
             if let Some(exchange) = &proposal.exchange {
-                released += exchange.size;
+                released += exchange.size.narrow();
             }
         }
         let kind = proposal.exclusivity.limit_kind();
         let limit = self.user_limit(leaf, Some(user), partition, kind);
-        let used = self.state.users[user].part(partition).used - released;
+        let used = self.state.users[user].part(partition).used.narrow() - released;
         let calculator = self.state.calculator;
-        let beyond = calculator.compare(&self.state.cluster, &used, &limit);
+        let beyond = calculator.compare(&self.state.cluster.narrow(), &used, &limit);
         if beyond.is_gt() && !injected(Mutant::C7) {
             return Err(Conflict::OverUserLimit);
         }
-        let net = proposal.size - released;
-        let total = self.state.total(partition);
+        let net = proposal.size.narrow() - released;
+        let total = self.state.total(partition).narrow();
         for queue in self.state.chain(leaf) {
             let part = self.state.queues[queue].part(partition);
             let most = match proposal.exclusivity {
-                Exclusivity::Respect => part.limit,
+                Exclusivity::Respect => part.limit.narrow(),
                 Exclusivity::Ignore => total,
             };
             if injected(Mutant::C6) && queue != leaf {
                 break;
             }
-            if !calculator.fits_in(&(part.used + net), &most) {
+            if !calculator.fits_in(&(part.used.narrow() + net), &most) {
                 return Err(Conflict::OverQueueLimit);
             }
         }

@@ -47,8 +47,8 @@ impl Ledger {
             let part = self.state.queues[State::ROOT].part_mut(partition);
             if part.configured || partition == PartitionId::DEFAULT {
                 part.known = true;
-                part.guaranteed = total;
-                part.limit = total;
+                part.guaranteed.set(total);
+                part.limit.set(total);
                 part.capacity = 1.0;
                 part.absolute_capacity = 1.0;
                 part.maximum_capacity = 1.0;
@@ -68,8 +68,8 @@ impl Ledger {
             let part = self.state.queues[parent].part(partition);
             let pot = Pot {
                 cluster: self.state.total(partition),
-                guaranteed: part.guaranteed,
-                limit: part.limit,
+                guaranteed: part.guaranteed.get(),
+                limit: part.limit.get(),
                 all_or_nothing: managed,
             };
             let mut children = self.children_on(parent, partition);
@@ -78,8 +78,8 @@ impl Ledger {
             }
             for child in children {
                 let part = self.state.queues[child.queue].part_mut(partition);
-                part.guaranteed = child.guaranteed;
-                part.limit = child.limit;
+                part.guaranteed.set(child.guaranteed);
+                part.limit.set(child.limit);
             }
             self.state.epoch += 1;
         }
@@ -108,7 +108,7 @@ impl Ledger {
                 let part = self.state.queues[queue].part(partition);
                 let none = (ResourceVector::NONE, ResourceVector::NONE);
                 let (guaranteed, limit) = if empty {
-                    (part.guaranteed, part.limit)
+                    (part.guaranteed.get(), part.limit.get())
                 } else {
                     none
                 };

@@ -3,7 +3,6 @@
 use crate::id::{AppSlot, NodeSlot};
 use crate::policy::Locality;
 use crate::proposer::{Proposal, ProposalKind};
-use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
 /// Turns a proposal into nonsense: one thing in it becomes another one. `below` draws a number
@@ -26,8 +25,7 @@ pub(super) fn garble(proposal: &mut Proposal, copy: &State, below: &mut dyn FnMu
         3 => proposal.generation = proposal.generation.wrapping_add_signed(1 - 2 * sign(below)),
         4 => {
             let factor = i64::try_from(below(5)).expect("a number below 5 is small");
-            let size = proposal.size;
-            proposal.size = ResourceVector::build(|i| size[i] * factor);
+            proposal.size = proposal.size.get().times(factor).into();
         }
         5 => proposal.key.priority = proposal.key.priority.wrapping_add(1),
         6 => {

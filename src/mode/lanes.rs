@@ -44,7 +44,7 @@ impl Lanes {
     pub(super) fn note_total(&mut self, state: &State, node: NodeSlot) {
         let row = &state.nodes[node];
         if let Some(lane) = self.lanes.get_mut(row.partition.index()) {
-            lane.note_total(&row.total);
+            lane.note_total(&row.total.get());
         }
     }
 
@@ -59,10 +59,10 @@ impl Lanes {
         }
         let unlisted = row.unlisted && state.settings.multi_node.enabled;
         let runs = row.state == NodeState::Running && !unlisted;
-        let free = (runs && !reserved).then_some(&row.free);
+        let free = (runs && !reserved).then(|| row.free.get());
         for (i, lane) in self.lanes.iter_mut().enumerate() {
             let here = row.partition.index() == i;
-            let known = lane.set(node, free.filter(|_| here));
+            let known = lane.set(node, free.as_ref().filter(|_| here));
             if here && runs && !known {
                 // A node that the order does not know: the lanes are laid out anew.
                 self.sorted = None;

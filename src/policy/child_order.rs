@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::id::{PartitionId, QueueSlot};
-use crate::queue::{ChildOrder, Queue};
+use crate::queue::{ChildOrder, Queue, Rank};
 use crate::resource::share;
 use crate::snapshot::State;
 
@@ -23,16 +23,9 @@ pub fn order_children(state: &State, parent: QueueSlot, partition: PartitionId) 
 pub fn first_child(state: &State, parent: QueueSlot, partition: PartitionId) -> Option<QueueSlot> {
     let queue = &state.queues[parent];
     let ranks = &queue.part(partition).ranks;
-    if ranks.epoch != state.epoch || ranks.keys.is_empty() {
+    let Some(place) = ranks.first().filter(|_| ranks.epoch == state.epoch) else {
         return least_child(state, parent, partition);
-    }
-    // The order of `min_by_key`, in a form that compiles to conditional moves.
-    let (mut place, mut least) = (0, ranks.keys[0]);
-    for (at, &key) in ranks.keys.iter().enumerate() {
-        if key < least {
-            (place, least) = (at, key);
-        }
-    }
+    };
     let first = queue.children.get(place).copied();
     debug_assert_eq!(first, least_child(state, parent, partition));
     first
@@ -51,37 +44,24 @@ fn least_child(state: &State, parent: QueueSlot, partition: PartitionId) -> Opti
     })
 }
 
-/// The comparison of [`compare_children`] as a number; nothing for absolute capacities, whose
-/// ties are decided by vectors.
+/// The comparison of [`compare_children`] as a key; nothing for absolute capacities, whose ties are
+/// decided by vectors.
 #[must_use]
-pub fn child_rank(queue: &Queue, order: ChildOrder, partition: PartitionId) -> Option<u128> {
+pub fn child_rank(queue: &Queue, order: ChildOrder, partition: PartitionId) -> Option<Rank> {
     let part = queue.part(partition);
     if !part.configured_minimum.is_none() {
         return None;
     }
-    let guaranteed = part.absolute_capacity > 0.0;
-    let used = if guaranteed {
-        part.used_capacity
-    } else {
-        part.absolute_used
-    };
     let priority = match order {
         ChildOrder::Utilization => 0,
         ChildOrder::PriorityUtilization => queue.settings.priority,
     };
-    let flags = [
-        !queue.can_access(partition),
-        !guaranteed,
-        !share::below_one(used),
-    ];
-    let flags = flags
-        .iter()
-        .fold(0, |bits, &flag| bits << 1 | u64::from(flag));
-    let urgent = !(priority.cast_unsigned() ^ (1 << 31));
-    let small = !share::java_rank(part.absolute_capacity);
-    let high = flags << 32 | u64::from(urgent);
-    let low = u64::from(share::java_rank(used)) << 32 | u64::from(small);
-    Some(u128::from(high) << 64 | u128::from(low))
+    let rank = Rank::new(
+        queue.can_access(partition),
+        part.absolute_capacity,
+        priority,
+    );
+    Some(rank.using(part.used_capacity, part.absolute_used))
 }
 
 /// Which of two siblings goes first; equal ones keep their place in the list.
@@ -123,7 +103,7 @@ pub fn compare_children(
         if x.configured_minimum.is_none() && y.configured_minimum.is_none() {
             share::java_order(y.absolute_capacity, x.absolute_capacity)
         } else {
-            y.configured_minimum.cmp(&x.configured_minimum)
+            y.configured_minimum.get().cmp(&x.configured_minimum.get())
         }
     })
 }

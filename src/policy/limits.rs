@@ -7,23 +7,23 @@ use crate::snapshot::State;
 
 /// What a queue is told from above (`ResourceLimits`).
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct Limits<const N: usize> {
     /// Most that the queue may use in all.
-    pub limit: ResourceVector,
+    pub limit: ResourceVector<N>,
     /// What is left of it; may be negative.
-    pub headroom: ResourceVector,
+    pub headroom: ResourceVector<N>,
     /// How much of the application's reservations must go before it may get more.
-    pub must_unreserve: ResourceVector,
+    pub must_unreserve: ResourceVector<N>,
     /// Headroom of siblings that their own limits stopped, kept free for them.
-    pub blocked: ResourceVector,
+    pub blocked: ResourceVector<N>,
     /// Whether containers marked for it may be killed to make room.
     pub may_kill: bool,
 }
 
-impl Limits {
+impl<const N: usize> Limits<N> {
     /// A limit with nothing used and nothing blocked.
     #[must_use]
-    pub fn new(limit: ResourceVector) -> Self {
+    pub fn new(limit: ResourceVector<N>) -> Self {
         Self {
             limit,
             headroom: limit,
@@ -39,67 +39,62 @@ impl Limits {
 /// on the default partition and without blocked headroom.
 // As AbstractParentQueue.getResourceLimitsOfChild.
 #[inline]
-pub fn child_limit(
+pub fn child_limit<const N: usize>(
     state: &State,
     parent: QueueSlot,
     child: QueueSlot,
     partition: PartitionId,
-    limits: &mut Limits,
+    limits: &mut Limits<N>,
     scheduling: bool,
-) -> Limits {
+) -> Limits<N> {
+    let (cluster, minimum) = (state.cluster.narrow(), state.minimum.narrow());
     let part = state.queues[parent].part(partition);
-    let killable = state.killable(parent, partition);
-    let used = &state.queues[child].part(partition).used;
+    let killable = state.killable(parent, partition).narrow();
+    let used = state.queues[child].part(partition).used.narrow();
     with_calculator!(state.calculator, calculator => {
-        limits.limit = calculator.min(&state.cluster, &limits.limit, &part.limit);
-        let mut available = limits.limit - part.used + killable;
+        limits.limit = calculator.min(&cluster, &limits.limit, &part.limit.narrow());
+        let mut available = limits.limit - part.used.narrow() + killable;
         if scheduling {
             available -= limits.blocked;
         }
-        Limits::new(calculator.round_down(&(available + *used), &state.minimum))
+        Limits::new(calculator.round_down(&(available + used), &minimum))
     })
 }
 
 /// The gate at a queue's maximum: tests what is used now, not what is asked. Sets the headroom.
 // As AbstractCSQueue.canAssignToThisQueue.
 #[inline]
-pub fn passes_maximum(
+pub fn passes_maximum<const N: usize>(
     state: &State,
     queue: QueueSlot,
     partition: PartitionId,
-    limits: &mut Limits,
-    could_unreserve: &ResourceVector,
+    limits: &mut Limits<N>,
+    could_unreserve: &ResourceVector<N>,
     exclusivity: Exclusivity,
 ) -> bool {
-    let row = &state.queues[queue];
+    let (row, cluster) = (&state.queues[queue], state.cluster.narrow());
     let part = row.part(partition);
-    let most = match exclusivity {
-        Exclusivity::Respect => &part.limit,
-        Exclusivity::Ignore => &state.partitions[partition].total,
-    };
-    let mut used = part.used;
+    let mut used = part.used.narrow();
     if !row.is_leaf() {
-        used -= state.killable(queue, partition);
+        used -= state.killable(queue, partition).narrow();
     }
     with_calculator!(state.calculator, calculator => {
-        let current = match exclusivity {
-            Exclusivity::Respect => calculator.min(&state.cluster, most, &limits.limit),
-            Exclusivity::Ignore => *most,
+        let most = match exclusivity {
+            Exclusivity::Respect => calculator.min(&cluster, &part.limit.narrow(), &limits.limit),
+            Exclusivity::Ignore => state.partitions[partition].total.narrow(),
         };
-        limits.headroom = current - used;
-        calculator.compare(&state.cluster, &used, &current).is_lt()
+        limits.headroom = most - used;
+        calculator.compare(&cluster, &used, &most).is_lt()
             || state.settings.continue_looking
-                && calculator.above_none(&state.cluster, could_unreserve)
-                && calculator
-                    .compare(&state.cluster, &(used - *could_unreserve), &current)
-                    .is_lt()
+                && calculator.above_none(&cluster, could_unreserve)
+                && calculator.compare(&cluster, &(used - *could_unreserve), &most).is_lt()
     })
 }
 
 /// A leaf's maximum on a partition, rounded down to the allocation step.
 fn maximum_rounded_down(state: &State, leaf: QueueSlot, partition: PartitionId) -> ResourceVector {
-    let limit = &state.queues[leaf].part(partition).limit;
-    state.calculator.round_down(limit, &state.minimum)
+    let limit = state.queues[leaf].part(partition).limit.get();
+    state.calculator.round_down(&limit, &state.minimum)
 }
 
 /// The limit behind headrooms: the leaf's maximum on the default partition or what the parent
@@ -107,16 +102,17 @@ fn maximum_rounded_down(state: &State, leaf: QueueSlot, partition: PartitionId) 
 // As AbstractLeafQueue.updateCurrentResourceLimits.
 #[inline]
 #[must_use]
-pub fn queue_current_limit(
+pub fn queue_current_limit<const N: usize>(
     state: &State,
     leaf: QueueSlot,
-    handed: &ResourceVector,
-) -> ResourceVector {
+    handed: &ResourceVector<N>,
+) -> ResourceVector<N> {
+    let cluster = state.cluster.narrow();
     let own = known_bounds(state, leaf, PartitionId::DEFAULT).map_or_else(
-        || maximum_rounded_down(state, leaf, PartitionId::DEFAULT),
-        |bounds| bounds.maximum,
+        || maximum_rounded_down(state, leaf, PartitionId::DEFAULT).narrow(),
+        |bounds| bounds.maximum.narrow(),
     );
-    with_calculator!(state.calculator, calculator => calculator.min(&state.cluster, &own, handed))
+    with_calculator!(state.calculator, calculator => calculator.min(&cluster, &own, handed))
 }
 
 /// What of a leaf's user limits stays while capacities and settings do.
@@ -125,7 +121,7 @@ pub fn user_bounds(state: &State, leaf: QueueSlot, partition: PartitionId) -> Us
     let (calculator, total) = (state.calculator, state.total(partition));
     let queue = &state.queues[leaf];
     let settings = &queue.settings.leaf;
-    let guaranteed = queue.part(partition).guaranteed;
+    let guaranteed = queue.part(partition).guaranteed.get();
     let capacity = calculator.max(&total, &guaranteed, &state.minimum);
     let maximum = maximum_rounded_down(state, leaf, partition);
     let most = if unbounded(settings.user_limit_factor) || guaranteed.is_none() {
@@ -135,10 +131,11 @@ pub fn user_bounds(state: &State, leaf: QueueSlot, partition: PartitionId) -> Us
     };
     UserBounds {
         epoch: state.epoch,
-        capacity,
-        maximum,
-        most,
-        least: least_share(state, leaf, &capacity),
+        capacity: capacity.into(),
+        maximum: maximum.into(),
+        most: most.into(),
+        least: least_share(state, leaf, &capacity).into(),
+        calm: calculator.surely_within(&total, &capacity, &state.minimum),
     }
 }
 
@@ -152,7 +149,11 @@ fn known_bounds(state: &State, leaf: QueueSlot, partition: PartitionId) -> Optio
 }
 
 /// The minimum user limit percent of what a leaf has.
-fn least_share(state: &State, leaf: QueueSlot, current: &ResourceVector) -> ResourceVector {
+fn least_share<const N: usize>(
+    state: &State,
+    leaf: QueueSlot,
+    current: &ResourceVector<N>,
+) -> ResourceVector<N> {
     let percent = state.queues[leaf].settings.leaf.user_limit_percent;
     let part = share::times(current, f64::from(percent));
     state.calculator.divide_ceil(&part, 100)
@@ -161,12 +162,12 @@ fn least_share(state: &State, leaf: QueueSlot, current: &ResourceVector) -> Reso
 /// The limit of a user of weight 1.
 // As UsersManager.computeUserLimit.
 #[must_use]
-pub fn compute_user_limit(
+pub fn compute_user_limit<const N: usize>(
     state: &State,
     leaf: QueueSlot,
     partition: PartitionId,
     kind: LimitKind,
-) -> ResourceVector {
+) -> ResourceVector<N> {
     let users = state.queues[leaf].as_leaf();
     let anew;
     let bounds = match known_bounds(state, leaf, partition) {
@@ -176,33 +177,41 @@ pub fn compute_user_limit(
             &anew
         }
     };
+    let total = &state.partitions[partition].total.narrow();
+    let low = &state.minimum.narrow();
     with_calculator!(state.calculator, calculator => {
-        let (total, low) = (&state.partitions[partition].total, &state.minimum);
         let figures = &users.parts[partition.index()];
-        let consumed = calculator.times_up(total, f64::from(figures.usage_ratio), low);
-        let within = calculator
-            .compare(total, &consumed, &bounds.capacity)
-            .is_lt();
-        let beyond = consumed.with_narrow_vcores() + *low;
+        let capacity = bounds.capacity.narrow();
+        let consumed = || calculator.times_up(total, f64::from(figures.usage_ratio), low);
+        let is_within = |consumed: &ResourceVector<N>| {
+            calculator.compare(total, consumed, &capacity).is_lt()
+        };
+        let calm = figures.usage_ratio < bounds.calm;
+        debug_assert!(!calm || is_within(&consumed()));
+        // What users have beyond the guarantee, where it is beyond.
+        let beyond = if calm {
+            None
+        } else {
+            let consumed = consumed();
+            (!is_within(&consumed)).then(|| consumed.with_narrow_vcores() + *low)
+        };
         let (base, weight) = match kind {
-            LimitKind::All if within => (bounds.capacity, users.total_weight),
-            LimitKind::All => (beyond, users.total_weight),
+            LimitKind::All => (beyond.unwrap_or(capacity), users.total_weight),
             LimitKind::Respect | LimitKind::Ignore => {
-                (figures.active_used + *low, users.active_weight)
+                (figures.active_used.narrow() + *low, users.active_weight)
             }
         };
         let equal = calculator.divide_ceil_f32(&base, weight);
-        let least = if within {
-            bounds.least
-        } else {
-            least_share(state, leaf, &beyond)
+        let least = match &beyond {
+            None => bounds.least.narrow(),
+            Some(beyond) => least_share(state, leaf, beyond),
         };
         let share = calculator.max(total, &equal, &least);
         let most = match kind {
-            LimitKind::Ignore => total,
-            LimitKind::Respect | LimitKind::All => &bounds.most,
+            LimitKind::Ignore => *total,
+            LimitKind::Respect | LimitKind::All => bounds.most.narrow(),
         };
-        calculator.round_up(&calculator.min(total, &share, most), low)
+        calculator.round_up(&calculator.min(total, &share, &most), low)
     })
 }
 
@@ -217,16 +226,25 @@ fn unbounded(factor: f32) -> bool {
 
 /// What a limit comes to for one user, by weight; 1 for users without a record.
 #[must_use]
-pub fn user_value(state: &State, limit: &ResourceVector, user: Option<&User>) -> ResourceVector {
+pub fn user_value<const N: usize>(
+    state: &State,
+    limit: &ResourceVector<N>,
+    user: Option<&User>,
+) -> ResourceVector<N> {
     weighted_value(state, limit, user.map_or(1.0, |user| user.weight))
 }
 
 /// What a limit comes to for users of a weight.
 #[inline]
 #[must_use]
-pub fn weighted_value(state: &State, limit: &ResourceVector, weight: f32) -> ResourceVector {
+pub fn weighted_value<const N: usize>(
+    state: &State,
+    limit: &ResourceVector<N>,
+    weight: f32,
+) -> ResourceVector<N> {
+    let step = state.minimum.narrow();
     with_calculator!(state.calculator, calculator => {
-        calculator.times_down(limit, f64::from(weight), &state.minimum)
+        calculator.times_down(limit, f64::from(weight), &step)
     })
 }
 
@@ -245,7 +263,7 @@ pub fn told_limit(state: &State, user: &User) -> ResourceVector {
         {
             user_value(state, &limit, Some(user))
         }
-        _ => user.last_limit,
+        _ => user.last_limit.get(),
     }
 }
 
@@ -262,16 +280,16 @@ pub fn headroom(
     let queue = &state.queues[leaf];
     let part = queue.part(partition);
     let queue_limit = if partition == PartitionId::DEFAULT {
-        queue.as_leaf().published_limit
+        queue.as_leaf().published_limit.get()
     } else {
-        part.limit
+        part.limit.get()
     };
     let own = user_limit
         .minus_floored(user_used)
-        .component_min(&queue_limit.minus_floored(&part.used));
+        .component_min(&queue_limit.minus_floored(&part.used.get()));
     let own = state.calculator.round_down(&own, &state.minimum);
     let total = state.total(partition);
-    let free = total - state.queues[State::ROOT].part(partition).used;
+    let free = total - state.queues[State::ROOT].part(partition).used.get();
     state.calculator.min(&total, &free, &own)
 }
 
@@ -282,14 +300,14 @@ pub fn master_limit(state: &State, leaf: QueueSlot, partition: PartitionId) -> R
     let queue = &state.queues[leaf];
     let part = queue.part(partition);
     let current = if partition == PartitionId::DEFAULT {
-        queue.as_leaf().published_limit
+        queue.as_leaf().published_limit.get()
     } else {
         ResourceVector::NONE
     };
-    let usable = if state.calculator.fits_in(&part.guaranteed, &current) {
+    let usable = if state.calculator.fits_in(&part.guaranteed.get(), &current) {
         current
     } else {
-        part.guaranteed
+        part.guaranteed.get()
     };
     state
         .calculator
@@ -320,9 +338,10 @@ pub fn user_master_limits(
             let share = share::product(part.master_share, of_user);
             share::product(share, settings.user_limit_factor)
         };
-        let limit = state
-            .calculator
-            .times_up(&part.guaranteed, f64::from(by), &state.minimum);
+        let limit =
+            state
+                .calculator
+                .times_up(&part.guaranteed.get(), f64::from(by), &state.minimum);
         state.calculator.min(&state.cluster, &limit, &queue_limit)
     };
     let weighted = share::product(equal, weight);
@@ -348,15 +367,15 @@ pub fn pending_within_limits(
         let app = &state.apps[app];
         let left = room.entry(app.user).or_insert_with(|| {
             let user = &state.users[app.user];
-            (limit_of(app.user) - user.part(partition).used).component_max(&none)
+            (limit_of(app.user) - user.part(partition).used.get()).component_max(&none)
         });
         let figures = app.part(partition);
         let reserved = if without_reserved {
-            figures.reserved
+            figures.reserved.get()
         } else {
             none
         };
-        let wanted = (figures.pending - reserved).component_max(&none);
+        let wanted = (figures.pending.get() - reserved).component_max(&none);
         let granted = left.component_min(&wanted);
         total += granted;
         *left -= granted;

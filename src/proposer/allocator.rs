@@ -35,20 +35,20 @@ pub(super) struct Fit {
 }
 
 /// One key of an application during a pass, with counters that the state does not know yet.
-struct Visit<'a> {
+struct Visit<'a, const N: usize> {
     slot: AppSlot,
     app: &'a App,
     asks: &'a KeyAsks,
-    limits: &'a Limits,
+    limits: &'a Limits<N>,
     reserved: Option<&'a Reservation>,
     opportunities: i32,
     missed: i32,
 }
 
-impl Pass<'_> {
+impl<const N: usize> Pass<'_, N> {
     /// Serves the first key of an application that can be served.
     // As RegularContainerAllocator.assignContainers.
-    pub(super) fn allocate(&mut self, slot: AppSlot, limits: &Limits) -> Found {
+    pub(super) fn allocate(&mut self, slot: AppSlot, limits: &Limits<N>) -> Found {
         let state = self.state;
         let app = &state.apps[slot];
         if !has_pending(app, self.partition, self.exclusivity) {
@@ -58,10 +58,7 @@ impl Pass<'_> {
             if !asks.outstanding {
                 continue;
             }
-            if let Some((proposal, counters)) = self.plain(slot, asks, limits) {
-                debug_assert!(self.decides_alike(slot, asks, limits, &proposal, &counters));
-                self.observations.push(counters);
-                self.outcome = Outcome::Proposed(proposal);
+            if self.plain(slot, asks, limits) {
                 return Found::Proposal;
             }
             match self.key(slot, asks, limits, None) {
@@ -73,7 +70,7 @@ impl Pass<'_> {
     }
 
     /// Serves the key of a reservation on the node that is reserved.
-    pub(super) fn allocate_reserved(&mut self, held: &Reservation, limits: &Limits) -> Found {
+    pub(super) fn allocate_reserved(&mut self, held: &Reservation, limits: &Limits<N>) -> Found {
         let state = self.state;
         let app = &state.apps[held.app];
         match app.key(held.key) {
@@ -100,7 +97,7 @@ impl Pass<'_> {
         &mut self,
         slot: AppSlot,
         asks: &KeyAsks,
-        limits: &Limits,
+        limits: &Limits<N>,
         reserved: Option<&Reservation>,
     ) -> (Answer, NodeSlot) {
         let state = self.state;
@@ -157,10 +154,14 @@ impl Pass<'_> {
     /// One key by the index: the first node with room decides, or where none has, the last one,
     /// which may be reserved. Nothing for keys whose answer depends on more of a node than its
     /// room; those walk.
-    fn key_indexed(&self, visit: &mut Visit<'_>, index: &FitIndex) -> Option<(Answer, NodeSlot)> {
+    fn key_indexed(
+        &self,
+        visit: &mut Visit<'_, N>,
+        index: &FitIndex,
+    ) -> Option<(Answer, NodeSlot)> {
         let state = self.state;
         let ask = self.plain_ask(visit.app, visit.asks)?;
-        let fitting = index.first_fit(&ask.size);
+        let fitting = index.first_fit(&ask.size.get());
         let Some(node) = fitting.or_else(|| index.open().next_back()) else {
             return Some((Answer::KeySkipped, self.candidates.first()));
         };
@@ -173,7 +174,7 @@ impl Pass<'_> {
         Some((answer, node))
     }
 
-    fn note_counters(&mut self, visit: &Visit<'_>) {
+    fn note_counters(&mut self, visit: &Visit<'_, N>) {
         let (before, opportunities, missed) = (visit.asks, visit.opportunities, visit.missed);
         if (before.opportunities, before.missed) != (opportunities, missed) {
             self.observations.push(Observation::Counters {
@@ -186,7 +187,7 @@ impl Pass<'_> {
     }
 
     /// What can be said before a node is looked at closely, in the order of 3.4.
-    fn precheck(&self, visit: &mut Visit<'_>, node: &Node) -> Option<Answer> {
+    fn precheck(&self, visit: &mut Visit<'_, N>, node: &Node) -> Option<Answer> {
         let (state, app, asks) = (self.state, visit.app, visit.asks);
         let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) else {
             return Some(Answer::KeySkipped);
@@ -205,14 +206,14 @@ impl Pass<'_> {
             return Some(Answer::KeySkipped);
         }
         let continue_looking = state.settings.continue_looking;
-        if !continue_looking && !reservations_starve(state, app, asks, &any.size) {
+        if !continue_looking && !reservations_starve(state, app, asks, &any.size.get()) {
             return Some(Answer::KeySkipped);
         }
         let mut headroom = visit.limits.headroom;
         if continue_looking {
-            headroom += app.part(node.partition).reserved;
+            headroom += app.part(node.partition).reserved.narrow();
         }
-        if !state.calculator.fits_in(&any.size, &headroom) {
+        if !state.calculator.fits_in(&any.size.narrow(), &headroom) {
             return Some(Answer::QueueSkipped);
         }
         let mut missed = 0;
@@ -224,7 +225,7 @@ impl Pass<'_> {
         (lending && missed < nodes).then_some(Answer::AppSkipped)
     }
 
-    fn try_node(&self, visit: &mut Visit<'_>, slot: NodeSlot, node: &Node) -> Answer {
+    fn try_node(&self, visit: &mut Visit<'_, N>, slot: NodeSlot, node: &Node) -> Answer {
         let blacklist = &visit.app.blacklist;
         if blacklist.contains(&node.host) || blacklist.contains(&node.rack) {
             return Answer::AppSkipped;
@@ -239,7 +240,7 @@ impl Pass<'_> {
 
     /// Host, rack, anywhere: the first level that yields something.
     // As RegularContainerAllocator.assignContainersOnNode.
-    fn cascade(&self, visit: &Visit<'_>, slot: NodeSlot, node: &Node) -> Answer {
+    fn cascade(&self, visit: &Visit<'_, N>, slot: NodeSlot, node: &Node) -> Answer {
         let asks = visit.asks;
         let mut requested = None;
         if asks.count(node.host) > 0 {
@@ -274,7 +275,7 @@ impl Pass<'_> {
 
     fn level(
         &self,
-        visit: &Visit<'_>,
+        visit: &Visit<'_, N>,
         slot: NodeSlot,
         node: &Node,
         level: Locality,
@@ -301,7 +302,7 @@ impl Pass<'_> {
             Locality::Any => NameId::ANY,
         };
         match asks.at(place) {
-            Some(ask) => self.fit(visit, slot, node, &ask.size, level, requested),
+            Some(ask) => self.fit(visit, slot, node, &ask.size.get(), level, requested),
             None => Answer::LocalitySkipped,
         }
     }
@@ -310,7 +311,7 @@ impl Pass<'_> {
     // As RegularContainerAllocator.assignContainer.
     fn fit(
         &self,
-        visit: &Visit<'_>,
+        visit: &Visit<'_, N>,
         slot: NodeSlot,
         node: &Node,
         size: &ResourceVector,
@@ -323,7 +324,7 @@ impl Pass<'_> {
             Some(held) if state.concurrent => size.component_max(&held.size),
             _ => *size,
         };
-        if !calculator.fits_in(&room, &node.total) {
+        if !calculator.fits_in(&room, &node.total.get()) {
             return Answer::LocalitySkipped;
         }
         let from_reservation = visit.reserved.is_some();
@@ -331,15 +332,15 @@ impl Pass<'_> {
         let wanted = reservations_starve(state, visit.app, visit.asks, size);
         let limits = visit.limits;
         // Mostly there is headroom for it, and nothing has to go.
-        let mut missing = limits.must_unreserve;
-        if !(missing.is_none() && size.fits_in(&limits.headroom)) {
-            let beyond = *size - limits.headroom;
+        let (mut missing, headroom) = (limits.must_unreserve.widen(), limits.headroom.widen());
+        if !(missing.is_none() && size.fits_in(&headroom)) {
+            let beyond = *size - headroom;
             missing = calculator.max(&state.cluster, &beyond, &missing);
         }
         let must_unreserve = calculator.any_above_zero(&missing);
         let mut kill = Vec::new();
-        let mut fits = calculator.holds_one(&node.free, &room);
-        if !fits && calculator.containers(&node.free, &room) == 0 && limits.may_kill {
+        let mut fits = calculator.holds_one(&node.free.get(), &room);
+        if !fits && calculator.containers(&node.free.get(), &room) == 0 && limits.may_kill {
             fits = self.room_by_killing(node, &room, &mut kill);
         }
         let fit = |exchange, kill| Fit {
@@ -381,7 +382,7 @@ impl Pass<'_> {
             let id = killable.container;
             java_order::container_hash(id.app.cluster, id.app.sequence, id.number)
         });
-        let mut room = node.free;
+        let mut room = node.free.get();
         for killable in order {
             kill.push(killable);
             room += killable.size;
@@ -393,7 +394,7 @@ impl Pass<'_> {
     }
 
     /// A reservation of the key that covers an amount, in the order of a hash map of nodes.
-    fn reservation_of(&self, visit: &Visit<'_>, least: &ResourceVector) -> Option<Release> {
+    fn reservation_of(&self, visit: &Visit<'_, N>, least: &ResourceVector) -> Option<Release> {
         let mut held = visit.asks.reserved.clone();
         java_order::sort(&mut held, 0, |held| held.java_hash);
         let found = held
@@ -439,7 +440,7 @@ impl Pass<'_> {
             key: asks.key,
             node,
             incarnation: self.state.nodes[node].incarnation,
-            size: fit.size,
+            size: fit.size.into(),
             locality: fit.locality,
             requested: Some(fit.requested),
             exclusivity: self.exclusivity,
@@ -451,7 +452,7 @@ impl Pass<'_> {
     }
 }
 
-impl Visit<'_> {
+impl<const N: usize> Visit<'_, N> {
     /// Resets the counters of a key that got a container or a reservation.
     // As RegularContainerAllocator.doAllocation: before the commit, whatever becomes of it.
     fn reset_after(&mut self, node: &Node, state: &State, answer: &Answer) {
@@ -482,7 +483,7 @@ fn has_pending(app: &App, partition: PartitionId, exclusivity: Exclusivity) -> b
         Exclusivity::Respect => partition,
         Exclusivity::Ignore => PartitionId::DEFAULT,
     };
-    let pending = &app.part(looked_at).pending;
+    let pending = app.part(looked_at).pending.get();
     if looked_at == PartitionId::DEFAULT {
         return !pending.minus_floored(&ResourceVector::NONE).is_none();
     }

@@ -4,7 +4,7 @@ use crate::cluster::Killable;
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, SchedulerKey, UserSlot};
 use crate::policy::Locality;
 use crate::queue::{Bound, Exclusivity, Gate, HeadroomProvider, LimitKind};
-use crate::resource::ResourceVector;
+use crate::resource::{PackedVector, ResourceVector};
 
 /// What is to be done after a pass.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ pub struct Proposal {
     /// Incarnation of the node's slot.
     pub incarnation: u32,
     /// Size as the key asks it now.
-    pub size: ResourceVector,
+    pub size: PackedVector,
     /// The level used.
     pub locality: Locality,
     /// The first level for which an ask existed.
@@ -122,7 +122,7 @@ pub enum Observation {
         /// The leaf.
         leaf: QueueSlot,
         /// Its limit on the default partition.
-        limit: ResourceVector,
+        limit: PackedVector,
     },
     /// A user limit was computed.
     UserLimit {
@@ -135,14 +135,14 @@ pub enum Observation {
         /// Version of the users for which it holds.
         version: u64,
         /// The limit of a user of weight 1.
-        limit: ResourceVector,
+        limit: PackedVector,
     },
     /// A user's limit was handed to an application.
     LimitTold {
         /// The user's record.
         user: UserSlot,
         /// The limit.
-        limit: ResourceVector,
+        limit: PackedVector,
         /// For passes: the partition, the mode and the version of the users for which it is not
         /// told again.
         once: Option<(PartitionId, Exclusivity, u64)>,
@@ -166,7 +166,7 @@ pub enum Observation {
         /// Version of the users for which the limit holds.
         version: u64,
         /// The limit of a user of weight 1.
-        limit: ResourceVector,
+        limit: PackedVector,
     },
     /// More applications at the front of a leaf's order will get nothing.
     PrefixGrown {

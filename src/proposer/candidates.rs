@@ -163,8 +163,8 @@ fn compare_nodes(policy: NodePolicy, a: &Node, b: &Node) -> Ordering {
 #[must_use]
 pub fn use_key(policy: NodePolicy, node: &Node) -> ResourceVector {
     match policy {
-        NodePolicy::ResourceUsage | NodePolicy::ResourceUsagePartialShuffle => node.allocated,
-        NodePolicy::BestFit => -node.allocated,
+        NodePolicy::ResourceUsage | NodePolicy::ResourceUsagePartialShuffle => node.allocated.get(),
+        NodePolicy::BestFit => -node.allocated.get(),
     }
 }
 
@@ -173,8 +173,8 @@ pub fn use_key(policy: NodePolicy, node: &Node) -> ResourceVector {
 pub fn has_room(state: &State, node: NodeSlot) -> bool {
     let node = &state.nodes[node];
     if node.killable.is_empty() {
-        return state.calculator.holds_one(&node.free, &state.minimum);
+        return state.calculator.holds_one(&node.free.get(), &state.minimum);
     }
-    let room = node.free + node.killable_total();
+    let room = node.free.get() + node.killable_total();
     state.calculator.holds_one(&room, &state.minimum)
 }

@@ -1,21 +1,22 @@
 //! The fit index: the first node of a fixed order on which a container fits, without a walk.
 //!
-//! Free resources stand by type in arrays along the order, with the maxima of blocks of 16 nodes,
-//! of 16 such blocks, and of 16 of those above them. A search looks at the maxima first and
-//! descends only where something may fit; a change of one node touches its block alone.
+//! Free resources stand by type in arrays along the order, with bounds of blocks of 16 nodes, of 16
+//! such blocks, and of 16 of those above them: no node of a block has more. A search looks at the
+//! bounds first and descends only where something may fit. A node with less than before leaves the
+//! bounds as they are; a search that finds nothing in a block lowers them.
 
 use std::cell::RefCell;
 
 use crate::id::NodeSlot;
-use crate::resource::{MAX_TYPES, MEMORY, ResourceVector, VCORES};
+use crate::resource::{MAX_TYPES, MEMORY, PackedVector, ResourceVector, VCORES};
 
 const BLOCK: usize = 16;
 
-/// Levels of the index; the last one is walked from its beginning.
+/// Levels of the index, the nodes among them; the last one is walked from its beginning.
 const LEVELS: usize = 4;
 
-/// What is free by node, and the maxima by block on each level above.
-type Levels = [Vec<i64>; LEVELS];
+/// What no node of a block exceeds, by block, on each level above the nodes.
+type Bounds = [Vec<i64>; LEVELS - 1];
 
 /// What a node that takes nothing is said to have free; no container fits in it.
 const CLOSED: i64 = -1;
@@ -26,9 +27,9 @@ const ABSENT: u32 = u32::MAX;
 const HINTS: usize = 8;
 
 /// No node before the place holds the size.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Hint {
-    size: ResourceVector,
+    size: PackedVector,
     place: usize,
 }
 
@@ -40,8 +41,10 @@ pub struct FitIndex {
     places: Vec<u32>,
     /// Most that a node offers, by type; of nodes that left as well.
     largest: ResourceVector,
-    /// By resource type.
-    levels: Vec<Levels>,
+    /// What is free by node, by resource type.
+    free: Vec<Vec<i64>>,
+    /// The same by block; they never change an answer.
+    bounds: RefCell<Vec<Bounds>>,
     /// Where searches begin; they never change an answer.
     hints: RefCell<Vec<Hint>>,
 }
@@ -56,13 +59,11 @@ impl FitIndex {
         for (place, node) in order.iter().enumerate() {
             places[node.0 as usize] = u32::try_from(place).expect("slots are 32 bits wide");
         }
-        let mut sizes = [order.len(); LEVELS];
-        for level in 1..LEVELS {
-            sizes[level] = sizes[level - 1].div_ceil(BLOCK);
-        }
-        let levels = (0..types.clamp(1, MAX_TYPES)).map(|_| sizes.map(|size| vec![CLOSED; size]));
+        let types = types.clamp(1, MAX_TYPES);
+        let free = vec![vec![CLOSED; order.len()]; types];
         Self {
-            levels: levels.collect(),
+            bounds: RefCell::new(free.iter().map(|free| bounds_of(free)).collect()),
+            free,
             largest: ResourceVector::NONE,
             hints: RefCell::default(),
             order,
@@ -81,21 +82,14 @@ impl FitIndex {
         }
         let places = order.iter().map(|&node| self.place(node));
         let places: Vec<usize> = places.collect::<Option<_>>()?;
-        let mut next = Self::new(order.to_vec(), self.levels.len());
+        let mut next = Self::new(order.to_vec(), self.free.len());
         next.largest = self.largest;
-        for (levels, known) in next.levels.iter_mut().zip(&self.levels) {
-            for (value, &place) in levels[0].iter_mut().zip(&places) {
-                *value = known[0][place];
-            }
-            for level in 1..LEVELS {
-                let [.., below, above] = &mut levels[..=level] else {
-                    continue;
-                };
-                for (most, block) in above.iter_mut().zip(below.chunks(BLOCK)) {
-                    *most = block.iter().copied().fold(CLOSED, i64::max);
-                }
+        for (free, known) in next.free.iter_mut().zip(&self.free) {
+            for (value, &place) in free.iter_mut().zip(&places) {
+                *value = known[place];
             }
         }
+        *next.bounds.get_mut() = next.free.iter().map(|free| bounds_of(free)).collect();
         Some(next)
     }
 
@@ -125,13 +119,12 @@ impl FitIndex {
     #[must_use]
     pub fn is_open(&self, node: NodeSlot) -> bool {
         self.place(node)
-            .is_some_and(|place| self.levels[0][0][place] != CLOSED)
+            .is_some_and(|place| self.free[0][place] != CLOSED)
     }
 
     /// The open nodes in order.
     pub fn open(&self) -> impl DoubleEndedIterator<Item = NodeSlot> + '_ {
-        let free = &self.levels[0][0];
-        let open = self.order.iter().zip(free);
+        let open = self.order.iter().zip(&self.free[0]);
         open.filter_map(|(&node, &free)| (free != CLOSED).then_some(node))
     }
 
@@ -142,10 +135,14 @@ impl FitIndex {
             return false;
         };
         let mut raised = false;
-        for (i, levels) in self.levels.iter_mut().enumerate() {
+        let bounds = self.bounds.get_mut().iter_mut();
+        for (i, (known, bounds)) in self.free.iter_mut().zip(bounds).enumerate() {
             // Overcommitted nodes have less than nothing free and stay open.
             let value = free.map_or(CLOSED, |free| free[i].max(0));
-            raised |= raise_or_lower(levels, place, value);
+            if value > std::mem::replace(&mut known[place], value) {
+                raised = true;
+                raise(bounds, place, value);
+            }
         }
         if raised {
             for hint in self.hints.get_mut() {
@@ -159,7 +156,7 @@ impl FitIndex {
     ///
     /// Cost: one look where the last search for the size ended, as long as that node holds more.
     #[must_use]
-    pub fn first_fit(&self, size: &ResourceVector) -> Option<NodeSlot> {
+    pub fn first_fit<const N: usize>(&self, size: &ResourceVector<N>) -> Option<NodeSlot> {
         let mut hints = self.hints.borrow_mut();
         let known = hints.iter().position(|hint| hint.size == *size);
         let hint = known.unwrap_or_else(|| {
@@ -167,20 +164,34 @@ impl FitIndex {
                 hints.remove(0);
             }
             hints.push(Hint {
-                size: *size,
+                size: (*size).into(),
                 place: 0,
             });
             hints.len() - 1
         });
         let from = hints[hint].place;
-        let place = match self.levels.as_slice() {
+        if from == self.order.len() {
+            return None;
+        }
+        let bounds = &mut *self.bounds.borrow_mut();
+        let place = match self.free.as_slice() {
             // Most clusters count memory and vcores only.
-            [memory, vcores] => self.first_place(from, |level, at| {
-                memory[level][at] >= size[MEMORY].max(0) && vcores[level][at] >= size[VCORES].max(0)
+            [memory, vcores] => self.first_place(from, bounds, |bounds, level, at| {
+                let (memory, vcores) = match level {
+                    0 => (memory[at], vcores[at]),
+                    _ => (bounds[MEMORY][level - 1][at], bounds[VCORES][level - 1][at]),
+                };
+                memory >= size[MEMORY].max(0) && vcores >= size[VCORES].max(0)
             }),
-            levels => self.first_place(from, |level, at| {
-                let mut types = levels.iter().enumerate();
-                types.all(|(i, free)| free[level][at] >= size[i].max(0))
+            free => self.first_place(from, bounds, |bounds, level, at| {
+                let mut types = free.iter().zip(bounds).enumerate();
+                types.all(|(i, (free, bounds))| {
+                    let most = match level {
+                        0 => free[at],
+                        _ => bounds[level - 1][at],
+                    };
+                    most >= size[i].max(0)
+                })
             }),
         };
         hints[hint].place = place.unwrap_or(self.order.len());
@@ -188,19 +199,31 @@ impl FitIndex {
     }
 
     /// The first place from one on that fits; `fits` takes a level and a position on it.
-    fn first_place(&self, from: usize, fits: impl Fn(usize, usize) -> bool) -> Option<usize> {
-        let lengths = self.levels[0].each_ref().map(Vec::len);
+    fn first_place(
+        &self,
+        from: usize,
+        bounds: &mut [Bounds],
+        fits: impl Fn(&[Bounds], usize, usize) -> bool,
+    ) -> Option<usize> {
+        let length = |level| match level {
+            0 => self.order.len(),
+            _ => bounds[0][level - 1].len(),
+        };
+        let lengths: [usize; LEVELS] = std::array::from_fn(length);
         let (mut level, mut at) = (0, from);
         loop {
-            // Past the end of a block: on with the next one.
+            // Past the end of a block, where nothing was found: on with the next one.
             while at == lengths[level] || (at % BLOCK == 0 && level + 1 < LEVELS && at > 0) {
                 if level + 1 == LEVELS {
                     return None;
                 }
                 (level, at) = (level + 1, at.div_ceil(BLOCK));
+                if at > 0 {
+                    self.lower(bounds, level, at - 1);
+                }
             }
             // Down as long as something may fit.
-            while fits(level, at) {
+            while fits(bounds, level, at) {
                 if level == 0 {
                     return Some(at);
                 }
@@ -209,39 +232,46 @@ impl FitIndex {
             at += 1;
         }
     }
-}
 
-/// Writes a value and repairs the maxima above it. Whether it is larger than the one before.
-fn raise_or_lower(levels: &mut Levels, place: usize, value: i64) -> bool {
-    let before = std::mem::replace(&mut levels[0][place], value);
-    let most = levels[1][place / BLOCK];
-    // Mostly neither of the two is the largest of its block.
-    if before != value && (value >= most || before >= most) {
-        repair(levels, place, before, value);
+    /// Sets the bound of a block to what its parts say.
+    fn lower(&self, bounds: &mut [Bounds], level: usize, block: usize) {
+        for (free, bounds) in self.free.iter().zip(bounds) {
+            let (below, above) = bounds.split_at_mut(level - 1);
+            let below = below.last().unwrap_or(free);
+            above[0][block] = most_of(below, block);
+        }
     }
-    value > before
 }
 
-/// Repairs the maxima above a place whose value changed.
-fn repair(levels: &mut Levels, place: usize, mut before: i64, mut value: i64) {
-    let mut at = place;
-    for level in 1..LEVELS {
-        let (block, below) = (at / BLOCK, &levels[level - 1]);
-        let most = levels[level][block];
-        if value < most && before < most {
+/// The bounds above the nodes, from what each node has free.
+fn bounds_of(free: &[i64]) -> Bounds {
+    let mut bounds = Bounds::default();
+    for level in 0..bounds.len() {
+        let below = level.checked_sub(1).map_or(free, |below| &bounds[below]);
+        let blocks = 0..below.len().div_ceil(BLOCK);
+        bounds[level] = blocks.map(|block| most_of(below, block)).collect();
+    }
+    bounds
+}
+
+/// The largest value of a block.
+fn most_of(below: &[i64], block: usize) -> i64 {
+    let end = ((block + 1) * BLOCK).min(below.len());
+    below[block * BLOCK..end]
+        .iter()
+        .copied()
+        .fold(CLOSED, i64::max)
+}
+
+/// Raises the bounds above a place to a value.
+fn raise(bounds: &mut Bounds, place: usize, value: i64) {
+    let mut block = place;
+    for bounds in bounds {
+        block /= BLOCK;
+        if bounds[block] >= value {
             return;
         }
-        if value < most {
-            // It was the largest: another one may be now.
-            let end = ((block + 1) * BLOCK).min(below.len());
-            let others = below[block * BLOCK..end].iter().copied();
-            value = others.fold(CLOSED, i64::max);
-        }
-        before = std::mem::replace(&mut levels[level][block], value);
-        if before == value {
-            return;
-        }
-        at = block;
+        bounds[block] = value;
     }
 }
 

@@ -51,10 +51,10 @@ pub(crate) fn may_join(state: &State, leaf: QueueSlot, app: AppSlot) -> bool {
             .all(|part| part.gates.iter().all(Option::is_none))
 }
 
-impl Pass<'_> {
+impl<const N: usize> Pass<'_, N> {
     /// The applications at the front, when each was told its limit in an earlier version or by a
     /// look in this one.
-    pub(super) fn front(&self, visit: &Visit) -> Front {
+    pub(super) fn front(&self, visit: &Visit<N>) -> Front {
         let users = self.state.queues[visit.leaf].as_leaf();
         let prefix = &users.prefix;
         let here = Some((self.partition, self.exclusivity));
@@ -73,30 +73,38 @@ impl Pass<'_> {
     }
 
     /// Whether those at the front that ask still get nothing, and do not stop those behind them.
-    pub(super) fn holds(&mut self, front: &Front, visit: &mut Visit, limits: &Limits) -> bool {
+    pub(super) fn holds(
+        &mut self,
+        front: &Front,
+        visit: &mut Visit<N>,
+        limits: &Limits<N>,
+    ) -> bool {
         let Some(bound) = front.bound else {
             return true;
         };
         let state = self.state;
-        let (calculator, cluster) = (state.calculator, &state.cluster);
+        let (calculator, cluster) = (state.calculator, state.cluster.narrow());
         if let Some(floor) = bound.floor {
             let limit = weighted_value(state, &self.common_limit(visit), floor.weight);
-            if !calculator.compare(cluster, &floor.used, &limit).is_gt() {
+            if !calculator
+                .compare(&cluster, &floor.used.narrow(), &limit)
+                .is_gt()
+            {
                 return false;
             }
         }
-        calculator.fits_in(&bound.largest, &limits.headroom)
+        calculator.fits_in(&bound.largest.narrow(), &limits.headroom)
     }
 
     /// Tells all at the front their limit, unless they were told it in this version.
-    pub(super) fn tell_front(&mut self, first: AppSlot, visit: &mut Visit) {
+    pub(super) fn tell_front(&mut self, first: AppSlot, visit: &mut Visit<N>) {
         let state = self.state;
         let users = state.queues[visit.leaf].as_leaf();
         let (version, here) = (users.users_version, (self.partition, self.exclusivity));
         let prefix = &users.prefix;
         let told = prefix.version == version && prefix.told.contains(&here);
         if !state.concurrent && version > prefix.since && !told {
-            let limit = self.common_limit(visit);
+            let limit = self.common_limit(visit).into();
             self.observations.push(Observation::PrefixTold {
                 leaf: visit.leaf,
                 partition: self.partition,
@@ -109,7 +117,7 @@ impl Pass<'_> {
     }
 
     /// Notes another front than the leaf knows.
-    pub(super) fn note_front(&mut self, front: &Front, visit: &Visit) {
+    pub(super) fn note_front(&mut self, front: &Front, visit: &Visit<N>) {
         let version = self.state.queues[visit.leaf].as_leaf().users_version;
         self.observations.push(Observation::PrefixGrown {
             leaf: visit.leaf,
@@ -123,7 +131,7 @@ impl Pass<'_> {
     }
 
     /// An application that got nothing joins the front, when that lasts.
-    pub(super) fn join(&self, front: &mut Front, app: AppSlot, visit: &Visit) {
+    pub(super) fn join(&self, front: &mut Front, app: AppSlot, visit: &Visit<N>) {
         let row = &self.state.apps[app];
         if front.closed || !may_join(self.state, visit.leaf, app) {
             return;
@@ -138,7 +146,7 @@ impl Pass<'_> {
     }
 
     /// An application whose user is at the limit joins the front.
-    pub(super) fn join_at_limit(&self, front: &mut Front, app: AppSlot, visit: &Visit) {
+    pub(super) fn join_at_limit(&self, front: &mut Front, app: AppSlot, visit: &Visit<N>) {
         let row = &self.state.apps[app];
         let user = &self.state.users[row.user];
         let plain =
@@ -148,7 +156,7 @@ impl Pass<'_> {
         if front.closed || !plain || other || !may_join(self.state, visit.leaf, app) {
             return;
         }
-        let used = user.part(self.partition).used;
+        let used = user.part(self.partition).used.get();
         let bound = front.bound.get_or_insert(self.unbound());
         bound.floor = Some(Floor {
             weight: user.weight,
@@ -164,10 +172,14 @@ impl Pass<'_> {
         let mut largest = ResourceVector::NONE;
         for asks in app.keys.iter().filter(|asks| asks.outstanding) {
             for ask in &asks.asks {
-                if self.state.calculator.fits_in(&ask.size, index.largest()) {
+                if self
+                    .state
+                    .calculator
+                    .fits_in(&ask.size.get(), index.largest())
+                {
                     return None;
                 }
-                largest = largest.component_max(&ask.size);
+                largest = largest.component_max(&ask.size.get());
             }
         }
         Some(largest)

@@ -12,18 +12,18 @@ use crate::queue::{Exclusivity, Gate, HeadroomProvider};
 use crate::resource::{ResourceVector, with_calculator};
 
 /// What one visit of a leaf has found out and its state does not know yet.
-pub(super) struct Visit {
+pub(super) struct Visit<const N: usize> {
     pub(super) leaf: QueueSlot,
-    limit: Option<ResourceVector>,
+    limit: Option<ResourceVector<N>>,
     /// Whether the limit is to be noted, should nothing come of the visit.
     computed: bool,
     /// Whether the leaf's limit is the published one.
     published: bool,
 }
 
-impl Pass<'_> {
+impl<const N: usize> Pass<'_, N> {
     // As AbstractLeafQueue.assignContainers.
-    pub(super) fn leaf(&mut self, leaf: QueueSlot, limits: &mut Limits) -> Found {
+    pub(super) fn leaf(&mut self, leaf: QueueSlot, limits: &mut Limits<N>) -> Found {
         self.ended(Step::QueueOrder);
         let state = self.state;
         let queue = &state.queues[leaf];
@@ -33,8 +33,8 @@ impl Pass<'_> {
             part.absolute_used < part.absolute_capacity
         } else {
             with_calculator!(state.calculator, calculator => {
-                let (used, guaranteed) = (&part.used, &part.guaranteed);
-                calculator.compare(&state.cluster, used, guaranteed).is_lt()
+                let (used, guaranteed) = (part.used.narrow::<N>(), part.guaranteed.narrow());
+                calculator.compare(&state.cluster.narrow(), &used, &guaranteed).is_lt()
             })
         };
         if let Some(node) = self.candidates.single()
@@ -67,7 +67,7 @@ impl Pass<'_> {
     }
 
     /// The applications of a leaf but for those at the front that get nothing.
-    fn behind_prefix(&mut self, visit: &mut Visit, limits: &mut Limits) -> Found {
+    fn behind_prefix(&mut self, visit: &mut Visit<N>, limits: &mut Limits<N>) -> Found {
         let users = self.state.queues[visit.leaf].as_leaf();
         let mut front = self.front(visit);
         let mut check_queue = true;
@@ -97,15 +97,15 @@ impl Pass<'_> {
     fn applications(
         &mut self,
         order: &[AppSlot],
-        visit: &mut Visit,
-        limits: &mut Limits,
+        visit: &mut Visit<N>,
+        limits: &mut Limits<N>,
         front: &mut Front,
         mut check_queue: bool,
     ) -> Found {
         let state = self.state;
         for &app in order {
             let before = front.len;
-            let held = &state.apps[app].part(PartitionId::DEFAULT).reserved;
+            let held = &state.apps[app].part(PartitionId::DEFAULT).reserved.narrow();
             self.ended(Step::AppOrder);
             if check_queue {
                 let (partition, mode) = (self.partition, self.exclusivity);
@@ -132,11 +132,13 @@ impl Pass<'_> {
     }
 
     /// The limit that the leaf is told; noted when it is another one.
-    fn tell_limit(&mut self, leaf: QueueSlot, limits: &Limits) -> ResourceVector {
+    fn tell_limit(&mut self, leaf: QueueSlot, limits: &Limits<N>) -> ResourceVector<N> {
         let limit = queue_current_limit(self.state, leaf, &limits.limit);
         if self.state.queues[leaf].as_leaf().current_limit != limit {
-            self.observations
-                .push(Observation::CurrentLimit { leaf, limit });
+            self.note(|| Observation::CurrentLimit {
+                leaf,
+                limit: limit.into(),
+            });
         }
         limit
     }
@@ -155,9 +157,9 @@ impl Pass<'_> {
     fn passes_user_limit(
         &mut self,
         app: AppSlot,
-        held: &ResourceVector,
-        visit: &mut Visit,
-        limits: &mut Limits,
+        held: &ResourceVector<N>,
+        visit: &mut Visit<N>,
+        limits: &mut Limits<N>,
     ) -> bool {
         let state = self.state;
         let Some(slot) = self.user_here(app, visit) else {
@@ -177,7 +179,7 @@ impl Pass<'_> {
 
     /// The record of an application's user in this leaf.
     #[inline]
-    fn user_here(&mut self, app: AppSlot, visit: &Visit) -> Option<UserSlot> {
+    fn user_here(&mut self, app: AppSlot, visit: &Visit<N>) -> Option<UserSlot> {
         let row = &self.state.apps[app];
         if row.leaf == visit.leaf {
             return Some(row.user);
@@ -188,7 +190,7 @@ impl Pass<'_> {
     /// The record of the user of an application that moved away and is still listed here, if there
     /// is one; otherwise nothing is for it here.
     #[cold]
-    fn user_of_stray(&mut self, app: AppSlot, visit: &Visit) -> Option<UserSlot> {
+    fn user_of_stray(&mut self, app: AppSlot, visit: &Visit<N>) -> Option<UserSlot> {
         let state = self.state;
         let mut users = state.queues[visit.leaf].as_leaf().users.iter();
         let name = &state.apps[app].submission.user_name;
@@ -209,10 +211,10 @@ impl Pass<'_> {
     fn passes_gate(
         &mut self,
         (app, slot): (AppSlot, UserSlot),
-        held: &ResourceVector,
+        held: &ResourceVector<N>,
         known: Option<&Gate>,
-        visit: &mut Visit,
-        limits: &mut Limits,
+        visit: &mut Visit<N>,
+        limits: &mut Limits<N>,
     ) -> bool {
         let state = self.state;
         let removed = state.users[slot].removed;
@@ -220,23 +222,24 @@ impl Pass<'_> {
             _ if removed => ResourceVector::NONE,
             Some(gate) => {
                 self.note_served(app, slot, visit);
-                gate.limit
+                gate.limit.narrow()
             }
             None => self.user_limit((app, slot), visit),
         };
         let mut gate = known.copied().unwrap_or(Gate {
             version: state.queues[visit.leaf].as_leaf().users_version,
-            limit,
+            limit: limit.widen(),
             can_assign: true,
             reserved: ResourceVector::NONE,
         });
-        if !gate.can_assign && held.fits_in(&gate.reserved) {
+        let held_in_all = held.widen();
+        if !gate.can_assign && held_in_all.fits_in(&gate.reserved) {
             return false;
         }
         let passes = !removed && self.below_limit(slot, held, &limit, limits);
-        if !passes && gate.reserved.fits_in(held) {
+        if !passes && gate.reserved.fits_in(&held_in_all) {
             gate.can_assign = false;
-            gate.reserved = *held;
+            gate.reserved = held_in_all;
         }
         if known != Some(&gate) {
             self.observations.push(Observation::Gate {
@@ -254,8 +257,8 @@ impl Pass<'_> {
     fn user_limit(
         &mut self,
         (app, slot): (AppSlot, UserSlot),
-        visit: &mut Visit,
-    ) -> ResourceVector {
+        visit: &mut Visit<N>,
+    ) -> ResourceVector<N> {
         let state = self.state;
         let user = &state.users[slot];
         let common = self.common_limit(visit);
@@ -268,21 +271,21 @@ impl Pass<'_> {
     }
 
     /// Tells a user the limit, once in a version of the leaf's users.
-    fn tell_limit_to(&mut self, slot: UserSlot, limit: &ResourceVector, visit: &Visit) {
+    fn tell_limit_to(&mut self, slot: UserSlot, limit: &ResourceVector<N>, visit: &Visit<N>) {
         let version = self.state.queues[visit.leaf].as_leaf().users_version;
         let (partition, exclusivity) = (self.partition, self.exclusivity);
         let told = self.state.users[slot].part(partition).told[exclusivity as usize];
         if told != Some(version) && !self.told_in_front(slot, visit) {
             self.observations.push(Observation::LimitTold {
                 user: slot,
-                limit: *limit,
+                limit: (*limit).into(),
                 once: Some((partition, exclusivity, version)),
             });
         }
     }
 
     /// Whether the user was told the limit in this version with all applications at the front.
-    fn told_in_front(&self, user: UserSlot, visit: &Visit) -> bool {
+    fn told_in_front(&self, user: UserSlot, visit: &Visit<N>) -> bool {
         let users = self.state.queues[visit.leaf].as_leaf();
         let prefix = &users.prefix;
         prefix.version == users.users_version
@@ -293,7 +296,7 @@ impl Pass<'_> {
     }
 
     /// From now on the leaf's limit is the published one and the application has a headroom.
-    pub(super) fn note_served(&mut self, app: AppSlot, user: UserSlot, visit: &mut Visit) {
+    pub(super) fn note_served(&mut self, app: AppSlot, user: UserSlot, visit: &mut Visit<N>) {
         let state = self.state;
         let row = &state.apps[app];
         let provider = HeadroomProvider {
@@ -305,22 +308,21 @@ impl Pass<'_> {
         self.strays |= row.leaf != visit.leaf;
         if row.provider != Some(provider) || !visit.published || self.strays {
             visit.published = true;
-            self.observations
-                .push(Observation::Served { app, provider });
+            self.note(|| Observation::Served { app, provider });
         }
     }
 
     /// The limit of a user of weight 1, from the leaf's cache or computed once a visit.
-    pub(super) fn common_limit(&mut self, visit: &mut Visit) -> ResourceVector {
+    pub(super) fn common_limit(&mut self, visit: &mut Visit<N>) -> ResourceVector<N> {
         if let Some(limit) = visit.limit {
             return limit;
         }
         let (state, leaf, partition) = (self.state, visit.leaf, self.partition);
         let kind = self.exclusivity.limit_kind();
         let users = state.queues[leaf].as_leaf();
-        let cached = users.parts[partition.index()].limits[kind as usize];
+        let cached = &users.parts[partition.index()].limits[kind as usize];
         let limit = match cached {
-            Some((version, limit)) if version == users.users_version => limit,
+            Some((version, limit)) if *version == users.users_version => limit.narrow(),
             _ => {
                 visit.computed = true;
                 compute_user_limit(state, leaf, partition, kind)
@@ -336,14 +338,14 @@ impl Pass<'_> {
     }
 
     /// Notes the limit that was computed for this version of the leaf's users.
-    fn note_limit(&mut self, visit: &Visit) {
+    fn note_limit(&mut self, visit: &Visit<N>) {
         let Some(limit) = visit.limit else { return };
         self.observations.push(Observation::UserLimit {
             leaf: visit.leaf,
             partition: self.partition,
             kind: self.exclusivity.limit_kind(),
             version: self.state.queues[visit.leaf].as_leaf().users_version,
-            limit,
+            limit: limit.into(),
         });
     }
 
@@ -351,26 +353,26 @@ impl Pass<'_> {
     fn below_limit(
         &self,
         user: UserSlot,
-        held: &ResourceVector,
-        limit: &ResourceVector,
-        limits: &mut Limits,
+        held: &ResourceVector<N>,
+        limit: &ResourceVector<N>,
+        limits: &mut Limits<N>,
     ) -> bool {
         let state = self.state;
-        let cluster = &state.cluster;
+        let cluster = &state.cluster.narrow();
         let user = &state.users[user];
         limits.must_unreserve = ResourceVector::NONE;
-        let used = &user.part(self.partition).used;
+        let used = user.part(self.partition).used.narrow();
         let below = with_calculator!(state.calculator, calculator => {
-            calculator.compare(cluster, used, limit).is_le()
+            calculator.compare(cluster, &used, limit).is_le()
         });
         if below {
             return true;
         }
         // The reference reads the default partition here, whatever the node's partition is.
-        let left = user.part(PartitionId::DEFAULT).used - *held;
+        let left = user.part(PartitionId::DEFAULT).used.narrow() - *held;
         let below_without = state.calculator.compare(cluster, &left, limit).is_le();
         if state.settings.continue_looking && below_without {
-            limits.must_unreserve = *used - *limit;
+            limits.must_unreserve = used - *limit;
             return true;
         }
         false

@@ -7,7 +7,7 @@ use crate::policy::{Limits, Locality};
 use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk};
 use crate::resource::with_calculator;
 
-impl Pass<'_> {
+impl<const N: usize> Pass<'_, N> {
     /// The ask of a key for containers anywhere, where nothing of a node but its room decides.
     #[inline]
     pub(super) fn plain_ask<'b>(&self, app: &App, asks: &'b KeyAsks) -> Option<&'b PlaceAsk> {
@@ -23,16 +23,14 @@ impl Pass<'_> {
     }
 
     /// What [`Self::key`] comes to for containers that are asked anywhere and nothing else, where
-    /// the index knows a node that has room; nothing when there is more to look at.
-    pub(super) fn plain(
-        &self,
-        slot: AppSlot,
-        asks: &KeyAsks,
-        limits: &Limits,
-    ) -> Option<(Proposal, Observation)> {
-        let (state, index) = (self.state, self.candidates.index()?);
+    /// the index knows a node that has room. Whether it is that, and noted; otherwise there is more
+    /// to look at.
+    pub(super) fn plain(&mut self, slot: AppSlot, asks: &KeyAsks, limits: &Limits<N>) -> bool {
+        let state = self.state;
         let app = &state.apps[slot];
-        let ask = self.plain_ask(app, asks)?;
+        let (Some(index), Some(ask)) = (self.candidates.index(), self.plain_ask(app, asks)) else {
+            return false;
+        };
         let asked_so = ask.count > 0
             && asks.known
             && asks.opportunities < i32::MAX
@@ -42,61 +40,64 @@ impl Pass<'_> {
             && app.part(self.partition).reserved.is_none()
             && limits.must_unreserve.is_none()
             && state.node_count > 0;
-        let (size, cluster) = (&ask.size, &state.cluster);
+        let (size, cluster) = (ask.size.narrow::<N>(), state.cluster.narrow());
         let is_something = with_calculator!(state.calculator, calculator => {
-            calculator.above_none(cluster, size)
+            calculator.above_none(&cluster, &size)
         });
         if !(asked_so && unhindered && is_something && size.fits_in(&limits.headroom)) {
-            return None;
+            return false;
         }
-        let node = index.first_fit(size)?;
+        let Some(node) = index.first_fit(&size) else {
+            return false;
+        };
         let row = &state.nodes[node];
         // Nodes whose label or name is not what it should be are left to the long way.
         let as_expected =
             row.partition == self.partition && ![row.host, row.rack].contains(&NameId::ANY);
-        let holds = state.calculator.fits_in(size, &row.total)
-            && state.calculator.holds_one(&row.free, size);
+        let holds = state.calculator.fits_in(&size, &row.total.narrow())
+            && state.calculator.holds_one(&row.free.narrow(), &size);
+        if !(as_expected && holds) {
+            return false;
+        }
         // Each look at a node counts as missed, and what it finds sets the count back.
         let local = self.partition == PartitionId::DEFAULT;
-        let proposal = Proposal {
+        self.note(|| Observation::Counters {
+            app: slot,
+            key: asks.key,
+            opportunities: asks.opportunities.saturating_add(1),
+            missed: if local { 0 } else { asks.missed },
+        });
+        self.outcome = Outcome::Proposed(Proposal {
             kind: ProposalKind::Allocate,
             app: slot,
             generation: app.generation,
             key: asks.key,
             node,
             incarnation: row.incarnation,
-            size: *size,
+            size: size.into(),
             locality: Locality::Any,
             requested: Some(Locality::Any),
             exclusivity: self.exclusivity,
             reserved: None,
             exchange: None,
             kill: Vec::new(),
-        };
-        let counters = Observation::Counters {
-            app: slot,
-            key: asks.key,
-            opportunities: asks.opportunities.saturating_add(1),
-            missed: if local { 0 } else { asks.missed },
-        };
-        (as_expected && holds).then_some((proposal, counters))
+        });
+        debug_assert!(self.decides_alike(slot, asks, limits));
+        true
     }
 
     /// Whether the long way comes to the same as [`Self::plain`].
-    pub(super) fn decides_alike(
-        &self,
-        slot: AppSlot,
-        asks: &KeyAsks,
-        limits: &Limits,
-        proposal: &Proposal,
-        counters: &Observation,
-    ) -> bool {
+    fn decides_alike(&self, slot: AppSlot, asks: &KeyAsks, limits: &Limits<N>) -> bool {
         let mut observations = Vec::new();
         let mut pass = self.fork(&mut observations);
         let (answer, node) = pass.key(slot, asks, limits, None);
         let found = pass.convert(slot, asks, answer, node, None);
         matches!(found, Found::Proposal)
-            && matches!(&pass.outcome, Outcome::Proposed(found) if found == proposal)
-            && observations == std::slice::from_ref(counters)
+            && matches!(
+                (&pass.outcome, &self.outcome),
+                (Outcome::Proposed(found), Outcome::Proposed(plain)) if found == plain
+            )
+            && observations.last() == self.observations.last()
+            && observations.len() == 1
     }
 }

@@ -1,12 +1,14 @@
 //! The walk down the queues: from root to the most deserving leaf that can be served.
 
+use std::iter;
+
 use super::assignment::{Observation, Outcome, SkipReason};
 use super::candidates::Candidates;
 use super::watch::{Step, Watch};
 use crate::id::{NodeSlot, PartitionId, QueueSlot};
 use crate::policy::{Limits, child_limit, first_child, order_children, passes_maximum};
 use crate::queue::Exclusivity;
-use crate::resource::{ResourceVector, VCORES, with_calculator};
+use crate::resource::{MAX_TYPES, ResourceVector, VCORES, with_calculator, with_width};
 use crate::snapshot::State;
 
 /// What a queue or application answers during a pass: a few bytes, for it goes up every level.
@@ -24,7 +26,7 @@ pub(super) enum Found {
 const NOTHING_YET: Outcome = Outcome::Skipped(SkipReason::Nothing);
 
 /// One pass: what it reads and what it has observed so far.
-pub(super) struct Pass<'a> {
+pub(super) struct Pass<'a, const N: usize> {
     pub(super) state: &'a State,
     pub(super) candidates: &'a Candidates<'a>,
     pub(super) partition: PartitionId,
@@ -57,12 +59,24 @@ pub fn propose_watched(
     observations: &mut Vec<Observation>,
     watch: Option<&mut dyn Watch>,
 ) -> Outcome {
+    with_width!(state.calculator, N => {
+        propose_in::<N>(state, candidates, exclusivity, observations, watch)
+    })
+}
+
+fn propose_in<const N: usize>(
+    state: &State,
+    candidates: &Candidates<'_>,
+    exclusivity: Exclusivity,
+    observations: &mut Vec<Observation>,
+    watch: Option<&mut dyn Watch>,
+) -> Outcome {
     let partition = candidates.partition_of(state);
     let handed = match exclusivity {
         Exclusivity::Respect => state.total(partition),
         Exclusivity::Ignore => state.total(PartitionId::DEFAULT),
     };
-    let mut pass = Pass {
+    let mut pass = Pass::<N> {
         state,
         candidates,
         partition,
@@ -73,7 +87,7 @@ pub fn propose_watched(
         watch: watch.map(|watch| -> &mut dyn Watch { watch }),
         strays: false,
     };
-    let found = pass.queue(State::ROOT, &mut Limits::new(handed));
+    let found = pass.queue(State::ROOT, &mut Limits::new(handed.narrow()));
     pass.finish(found)
 }
 
@@ -87,7 +101,7 @@ pub fn propose_reserved(
 ) -> Outcome {
     let candidates = Candidates::node(node);
     let row = &state.nodes[node];
-    let mut pass = Pass {
+    let mut pass = Pass::<MAX_TYPES> {
         state,
         candidates: &candidates,
         partition: row.partition,
@@ -107,9 +121,9 @@ pub fn propose_reserved(
     pass.finish(found)
 }
 
-impl Pass<'_> {
+impl<const N: usize> Pass<'_, N> {
     /// A pass from the same place on, that observes for itself.
-    pub(super) fn fork<'b>(&'b self, observations: &'b mut Vec<Observation>) -> Pass<'b> {
+    pub(super) fn fork<'b>(&'b self, observations: &'b mut Vec<Observation>) -> Pass<'b, N> {
         Pass {
             state: self.state,
             candidates: self.candidates,
@@ -135,6 +149,13 @@ impl Pass<'_> {
         }
     }
 
+    /// Notes an observation, made where it stays: pushed, it would be put together elsewhere and read
+    /// back at once, which waits until it is written.
+    #[inline]
+    pub(super) fn note(&mut self, observation: impl FnOnce() -> Observation) {
+        self.observations.extend(iter::once_with(observation));
+    }
+
     /// Tells that a step has ended, if somebody wants to know.
     #[inline]
     pub(super) fn ended(&mut self, step: Step) {
@@ -143,7 +164,7 @@ impl Pass<'_> {
         }
     }
 
-    fn queue(&mut self, queue: QueueSlot, limits: &mut Limits) -> Found {
+    fn queue(&mut self, queue: QueueSlot, limits: &mut Limits<N>) -> Found {
         if self.state.queues[queue].is_leaf() {
             self.leaf(queue, limits)
         } else {
@@ -161,17 +182,17 @@ impl Pass<'_> {
             Exclusivity::Respect => self.partition,
             Exclusivity::Ignore => PartitionId::DEFAULT,
         };
-        let pending = &row.part(looked_at).pending;
-        let cluster = &self.state.cluster;
+        let pending = row.part(looked_at).pending.narrow::<N>();
+        let cluster = self.state.cluster.narrow();
         let wanted = with_calculator!(self.state.calculator, calculator => {
-            calculator.above_none(cluster, pending)
+            calculator.above_none(&cluster, &pending)
         });
         wanted.then_some(()).ok_or(SkipReason::NothingPending)
     }
 
     /// A parent: its children in order, the first that can be served wins.
     // As AbstractParentQueue.assignContainers.
-    fn parent(&mut self, queue: QueueSlot, limits: &mut Limits) -> Found {
+    fn parent(&mut self, queue: QueueSlot, limits: &mut Limits<N>) -> Found {
         if let Err(reason) = self.demand(queue) {
             return Found::Skip(reason);
         }
@@ -184,7 +205,7 @@ impl Pass<'_> {
             return Found::Skip(SkipReason::NodeFull);
         }
         // The reference reads metrics here, which know memory and vcores only.
-        let reserved = state.queues[queue].reserved_by_present;
+        let reserved = state.queues[queue].reserved_by_present.narrow::<N>();
         let could = ResourceVector::build(|i| if i <= VCORES { reserved[i] } else { 0 });
         if !passes_maximum(
             state,
@@ -219,7 +240,7 @@ impl Pass<'_> {
         &mut self,
         parent: QueueSlot,
         child: QueueSlot,
-        limits: &mut Limits,
+        limits: &mut Limits<N>,
         reason: &mut SkipReason,
     ) -> Option<Found> {
         let state = self.state;
@@ -233,7 +254,8 @@ impl Pass<'_> {
                     below.blocked
                 };
                 let calculator = state.calculator;
-                limits.blocked += calculator.max(&state.cluster, &blocked, &ResourceVector::NONE);
+                let cluster = state.cluster.narrow();
+                limits.blocked += calculator.max(&cluster, &blocked, &ResourceVector::NONE);
                 None
             }
             Found::Skip(_) | Found::GiveUp => None,
@@ -245,6 +267,6 @@ impl Pass<'_> {
 /// Whether a node takes anything new: unreserved, and the smallest allocation fits.
 fn has_room(state: &State, node: NodeSlot) -> bool {
     let node = &state.nodes[node];
-    let room = node.free + node.killable_total();
+    let room = node.free.get() + node.killable_total();
     node.reserved.is_none() && state.calculator.fits_in(&state.minimum, &room)
 }

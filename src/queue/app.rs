@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::constraint::Constraint;
 use crate::id::{ApplicationId, NameId, NodeSlot, PartitionId, QueueSlot, SchedulerKey, UserSlot};
-use crate::resource::ResourceVector;
+use crate::resource::{PackedVector, ResourceVector};
 
 /// One application with its only attempt.
 ///
@@ -144,11 +144,11 @@ impl App {
 #[derive(Clone, Debug, Default)]
 pub struct AppPart {
     /// Containers, without reservations. May drift when an ask changed under a reservation.
-    pub used: ResourceVector,
+    pub used: PackedVector,
     /// Reservations.
-    pub reserved: ResourceVector,
+    pub reserved: PackedVector,
     /// Outstanding asks.
-    pub pending: ResourceVector,
+    pub pending: PackedVector,
 }
 
 /// Whom an application's headroom is computed for.
@@ -220,6 +220,17 @@ impl KeyAsks {
         self.asks.iter_mut().find(|ask| ask.place == place)
     }
 
+    /// Puts an ask at its place; returns the one that stood there.
+    pub fn put(&mut self, ask: PlaceAsk) -> Option<PlaceAsk> {
+        match self.at_mut(ask.place) {
+            Some(place) => Some(std::mem::replace(place, ask)),
+            None => {
+                self.asks.push(ask);
+                None
+            }
+        }
+    }
+
     /// Takes one container off what is asked at a place, which is forgotten when none is left.
     #[inline]
     pub fn take_one(&mut self, place: NameId) {
@@ -248,12 +259,12 @@ impl KeyAsks {
 }
 
 /// An ask at one place under a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaceAsk {
     /// Host, rack, or [`NameId::ANY`].
     pub place: NameId,
     /// Size of one container.
-    pub size: ResourceVector,
+    pub size: PackedVector,
     /// Containers outstanding.
     pub count: i32,
     /// Whether a less local place will do.

@@ -3,6 +3,7 @@
 mod amounts;
 mod app;
 mod constraint;
+mod ranks;
 mod request;
 mod settings;
 mod tree;
@@ -15,6 +16,7 @@ pub use app::{
 };
 
 pub use constraint::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
+pub use ranks::{Rank, Ranks};
 pub use request::{AppSpec, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec};
 pub use settings::{
     AccessList, Accessible, AppOrder, AsynchronousSettings, CapacitySetting, ChildOrder,
@@ -25,6 +27,6 @@ pub use settings::{
 };
 pub use tree::{
     Bound, CapacityMode, Divisors, Exclusivity, Floor, Leaf, LeafPart, LimitKind, Prefix, Queue,
-    QueuePart, QueueState, Ranks, TemplatePart, UserBounds,
+    QueuePart, QueueState, TemplatePart, UserBounds,
 };
 pub use user::{Gate, User, UserPart};

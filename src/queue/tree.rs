@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::ranks::Ranks;
 use super::settings::QueueSettings;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
-use crate::resource::{Divisor, ResourceVector};
+use crate::resource::{Divisor, PackedVector, ResourceVector};
 
 /// One queue.
 #[derive(Clone, Debug)]
@@ -32,7 +33,7 @@ pub struct Queue {
     pub runnable: i32,
     /// Reserved on the default partition by applications that are below now. Unlike `reserved` it
     /// moves along with them; the original reads it from its metrics.
-    pub reserved_by_present: ResourceVector,
+    pub reserved_by_present: PackedVector,
     /// What leaves may be given, by partition; only of managed parents.
     pub template: BTreeMap<PartitionId, TemplatePart>,
     /// What only leaves have.
@@ -150,22 +151,22 @@ pub struct QueuePart {
     /// Share for application masters.
     pub master_share: f32,
     /// Containers and reservations of the queue.
-    pub used: ResourceVector,
+    pub used: PackedVector,
     /// Reservations of the queue.
-    pub reserved: ResourceVector,
+    pub reserved: PackedVector,
     /// Outstanding asks of the queue.
-    pub pending: ResourceVector,
+    pub pending: PackedVector,
     /// Application masters that count against the limit for masters.
-    pub master_used: ResourceVector,
+    pub master_used: PackedVector,
     /// Guaranteed resources.
-    pub guaranteed: ResourceVector,
+    pub guaranteed: PackedVector,
     /// Most that the queue may use.
-    pub limit: ResourceVector,
+    pub limit: PackedVector,
     /// Absolute capacity of the configuration; nothing in other modes.
-    pub configured_minimum: ResourceVector,
+    pub configured_minimum: PackedVector,
     /// Absolute maximum of the configuration, or of the parent's below an absolute capacity without
     /// one; nothing in other modes.
-    pub configured_maximum: ResourceVector,
+    pub configured_maximum: PackedVector,
     /// How far the children's absolute minimums are scaled down, by type; only of parents.
     pub minimum_ratio: Option<[Option<f32>; crate::resource::MAX_TYPES]>,
     /// What use is divided by.
@@ -199,15 +200,6 @@ pub struct Divisors {
     pub guaranteed: Divisor,
 }
 
-/// Sort keys of the children of a queue, in list order. Smaller is served first.
-#[derive(Clone, Debug, Default)]
-pub struct Ranks {
-    /// The keys hold while the state counts this epoch.
-    pub epoch: u64,
-    /// The keys; none when something that no key expresses decides.
-    pub keys: Vec<u128>,
-}
-
 impl QueuePart {
     /// The part, for a figure of use that is about to move: from now on it counts here.
     pub fn counting(&mut self) -> &mut Self {
@@ -218,7 +210,7 @@ impl QueuePart {
 
 impl Default for QueuePart {
     fn default() -> Self {
-        let none = ResourceVector::NONE;
+        let none = PackedVector::default;
         Self {
             accessible: false,
             configured: false,
@@ -234,14 +226,14 @@ impl Default for QueuePart {
             weight: -1.0,
             normalized_weight: 0.0,
             master_share: 0.0,
-            used: none,
-            reserved: none,
-            pending: none,
-            master_used: none,
-            guaranteed: none,
-            limit: none,
-            configured_minimum: none,
-            configured_maximum: none,
+            used: none(),
+            reserved: none(),
+            pending: none(),
+            master_used: none(),
+            guaranteed: none(),
+            limit: none(),
+            configured_minimum: none(),
+            configured_maximum: none(),
             minimum_ratio: None,
             divisors: Divisors::default(),
             ranks: Ranks::default(),
@@ -275,9 +267,9 @@ pub struct Leaf {
     /// Counts what may change a user limit.
     pub users_version: u64,
     /// Limit of the queue on the default partition, as the last pass computed it.
-    pub current_limit: ResourceVector,
+    pub current_limit: PackedVector,
     /// The copy of it that headroom and the limit for masters read.
-    pub published_limit: ResourceVector,
+    pub published_limit: PackedVector,
     /// Most applications of the queue.
     pub maximum_applications: i32,
     /// Most applications of one user.
@@ -352,30 +344,32 @@ pub struct LeafPart {
     /// Limit for application masters, once computed.
     pub master_limit: Option<ResourceVector>,
     /// Limit for the masters of one user of weight 1, as last computed.
-    pub user_master_limit: ResourceVector,
+    pub user_master_limit: PackedVector,
     /// Sum of the users' usage ratios, kept by adding differences.
     pub usage_ratio: f32,
     /// Use of the users with outstanding asks.
-    pub active_used: ResourceVector,
+    pub active_used: PackedVector,
     /// User limits by [`LimitKind`], each with the users' version it was computed at.
-    pub limits: [Option<(u64, ResourceVector)>; 3],
+    pub limits: [Option<(u64, PackedVector)>; 3],
     /// What user limits are computed from and use does not move.
     pub bounds: UserBounds,
 }
 
 /// What of a leaf's user limits on a partition follows from capacities and settings alone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct UserBounds {
     /// It holds while the state counts this epoch.
     pub epoch: u64,
     /// The guarantee, at least the smallest allocation.
-    pub capacity: ResourceVector,
+    pub capacity: PackedVector,
     /// The maximum, rounded down to the allocation step.
-    pub maximum: ResourceVector,
+    pub maximum: PackedVector,
     /// Most that one user may have by the user limit factor.
-    pub most: ResourceVector,
+    pub most: PackedVector,
     /// The least share of a user while no more than the guarantee is used.
-    pub least: ResourceVector,
+    pub least: PackedVector,
+    /// Usage ratio below which users certainly have less than the guarantee, all together.
+    pub calm: f32,
 }
 
 /// Which user limit: of active users in the two ways to use a partition, or of all users.

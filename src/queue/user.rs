@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::id::{PartitionId, QueueSlot};
-use crate::resource::ResourceVector;
+use crate::resource::{PackedVector, ResourceVector};
 
 /// A user of one leaf.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct User {
     pub removed: bool,
     /// User limit as last handed to an application of the user, unless all at the front of the
     /// leaf's order were told later.
-    pub last_limit: ResourceVector,
+    pub last_limit: PackedVector,
     /// That telling, by the leaf's count.
     pub telling: u64,
     /// Figures by partition.
@@ -50,9 +50,9 @@ impl User {
 #[derive(Clone, Debug, Default)]
 pub struct UserPart {
     /// Containers and reservations of the user.
-    pub used: ResourceVector,
+    pub used: PackedVector,
     /// Masters of the user that count against the limit for masters.
-    pub master_used: ResourceVector,
+    pub master_used: PackedVector,
     /// Use as a share of the partition.
     pub usage_ratio: f32,
     /// Version of the leaf's users at which the limit was last told, respecting and ignoring

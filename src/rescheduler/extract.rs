@@ -50,19 +50,19 @@ fn common_limit(
     *limits
         .entry((leaf, partition, kind as usize))
         .or_insert_with(|| {
-            let cached = users.parts[partition.index()].limits[kind as usize];
+            let cached = &users.parts[partition.index()].limits[kind as usize];
             if let Some((known, limit)) = cached
-                && known == version
+                && *known == version
             {
-                return limit;
+                return limit.get();
             }
-            let limit = compute_user_limit(state, leaf, partition, kind);
+            let limit: ResourceVector = compute_user_limit(state, leaf, partition, kind);
             computed.push(Observation::UserLimit {
                 leaf,
                 partition,
                 kind,
                 version,
-                limit,
+                limit: limit.into(),
             });
             limit
         })
@@ -123,7 +123,7 @@ impl<'a> Look<'a> {
         let told = self.told.into_iter();
         let told = told.map(|(user, limit)| Observation::LimitTold {
             user,
-            limit,
+            limit: limit.into(),
             once: None,
         });
         let sorted = self.sorted.into_iter();
@@ -249,10 +249,10 @@ impl<'a> Look<'a> {
             }
         };
         QueuePartView {
-            used: part.used,
-            reserved: part.reserved,
-            guaranteed: or_share(part.guaranteed, part.absolute_capacity),
-            maximum: or_share(part.limit, maximum),
+            used: part.used.get(),
+            reserved: part.reserved.get(),
+            guaranteed: or_share(part.guaranteed.get(), part.absolute_capacity),
+            maximum: or_share(part.limit.get(), maximum),
             killable,
             pending: ResourceVector::NONE,
             pending_without_reserved: ResourceVector::NONE,
@@ -337,7 +337,7 @@ impl<'a> Look<'a> {
             waiting: position(&leaf.waiting),
             apps: Vec::new(),
             fair: matches!(settings.app_order, AppOrder::Fair { .. }),
-            masters: share::times(&part.guaranteed, f64::from(part.master_share)),
+            masters: share::times(&part.guaranteed.get(), f64::from(part.master_share)),
         })
     }
 
@@ -345,7 +345,7 @@ impl<'a> Look<'a> {
         let record = &self.state.users[user];
         let partitions = self.partitions.iter();
         UserView {
-            used: partitions.map(|&id| record.part(id).used).collect(),
+            used: partitions.map(|&id| record.part(id).used.get()).collect(),
         }
     }
 
@@ -371,8 +371,8 @@ impl<'a> Look<'a> {
             master_size: row.submission.master_size,
             master_partition: self.partition_at[row.master_partition.index()],
             started: row.unmanaged || row.master.is_some(),
-            used: figures(|part| part.used),
-            pending: figures(|part| part.pending),
+            used: figures(|part| part.used.get()),
+            pending: figures(|part| part.pending.get()),
             fair_key: (fair_key, row.start),
             live: Vec::new(),
             reserved: Vec::new(),
@@ -397,8 +397,8 @@ impl<'a> Look<'a> {
                 slot,
                 java_hash: row.java_hash,
                 partition,
-                total: row.total,
-                allocated: row.allocated,
+                total: row.total.get(),
+                allocated: row.allocated.get(),
                 killable: row.killable_total(),
                 running: Vec::with_capacity(holds(&slot)),
                 reserved: None,
@@ -436,7 +436,7 @@ impl<'a> Look<'a> {
             id: row.id,
             app,
             key: row.key,
-            size: row.size,
+            size: row.size.get(),
             node,
             requested_partition: self.partition_at[row.requested_partition.index()],
             reserved: row.state == ContainerState::Reserved,

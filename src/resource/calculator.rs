@@ -1,8 +1,8 @@
 //! The two resource calculators: memory only, and dominant resources.
 
 use std::cmp::Ordering;
-use std::ops::Range;
 
+use super::dominant::compare_dominant;
 use super::share;
 use super::{MAX_TYPES, MEMORY, ResourceVector, VCORES};
 
@@ -55,9 +55,6 @@ macro_rules! with_calculator {
 }
 pub(crate) use with_calculator;
 
-/// Below this size two different integers stay different after division by the same integer.
-const EXACT_SHARES: i64 = 1 << 40;
-
 impl Calculator {
     /// Number of resource types of the cluster.
     #[inline(always)]
@@ -80,11 +77,11 @@ impl Calculator {
     /// Compares two amounts as shares of `cluster`.
     #[inline(always)]
     #[must_use]
-    pub fn compare(
+    pub fn compare<const N: usize>(
         &self,
-        cluster: &ResourceVector,
-        a: &ResourceVector,
-        b: &ResourceVector,
+        cluster: &ResourceVector<N>,
+        a: &ResourceVector<N>,
+        b: &ResourceVector<N>,
     ) -> Ordering {
         match *self {
             Self::MemoryOnly { .. } => a.memory().cmp(&b.memory()),
@@ -95,46 +92,46 @@ impl Calculator {
     /// Whether `a` is more than nothing.
     #[inline(always)]
     #[must_use]
-    pub fn above_none(&self, cluster: &ResourceVector, a: &ResourceVector) -> bool {
+    pub fn above_none<const N: usize>(
+        &self,
+        cluster: &ResourceVector<N>,
+        a: &ResourceVector<N>,
+    ) -> bool {
         self.compare(cluster, a, &ResourceVector::NONE).is_gt()
     }
 
     /// The smaller of two amounts as a whole; `a` when they are equal.
     #[inline(always)]
     #[must_use]
-    pub fn min(
+    pub fn min<const N: usize>(
         &self,
-        cluster: &ResourceVector,
-        a: &ResourceVector,
-        b: &ResourceVector,
-    ) -> ResourceVector {
-        if self.compare(cluster, a, b).is_le() {
-            *a
-        } else {
-            *b
-        }
+        cluster: &ResourceVector<N>,
+        a: &ResourceVector<N>,
+        b: &ResourceVector<N>,
+    ) -> ResourceVector<N> {
+        select(self.compare(cluster, a, b).is_le(), a, b)
     }
 
     /// The larger of two amounts as a whole; `a` when they are equal.
     #[inline(always)]
     #[must_use]
-    pub fn max(
+    pub fn max<const N: usize>(
         &self,
-        cluster: &ResourceVector,
-        a: &ResourceVector,
-        b: &ResourceVector,
-    ) -> ResourceVector {
-        if self.compare(cluster, a, b).is_ge() {
-            *a
-        } else {
-            *b
-        }
+        cluster: &ResourceVector<N>,
+        a: &ResourceVector<N>,
+        b: &ResourceVector<N>,
+    ) -> ResourceVector<N> {
+        select(self.compare(cluster, a, b).is_ge(), a, b)
     }
 
     /// How many containers of `request` fit in `available`, at most `i32::MAX`.
     #[inline(always)]
     #[must_use]
-    pub fn containers(&self, available: &ResourceVector, request: &ResourceVector) -> i64 {
+    pub fn containers<const N: usize>(
+        &self,
+        available: &ResourceVector<N>,
+        request: &ResourceVector<N>,
+    ) -> i64 {
         match *self {
             Self::MemoryOnly { .. } => match request.memory() {
                 0 => 0,
@@ -155,7 +152,12 @@ impl Calculator {
     /// `a` divided by `b`: the largest share of one over the largest share of the other.
     #[inline(always)]
     #[must_use]
-    pub fn divide(&self, cluster: &ResourceVector, a: &ResourceVector, b: &ResourceVector) -> f32 {
+    pub fn divide<const N: usize>(
+        &self,
+        cluster: &ResourceVector<N>,
+        a: &ResourceVector<N>,
+        b: &ResourceVector<N>,
+    ) -> f32 {
         match *self {
             Self::MemoryOnly { .. } => share::safe_div(a.memory(), b.memory()),
             Self::Dominant { types } => share::share_quotient(
@@ -168,7 +170,7 @@ impl Calculator {
     /// The largest ratio of one type of `a` to the same type of `b`, at least 0.
     #[inline(always)]
     #[must_use]
-    pub fn ratio(&self, a: &ResourceVector, b: &ResourceVector) -> f32 {
+    pub fn ratio<const N: usize>(&self, a: &ResourceVector<N>, b: &ResourceVector<N>) -> f32 {
         match *self {
             Self::MemoryOnly { .. } => share::safe_div(a.memory(), b.memory()),
             Self::Dominant { types } => (0..types).fold(0.0, |largest, i| {
@@ -183,7 +185,11 @@ impl Calculator {
     // before.
     #[inline(always)]
     #[must_use]
-    pub fn holds_one(&self, available: &ResourceVector, request: &ResourceVector) -> bool {
+    pub fn holds_one<const N: usize>(
+        &self,
+        available: &ResourceVector<N>,
+        request: &ResourceVector<N>,
+    ) -> bool {
         match *self {
             Self::MemoryOnly { .. } => {
                 request.memory() != 0 && available.memory() >= request.memory()
@@ -198,7 +204,11 @@ impl Calculator {
     /// again can be done once.
     #[inline(always)]
     #[must_use]
-    pub fn divisor(&self, cluster: &ResourceVector, a: &ResourceVector) -> Divisor {
+    pub fn divisor<const N: usize>(
+        &self,
+        cluster: &ResourceVector<N>,
+        a: &ResourceVector<N>,
+    ) -> Divisor {
         match *self {
             Self::MemoryOnly { .. } => Divisor::Memory(a.memory()),
             Self::Dominant { types } => Divisor::Share(share::largest_share(a, cluster, types)),
@@ -219,7 +229,11 @@ impl Calculator {
     /// Whether `small` fits in `big`: memory alone, or every type.
     #[inline(always)]
     #[must_use]
-    pub fn fits_in(&self, small: &ResourceVector, big: &ResourceVector) -> bool {
+    pub fn fits_in<const N: usize>(
+        &self,
+        small: &ResourceVector<N>,
+        big: &ResourceVector<N>,
+    ) -> bool {
         match *self {
             Self::MemoryOnly { .. } => small.memory() <= big.memory(),
             Self::Dominant { .. } => small.fits_in(big),
@@ -228,13 +242,13 @@ impl Calculator {
 
     /// A request raised to `lowest`, rounded up to a multiple of `step`, cut at `highest`.
     #[must_use]
-    pub fn normalize(
+    pub fn normalize<const N: usize>(
         &self,
-        request: &ResourceVector,
-        lowest: &ResourceVector,
-        highest: &ResourceVector,
-        step: &ResourceVector,
-    ) -> ResourceVector {
+        request: &ResourceVector<N>,
+        lowest: &ResourceVector<N>,
+        highest: &ResourceVector<N>,
+        step: &ResourceVector<N>,
+    ) -> ResourceVector<N> {
         match *self {
             Self::MemoryOnly { .. } => {
                 let step = if step.memory() == 0 {
@@ -260,7 +274,11 @@ impl Calculator {
     /// Rounded up to a multiple of `step`.
     #[inline(always)]
     #[must_use]
-    pub fn round_up(&self, amount: &ResourceVector, step: &ResourceVector) -> ResourceVector {
+    pub fn round_up<const N: usize>(
+        &self,
+        amount: &ResourceVector<N>,
+        step: &ResourceVector<N>,
+    ) -> ResourceVector<N> {
         match *self {
             Self::MemoryOnly { .. } => {
                 memory_result(share::round_up(amount.memory(), step.memory()))
@@ -272,7 +290,11 @@ impl Calculator {
     /// Rounded to a multiple of `step`, towards zero.
     #[inline(always)]
     #[must_use]
-    pub fn round_down(&self, amount: &ResourceVector, step: &ResourceVector) -> ResourceVector {
+    pub fn round_down<const N: usize>(
+        &self,
+        amount: &ResourceVector<N>,
+        step: &ResourceVector<N>,
+    ) -> ResourceVector<N> {
         match *self {
             Self::MemoryOnly { .. } => {
                 memory_result(share::round_down(amount.memory(), step.memory()))
@@ -285,12 +307,12 @@ impl Calculator {
     /// (`multiplyAndNormalizeUp`, with each calculator's own noise).
     #[inline(always)]
     #[must_use]
-    pub fn times_up(
+    pub fn times_up<const N: usize>(
         &self,
-        amount: &ResourceVector,
+        amount: &ResourceVector<N>,
         by: f64,
-        step: &ResourceVector,
-    ) -> ResourceVector {
+        step: &ResourceVector<N>,
+    ) -> ResourceVector<N> {
         match *self {
             Self::MemoryOnly { .. } => memory_result(share::round_up(
                 share::times_nearest(amount.memory(), by),
@@ -305,15 +327,29 @@ impl Calculator {
         }
     }
 
+    /// A ratio below which [`Self::times_up`] of `total` surely compares less than `amount`, with a
+    /// margin for all that is rounded on the way; negative infinity when there is none.
+    #[must_use]
+    pub fn surely_within<const N: usize>(
+        &self,
+        total: &ResourceVector<N>,
+        amount: &ResourceVector<N>,
+        step: &ResourceVector<N>,
+    ) -> f32 {
+        let types = (0..self.fitting_types()).filter(|&i| total[i] != 0);
+        let ratios = types.map(|i| share::ratio_below(total[i], amount[i].saturating_sub(step[i])));
+        ratios.reduce(f32::min).unwrap_or(f32::NEG_INFINITY)
+    }
+
     /// The product with `by`, rounded down to a multiple of `step` (`multiplyAndNormalizeDown`).
     #[inline(always)]
     #[must_use]
-    pub fn times_down(
+    pub fn times_down<const N: usize>(
         &self,
-        amount: &ResourceVector,
+        amount: &ResourceVector<N>,
         by: f64,
-        step: &ResourceVector,
-    ) -> ResourceVector {
+        step: &ResourceVector<N>,
+    ) -> ResourceVector<N> {
         match *self {
             Self::MemoryOnly { .. } => memory_result(share::round_down(
                 share::times_floor(amount.memory(), by),
@@ -331,7 +367,11 @@ impl Calculator {
     /// Divided by an integer, rounded up; nothing when `by` is 0.
     #[inline(always)]
     #[must_use]
-    pub fn divide_ceil(&self, amount: &ResourceVector, by: i64) -> ResourceVector {
+    pub fn divide_ceil<const N: usize>(
+        &self,
+        amount: &ResourceVector<N>,
+        by: i64,
+    ) -> ResourceVector<N> {
         match *self {
             Self::MemoryOnly { .. } => memory_result(share::ceil_div(amount.memory(), by)),
             Self::Dominant { types } => {
@@ -343,7 +383,11 @@ impl Calculator {
     /// Divided by an `f32`, rounded up; nothing when `by` is 0.
     #[inline(always)]
     #[must_use]
-    pub fn divide_ceil_f32(&self, amount: &ResourceVector, by: f32) -> ResourceVector {
+    pub fn divide_ceil_f32<const N: usize>(
+        &self,
+        amount: &ResourceVector<N>,
+        by: f32,
+    ) -> ResourceVector<N> {
         match *self {
             Self::MemoryOnly { .. } => memory_result(share::ceil_div_f32(amount.memory(), by)),
             Self::Dominant { types } => {
@@ -355,7 +399,7 @@ impl Calculator {
     /// Whether a type that this calculator looks at is above zero.
     #[inline(always)]
     #[must_use]
-    pub fn any_above_zero(&self, amount: &ResourceVector) -> bool {
+    pub fn any_above_zero<const N: usize>(&self, amount: &ResourceVector<N>) -> bool {
         match *self {
             Self::MemoryOnly { .. } => amount.memory() > 0,
             Self::Dominant { .. } => amount.any_above_zero(),
@@ -363,9 +407,20 @@ impl Calculator {
     }
 }
 
+/// One of two amounts, type by type: a choice between the two places where they stand would write
+/// them to memory, and wait there for what was just written.
+#[inline(always)]
+fn select<const N: usize>(
+    first: bool,
+    a: &ResourceVector<N>,
+    b: &ResourceVector<N>,
+) -> ResourceVector<N> {
+    ResourceVector::build(|i| if first { a[i] } else { b[i] })
+}
+
 /// A result of the memory-only calculator: rebuilt from memory, one vcore if there is any.
 #[inline(always)]
-fn memory_result(memory: i64) -> ResourceVector {
+fn memory_result<const N: usize>(memory: i64) -> ResourceVector<N> {
     let mut result = ResourceVector::NONE;
     result.set(MEMORY, memory);
     result.set(VCORES, i64::from(memory > 0));
@@ -374,12 +429,12 @@ fn memory_result(memory: i64) -> ResourceVector {
 
 /// `round` applied to each type that has a step; types without one keep their value.
 #[inline(always)]
-fn per_step(
+fn per_step<const N: usize>(
     types: usize,
-    step: &ResourceVector,
+    step: &ResourceVector<N>,
     value: impl Fn(usize) -> i64,
     round: impl Fn(i64, i64) -> i64,
-) -> ResourceVector {
+) -> ResourceVector<N> {
     ResourceVector::build_first(types, |i| {
         if step[i] == 0 {
             value(i)
@@ -387,87 +442,6 @@ fn per_step(
             round(value(i), step[i])
         }
     })
-}
-
-/// Compares by sorted shares, largest first (`DominantResourceCalculator.compare`).
-#[inline(always)]
-fn compare_dominant(
-    cluster: &ResourceVector,
-    a: &ResourceVector,
-    b: &ResourceVector,
-    types: usize,
-) -> Ordering {
-    // What is larger in one type and smaller in none has the larger shares; most comparisons of
-    // most clusters are of that kind.
-    if types == 2 && cluster[MEMORY] > 0 && cluster[VCORES] > 0 {
-        let (am, av, bm, bv) = (a[MEMORY], a[VCORES], b[MEMORY], b[VCORES]);
-        if are_small([am, av, bm, bv]) {
-            if am <= bm && av <= bv {
-                return if am == bm && av == bv {
-                    Ordering::Equal
-                } else {
-                    Ordering::Less
-                };
-            }
-            if am >= bm && av >= bv {
-                return Ordering::Greater;
-            }
-        }
-    }
-    compare_by_type(cluster, a, b, types)
-}
-
-/// Whether all are so small that their order is that of their shares too.
-#[inline(always)]
-fn are_small(values: [i64; 4]) -> bool {
-    let above = values.map(|value| value.wrapping_add(EXACT_SHARES).cast_unsigned());
-    // A value outside of the range has a bit beyond those of the range.
-    above.iter().fold(0, |bits, value| bits | value) < 2 * EXACT_SHARES.cast_unsigned()
-}
-
-/// The order of two shares of anything, where the integers are so small that it is that of the
-/// shares too.
-#[inline(always)]
-fn compare_exactly(a: i64, b: i64) -> Option<Ordering> {
-    const SMALL: Range<i64> = -EXACT_SHARES..EXACT_SHARES;
-    (a == b || (SMALL.contains(&a) && SMALL.contains(&b))).then(|| a.cmp(&b))
-}
-
-#[inline(never)]
-fn compare_by_type(
-    cluster: &ResourceVector,
-    a: &ResourceVector,
-    b: &ResourceVector,
-    types: usize,
-) -> Ordering {
-    let empty = cluster.is_none();
-    let (mut more, mut less, mut exact) = (false, false, true);
-    for i in 0..types {
-        if cluster[i] != 0 || empty {
-            // Of a total below zero, the larger amount is the smaller share.
-            let order = if empty {
-                Some(a[i].cmp(&b[i]))
-            } else if cluster[i] > 0 {
-                compare_exactly(a[i], b[i])
-            } else {
-                None
-            };
-            match order {
-                Some(order) => {
-                    more |= order.is_gt();
-                    less |= order.is_lt();
-                }
-                None => exact = false,
-            }
-        }
-    }
-    match (more, less) {
-        (false, false) if exact => Ordering::Equal,
-        (true, false) if exact => Ordering::Greater,
-        (false, true) if exact => Ordering::Less,
-        (true, true) if empty => Ordering::Equal,
-        _ => share::compare_shares(cluster, a, b, types),
-    }
 }
 
 const _: () = assert!(MAX_TYPES >= 2, "memory and vcores always exist");
@@ -530,22 +504,6 @@ mod tests {
     }
 
     #[test]
-    fn the_short_comparison_agrees_with_the_sorted_shares() {
-        let cluster = r(&[1000, 7]);
-        for a0 in 0..12 {
-            for a1 in 0..9 {
-                for b0 in 0..12 {
-                    for b1 in 0..9 {
-                        let (a, b) = (r(&[a0 * 90, a1]), r(&[b0 * 90, b1]));
-                        let full = share::compare_shares(&cluster, &a, &b, 2);
-                        assert_eq!(DRC.compare(&cluster, &a, &b), full, "{a} {b}");
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
     fn requests_are_raised_rounded_and_cut() {
         // core spec 17.8
         let (low, high) = (r(&[1024, 1]), r(&[8192, 4]));
@@ -576,26 +534,29 @@ mod tests {
         assert_eq!(DRC.times_up(&cluster, ratio, &step).memory(), 16_384);
     }
 
-    /// Amounts around the bounds of what is compared without shares, and any others.
-    fn amounts() -> impl Strategy<Value = ResourceVector> {
-        let bounds = [i64::MIN, -EXACT_SHARES - 1, -EXACT_SHARES, -1, 0, 1];
-        let more = [EXACT_SHARES - 1, EXACT_SHARES, i64::MAX];
-        let bound = prop::sample::select([&bounds[..], &more[..]].concat());
-        let amount = prop_oneof![bound, any::<i64>(), -9..9i64];
-        prop::collection::vec(amount, 3).prop_map(|values| r(&values))
-    }
-
     proptest! {
         #[test]
-        fn every_short_comparison_agrees_with_the_sorted_shares(
-            cluster in amounts(), a in amounts(), b in amounts(), types in 1..=3usize
+        fn what_is_surely_within_compares_less(
+            total in prop::collection::vec(0..1_i64 << 45, 3),
+            parts in prop::collection::vec(0.0..1.1_f64, 3),
+            step in prop::collection::vec(0..5000_i64, 3),
+            below in 0.0..=1.0_f32,
+            dominant in any::<bool>()
         ) {
-            let first = |of: ResourceVector| r(of.values(types));
-            let (cluster, a, b) = (first(cluster), first(a), first(b));
-            prop_assume!(!cluster.is_none());
-            let full = share::compare_shares(&cluster, &a, &b, types);
-            let calculator = Calculator::Dominant { types };
-            prop_assert_eq!(calculator.compare(&cluster, &a, &b), full);
+            let calculator = if dominant {
+                Calculator::Dominant { types: 3 }
+            } else {
+                Calculator::MemoryOnly { types: 3 }
+            };
+            let amount = ResourceVector::build_first(3, |i| share::times_floor(total[i], parts[i]));
+            let (total, step) = (r(&total), r(&step));
+            let bound = calculator.surely_within(&total, &amount, &step);
+            for ratio in [share::product(bound, below), bound.next_down()] {
+                if ratio < bound {
+                    let product = calculator.times_up(&total, f64::from(ratio), &step);
+                    prop_assert!(calculator.compare(&total, &product, &amount).is_lt());
+                }
+            }
         }
     }
 }

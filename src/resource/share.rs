@@ -80,7 +80,7 @@ pub fn safe_div(a: i64, b: i64) -> f32 {
 // As Resources.multiply and Resources.multiplyAndRoundDown, with Resource.castToIntSafely.
 #[inline]
 #[must_use]
-pub fn times(a: &ResourceVector, by: f64) -> ResourceVector {
+pub fn times<const N: usize>(a: &ResourceVector<N>, by: f64) -> ResourceVector<N> {
     ResourceVector::build(|i| {
         let product = times_floor(a[i], by);
         if i == VCORES {
@@ -111,6 +111,18 @@ pub fn times_ceil(value: i64, by: f64) -> i64 {
         return 0;
     }
     ((value as f64 * by) as f32).ceil() as i64
+}
+
+/// A ratio whose product with `total`, rounded up in any of these ways, is below `most`; negative
+/// infinity for amounts of which nothing is certain.
+#[must_use]
+pub fn ratio_below(total: i64, most: i64) -> f32 {
+    // Each cast to `f32` moves a number by less than 1e-7 of it, rounding up by less than 1.
+    const SLACK: f64 = 1e-6;
+    if total <= 0 || total >= 1 << 53 {
+        return f32::NEG_INFINITY;
+    }
+    ((most as f64 - 2.0) / total as f64 * (1.0 - SLACK)) as f32
 }
 
 /// `value · by` in `f64`, rounded up without a detour through `f32`.
@@ -214,7 +226,11 @@ pub fn guarantees_within(whole: f32, guarantee: f32) -> usize {
 /// there is none.
 #[inline]
 #[must_use]
-pub fn largest_share(a: &ResourceVector, of: &ResourceVector, types: usize) -> f64 {
+pub fn largest_share<const N: usize>(
+    a: &ResourceVector<N>,
+    of: &ResourceVector<N>,
+    types: usize,
+) -> f64 {
     let mut largest: Option<f64> = None;
     for i in 0..types {
         if of[i] != 0 {
@@ -240,20 +256,24 @@ pub fn share_quotient(a: f64, b: f64) -> f32 {
     if b == 0.0 {
         return if a == 0.0 { f32::NAN } else { f32::INFINITY };
     }
+    // A partition is mostly the whole of itself.
+    if b.to_bits() == 1.0f64.to_bits() {
+        return a as f32;
+    }
     (a / b) as f32
 }
 
 /// The order of two vectors by their sorted shares of `cluster`, largest share first; types of
 /// which the cluster has none cancel out.
 #[must_use]
-pub fn compare_shares(
-    cluster: &ResourceVector,
-    a: &ResourceVector,
-    b: &ResourceVector,
+pub fn compare_shares<const N: usize>(
+    cluster: &ResourceVector<N>,
+    a: &ResourceVector<N>,
+    b: &ResourceVector<N>,
     types: usize,
 ) -> Ordering {
-    let mut left = [0.0; super::MAX_TYPES];
-    let mut right = [0.0; super::MAX_TYPES];
+    let mut left = [0.0; N];
+    let mut right = [0.0; N];
     let mut finite = 0;
     for i in 0..types {
         if cluster[i] != 0 {
@@ -383,6 +403,13 @@ pub fn java_rank(a: f32) -> u32 {
     } else {
         bits | 1 << 31
     }
+}
+
+/// Whether a share is above 0; not a number is not.
+#[inline]
+#[must_use]
+pub fn above_none(share: f32) -> bool {
+    share > 0.0
 }
 
 /// Whether a share is below 1; not a number is not.

@@ -10,17 +10,38 @@ pub const MAX_TYPES: usize = 8;
 /// enough from `i64::MAX` that a cluster of a million nodes of 8 PiB each still adds up.
 pub const MAX_VALUE: i64 = (1 << 53) - 1;
 
+/// Number of resource types that every cluster has: memory and vcores.
+pub const NARROW: usize = 2;
+
 /// Position of memory (MiB) in every vector.
 pub const MEMORY: usize = 0;
 
 /// Position of vcores in every vector.
 pub const VCORES: usize = 1;
 
+/// An expression with room for as many resource types as a calculator counts: compiled for memory
+/// and vcores alone, which most clusters have, and for all there may be.
+macro_rules! with_width {
+    ($calculator:expr, $width:ident => $result:expr) => {
+        if $calculator.types() == $crate::resource::NARROW {
+            const $width: usize = $crate::resource::NARROW;
+            $result
+        } else {
+            const $width: usize = $crate::resource::MAX_TYPES;
+            $result
+        }
+    };
+}
+pub(crate) use with_width;
+
 /// An amount of every resource type, in the order of the cluster's list of types.
 ///
 /// Values may be negative (an over-committed node has less than nothing free). The derived order
 /// is that of `Resource.compareTo`: memory, then vcores, then each further type; it breaks ties
 /// and sorts nodes, and is *not* the order of a [`Calculator`](super::Calculator).
+///
+/// What is computed for every container is computed with room for the types that there are: two
+/// numbers stay in registers, where eight are written to memory and read back.
 ///
 /// ```
 /// use capsched::resource::ResourceVector;
@@ -29,13 +50,10 @@ pub const VCORES: usize = 1;
 /// assert_eq!((node - container).memory(), 61_440);
 /// assert!(container.fits_in(&node));
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct ResourceVector([i64; MAX_TYPES]);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResourceVector<const N: usize = MAX_TYPES>([i64; N]);
 
 impl ResourceVector {
-    /// Nothing of any type (`Resources.none`).
-    pub const NONE: Self = Self([0; MAX_TYPES]);
-
     /// A vector from its first values; the types left out are zero.
     ///
     /// # Panics
@@ -58,12 +76,32 @@ impl ResourceVector {
         Self::build(|i| if i < types { value } else { 0 })
     }
 
+    /// The same amount with room for other types than those in question, which are zero.
+    #[inline(always)]
+    #[must_use]
+    pub fn narrow<const N: usize>(&self) -> ResourceVector<N> {
+        debug_assert!(self.0[N..].iter().all(|&value| value == 0), "{self:?}");
+        ResourceVector::build(|i| self.0[i])
+    }
+}
+
+impl<const N: usize> ResourceVector<N> {
+    /// Nothing of any type (`Resources.none`).
+    pub const NONE: Self = Self([0; N]);
+
+    /// The same amount with room for every type.
+    #[inline(always)]
+    #[must_use]
+    pub fn widen(&self) -> ResourceVector {
+        ResourceVector::build(|i| if i < N { self.0[i] } else { 0 })
+    }
+
     /// A vector whose type `i` holds `f(i)`.
     #[inline(always)]
     #[must_use]
     pub fn build(mut f: impl FnMut(usize) -> i64) -> Self {
         // A plain loop: `from_fn` leaves a call for each type here.
-        let mut values = [0; MAX_TYPES];
+        let mut values = [0; N];
         for (i, value) in values.iter_mut().enumerate() {
             *value = f(i);
         }
@@ -74,7 +112,7 @@ impl ResourceVector {
     #[inline(always)]
     #[must_use]
     pub fn build_first(types: usize, mut f: impl FnMut(usize) -> i64) -> Self {
-        let mut values = [0; MAX_TYPES];
+        let mut values = [0; N];
         if types == 2 {
             // Most clusters have memory and vcores only, and what is counted here is done for
             // every container several times.
@@ -128,6 +166,16 @@ impl ResourceVector {
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.0.iter().fold(0, |bits, value| bits | value) == 0
+    }
+
+    /// Whether every type but memory and vcores is zero.
+    #[inline]
+    #[must_use]
+    pub(super) fn is_narrow(&self) -> bool {
+        self.0[VCORES + 1..]
+            .iter()
+            .fold(0, |bits, value| bits | value)
+            == 0
     }
 
     /// Whether every type fits (`Resources.fitsIn` without a calculator).
@@ -191,7 +239,13 @@ impl ResourceVector {
     }
 }
 
-impl Index<usize> for ResourceVector {
+impl<const N: usize> Default for ResourceVector<N> {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl<const N: usize> Index<usize> for ResourceVector<N> {
     type Output = i64;
     #[inline]
     fn index(&self, index: usize) -> &i64 {
@@ -199,7 +253,7 @@ impl Index<usize> for ResourceVector {
     }
 }
 
-impl Add for ResourceVector {
+impl<const N: usize> Add for ResourceVector<N> {
     type Output = Self;
     #[inline]
     fn add(self, other: Self) -> Self {
@@ -209,7 +263,7 @@ impl Add for ResourceVector {
     }
 }
 
-impl Sub for ResourceVector {
+impl<const N: usize> Sub for ResourceVector<N> {
     type Output = Self;
     #[inline]
     fn sub(self, other: Self) -> Self {
@@ -217,34 +271,34 @@ impl Sub for ResourceVector {
     }
 }
 
-impl Neg for ResourceVector {
+impl<const N: usize> Neg for ResourceVector<N> {
     type Output = Self;
     fn neg(self) -> Self {
         Self::NONE - self
     }
 }
 
-impl AddAssign for ResourceVector {
+impl<const N: usize> AddAssign for ResourceVector<N> {
     #[inline]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
 }
 
-impl SubAssign for ResourceVector {
+impl<const N: usize> SubAssign for ResourceVector<N> {
     #[inline]
     fn sub_assign(&mut self, other: Self) {
         *self = *self - other;
     }
 }
 
-impl fmt::Debug for ResourceVector {
+impl<const N: usize> fmt::Debug for ResourceVector<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl fmt::Display for ResourceVector {
+impl<const N: usize> fmt::Display for ResourceVector<N> {
     /// `<memory:4096, vcores:1>`, with further types by value when they are not zero.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "<memory:{}, vcores:{}", self.memory(), self.vcores())?;

@@ -182,7 +182,7 @@ fn escape(text: &str) -> String {
 pub(super) fn largest_node(engine: &Sequential) -> Option<ResourceVector> {
     let ledger = engine.ledger();
     let nodes = ledger.nodes_by_name();
-    let totals = nodes.map(|(_, slot)| ledger.state().nodes[slot].total);
+    let totals = nodes.map(|(_, slot)| ledger.state().nodes[slot].total.get());
     totals.reduce(|a, b| a.component_max(&b))
 }
 

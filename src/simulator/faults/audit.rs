@@ -45,12 +45,17 @@ fn nodes(books: &Books, engine: &Sequential) -> Result<(), Violation> {
         same(
             "N3",
             || format!("space on {name}"),
-            row.allocated,
+            row.allocated.get(),
             book.space,
         )?;
-        same("N2", || format!("total of {name}"), row.total, book.total)?;
+        same(
+            "N2",
+            || format!("total of {name}"),
+            row.total.get(),
+            book.total,
+        )?;
         let free = book.total - book.space;
-        same("N2", || format!("free of {name}"), row.free, free)?;
+        same("N2", || format!("free of {name}"), row.free.get(), free)?;
         let label = &*state.partitions[row.partition].name;
         if label != book.label {
             return fault(
@@ -108,14 +113,14 @@ fn queues(books: &Books, engine: &Sequential) -> Result<(), Violation> {
             same(
                 "Q1",
                 || format!("use of {path} on `{label}`"),
-                part.used,
+                part.used.get(),
                 own,
             )?;
             let types = state.calculator.types();
-            if (0..types).any(|i| part.pending[i] < 0) {
+            if (0..types).any(|i| part.pending.get()[i] < 0) {
                 return fault(
                     "Q3",
-                    format!("{path} waits for {} on `{label}`", part.pending),
+                    format!("{path} waits for {} on `{label}`", part.pending.get()),
                 );
             }
         }
@@ -136,7 +141,7 @@ fn users(books: &Books, engine: &Sequential) -> Result<(), Violation> {
             let label = &*partition.name;
             let own = used.get(&(leaf, &*user.name, label)).copied();
             let what = || format!("use of {} in {leaf} on `{label}`", user.name);
-            same("U1", what, part.used, own.unwrap_or_default())?;
+            same("U1", what, part.used.get(), own.unwrap_or_default())?;
         }
     }
     Ok(())

@@ -128,7 +128,9 @@ impl World<'_> {
                 if !part.used.is_none() || !part.pending.is_none() {
                     let text = format!(
                         "{} keeps {} used and {} pending",
-                        queue.settings.path, part.used, part.pending
+                        queue.settings.path,
+                        part.used.get(),
+                        part.pending.get()
                     );
                     return fault("Q1", text);
                 }

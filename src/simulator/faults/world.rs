@@ -464,11 +464,14 @@ impl<'a> World<'a> {
                 return fault("E2", format!("snapshot {} has other queues", self.version));
             }
         }
-        let live = state.nodes.iter().map(|node| (node.free, node.incarnation));
+        let live = state
+            .nodes
+            .iter()
+            .map(|node| (node.free.get(), node.incarnation));
         let published = snapshot
             .nodes
             .iter()
-            .map(|node| (node.free, node.incarnation));
+            .map(|node| (node.free.get(), node.incarnation));
         if !live.eq(published) {
             return fault("E2", format!("snapshot {} has other nodes", self.version));
         }

@@ -1,0 +1,172 @@
+//! The order of a queue's children as a tournament: the first of them is known, and a child that
+//! moves plays only those on its way up.
+
+use crate::resource::share;
+
+/// Bits of a key, from below: the place in the list; the share of the partition that is guaranteed,
+/// larger first; what is used; the priority, larger first; whether at least the whole is used;
+/// whether nothing is guaranteed; whether the partition may not be used.
+const PLACE: u32 = 29;
+const CAPACITY: u32 = PLACE;
+const USED: u32 = CAPACITY + 32;
+const URGENT: u32 = USED + 32;
+const WHOLE: u32 = URGENT + 32;
+const UNGUARANTEED: u32 = WHOLE + 1;
+const INACCESSIBLE: u32 = UNGUARANTEED + 1;
+
+const _: () = assert!(INACCESSIBLE == u128::BITS - 1);
+
+/// Sort key of a child; smaller is served first. Shares are the reference's `f32`, in Java's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank(u128);
+
+impl Rank {
+    /// The key of a child that uses nothing.
+    #[must_use]
+    pub fn new(accessible: bool, absolute_capacity: f32, priority: i32) -> Self {
+        let flag = |set: bool, bit: u32| u128::from(set) << bit;
+        let urgent = !(priority.cast_unsigned() ^ (1 << 31));
+        let small = !share::java_rank(absolute_capacity);
+        Self(
+            flag(!accessible, INACCESSIBLE)
+                | flag(!share::above_none(absolute_capacity), UNGUARANTEED)
+                | u128::from(urgent) << URGENT
+                | u128::from(small) << CAPACITY,
+        )
+    }
+
+    /// The key after the child's use moved, everything else being as it was.
+    #[inline]
+    #[must_use]
+    pub fn using(self, used_capacity: f32, absolute_used: f32) -> Self {
+        const MOVES: u128 = 1 << WHOLE | (u32::MAX as u128) << USED;
+        let guaranteed = self.0 & (1 << UNGUARANTEED) == 0;
+        let used = if guaranteed {
+            used_capacity
+        } else {
+            absolute_used
+        };
+        let whole = u128::from(!share::below_one(used)) << WHOLE;
+        Self(self.0 & !MOVES | whole | u128::from(share::java_rank(used)) << USED)
+    }
+
+    /// The key with the child's place in the list, which decides between equals.
+    fn at(self, place: usize) -> Self {
+        debug_assert!(place >> PLACE == 0, "{place} children");
+        Self(self.0 & !((1 << PLACE) - 1) | place as u128)
+    }
+
+    fn place(self) -> usize {
+        (self.0 & ((1 << PLACE) - 1)) as usize
+    }
+}
+
+/// Sort keys of the children of a queue on a partition.
+#[derive(Clone, Debug, Default)]
+pub struct Ranks {
+    /// The keys hold while the state counts this epoch.
+    pub epoch: u64,
+    /// A tree in an array: the keys in list order are its second half, and each place before is the
+    /// smaller of the two at twice its index and one above that. Empty when something that no key
+    /// expresses decides, or there is nobody.
+    winners: Vec<Rank>,
+}
+
+impl Ranks {
+    /// The keys of all children, in list order; nothing where no key expresses the order.
+    #[must_use]
+    pub fn new(epoch: u64, keys: Option<Vec<Rank>>) -> Self {
+        let keys = keys.unwrap_or_default();
+        let count = keys.len();
+        let ranked = keys.into_iter().enumerate();
+        let ranked: Vec<_> = ranked.map(|(place, key)| key.at(place)).collect();
+        let mut winners = ranked.clone();
+        winners.extend(ranked);
+        for at in (1..count).rev() {
+            winners[at] = winners[2 * at].min(winners[2 * at + 1]);
+        }
+        Self { epoch, winners }
+    }
+
+    /// The place of the child that is served first, where keys express it.
+    ///
+    /// Cost: one look.
+    #[inline]
+    #[must_use]
+    pub fn first(&self) -> Option<usize> {
+        // With a single child, the tree is its key twice.
+        self.winners.get(1).map(|rank| rank.place())
+    }
+
+    /// Follows a child of which the use moved.
+    ///
+    /// Cost: a comparison for each doubling of the number of children.
+    #[inline]
+    pub fn follow(&mut self, place: usize, used_capacity: f32, absolute_used: f32) {
+        let mut at = self.winners.len() / 2 + place;
+        let Some(rank) = self.winners.get_mut(at) else {
+            return;
+        };
+        *rank = rank.using(used_capacity, absolute_used);
+        while at > 1 {
+            at /= 2;
+            let [left, right] = [self.winners[2 * at], self.winners[2 * at + 1]];
+            self.winners[at] = if right.0 < left.0 { right } else { left };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_decides_comes_first_in_the_key() {
+        let rank = |accessible, capacity, priority, used| {
+            Rank::new(accessible, capacity, priority).using(used, used)
+        };
+        let sorted = [
+            rank(true, 0.5, 7, 0.9),
+            rank(true, 0.5, 0, 0.25),
+            rank(true, 0.25, 0, 0.25),
+            rank(true, 0.5, 0, 0.5),
+            rank(true, 0.5, -1, 0.0),
+            rank(true, 0.5, 7, 1.0),
+            rank(true, 0.5, 0, f32::NAN),
+            rank(true, 0.0, 0, 0.0),
+            rank(false, 0.5, 7, 0.0),
+        ];
+        assert!(sorted.is_sorted_by(|a, b| a < b), "{sorted:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn the_first_is_the_least_whatever_moves(
+            uses in prop::collection::vec(0..5_u8, 1..20),
+            moves in prop::collection::vec((0..20_usize, 0..5_u8), 0..40)
+        ) {
+            let used = |of: u8| share::quotient(f32::from(of), 4.0);
+            let mut keys: Vec<_> = uses
+                .iter()
+                .map(|&of| Rank::new(true, 0.5, 0).using(used(of), 0.0))
+                .collect();
+            let mut ranks = Ranks::new(1, Some(keys.clone()));
+            for (place, of) in moves {
+                let least = keys.iter().enumerate().min_by_key(|(_, key)| **key);
+                prop_assert_eq!(ranks.first(), least.map(|(place, _)| place));
+                ranks.follow(place, used(of), 0.0);
+                if let Some(key) = keys.get_mut(place) {
+                    *key = key.using(used(of), 0.0);
+                }
+            }
+        }
+
+        #[test]
+        fn nobody_is_first_where_no_key_decides(place in 0..4_usize) {
+            let mut ranks = Ranks::new(1, None);
+            ranks.follow(place, 0.5, 0.5);
+            prop_assert_eq!(ranks.first(), None);
+        }
+    }
+}
