@@ -542,6 +542,23 @@ fn g03_a_total_out_of_range_is_refused() {
 }
 
 #[test]
+fn g03_types_that_the_cluster_does_not_know_are_passed_over() {
+    let mut engine = running();
+    let more = ResourceVector::of(&[4096, 4, 7, i64::MIN]);
+    engine.add_node(&NodeSpec::new(node("h3"), more)).unwrap();
+    engine.resize_node(&node("h2"), more).unwrap();
+    let slots = engine.ledger().nodes_by_name();
+    let totals: Vec<_> = slots
+        .map(|(_, slot)| engine.ledger().state().nodes[slot].total.get())
+        .collect();
+    assert_eq!(totals, [of(8192, 8), of(4096, 4), of(4096, 4)]);
+    let (code, text) = refused(&mut engine, &asking(ResourceVector::of(&[1024, 1, 1]), 1));
+    assert_eq!(code, "resource_out_of_range", "{text}");
+    engine.ask(APP, &asking(of(1024, 1), 9)).unwrap();
+    assert_eq!(beat(&mut engine, "h3").len(), 1);
+}
+
+#[test]
 fn g04_the_sum_of_all_nodes_stays_in_range() {
     let mut engine = engine();
     let most = of(MAX_VALUE, 8);

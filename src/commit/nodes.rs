@@ -83,7 +83,8 @@ impl Ledger {
         if self.nodes.contains_key(&spec.name) {
             return Err(NodeError::Duplicate(spec.name.clone()));
         }
-        self.check_total(&spec.total, &ResourceVector::NONE)?;
+        let total = self.state.calculator.known(&spec.total);
+        self.check_total(&total, &ResourceVector::NONE)?;
         let partition = self.known_label(&spec.partition)?;
         let (rack, anywhere) = (&spec.rack, spec.rack == "*");
         if rack.is_empty() || rack.len() > 256 || rack.contains(char::is_control) || anywhere {
@@ -98,9 +99,9 @@ impl Ledger {
             incarnation: 0,
             partition,
             state: NodeState::Running,
-            total: spec.total.into(),
+            total: total.into(),
             allocated: PackedVector::default(),
-            free: spec.total.into(),
+            free: total.into(),
             reserved: None,
             killable: Vec::new(),
             containers: 0,
@@ -130,9 +131,9 @@ impl Ledger {
         self.nodes.insert(spec.name.clone(), slot);
         self.state.node_count = self.nodes.len();
         self.biggest.set(None);
-        self.state.cluster += spec.total;
+        self.state.cluster += total;
         self.state.epoch += 1;
-        self.state.partitions[partition].total += spec.total;
+        self.state.partitions[partition].total += total;
         self.state.partitions[partition].nodes.push(slot);
         self.tell_labels(slot);
         self.update_cluster();
@@ -187,6 +188,7 @@ impl Ledger {
     /// When the node is not registered or the total is out of range.
     pub fn resize_node(&mut self, name: &NodeName, total: ResourceVector) -> Result<(), NodeError> {
         let slot = self.registered(name)?;
+        let total = self.state.calculator.known(&total);
         self.check_total(&total, &self.state.nodes[slot].total.get())?;
         let before = self.state.nodes[slot].total.get();
         self.set_total(slot, total);

@@ -65,7 +65,8 @@ impl Ledger {
         scheduler.calculator = self.state.calculator;
         scheduler.asynchronous = self.state.settings.asynchronous;
         let leaves_legacy = self.state.settings.legacy_queue_mode && !scheduler.legacy_queue_mode;
-        self.state.minimum = scheduler.minimum_allocation;
+        let calculator = self.state.calculator;
+        self.state.minimum = calculator.known(&scheduler.minimum_allocation);
         self.state.settings = Arc::new(scheduler);
         self.templates = settings.templates;
         if let Some(root) = settings.queues.first() {

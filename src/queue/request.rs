@@ -10,7 +10,7 @@ pub struct NodeSpec {
     pub name: NodeName,
     /// Rack, by which asks may name it.
     pub rack: String,
-    /// Everything the node offers.
+    /// Everything the node offers; types that the cluster does not know are passed over.
     pub total: ResourceVector,
     /// Partition (node label); empty for the default one.
     pub partition: String,

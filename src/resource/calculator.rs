@@ -74,6 +74,13 @@ impl Calculator {
         }
     }
 
+    /// An amount without the types that the cluster does not know.
+    // As ResourcePBImpl.initResources, which skips them.
+    #[must_use]
+    pub fn known(&self, amount: &ResourceVector) -> ResourceVector {
+        ResourceVector::build_first(self.types(), |i| amount[i])
+    }
+
     /// Compares two amounts as shares of `cluster`.
     #[inline(always)]
     #[must_use]
@@ -259,7 +266,7 @@ impl Calculator {
                 let raised = request.memory().max(lowest.memory());
                 memory_result(share::round_up(raised, step).min(highest.memory()))
             }
-            Self::Dominant { .. } => ResourceVector::build(|i| {
+            Self::Dominant { types } => ResourceVector::build_first(types, |i| {
                 let raised = request[i].max(lowest[i]);
                 let rounded = if step[i] == 0 {
                     raised

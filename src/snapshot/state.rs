@@ -52,7 +52,7 @@ impl State {
     pub fn new(settings: Arc<SchedulerSettings>) -> Self {
         Self {
             calculator: settings.calculator,
-            minimum: settings.minimum_allocation,
+            minimum: settings.calculator.known(&settings.minimum_allocation),
             settings,
             cluster: ResourceVector::NONE,
             node_count: 0,
@@ -239,7 +239,7 @@ impl State {
     ) {
         self.settings = Arc::clone(&newer.settings);
         self.calculator = newer.settings.calculator;
-        self.minimum = newer.settings.minimum_allocation;
+        self.minimum = self.calculator.known(&newer.settings.minimum_allocation);
         self.cluster = newer.cluster;
         self.node_count = newer.node_count;
         self.epoch = newer.epoch;
