@@ -114,9 +114,10 @@ struct HowArgs {
     /// Who decides.
     #[arg(long, value_enum, default_value = "heartbeat")]
     mode: ModeName,
-    /// Proposer threads; 0 runs without any thread.
-    #[arg(long, default_value_t = 0)]
-    threads: usize,
+    /// Proposer threads; 0 runs without any thread. Unless told, none in heartbeat mode and one in the
+    /// others.
+    #[arg(long)]
+    threads: Option<usize>,
     /// Length of a round, or its limit where it has another end.
     #[arg(long)]
     seconds: Option<u64>,
@@ -127,10 +128,11 @@ struct HowArgs {
 
 impl From<HowArgs> for How {
     fn from(args: HowArgs) -> Self {
+        let threads = usize::from(args.mode != ModeName::Heartbeat);
         Self {
             seconds: args.seconds,
             awake: Duration::from_micros(args.awake_us),
-            ..Self::of(args.mode, args.threads)
+            ..Self::of(args.mode, args.threads.unwrap_or(threads))
         }
     }
 }

@@ -98,16 +98,17 @@ impl Ranks {
         self.winners.get(1).map(|rank| rank.place())
     }
 
-    /// Follows a child of which the use moved.
+    /// Follows a child of which the use moved; one without a place is passed over.
     ///
     /// Cost: a comparison for each doubling of the number of children.
     #[inline]
     pub fn follow(&mut self, place: usize, used_capacity: f32, absolute_used: f32) {
-        let mut at = self.winners.len() / 2 + place;
-        let Some(rank) = self.winners.get_mut(at) else {
+        let count = self.winners.len() / 2;
+        if place >= count {
             return;
-        };
-        *rank = rank.using(used_capacity, absolute_used);
+        }
+        let mut at = count + place;
+        self.winners[at] = self.winners[at].using(used_capacity, absolute_used);
         while at > 1 {
             at /= 2;
             let [left, right] = [self.winners[2 * at], self.winners[2 * at + 1]];
@@ -163,10 +164,13 @@ mod tests {
         }
 
         #[test]
-        fn nobody_is_first_where_no_key_decides(place in 0..4_usize) {
-            let mut ranks = Ranks::new(1, None);
-            ranks.follow(place, 0.5, 0.5);
-            prop_assert_eq!(ranks.first(), None);
+        fn a_child_without_a_place_moves_nobody(place in prop_oneof![1..4_usize, Just(usize::MAX)]) {
+            let mut nobody = Ranks::new(1, None);
+            nobody.follow(place, 0.5, 0.5);
+            prop_assert_eq!(nobody.first(), None);
+            let mut one = Ranks::new(1, Some(vec![Rank::new(true, 0.5, 0)]));
+            one.follow(place, 0.5, 0.5);
+            prop_assert_eq!(one.first(), Some(0));
         }
     }
 }
