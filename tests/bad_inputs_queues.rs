@@ -243,6 +243,11 @@ fn trees_of_very_many_queues_are_read_or_refused_before_they_are_made() {
 }
 
 fn settings(values: &[(&str, &str)]) -> TreeSettings {
+    settings_of(values, &["memory-mb", "vcores"])
+}
+
+/// The settings of a tree on a cluster of some resource types.
+fn settings_of(values: &[(&str, &str)], types: &[&str]) -> TreeSettings {
     let pairs: BTreeMap<String, String> = values
         .iter()
         .map(|(key, value)| {
@@ -252,7 +257,7 @@ fn settings(values: &[(&str, &str)]) -> TreeSettings {
             )
         })
         .collect();
-    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    let types: Vec<String> = types.iter().map(|&name| name.to_owned()).collect();
     let loaded = config::from_pairs(&BTreeMap::new(), &pairs, &types);
     loaded.unwrap().settings
 }
@@ -299,6 +304,66 @@ fn refused_refreshes_leave_a_live_tree_as_it_was() {
     assert!(engine.reconfigure(settings(&parent)).is_err(), "B49");
     let after = (used(&engine), engine.ledger().state().queues.len());
     assert_eq!(after, before, "nothing of a refused refresh is carried out");
+}
+
+#[test]
+fn a_refresh_brings_no_further_resource_types() {
+    let tree = |amount: &'static str| {
+        let calculator = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator";
+        vec![
+            ("resource-calculator", calculator),
+            ("root.queues", "a,b"),
+            ("root.a.capacity", amount),
+            ("root.a.maximum-capacity", amount),
+            ("root.b.capacity", "[memory=4096,vcores=4]"),
+        ]
+    };
+    let before = settings(&tree("[memory=4096,vcores=4]"));
+    let mut engine = Engine::builder(before).sequential().unwrap();
+    let name: capsched::api::NodeName = "n:1".parse().unwrap();
+    let total = ResourceVector::of(&[8192, 8]);
+    engine
+        .add_node(&NodeSpec::new(name.clone(), total))
+        .unwrap();
+    let more = tree("[memory=4096,vcores=4,gpu=2]");
+    let more = settings_of(&more, &["memory-mb", "vcores", "gpu"]);
+    assert!(engine.reconfigure(more).is_ok());
+    let app = ApplicationId::new(1);
+    engine.submit(&AppSpec::new(app, "root.a", "ann")).unwrap();
+    let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 1);
+    engine.ask(app, &AskCall::asking(vec![ask])).unwrap();
+    engine.heartbeat(&name, &NodeReport::AsExpected).unwrap();
+    assert_eq!(used(&engine), ResourceVector::of(&[1024, 1]));
+    for queue in &engine.ledger().state().queues {
+        let part = &queue.parts[0];
+        let amounts = [&part.configured_minimum, &part.guaranteed, &part.limit];
+        assert!(amounts.iter().all(|amount| amount.get()[2] == 0));
+    }
+}
+
+#[test]
+fn what_ends_in_a_replaced_queue_moves_no_other_child() {
+    let (mut engine, mut values) = running();
+    values.extend([("root.a.queues", "x"), ("root.a.x.capacity", "100")]);
+    values.push(("root.a.state", "STOPPED"));
+    assert!(engine.reconfigure(settings(&values)).is_ok());
+    let ann = ApplicationId::new(1);
+    let reply = engine.ask(ann, &AskCall::default()).unwrap();
+    let app = ApplicationId::new(2);
+    engine.submit(&AppSpec::new(app, "root.b", "bob")).unwrap();
+    let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 4);
+    engine.ask(app, &AskCall::asking(vec![ask])).unwrap();
+    let name = "n:1".parse().unwrap();
+    for granted in &reply.allocated {
+        let call = AskCall {
+            release: vec![granted.container.number],
+            ..AskCall::default()
+        };
+        engine.ask(ann, &call).unwrap();
+        engine.heartbeat(&name, &NodeReport::AsExpected).unwrap();
+    }
+    assert_eq!(reply.allocated.len(), 4);
+    assert_eq!(used(&engine), ResourceVector::of(&[4096, 4]));
 }
 
 #[test]

@@ -274,25 +274,20 @@ impl Ledger {
         // As RMAppAttemptImpl.ScheduleTransition: the leaf may have been created for the application.
         let of_leaf = || self.default_partition(self.state.apps[app].leaf);
         let partition = partition.or_else(of_leaf);
-        let ask = PlaceAsk {
-            place: NameId::ANY,
-            size: self.state.apps[app].submission.master_size.into(),
-            count: 1,
-            relax: true,
-            partition,
-        };
         let minimum = self.state.minimum;
         let largest = self.largest_allocation(None);
-        let size = self
-            .state
-            .calculator
-            .normalize(&ask.size.get(), &minimum, &largest, &minimum);
+        let size = &self.state.apps[app].submission.master_size;
+        let calculator = self.state.calculator;
+        let size = calculator.normalize(size, &minimum, &largest, &minimum);
         let ask = Checked {
             key: SchedulerKey::MASTER,
             place: NameId::ANY,
             ask: PlaceAsk {
+                place: NameId::ANY,
                 size: size.into(),
-                ..ask
+                count: 1,
+                relax: true,
+                partition,
             },
         };
         self.update_own_asks(app, vec![ask]);

@@ -148,7 +148,8 @@ impl Ledger {
                     let built = self.build_below(slot, queue, below);
                     match known.get(&queue.path) {
                         Some(&replaced) => {
-                            self.state.queues[replaced].removed = true;
+                            let row = &mut self.state.queues[replaced];
+                            (row.removed, row.place) = (true, Queue::NOWHERE);
                             let at = order.iter().position(|&child| child == replaced);
                             order[at.expect("the replaced child is in the list")] = built;
                         }

@@ -103,7 +103,7 @@ pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
     for name in settings.partitions.keys() {
         ledger.add_partition(name, false, false);
     }
-    let types = ledger.state.calculator.types();
+    let calculator = ledger.state.calculator;
     let root = ledger.state.queues[slot].parent.is_none();
     for partition in ledger.state.partition_ids() {
         let name = Arc::clone(&ledger.state.partitions[partition].name);
@@ -119,7 +119,10 @@ pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
         part.mode = CapacityMode::Percent;
         part.capacity = 0.0;
         // A value in brackets may have a weight, too, beside its mode.
-        part.weight = of.capacity.common_weight(types).unwrap_or(-1.0);
+        part.weight = of
+            .capacity
+            .common_weight(calculator.types())
+            .unwrap_or(-1.0);
         part.configured_minimum = PackedVector::default();
         match of.capacity.legacy {
             LegacyCapacity::Percent(percent) => part.capacity = share::quotient(percent, 100.0),
@@ -133,7 +136,7 @@ pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
             }
             LegacyCapacity::Absolute(amount) => {
                 part.mode = CapacityMode::Absolute;
-                part.configured_minimum.set(amount);
+                part.configured_minimum.set(calculator.known(&amount));
             }
             LegacyCapacity::Unusable => {}
         }
@@ -145,7 +148,9 @@ pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
             LegacyCapacity::Percent(percent) => {
                 part.maximum_capacity = share::quotient(percent, 100.0);
             }
-            LegacyCapacity::Absolute(amount) => part.configured_maximum.set(amount),
+            LegacyCapacity::Absolute(amount) => {
+                part.configured_maximum.set(calculator.known(&amount));
+            }
             LegacyCapacity::Weight(_) | LegacyCapacity::Unusable => {}
         }
         if part.configured_maximum.is_none() && !part.configured_minimum.is_none() {

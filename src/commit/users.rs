@@ -431,6 +431,8 @@ fn update_usage_ratio<const N: usize>(
     let total = state.partitions[partition].total.narrow::<N>();
     let part = &mut state.users[user].parts[partition.index()];
     let before = part.usage_ratio;
-    part.usage_ratio = with_calculator!(state.calculator, calculator => calculator.ratio(&part.used.narrow(), &total));
+    let used = part.used.narrow();
+    part.usage_ratio =
+        with_calculator!(state.calculator, calculator => calculator.ratio(&used, &total));
     share::difference(part.usage_ratio, before)
 }

@@ -43,7 +43,7 @@ pub struct FitIndex {
     largest: ResourceVector,
     /// What is free by node, by resource type.
     free: Vec<Vec<i64>>,
-    /// The same by block; they never change an answer.
+    /// What no node of a block exceeds, by resource type; they never change an answer.
     bounds: RefCell<Vec<Bounds>>,
     /// Where searches begin; they never change an answer.
     hints: RefCell<Vec<Hint>>,

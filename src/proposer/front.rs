@@ -171,15 +171,11 @@ impl<const N: usize> Pass<'_, N> {
         let index = self.candidates.index()?;
         let mut largest = ResourceVector::NONE;
         for asks in app.keys.iter().filter(|asks| asks.outstanding) {
-            for ask in &asks.asks {
-                if self
-                    .state
-                    .calculator
-                    .fits_in(&ask.size.get(), index.largest())
-                {
+            for size in asks.asks.iter().map(|ask| ask.size.get()) {
+                if self.state.calculator.fits_in(&size, index.largest()) {
                     return None;
                 }
-                largest = largest.component_max(&ask.size.get());
+                largest = largest.component_max(&size);
             }
         }
         Some(largest)

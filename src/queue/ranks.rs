@@ -21,7 +21,7 @@ const _: () = assert!(INACCESSIBLE == u128::BITS - 1);
 pub struct Rank(u128);
 
 impl Rank {
-    /// The key of a child that uses nothing.
+    /// The key of a child but for what it uses, which [`Rank::using`] adds.
     #[must_use]
     pub fn new(accessible: bool, absolute_capacity: f32, priority: i32) -> Self {
         let flag = |set: bool, bit: u32| u128::from(set) << bit;

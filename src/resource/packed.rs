@@ -5,11 +5,11 @@ use std::ops::{AddAssign, SubAssign};
 
 use super::{MAX_TYPES, MEMORY, NARROW, ResourceVector, VCORES};
 
-/// A [`ResourceVector`] in a row that stays: a third as wide, as long as all types but memory and
-/// vcores are zero, which they always are on most clusters. A decision reads some dozen of them,
-/// and rows that are half as wide stay in nearer caches.
+/// A [`ResourceVector`] in a row that stays: three words instead of eight. A decision reads some
+/// dozen of them, and rows that are half as wide stay in nearer caches.
 ///
-/// Cost: reading one is a load and a test; a vector with further types takes an allocation.
+/// Cost: reading one is a load and a test; where a type other than memory and vcores is not zero,
+/// which no type is on most clusters, there is an allocation besides.
 ///
 /// ```
 /// use capsched::resource::{PackedVector, ResourceVector};
@@ -36,10 +36,12 @@ impl PackedVector {
         }
     }
 
-    /// The vector with room for the types in question; others are zero.
+    /// The vector with room for the first `N` types, at least memory and vcores. All others must be
+    /// zero; builds with assertions look.
     #[inline(always)]
     #[must_use]
     pub fn narrow<const N: usize>(&self) -> ResourceVector<N> {
+        const { assert!(N >= NARROW && N <= MAX_TYPES) }
         if N == NARROW {
             debug_assert!(self.rest.is_none(), "{self:?}");
             ResourceVector::build(|i| self.first[i])
@@ -56,9 +58,12 @@ impl PackedVector {
         })
     }
 
-    /// Replaces the vector.
+    /// Replaces the vector. Types beyond the first `N` must have been zero; builds with assertions
+    /// look.
     #[inline(always)]
     pub fn set<const N: usize>(&mut self, vector: ResourceVector<N>) {
+        const { assert!(N >= NARROW && N <= MAX_TYPES) }
+        debug_assert!(N > NARROW || self.rest.is_none(), "{self:?}");
         self.first = [vector[MEMORY], vector[VCORES]];
         if N > NARROW && (self.rest.is_some() || !vector.is_narrow()) {
             self.set_rest(&vector.widen());

@@ -119,7 +119,7 @@ pub fn times_ceil(value: i64, by: f64) -> i64 {
 pub fn ratio_below(total: i64, most: i64) -> f32 {
     // Each cast to `f32` moves a number by less than 1e-7 of it, rounding up by less than 1.
     const SLACK: f64 = 1e-6;
-    if total <= 0 || total >= 1 << 53 {
+    if total <= 0 || total >= 1 << 53 || most <= 2 {
         return f32::NEG_INFINITY;
     }
     ((most as f64 - 2.0) / total as f64 * (1.0 - SLACK)) as f32

@@ -76,7 +76,8 @@ impl ResourceVector {
         Self::build(|i| if i < types { value } else { 0 })
     }
 
-    /// The same amount with room for other types than those in question, which are zero.
+    /// The same amount with room for the first `N` types. All others must be zero; builds with
+    /// assertions look.
     #[inline(always)]
     #[must_use]
     pub fn narrow<const N: usize>(&self) -> ResourceVector<N> {
