@@ -367,6 +367,29 @@ fn what_ends_in_a_replaced_queue_moves_no_other_child() {
 }
 
 #[test]
+fn nobody_is_below_a_parent_that_became_a_leaf() {
+    let states = |state: &'static str| {
+        vec![
+            ("root.queues", "p,b"),
+            ("root.p.queues", "x"),
+            ("root.p.capacity", "50"),
+            ("root.p.x.capacity", "100"),
+            ("root.b.capacity", "50"),
+            ("root.p.state", state),
+        ]
+    };
+    let running = settings(&states("RUNNING"));
+    let mut engine = Engine::builder(running).sequential().unwrap();
+    assert!(engine.reconfigure(settings(&states("STOPPED"))).is_ok());
+    let mut leaf = states("RUNNING");
+    leaf.retain(|(key, _)| !["root.p.queues", "root.p.x.capacity"].contains(key));
+    assert_eq!(engine.reconfigure(settings(&leaf)), Ok(()));
+    let spec = |number, queue| AppSpec::new(ApplicationId::new(number), queue, "ann");
+    assert!(engine.submit(&spec(1, "root.p.x")).is_err());
+    assert!(engine.submit(&spec(2, "root.p")).is_ok());
+}
+
+#[test]
 fn refreshes_to_the_same_or_to_less_are_taken() {
     let (mut engine, mut values) = running();
     let before = used(&engine);

@@ -148,8 +148,7 @@ impl Ledger {
                     let built = self.build_below(slot, queue, below);
                     match known.get(&queue.path) {
                         Some(&replaced) => {
-                            let row = &mut self.state.queues[replaced];
-                            (row.removed, row.place) = (true, Queue::NOWHERE);
+                            self.remove_queue(replaced);
                             let at = order.iter().position(|&child| child == replaced);
                             order[at.expect("the replaced child is in the list")] = built;
                         }
