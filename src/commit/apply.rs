@@ -56,6 +56,9 @@ impl Ledger {
     }
 
     fn commit_proposal(&mut self, proposal: &Proposal, checked: impl FnOnce()) -> CommitOutcome {
+        if proposal.counted {
+            self.count_found(proposal);
+        }
         let verdict = self.validate(proposal);
         checked();
         match verdict {
@@ -69,6 +72,17 @@ impl Ledger {
             }
         }
         CommitOutcome::Committed
+    }
+
+    /// Moves the counters of a key that a plain ask was served under, whatever becomes of it.
+    fn count_found(&mut self, proposal: &Proposal) {
+        let app = &mut self.state.apps[proposal.app];
+        if app.generation == proposal.generation
+            && let Ok(at) = app.find_key(proposal.key)
+        {
+            let partition = self.state.nodes[proposal.node].partition;
+            app.keys[at].count_found(partition);
+        }
     }
 
     fn note_rejection(&mut self, proposal: &Proposal, conflict: Conflict) {
@@ -131,6 +145,7 @@ impl Ledger {
             self.add_queue_pending(leaf, partition, -size);
         }
         self.join_idle(leaf);
+        self.note_untold(leaf, partition);
         // Made where it stays: pushed, it would be put together elsewhere and read back at once.
         let allocated = || Event::Allocated {
             container: id,

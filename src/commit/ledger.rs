@@ -8,6 +8,7 @@ use super::containers::Container;
 use super::deferred::Deferred;
 use super::event::Event;
 use super::gates::DroppedGates;
+use super::later::Untold;
 use super::live::Live;
 use super::nodes::DueReports;
 use super::refresh_error::RefreshError;
@@ -90,6 +91,12 @@ pub struct Ledger {
     /// Constraints of applications and of the cluster.
     pub(super) constraints: ConstraintRegistry,
     pub(super) deferred: VecDeque<Deferred>,
+    /// Whether commits leave used shares of queues for [`Ledger::catch_up`].
+    pub(super) defers: bool,
+    /// Queues whose used shares wait for that.
+    pub(super) behind: Vec<(QueueSlot, PartitionId)>,
+    pub(super) untold_leaves: Untold<QueueSlot>,
+    pub(super) untold_users: Untold<UserSlot>,
     pub(super) events: Vec<Event>,
     /// Time in ms, as far as it was told.
     pub(super) now_ms: u64,
@@ -145,6 +152,10 @@ impl Ledger {
             tagged: Map::default(),
             constraints: ConstraintRegistry::new(),
             deferred: VecDeque::new(),
+            defers: false,
+            behind: Vec::new(),
+            untold_leaves: Untold::default(),
+            untold_users: Untold::default(),
             events: Vec::new(),
             now_ms: 0,
             deadlines: BTreeSet::new(),
@@ -169,9 +180,10 @@ impl Ledger {
         &self.state
     }
 
-    /// Makes the state remember what is written, for publication.
+    /// From now on proposers decide on copies: what is written is remembered for publication.
     pub fn track(&mut self) {
         self.state.track();
+        self.state.concurrent = true;
     }
 
     /// The state, for publication: what was written since is handed over and forgotten.

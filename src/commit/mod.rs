@@ -17,6 +17,7 @@ mod containers;
 mod deferred;
 mod event;
 mod gates;
+mod later;
 mod ledger;
 mod lifecycle;
 mod lifetime;

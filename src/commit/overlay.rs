@@ -51,6 +51,9 @@ fn apply_allocation<const N: usize>(state: &mut State, proposal: &Proposal) -> F
         return Followed::No;
     };
     let asks = &mut row.keys[at];
+    if proposal.counted {
+        asks.count_found(partition);
+    }
     let places: &[NameId] = match proposal.locality {
         Locality::Node => &[host, rack, NameId::ANY],
         Locality::Rack => &[rack, NameId::ANY],

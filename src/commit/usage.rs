@@ -40,9 +40,44 @@ impl Ledger {
                 used: size.narrow(),
                 pending: -asked.narrow(),
             };
-            charge_queues(&mut self.state, leaf, partition, &charge);
+            if self.defers {
+                self.charge_for_later(leaf, partition, &charge);
+            } else {
+                charge_queues(&mut self.state, leaf, partition, &charge);
+            }
         });
         self.charge_user(leaf, user, partition, size);
+    }
+
+    /// Charges a leaf and its ancestors; their used shares wait for [`Ledger::catch_up`].
+    fn charge_for_later<const N: usize>(
+        &mut self,
+        leaf: QueueSlot,
+        partition: PartitionId,
+        charge: &Charge<N>,
+    ) {
+        let mut next = Some(leaf);
+        while let Some(queue) = next {
+            let row = &mut self.state.queues[queue];
+            next = row.parent;
+            let part = row.part_mut(partition);
+            add(part, charge);
+            if !std::mem::replace(&mut part.behind, true) {
+                self.behind.push((queue, partition));
+            }
+        }
+    }
+
+    /// Computes the used shares that were left for later.
+    pub(super) fn catch_up_shares<const N: usize>(&mut self) {
+        let (none, state) = (Charge::<N>::default(), &mut self.state);
+        for (queue, partition) in self.behind.drain(..) {
+            let total = state.total(partition).narrow();
+            let moved = charge_queue(state, queue, (partition, &total), &none, None);
+            if let Some(parent) = moved.parent {
+                charge_queue(state, parent, (partition, &total), &none, Some(moved));
+            }
+        }
     }
 
     /// Charges a leaf and its ancestors.
@@ -147,38 +182,55 @@ pub(super) fn charge_queues<const N: usize>(
     partition: PartitionId,
     charge: &Charge<N>,
 ) {
-    let (calculator, total) = (state.calculator, state.total(partition).narrow());
+    let total = state.total(partition).narrow();
     let mut child: Option<Moved> = None;
     let mut next = Some(leaf);
     while let Some(queue) = next {
-        let part = state.queues[queue].part(partition);
-        let known = part.divisors.epoch == state.epoch;
-        if child.is_some() && part.ranks.epoch != state.epoch {
-            rank_children(state, queue, partition);
-            child = None;
-        }
-        let divides = known || renew_divisors(state, queue, partition);
-        let row = &mut state.queues[queue];
-        let (parent, place) = (row.parent, row.place);
-        let part = row.part_mut(partition);
-        if let Some(child) = child {
-            part.ranks
-                .follow(child.place, child.used_capacity, child.absolute_used);
-        }
-        charge_part(calculator, &total, part, charge, divides);
-        child = Some(Moved {
-            place,
-            used_capacity: part.used_capacity,
-            absolute_used: part.absolute_used,
-        });
-        debug_assert!(!divides || shares_hold(state, queue, partition));
-        next = parent;
+        let moved = charge_queue(state, queue, (partition, &total), charge, child);
+        next = moved.parent;
+        child = Some(moved);
     }
 }
 
-/// A child of which the use moved.
+/// Charges a queue, and follows a child of it whose use moved.
+#[inline(always)]
+fn charge_queue<const N: usize>(
+    state: &mut State,
+    queue: QueueSlot,
+    (partition, total): (PartitionId, &ResourceVector<N>),
+    charge: &Charge<N>,
+    mut child: Option<Moved>,
+) -> Moved {
+    let part = state.queues[queue].part(partition);
+    let known = part.divisors.epoch == state.epoch;
+    if child.is_some() && part.ranks.epoch != state.epoch {
+        rank_children(state, queue, partition);
+        child = None;
+    }
+    let divides = known || renew_divisors(state, queue, partition);
+    let calculator = state.calculator;
+    let row = &mut state.queues[queue];
+    let (parent, place) = (row.parent, row.place);
+    let part = row.part_mut(partition);
+    if let Some(child) = child {
+        part.ranks
+            .follow(child.place, child.used_capacity, child.absolute_used);
+    }
+    charge_part(calculator, total, part, charge, divides);
+    let moved = Moved {
+        parent,
+        place,
+        used_capacity: part.used_capacity,
+        absolute_used: part.absolute_used,
+    };
+    debug_assert!(!divides || shares_hold(state, queue, partition));
+    moved
+}
+
+/// A queue of which the use moved.
 #[derive(Clone, Copy)]
 struct Moved {
+    parent: Option<QueueSlot>,
     place: usize,
     used_capacity: f32,
     absolute_used: f32,
@@ -202,6 +254,14 @@ fn rank_children(state: &mut State, parent: QueueSlot, partition: PartitionId) {
     state.queues[parent].part_mut(partition).ranks = Ranks::new(epoch, keys);
 }
 
+/// Adds to what a queue uses and has outstanding.
+#[inline(always)]
+fn add<const N: usize>(part: &mut QueuePart, charge: &Charge<N>) {
+    part.used += charge.used;
+    part.pending += charge.pending;
+    part.known = true;
+}
+
 /// Charges a queue and recomputes its used shares. `divides`: whether there is anything in the
 /// partition to divide by.
 #[inline]
@@ -212,9 +272,8 @@ fn charge_part<const N: usize>(
     charge: &Charge<N>,
     divides: bool,
 ) {
-    part.used += charge.used;
-    part.pending += charge.pending;
-    part.known = true;
+    add(part, charge);
+    part.behind = false;
     if !divides {
         part.absolute_used = 0.0;
         part.used_capacity = 0.0;

@@ -5,7 +5,7 @@ use std::fmt;
 use super::ledger::Ledger;
 use crate::cluster::NodeState;
 use crate::id::{NameId, QueueSlot};
-use crate::policy::{Locality, constraint_holds};
+use crate::policy::{Locality, constraint_holds, is_granted};
 use crate::proposer::{Proposal, ProposalKind};
 use crate::queue::Exclusivity;
 use crate::resource::{ResourceVector, with_width};
@@ -191,13 +191,20 @@ impl Ledger {
                 released += exchange.size.narrow();
             }
         }
-        let kind = proposal.exclusivity.limit_kind();
-        let limit = self.user_limit(leaf, Some(user), partition, kind);
-        let used = self.state.users[user].part(partition).used.narrow() - released;
         let calculator = self.state.calculator;
-        let beyond = calculator.compare(&self.state.cluster.narrow(), &used, &limit);
-        if beyond.is_gt() && !injected(Mutant::C7) {
-            return Err(Conflict::OverUserLimit);
+        let granted = self.state.concurrent
+            && proposal.exclusivity == Exclusivity::Respect
+            && is_granted::<N>(&self.state, leaf, partition, &self.state.users[user]);
+        if granted {
+            self.note_granted(user, partition);
+        } else {
+            let kind = proposal.exclusivity.limit_kind();
+            let limit = self.user_limit(leaf, Some(user), partition, kind);
+            let used = self.state.users[user].part(partition).used.narrow() - released;
+            let beyond = calculator.compare(&self.state.cluster.narrow(), &used, &limit);
+            if beyond.is_gt() && !injected(Mutant::C7) {
+                return Err(Conflict::OverUserLimit);
+            }
         }
         let net = proposal.size.narrow() - released;
         let total = self.state.total(partition).narrow();

@@ -265,7 +265,7 @@ impl<C: Clock> Committer<C> {
             }
         }
         if any {
-            self.engine.settle();
+            self.engine.ledger_mut().settle();
         }
         any
     }
@@ -287,11 +287,13 @@ impl<C: Clock> Committer<C> {
         let mut checked_ns = 0;
         let stale = batch.version < self.freed_at && !injected(Mutant::H2);
         let (mut committed, mut refused) = (0, 0);
+        self.engine.ledger_mut().defer(true);
         for (outcome, seen) in batch.iter() {
             let seen = if stale { &[] } else { seen };
             self.news |= !outcome.keeps_reservation();
             let clock = (timed && checked_ns == 0).then_some(&self.clock);
-            let outcome = self.engine.commit(outcome, seen, || {
+            let ledger = self.engine.ledger_mut();
+            let outcome = ledger.commit_watched(outcome, seen, || {
                 checked_ns = clock.map_or(checked_ns, Clock::now_ns);
             });
             if let Some(clock) = clock.filter(|_| outcome == CommitOutcome::Committed) {
@@ -310,6 +312,7 @@ impl<C: Clock> Committer<C> {
                 CommitOutcome::Nothing => {}
             }
         }
+        self.engine.ledger_mut().defer(false);
         self.fates.count_n(Fate::Committed, committed);
         self.outside += refused;
         self.changes += committed;
@@ -343,6 +346,7 @@ impl<C: Clock> Committer<C> {
         if !spot.is_willing() {
             return Served::NotAll;
         }
+        self.engine.ledger_mut().catch_up();
         let (mut committed, fates, recorder) = (0, &mut self.fates, &mut self.recorder);
         let served = spot.serve(&mut self.engine, &self.clock, |outcome, took_ns| {
             match outcome {
@@ -382,7 +386,9 @@ impl<C: Clock> Committer<C> {
     /// Carries out one change of an outsider. It may free slots, so observations made before it
     /// count no more.
     pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut Sequential) -> T) -> T {
-        self.engine.set_time(self.clock.now_ms());
+        let ledger = self.engine.ledger_mut();
+        ledger.set_time(self.clock.now_ms());
+        ledger.catch_up();
         let result = change(&mut self.engine);
         self.freed_at = Version(self.snapshot.version.0 + 1);
         result
@@ -395,7 +401,9 @@ impl<C: Clock> Committer<C> {
         if let Some(spot) = &mut self.spot {
             spot.follow(&mut self.engine);
         }
-        let mut next = self.snapshot.next(self.engine.state_to_publish());
+        let ledger = self.engine.ledger_mut();
+        ledger.catch_up();
+        let mut next = self.snapshot.next(ledger.state_to_publish());
         next.taken.clone_from(&self.taken);
         (next.served, next.served_refused) = self.served;
         next.refused.clone_from(&self.refused);
@@ -425,6 +433,7 @@ impl<C: Clock> Committer<C> {
     fn expire(&mut self) {
         let due = |deadline: u64| deadline <= self.clock.now_ms();
         if self.engine.ledger().next_deadline().is_some_and(due) {
+            self.engine.ledger_mut().catch_up();
             self.engine.advance_to(self.clock.now_ms());
             self.freed_at = Version(self.snapshot.version.0 + 1);
             self.outside += 1;
@@ -455,7 +464,7 @@ impl<C: Clock> Committer<C> {
             Received::Item(buffer) => buffer,
             Received::Empty | Received::Finished => Vec::new(),
         };
-        let mut events = self.engine.exchange_events(buffer);
+        let mut events = self.engine.ledger_mut().exchange_events(buffer);
         events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
         if self.untold.is_empty() {
             self.untold = events;

@@ -106,10 +106,10 @@ impl Threaded {
         } = running.into();
         let mut cores = Cores::of(placement);
         let commits = cores.seat();
-        engine.track();
+        engine.ledger_mut().track();
         let settings = StdArc::clone(&engine.ledger().state().settings);
         let sort_every = settings.multi_node.policies.first().map(|p| p.interval_ms);
-        let first = Snapshot::empty(settings).next(engine.state_to_publish());
+        let first = Snapshot::empty(settings).next(engine.ledger_mut().state_to_publish());
         let snapshot = StdArc::new(first);
         let (publisher, snapshots) = published(snapshot.version, StdArc::clone(&snapshot));
         let (commit_waker, commit_parker) = parking();

@@ -102,9 +102,10 @@ impl Pipeline {
         clock: ManualClock,
     ) -> Result<Self, RefreshError> {
         let mut engine = Sequential::new(settings, partitions)?;
-        engine.track();
+        engine.ledger_mut().track();
         let settings = StdArc::clone(&engine.ledger().state().settings);
-        let snapshot = StdArc::new(Snapshot::empty(settings).next(engine.state_to_publish()));
+        let snapshot =
+            StdArc::new(Snapshot::empty(settings).next(engine.ledger_mut().state_to_publish()));
         let (publisher, snapshots) = published(snapshot.version, StdArc::clone(&snapshot));
         let (waker, parker) = parking();
         let (_, inbox) = inbox(1);
@@ -400,7 +401,7 @@ impl Pipeline {
     /// it took a batch of every proposer. Every other change begins with it.
     pub fn settle(&mut self) {
         if std::mem::take(&mut self.unsettled) {
-            self.committer.engine.settle();
+            self.committer.engine.ledger_mut().settle();
         }
     }
 

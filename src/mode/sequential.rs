@@ -15,7 +15,6 @@ use crate::proposer::{
 };
 use crate::queue::{AppSpec, AskCall, AskReply, Exclusivity, NodeReport, NodeSpec, TreeSettings};
 use crate::resource::ResourceVector;
-use crate::snapshot::State;
 
 /// A scheduler without threads.
 #[derive(Debug)]
@@ -54,36 +53,6 @@ impl Sequential {
         Ok(Self { ledger, seen })
     }
 
-    /// From now on proposers decide on copies: what is written is remembered for publication.
-    pub(super) fn track(&mut self) {
-        self.ledger.track();
-        self.state_to_publish().concurrent = true;
-    }
-
-    pub(super) fn state_to_publish(&mut self) -> &mut State {
-        self.ledger.state_to_publish()
-    }
-
-    /// Commits what a proposer decided elsewhere.
-    pub(super) fn commit(
-        &mut self,
-        outcome: &Outcome,
-        seen: &[Observation],
-        checked: impl FnOnce(),
-    ) -> CommitOutcome {
-        self.ledger.commit_watched(outcome, seen, checked)
-    }
-
-    /// Tells the time; nothing ends by it before the clock is advanced.
-    pub(super) fn set_time(&mut self, now_ms: u64) {
-        self.ledger.set_time(now_ms);
-    }
-
-    /// Carries out the calls that commits brought about.
-    pub(super) fn settle(&mut self) {
-        self.ledger.settle();
-    }
-
     /// The live state and its names, to be read.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
@@ -95,9 +64,9 @@ impl Sequential {
         self.ledger.take_events()
     }
 
-    /// Exchanges what happened since the last call for an empty buffer.
-    pub(super) fn exchange_events(&mut self, buffer: Vec<Event>) -> Vec<Event> {
-        self.ledger.exchange_events(buffer)
+    /// The ledger, for a committer that gets decisions from elsewhere.
+    pub(super) fn ledger_mut(&mut self) -> &mut Ledger {
+        &mut self.ledger
     }
 
     /// Registers a node.

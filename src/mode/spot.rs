@@ -104,7 +104,7 @@ impl Spot {
 
     /// Follows the nodes that were written since it last did; needed before every publication.
     pub(super) fn follow(&mut self, engine: &mut Sequential) {
-        let state = engine.state_to_publish();
+        let state = engine.ledger_mut().state_to_publish();
         state.nodes.take_recent(&mut self.written);
         for &node in &self.written {
             let node = NodeSlot(node);
@@ -217,8 +217,9 @@ impl Spot {
                 }
             }
         };
-        let committed = engine.commit(&outcome, &self.seen, || {});
-        engine.settle();
+        let ledger = engine.ledger_mut();
+        let committed = ledger.commit(&outcome, &self.seen);
+        ledger.settle();
         self.seen.clear();
         told(committed, took);
         if let Outcome::Proposed(proposal) = &outcome {

@@ -36,6 +36,14 @@ pub fn fair_key(app: &App, size_based_weight: bool) -> f64 {
     share::fair_magnitude(app.fair_used, app.fair_demand, size_based_weight)
 }
 
+/// Whether the applications of a leaf stand in the order in which they are served.
+#[inline]
+#[must_use]
+pub fn in_order(state: &State, leaf: QueueSlot) -> bool {
+    let queue = &state.queues[leaf];
+    queue.settings.leaf.app_order == AppOrder::Fifo || queue.as_leaf().dirty.is_empty()
+}
+
 /// The order of the applications of a fair leaf when some of them moved since it was sorted;
 /// waiting ones that moved are among them. Nothing when the leaf's list is in order.
 // As AbstractComparatorOrderingPolicy.reorderScheduleEntities.

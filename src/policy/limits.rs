@@ -16,8 +16,8 @@ pub struct Limits<const N: usize> {
     pub must_unreserve: ResourceVector<N>,
     /// Headroom of siblings that their own limits stopped, kept free for them.
     pub blocked: ResourceVector<N>,
-    /// Whether containers marked for it may be killed to make room.
-    pub may_kill: bool,
+    /// The leaf, once one is reached: [`may_kill`] asks for it.
+    pub leaf: Option<QueueSlot>,
 }
 
 impl<const N: usize> Limits<N> {
@@ -29,7 +29,16 @@ impl<const N: usize> Limits<N> {
             headroom: limit,
             must_unreserve: ResourceVector::NONE,
             blocked: ResourceVector::NONE,
-            may_kill: false,
+            leaf: None,
+        }
+    }
+
+    /// The limits of a leaf that has at least so much headroom, which is all that is known.
+    #[must_use]
+    pub fn of_leaf(leaf: QueueSlot, headroom: ResourceVector<N>) -> Self {
+        Self {
+            leaf: Some(leaf),
+            ..Self::new(headroom)
         }
     }
 }
@@ -91,6 +100,22 @@ pub fn passes_maximum<const N: usize>(
     })
 }
 
+/// Whether containers marked for it may be killed to make room for a leaf: it has less than its
+/// guarantee.
+// As AbstractLeafQueue.setPreemptionAllowed.
+#[must_use]
+pub fn may_kill(state: &State, leaf: QueueSlot, partition: PartitionId) -> bool {
+    let part = state.queues[leaf].part(partition);
+    if part.guaranteed.is_none() {
+        return part.absolute_used < part.absolute_capacity;
+    }
+    let (used, guaranteed) = (part.used.get(), part.guaranteed.get());
+    state
+        .calculator
+        .compare(&state.cluster, &used, &guaranteed)
+        .is_lt()
+}
+
 /// A leaf's maximum on a partition, rounded down to the allocation step.
 fn maximum_rounded_down(state: &State, leaf: QueueSlot, partition: PartitionId) -> ResourceVector {
     let limit = state.queues[leaf].part(partition).limit.get();
@@ -129,13 +154,15 @@ pub fn user_bounds(state: &State, leaf: QueueSlot, partition: PartitionId) -> Us
     } else {
         share::times(&capacity, f64::from(settings.user_limit_factor))
     };
+    let least = least_share(state, leaf, &capacity);
     UserBounds {
         epoch: state.epoch,
         capacity: capacity.into(),
         maximum: maximum.into(),
         most: most.into(),
-        least: least_share(state, leaf, &capacity).into(),
+        least: least.into(),
         calm: calculator.surely_within(&total, &capacity, &state.minimum),
+        granted: most.component_min(&least).into(),
     }
 }
 
@@ -213,6 +240,39 @@ pub fn compute_user_limit<const N: usize>(
         };
         calculator.round_up(&calculator.min(total, &share, &most), low)
     })
+}
+
+/// Whether a user that is active is surely not over the limit, from what users are granted in any
+/// case: no limit is computed then.
+#[inline]
+#[must_use]
+pub fn is_granted<const N: usize>(
+    state: &State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    user: &User,
+) -> bool {
+    let Some(bounds) = known_bounds(state, leaf, partition) else {
+        return false;
+    };
+    let used = user.part(partition).used.narrow::<N>();
+    let figures = &state.queues[leaf].as_leaf().parts[partition.index()];
+    // The limit is computed by the shares of the partition, and compared by those of the cluster.
+    let granted = figures.usage_ratio < bounds.calm
+        && user.weight.to_bits() == 1.0_f32.to_bits()
+        && state.partitions[partition].total == state.cluster
+        && state.calculator.fits_in(&used, &bounds.granted.narrow());
+    debug_assert!(
+        !granted || {
+            let limit = compute_user_limit::<N>(state, leaf, partition, LimitKind::Respect);
+            let limit = user_value(state, &limit, Some(user));
+            let calculator = state.calculator;
+            calculator
+                .compare(&state.cluster.narrow(), &used, &limit)
+                .is_le()
+        }
+    );
+    granted
 }
 
 /// Whether a user limit factor is the one that means "no bound".

@@ -7,7 +7,9 @@ mod constraints;
 mod limits;
 mod locality;
 
-pub use app_order::{compare_active, compare_waiting, current_fair_key, fair_key, resorted};
+pub use app_order::{
+    compare_active, compare_waiting, current_fair_key, fair_key, in_order, resorted,
+};
 pub use child_order::{child_rank, compare_children, first_child, order_children};
 pub use constraint::{
     Applications, BatchNode, BatchOutcome, BatchPlacement, BatchRequest, ConstraintRegistry,
@@ -16,8 +18,8 @@ pub use constraint::{
 };
 pub use constraints::constraint_holds;
 pub use limits::{
-    Limits, child_limit, compute_user_limit, headroom, master_limit, passes_maximum,
-    pending_within_limits, queue_current_limit, told_limit, user_bounds, user_master_limits,
-    user_value, weighted_value,
+    Limits, child_limit, compute_user_limit, headroom, is_granted, master_limit, may_kill,
+    passes_maximum, pending_within_limits, queue_current_limit, told_limit, user_bounds,
+    user_master_limits, user_value, weighted_value,
 };
 pub use locality::{Locality, may_use, reservations_starve};

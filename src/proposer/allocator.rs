@@ -6,8 +6,8 @@ use super::fit::FitIndex;
 use super::walk::{Found, Pass};
 use crate::cluster::{Killable, Node, Reservation};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, java_order};
-use crate::policy::{Limits, Locality, constraint_holds, may_use, reservations_starve};
-use crate::queue::{App, Exclusivity, KeyAsks};
+use crate::policy::{Limits, Locality, constraint_holds, may_kill, may_use, reservations_starve};
+use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -60,6 +60,10 @@ impl<const N: usize> Pass<'_, N> {
             }
             if self.plain(slot, asks, limits) {
                 return Found::Proposal;
+            }
+            let surely_within = |ask: &PlaceAsk| ask.size.narrow().fits_in(&limits.headroom);
+            if self.ample && !asks.asks.iter().all(surely_within) {
+                return Found::Skip(SkipReason::Nothing);
             }
             match self.key(slot, asks, limits, None) {
                 (Answer::KeySkipped, _) => {}
@@ -340,7 +344,11 @@ impl<const N: usize> Pass<'_, N> {
         let must_unreserve = calculator.any_above_zero(&missing);
         let mut kill = Vec::new();
         let mut fits = calculator.holds_one(&node.free.get(), &room);
-        if !fits && calculator.containers(&node.free.get(), &room) == 0 && limits.may_kill {
+        let may_kill = || {
+            let leaf = limits.leaf;
+            leaf.is_some_and(|leaf| may_kill(state, leaf, self.partition))
+        };
+        if !fits && calculator.containers(&node.free.get(), &room) == 0 && may_kill() {
             fits = self.room_by_killing(node, &room, &mut kill);
         }
         let fit = |exchange, kill| Fit {
@@ -444,6 +452,7 @@ impl<const N: usize> Pass<'_, N> {
             locality: fit.locality,
             requested: Some(fit.requested),
             exclusivity: self.exclusivity,
+            counted: false,
             reserved: held.map(|held| held.number),
             exchange: fit.exchange,
             kill: fit.kill,

@@ -60,6 +60,9 @@ pub struct Proposal {
     pub requested: Option<Locality>,
     /// Whether partition exclusivity was respected.
     pub exclusivity: Exclusivity,
+    /// Whether the counters of the key move with it, as [`KeyAsks::count_found`](crate::queue::KeyAsks::count_found) says; otherwise
+    /// they are observed.
+    pub counted: bool,
     /// Number of the reserved container that is fulfilled or kept.
     pub reserved: Option<u32>,
     /// A reservation to give up for this.

@@ -6,7 +6,8 @@ use super::walk::{Found, Pass};
 use super::watch::Step;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
-    Limits, compute_user_limit, passes_maximum, queue_current_limit, resorted, user_value,
+    Limits, compute_user_limit, is_granted, passes_maximum, queue_current_limit, resorted,
+    user_value,
 };
 use crate::queue::{Exclusivity, Gate, HeadroomProvider};
 use crate::resource::{ResourceVector, with_calculator};
@@ -21,6 +22,18 @@ pub(super) struct Visit<const N: usize> {
     published: bool,
 }
 
+impl<const N: usize> Visit<N> {
+    /// A visit of a leaf that the pass tells no limit.
+    pub(super) fn untold(leaf: QueueSlot) -> Self {
+        Self {
+            leaf,
+            limit: None,
+            computed: false,
+            published: true,
+        }
+    }
+}
+
 impl<const N: usize> Pass<'_, N> {
     // As AbstractLeafQueue.assignContainers.
     pub(super) fn leaf(&mut self, leaf: QueueSlot, limits: &mut Limits<N>) -> Found {
@@ -28,15 +41,7 @@ impl<const N: usize> Pass<'_, N> {
         let state = self.state;
         let queue = &state.queues[leaf];
         let told = self.tell_limit(leaf, limits);
-        let part = queue.part(self.partition);
-        limits.may_kill = if part.guaranteed.is_none() {
-            part.absolute_used < part.absolute_capacity
-        } else {
-            with_calculator!(state.calculator, calculator => {
-                let (used, guaranteed) = (part.used.narrow::<N>(), part.guaranteed.narrow());
-                calculator.compare(&state.cluster.narrow(), &used, &guaranteed).is_lt()
-            })
-        };
+        limits.leaf = Some(leaf);
         if let Some(node) = self.candidates.single()
             && let Some(reservation) = state.nodes[node].reserved
             && state.apps[reservation.app].leaf == leaf
@@ -48,10 +53,8 @@ impl<const N: usize> Pass<'_, N> {
         }
         let resorted = self.resorted(leaf);
         let mut visit = Visit {
-            leaf,
-            limit: None,
-            computed: false,
             published: queue.as_leaf().published_limit == told,
+            ..Visit::untold(leaf)
         };
         let found = match resorted {
             Some(order) => {
@@ -67,14 +70,16 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// The applications of a leaf but for those at the front that get nothing.
-    fn behind_prefix(&mut self, visit: &mut Visit<N>, limits: &mut Limits<N>) -> Found {
+    pub(super) fn behind_prefix(&mut self, visit: &mut Visit<N>, limits: &mut Limits<N>) -> Found {
         let users = self.state.queues[visit.leaf].as_leaf();
         let mut front = self.front(visit);
         let mut check_queue = true;
         if front.len > 0 {
             let (state, mode) = (self.state, self.exclusivity);
             let none = ResourceVector::NONE;
-            if !passes_maximum(state, visit.leaf, self.partition, limits, &none, mode) {
+            if !self.ample
+                && !passes_maximum(state, visit.leaf, self.partition, limits, &none, mode)
+            {
                 return Found::Skip(SkipReason::AtMaximum);
             }
             check_queue = false;
@@ -107,7 +112,7 @@ impl<const N: usize> Pass<'_, N> {
             let before = front.len;
             let held = &state.apps[app].part(PartitionId::DEFAULT).reserved.narrow();
             self.ended(Step::AppOrder);
-            if check_queue {
+            if check_queue && !self.ample {
                 let (partition, mode) = (self.partition, self.exclusivity);
                 if !passes_maximum(state, visit.leaf, partition, limits, held, mode) {
                     return Found::Skip(SkipReason::AtMaximum);
@@ -172,6 +177,14 @@ impl<const N: usize> Pass<'_, N> {
         if user.removed || gate.is_some() {
             let gate = gate.map(AsRef::as_ref);
             return self.passes_gate((app, slot), held, gate, visit, limits);
+        }
+        if state.concurrent
+            && self.exclusivity == Exclusivity::Respect
+            && is_granted::<N>(state, visit.leaf, self.partition, user)
+        {
+            limits.must_unreserve = ResourceVector::NONE;
+            self.note_served(app, slot, visit);
+            return true;
         }
         let limit = self.user_limit((app, slot), visit);
         self.below_limit(slot, held, &limit, limits)

@@ -9,6 +9,7 @@
 //! * A [`Watch`] hears of the steps of a pass; no decision depends on whether there is one.
 
 mod allocator;
+mod ample;
 mod assignment;
 mod candidates;
 mod fit;

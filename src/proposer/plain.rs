@@ -2,7 +2,7 @@
 
 use super::assignment::{Observation, Outcome, Proposal, ProposalKind};
 use super::walk::{Found, Pass};
-use crate::id::{AppSlot, NameId, PartitionId};
+use crate::id::{AppSlot, NameId};
 use crate::policy::{Limits, Locality};
 use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk};
 use crate::resource::with_calculator;
@@ -59,14 +59,6 @@ impl<const N: usize> Pass<'_, N> {
         if !(as_expected && holds) {
             return false;
         }
-        // Each look at a node counts as missed, and what it finds sets the count back.
-        let local = self.partition == PartitionId::DEFAULT;
-        self.note(|| Observation::Counters {
-            app: slot,
-            key: asks.key,
-            opportunities: asks.opportunities.saturating_add(1),
-            missed: if local { 0 } else { asks.missed },
-        });
         self.outcome = Outcome::Proposed(Proposal {
             kind: ProposalKind::Allocate,
             app: slot,
@@ -78,6 +70,7 @@ impl<const N: usize> Pass<'_, N> {
             locality: Locality::Any,
             requested: Some(Locality::Any),
             exclusivity: self.exclusivity,
+            counted: true,
             reserved: None,
             exchange: None,
             kill: Vec::new(),
@@ -88,16 +81,26 @@ impl<const N: usize> Pass<'_, N> {
 
     /// Whether the long way comes to the same as [`Self::plain`].
     fn decides_alike(&self, slot: AppSlot, asks: &KeyAsks, limits: &Limits<N>) -> bool {
+        let mut counted = asks.clone();
+        counted.count_found(self.partition);
         let mut observations = Vec::new();
         let mut pass = self.fork(&mut observations);
         let (answer, node) = pass.key(slot, asks, limits, None);
         let found = pass.convert(slot, asks, answer, node, None);
-        matches!(found, Found::Proposal)
-            && matches!(
-                (&pass.outcome, &self.outcome),
-                (Outcome::Proposed(found), Outcome::Proposed(plain)) if found == plain
-            )
-            && observations.last() == self.observations.last()
-            && observations.len() == 1
+        let (Outcome::Proposed(long), Outcome::Proposed(plain)) = (pass.outcome, &self.outcome)
+        else {
+            return false;
+        };
+        let counters = Observation::Counters {
+            app: slot,
+            key: asks.key,
+            opportunities: counted.opportunities,
+            missed: counted.missed,
+        };
+        let long = Proposal {
+            counted: true,
+            ..long
+        };
+        matches!(found, Found::Proposal) && long == *plain && observations == [counters]
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct Pass<'a, const N: usize> {
     watch: Option<&'a mut dyn Watch>,
     /// Whether an application of another leaf was looked at.
     pub(super) strays: bool,
+    /// Whether the leaf is known to be below its maximum, with at least the headroom of its limits.
+    pub(super) ample: bool,
 }
 
 /// Looks for the next container to place on the candidates, from root downwards; what it changes
@@ -86,8 +88,13 @@ fn propose_in<const N: usize>(
         // The object may live longer than the pass does; only a cast makes it shorter.
         watch: watch.map(|watch| -> &mut dyn Watch { watch }),
         strays: false,
+        ample: false,
     };
-    let found = pass.queue(State::ROOT, &mut Limits::new(handed.narrow()));
+    let found = if pass.amply() {
+        Found::Proposal
+    } else {
+        pass.queue(State::ROOT, &mut Limits::new(handed.narrow()))
+    };
     pass.finish(found)
 }
 
@@ -110,6 +117,7 @@ pub fn propose_reserved(
         outcome: NOTHING_YET,
         watch: None,
         strays: false,
+        ample: false,
     };
     let found = match row.reserved {
         Some(reservation) => {
@@ -133,6 +141,7 @@ impl<const N: usize> Pass<'_, N> {
             outcome: NOTHING_YET,
             watch: None,
             strays: self.strays,
+            ample: false,
         }
     }
 
@@ -164,7 +173,7 @@ impl<const N: usize> Pass<'_, N> {
         }
     }
 
-    fn queue(&mut self, queue: QueueSlot, limits: &mut Limits<N>) -> Found {
+    pub(super) fn queue(&mut self, queue: QueueSlot, limits: &mut Limits<N>) -> Found {
         if self.state.queues[queue].is_leaf() {
             self.leaf(queue, limits)
         } else {

@@ -117,6 +117,10 @@ impl App {
     /// The place to insert the key at, when it was never used.
     #[inline]
     pub fn find_key(&self, key: SchedulerKey) -> Result<usize, usize> {
+        // Mostly there is one key, or the first is served.
+        if self.keys.first().is_some_and(|asks| asks.key == key) {
+            return Ok(0);
+        }
         self.keys.binary_search_by(|asks| asks.key.cmp(&key))
     }
 
@@ -204,6 +208,17 @@ impl KeyAsks {
             re_reservations: 0,
             reserved: Vec::new(),
             most_reserved: 0,
+        }
+    }
+
+    /// Counts a look at a node of a partition that found room for a container asked anywhere: one
+    /// more opportunity, and what was missed on the default partition is forgotten.
+    // As RegularContainerAllocator.preCheckForNodeCandidateSet and doAllocation.
+    #[inline]
+    pub fn count_found(&mut self, partition: PartitionId) {
+        self.opportunities = self.opportunities.saturating_add(1);
+        if partition == PartitionId::DEFAULT {
+            self.missed = 0;
         }
     }
 

@@ -140,6 +140,10 @@ pub struct QueuePart {
     pub maximum_capacity: f32,
     /// Maximum as a fraction of the partition.
     pub absolute_maximum: f32,
+    /// Whether the two used shares below, and the place among the siblings that follows from them,
+    /// are those of before the last containers. In the ledger alone, while it commits what others
+    /// decided.
+    pub behind: bool,
     /// Used resources as a fraction of the guarantee.
     pub used_capacity: f32,
     /// Used resources as a fraction of the partition.
@@ -221,6 +225,7 @@ impl Default for QueuePart {
             absolute_capacity: 0.0,
             maximum_capacity: 0.0,
             absolute_maximum: 0.0,
+            behind: false,
             used_capacity: 0.0,
             absolute_used: 0.0,
             weight: -1.0,
@@ -370,6 +375,9 @@ pub struct UserBounds {
     pub least: PackedVector,
     /// Usage ratio below which users certainly have less than the guarantee, all together.
     pub calm: f32,
+    /// What every user of weight 1 may have while the usage ratio is below that: neither `most` nor
+    /// `least` is smaller in any type.
+    pub granted: PackedVector,
 }
 
 /// Which user limit: of active users in the two ways to use a partition, or of all users.

@@ -1,0 +1,101 @@
+//! The short way down the queues, while no limit of a queue on the way is near.
+//!
+//! Only passes on copies take it: what a leaf is told on the way down is left to the ledger, which
+//! tells it once for many containers.
+
+use super::assignment::{Observation, Outcome, ProposalKind};
+use super::leaf::Visit;
+use super::walk::{Found, Pass};
+use crate::id::QueueSlot;
+use crate::policy::{Limits, first_child, in_order};
+use crate::queue::Exclusivity;
+use crate::resource::{ResourceVector, with_calculator};
+use crate::snapshot::State;
+
+impl<const N: usize> Pass<'_, N> {
+    /// Looks for a container below the queues that come first, where their limits leave room enough
+    /// not to be computed. Whether one is found; otherwise nothing was observed.
+    pub(super) fn amply(&mut self) -> bool {
+        let state = self.state;
+        let may = state.concurrent
+            && self.exclusivity == Exclusivity::Respect
+            && self.candidates.index().is_some()
+            && !state.settings.lazy_preemption;
+        if !may {
+            return false;
+        }
+        let Some((leaf, headroom)) = self.first_leaf() else {
+            return false;
+        };
+        if !in_order(state, leaf) {
+            return false;
+        }
+        let before = self.observations.len();
+        let mut visit = Visit::untold(leaf);
+        self.ample = true;
+        let found = self.behind_prefix(&mut visit, &mut Limits::of_leaf(leaf, headroom));
+        self.ample = false;
+        let placed = matches!(found, Found::Proposal)
+            && matches!(&self.outcome, Outcome::Proposed(proposal)
+                if proposal.kind == ProposalKind::Allocate);
+        if placed {
+            debug_assert!(self.is_found_at_length(before));
+        } else {
+            self.observations.truncate(before);
+            self.strays = false;
+        }
+        placed
+    }
+
+    /// The leaf behind the queues that come first, and what all of them leave it at least; nothing
+    /// where one of them may be at its maximum.
+    // As child_limit and passes_maximum, whichever amounts are the smaller ones there; rounding to
+    // steps takes less than a step at each level.
+    fn first_leaf(&self) -> Option<(QueueSlot, ResourceVector<N>)> {
+        let (state, partition) = (self.state, self.partition);
+        let (cluster, step) = (state.cluster.narrow(), state.minimum.narrow());
+        let mut queue = State::ROOT;
+        let used = state.queues[queue].part(partition).used.narrow();
+        let mut left = state.total(partition).narrow() - used;
+        loop {
+            let row = &state.queues[queue];
+            let part = row.part(partition);
+            let used = part.used.narrow();
+            left = left.component_min(&(part.limit.narrow() - used));
+            let below_maximum = with_calculator!(state.calculator, calculator => {
+                calculator.compare(&cluster, &used, &(used + left)).is_lt()
+            });
+            if !(below_maximum && row.can_access(partition)) {
+                return None;
+            }
+            if row.is_leaf() {
+                return Some((queue, left));
+            }
+            queue = first_child(state, queue, partition)?;
+            left -= step;
+        }
+    }
+
+    /// Whether the whole way down comes to the same, but for what leaves are told. It may go the
+    /// long way to the same container, where counters are observed.
+    fn is_found_at_length(&self, before: usize) -> bool {
+        let (state, mut observations) = (self.state, Vec::new());
+        let mut pass = self.fork(&mut observations);
+        pass.strays = false;
+        let limits = &mut Limits::new(state.total(self.partition).narrow());
+        let found = pass.queue(State::ROOT, limits);
+        let (Outcome::Proposed(mut long), Outcome::Proposed(ample)) = (pass.outcome, &self.outcome)
+        else {
+            return false;
+        };
+        long.counted = ample.counted;
+        let is_news = |seen: &&Observation| match **seen {
+            Observation::CurrentLimit { .. } | Observation::Counters { .. } => false,
+            Observation::Served { app, provider } => state.apps[app].provider != Some(provider),
+            _ => true,
+        };
+        let observations = observations.iter().filter(is_news);
+        let known = self.observations[before..].iter().filter(is_news);
+        matches!(found, Found::Proposal) && long == *ample && observations.eq(known)
+    }
+}
