@@ -13,7 +13,7 @@ use crate::id::{AppSlot, ContainerId, NameId, NodeSlot, PartitionId, SchedulerKe
 use crate::policy::Locality;
 use crate::proposer::{Observation, Outcome, Proposal, ProposalKind, Release};
 use crate::queue::{ConstrainedKey, Exclusivity, ReservedAt};
-use crate::resource::ResourceVector;
+use crate::resource::{ResourceVector, with_width};
 use crate::sync::{Mutant, injected};
 
 /// What became of an assignment.
@@ -59,11 +59,13 @@ impl Ledger {
         if proposal.counted {
             self.count_found(proposal);
         }
-        let verdict = self.validate(proposal);
+        let verdict = with_width!(self.state.calculator, N => self.validate::<N>(proposal));
         checked();
         match verdict {
             Ok(()) => match proposal.kind {
-                ProposalKind::Allocate => self.apply_allocation(proposal),
+                ProposalKind::Allocate => {
+                    with_width!(self.state.calculator, N => self.apply_allocation::<N>(proposal));
+                }
                 ProposalKind::Reserve => self.apply_reservation(proposal),
             },
             Err(conflict) => {
@@ -100,7 +102,7 @@ impl Ledger {
     }
 
     // As FiCaSchedulerApp.apply and AbstractLeafQueue.apply for an allocation.
-    fn apply_allocation(&mut self, proposal: &Proposal) {
+    fn apply_allocation<const N: usize>(&mut self, proposal: &Proposal) {
         let (app, node) = (proposal.app, proposal.node);
         let partition = self.state.nodes[node].partition;
         let slot = self.container_of(proposal);
@@ -113,12 +115,14 @@ impl Ledger {
         container.requested_partition = requested_partition;
         container.borrowed = proposal.exclusivity == Exclusivity::Ignore;
         container.give_back = give_back;
-        let (id, size) = (container.id, container.size.get());
+        let (id, size) = (container.id, container.size.narrow::<N>());
         self.live[app.index()].insert(id.number, slot);
         self.unfetched[app.index()].push(slot);
         // The application is charged what the key asks now, which may differ from the size of a
         // container that was reserved earlier.
-        self.state.apps[app].part_mut(partition).used += proposal.size.get();
+        let row = &mut self.state.apps[app];
+        row.part_mut(partition).used += proposal.size.narrow::<N>();
+        let (leaf, user, starts) = (row.leaf, row.user, row.waits_for_master());
         let row = &mut self.state.nodes[node];
         row.free -= size;
         row.allocated += size;
@@ -128,21 +132,21 @@ impl Ledger {
         if let Some(fixed) = constrained {
             self.note_tags(app, proposal.key, node, fixed);
         }
-        self.deferred.push_back(Deferred::Allocated(app));
+        if starts {
+            self.deferred.push_back(Deferred::Allocated(app));
+        }
         for victim in &proposal.kill {
             self.kill_for(app, victim.container);
         }
         if let Some(exchange) = &proposal.exchange {
             self.release(exchange, UnreserveReason::Exchange);
         }
-        let user = self.state.apps[app].user;
         let skips = injected(Mutant::C8) && self.state.users[user].part(partition).used.is_none();
-        let leaf = self.state.apps[app].leaf;
         if proposal.reserved.is_none() && !skips {
             self.charge_served(app, partition, size, served);
             self.flag_for_reordering(app);
         } else if let Some((partition, size)) = served {
-            self.add_queue_pending(leaf, partition, -size);
+            self.add_queue_pending(leaf, partition, -size.widen());
         }
         self.join_idle(leaf);
         self.note_untold(leaf, partition);
@@ -150,7 +154,7 @@ impl Ledger {
         let allocated = || Event::Allocated {
             container: id,
             node: self.state.nodes[node].name.clone(),
-            size,
+            size: size.widen(),
             queue: Arc::clone(&self.state.queues[leaf].settings.path),
             key: proposal.key,
             locality: proposal.locality,
@@ -206,11 +210,11 @@ impl Ledger {
     /// Takes one container off the asks of a key; returns what to give back should it be lost, and
     /// what the queues have not outstanding any more.
     // As LocalityAppPlacementAllocator.allocate and SingleConstraintAppPlacementAllocator.allocate.
-    fn take_ask(
+    fn take_ask<const N: usize>(
         &mut self,
         proposal: &Proposal,
         slot: ContainerSlot,
-    ) -> (GiveBack, Option<(PartitionId, ResourceVector)>) {
+    ) -> (GiveBack, Option<(PartitionId, ResourceVector<N>)>) {
         let (app, key, node) = (proposal.app, proposal.key, proposal.node);
         // The ask may not have the size any more that was reserved. That of a new container stands in the
         // proposal; reading it back right after it was written stalls.
@@ -242,7 +246,7 @@ impl Ledger {
         let pending = any.map(|ask| {
             (
                 ask.partition.unwrap_or(PartitionId::DEFAULT),
-                ask.size.get(),
+                ask.size.narrow(),
             )
         });
         asks.take_one(NameId::ANY);

@@ -95,6 +95,7 @@ impl Ledger {
     }
 
     /// The application's place in a fair order is to be looked up anew.
+    #[inline]
     pub(super) fn flag_for_reordering(&mut self, app: AppSlot) {
         self.flag(app, false);
     }
@@ -104,6 +105,7 @@ impl Ledger {
         self.flag(app, true);
     }
 
+    #[inline]
     fn flag(&mut self, app: AppSlot, demand: bool) {
         let leaf = self.state.apps[app].leaf;
         let queue = &mut self.state.queues[leaf];

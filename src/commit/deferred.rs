@@ -80,8 +80,7 @@ impl Ledger {
 
     /// A waiting master takes over its container as soon as it is allocated.
     fn start_master(&mut self, app: AppSlot) {
-        let row = &self.state.apps[app];
-        if row.stage.is_over() || row.unmanaged || row.master.is_some() {
+        if !self.state.apps[app].waits_for_master() {
             return;
         }
         let fetched = self.fetch(app);

@@ -54,30 +54,32 @@ fn apply_allocation<const N: usize>(state: &mut State, proposal: &Proposal) -> F
     if proposal.counted {
         asks.count_found(partition);
     }
-    let places: &[NameId] = match proposal.locality {
-        Locality::Node => &[host, rack, NameId::ANY],
-        Locality::Rack => &[rack, NameId::ANY],
-        Locality::Any => &[NameId::ANY],
+    let nearer: &[NameId] = match proposal.locality {
+        Locality::Node => &[host, rack],
+        Locality::Rack => &[rack],
+        Locality::Any => &[],
     };
-    let asked = asks.at(NameId::ANY).map(|any| {
-        (
-            any.partition.unwrap_or(PartitionId::DEFAULT),
-            any.size.narrow::<N>(),
-        )
-    });
-    for &place in places {
+    let mut served_whole = false;
+    for &place in nearer {
         if let Some(ask) = asks.at_mut(place) {
             ask.count -= 1;
+            served_whole |= ask.count == 0;
         }
     }
-    let mut pending = ResourceVector::NONE;
-    let mut wanted = partition;
+    let (mut wanted, mut pending, mut left) = (partition, ResourceVector::NONE, 0);
+    if let Some(any) = asks.at_mut(NameId::ANY) {
+        any.count -= 1;
+        left = any.count;
+        wanted = any.partition.unwrap_or(PartitionId::DEFAULT);
+        pending = -any.size.narrow::<N>();
+    }
     if asks.constrained.is_none() {
-        asks.asks.retain(|ask| ask.count != 0);
-        asks.outstanding = asks.count(NameId::ANY) > 0;
-        if let Some((partition, size)) = asked {
-            (wanted, pending) = (partition, -size);
+        asks.outstanding = left > 0;
+        if served_whole || left == 0 {
+            asks.asks.retain(|ask| ask.count != 0);
         }
+    } else {
+        (wanted, pending) = (partition, ResourceVector::NONE);
     }
     let served = !asks.outstanding;
     row.part_mut(wanted).pending += pending;

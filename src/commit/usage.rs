@@ -15,37 +15,37 @@ impl Ledger {
         let leaf = self.state.apps[app].leaf;
         let user = self.user_of(app);
         self.charge_queues(leaf, partition, size);
-        self.charge_user(leaf, user, partition, size);
+        with_width!(self.state.calculator, N => {
+            self.charge_user::<N>(leaf, user, partition, size.narrow());
+        });
     }
 
     /// The same for a container that was asked: in the same walk upwards, what was asked for it is
     /// taken off what is outstanding, where both count on one partition.
-    pub(super) fn charge_served(
+    pub(super) fn charge_served<const N: usize>(
         &mut self,
         app: AppSlot,
         partition: PartitionId,
-        size: ResourceVector,
-        served: Option<(PartitionId, ResourceVector)>,
+        size: ResourceVector<N>,
+        served: Option<(PartitionId, ResourceVector<N>)>,
     ) {
         let leaf = self.state.apps[app].leaf;
         let user = self.user_of(app);
         let mut asked = ResourceVector::NONE;
         match served {
             Some((of, size)) if of == partition => asked = size,
-            Some((of, size)) => self.add_queue_pending(leaf, of, -size),
+            Some((of, size)) => self.add_queue_pending(leaf, of, -size.widen()),
             None => {}
         }
-        with_width!(self.state.calculator, N => {
-            let charge = Charge::<N> {
-                used: size.narrow(),
-                pending: -asked.narrow(),
-            };
-            if self.defers {
-                self.charge_for_later(leaf, partition, &charge);
-            } else {
-                charge_queues(&mut self.state, leaf, partition, &charge);
-            }
-        });
+        let charge = Charge {
+            used: size,
+            pending: -asked,
+        };
+        if self.defers {
+            self.charge_for_later(leaf, partition, &charge);
+        } else {
+            charge_queues(&mut self.state, leaf, partition, &charge);
+        }
         self.charge_user(leaf, user, partition, size);
     }
 
@@ -58,12 +58,17 @@ impl Ledger {
     ) {
         let mut next = Some(leaf);
         while let Some(queue) = next {
+            let epoch = self.state.epoch;
             let row = &mut self.state.queues[queue];
             next = row.parent;
             let part = row.part_mut(partition);
+            let known = part.divisors.epoch == epoch;
             add(part, charge);
             if !std::mem::replace(&mut part.behind, true) {
                 self.behind.push((queue, partition));
+            }
+            if !known {
+                renew_divisors(&mut self.state, queue, partition);
             }
         }
     }
@@ -147,11 +152,11 @@ impl Ledger {
     }
 
     /// Outstanding asks of an application alone.
-    pub(super) fn add_app_pending(
+    pub(super) fn add_app_pending<const N: usize>(
         &mut self,
         app: AppSlot,
         partition: PartitionId,
-        size: ResourceVector,
+        size: ResourceVector<N>,
     ) {
         self.stop_skipping(app);
         self.state.apps[app].part_mut(partition).pending += size;
@@ -208,7 +213,7 @@ fn charge_queue<const N: usize>(
         child = None;
     }
     let divides = known || renew_divisors(state, queue, partition);
-    let calculator = state.calculator;
+    let (calculator, copied) = (state.calculator, state.copied);
     let row = &mut state.queues[queue];
     let (parent, place) = (row.parent, row.place);
     let part = row.part_mut(partition);
@@ -216,14 +221,20 @@ fn charge_queue<const N: usize>(
         part.ranks
             .follow(child.place, child.used_capacity, child.absolute_used);
     }
-    charge_part(calculator, total, part, charge, divides);
+    if copied && parent.is_none() {
+        // No pass asks for the shares of root, which has no siblings.
+        add(part, charge);
+        part.behind = true;
+    } else {
+        charge_part(calculator, total, part, charge, divides);
+    }
     let moved = Moved {
         parent,
         place,
         used_capacity: part.used_capacity,
         absolute_used: part.absolute_used,
     };
-    debug_assert!(!divides || shares_hold(state, queue, partition));
+    debug_assert!(!divides || (copied && parent.is_none()) || shares_hold(state, queue, partition));
     moved
 }
 

@@ -7,10 +7,8 @@ use super::ledger::Ledger;
 use super::prefix::tell_user;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot, java_order};
 use crate::policy::{compute_user_limit, user_value};
-use crate::queue::{HeadroomProvider, LimitKind, User};
-use crate::resource::{
-    MAX_TYPES, PackedVector, ResourceVector, share, with_calculator, with_width,
-};
+use crate::queue::{HeadroomProvider, LimitKind, User, UserPart};
+use crate::resource::{Calculator, PackedVector, ResourceVector, share, with_calculator};
 use crate::snapshot::State;
 
 impl Ledger {
@@ -123,13 +121,20 @@ impl Ledger {
     }
 
     /// The record of an application's user, created anew when it was dropped.
+    #[inline]
     pub(super) fn user_of(&mut self, app: AppSlot) -> UserSlot {
         let row = &self.state.apps[app];
-        let (leaf, before) = (row.leaf, row.user);
-        let record = &self.state.users[before];
-        if !record.removed && record.leaf == leaf {
-            return before;
+        let record = &self.state.users[row.user];
+        if !record.removed && record.leaf == row.leaf {
+            return row.user;
         }
+        self.renew_user(app)
+    }
+
+    #[cold]
+    fn renew_user(&mut self, app: AppSlot) -> UserSlot {
+        let row = &self.state.apps[app];
+        let (leaf, before) = (row.leaf, row.user);
         let name = Arc::clone(&row.submission.user_name);
         let user = self.user(leaf, &name);
         self.state.apps[app].user = user;
@@ -307,19 +312,17 @@ impl Ledger {
 
     /// Charges a user; the usage ratio of the leaf moves by the difference, in `f32`.
     // As UsersManager.updateUserResourceUsage.
-    pub(super) fn charge_user(
+    pub(super) fn charge_user<const N: usize>(
         &mut self,
         leaf: QueueSlot,
         user: UserSlot,
         partition: PartitionId,
-        size: ResourceVector,
+        size: ResourceVector<N>,
     ) {
         if !ResourceVector::NONE.fits_in(&size) {
             self.recheck_bound(leaf);
         }
-        with_width!(self.state.calculator, N => {
-            charge_user::<N>(&mut self.state, leaf, user, partition, size.narrow());
-        });
+        charge_user(&mut self.state, leaf, user, partition, size);
     }
 
     /// Sums the usage ratios of a leaf afresh, in the order of a hash map of its users.
@@ -330,13 +333,12 @@ impl Ledger {
         java_order::sort(&mut order, most, |&user| {
             java_order::string_hash(&self.state.users[user].name)
         });
+        let (calculator, total) = (self.state.calculator, self.state.total(partition));
         let mut sum = 0.0;
         for user in order {
-            self.state.users[user].parts[partition.index()].usage_ratio = 0.0;
-            sum = share::sum(
-                sum,
-                update_usage_ratio::<MAX_TYPES>(&mut self.state, user, partition),
-            );
+            let part = &mut self.state.users[user].parts[partition.index()];
+            part.usage_ratio = 0.0;
+            sum = share::sum(sum, update_usage_ratio(calculator, &total, part));
         }
         let users = self.state.queues[leaf].as_leaf_mut();
         users.parts[partition.index()].usage_ratio = sum;
@@ -409,10 +411,12 @@ pub(super) fn charge_user<const N: usize>(
     partition: PartitionId,
     size: ResourceVector<N>,
 ) {
+    let total = state.partitions[partition].total.narrow::<N>();
     let record = &mut state.users[user];
     let active = record.active;
-    record.parts[partition.index()].used += size;
-    let delta = update_usage_ratio::<N>(state, user, partition);
+    let part = &mut record.parts[partition.index()];
+    part.used += size;
+    let delta = update_usage_ratio(state.calculator, &total, part);
     let users = state.queues[leaf].as_leaf_mut();
     users.users_version += 1;
     let part = &mut users.parts[partition.index()];
@@ -423,16 +427,13 @@ pub(super) fn charge_user<const N: usize>(
 }
 
 /// Recomputes a user's share of a partition; returns how much it moved.
+#[inline]
 fn update_usage_ratio<const N: usize>(
-    state: &mut State,
-    user: UserSlot,
-    partition: PartitionId,
+    calculator: Calculator,
+    total: &ResourceVector<N>,
+    part: &mut UserPart,
 ) -> f32 {
-    let total = state.partitions[partition].total.narrow::<N>();
-    let part = &mut state.users[user].parts[partition.index()];
-    let before = part.usage_ratio;
-    let used = part.used.narrow();
-    part.usage_ratio =
-        with_calculator!(state.calculator, calculator => calculator.ratio(&used, &total));
+    let (before, used) = (part.usage_ratio, part.used.narrow());
+    part.usage_ratio = with_calculator!(calculator, calculator => calculator.ratio(&used, total));
     share::difference(part.usage_ratio, before)
 }

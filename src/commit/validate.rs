@@ -8,7 +8,7 @@ use crate::id::{NameId, QueueSlot};
 use crate::policy::{Locality, constraint_holds, is_granted};
 use crate::proposer::{Proposal, ProposalKind};
 use crate::queue::Exclusivity;
-use crate::resource::{ResourceVector, with_width};
+use crate::resource::ResourceVector;
 use crate::sync::{Mutant, injected};
 
 /// Why a proposal was refused.
@@ -82,7 +82,7 @@ impl fmt::Display for Conflict {
 impl Ledger {
     /// Whether a proposal holds, in the reference's order of tests.
     // As FiCaSchedulerApp.accept, AbstractLeafQueue.accept, AbstractCSQueue.accept.
-    pub(super) fn validate(&mut self, proposal: &Proposal) -> Result<(), Conflict> {
+    pub(super) fn validate<const N: usize>(&mut self, proposal: &Proposal) -> Result<(), Conflict> {
         let app = &self.state.apps[proposal.app];
         let gone = app.generation != proposal.generation || app.stage.is_over();
         if gone && !injected(Mutant::C12) {
@@ -100,16 +100,16 @@ impl Ledger {
         }
         let leaf = app.leaf;
         match proposal.kind {
-            ProposalKind::Allocate => self.validate_allocation(proposal)?,
+            ProposalKind::Allocate => self.validate_allocation::<N>(proposal)?,
             ProposalKind::Reserve => self.validate_reservation(proposal)?,
         }
         if proposal.reserved.is_some() {
             return Ok(());
         }
-        with_width!(self.state.calculator, N => self.validate_limits::<N>(proposal, leaf))
+        self.validate_limits::<N>(proposal, leaf)
     }
 
-    fn validate_allocation(&self, proposal: &Proposal) -> Result<(), Conflict> {
+    fn validate_allocation<const N: usize>(&self, proposal: &Proposal) -> Result<(), Conflict> {
         let node = &self.state.nodes[proposal.node];
         let app = &self.state.apps[proposal.app];
         let asks = app.key(proposal.key).filter(|asks| asks.known);
@@ -144,10 +144,15 @@ impl Ledger {
         let room = proposal
             .kill
             .iter()
-            .fold(node.free.get(), |room, victim| room + victim.size);
+            .fold(node.free.narrow::<N>(), |room, victim| {
+                room + victim.size.narrow()
+            });
         let size = match node.reserved.filter(|_| proposal.reserved.is_some()) {
-            Some(held) if self.state.concurrent => proposal.size.get().component_max(&held.size),
-            _ => proposal.size.get(),
+            Some(held) if self.state.concurrent => {
+                let held = held.size.narrow();
+                proposal.size.narrow().component_max(&held)
+            }
+            _ => proposal.size.narrow(),
         };
         if !self.state.calculator.fits_in(&size, &room) && !injected(Mutant::C1) {
             return Err(Conflict::DoesNotFit);

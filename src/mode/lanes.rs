@@ -70,6 +70,14 @@ impl Lanes {
         }
     }
 
+    /// The same for a node that got a container, and nothing else happened to it.
+    pub(super) fn follow(&mut self, state: &State, node: NodeSlot) {
+        let row = &state.nodes[node];
+        if let Some(lane) = self.lanes.get_mut(row.partition.index()) {
+            lane.lessen(node, &row.free);
+        }
+    }
+
     /// Lays out the lanes when the nodes were sorted anew or others joined.
     pub(super) fn lay_out(&mut self, state: &State, index: &Arc<NodeIndex>) {
         if self

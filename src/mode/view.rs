@@ -93,7 +93,7 @@ impl View {
         if followed == Followed::No {
             return false;
         }
-        self.lanes.look_at(&self.state, proposal.node);
+        self.lanes.follow(&self.state, proposal.node);
         self.quiet_user |= followed == Followed::ButForUser;
         true
     }

@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 
 use crate::id::NodeSlot;
-use crate::resource::{MAX_TYPES, MEMORY, PackedVector, ResourceVector, VCORES};
+use crate::resource::{MAX_TYPES, MEMORY, NARROW, PackedVector, ResourceVector, VCORES};
 
 const BLOCK: usize = 16;
 
@@ -150,6 +150,26 @@ impl FitIndex {
             }
         }
         true
+    }
+
+    /// The same for a node with no more free than before; one that is closed stays closed.
+    pub fn lessen(&mut self, node: NodeSlot, free: &PackedVector) {
+        let place = self.place(node);
+        let Some(place) = place.filter(|&place| self.free[0][place] != CLOSED) else {
+            return;
+        };
+        match self.free.as_mut_slice() {
+            [memory, vcores] => {
+                let free = free.narrow::<NARROW>();
+                memory[place] = free[MEMORY].max(0);
+                vcores[place] = free[VCORES].max(0);
+            }
+            known => {
+                for (i, known) in known.iter_mut().enumerate() {
+                    known[place] = free.get()[i].max(0);
+                }
+            }
+        }
     }
 
     /// The first open node in order with a size free.

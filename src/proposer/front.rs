@@ -113,7 +113,10 @@ impl<const N: usize> Pass<'_, N> {
                 limit,
             });
         }
-        self.note_served(first, state.apps[first].user, visit);
+        // Passes that tell leaves nothing come by only where the front has headrooms already.
+        if !self.ample {
+            self.note_served(first, state.apps[first].user, visit);
+        }
     }
 
     /// Notes another front than the leaf knows.

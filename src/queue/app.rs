@@ -110,6 +110,13 @@ impl App {
         &mut self.parts[partition.index()]
     }
 
+    /// Whether the application's first container will run its master.
+    #[inline]
+    #[must_use]
+    pub fn waits_for_master(&self) -> bool {
+        !(self.stage.is_over() || self.unmanaged || self.master.is_some())
+    }
+
     /// Position of a key, or where it would be.
     ///
     /// # Errors

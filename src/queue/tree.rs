@@ -141,8 +141,8 @@ pub struct QueuePart {
     /// Maximum as a fraction of the partition.
     pub absolute_maximum: f32,
     /// Whether the two used shares below, and the place among the siblings that follows from them,
-    /// are those of before the last containers. In the ledger alone, while it commits what others
-    /// decided.
+    /// are those of before the last containers: in the ledger, while it commits what others decided;
+    /// in copies, those of root.
     pub behind: bool,
     /// Used resources as a fraction of the guarantee.
     pub used_capacity: f32,
