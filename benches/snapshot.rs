@@ -15,7 +15,7 @@ const BATCH: u32 = 64;
 
 fn tracked(nodes: u32) -> (Ledger, Snapshot) {
     let mut ledger = ledger(Size { nodes, ..S1 });
-    ledger.track();
+    ledger.track(true);
     let settings = Arc::clone(&ledger.state().settings);
     let snapshot = Snapshot::empty(settings).next(ledger.state_to_publish());
     (ledger, snapshot)

@@ -149,7 +149,6 @@ impl Ledger {
             self.add_queue_pending(leaf, partition, -size.widen());
         }
         self.join_idle(leaf);
-        self.note_untold(leaf, partition);
         // Made where it stays: pushed, it would be put together elsewhere and read back at once.
         let allocated = || Event::Allocated {
             container: id,

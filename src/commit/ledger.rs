@@ -8,7 +8,6 @@ use super::containers::Container;
 use super::deferred::Deferred;
 use super::event::Event;
 use super::gates::DroppedGates;
-use super::later::Untold;
 use super::live::Live;
 use super::nodes::DueReports;
 use super::refresh_error::RefreshError;
@@ -95,8 +94,8 @@ pub struct Ledger {
     pub(super) defers: bool,
     /// Queues whose used shares wait for that.
     pub(super) behind: Vec<(QueueSlot, PartitionId)>,
-    pub(super) untold_leaves: Untold<QueueSlot>,
-    pub(super) untold_users: Untold<UserSlot>,
+    /// Users who got containers since they were last told a limit, and the partition of it.
+    pub(super) untold: Vec<(UserSlot, PartitionId)>,
     pub(super) events: Vec<Event>,
     /// Time in ms, as far as it was told.
     pub(super) now_ms: u64,
@@ -154,8 +153,7 @@ impl Ledger {
             deferred: VecDeque::new(),
             defers: false,
             behind: Vec::new(),
-            untold_leaves: Untold::default(),
-            untold_users: Untold::default(),
+            untold: Vec::new(),
             events: Vec::new(),
             now_ms: 0,
             deadlines: BTreeSet::new(),
@@ -180,10 +178,13 @@ impl Ledger {
         &self.state
     }
 
-    /// From now on proposers decide on copies: what is written is remembered for publication.
-    pub fn track(&mut self) {
+    /// From now on what is written is remembered for publication. `concurrent`: whether proposers
+    /// decide on what is published.
+    pub fn track(&mut self, concurrent: bool) {
         self.state.track();
-        self.state.concurrent = true;
+        self.state.concurrent = concurrent;
+        // Other children are passed over from now on.
+        self.state.epoch += 1;
     }
 
     /// The state, for publication: what was written since is handed over and forgotten.

@@ -3,8 +3,8 @@
 use super::ledger::Ledger;
 use super::managed::guarantee_in_view;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
-use crate::policy::{child_rank, user_bounds};
-use crate::queue::{Divisors, QueuePart, Ranks};
+use crate::policy::{child_rank, is_idle, user_bounds};
+use crate::queue::{Divisors, QueuePart, Ranks, Use};
 use crate::resource::{Calculator, ResourceVector, with_calculator, with_width};
 use crate::snapshot::State;
 
@@ -213,13 +213,12 @@ fn charge_queue<const N: usize>(
         child = None;
     }
     let divides = known || renew_divisors(state, queue, partition);
-    let (calculator, copied) = (state.calculator, state.copied);
+    let (calculator, copied, skips) = (state.calculator, state.copied, !state.tells_leaves());
     let row = &mut state.queues[queue];
     let (parent, place) = (row.parent, row.place);
     let part = row.part_mut(partition);
     if let Some(child) = child {
-        part.ranks
-            .follow(child.place, child.used_capacity, child.absolute_used);
+        part.ranks.follow(child.place, child.of);
     }
     if copied && parent.is_none() {
         // No pass asks for the shares of root, which has no siblings.
@@ -231,8 +230,11 @@ fn charge_queue<const N: usize>(
     let moved = Moved {
         parent,
         place,
-        used_capacity: part.used_capacity,
-        absolute_used: part.absolute_used,
+        of: Use {
+            used_capacity: part.used_capacity,
+            absolute_used: part.absolute_used,
+            idle: skips && part.pending.is_none(),
+        },
     };
     debug_assert!(!divides || (copied && parent.is_none()) || shares_hold(state, queue, partition));
     moved
@@ -243,8 +245,7 @@ fn charge_queue<const N: usize>(
 struct Moved {
     parent: Option<QueueSlot>,
     place: usize,
-    used_capacity: f32,
-    absolute_used: f32,
+    of: Use,
 }
 
 /// Keeps the order of a parent's children, found out anew.
@@ -259,7 +260,7 @@ fn rank_children(state: &mut State, parent: QueueSlot, partition: PartitionId) {
     }
     let keys = children
         .iter()
-        .map(|&child| child_rank(&state.queues[child], order, partition))
+        .map(|&child| child_rank(state, child, order, partition))
         .collect();
     let epoch = state.epoch;
     state.queues[parent].part_mut(partition).ranks = Ranks::new(epoch, keys);
@@ -346,6 +347,29 @@ pub(super) fn add_queue_pending(
     while let Some(queue) = next {
         let row = &mut state.queues[queue];
         next = row.parent;
-        row.part_mut(partition).counting().pending += size;
+        let part = row.part_mut(partition).counting();
+        let before = part.pending.is_none();
+        part.pending += size;
+        if part.pending.is_none() != before {
+            follow_demand(state, queue, partition);
+        }
+    }
+}
+
+/// Follows a child that asks for something now, or for nothing more.
+fn follow_demand(state: &mut State, child: QueueSlot, partition: PartitionId) {
+    let row = &state.queues[child];
+    let (parent, place, part) = (row.parent, row.place, row.part(partition));
+    let of = Use {
+        used_capacity: part.used_capacity,
+        absolute_used: part.absolute_used,
+        idle: is_idle(state, part),
+    };
+    let epoch = state.epoch;
+    if let Some(parent) = parent
+        && state.queues[parent].part(partition).ranks.epoch == epoch
+    {
+        let part = state.queues[parent].part_mut(partition);
+        part.ranks.follow(place, of);
     }
 }

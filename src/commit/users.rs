@@ -59,6 +59,7 @@ impl Ledger {
             providers: 0,
             active: false,
             removed: false,
+            untold: false,
             last_limit: PackedVector::default(),
             telling: 0,
             parts: vec![Default::default(); partitions],

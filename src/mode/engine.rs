@@ -106,7 +106,7 @@ impl Threaded {
         } = running.into();
         let mut cores = Cores::of(placement);
         let commits = cores.seat();
-        engine.ledger_mut().track();
+        engine.ledger_mut().track(mode != Mode::Heartbeat);
         let settings = StdArc::clone(&engine.ledger().state().settings);
         let sort_every = settings.multi_node.policies.first().map(|p| p.interval_ms);
         let first = Snapshot::empty(settings).next(engine.ledger_mut().state_to_publish());

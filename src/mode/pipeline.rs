@@ -102,7 +102,7 @@ impl Pipeline {
         clock: ManualClock,
     ) -> Result<Self, RefreshError> {
         let mut engine = Sequential::new(settings, partitions)?;
-        engine.ledger_mut().track();
+        engine.ledger_mut().track(mode != Mode::Heartbeat);
         let settings = StdArc::clone(&engine.ledger().state().settings);
         let snapshot =
             StdArc::new(Snapshot::empty(settings).next(engine.ledger_mut().state_to_publish()));

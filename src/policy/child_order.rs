@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::id::{PartitionId, QueueSlot};
-use crate::queue::{ChildOrder, Queue, Rank};
+use crate::queue::{ChildOrder, Exclusivity, QueuePart, Rank, Ranks, Use};
 use crate::resource::share;
 use crate::snapshot::State;
 
@@ -15,26 +15,77 @@ pub fn order_children(state: &State, parent: QueueSlot, partition: PartitionId) 
     children
 }
 
-/// The child that [`order_children`] puts first, without sorting the others.
+/// The children that a pass comes to, in the order of [`order_children`] and without those that need
+/// not be visited; nothing where keys do not tell it.
+pub fn visited_children(
+    state: &State,
+    parent: QueueSlot,
+    partition: PartitionId,
+    exclusivity: Exclusivity,
+) -> Option<impl Iterator<Item = QueueSlot> + '_> {
+    let queue = &state.queues[parent];
+    let ranks = ranks_of(state, parent, partition, exclusivity)?;
+    let visited = || {
+        let places = ranks.in_order();
+        places.filter_map(|place| queue.children.get(place).copied())
+    };
+    debug_assert!({
+        let mut children = order_children(state, parent, partition);
+        children.retain(|&child| !is_idle(state, state.queues[child].part(partition)));
+        visited().eq(children)
+    });
+    Some(visited())
+}
+
+/// The ranks of a queue's children where they hold. Passes that lend look at what is asked
+/// elsewhere.
+fn ranks_of(
+    state: &State,
+    parent: QueueSlot,
+    partition: PartitionId,
+    exclusivity: Exclusivity,
+) -> Option<&Ranks> {
+    let ranks = &state.queues[parent].part(partition).ranks;
+    let known = ranks.epoch == state.epoch && ranks.decide();
+    let respects = exclusivity == Exclusivity::Respect || state.tells_leaves();
+    (known && respects).then_some(ranks)
+}
+
+/// The child that [`order_children`] puts first among those that a pass comes to, without sorting
+/// the others.
 ///
 /// The comparison is a weak order (nothing compares differently by the company it is in), so that
 /// the first of the least ones in the list is the first of the sorted list.
 #[must_use]
-pub fn first_child(state: &State, parent: QueueSlot, partition: PartitionId) -> Option<QueueSlot> {
-    let queue = &state.queues[parent];
-    let ranks = &queue.part(partition).ranks;
-    let Some(place) = ranks.first().filter(|_| ranks.epoch == state.epoch) else {
-        return least_child(state, parent, partition);
+pub fn first_child(
+    state: &State,
+    parent: QueueSlot,
+    partition: PartitionId,
+    exclusivity: Exclusivity,
+) -> Option<QueueSlot> {
+    let Some(ranks) = ranks_of(state, parent, partition, exclusivity) else {
+        return least_child(state, parent, partition, |_| true);
     };
-    let first = queue.children.get(place).copied();
-    debug_assert_eq!(first, least_child(state, parent, partition));
+    let place = ranks.first()?;
+    let first = state.queues[parent].children.get(place).copied();
+    debug_assert!({
+        let asks = |part: &QueuePart| !is_idle(state, part);
+        let least = least_child(state, parent, partition, asks);
+        first == least.or_else(|| least_child(state, parent, partition, |_| true))
+    });
     first
 }
 
-fn least_child(state: &State, parent: QueueSlot, partition: PartitionId) -> Option<QueueSlot> {
+fn least_child(
+    state: &State,
+    parent: QueueSlot,
+    partition: PartitionId,
+    among: impl Fn(&QueuePart) -> bool,
+) -> Option<QueueSlot> {
     let queue = &state.queues[parent];
     let order = queue.settings.child_order;
     let children = queue.children.iter().copied();
+    let children = children.filter(|&child| among(state.queues[child].part(partition)));
     children.reduce(|best, next| {
         if compare_children(state, order, partition, next, best).is_lt() {
             next
@@ -47,7 +98,13 @@ fn least_child(state: &State, parent: QueueSlot, partition: PartitionId) -> Opti
 /// The comparison of [`compare_children`] as a key; nothing for absolute capacities, whose ties are
 /// decided by vectors.
 #[must_use]
-pub fn child_rank(queue: &Queue, order: ChildOrder, partition: PartitionId) -> Option<Rank> {
+pub fn child_rank(
+    state: &State,
+    child: QueueSlot,
+    order: ChildOrder,
+    partition: PartitionId,
+) -> Option<Rank> {
+    let queue = &state.queues[child];
     let part = queue.part(partition);
     if !part.configured_minimum.is_none() {
         return None;
@@ -61,7 +118,19 @@ pub fn child_rank(queue: &Queue, order: ChildOrder, partition: PartitionId) -> O
         part.absolute_capacity,
         priority,
     );
-    Some(rank.using(part.used_capacity, part.absolute_used))
+    Some(rank.using(Use {
+        used_capacity: part.used_capacity,
+        absolute_used: part.absolute_used,
+        idle: is_idle(state, part),
+    }))
+}
+
+/// Whether passes that respect partition exclusivity need not come to a queue: it asks for nothing,
+/// and leaves are told nothing on the way.
+#[inline]
+#[must_use]
+pub fn is_idle(state: &State, part: &QueuePart) -> bool {
+    part.pending.is_none() && !state.tells_leaves()
 }
 
 /// Which of two siblings goes first; equal ones keep their place in the list.

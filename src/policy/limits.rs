@@ -2,7 +2,7 @@
 
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::queue::{Exclusivity, Leaf, LimitKind, User, UserBounds};
-use crate::resource::{ResourceVector, share, with_calculator};
+use crate::resource::{ResourceVector, share, with_calculator, with_width};
 use crate::snapshot::State;
 
 /// What a queue is told from above (`ResourceLimits`).
@@ -138,6 +138,30 @@ pub fn queue_current_limit<const N: usize>(
         |bounds| bounds.maximum.narrow(),
     );
     with_calculator!(state.calculator, calculator => calculator.min(&cluster, &own, handed))
+}
+
+/// The limit of a leaf that headrooms and the limit for masters read: as it was last told, or what
+/// a pass on the default partition that comes by now would tell.
+///
+/// Cost: in the second case, a walk down the tree.
+fn published_limit(state: &State, leaf: QueueSlot) -> ResourceVector {
+    if state.tells_leaves() {
+        return state.queues[leaf].as_leaf().published_limit.get();
+    }
+    with_width!(state.calculator, N => limit_now::<N>(state, leaf).widen())
+}
+
+fn limit_now<const N: usize>(state: &State, leaf: QueueSlot) -> ResourceVector<N> {
+    queue_current_limit(state, leaf, &limits_now::<N>(state, leaf).limit)
+}
+
+fn limits_now<const N: usize>(state: &State, queue: QueueSlot) -> Limits<N> {
+    let partition = PartitionId::DEFAULT;
+    let Some(parent) = state.queues[queue].parent else {
+        return Limits::new(state.total(partition).narrow());
+    };
+    let mut above = limits_now(state, parent);
+    child_limit(state, parent, queue, partition, &mut above, true)
 }
 
 /// What of a leaf's user limits stays while capacities and settings do.
@@ -340,7 +364,7 @@ pub fn headroom(
     let queue = &state.queues[leaf];
     let part = queue.part(partition);
     let queue_limit = if partition == PartitionId::DEFAULT {
-        queue.as_leaf().published_limit.get()
+        published_limit(state, leaf)
     } else {
         part.limit.get()
     };
@@ -360,7 +384,7 @@ pub fn master_limit(state: &State, leaf: QueueSlot, partition: PartitionId) -> R
     let queue = &state.queues[leaf];
     let part = queue.part(partition);
     let current = if partition == PartitionId::DEFAULT {
-        queue.as_leaf().published_limit.get()
+        published_limit(state, leaf)
     } else {
         ResourceVector::NONE
     };

@@ -71,7 +71,7 @@ impl<const N: usize> Pass<'_, N> {
             if row.is_leaf() {
                 return Some((queue, left));
             }
-            queue = first_child(state, queue, partition)?;
+            queue = first_child(state, queue, partition, Exclusivity::Respect)?;
             left -= step;
         }
     }

@@ -39,8 +39,7 @@ impl<const N: usize> Pass<'_, N> {
     pub(super) fn leaf(&mut self, leaf: QueueSlot, limits: &mut Limits<N>) -> Found {
         self.ended(Step::QueueOrder);
         let state = self.state;
-        let queue = &state.queues[leaf];
-        let told = self.tell_limit(leaf, limits);
+        let published = !state.tells_leaves() || self.tell_limit(leaf, limits);
         limits.leaf = Some(leaf);
         if let Some(node) = self.candidates.single()
             && let Some(reservation) = state.nodes[node].reserved
@@ -53,7 +52,7 @@ impl<const N: usize> Pass<'_, N> {
         }
         let resorted = self.resorted(leaf);
         let mut visit = Visit {
-            published: queue.as_leaf().published_limit == told,
+            published,
             ..Visit::untold(leaf)
         };
         let found = match resorted {
@@ -136,8 +135,8 @@ impl<const N: usize> Pass<'_, N> {
         Found::Skip(SkipReason::Other)
     }
 
-    /// The limit that the leaf is told; noted when it is another one.
-    fn tell_limit(&mut self, leaf: QueueSlot, limits: &Limits<N>) -> ResourceVector<N> {
+    /// Tells the leaf its limit; noted when it is another one. Whether it is the published one.
+    fn tell_limit(&mut self, leaf: QueueSlot, limits: &Limits<N>) -> bool {
         let limit = queue_current_limit(self.state, leaf, &limits.limit);
         if self.state.queues[leaf].as_leaf().current_limit != limit {
             self.note(|| Observation::CurrentLimit {
@@ -145,7 +144,7 @@ impl<const N: usize> Pass<'_, N> {
                 limit: limit.into(),
             });
         }
-        limit
+        self.state.queues[leaf].as_leaf().published_limit == limit
     }
 
     /// The order of the applications of a fair leaf when some of them moved since it was sorted.

@@ -6,7 +6,9 @@ use super::assignment::{Observation, Outcome, SkipReason};
 use super::candidates::Candidates;
 use super::watch::{Step, Watch};
 use crate::id::{NodeSlot, PartitionId, QueueSlot};
-use crate::policy::{Limits, child_limit, first_child, order_children, passes_maximum};
+use crate::policy::{
+    Limits, child_limit, first_child, order_children, passes_maximum, visited_children,
+};
 use crate::queue::Exclusivity;
 use crate::resource::{MAX_TYPES, ResourceVector, VCORES, with_calculator, with_width};
 use crate::snapshot::State;
@@ -227,21 +229,21 @@ impl<const N: usize> Pass<'_, N> {
             return Found::Skip(SkipReason::AtMaximum);
         }
         let mut reason = SkipReason::Nothing;
+        let (partition, mode) = (self.partition, self.exclusivity);
+        let mut visit = |child| self.child(queue, child, limits, &mut reason);
+        if let Some(mut children) = visited_children(state, queue, partition, mode) {
+            return children.find_map(visit).unwrap_or(Found::Skip(reason));
+        }
         // Mostly the first child is served; the others are put in order only when it is not.
-        let Some(first) = first_child(state, queue, self.partition) else {
+        let Some(first) = first_child(state, queue, partition, mode) else {
             return Found::Skip(reason);
         };
-        if let Some(found) = self.child(queue, first, limits, &mut reason) {
+        if let Some(found) = visit(first) {
             return found;
         }
-        for child in order_children(state, queue, self.partition) {
-            if child != first
-                && let Some(found) = self.child(queue, child, limits, &mut reason)
-            {
-                return found;
-            }
-        }
-        Found::Skip(reason)
+        let children = order_children(state, queue, partition).into_iter();
+        let mut others = children.filter(|&child| child != first);
+        others.find_map(visit).unwrap_or(Found::Skip(reason))
     }
 
     /// What one child proposes, if anything; otherwise what its siblings must know is noted.

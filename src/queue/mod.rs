@@ -16,7 +16,7 @@ pub use app::{
 };
 
 pub use constraint::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
-pub use ranks::{Rank, Ranks};
+pub use ranks::{Rank, Ranks, Use};
 pub use request::{AppSpec, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec};
 pub use settings::{
     AccessList, Accessible, AppOrder, AsynchronousSettings, CapacitySetting, ChildOrder,

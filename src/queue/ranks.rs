@@ -1,27 +1,31 @@
 //! The order of a queue's children as a tournament: the first of them is known, and a child that
 //! moves plays only those on its way up.
 
+use smallvec::SmallVec;
+
 use crate::resource::share;
 
 /// Bits of a key, from below: the place in the list; the share of the partition that is guaranteed,
 /// larger first; what is used; the priority, larger first; whether at least the whole is used;
-/// whether nothing is guaranteed; whether the partition may not be used.
-const PLACE: u32 = 29;
+/// whether nothing is guaranteed; whether the partition may not be used; whether the child is
+/// passed over.
+const PLACE: u32 = 28;
 const CAPACITY: u32 = PLACE;
 const USED: u32 = CAPACITY + 32;
 const URGENT: u32 = USED + 32;
 const WHOLE: u32 = URGENT + 32;
 const UNGUARANTEED: u32 = WHOLE + 1;
 const INACCESSIBLE: u32 = UNGUARANTEED + 1;
+const IDLE: u32 = INACCESSIBLE + 1;
 
-const _: () = assert!(INACCESSIBLE == u128::BITS - 1);
+const _: () = assert!(IDLE == u128::BITS - 1);
 
 /// Sort key of a child; smaller is served first. Shares are the reference's `f32`, in Java's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank(u128);
 
 impl Rank {
-    /// The key of a child but for what it uses, which [`Rank::using`] adds.
+    /// The key of a child but for its [`Use`], which [`Rank::using`] adds.
     #[must_use]
     pub fn new(accessible: bool, absolute_capacity: f32, priority: i32) -> Self {
         let flag = |set: bool, bit: u32| u128::from(set) << bit;
@@ -38,16 +42,17 @@ impl Rank {
     /// The key after the child's use moved, everything else being as it was.
     #[inline]
     #[must_use]
-    pub fn using(self, used_capacity: f32, absolute_used: f32) -> Self {
-        const MOVES: u128 = 1 << WHOLE | (u32::MAX as u128) << USED;
+    pub fn using(self, of: Use) -> Self {
+        const MOVES: u128 = 1 << IDLE | 1 << WHOLE | (u32::MAX as u128) << USED;
         let guaranteed = self.0 & (1 << UNGUARANTEED) == 0;
         let used = if guaranteed {
-            used_capacity
+            of.used_capacity
         } else {
-            absolute_used
+            of.absolute_used
         };
         let whole = u128::from(!share::below_one(used)) << WHOLE;
-        Self(self.0 & !MOVES | whole | u128::from(share::java_rank(used)) << USED)
+        let idle = u128::from(of.idle) << IDLE;
+        Self(self.0 & !MOVES | idle | whole | u128::from(share::java_rank(used)) << USED)
     }
 
     /// The key with the child's place in the list, which decides between equals.
@@ -59,6 +64,21 @@ impl Rank {
     fn place(self) -> usize {
         (self.0 & ((1 << PLACE) - 1)) as usize
     }
+
+    fn is_idle(self) -> bool {
+        self.0 >> IDLE != 0
+    }
+}
+
+/// What of a child moves its place in the order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Use {
+    /// Used resources as a fraction of the guarantee.
+    pub used_capacity: f32,
+    /// Used resources as a fraction of the partition.
+    pub absolute_used: f32,
+    /// Whether passes need not come to the child, which asks for nothing.
+    pub idle: bool,
 }
 
 /// Sort keys of the children of a queue on a partition.
@@ -98,17 +118,50 @@ impl Ranks {
         self.winners.get(1).map(|rank| rank.place())
     }
 
+    /// Whether keys express the order.
+    #[must_use]
+    pub fn decide(&self) -> bool {
+        !self.winners.is_empty()
+    }
+
+    /// The places in the order in which the children are served, without those passed over.
+    ///
+    /// Cost: for each place, a comparison for each doubling of the number of children and for each
+    /// place before.
+    pub fn in_order(&self) -> impl Iterator<Item = usize> + '_ {
+        let count = self.winners.len() / 2;
+        // Parts of the tree that hold what was not returned yet.
+        let mut open = SmallVec::<[usize; 16]>::new();
+        open.extend(self.decide().then_some(1));
+        std::iter::from_fn(move || {
+            let least = (0..open.len()).min_by_key(|&i| self.winners[open[i]])?;
+            let mut at = open.swap_remove(least);
+            let winner = self.winners[at];
+            while at < count {
+                let [left, right] = [2 * at, 2 * at + 1];
+                let (next, other) = if self.winners[left] == winner {
+                    (left, right)
+                } else {
+                    (right, left)
+                };
+                open.push(other);
+                at = next;
+            }
+            (!winner.is_idle()).then(|| winner.place())
+        })
+    }
+
     /// Follows a child of which the use moved; one without a place is passed over.
     ///
     /// Cost: a comparison for each doubling of the number of children.
     #[inline]
-    pub fn follow(&mut self, place: usize, used_capacity: f32, absolute_used: f32) {
+    pub fn follow(&mut self, place: usize, of: Use) {
         let count = self.winners.len() / 2;
         if place >= count {
             return;
         }
         let mut at = count + place;
-        self.winners[at] = self.winners[at].using(used_capacity, absolute_used);
+        self.winners[at] = self.winners[at].using(of);
         while at > 1 {
             at /= 2;
             let [left, right] = [self.winners[2 * at], self.winners[2 * at + 1]];
@@ -122,10 +175,24 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Used shares in quarters; those that use an odd number of them ask for nothing.
+    fn of(quarters: u8) -> Use {
+        Use {
+            used_capacity: share::quotient(f32::from(quarters), 4.0),
+            absolute_used: 0.0,
+            idle: quarters % 2 == 1,
+        }
+    }
+
     #[test]
     fn what_decides_comes_first_in_the_key() {
+        let of = |used| Use {
+            used_capacity: used,
+            absolute_used: used,
+            idle: false,
+        };
         let rank = |accessible, capacity, priority, used| {
-            Rank::new(accessible, capacity, priority).using(used, used)
+            Rank::new(accessible, capacity, priority).using(of(used))
         };
         let sorted = [
             rank(true, 0.5, 7, 0.9),
@@ -147,18 +214,20 @@ mod tests {
             uses in prop::collection::vec(0..5_u8, 1..20),
             moves in prop::collection::vec((0..20_usize, 0..5_u8), 0..40)
         ) {
-            let used = |of: u8| share::quotient(f32::from(of), 4.0);
             let mut keys: Vec<_> = uses
                 .iter()
-                .map(|&of| Rank::new(true, 0.5, 0).using(used(of), 0.0))
+                .map(|&quarters| Rank::new(true, 0.5, 0).using(of(quarters)))
                 .collect();
             let mut ranks = Ranks::new(1, Some(keys.clone()));
-            for (place, of) in moves {
+            for (place, quarters) in moves {
                 let least = keys.iter().enumerate().min_by_key(|(_, key)| **key);
                 prop_assert_eq!(ranks.first(), least.map(|(place, _)| place));
-                ranks.follow(place, used(of), 0.0);
+                let mut order: Vec<_> = (0..keys.len()).filter(|&i| !keys[i].is_idle()).collect();
+                order.sort_by_key(|&place| keys[place]);
+                prop_assert_eq!(ranks.in_order().collect::<Vec<_>>(), order);
+                ranks.follow(place, of(quarters));
                 if let Some(key) = keys.get_mut(place) {
-                    *key = key.using(used(of), 0.0);
+                    *key = key.using(of(quarters));
                 }
             }
         }
@@ -166,10 +235,10 @@ mod tests {
         #[test]
         fn a_child_without_a_place_moves_nobody(place in prop_oneof![1..4_usize, Just(usize::MAX)]) {
             let mut nobody = Ranks::new(1, None);
-            nobody.follow(place, 0.5, 0.5);
+            nobody.follow(place, of(2));
             prop_assert_eq!(nobody.first(), None);
             let mut one = Ranks::new(1, Some(vec![Rank::new(true, 0.5, 0)]));
-            one.follow(place, 0.5, 0.5);
+            one.follow(place, of(2));
             prop_assert_eq!(one.first(), Some(0));
         }
     }

@@ -28,6 +28,9 @@ pub struct User {
     pub active: bool,
     /// Whether the record was dropped; it stays until nobody refers to it.
     pub removed: bool,
+    /// Whether the user got containers since a limit was last told. In the ledger alone, while it
+    /// commits what others decided.
+    pub untold: bool,
     /// User limit as last handed to an application of the user, unless all at the front of the
     /// leaf's order were told later.
     pub last_limit: PackedVector,
