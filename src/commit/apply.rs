@@ -28,6 +28,18 @@ pub enum CommitOutcome {
     Nothing,
 }
 
+/// What was taken off the asks of a key with one container.
+struct Taken<const N: usize> {
+    /// The partition that was asked for.
+    partition: PartitionId,
+    /// The scheduling request, if it was one.
+    constrained: Option<Arc<ConstrainedKey>>,
+    /// What to give back should the container be lost.
+    give_back: GiveBack,
+    /// What the queues have not outstanding any more.
+    served: Option<(PartitionId, ResourceVector<N>)>,
+}
+
 impl Ledger {
     /// Commits what a pass came to: its observations in any case, then what it proposes if it
     /// holds.
@@ -56,9 +68,6 @@ impl Ledger {
     }
 
     fn commit_proposal(&mut self, proposal: &Proposal, checked: impl FnOnce()) -> CommitOutcome {
-        if proposal.counted {
-            self.count_found(proposal);
-        }
         let verdict = with_width!(self.state.calculator, N => self.validate::<N>(proposal));
         checked();
         match verdict {
@@ -69,6 +78,7 @@ impl Ledger {
                 ProposalKind::Reserve => self.apply_reservation(proposal),
             },
             Err(conflict) => {
+                self.count_found(proposal);
                 self.note_rejection(proposal, conflict);
                 return CommitOutcome::Rejected(conflict);
             }
@@ -76,10 +86,11 @@ impl Ledger {
         CommitOutcome::Committed
     }
 
-    /// Moves the counters of a key that a plain ask was served under, whatever becomes of it.
+    /// Moves the counters of a key for which room was found, though the proposal did not hold.
     fn count_found(&mut self, proposal: &Proposal) {
         let app = &mut self.state.apps[proposal.app];
-        if app.generation == proposal.generation
+        if proposal.counted
+            && app.generation == proposal.generation
             && let Ok(at) = app.find_key(proposal.key)
         {
             let partition = self.state.nodes[proposal.node].partition;
@@ -106,9 +117,12 @@ impl Ledger {
         let (app, node) = (proposal.app, proposal.node);
         let partition = self.state.nodes[node].partition;
         let slot = self.container_of(proposal);
-        let asks = self.state.apps[app].key_mut(proposal.key);
-        let (requested_partition, constrained) = (asks.partition, asks.constrained.clone());
-        let (give_back, served) = self.take_ask(proposal, slot);
+        let Taken {
+            partition: requested_partition,
+            constrained,
+            give_back,
+            served,
+        } = self.take_ask::<N>(proposal, slot);
         let container = self.container_mut(slot);
         container.state = ContainerState::Allocated;
         container.on_node = true;
@@ -206,14 +220,9 @@ impl Ledger {
         })
     }
 
-    /// Takes one container off the asks of a key; returns what to give back should it be lost, and
-    /// what the queues have not outstanding any more.
+    /// Takes one container off the asks of a key.
     // As LocalityAppPlacementAllocator.allocate and SingleConstraintAppPlacementAllocator.allocate.
-    fn take_ask<const N: usize>(
-        &mut self,
-        proposal: &Proposal,
-        slot: ContainerSlot,
-    ) -> (GiveBack, Option<(PartitionId, ResourceVector<N>)>) {
+    fn take_ask<const N: usize>(&mut self, proposal: &Proposal, slot: ContainerSlot) -> Taken<N> {
         let (app, key, node) = (proposal.app, proposal.key, proposal.node);
         // The ask may not have the size any more that was reserved. That of a new container stands in the
         // proposal; reading it back right after it was written stalls.
@@ -221,14 +230,25 @@ impl Ledger {
             Some(_) => self.container(slot).size.clone(),
             None => proposal.size.clone(),
         };
-        let (host, rack) = (self.state.nodes[node].host, self.state.nodes[node].rack);
+        let row = &self.state.nodes[node];
+        let (host, rack, here) = (row.host, row.rack, row.partition);
         let asks = self.state.apps[app].key_mut(key);
-        if asks.constrained.is_some() {
+        if proposal.counted {
+            asks.count_found(here);
+        }
+        let partition = asks.partition;
+        if let Some(fixed) = &asks.constrained {
+            let constrained = Some(Arc::clone(fixed));
             if let Some(ask) = asks.at_mut(NameId::ANY) {
                 ask.count -= 1;
             }
             // What a scheduling request had taken is not asked again.
-            return (GiveBack::Places(Box::default()), None);
+            return Taken {
+                partition,
+                constrained,
+                give_back: GiveBack::Places(Box::default()),
+                served: None,
+            };
         }
         let nearer: &[NameId] = match proposal.locality {
             Locality::Node => &[host, rack],
@@ -242,7 +262,7 @@ impl Ledger {
         }
         let any = asks.at(NameId::ANY);
         let give_back = GiveBack::of(&taken, any, &size);
-        let pending = any.map(|ask| {
+        let served = any.map(|ask| {
             (
                 ask.partition.unwrap_or(PartitionId::DEFAULT),
                 ask.size.narrow(),
@@ -254,10 +274,15 @@ impl Ledger {
             self.close_key(app, key, false);
             self.stop_asking_without_keys(app);
         }
-        if let Some((partition, size)) = pending {
+        if let Some((partition, size)) = served {
             self.add_app_pending(app, partition, -size);
         }
-        (give_back, pending)
+        Taken {
+            partition,
+            constrained: None,
+            give_back,
+            served,
+        }
     }
 
     // As FiCaSchedulerApp.reserve and AbstractLeafQueue.apply for a reservation.

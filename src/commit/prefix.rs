@@ -68,6 +68,7 @@ impl Ledger {
     /// Applications right behind the front of a leaf's order that ask for nothing join it, some at
     /// a time. Only where threads pass over copies, each of which would find them anew; passes
     /// tell nobody a limit there.
+    #[inline]
     pub(super) fn join_idle(&mut self, leaf: QueueSlot) {
         let state = &self.state;
         let queue = &state.queues[leaf];
@@ -76,13 +77,20 @@ impl Ledger {
         }
         let users = queue.as_leaf();
         let known = users.prefix.next;
+        // Mostly the next one still asks.
+        let next = users.active.get(known);
+        if next.is_some_and(|&app| is_idle(&state.apps[app])) {
+            self.join_idle_from(leaf, known);
+        }
+    }
+
+    fn join_idle_from(&mut self, leaf: QueueSlot, known: usize) {
+        let state = &self.state;
+        let users = state.queues[leaf].as_leaf();
         let behind = users.active[known..].iter().take(JOIN_AT_ONCE);
         let idle =
             behind.take_while(|&&app| is_idle(&state.apps[app]) && may_join(state, leaf, app));
         let next = known + idle.count();
-        if next == known {
-            return;
-        }
         for &app in &users.active[known..next] {
             self.skipped[app.index()] = true;
         }
