@@ -51,7 +51,7 @@ impl<const N: usize> Pass<'_, N> {
     pub(super) fn allocate(&mut self, slot: AppSlot, limits: &Limits<N>) -> Found {
         let state = self.state;
         let app = &state.apps[slot];
-        if !has_pending(app, self.partition, self.exclusivity) {
+        if !has_pending::<N>(app, self.partition, self.exclusivity) {
             return Found::Skip(SkipReason::Other);
         }
         for asks in &app.keys {
@@ -487,12 +487,16 @@ impl<const N: usize> Visit<'_, N> {
 }
 
 /// Whether an application has something outstanding for the partition that is looked at.
-fn has_pending(app: &App, partition: PartitionId, exclusivity: Exclusivity) -> bool {
+fn has_pending<const N: usize>(
+    app: &App,
+    partition: PartitionId,
+    exclusivity: Exclusivity,
+) -> bool {
     let looked_at = match exclusivity {
         Exclusivity::Respect => partition,
         Exclusivity::Ignore => PartitionId::DEFAULT,
     };
-    let pending = app.part(looked_at).pending.get();
+    let pending = app.part(looked_at).pending.narrow::<N>();
     if looked_at == PartitionId::DEFAULT {
         return !pending.minus_floored(&ResourceVector::NONE).is_none();
     }

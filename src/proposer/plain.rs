@@ -54,8 +54,10 @@ impl<const N: usize> Pass<'_, N> {
         // Nodes whose label or name is not what it should be are left to the long way.
         let as_expected =
             row.partition == self.partition && ![row.host, row.rack].contains(&NameId::ANY);
-        let holds = state.calculator.fits_in(&size, &row.total.narrow())
-            && state.calculator.holds_one(&row.free.narrow(), &size);
+        let holds = with_calculator!(state.calculator, calculator => {
+            calculator.fits_in(&size, &row.total.narrow())
+                && calculator.holds_one(&row.free.narrow(), &size)
+        });
         if !(as_expected && holds) {
             return false;
         }
