@@ -345,3 +345,38 @@ fn a_copy_leaves_users_with_another_record_to_the_ledger() {
         );
     }
 }
+
+#[test]
+fn what_commits_leave_for_later_comes_to_the_same() {
+    let [mut at_once, mut later] = [ledger(), ledger()];
+    for ledger in [&mut at_once, &mut later] {
+        demand(ledger);
+        ledger.track(true);
+    }
+    let (mut placed, mut behind) = (0, 0);
+    for round in 0..60 {
+        let (host, lent) = match round % 4 {
+            0 => ("h1", Exclusivity::Ignore),
+            1 => ("h2", Exclusivity::Ignore),
+            _ => ("h3", Exclusivity::Respect),
+        };
+        let node = at_once.node(&NodeName::new(host, 1).unwrap()).unwrap();
+        let mut seen = Vec::new();
+        let candidates = Candidates::node(node);
+        let outcome = propose(at_once.state(), &candidates, lent, &mut seen);
+        let committed = at_once.commit(&outcome, &seen);
+        later.defer(true);
+        assert_eq!(later.commit(&outcome, &seen), committed);
+        later.defer(false);
+        placed += usize::from(committed == CommitOutcome::Committed);
+        if round % 7 == 6 {
+            behind += usize::from(difference(later.state(), at_once.state()).is_some());
+            later.catch_up();
+            assert_eq!(difference(later.state(), at_once.state()), None);
+        }
+    }
+    assert!(
+        placed > 20 && behind > 2,
+        "{placed} placed, {behind} behind"
+    );
+}

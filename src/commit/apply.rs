@@ -88,8 +88,10 @@ impl Ledger {
 
     /// Moves the counters of a key for which room was found, though the proposal did not hold.
     fn count_found(&mut self, proposal: &Proposal) {
+        let here = self.is_registered(proposal.node, proposal.incarnation);
         let app = &mut self.state.apps[proposal.app];
         if proposal.counted
+            && here
             && app.generation == proposal.generation
             && let Ok(at) = app.find_key(proposal.key)
         {

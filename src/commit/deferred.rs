@@ -33,6 +33,9 @@ pub(super) enum Deferred {
 impl Ledger {
     /// Carries out what waits, and what that brings about; drops ended containers.
     pub fn settle(&mut self) {
+        if !self.deferred.is_empty() {
+            self.catch_up();
+        }
         while let Some(call) = self.deferred.pop_front() {
             match call {
                 Deferred::AskForMaster(app, partition) => self.ask_for_master(app, partition),

@@ -24,7 +24,7 @@ impl Ledger {
 
     /// Does what commits of others' decisions left for later, once for all of them: the used shares
     /// of queues, and the limits that users are told, which are those of a pass that comes by now.
-    /// To be called before anything is read but by [`Ledger::commit`].
+    /// To be called before anything but [`Ledger::commit`] reads or changes the state.
     ///
     /// Cost: for each queue and each user that got containers since the last call, that of one.
     // As CSQueueUtils.updateQueueStatistics and

@@ -252,6 +252,7 @@ impl Pipeline {
         let due = |deadline: u64| deadline <= now_ms;
         let engine = &mut self.committer.engine;
         if engine.ledger().next_deadline().is_some_and(due) {
+            engine.ledger_mut().catch_up();
             engine.advance_to(now_ms);
             self.committer.freed_at = Version(self.committer.snapshot.version.0 + 1);
             self.committer.outside += 1;

@@ -3,6 +3,7 @@
 use super::assignment::{Observation, Outcome, Proposal, ProposalKind, Release, SkipReason};
 use super::candidates::node_policy;
 use super::fit::FitIndex;
+use super::plain::has_pending;
 use super::walk::{Found, Pass};
 use crate::cluster::{Killable, Node, Reservation};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, java_order};
@@ -484,21 +485,4 @@ impl<const N: usize> Visit<'_, N> {
             self.missed = 0;
         }
     }
-}
-
-/// Whether an application has something outstanding for the partition that is looked at.
-fn has_pending<const N: usize>(
-    app: &App,
-    partition: PartitionId,
-    exclusivity: Exclusivity,
-) -> bool {
-    let looked_at = match exclusivity {
-        Exclusivity::Respect => partition,
-        Exclusivity::Ignore => PartitionId::DEFAULT,
-    };
-    let pending = app.part(looked_at).pending.narrow::<N>();
-    if looked_at == PartitionId::DEFAULT {
-        return !pending.minus_floored(&ResourceVector::NONE).is_none();
-    }
-    !pending.is_none()
 }

@@ -1,11 +1,11 @@
 //! The short way down the queues, while no limit of a queue on the way is near.
 //!
-//! Only passes on copies take it: what a leaf is told on the way down is left to the ledger, which
-//! tells it once for many containers.
+//! Only passes that tell leaves nothing on their way down take it.
 
 use super::assignment::{Observation, Outcome, ProposalKind};
 use super::leaf::Visit;
 use super::walk::{Found, Pass};
+use super::watch::Step;
 use crate::id::QueueSlot;
 use crate::policy::{Limits, first_child, in_order};
 use crate::queue::Exclusivity;
@@ -17,19 +17,17 @@ impl<const N: usize> Pass<'_, N> {
     /// not to be computed. Whether one is found; otherwise nothing was observed.
     pub(super) fn amply(&mut self) -> bool {
         let state = self.state;
-        let may = state.concurrent
+        let may = !state.tells_leaves()
             && self.exclusivity == Exclusivity::Respect
-            && self.candidates.index().is_some()
-            && !state.settings.lazy_preemption;
+            && self.candidates.index().is_some();
         if !may {
             return false;
         }
-        let Some((leaf, headroom)) = self.first_leaf() else {
+        let first = self.first_leaf();
+        self.ended(Step::QueueOrder);
+        let Some((leaf, headroom)) = first.filter(|&(leaf, _)| in_order(state, leaf)) else {
             return false;
         };
-        if !in_order(state, leaf) {
-            return false;
-        }
         let before = self.observations.len();
         let mut visit = Visit::untold(leaf);
         self.ample = true;

@@ -335,7 +335,7 @@ mod tests {
             let mut index = FitIndex::new(order.clone(), types);
             // A third type that follows from the other two.
             let size = |memory: i64, vcores: i64| ResourceVector::of(&[memory, vcores, (memory + vcores) % 4]);
-            let mut plain = vec![None; 5000];
+            let mut plain: Vec<Option<ResourceVector>> = vec![None; 5000];
             for (i, (node, memory, vcores, wanted, cores)) in changes.into_iter().enumerate() {
                 if i % 50 == 49 {
                     order.rotate_left(node as usize);
@@ -343,11 +343,21 @@ mod tests {
                     index = index.reordered(&order).unwrap();
                 }
                 let free = (memory >= 0).then(|| size(memory, vcores));
-                plain[node as usize] = free;
-                index.set(NodeSlot(node), free.as_ref());
+                let before = std::mem::replace(&mut plain[node as usize], free);
+                let known = |of: &ResourceVector| -> ResourceVector {
+                    ResourceVector::build_first(types, |i| of[i])
+                };
+                match (before, free) {
+                    (Some(before), Some(free)) if known(&free).fits_in(&known(&before)) => {
+                        index.lessen(NodeSlot(node), &known(&free).into());
+                    }
+                    _ => {
+                        index.set(NodeSlot(node), free.as_ref());
+                    }
+                }
                 let wanted = size(wanted, cores);
                 let walk = order.iter().copied().find(|node| {
-                    plain[node.0 as usize].is_some_and(|free: ResourceVector| {
+                    plain[node.0 as usize].is_some_and(|free| {
                         (0..types).all(|i| wanted[i] <= free[i].max(0))
                     })
                 });

@@ -29,6 +29,15 @@ impl Front {
         bound: None,
         closed: true,
     };
+
+    /// Whether what is asked at the front, for which no node is large enough, is within the
+    /// headroom; otherwise it stops those behind.
+    pub(super) fn fits<const N: usize>(&self, state: &State, limits: &Limits<N>) -> bool {
+        self.bound.is_none_or(|bound| {
+            let largest = bound.largest.narrow();
+            state.calculator.fits_in(&largest, &limits.headroom)
+        })
+    }
 }
 
 /// Whether an application asks for nothing.
@@ -93,7 +102,7 @@ impl<const N: usize> Pass<'_, N> {
                 return false;
             }
         }
-        calculator.fits_in(&bound.largest.narrow(), &limits.headroom)
+        front.fits(state, limits)
     }
 
     /// Tells all at the front their limit, unless they were told it in this version.

@@ -22,6 +22,9 @@ pub(super) struct Visit<const N: usize> {
     published: bool,
 }
 
+/// Applications that the short way looks at; where none of them is served, the whole way begins anew.
+const AMPLE_LOOKS: usize = 4;
+
 impl<const N: usize> Visit<N> {
     /// A visit of a leaf that the pass tells no limit.
     pub(super) fn untold(leaf: QueueSlot) -> Self {
@@ -84,6 +87,8 @@ impl<const N: usize> Pass<'_, N> {
             check_queue = false;
             if self.holds(&front, visit, limits) {
                 self.tell_front(users.active[0], visit);
+            } else if self.ample && !front.fits(state, limits) {
+                return Found::Skip(SkipReason::Nothing);
             } else {
                 // Some of them may be served again, or stop those behind them.
                 (front, check_queue) = (Front::CLOSED, true);
@@ -107,7 +112,10 @@ impl<const N: usize> Pass<'_, N> {
         mut check_queue: bool,
     ) -> Found {
         let state = self.state;
-        for &app in order {
+        for (i, &app) in order.iter().enumerate() {
+            if self.ample && i == AMPLE_LOOKS {
+                return Found::Skip(SkipReason::Nothing);
+            }
             let before = front.len;
             let held = &state.apps[app].part(PartitionId::DEFAULT).reserved.narrow();
             self.ended(Step::AppOrder);

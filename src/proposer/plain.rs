@@ -2,10 +2,10 @@
 
 use super::assignment::{Observation, Outcome, Proposal, ProposalKind};
 use super::walk::{Found, Pass};
-use crate::id::{AppSlot, NameId};
+use crate::id::{AppSlot, NameId, PartitionId};
 use crate::policy::{Limits, Locality};
 use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk};
-use crate::resource::with_calculator;
+use crate::resource::{ResourceVector, with_calculator};
 
 impl<const N: usize> Pass<'_, N> {
     /// The ask of a key for containers anywhere, where nothing of a node but its room decides.
@@ -105,4 +105,21 @@ impl<const N: usize> Pass<'_, N> {
         };
         matches!(found, Found::Proposal) && long == *plain && observations == [counters]
     }
+}
+
+/// Whether an application has something outstanding for the partition that is looked at.
+pub(super) fn has_pending<const N: usize>(
+    app: &App,
+    partition: PartitionId,
+    exclusivity: Exclusivity,
+) -> bool {
+    let looked_at = match exclusivity {
+        Exclusivity::Respect => partition,
+        Exclusivity::Ignore => PartitionId::DEFAULT,
+    };
+    let pending = app.part(looked_at).pending.narrow::<N>();
+    if looked_at == PartitionId::DEFAULT {
+        return !pending.minus_floored(&ResourceVector::NONE).is_none();
+    }
+    !pending.is_none()
 }

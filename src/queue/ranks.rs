@@ -1,7 +1,8 @@
 //! The order of a queue's children as a tournament: the first of them is known, and a child that
 //! moves plays only those on its way up.
 
-use smallvec::SmallVec;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use crate::resource::share;
 
@@ -100,7 +101,8 @@ impl Ranks {
         let count = keys.len();
         let ranked = keys.into_iter().enumerate();
         let ranked: Vec<_> = ranked.map(|(place, key)| key.at(place)).collect();
-        let mut winners = ranked.clone();
+        // The first place stands for nothing.
+        let mut winners = vec![Rank(0); count];
         winners.extend(ranked);
         for at in (1..count).rev() {
             winners[at] = winners[2 * at].min(winners[2 * at + 1]);
@@ -126,27 +128,34 @@ impl Ranks {
 
     /// The places in the order in which the children are served, without those passed over.
     ///
-    /// Cost: for each place, a comparison for each doubling of the number of children and for each
-    /// place before.
+    /// Cost: one look for the first; for each further one, some comparisons for each doubling of the
+    /// number of children.
     pub fn in_order(&self) -> impl Iterator<Item = usize> + '_ {
         let count = self.winners.len() / 2;
-        // Parts of the tree that hold what was not returned yet.
-        let mut open = SmallVec::<[usize; 16]>::new();
-        open.extend(self.decide().then_some(1));
+        // Parts of the tree that hold what was not returned yet, by their first; and the part of
+        // which the first was returned last.
+        let mut open = BinaryHeap::new();
+        let mut last = None;
         std::iter::from_fn(move || {
-            let least = (0..open.len()).min_by_key(|&i| self.winners[open[i]])?;
-            let mut at = open.swap_remove(least);
+            let at = match last {
+                None => self.decide().then_some(1)?,
+                Some(mut at) => {
+                    while at < count {
+                        let [left, right] = [2 * at, 2 * at + 1];
+                        let next = if self.winners[left] == self.winners[at] {
+                            left
+                        } else {
+                            right
+                        };
+                        let other = left + right - next;
+                        open.push(Reverse((self.winners[other], other)));
+                        at = next;
+                    }
+                    open.pop()?.0.1
+                }
+            };
+            last = Some(at);
             let winner = self.winners[at];
-            while at < count {
-                let [left, right] = [2 * at, 2 * at + 1];
-                let (next, other) = if self.winners[left] == winner {
-                    (left, right)
-                } else {
-                    (right, left)
-                };
-                open.push(other);
-                at = next;
-            }
             (!winner.is_idle()).then(|| winner.place())
         })
     }

@@ -271,9 +271,10 @@ pub struct Leaf {
     pub total_weight: f32,
     /// Counts what may change a user limit.
     pub users_version: u64,
-    /// Limit of the queue on the default partition, as the last pass computed it.
+    /// Limit of the queue on the default partition, as it was last told: by passes only where
+    /// [`State::tells_leaves`](crate::snapshot::State::tells_leaves).
     pub current_limit: PackedVector,
-    /// The copy of it that headroom and the limit for masters read.
+    /// The copy of it that headroom and the limit for masters read there.
     pub published_limit: PackedVector,
     /// Most applications of the queue.
     pub maximum_applications: i32,

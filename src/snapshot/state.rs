@@ -27,7 +27,7 @@ pub struct State {
     /// Whether threads make passes on copies. Then a reservation is served only where the size that
     /// it holds fits, too; the reference looks only at what the key asks now, and a node gets too
     /// full when that shrank meanwhile. And what users are told is noted by the ledger when it
-    /// validates, not by passes that look at them; what leaves are told, nobody notes.
+    /// validates or later, not by passes that look at them; what leaves are told, nobody notes.
     pub concurrent: bool,
     /// Whether this is a working copy, whose passes tell nobody what they merely computed.
     pub copied: bool,
