@@ -30,9 +30,8 @@ pub fn visited_children(
         places.filter_map(|place| queue.children.get(place).copied())
     };
     debug_assert!({
-        let mut children = order_children(state, parent, partition);
-        children.retain(|&child| !is_idle(state, state.queues[child].part(partition)));
-        visited().eq(children)
+        let asks = |part: &QueuePart| !is_idle(state, part);
+        visited().next() == least_child(state, parent, partition, asks)
     });
     Some(visited())
 }
