@@ -122,10 +122,7 @@ impl<const N: usize> Pass<'_, N> {
                 limit,
             });
         }
-        // Passes that tell leaves nothing come by only where the front has headrooms already.
-        if !self.ample {
-            self.note_served(first, state.apps[first].user, visit);
-        }
+        self.note_served(first, state.apps[first].user, visit);
     }
 
     /// Notes another front than the leaf knows.
