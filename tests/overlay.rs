@@ -8,8 +8,8 @@ use capsched::api::{
 };
 use capsched::commit::{CommitOutcome, Followed, Ledger, apply_to_copy, observe_on_copy};
 use capsched::config;
-use capsched::id::PartitionId;
-use capsched::policy::Locality;
+use capsched::id::{PartitionId, QueueSlot};
+use capsched::policy::{Locality, is_idle, order_children, visited_children};
 use capsched::proposer::{Candidates, Outcome, Proposal, ProposalKind, propose};
 use capsched::queue::Exclusivity;
 use capsched::resource::ResourceVector;
@@ -346,6 +346,22 @@ fn a_copy_leaves_users_with_another_record_to_the_ledger() {
     }
 }
 
+/// Passes come to the children that ask for something, in the order of the comparison.
+fn assert_visited_in_order(state: &State) {
+    let [root, gpu] = [PartitionId::DEFAULT, PartitionId(1)];
+    for (slot, partition) in (0..state.queues.len()).flat_map(|i| [(i, root), (i, gpu)]) {
+        let parent = QueueSlot::at(slot);
+        let visited = visited_children(state, parent, partition, Exclusivity::Respect);
+        if let Some(visited) = visited {
+            let mut children = order_children(state, parent, partition);
+            children.retain(|&child| !is_idle(state, state.queues[child].part(partition)));
+            assert_eq!(visited.collect::<Vec<_>>(), children);
+        }
+    }
+    let known = visited_children(state, State::ROOT, root, Exclusivity::Respect);
+    assert!(known.is_some(), "keys tell the order below root");
+}
+
 #[test]
 fn what_commits_leave_for_later_comes_to_the_same() {
     let [mut at_once, mut later] = [ledger(), ledger()];
@@ -373,6 +389,7 @@ fn what_commits_leave_for_later_comes_to_the_same() {
             behind += usize::from(difference(later.state(), at_once.state()).is_some());
             later.catch_up();
             assert_eq!(difference(later.state(), at_once.state()), None);
+            assert_visited_in_order(later.state());
         }
     }
     assert!(
