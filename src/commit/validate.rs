@@ -127,17 +127,18 @@ impl Ledger {
         if level_gone {
             return Err(Conflict::AskGone);
         }
-        let expected = node
-            .reserved
-            .filter(|held| held.app == proposal.app)
-            .map(|held| held.number);
-        let other = proposal.reserved != expected;
+        let own = node.reserved.filter(|held| held.app == proposal.app);
+        let expected = own.map(|held| held.number);
+        let of_another_key = own.is_some_and(|held| held.key != proposal.key);
+        let other = proposal.reserved != expected || of_another_key;
         if (other && !injected(Mutant::C11)) || (node.reserved.is_some() && expected.is_none()) {
             return Err(Conflict::ReservationChanged);
         }
         if let Some(exchange) = &proposal.exchange {
+            // Only what the application itself gives up may count against what its queues use.
             let held = self.state.nodes[exchange.node].reserved;
-            if held.is_none_or(|held| (held.app, held.number) != (exchange.app, exchange.number)) {
+            let given_up = Some((proposal.app, exchange.number));
+            if held.map(|held| (held.app, held.number)) != given_up {
                 return Err(Conflict::ExchangeGone);
             }
         }
@@ -166,8 +167,9 @@ impl Ledger {
             return Err(Conflict::AskGone);
         }
         let held = self.state.nodes[proposal.node].reserved;
-        let held = held.map(|held| (held.app, held.number));
-        let expected = proposal.reserved.map(|number| (proposal.app, number));
+        let held = held.map(|held| (held.app, held.number, held.key));
+        let expected = proposal.reserved;
+        let expected = expected.map(|number| (proposal.app, number, proposal.key));
         if held == expected {
             Ok(())
         } else {

@@ -173,6 +173,17 @@ mod tests {
         assert!(met.fates.len() > 5, "{met:?}");
     }
 
+    // A proposal whose exchange is another application's counted against the wrong queues; one for a
+    // reservation of another key left asks that were served twice.
+    #[test]
+    fn seeds_that_broke_once_hold() {
+        for seed in [2586, 4406] {
+            let setup = Setup::of(seed);
+            let outcome = run(&setup, &draw(&setup, 1500));
+            assert_eq!(outcome.failure, None, "seed {seed}");
+        }
+    }
+
     #[test]
     fn a_seed_gives_the_same_decisions_every_time() {
         for seed in 0..5 {
