@@ -126,11 +126,14 @@ impl Lanes {
         lane.filter(|lane| !lane.order().is_empty())
     }
 
-    /// Reserved nodes of the own share.
-    pub(super) fn reserved(&self) -> Vec<NodeSlot> {
+    /// Reserved nodes of the own share that take containers; one that is leaving keeps its reservation
+    /// and serves none.
+    pub(super) fn reserved(&self, state: &State) -> Vec<NodeSlot> {
         let (own, of) = self.share;
-        let mine = |node: &&NodeSlot| node.index() % of == own;
-        self.reserved.iter().filter(mine).copied().collect()
+        let takes = |node: &&NodeSlot| {
+            node.index() % of == own && state.nodes[**node].state == NodeState::Running
+        };
+        self.reserved.iter().filter(takes).copied().collect()
     }
 
     /// Whether any node is reserved.

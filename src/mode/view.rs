@@ -108,9 +108,9 @@ impl View {
         self.lanes.of(partition)
     }
 
-    /// Reserved nodes of this proposer's share.
+    /// Reserved nodes of this proposer's share that take containers.
     pub(super) fn reserved(&self) -> Vec<NodeSlot> {
-        self.lanes.reserved()
+        self.lanes.reserved(&self.state)
     }
 
     /// Lets the view follow a decision, and adds it to the open batch when the ledger has to know.

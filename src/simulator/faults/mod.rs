@@ -174,12 +174,13 @@ mod tests {
     }
 
     // A proposal whose exchange is another application's counted against the wrong queues; one for a
-    // reservation of another key left asks that were served twice.
+    // reservation of another key left asks that were served twice; reservations on nodes that are
+    // leaving were proposed and refused.
     #[test]
     fn seeds_that_broke_once_hold() {
-        for seed in [2586, 4406] {
+        for seed in [2586, 4406, 8849] {
             let setup = Setup::of(seed);
-            let outcome = run(&setup, &draw(&setup, 1500));
+            let outcome = run(&setup, &draw(&setup, 3000));
             assert_eq!(outcome.failure, None, "seed {seed}");
         }
     }
