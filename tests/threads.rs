@@ -11,6 +11,7 @@ use capsched::api::{
 };
 use capsched::config;
 use capsched::id::NodeSlot;
+use capsched::metrics::Phase;
 use capsched::proposer::{Candidates, FitIndex, Outcome, propose};
 use capsched::queue::Exclusivity;
 use capsched::resource::ResourceVector;
@@ -436,10 +437,41 @@ fn an_engine_that_measures_everything_measures_every_proposal() {
         engine.quiesce();
         let decided: u64 = engine.fates().iter().map(|(_, n)| n).sum();
         let measured = engine.latencies();
-        let measured = measured.get(capsched::metrics::Phase::Propose).unwrap();
+        let measured = measured.get(Phase::Propose).unwrap();
         assert!(decided >= 7, "{mode:?}: {decided}");
         assert_eq!(measured.latency().n, decided, "{mode:?}");
         assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
+    }
+}
+
+#[test]
+fn the_steps_of_some_decisions_are_measured() {
+    let engine = Engine::builder(settings()).sequential().unwrap();
+    let (clock, mode) = (SystemClock::new(), Mode::Global { threads: 1 });
+    let engine = Threaded::take_over(engine, mode, clock, Latencies::Sampled).unwrap();
+    let size = ResourceVector::of(&[1 << 21, 1 << 11]);
+    engine
+        .add_node(NodeSpec::new("n0:1".parse().unwrap(), size))
+        .unwrap();
+    let queues = ["root.a", "root.b"];
+    for (number, queue) in (1..).zip(queues) {
+        let app = ApplicationId::new(number);
+        engine.submit(AppSpec::new(app, queue, "ann")).unwrap();
+    }
+    // Both ask before either is served, so that they take turns.
+    let call = || AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 800)]);
+    let calls = [1, 2].map(|number| (ApplicationId::new(number), call()));
+    assert!(engine.ask_all(calls.into()).iter().all(Result::is_ok));
+    engine.quiesce();
+    let measured = engine.latencies();
+    for phase in [
+        Phase::QueueOrder,
+        Phase::AppOrder,
+        Phase::Headroom,
+        Phase::NodePick,
+        Phase::Propose,
+    ] {
+        assert!(measured.get(phase).is_some(), "{phase:?}");
     }
 }
 

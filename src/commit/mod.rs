@@ -51,6 +51,7 @@ pub use lifecycle::{AppError, SubmitError, Submitted};
 pub use lifetime::effective_lifetime;
 pub use nodes::{HeartbeatReply, NodeError};
 pub use overlay::{Followed, apply_to_copy, observe_on_copy};
+pub(crate) use overlay::{apply_in_wave, charge_wave};
 pub use preempt::{PreemptionReason, PreemptionRound, Verdict, VerdictKind, Verdicts};
 pub use refresh_error::RefreshError;
 pub use validate::Conflict;

@@ -6,7 +6,7 @@
 use super::prefix::grow_prefix;
 use super::usage::{Charge, add_queue_pending, charge_queues};
 use super::users::charge_user;
-use crate::id::{AppSlot, NameId, PartitionId};
+use crate::id::{AppSlot, NameId, NodeSlot, PartitionId};
 use crate::policy::Locality;
 use crate::proposer::{Observation, Proposal, ProposalKind};
 use crate::resource::{ResourceVector, with_width};
@@ -39,11 +39,9 @@ pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> Followed {
 
 fn apply_allocation<const N: usize>(state: &mut State, proposal: &Proposal) -> Followed {
     let (app, size) = (proposal.app, proposal.size.narrow::<N>());
-    let node = &mut state.nodes[proposal.node];
+    put_on_node(state, proposal.node, size);
+    let node = &state.nodes[proposal.node];
     let (partition, host, rack) = (node.partition, node.host, node.rack);
-    node.free -= size;
-    node.allocated += size;
-    node.containers += 1;
     let row = &mut state.apps[app];
     let (leaf, user) = (row.leaf, row.user);
     row.part_mut(partition).used += size;
@@ -95,6 +93,46 @@ fn apply_allocation<const N: usize>(state: &mut State, proposal: &Proposal) -> F
     } else {
         Followed::Wholly
     }
+}
+
+fn put_on_node<const N: usize>(state: &mut State, node: NodeSlot, size: ResourceVector<N>) {
+    let node = &mut state.nodes[node];
+    node.free -= size;
+    node.allocated += size;
+    node.containers += 1;
+}
+
+/// Applies one container of a wave to a working copy, as far as the next one reads it; what is left
+/// follows for all of them at once by [`charge_wave`].
+pub(crate) fn apply_in_wave<const N: usize>(state: &mut State, proposal: &Proposal) {
+    let size = proposal.size.narrow::<N>();
+    put_on_node(state, proposal.node, size);
+    let partition = state.nodes[proposal.node].partition;
+    let app = &state.apps[proposal.app];
+    charge_user(state, app.leaf, app.user, partition, size);
+}
+
+/// Charges application and queues with all containers of a wave.
+pub(crate) fn charge_wave<const N: usize>(state: &mut State, class: &Proposal, count: i32) {
+    let partition = state.nodes[class.node].partition;
+    let all = class.size.narrow::<N>().times(i64::from(count));
+    let row = &mut state.apps[class.app];
+    let part = row.part_mut(partition);
+    part.used += all;
+    part.pending -= all;
+    let leaf = row.leaf;
+    if let Ok(at) = row.find_key(class.key) {
+        let asks = &mut row.keys[at];
+        asks.opportunities += count;
+        if let Some(any) = asks.at_mut(NameId::ANY) {
+            any.count -= count;
+        }
+    }
+    let charge = Charge {
+        used: all,
+        pending: -all,
+    };
+    charge_queues(state, leaf, partition, &charge);
 }
 
 /// Notes whether an application asks for nothing more, now that a key of it was served; whether its

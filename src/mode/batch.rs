@@ -41,6 +41,11 @@ impl Batch {
         self.outcomes.len()
     }
 
+    /// The decision that was added last.
+    pub(super) fn last(&self) -> Option<&Outcome> {
+        self.outcomes.last()
+    }
+
     /// Adds a decision with what was observed on the way to it.
     pub(super) fn push(&mut self, outcome: Outcome, seen: &mut Vec<Observation>) {
         self.observations.append(seen);

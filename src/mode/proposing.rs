@@ -354,7 +354,23 @@ impl<C: Clock> Proposer<C> {
             self.timed(|seen, watch| propose_watched(state, &candidates, exclusivity, seen, watch));
         let noted = view.note(outcome, &mut self.seen, &mut self.batches.open);
         self.seen.clear();
+        if noted == Noted::Followed && node.is_none() {
+            self.extend(view);
+        }
         noted
+    }
+
+    /// Decides what surely comes next; where every decision is measured, each took its part.
+    fn extend(&mut self, view: &mut View) {
+        let measures = self.recorder.is_active() && self.latencies == Latencies::All;
+        let before = if measures { self.clock.now_ns() } else { 0 };
+        let more = view.extend(&mut self.batches.open);
+        if measures && more > 0 {
+            let took = self.clock.now_ns().saturating_sub(before) / more as u64;
+            for _ in 0..more {
+                self.recorder.record(Phase::Propose, took);
+            }
+        }
     }
 
     /// Decides, and records where the time went for some of the decisions.

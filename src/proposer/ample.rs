@@ -6,7 +6,7 @@ use super::assignment::{Observation, Outcome, ProposalKind};
 use super::leaf::Visit;
 use super::walk::{Found, Pass};
 use super::watch::Step;
-use crate::id::QueueSlot;
+use crate::id::{PartitionId, QueueSlot};
 use crate::policy::{Limits, first_child, in_order};
 use crate::queue::Exclusivity;
 use crate::resource::{ResourceVector, with_calculator};
@@ -51,26 +51,15 @@ impl<const N: usize> Pass<'_, N> {
     // steps takes less than a step at each level.
     fn first_leaf(&self) -> Option<(QueueSlot, ResourceVector<N>)> {
         let (state, partition) = (self.state, self.partition);
-        let (cluster, step) = (state.cluster.narrow(), state.minimum.narrow());
         let mut queue = State::ROOT;
-        let used = state.queues[queue].part(partition).used.narrow();
-        let mut left = state.total(partition).narrow() - used;
+        let mut left = state.total(partition).narrow() - used(state, queue, partition);
         loop {
-            let row = &state.queues[queue];
-            let part = row.part(partition);
-            let used = part.used.narrow();
-            left = left.component_min(&(part.limit.narrow() - used));
-            let below_maximum = with_calculator!(state.calculator, calculator => {
-                calculator.compare(&cluster, &used, &(used + left)).is_lt()
-            });
-            if !(below_maximum && row.can_access(partition)) {
-                return None;
-            }
-            if row.is_leaf() {
+            left = left_below(state, queue, partition, &left, &ResourceVector::NONE)?;
+            if state.queues[queue].is_leaf() {
                 return Some((queue, left));
             }
             queue = first_child(state, queue, partition, Exclusivity::Respect)?;
-            left -= step;
+            left -= state.minimum.narrow();
         }
     }
 
@@ -96,4 +85,35 @@ impl<const N: usize> Pass<'_, N> {
         let known = self.observations[before..].iter().filter(is_news);
         matches!(found, Found::Proposal) && long == *ample && observations.eq(known)
     }
+}
+
+/// What a queue uses on a partition.
+#[inline]
+pub(super) fn used<const N: usize>(
+    state: &State,
+    queue: QueueSlot,
+    partition: PartitionId,
+) -> ResourceVector<N> {
+    state.queues[queue].part(partition).used.narrow()
+}
+
+/// What is left below a queue at least, of what is left above it, with `more` used than now; nothing
+/// where it may be at its maximum.
+#[inline(always)]
+pub(super) fn left_below<const N: usize>(
+    state: &State,
+    queue: QueueSlot,
+    partition: PartitionId,
+    above: &ResourceVector<N>,
+    more: &ResourceVector<N>,
+) -> Option<ResourceVector<N>> {
+    let row = &state.queues[queue];
+    let part = row.part(partition);
+    let used = part.used.narrow() + *more;
+    let left = above.component_min(&(part.limit.narrow() - used));
+    let cluster = state.cluster.narrow();
+    let below_maximum = with_calculator!(state.calculator, calculator => {
+        calculator.compare(&cluster, &used, &(used + left)).is_lt()
+    });
+    (below_maximum && row.can_access(partition)).then_some(left)
 }

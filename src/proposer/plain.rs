@@ -1,11 +1,13 @@
 //! Plain asks: the short way to a container that may be anywhere, taken for most of them.
 
 use super::assignment::{Observation, Outcome, Proposal, ProposalKind};
+use super::fit::FitIndex;
 use super::walk::{Found, Pass};
-use crate::id::{AppSlot, NameId, PartitionId};
+use crate::id::{AppSlot, NameId, NodeSlot, PartitionId};
 use crate::policy::{Limits, Locality};
 use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk};
 use crate::resource::{ResourceVector, with_calculator};
+use crate::snapshot::State;
 
 impl<const N: usize> Pass<'_, N> {
     /// The ask of a key for containers anywhere, where nothing of a node but its room decides.
@@ -47,27 +49,16 @@ impl<const N: usize> Pass<'_, N> {
         if !(asked_so && unhindered && is_something && size.fits_in(&limits.headroom)) {
             return false;
         }
-        let Some(node) = index.first_fit(&size) else {
+        let Some(node) = plain_node(state, index, self.partition, &size) else {
             return false;
         };
-        let row = &state.nodes[node];
-        // Nodes whose label or name is not what it should be are left to the long way.
-        let as_expected =
-            row.partition == self.partition && ![row.host, row.rack].contains(&NameId::ANY);
-        let holds = with_calculator!(state.calculator, calculator => {
-            calculator.fits_in(&size, &row.total.narrow())
-                && calculator.holds_one(&row.free.narrow(), &size)
-        });
-        if !(as_expected && holds) {
-            return false;
-        }
         self.outcome = Outcome::Proposed(Proposal {
             kind: ProposalKind::Allocate,
             app: slot,
             generation: app.generation,
             key: asks.key,
             node,
-            incarnation: row.incarnation,
+            incarnation: state.nodes[node].incarnation,
             size: size.into(),
             locality: Locality::Any,
             requested: Some(Locality::Any),
@@ -105,6 +96,26 @@ impl<const N: usize> Pass<'_, N> {
         };
         matches!(found, Found::Proposal) && long == *plain && observations == [counters]
     }
+}
+
+/// The node that gets a container of a size that may be anywhere, where the index knows one with room
+/// and there is nothing more to look at.
+#[inline]
+pub(super) fn plain_node<const N: usize>(
+    state: &State,
+    index: &FitIndex,
+    partition: PartitionId,
+    size: &ResourceVector<N>,
+) -> Option<NodeSlot> {
+    let node = index.first_fit(size)?;
+    let row = &state.nodes[node];
+    // Nodes whose label or name is not what it should be are left to the long way.
+    let as_expected = row.partition == partition && ![row.host, row.rack].contains(&NameId::ANY);
+    let holds = with_calculator!(state.calculator, calculator => {
+        calculator.fits_in(size, &row.total.narrow())
+            && calculator.holds_one(&row.free.narrow(), size)
+    });
+    (as_expected && holds).then_some(node)
 }
 
 /// Whether an application has something outstanding for the partition that is looked at.

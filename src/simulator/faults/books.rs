@@ -81,8 +81,8 @@ pub(super) struct Held {
 type Checked = Result<(), Violation>;
 
 impl Books {
-    /// Empty books over a tree of queues.
-    pub(super) fn new(maxima: BTreeMap<String, i64>, dominant: bool) -> Self {
+    /// Empty books over a tree of queues, where so many resource types count.
+    pub(super) fn new(maxima: BTreeMap<String, i64>, types: usize) -> Self {
         Self {
             nodes: BTreeMap::new(),
             apps: BTreeMap::new(),
@@ -90,7 +90,7 @@ impl Books {
             reserved: BTreeMap::new(),
             exiting: BTreeMap::new(),
             maxima,
-            types: if dominant { 2 } else { 1 },
+            types,
             registrations: 0,
             exchanged: None,
             allocated: 0,
@@ -158,7 +158,7 @@ impl Books {
         if let Some(book) = self.apps.get_mut(&app) {
             book.wanted.insert(key, count);
             let rounded = (size.memory() + 1023) / 1024 * 1024;
-            let size = ResourceVector::of(&[rounded, size.vcores()]);
+            let size = ResourceVector::build(|i| if i == 0 { rounded } else { size[i] });
             book.sizes.entry(key).or_default().insert(size);
         }
     }

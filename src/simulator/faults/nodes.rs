@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::action::{Action, Report};
 use super::books::Held;
 use super::fault;
-use super::setup::{SetupMode, node_name, node_size, rack};
+use super::setup::{SetupMode, node_name, rack};
 use super::world::{Checked, World};
 use crate::api::{NodeName, NodeReport, NodeSpec};
 
@@ -13,7 +13,7 @@ impl World<'_> {
     pub(super) fn change_node(&mut self, action: &Action) -> Checked {
         match *action {
             Action::AddNode { node, size, label } => {
-                let (name, total) = (node_name(node), node_size(size));
+                let (name, total) = (node_name(node), self.setup.node_size(size));
                 let label = self.setup.label(label);
                 let spec = NodeSpec {
                     rack: rack(node),
@@ -39,7 +39,7 @@ impl World<'_> {
                 }
             }
             Action::ResizeNode { node, size } => {
-                let (name, total) = (node_name(node), node_size(size));
+                let (name, total) = (node_name(node), self.setup.node_size(size));
                 let resized = self.pipeline.call(|e| e.resize_node(&name, total));
                 self.expect_node(&name, resized.is_ok())?;
                 if let Some(book) = self.books.nodes.get_mut(&name) {

@@ -42,6 +42,20 @@ pub struct Setup {
     pub locality_delay: i8,
     /// Faults that are switched on.
     pub faults: Families,
+    /// What else is configured.
+    pub extras: Extras,
+}
+
+/// Settings that most clusters do without, and that take other ways through a decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Extras {
+    /// Whether nodes and containers count a third resource type.
+    pub third_type: bool,
+    /// Whether users weigh differently.
+    pub weights: bool,
+    /// Whether preemption is lazy.
+    pub lazy_preemption: bool,
 }
 
 /// Who runs rounds in a simulation.
@@ -126,6 +140,11 @@ impl Setup {
             },
             locality_delay: [-1, 2, 5][index(one_of(3))],
             faults,
+            extras: Extras {
+                third_type: one_of(4) == 0,
+                weights: one_of(4) == 0,
+                lazy_preemption: one_of(8) == 0,
+            },
         }
     }
 
@@ -158,6 +177,41 @@ impl Setup {
         }
     }
 
+    /// Number of resource types; a calculator that knows memory only is refused a third one.
+    pub(super) fn types(&self) -> usize {
+        2 + usize::from(self.extras.third_type && self.dominant)
+    }
+
+    /// How many resource types decide: memory alone, or all of them.
+    pub(super) fn counting(&self) -> usize {
+        if self.dominant { self.types() } else { 1 }
+    }
+
+    /// The size of a node, by number.
+    pub(super) fn node_size(&self, size: u8) -> ResourceVector {
+        let sizes = [
+            [8192, 8, 2],
+            [4096, 4, 0],
+            [16_384, 12, 4],
+            [12_288, 6, 1],
+            [0, 0, 0],
+        ];
+        ResourceVector::of(&sizes[usize::from(size) % sizes.len()][..self.types()])
+    }
+
+    /// The size of a container, by number.
+    pub(super) fn container_size(&self, size: u8) -> ResourceVector {
+        let sizes = [
+            [1024, 1, 0],
+            [2048, 1, 1],
+            [3072, 2, 0],
+            [600, 1, 0],
+            [5000, 3, 2],
+            [8192, 4, 0],
+        ];
+        ResourceVector::of(&sizes[usize::from(size) % sizes.len()][..self.types()])
+    }
+
     /// The full path of the leaf of a number, whether or not it exists just now.
     pub(super) fn leaf(&self, number: u8) -> String {
         let (parents, leaves) = (self.parents.max(1), self.leaves.max(1));
@@ -184,8 +238,9 @@ impl Setup {
         }
         let prefixed = |(key, value)| (format!("yarn.scheduler.capacity.{key}"), value);
         let pairs = pairs.into_iter().map(prefixed).collect();
-        let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-        let loaded = config::from_pairs(&BTreeMap::new(), &pairs, &types);
+        let types = ["memory-mb", "vcores", "gpu"].map(str::to_owned);
+        let types = &types[..self.types()];
+        let loaded = config::from_pairs(&BTreeMap::new(), &pairs, types);
         Variant {
             settings: loaded.ok().map(|loaded| loaded.settings),
             maxima,
@@ -226,6 +281,14 @@ impl Setup {
             pairs.insert(format!("{path}.ordering-policy"), order.to_owned());
             let factor = [1, 10, 2][(share.number + number) % 3];
             pairs.insert(format!("{path}.user-limit-factor"), factor.to_string());
+            if self.extras.weights {
+                let percent = format!("{path}.minimum-user-limit-percent");
+                pairs.insert(percent, "50".to_owned());
+                for (user, weight) in [("u0", "0.5"), ("u1", "2")] {
+                    let key = format!("{path}.user-settings.{user}.weight");
+                    pairs.insert(key, weight.to_owned());
+                }
+            }
             if variant == 3 && share.number == 0 && number == 0 {
                 pairs.insert(format!("{path}.state"), "STOPPED".to_owned());
             }
@@ -255,6 +318,9 @@ impl Setup {
         ]
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .into();
+        if self.extras.lazy_preemption {
+            pairs.insert("lazy-preemption-enabled".to_owned(), "true".to_owned());
+        }
         if self.label != SetupLabel::None {
             pairs.insert("root.accessible-node-labels".to_owned(), "*".to_owned());
             let key = format!("root.accessible-node-labels.{LABEL}.capacity");
@@ -315,25 +381,6 @@ pub(super) fn rack(number: u8) -> String {
     format!("/r{}", number % 3)
 }
 
-/// The size of a node, by number.
-pub(super) fn node_size(size: u8) -> ResourceVector {
-    let sizes = [[8192, 8], [4096, 4], [16_384, 12], [12_288, 6], [0, 0]];
-    ResourceVector::of(&sizes[usize::from(size) % sizes.len()])
-}
-
-/// The size of a container, by number.
-pub(super) fn container_size(size: u8) -> ResourceVector {
-    let sizes = [
-        [1024, 1],
-        [2048, 1],
-        [3072, 2],
-        [600, 1],
-        [5000, 3],
-        [8192, 4],
-    ];
-    ResourceVector::of(&sizes[usize::from(size) % sizes.len()])
-}
-
 pub(super) fn small(number: u64) -> u8 {
     u8::try_from(number).unwrap_or(u8::MAX)
 }
@@ -359,6 +406,19 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn seeds_switch_every_extra_on_and_off() {
+        let on = |extra: fn(&Extras) -> bool| {
+            let count = (0..200)
+                .filter(|&seed| extra(&Setup::of(seed).extras))
+                .count();
+            assert!((10..100).contains(&count), "{count}");
+        };
+        on(|extras| extras.third_type);
+        on(|extras| extras.weights);
+        on(|extras| extras.lazy_preemption);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::action::{Action, Follow};
 use super::audit::full_check;
 use super::books::Books;
-use super::setup::{LABEL, Setup, VARIANTS, Variant, container_size, index, node_name, rack};
+use super::setup::{LABEL, Setup, VARIANTS, Variant, index, node_name, rack};
 use super::{Summary, Violation, fault};
 use crate::api::{
     AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, Fate, NodeName, Pipeline,
@@ -55,7 +55,7 @@ impl<'a> World<'a> {
         Self {
             setup,
             pipeline,
-            books: Books::new(variants[0].maxima.clone(), setup.dominant),
+            books: Books::new(variants[0].maxima.clone(), setup.counting()),
             variants,
             as_of: VecDeque::from([(version, Arc::clone(&registered))]),
             registered,
@@ -269,7 +269,7 @@ impl<'a> World<'a> {
             priority,
             partition: (!label.is_empty()).then(|| LABEL.to_owned()),
             ..Ask::anywhere(
-                container_size(size),
+                self.setup.container_size(size),
                 i32::try_from(count).unwrap_or(i32::MAX),
             )
         };
@@ -288,7 +288,7 @@ impl<'a> World<'a> {
         let reply = self.pipeline.call(|engine| engine.ask(app, &call));
         self.expect_known(app, reply.is_ok())?;
         if let Ok(reply) = reply {
-            let size = container_size(size);
+            let size = self.setup.container_size(size);
             self.books.asked(app, (priority, 0), i64::from(count), size);
             self.hear()?;
             // An application that gives its master back ends with the call, after the answer.
