@@ -39,7 +39,8 @@ pub fn wave_length<const N: usize>(state: &State, last: &Proposal, most: usize) 
         && in_order(state, leaf)
         && comes_first(state, leaf, last.app)
         && app.part(partition).reserved.is_none()
-        && !state.users[app.user].removed;
+        && !state.users[app.user].removed
+        && is_granted::<N>(state, leaf, partition, &state.users[app.user]);
     if !alone {
         return 0;
     }
