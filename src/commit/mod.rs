@@ -41,6 +41,7 @@ mod usage;
 mod users;
 mod validate;
 mod vectors;
+mod wave;
 
 pub use apply::CommitOutcome;
 pub use asks::{AskError, OutOfRange};
@@ -51,7 +52,7 @@ pub use lifecycle::{AppError, SubmitError, Submitted};
 pub use lifetime::effective_lifetime;
 pub use nodes::{HeartbeatReply, NodeError};
 pub use overlay::{Followed, apply_to_copy, observe_on_copy};
-pub(crate) use overlay::{apply_in_wave, charge_wave};
 pub use preempt::{PreemptionReason, PreemptionRound, Verdict, VerdictKind, Verdicts};
 pub use refresh_error::RefreshError;
 pub use validate::Conflict;
+pub use wave::place_wave;

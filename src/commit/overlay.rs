@@ -95,44 +95,16 @@ fn apply_allocation<const N: usize>(state: &mut State, proposal: &Proposal) -> F
     }
 }
 
-fn put_on_node<const N: usize>(state: &mut State, node: NodeSlot, size: ResourceVector<N>) {
+/// Takes a container's room on a node.
+pub(super) fn put_on_node<const N: usize>(
+    state: &mut State,
+    node: NodeSlot,
+    size: ResourceVector<N>,
+) {
     let node = &mut state.nodes[node];
     node.free -= size;
     node.allocated += size;
     node.containers += 1;
-}
-
-/// Applies one container of a wave to a working copy, as far as the next one reads it; what is left
-/// follows for all of them at once by [`charge_wave`].
-pub(crate) fn apply_in_wave<const N: usize>(state: &mut State, proposal: &Proposal) {
-    let size = proposal.size.narrow::<N>();
-    put_on_node(state, proposal.node, size);
-    let partition = state.nodes[proposal.node].partition;
-    let app = &state.apps[proposal.app];
-    charge_user(state, app.leaf, app.user, partition, size);
-}
-
-/// Charges application and queues with all containers of a wave.
-pub(crate) fn charge_wave<const N: usize>(state: &mut State, class: &Proposal, count: i32) {
-    let partition = state.nodes[class.node].partition;
-    let all = class.size.narrow::<N>().times(i64::from(count));
-    let row = &mut state.apps[class.app];
-    let part = row.part_mut(partition);
-    part.used += all;
-    part.pending -= all;
-    let leaf = row.leaf;
-    if let Ok(at) = row.find_key(class.key) {
-        let asks = &mut row.keys[at];
-        asks.opportunities += count;
-        if let Some(any) = asks.at_mut(NameId::ANY) {
-            any.count -= count;
-        }
-    }
-    let charge = Charge {
-        used: all,
-        pending: -all,
-    };
-    charge_queues(state, leaf, partition, &charge);
 }
 
 /// Notes whether an application asks for nothing more, now that a key of it was served; whether its

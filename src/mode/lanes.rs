@@ -126,6 +126,11 @@ impl Lanes {
         lane.filter(|lane| !lane.order().is_empty())
     }
 
+    /// The same, to be told of what is placed on its nodes.
+    pub(super) fn of_mut(&mut self, partition: PartitionId) -> Option<&mut FitIndex> {
+        self.lanes.get_mut(partition.index())
+    }
+
     /// Reserved nodes of the own share that take containers; one that is leaving keeps its reservation
     /// and serves none.
     pub(super) fn reserved(&self, state: &State) -> Vec<NodeSlot> {

@@ -11,7 +11,7 @@ use super::plain::plain_node;
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot};
 use crate::policy::{in_order, is_first, is_granted, stays_first};
 use crate::queue::{KeyAsks, PlaceAsk};
-use crate::resource::ResourceVector;
+use crate::resource::{ResourceVector, with_width};
 use crate::snapshot::State;
 
 /// How many further containers of the class of the last proposal, which the state shows already, the
@@ -21,7 +21,11 @@ use crate::snapshot::State;
 ///
 /// Cost: a look where another queue comes next; otherwise about that of a short way.
 #[must_use]
-pub fn wave_length<const N: usize>(state: &State, last: &Proposal, most: usize) -> usize {
+pub fn wave_length(state: &State, last: &Proposal, most: usize) -> usize {
+    with_width!(state.calculator, N => length_in::<N>(state, last, most))
+}
+
+fn length_in<const N: usize>(state: &State, last: &Proposal, most: usize) -> usize {
     let (app, partition) = (&state.apps[last.app], state.nodes[last.node].partition);
     let leaf = app.leaf;
     if !(last.counted

@@ -1,0 +1,162 @@
+//! Waves: containers that are placed together where single passes would place the same ones.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::collections::BTreeMap;
+
+use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec};
+use capsched::commit::{
+    CommitOutcome, Followed, Ledger, apply_to_copy, observe_on_copy, place_wave,
+};
+use capsched::config;
+use capsched::id::{NodeSlot, PartitionId};
+use capsched::proposer::{Candidates, FitIndex, Outcome, propose, wave_length};
+use capsched::queue::Exclusivity;
+use capsched::resource::ResourceVector;
+use capsched::snapshot::State;
+
+fn of(memory: i64, cores: i64) -> ResourceVector {
+    ResourceVector::of(&[memory, cores])
+}
+
+/// Ten nodes for ten containers each, and two leaves that may use everything.
+fn ledger() -> Ledger {
+    let dominant = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator";
+    let pairs = [
+        ("root.queues", "p,q"),
+        ("resource-calculator", dominant),
+        ("maximum-am-resource-percent", "1"),
+        ("root.p.queues", "a"),
+        ("root.p.capacity", "50"),
+        ("root.q.capacity", "50"),
+        ("root.p.a.capacity", "100"),
+        ("root.p.a.user-limit-factor", "10"),
+        ("root.q.user-limit-factor", "10"),
+    ];
+    let pairs = pairs.map(|(key, value)| {
+        let key = format!("yarn.scheduler.capacity.{key}");
+        (key, value.to_owned())
+    });
+    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types).unwrap();
+    let mut ledger = Ledger::new(loaded.settings, &[]).unwrap();
+    for i in 0..10 {
+        let name = NodeName::new(&format!("h{i}"), 1).unwrap();
+        let node = NodeSpec::new(name, of(10_240, 10));
+        ledger.add_node(&node).unwrap();
+    }
+    ledger.settle();
+    ledger.track(true);
+    ledger
+}
+
+fn ask(ledger: &mut Ledger, number: u32, queue: &str, count: i32) {
+    let id = ApplicationId::new(number);
+    let spec = AppSpec::new(id, queue, "ann");
+    let app = ledger.submit(&spec).unwrap();
+    ledger.settle();
+    let call = AskCall::asking(vec![Ask::anywhere(of(1024, 1), count)]);
+    ledger.ask(app, &call).unwrap();
+    ledger.settle();
+}
+
+/// A working copy, and its nodes in order.
+fn copy(ledger: &Ledger) -> (State, FitIndex) {
+    let mut state = ledger.state().clone();
+    state.copied = true;
+    let order: Vec<_> = (0..state.nodes.len()).map(NodeSlot::at).collect();
+    let mut lane = FitIndex::new(order.clone(), 2);
+    for node in order {
+        lane.note_total(&state.nodes[node].total.get());
+        lane.set(node, Some(&state.nodes[node].free.get()));
+    }
+    (state, lane)
+}
+
+/// Decides by one pass, and then for as long as nothing else can come, at most `most` more; the
+/// application, and how many more containers of it.
+fn decide(state: &mut State, lane: &mut FitIndex, most: usize) -> Option<(ApplicationId, usize)> {
+    let mut seen = Vec::new();
+    let candidates = Candidates::indexed(lane, PartitionId::DEFAULT);
+    let outcome = propose(state, &candidates, Exclusivity::Respect, &mut seen);
+    observe_on_copy(state, &seen);
+    let Outcome::Proposed(first) = outcome else {
+        return None;
+    };
+    assert_ne!(apply_to_copy(state, &first), Followed::No);
+    lane.lessen(first.node, &state.nodes[first.node].free);
+    let most = wave_length(state, &first, most);
+    let mut placed = Vec::new();
+    let length = place_wave(state, lane, &first, most, |next| placed.push(next));
+    assert_eq!(placed.len(), length);
+    assert!(
+        placed
+            .iter()
+            .all(|next| (next.app, next.key) == (first.app, first.key))
+    );
+    Some((state.apps[first.app].id, length))
+}
+
+/// All decisions with waves of a batch's length; the same nodes are filled as without any.
+fn waves(ledger: &Ledger) -> Vec<(ApplicationId, usize)> {
+    let filled = |most: usize| {
+        let (mut state, mut lane) = copy(ledger);
+        let decided: Vec<_> = std::iter::from_fn(|| decide(&mut state, &mut lane, most)).collect();
+        let free: Vec<_> = state.nodes.iter().map(|node| node.free.get()).collect();
+        (decided, free)
+    };
+    let ((together, free), (singly, free_singly)) = (filled(63), filled(0));
+    assert_eq!(free, free_singly);
+    let spread = together
+        .iter()
+        .flat_map(|&(app, more)| vec![(app, 0); more + 1]);
+    assert_eq!(spread.collect::<Vec<_>>(), singly);
+    together
+}
+
+#[test]
+fn a_lone_leaf_is_served_at_once_but_for_the_last_container_of_a_key() {
+    let mut ledger = ledger();
+    ask(&mut ledger, 1, "root.p.a", 20);
+    ask(&mut ledger, 2, "root.p.a", 5);
+    let [one, two] = [1, 2].map(ApplicationId::new);
+    let waves = waves(&ledger);
+    assert_eq!(waves, [(one, 18), (one, 0), (two, 3), (two, 0)]);
+}
+
+#[test]
+fn leaves_that_are_equally_hungry_take_turns() {
+    let mut ledger = ledger();
+    ask(&mut ledger, 1, "root.p.a", 4);
+    ask(&mut ledger, 2, "root.q", 4);
+    let [one, two] = [1, 2].map(ApplicationId::new);
+    let turns = [one, two].repeat(4);
+    let alone: Vec<_> = turns.into_iter().map(|app| (app, 0)).collect();
+    assert_eq!(waves(&ledger), alone);
+}
+
+#[test]
+fn a_leaf_that_is_behind_comes_first_until_it_has_caught_up() {
+    let mut ledger = ledger();
+    ask(&mut ledger, 1, "root.p.a", 41);
+    for node in (0..40).map(|i| NodeSlot::at(i / 10)) {
+        let (candidates, mut seen) = (Candidates::node(node), Vec::new());
+        let outcome = propose(ledger.state(), &candidates, Exclusivity::Respect, &mut seen);
+        assert_eq!(ledger.commit(&outcome, &seen), CommitOutcome::Committed);
+        ledger.settle();
+    }
+    ask(&mut ledger, 2, "root.q", 60);
+    let [one, two] = [1, 2].map(ApplicationId::new);
+    let waves = waves(&ledger);
+    let until = waves.iter().position(|&(app, _)| app == one).unwrap();
+    let served: usize = waves[..until].iter().map(|(_, more)| more + 1).sum();
+    assert!(waves[..until].iter().all(|&(app, _)| app == two));
+    assert_eq!((served, waves[0].1 > 20), (40, true), "{waves:?}");
+}
+
+#[test]
+fn a_wave_ends_where_a_queue_may_be_at_its_maximum_or_no_node_has_room() {
+    let mut ledger = ledger();
+    ask(&mut ledger, 1, "root.p.a", 150);
+    let placed: usize = waves(&ledger).iter().map(|(_, more)| more + 1).sum();
+    assert_eq!(placed, 100, "as many as there is room for");
+}
