@@ -135,10 +135,11 @@ impl Ledger {
             return Err(Conflict::ReservationChanged);
         }
         if let Some(exchange) = &proposal.exchange {
-            // Only what the application itself gives up may count against what its queues use.
+            // Only the application's own reservation, as large as it is, counts against what its queues
+            // use.
             let held = self.state.nodes[exchange.node].reserved;
-            let given_up = Some((proposal.app, exchange.number));
-            if held.map(|held| (held.app, held.number)) != given_up {
+            let given_up = Some((proposal.app, exchange.number, exchange.size));
+            if held.map(|held| (held.app, held.number, held.size)) != given_up {
                 return Err(Conflict::ExchangeGone);
             }
         }

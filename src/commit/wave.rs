@@ -56,6 +56,9 @@ fn place_in<const N: usize>(
         placed(next);
         length += 1;
     }
+    if length == 0 {
+        return 0;
+    }
     let count = i32::try_from(length).expect("a wave is no longer than what a key asks");
     charge_wave::<N>(state, class, count);
     debug_assert!(
@@ -73,12 +76,10 @@ fn charge_wave<const N: usize>(state: &mut State, class: &Proposal, count: i32) 
     part.used += all;
     part.pending -= all;
     let leaf = row.leaf;
-    if let Ok(at) = row.find_key(class.key) {
-        let asks = &mut row.keys[at];
-        asks.opportunities += count;
-        if let Some(any) = asks.at_mut(NameId::ANY) {
-            any.count -= count;
-        }
+    let asks = row.key_mut(class.key);
+    asks.opportunities += count;
+    if let Some(any) = asks.at_mut(NameId::ANY) {
+        any.count -= count;
     }
     let charge = Charge {
         used: all,
@@ -119,11 +120,25 @@ fn comes_one_by_one(
         let (one, other) = (one.part(partition), other.part(partition));
         (&one.used, &one.pending, &one.ranks) == (&other.used, &other.pending, &other.ranks)
     });
+    let mut nodes = state.nodes.iter().zip(after.nodes.iter());
+    let nodes = nodes.all(|(one, other)| one.free == other.free);
+    let users = [&state, after].map(|state| {
+        let part = state.users[state.apps[app].user].part(partition);
+        let users = state.queues[leaf].as_leaf();
+        let ratio = users.parts[partition.index()].usage_ratio;
+        (
+            part.used.get(),
+            part.usage_ratio.to_bits(),
+            ratio.to_bits(),
+            users.users_version,
+        )
+    });
     let (one, other) = (&state.apps[app], &after.apps[app]);
     let keys = one.keys.iter().zip(&other.keys).all(|(one, other)| {
         (&one.asks, one.opportunities, one.missed)
             == (&other.asks, other.opportunities, other.missed)
     });
     let (part, in_wave) = (one.part(partition), other.part(partition));
-    alike && queues && keys && (&part.used, &part.pending) == (&in_wave.used, &in_wave.pending)
+    let same_app = (&part.used, &part.pending) == (&in_wave.used, &in_wave.pending);
+    alike && queues && keys && nodes && users[0] == users[1] && same_app
 }

@@ -126,19 +126,16 @@ impl Lanes {
         lane.filter(|lane| !lane.order().is_empty())
     }
 
-    /// The same, to be told of what is placed on its nodes.
+    /// The lane of a partition, to be told of what is placed on its nodes.
     pub(super) fn of_mut(&mut self, partition: PartitionId) -> Option<&mut FitIndex> {
         self.lanes.get_mut(partition.index())
     }
 
-    /// Reserved nodes of the own share that take containers; one that is leaving keeps its reservation
-    /// and serves none.
-    pub(super) fn reserved(&self, state: &State) -> Vec<NodeSlot> {
+    /// Reserved nodes of the own share.
+    pub(super) fn reserved(&self) -> Vec<NodeSlot> {
         let (own, of) = self.share;
-        let takes = |node: &&NodeSlot| {
-            node.index() % of == own && state.nodes[**node].state == NodeState::Running
-        };
-        self.reserved.iter().filter(takes).copied().collect()
+        let mine = |node: &&NodeSlot| node.index() % of == own;
+        self.reserved.iter().filter(mine).copied().collect()
     }
 
     /// Whether any node is reserved.

@@ -313,6 +313,12 @@ impl<C: Clock> Proposer<C> {
     /// A reservation is fulfilled, kept or given up.
     fn fulfil(&mut self, view: &mut View, node: NodeSlot, round: &mut Round) {
         let outcome = self.timed(|seen, _| propose_reserved(&view.state, node, seen));
+        // A node that is leaving serves no reservation; one that nobody wants any more is given up.
+        let leaves = view.state.nodes[node].state != NodeState::Running;
+        if leaves && !matches!(outcome, Outcome::GiveUp(_)) {
+            self.seen.clear();
+            return;
+        }
         let noted = view.note(outcome, &mut self.seen, &mut self.batches.open);
         self.seen.clear();
         round.count(noted);

@@ -108,9 +108,9 @@ impl View {
         self.lanes.of(partition)
     }
 
-    /// Reserved nodes of this proposer's share that take containers.
+    /// Reserved nodes of this proposer's share.
     pub(super) fn reserved(&self) -> Vec<NodeSlot> {
-        self.lanes.reserved(&self.state)
+        self.lanes.reserved()
     }
 
     /// Lets the view follow a decision, and adds it to the open batch when the ledger has to know.

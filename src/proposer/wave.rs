@@ -49,14 +49,17 @@ fn length_in<const N: usize>(state: &State, last: &Proposal, most: usize) -> usi
         return 0;
     }
     let size = last.size.narrow::<N>();
-    let mut length = most.min(further(asks, partition));
-    while length > 0 && !holds(state, last.app, partition, &size, length) {
-        length /= 2;
+    // Mostly there is none, or many: each step looks twice as far.
+    let (most, mut length, mut next) = (most.min(further(asks, partition)), 0, 1);
+    while length < most && holds(state, last.app, partition, &size, next) {
+        length = next;
+        next = most.min(2 * next);
     }
     length
 }
 
-/// The node for the next container of a wave; nothing ends the wave.
+/// The node for the next container of a wave; the wave is over where there is none, or where its
+/// user's gate is not surely open.
 #[must_use]
 pub fn wave_node<const N: usize>(
     state: &State,
