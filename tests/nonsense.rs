@@ -1,0 +1,141 @@
+//! Proposals that no sound proposer makes are refused, and change nothing.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::collections::BTreeMap;
+
+use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec};
+use capsched::commit::{CommitOutcome, Conflict, Ledger};
+use capsched::config;
+use capsched::id::NodeSlot;
+use capsched::proposer::{Candidates, Outcome, Proposal, ProposalKind, Release, propose};
+use capsched::queue::Exclusivity;
+use capsched::resource::ResourceVector;
+
+fn ask(ledger: &mut Ledger, number: u32, priority: i32, memory: i64) {
+    let app = ledger.app(ApplicationId::new(number)).unwrap();
+    let ask = Ask {
+        priority,
+        ..Ask::anywhere(ResourceVector::of(&[memory, 1]), 1)
+    };
+    ledger.ask(app, &AskCall::asking(vec![ask])).unwrap();
+    ledger.settle();
+}
+
+/// What a pass over a node proposes.
+fn proposed(ledger: &Ledger, node: usize) -> Proposal {
+    let candidates = Candidates::node(NodeSlot::at(node));
+    let outcome = propose(
+        ledger.state(),
+        &candidates,
+        Exclusivity::Respect,
+        &mut Vec::new(),
+    );
+    match outcome {
+        Outcome::Proposed(proposal) => proposal,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn commit(ledger: &mut Ledger, proposal: Proposal) -> CommitOutcome {
+    let committed = ledger.commit(&Outcome::Proposed(proposal), &[]);
+    ledger.settle();
+    committed
+}
+
+/// Two nodes; the first is nearly full and reserved by an application of `a`, which asks for
+/// something small besides.
+fn ledger() -> Ledger {
+    let pairs = [
+        ("root.queues", "a,b"),
+        ("root.a.capacity", "50"),
+        ("root.b.capacity", "50"),
+        ("root.a.user-limit-factor", "10"),
+        ("maximum-am-resource-percent", "1"),
+    ];
+    let pairs = pairs.map(|(key, value)| {
+        let key = format!("yarn.scheduler.capacity.{key}");
+        (key, value.to_owned())
+    });
+    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types).unwrap();
+    let mut ledger = Ledger::new(loaded.settings, &[]).unwrap();
+    for i in 0..2 {
+        let name = NodeName::new(&format!("h{i}"), 1).unwrap();
+        let node = NodeSpec::new(name, ResourceVector::of(&[10_240, 10]));
+        ledger.add_node(&node).unwrap();
+    }
+    for (number, queue) in [(1, "root.a"), (2, "root.b")] {
+        let spec = AppSpec::new(ApplicationId::new(number), queue, "ann");
+        ledger.submit(&spec).unwrap();
+        ledger.settle();
+    }
+    for kind in [ProposalKind::Allocate, ProposalKind::Reserve] {
+        ask(&mut ledger, 1, 5, 7168);
+        let proposal = proposed(&ledger, 0);
+        assert_eq!(proposal.kind, kind);
+        assert_eq!(commit(&mut ledger, proposal), CommitOutcome::Committed);
+    }
+    ask(&mut ledger, 1, 7, 1024);
+    ledger
+}
+
+#[test]
+fn a_reservation_serves_no_other_key() {
+    let mut ledger = ledger();
+    let held = ledger.state().nodes[NodeSlot::at(0)].reserved.unwrap();
+    let mut proposal = proposed(&ledger, 1);
+    proposal.node = NodeSlot::at(0);
+    proposal.incarnation = ledger.state().nodes[proposal.node].incarnation;
+    proposal.size = ResourceVector::of(&[1024, 1]).into();
+    proposal.reserved = Some(held.number);
+    proposal.key.priority = 7;
+    assert_ne!(proposal.key, held.key);
+    let refused = CommitOutcome::Rejected(Conflict::ReservationChanged);
+    for kind in [ProposalKind::Allocate, ProposalKind::Reserve] {
+        let nonsense = Proposal {
+            kind,
+            ..proposal.clone()
+        };
+        assert_eq!(commit(&mut ledger, nonsense), refused, "{kind:?}");
+    }
+    let after = &ledger.state().nodes[NodeSlot::at(0)];
+    assert_eq!(after.reserved, Some(held));
+}
+
+#[test]
+fn nobody_gives_up_what_another_has_reserved_or_more_than_there_is() {
+    let mut ledger = ledger();
+    ask(&mut ledger, 2, 5, 1024);
+    let held = ledger.state().nodes[NodeSlot::at(0)].reserved.unwrap();
+    let release = Release {
+        app: held.app,
+        key: held.key,
+        number: held.number,
+        node: NodeSlot::at(0),
+        size: held.size,
+    };
+    let proposal = proposed(&ledger, 1);
+    let [own, other] = [1, 2].map(|number| ledger.app(ApplicationId::new(number)).unwrap());
+    assert_eq!((held.app, proposal.app), (own, other), "b has nothing yet");
+    let twice = Release {
+        size: held.size.times(2),
+        ..release.clone()
+    };
+    let of_another = Proposal {
+        exchange: Some(Box::new(release)),
+        ..proposal.clone()
+    };
+    let too_large = Proposal {
+        app: own,
+        generation: ledger.state().apps[own].generation,
+        exchange: Some(Box::new(twice)),
+        ..proposal.clone()
+    };
+    for nonsense in [of_another, too_large] {
+        let refused = CommitOutcome::Rejected(Conflict::ExchangeGone);
+        assert_eq!(commit(&mut ledger, nonsense), refused);
+    }
+    let after = &ledger.state().nodes[NodeSlot::at(0)];
+    assert_eq!(after.reserved, Some(held));
+    assert_eq!(commit(&mut ledger, proposal), CommitOutcome::Committed);
+}
