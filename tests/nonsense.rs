@@ -119,7 +119,7 @@ fn nobody_gives_up_what_another_has_reserved_or_more_than_there_is() {
     assert_eq!((held.app, proposal.app), (own, other), "b has nothing yet");
     let twice = Release {
         size: held.size.times(2),
-        ..release.clone()
+        ..release
     };
     let of_another = Proposal {
         exchange: Some(Box::new(release)),
