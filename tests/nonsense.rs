@@ -1,11 +1,11 @@
 //! Proposals that no sound proposer makes are refused, and change nothing.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-use std::collections::BTreeMap;
+#[path = "common/trees.rs"]
+mod trees;
 
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec};
 use capsched::commit::{CommitOutcome, Conflict, Ledger};
-use capsched::config;
 use capsched::id::NodeSlot;
 use capsched::proposer::{Candidates, Outcome, Proposal, ProposalKind, Release, propose};
 use capsched::queue::Exclusivity;
@@ -52,13 +52,7 @@ fn ledger() -> Ledger {
         ("root.a.user-limit-factor", "10"),
         ("maximum-am-resource-percent", "1"),
     ];
-    let pairs = pairs.map(|(key, value)| {
-        let key = format!("yarn.scheduler.capacity.{key}");
-        (key, value.to_owned())
-    });
-    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types).unwrap();
-    let mut ledger = Ledger::new(loaded.settings, &[]).unwrap();
+    let mut ledger = Ledger::new(trees::settings(pairs), &[]).unwrap();
     for i in 0..2 {
         let name = NodeName::new(&format!("h{i}"), 1).unwrap();
         let node = NodeSpec::new(name, ResourceVector::of(&[10_240, 10]));

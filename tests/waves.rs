@@ -1,13 +1,13 @@
 //! Waves: containers that are placed together where single passes would place the same ones.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-use std::collections::BTreeMap;
+#[path = "common/trees.rs"]
+mod trees;
 
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec};
 use capsched::commit::{
     CommitOutcome, Followed, Ledger, apply_to_copy, observe_on_copy, place_wave,
 };
-use capsched::config;
 use capsched::id::{NodeSlot, PartitionId};
 use capsched::proposer::{Candidates, FitIndex, Outcome, propose, wave_length};
 use capsched::queue::Exclusivity;
@@ -32,13 +32,7 @@ fn ledger() -> Ledger {
         ("root.p.a.user-limit-factor", "10"),
         ("root.q.user-limit-factor", "10"),
     ];
-    let pairs = pairs.map(|(key, value)| {
-        let key = format!("yarn.scheduler.capacity.{key}");
-        (key, value.to_owned())
-    });
-    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types).unwrap();
-    let mut ledger = Ledger::new(loaded.settings, &[]).unwrap();
+    let mut ledger = Ledger::new(trees::settings(pairs), &[]).unwrap();
     for i in 0..10 {
         let name = NodeName::new(&format!("h{i}"), 1).unwrap();
         let node = NodeSpec::new(name, of(10_240, 10));

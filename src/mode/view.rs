@@ -148,9 +148,7 @@ impl View {
         batch.push(outcome, seen);
         noted
     }
-}
 
-impl View {
     /// Adds further containers of the class of the batch's last decision, as long as the next passes
     /// surely place nothing else; how many.
     pub(super) fn extend(&mut self, batch: &mut Batch) -> usize {

@@ -1,0 +1,17 @@
+//! Settings of small trees of queues, from pairs as `capacity-scheduler.xml` has them.
+
+use std::collections::BTreeMap;
+
+use capsched::config;
+use capsched::queue::TreeSettings;
+
+/// The settings that pairs without their common prefix come to, for memory and vcores.
+pub(crate) fn settings<const N: usize>(pairs: [(&str, &str); N]) -> TreeSettings {
+    let pairs = pairs.map(|(key, value)| {
+        let key = format!("yarn.scheduler.capacity.{key}");
+        (key, value.to_owned())
+    });
+    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types);
+    loaded.expect("a tree that a test wrote").settings
+}
