@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use capsched::api::{
     ApplicationId, ContainerId, Decision, Ending, Fate, NodeName, ResourceVector, Threaded,
 };
+use capsched::cluster::Node;
 use capsched::snapshot::Snapshot;
 
 /// What the books know of an application: its leaf and its user.
@@ -211,7 +212,7 @@ impl Books {
     /// without applications is there nothing to decide, and the counts stand still.
     pub(crate) fn outcomes(&self, engine: &Threaded) {
         let (fates, snapshot) = (engine.fates(), engine.snapshot());
-        let committed = fates.get(Fate::Committed);
+        let committed = fates.get(Fate::Committed) + fates.get(Fate::CommittedElsewhere);
         let refused = fates.total() - committed;
         assert_eq!(refused, self.refused, "refusals counted and told");
         let by_decider: u64 = snapshot.refused.iter().sum::<u64>() + snapshot.served_refused;
@@ -228,17 +229,24 @@ impl Books {
 pub(crate) fn add_up(state: &Snapshot) {
     let sum = |sum: ResourceVector, one: ResourceVector| sum + one;
     let root = state.queues.iter().find(|queue| queue.parent.is_none());
-    let root = root.map(|queue| queue.parts[0].used);
+    let root = root.map(|queue| queue.parts[0].used.get());
     let leaves = state.queues.iter().filter(|queue| queue.leaf.is_some());
-    let leaves = leaves.map(|leaf| leaf.parts[0].used);
+    let leaves = leaves.map(|leaf| leaf.parts[0].used.get());
     assert_eq!(Some(leaves.fold(ResourceVector::NONE, sum)), root, "leaves");
     let users = state.users.iter().filter(|user| !user.removed);
-    let users = users.map(|user| user.parts[0].used);
+    let users = users.map(|user| user.parts[0].used.get());
     assert_eq!(Some(users.fold(ResourceVector::NONE, sum)), root, "users");
     for node in state.nodes.iter() {
-        assert_eq!(node.free, node.total - node.allocated, "{}", node.name);
-        assert!(node.allocated.fits_in(&node.total), "{}", node.name);
+        allocated_within(node);
     }
+}
+
+/// What a node has allocated: the rest of its size is free.
+fn allocated_within(node: &Node) -> ResourceVector {
+    let [total, allocated, free] = [&node.total, &node.allocated, &node.free].map(|one| one.get());
+    assert_eq!(free, total - allocated, "{}", node.name);
+    assert!(allocated.fits_in(&total), "{}", node.name);
+    allocated
 }
 
 fn non_zero<K: Ord + Clone>(sums: &Sums<K>) -> Sums<K> {
@@ -262,20 +270,18 @@ impl Seen {
             let (mut nodes, mut reserved) = (Sums::new(), Sums::new());
             for (name, slot) in ledger.nodes_by_name() {
                 let row = &state.nodes[slot];
-                assert_eq!(row.free, row.total - row.allocated, "{name}");
-                assert!(row.allocated.fits_in(&row.total), "{name}");
-                nodes.insert(name.clone(), row.allocated);
+                nodes.insert(name.clone(), allocated_within(row));
                 if let Some(held) = row.reserved {
                     reserved.insert(name.clone(), held.size);
                 }
             }
-            let part = |queue: &capsched::queue::Queue| queue.parts[0].used;
+            let part = |queue: &capsched::queue::Queue| queue.parts[0].used.get();
             let queues = state.queues.iter().filter(|queue| !queue.removed);
             let queues = queues.map(|queue| (queue.settings.path.to_string(), part(queue)));
             let users = state.users.iter().filter(|user| !user.removed);
             let users = users.map(|user| {
                 let leaf = state.queues[user.leaf].settings.path.to_string();
-                ((leaf, user.name.to_string()), user.parts[0].used)
+                ((leaf, user.name.to_string()), user.parts[0].used.get())
             });
             Self {
                 nodes: non_zero(&nodes),
