@@ -7,7 +7,9 @@ mod trees;
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec};
 use capsched::commit::{CommitOutcome, Conflict, Ledger};
 use capsched::id::NodeSlot;
-use capsched::proposer::{Candidates, Outcome, Proposal, ProposalKind, Release, propose};
+use capsched::proposer::{
+    Alternate, Candidates, Outcome, Proposal, ProposalKind, Release, propose,
+};
 use capsched::queue::Exclusivity;
 use capsched::resource::ResourceVector;
 
@@ -132,4 +134,39 @@ fn nobody_gives_up_what_another_has_reserved_or_more_than_there_is() {
     let after = &ledger.state().nodes[NodeSlot::at(0)];
     assert_eq!(after.reserved, Some(held));
     assert_eq!(commit(&mut ledger, proposal), CommitOutcome::Committed);
+}
+
+#[test]
+fn only_containers_that_may_be_anywhere_go_elsewhere() {
+    let mut ledger = ledger();
+    // That of `b` has reserved nothing.
+    ask(&mut ledger, 2, 5, 1024);
+    let sound = Proposal {
+        counted: true,
+        alternate: Some(Alternate {
+            node: NodeSlot::at(1),
+            incarnation: ledger.state().nodes[NodeSlot::at(1)].incarnation,
+        }),
+        ..proposed(&ledger, 1)
+    };
+    let reserves = Proposal {
+        kind: ProposalKind::Reserve,
+        ..sound.clone()
+    };
+    let local = Proposal {
+        counted: false,
+        ..sound.clone()
+    };
+    for (nonsense, elsewhere) in [(reserves, false), (local, false), (sound, true)] {
+        let lost = Proposal {
+            incarnation: nonsense.incarnation + 1,
+            ..nonsense
+        };
+        let expected = if elsewhere {
+            CommitOutcome::CommittedElsewhere
+        } else {
+            CommitOutcome::Rejected(Conflict::NodeGone)
+        };
+        assert_eq!(commit(&mut ledger, lost), expected);
+    }
 }

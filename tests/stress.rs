@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, Mode, NodeName, NodeReport,
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, Fate, Mode, NodeName, NodeReport,
     NodeSpec, ResourceVector, Threaded, TreeSettings,
 };
 use capsched::config;
@@ -252,7 +252,8 @@ fn run(mode: Mode, fault: Fault, stop_after: Option<u32>) -> (Books, u64) {
             books.hear(&event);
         }
         sums_hold(&engine, &books);
-        let counted = engine.fates().get(capsched::api::Fate::Committed);
+        let fates = engine.fates();
+        let counted = fates.get(Fate::Committed) + fates.get(Fate::CommittedElsewhere);
         assert!(counted >= books.placed, "{counted} of {}", books.placed);
         if let Fault::ProposerPanics(_) = fault {
             // A proposer that looks again after a while may be panicking now: it is counted once

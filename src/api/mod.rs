@@ -17,7 +17,7 @@ pub use crate::commit::{
 pub use crate::id::{ApplicationId, ContainerId, NodeName};
 pub use crate::mode::{
     Accounts, Attempt, Fate, Intent, Latencies, Mode, Pipeline, Placement, Running, Sequential,
-    StartError, Step, Threaded, TurnOutcome,
+    StartError, Step, Threaded, Told, TurnOutcome,
 };
 pub use crate::policy::Locality;
 pub use crate::proposer::ProposalKind;

@@ -334,7 +334,10 @@ impl Scheduler for Threaded {
     }
 
     fn schedule(&mut self) -> usize {
-        let placed = |engine: &Self| engine.fates().get(Fate::Committed);
+        let placed = |engine: &Self| {
+            let fates = engine.fates();
+            fates.get(Fate::Committed) + fates.get(Fate::CommittedElsewhere)
+        };
         let before = placed(self);
         self.quiesce();
         usize::try_from(placed(self) - before).unwrap_or(usize::MAX)

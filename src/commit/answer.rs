@@ -8,34 +8,33 @@ use crate::policy::headroom;
 use crate::queue::{AskReply, Granted, LimitKind};
 use crate::resource::ResourceVector;
 
+/// Room that a list keeps from one use to the next.
+const KEPT: usize = 64;
+
 impl Ledger {
     /// What an application learns: new containers, ends, headroom, containers asked back.
-    pub(super) fn answer(&mut self, app: AppSlot) -> AskReply {
-        let allocated = self.fetch(app);
-        let headroom = self.told_headroom(app);
-        let allocated = allocated
-            .into_iter()
-            .map(|slot| {
-                let container = self.container(slot);
-                Granted {
-                    container: container.id,
-                    node: self.state.nodes[container.node].name.clone(),
-                    size: container.size.get(),
-                    priority: container.key.priority,
-                    request_id: container.key.request_id,
-                }
-            })
-            .collect();
+    pub(super) fn answer(&mut self, app: AppSlot, reply: &mut AskReply) {
+        let fetched = self.fetch(app);
+        reply.headroom = self.told_headroom(app);
+        let granted = fetched.iter().map(|&slot| {
+            let container = self.container(slot);
+            Granted {
+                container: container.id,
+                node: self.state.nodes[container.node].name.clone(),
+                size: container.size.get(),
+                priority: container.key.priority,
+                request_id: container.key.request_id,
+            }
+        });
+        reply.allocated.extend(granted);
+        self.unfetched[app.index()] = emptied(fetched);
         let mut finished = std::mem::take(&mut self.finished[app.index()]);
         finished.sort_unstable();
         finished.dedup();
+        reply.finished.extend_from_slice(&finished);
+        self.finished[app.index()] = emptied(finished);
         let asked_back = std::mem::take(&mut self.asked_back[app.index()]);
-        AskReply {
-            allocated,
-            finished,
-            headroom,
-            asked_back: asked_back.into_iter().collect(),
-        }
+        reply.asked_back.extend(asked_back);
     }
 
     /// Hands an application its new containers, which their nodes will launch.
@@ -88,4 +87,11 @@ impl Ledger {
         };
         headroom(&self.state, provider.leaf, partition, &limit, &used)
     }
+}
+
+/// A list to be used again; a large one is given back.
+pub(super) fn emptied<T>(mut list: Vec<T>) -> Vec<T> {
+    list.clear();
+    list.shrink_to(KEPT);
+    list
 }

@@ -22,10 +22,20 @@ use crate::sync::{Mutant, injected};
 pub enum CommitOutcome {
     /// A container was placed, or a reservation made, kept or given up.
     Committed,
+    /// A container was placed on the alternate of its proposal.
+    CommittedElsewhere,
     /// The proposal did not hold.
     Rejected(Conflict),
     /// There was nothing to commit.
     Nothing,
+}
+
+impl CommitOutcome {
+    /// Whether it changed what the proposal was about.
+    #[must_use]
+    pub const fn is_committed(self) -> bool {
+        matches!(self, Self::Committed | Self::CommittedElsewhere)
+    }
 }
 
 /// What was taken off the asks of a key with one container.
@@ -68,22 +78,54 @@ impl Ledger {
     }
 
     fn commit_proposal(&mut self, proposal: &Proposal, checked: impl FnOnce()) -> CommitOutcome {
-        let verdict = with_width!(self.state.calculator, N => self.validate::<N>(proposal));
+        let verdict = self.holds(proposal);
+        let second = match verdict {
+            Ok(()) => None,
+            Err(conflict) => self.second_choice(proposal, conflict),
+        };
         checked();
-        match verdict {
-            Ok(()) => match proposal.kind {
-                ProposalKind::Allocate => {
-                    with_width!(self.state.calculator, N => self.apply_allocation::<N>(proposal));
-                }
-                ProposalKind::Reserve => self.apply_reservation(proposal),
-            },
-            Err(conflict) => {
+        match (verdict, second) {
+            (Ok(()), _) => {
+                self.apply(proposal);
+                CommitOutcome::Committed
+            }
+            (Err(_), Some(second)) => {
+                self.apply(&second);
+                CommitOutcome::CommittedElsewhere
+            }
+            (Err(conflict), None) => {
                 self.count_found(proposal);
                 self.note_rejection(proposal, conflict);
-                return CommitOutcome::Rejected(conflict);
+                CommitOutcome::Rejected(conflict)
             }
         }
-        CommitOutcome::Committed
+    }
+
+    /// A proposal on its alternate, where that holds though the first node took it no more. The alternate
+    /// must still be of the partition that is asked for, and nothing excluded.
+    fn second_choice(&mut self, proposal: &Proposal, conflict: Conflict) -> Option<Proposal> {
+        if !conflict.is_of_node() {
+            return None;
+        }
+        let second = proposal.on_alternate()?;
+        self.holds(&second).ok()?;
+        let row = &self.state.apps[second.app];
+        let partition = self.state.nodes[second.node].partition;
+        let asked = row.key(second.key)?.partition == partition;
+        (asked && row.blacklist.is_empty()).then_some(second)
+    }
+
+    fn holds(&mut self, proposal: &Proposal) -> Result<(), Conflict> {
+        with_width!(self.state.calculator, N => self.validate::<N>(proposal))
+    }
+
+    fn apply(&mut self, proposal: &Proposal) {
+        match proposal.kind {
+            ProposalKind::Allocate => {
+                with_width!(self.state.calculator, N => self.apply_allocation::<N>(proposal));
+            }
+            ProposalKind::Reserve => self.apply_reservation(proposal),
+        }
     }
 
     /// Moves the counters of a key for which room was found, though the proposal did not hold.

@@ -1,11 +1,13 @@
 //! Asks: validation, normalization, bookkeeping, and what an application is told.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
+use smallvec::{SmallVec, smallvec};
+
+use super::ask_error::{AskError, OutOfRange};
 use super::event::Ending;
 use super::ledger::Ledger;
-use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot, SchedulerKey, java_order};
+use crate::id::{AppSlot, NameId, PartitionId, QueueSlot, SchedulerKey, java_order};
 use crate::queue::{Ask, AskCall, AskReply, PlaceAsk};
 use crate::resource::{MAX_VALUE, ResourceVector};
 
@@ -13,93 +15,10 @@ use crate::resource::{MAX_VALUE, ResourceVector};
 const MAX_COUNT: i32 = 1_000_000;
 
 /// Most asks of one call, and most keys of one application.
-const MAX_ASKS: usize = 100_000;
+pub(super) const MAX_ASKS: usize = 100_000;
 
-/// Why a call was refused; nothing of it was carried out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AskError {
-    /// The engine has shut down.
-    Closed,
-    /// No live application has the number.
-    UnknownApplication(ApplicationId),
-    /// The application's master has no container yet.
-    MasterNotRunning(ApplicationId),
-    /// A size is negative or above the maximum allocation.
-    OutOfRange(Box<OutOfRange>),
-    /// A label stands on an ask for a host or rack.
-    LabelOnPlace(String),
-    /// A label expression names more than one label.
-    LabelExpression(String),
-    /// The queue may not use the label, or the cluster does not know it.
-    LabelAccess(String),
-    /// The number of containers is negative or beyond the bound, or their sum is.
-    Count(i64),
-    /// The call has more asks than the bound.
-    TooManyAsks(usize),
-    /// A scheduling request changes what its key fixed, or is not well formed.
-    Constrained(String),
-}
-
-/// A size and the most that is allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutOfRange {
-    /// The request.
-    pub size: ResourceVector,
-    /// The most that is allowed.
-    pub largest: ResourceVector,
-}
-
-impl AskError {
-    /// A stable word for the reason.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::UnknownApplication(_) => "unknown_application",
-            Self::MasterNotRunning(_) => "master_not_running",
-            Self::OutOfRange(_) => "resource_out_of_range",
-            Self::LabelOnPlace(_) => "label_on_location",
-            Self::LabelExpression(_) => "label_expression",
-            Self::LabelAccess(_) => "label_access",
-            Self::Count(_) => "container_count",
-            Self::TooManyAsks(_) => "too_many_asks",
-            Self::Constrained(_) => "scheduling_request",
-        }
-    }
-}
-
-impl fmt::Display for AskError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed => f.write_str("the engine has shut down"),
-            Self::UnknownApplication(id) => write!(f, "there is no live application {id}"),
-            Self::MasterNotRunning(id) => write!(f, "the master of {id} has no container yet"),
-            Self::OutOfRange(bounds) => {
-                let OutOfRange { size, largest } = **bounds;
-                write!(f, "{size} is not between nothing and {largest}")
-            }
-            Self::LabelOnPlace(label) => {
-                write!(
-                    f,
-                    "label `{label}` on an ask for a host or rack; name it on `*`"
-                )
-            }
-            Self::LabelExpression(label) => write!(f, "`{label}` names more than one label"),
-            Self::LabelAccess(label) => {
-                write!(
-                    f,
-                    "label `{label}` is unknown or not accessible to the queue"
-                )
-            }
-            Self::Count(count) => write!(f, "{count} containers are out of range"),
-            Self::TooManyAsks(count) => write!(f, "{count} asks are more than {MAX_ASKS}"),
-            Self::Constrained(reason) => write!(f, "scheduling request: {reason}"),
-        }
-    }
-}
-
-impl std::error::Error for AskError {}
+/// Asks that passed the checks; most calls have one or two.
+type CheckedAsks = SmallVec<[Checked; 2]>;
 
 /// An ask that passed the checks.
 struct Checked {
@@ -176,6 +95,23 @@ impl Ledger {
     /// As [`AskError`]; then nothing changed. Only a key that is in use for something else is met
     /// on the way: what the call gave back and asked before stays.
     pub fn ask(&mut self, app: AppSlot, call: &AskCall) -> Result<AskReply, AskError> {
+        let mut reply = AskReply::default();
+        self.ask_into(app, call, &mut reply)?;
+        Ok(reply)
+    }
+
+    /// The same as [`Ledger::ask`] with an answer whose lists are empty but may have room: who makes and
+    /// drops it elsewhere keeps that work from the ledger's thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ledger::ask`]; the answer is as it was then.
+    pub fn ask_into(
+        &mut self,
+        app: AppSlot,
+        call: &AskCall,
+        reply: &mut AskReply,
+    ) -> Result<(), AskError> {
         let row = &self.state.apps[app];
         if !row.unmanaged && row.master.is_none() {
             return Err(AskError::MasterNotRunning(row.id));
@@ -189,20 +125,15 @@ impl Ledger {
         // The original looks for the queue by name, and finds none that was removed.
         let queue = (!self.state.queues[leaf].removed).then_some(leaf);
         let largest = self.largest_allocation(queue);
-        let mut checked = Vec::with_capacity(call.asks.len());
+        let mut checked = CheckedAsks::with_capacity(call.asks.len());
         for ask in &call.asks {
             checked.push(self.checked(queue, ask, default.as_deref(), &largest)?);
         }
         let constrained = self.check_constrained(app, &call.constrained)?;
-        let checked: Vec<_> = checked
-            .into_iter()
-            .zip(&call.asks)
-            .map(|((key, ask), from)| Checked {
-                key,
-                place: self.intern(&from.place),
-                ask,
-            })
-            .collect();
+        // Only names of a call that is carried out are remembered.
+        for (checked, ask) in checked.iter_mut().zip(&call.asks) {
+            checked.place = self.intern(&ask.place);
+        }
         for number in &call.release {
             if let Some(slot) = self.live[app.index()].get(*number) {
                 self.end_container(slot, Ending::Released);
@@ -213,11 +144,11 @@ impl Ledger {
             changed = self.update_constrained(app, constrained)?;
         }
         self.update_blacklist(app, call);
-        let reply = self.answer(app);
+        self.answer(app, reply);
         if changed {
             self.flag_for_demand(app);
         }
-        Ok(reply)
+        Ok(())
     }
 
     fn checked(
@@ -226,7 +157,7 @@ impl Ledger {
         ask: &Ask,
         default: Option<&str>,
         largest: &ResourceVector,
-    ) -> Result<(SchedulerKey, PlaceAsk), AskError> {
+    ) -> Result<Checked, AskError> {
         let anywhere = ask.place == "*";
         let label = ask.partition.as_deref().or(default.filter(|_| anywhere));
         let partition = self.check_ask(queue, &ask.size, &ask.place, label, largest)?;
@@ -243,14 +174,15 @@ impl Ledger {
             priority: ask.priority,
             request_id: ask.request_id,
         };
+        let place = NameId::ANY;
         let ask = PlaceAsk {
-            place: NameId::ANY,
+            place,
             size: size.into(),
             count: ask.count,
             relax: ask.relax_locality,
             partition,
         };
-        Ok((key, ask))
+        Ok(Checked { key, place, ask })
     }
 
     pub(super) fn check_count(&self, size: &ResourceVector, count: i32) -> Result<(), AskError> {
@@ -290,7 +222,7 @@ impl Ledger {
                 partition,
             },
         };
-        self.update_own_asks(app, vec![ask]);
+        self.update_own_asks(app, smallvec![ask]);
     }
 
     /// Gives back what a lost container had been asked with.
@@ -317,7 +249,7 @@ impl Ledger {
     }
 
     /// Takes over asks of the scheduler's own making.
-    fn update_own_asks(&mut self, app: AppSlot, asks: Vec<Checked>) {
+    fn update_own_asks(&mut self, app: AppSlot, asks: CheckedAsks) {
         let constrained = |asks: &crate::queue::KeyAsks| asks.constrained.is_some();
         let free = |checked: &Checked| {
             !self.state.apps[app]
@@ -332,7 +264,7 @@ impl Ledger {
     /// Takes over asks, key by key in the order of a hash map; whether an ask for `*` was among
     /// them. A key that belongs to a scheduling request ends it: what came before stays.
     // As AppSchedulingInfo.updateResourceRequests with SingleConstraintAppPlacementAllocator.
-    fn update_asks(&mut self, app: AppSlot, asks: Vec<Checked>) -> Result<bool, AskError> {
+    fn update_asks(&mut self, app: AppSlot, asks: CheckedAsks) -> Result<bool, AskError> {
         let mut changed = false;
         if let [only] = asks.as_slice() {
             let key = only.key;
@@ -349,7 +281,7 @@ impl Ledger {
         &mut self,
         app: AppSlot,
         key: SchedulerKey,
-        mut places: Vec<Checked>,
+        mut places: CheckedAsks,
     ) -> Result<bool, AskError> {
         let known = self.state.apps[app].key(key);
         if known.is_some_and(|asks| asks.constrained.is_some()) {
@@ -463,13 +395,13 @@ impl Ledger {
 }
 
 /// Asks by key in the order of a hash map; the last ask for one place counts.
-fn by_key(asks: Vec<Checked>) -> Vec<(SchedulerKey, Vec<Checked>)> {
-    let mut by_key: Vec<(SchedulerKey, Vec<Checked>)> = Vec::new();
+fn by_key(asks: CheckedAsks) -> Vec<(SchedulerKey, CheckedAsks)> {
+    let mut by_key: Vec<(SchedulerKey, CheckedAsks)> = Vec::new();
     let mut positions = BTreeMap::new();
     for checked in asks {
         let at = *positions.entry(checked.key).or_insert(by_key.len());
         if at == by_key.len() {
-            by_key.push((checked.key, Vec::new()));
+            by_key.push((checked.key, CheckedAsks::new()));
         }
         let places = &mut by_key[at].1;
         match places.iter_mut().find(|other| other.place == checked.place) {

@@ -1,6 +1,7 @@
 //! Calls that the scheduler makes on its resource manager: they wait until the present call has
 //! returned, and are then carried out in order.
 
+use super::answer::emptied;
 use super::containers::{ContainerState, GiveBack};
 use super::event::Event;
 use super::ledger::{ContainerSlot, Ledger};
@@ -72,13 +73,15 @@ impl Ledger {
     }
 
     fn drop_ended(&mut self) {
-        for slot in std::mem::take(&mut self.ended) {
+        let mut ended = std::mem::take(&mut self.ended);
+        for slot in ended.drain(..) {
             let container = self.container_mut(slot);
             if container.state == ContainerState::Done && !container.on_node {
                 container.state = ContainerState::Gone;
                 self.free_containers.push(slot.0);
             }
         }
+        self.ended = emptied(ended);
     }
 
     /// A waiting master takes over its container as soon as it is allocated.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::asks::AskError;
+use super::ask_error::AskError;
 use super::deferred::Deferred;
 use super::event::{Ending, Event};
 use super::ledger::Ledger;

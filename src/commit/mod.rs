@@ -10,6 +10,7 @@
 mod activation;
 mod answer;
 mod apply;
+mod ask_error;
 mod asks;
 mod attempts;
 mod capacity;
@@ -44,7 +45,7 @@ mod vectors;
 mod wave;
 
 pub use apply::CommitOutcome;
-pub use asks::{AskError, OutOfRange};
+pub use ask_error::{AskError, OutOfRange};
 pub use containers::{Container, ContainerState};
 pub use event::{Ending, Event, UnreserveReason};
 pub use ledger::{ContainerSlot, Ledger, PartitionSpec};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::asks::AskError;
+use super::ask_error::AskError;
 use super::ledger::Ledger;
 use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot, SchedulerKey};
 use crate::policy::parse_constraint;

@@ -54,6 +54,15 @@ impl Conflict {
         Self::Constraint,
     ];
 
+    /// Whether it is about the node, so that another one may do.
+    #[must_use]
+    pub const fn is_of_node(self) -> bool {
+        matches!(
+            self,
+            Self::NodeGone | Self::NodeState | Self::ReservationChanged | Self::DoesNotFit
+        )
+    }
+
     /// A stable word for the reason.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -48,6 +48,7 @@ fn place_in<const N: usize>(
         let next = Proposal {
             node,
             incarnation: state.nodes[node].incarnation,
+            alternate: None,
             ..class.clone()
         };
         if let Some((_, _, wave)) = &mut before {

@@ -1,7 +1,7 @@
 //! What a pipeline that runs step by step knows of its decisions, wherever they are.
 
 use super::batch::Batch;
-use super::committer::Fate;
+use super::fate::Fate;
 use super::view::View;
 use crate::commit::Event;
 use crate::id::{ApplicationId, NodeName, Version};
@@ -28,6 +28,8 @@ pub struct Intent {
     pub app: ApplicationId,
     /// The node.
     pub node: NodeName,
+    /// Its second choice.
+    pub alternate: Option<NodeName>,
 }
 
 /// What became of one decision of a batch.
@@ -89,12 +91,17 @@ impl Intent {
     fn of(proposal: &Proposal, view: &View) -> Option<Self> {
         let app = &view.state.apps[proposal.app];
         let node = &view.state.nodes[proposal.node];
+        let second = proposal.alternate.map(|second| {
+            let row = &view.state.nodes[second.node];
+            (row.incarnation == second.incarnation).then(|| row.name.clone())
+        });
         let same =
             (app.generation, node.incarnation) == (proposal.generation, proposal.incarnation);
-        same.then(|| Self {
+        (same && second != Some(None)).then(|| Self {
             version: view.version().0,
             app: app.id,
             node: node.name.clone(),
+            alternate: second.flatten(),
         })
     }
 }

@@ -27,6 +27,52 @@ impl std::fmt::Debug for Look {
     }
 }
 
+/// Calls of applications with room for their answers. Their lists are made and dropped by the caller's
+/// thread: memory that another thread gives back costs both.
+#[derive(Debug)]
+pub(super) struct Asking {
+    calls: Vec<(ApplicationId, AskCall)>,
+    replies: Vec<AskReply>,
+    /// Positions of the calls that were refused.
+    refused: Vec<(usize, AskError)>,
+}
+
+impl Asking {
+    pub(super) fn new(calls: Vec<(ApplicationId, AskCall)>) -> Box<Self> {
+        let room = |(_, call): &(_, AskCall)| {
+            let gives_back = call.release.len();
+            AskReply {
+                allocated: Vec::with_capacity(gives_back.max(1)),
+                finished: Vec::with_capacity(gives_back),
+                ..AskReply::default()
+            }
+        };
+        Box::new(Self {
+            replies: calls.iter().map(room).collect(),
+            calls,
+            refused: Vec::new(),
+        })
+    }
+
+    fn carry_out(&mut self, engine: &mut Sequential) {
+        let calls = self.calls.iter().zip(&mut self.replies);
+        for (i, ((app, call), reply)) in calls.enumerate() {
+            if let Err(error) = engine.ask_into(*app, call, reply) {
+                self.refused.push((i, error));
+            }
+        }
+    }
+
+    /// The answers in the order of the calls.
+    pub(super) fn into_answers(self) -> Vec<Result<AskReply, AskError>> {
+        let mut answers: Vec<_> = self.replies.into_iter().map(Ok).collect();
+        for (i, error) in self.refused {
+            answers[i] = Err(error);
+        }
+        answers
+    }
+}
+
 /// One change that an outsider asks for.
 #[derive(Debug)]
 pub(super) enum Command {
@@ -36,11 +82,7 @@ pub(super) enum Command {
     RelabelNode(NodeName, String, Reply<Result<(), NodeError>>),
     DecommissionNode(NodeName, Reply<Result<(), NodeError>>),
     Submit(AppSpec, Reply<Result<Submitted, SubmitError>>),
-    Ask(ApplicationId, AskCall, Reply<Result<AskReply, AskError>>),
-    AskAll(
-        Vec<(ApplicationId, AskCall)>,
-        Reply<Vec<Result<AskReply, AskError>>>,
-    ),
+    Ask(Box<Asking>, Reply<Box<Asking>>),
     Heartbeat(
         NodeName,
         NodeReport,
@@ -67,7 +109,7 @@ impl Command {
     pub(super) fn is_call(&self) -> bool {
         matches!(
             self,
-            Self::Ask(..) | Self::AskAll(..) | Self::Heartbeat(..) | Self::HeartbeatAll(..)
+            Self::Ask(..) | Self::Heartbeat(..) | Self::HeartbeatAll(..)
         )
     }
 
@@ -90,10 +132,9 @@ impl Command {
             }
             Self::DecommissionNode(node, reply) => answer(&reply, engine.decommission_node(&node)),
             Self::Submit(app, reply) => answer(&reply, engine.submit(&app)),
-            Self::Ask(app, call, reply) => answer(&reply, engine.ask(app, &call)),
-            Self::AskAll(calls, reply) => {
-                let replies = calls.iter().map(|(app, call)| engine.ask(*app, call));
-                answer(&reply, replies.collect());
+            Self::Ask(mut asking, reply) => {
+                asking.carry_out(engine);
+                answer(&reply, asking);
             }
             Self::Heartbeat(node, report, reply) => {
                 answer(&reply, take_report(engine, schedules, &node, &report));

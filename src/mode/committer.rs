@@ -15,6 +15,8 @@ use crate::time::Clock;
 use super::Sequential;
 use super::batch::Batch;
 use super::command::{Command, Reply, answer};
+use super::fate::Fate;
+use super::reading::Telling;
 use super::spot::{Served, Spot};
 use super::standing::{Standing, patience};
 
@@ -38,68 +40,6 @@ const PUBLISH_TO_OTHERS: u64 = 512;
 
 /// One batch in so many is timed.
 const SAMPLE: u32 = 8;
-
-/// What became of proposals: applied, or refused by one [`Conflict`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// Applied.
-    Committed,
-    /// The application ended.
-    AppGone,
-    /// The node left.
-    NodeGone,
-    /// The node takes no containers.
-    NodeState,
-    /// Nothing is outstanding any more.
-    AskGone,
-    /// The reservation on the node is another one.
-    ReservationChanged,
-    /// The reservation to give up is gone.
-    ExchangeGone,
-    /// A container to kill is gone.
-    VictimGone,
-    /// The container does not fit.
-    DoesNotFit,
-    /// The user is over the limit.
-    OverUserLimit,
-    /// A queue would be over its maximum.
-    OverQueueLimit,
-    /// The placement constraint does not hold.
-    Constraint,
-}
-
-crate::closed_enum!(Fate {
-    Committed => "committed",
-    AppGone => "app-gone",
-    NodeGone => "node-gone",
-    NodeState => "node-state",
-    AskGone => "ask-gone",
-    ReservationChanged => "reservation-changed",
-    ExchangeGone => "exchange-gone",
-    VictimGone => "victim-gone",
-    DoesNotFit => "does-not-fit",
-    OverUserLimit => "over-user-limit",
-    OverQueueLimit => "over-queue-limit",
-    Constraint => "constraint",
-});
-
-impl From<Conflict> for Fate {
-    fn from(conflict: Conflict) -> Self {
-        match conflict {
-            Conflict::AppGone => Self::AppGone,
-            Conflict::NodeGone => Self::NodeGone,
-            Conflict::NodeState => Self::NodeState,
-            Conflict::AskGone => Self::AskGone,
-            Conflict::ReservationChanged => Self::ReservationChanged,
-            Conflict::ExchangeGone => Self::ExchangeGone,
-            Conflict::VictimGone => Self::VictimGone,
-            Conflict::DoesNotFit => Self::DoesNotFit,
-            Conflict::OverUserLimit => Self::OverUserLimit,
-            Conflict::OverQueueLimit => Self::OverQueueLimit,
-            Conflict::Constraint => Self::Constraint,
-        }
-    }
-}
 
 /// What was taken from the inbox in one turn, besides looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +88,7 @@ pub(super) struct Committer<C> {
     pub(super) standings: Vec<Arc<Standing>>,
     pub(super) parker: Parker,
     pub(super) shutdown: ShutdownOwner,
-    pub(super) events: RingSender<Vec<Event>>,
+    pub(super) events: RingSender<Telling>,
     /// Empty buffers that readers of events gave back.
     pub(super) spent: RingReceiver<Vec<Event>>,
     /// Events that nobody has made room for. While there are any, no proposal is taken.
@@ -286,7 +226,7 @@ impl<C: Clock> Committer<C> {
         }
         let mut checked_ns = 0;
         let stale = batch.version < self.freed_at && !injected(Mutant::H2);
-        let (mut committed, mut refused) = (0, 0);
+        let (mut committed, mut elsewhere, mut refused) = (0, 0, 0);
         self.engine.ledger_mut().defer(true);
         for (outcome, seen) in batch.iter() {
             let seen = if stale { &[] } else { seen };
@@ -296,7 +236,7 @@ impl<C: Clock> Committer<C> {
             let outcome = ledger.commit_watched(outcome, seen, || {
                 checked_ns = clock.map_or(checked_ns, Clock::now_ns);
             });
-            if let Some(clock) = clock.filter(|_| outcome == CommitOutcome::Committed) {
+            if let Some(clock) = clock.filter(|_| outcome.is_committed()) {
                 let (check, all) = (checked_ns.max(before), clock.now_ns());
                 self.recorder.record(Phase::Validate, check - before);
                 self.recorder
@@ -305,6 +245,7 @@ impl<C: Clock> Committer<C> {
             told(&mut self.engine, outcome);
             match outcome {
                 CommitOutcome::Committed => committed += 1,
+                CommitOutcome::CommittedElsewhere => elsewhere += 1,
                 CommitOutcome::Rejected(conflict) => {
                     refused += 1;
                     count_refusal(&mut self.fates, conflict);
@@ -314,8 +255,10 @@ impl<C: Clock> Committer<C> {
         }
         self.engine.ledger_mut().defer(false);
         self.fates.count_n(Fate::Committed, committed);
-        self.outside += refused;
-        self.changes += committed;
+        self.fates.count_n(Fate::CommittedElsewhere, elsewhere);
+        // Its proposer foresees neither. Only refusals count for its restraint: elsewhere is progress, too.
+        self.outside += refused + elsewhere;
+        self.changes += committed + elsewhere;
         self.taken[proposer] = batch.end;
         self.refused[proposer] += refused;
         self.unpublished += batch.len() as u64;
@@ -350,7 +293,8 @@ impl<C: Clock> Committer<C> {
         let (mut committed, fates, recorder) = (0, &mut self.fates, &mut self.recorder);
         let served = spot.serve(&mut self.engine, &self.clock, |outcome, took_ns| {
             match outcome {
-                CommitOutcome::Committed => committed += 1,
+                // What is decided on the live state has no alternate.
+                CommitOutcome::Committed | CommitOutcome::CommittedElsewhere => committed += 1,
                 CommitOutcome::Rejected(conflict) => {
                     count_refusal(fates, conflict);
                     self.served.1 += 1;
@@ -452,9 +396,13 @@ impl<C: Clock> Committer<C> {
         if self.untold.is_empty() {
             return;
         }
-        match self.events.try_send(std::mem::take(&mut self.untold)) {
+        let telling = Telling {
+            at_ns: self.clock.now_ns(),
+            events: std::mem::take(&mut self.untold),
+        };
+        match self.events.try_send(telling) {
             Ok(()) | Err(TrySendError::Closed(_)) => {}
-            Err(TrySendError::Full(back)) => self.untold = back,
+            Err(TrySendError::Full(back)) => self.untold = back.events,
         }
     }
 

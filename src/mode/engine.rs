@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::Sequential;
 use super::batch::Batches;
-use super::command::{Command, Look, Reply, answer, call};
-use super::committer::{Committer, Fate};
+use super::command::{Asking, Command, Look, Reply, answer, call};
+use super::committer::Committer;
 use super::cores::Cores;
+use super::fate::Fate;
 use super::index::{NodeIndex, NodeSorter};
 use super::monitor::MonitorHandle;
 use super::proposing::Proposer;
@@ -308,8 +309,8 @@ impl Threaded {
     ///
     /// As [`AskError`]; nothing of the call was carried out then.
     pub fn ask(&self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError> {
-        self.call(|reply| Command::Ask(app, call, reply))
-            .unwrap_or(Err(AskError::Closed))
+        let replies = self.ask_all(vec![(app, call)]);
+        replies.into_iter().next().unwrap_or(Err(AskError::Closed))
     }
 
     /// Calls of several applications, carried out in their order. They are handed over together
@@ -318,8 +319,12 @@ impl Threaded {
     /// The answers stand in the order of the calls, each as that of [`Threaded::ask`].
     pub fn ask_all(&self, calls: Vec<(ApplicationId, AskCall)>) -> Vec<Result<AskReply, AskError>> {
         let number = calls.len();
-        self.call(|reply| Command::AskAll(calls, reply))
-            .unwrap_or_else(|| vec![Err(AskError::Closed); number])
+        let asking = Asking::new(calls);
+        let asked = self.call(|reply| Command::Ask(asking, reply));
+        asked.map_or_else(
+            || vec![Err(AskError::Closed); number],
+            |asked| asked.into_answers(),
+        )
     }
 
     /// A node reports; in heartbeat mode it is scheduled.

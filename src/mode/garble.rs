@@ -2,13 +2,13 @@
 
 use crate::id::{AppSlot, NodeSlot};
 use crate::policy::Locality;
-use crate::proposer::{Proposal, ProposalKind};
+use crate::proposer::{Alternate, Proposal, ProposalKind};
 use crate::snapshot::State;
 
 /// Turns a proposal into nonsense: one thing in it becomes another one. `below` draws a number
 /// below its argument. Slots stay within the tables of the proposer's copy, as all slots do.
 pub(super) fn garble(proposal: &mut Proposal, copy: &State, below: &mut dyn FnMut(usize) -> usize) {
-    match below(10) {
+    match below(12) {
         0 => {
             proposal.node = NodeSlot::at(below(copy.nodes.len()));
             proposal.incarnation = copy.nodes[proposal.node].incarnation;
@@ -39,7 +39,17 @@ pub(super) fn garble(proposal: &mut Proposal, copy: &State, below: &mut dyn FnMu
             }
         }
         8 => proposal.locality = Locality::Node,
-        _ => proposal.exchange = None,
+        9 => proposal.exchange = None,
+        10 => {
+            let node = NodeSlot::at(below(copy.nodes.len()));
+            let incarnation = copy.nodes[node].incarnation;
+            proposal.alternate = Some(Alternate { node, incarnation });
+        }
+        _ => {
+            if let Some(second) = &mut proposal.alternate {
+                second.incarnation = second.incarnation.wrapping_add_signed(1 - 2 * sign(below));
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::index::NodeIndex;
 use crate::cluster::NodeState;
 use crate::id::{NodeSlot, PartitionId};
-use crate::proposer::FitIndex;
+use crate::proposer::{Alternate, FitIndex, Proposal, second_node};
 use crate::queue::SchedulerSettings;
 use crate::snapshot::State;
 
@@ -129,6 +129,17 @@ impl Lanes {
     /// The lane of a partition, to be told of what is placed on its nodes.
     pub(super) fn of_mut(&mut self, partition: PartitionId) -> Option<&mut FitIndex> {
         self.lanes.get_mut(partition.index())
+    }
+
+    /// Where else a container may go that the state shows already; nothing where nobody else takes room.
+    pub(super) fn second(&self, state: &State, proposal: &Proposal) -> Option<Alternate> {
+        let (_, of) = self.share;
+        let lane = self.of(state.nodes[proposal.node].partition);
+        let lane = lane.filter(|_| of > 1)?;
+        // Half a share away. What is on its way counts on the very next nodes: a container that lands there
+        // moves those after it on, and so for ever.
+        let distance = (lane.order().len() / (2 * of)).max(1);
+        second_node(state, lane, proposal, distance)
     }
 
     /// Reserved nodes of the own share.

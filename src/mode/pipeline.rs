@@ -10,7 +10,8 @@ use std::time::Duration;
 use super::Sequential;
 use super::accounts::{Accounts, Known, Step};
 use super::batch::{Batch, Batches};
-use super::committer::{Committer, Fate};
+use super::committer::Committer;
+use super::fate::Fate;
 use super::garble::garble;
 use super::index::{NodeIndex, NodeSorter};
 use super::proposing::Proposer;
@@ -382,6 +383,7 @@ impl Pipeline {
         self.committer.commit(proposer, &batch, |engine, outcome| {
             let fate = match outcome {
                 CommitOutcome::Committed => Some(Fate::Committed),
+                CommitOutcome::CommittedElsewhere => Some(Fate::CommittedElsewhere),
                 CommitOutcome::Rejected(conflict) => Some(conflict.into()),
                 CommitOutcome::Nothing => None,
             };

@@ -10,23 +10,43 @@ use crate::commit::Event;
 use crate::sync::{MutexGuard, Parker, Received, RingReceiver, RingSender};
 use crate::time::{Clock, SystemClock};
 
+/// Events that the committer handed over together.
+#[derive(Debug)]
+pub(super) struct Telling {
+    pub(super) at_ns: u64,
+    pub(super) events: Vec<Event>,
+}
+
+/// When events were handed over to readers, whenever these read them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The moment, in ns of the engine's clock.
+    pub at_ns: u64,
+    /// Where they end in the reader's list; they begin where the ones before them end.
+    pub end: usize,
+}
+
 /// What readers of events share.
 #[derive(Debug)]
 pub(super) struct EventReader {
-    pub(super) told: RingReceiver<Vec<Event>>,
+    pub(super) told: RingReceiver<Telling>,
     pub(super) spent: RingSender<Vec<Event>>,
     pub(super) parker: Parker,
 }
 
 impl EventReader {
     /// Takes over what there is. Whether there may be more some time.
-    fn append(&mut self, events: &mut Vec<Event>) -> bool {
+    fn append(&mut self, events: &mut Vec<Event>, mut heard: impl FnMut(Told)) -> bool {
         loop {
             match self.told.try_recv() {
-                Received::Item(mut more) => {
-                    events.append(&mut more);
+                Received::Item(mut telling) => {
+                    events.append(&mut telling.events);
+                    heard(Told {
+                        at_ns: telling.at_ns,
+                        end: events.len(),
+                    });
                     // The committer uses the buffer again; when it has enough, this one goes.
-                    drop(self.spent.try_send(more));
+                    drop(self.spent.try_send(telling.events));
                 }
                 Received::Empty => return true,
                 Received::Finished => return false,
@@ -50,7 +70,13 @@ impl Threaded {
 
     /// The same as [`Threaded::take_events`], added to a list that the caller keeps.
     pub fn append_events(&self, events: &mut Vec<Event>) {
-        self.event_reader().append(events);
+        self.event_reader().append(events, |_| {});
+    }
+
+    /// The same as [`Threaded::append_events`], with the moments at which they were handed over: exact
+    /// where a reader looks seldom, or has to wait for a core.
+    pub fn append_told(&self, events: &mut Vec<Event>, told: &mut Vec<Told>) {
+        self.event_reader().append(events, |batch| told.push(batch));
     }
 
     /// The same as [`Threaded::append_events`], once there are any: waits until something happens,
@@ -79,7 +105,7 @@ impl Threaded {
         let (before, clock) = (events.len(), SystemClock::new());
         let mut reader = self.event_reader();
         loop {
-            let more = reader.append(events);
+            let more = reader.append(events, |_| {});
             let waited = Duration::from_nanos(clock.now_ns());
             if events.len() > before || !more || waited >= patience {
                 return events.len() > before;

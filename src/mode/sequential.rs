@@ -146,11 +146,23 @@ impl Sequential {
     ///
     /// As [`AskError`]; nothing was done then, but for what stands before a key in use elsewhere.
     pub fn ask(&mut self, app: ApplicationId, call: &AskCall) -> Result<AskReply, AskError> {
+        let mut reply = AskReply::default();
+        self.ask_into(app, call, &mut reply)?;
+        Ok(reply)
+    }
+
+    /// The same with an answer that has room, as [`Ledger::ask_into`].
+    pub(super) fn ask_into(
+        &mut self,
+        app: ApplicationId,
+        call: &AskCall,
+        reply: &mut AskReply,
+    ) -> Result<(), AskError> {
         let slot = self
             .ledger
             .app(app)
             .ok_or(AskError::UnknownApplication(app))?;
-        let result = self.ledger.ask(slot, call);
+        let result = self.ledger.ask_into(slot, call, reply);
         self.ledger.settle();
         result
     }

@@ -227,7 +227,9 @@ impl Spot {
         }
         match committed {
             CommitOutcome::Rejected(_) => Found::Other,
-            CommitOutcome::Committed | CommitOutcome::Nothing => found,
+            CommitOutcome::Committed
+            | CommitOutcome::CommittedElsewhere
+            | CommitOutcome::Nothing => found,
         }
     }
 }

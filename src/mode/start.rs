@@ -15,7 +15,8 @@ pub struct Running {
     pub placement: Placement,
     /// How long the committer looks out for the next command, with nothing to do, before it sleeps.
     /// Waking a thread takes tens of microseconds; who keeps a core for the committer spares its
-    /// callers that, who then look out for their answers and for events as long. Nothing by
+    /// callers that, who then look out for their answers and for events as long. They had better
+    /// stand on another core than the committer's: there each would wait for the other. Nothing by
     /// default: all of them sleep after a moment. By a clock that stands still, any length is for
     /// ever.
     pub awake: Duration,

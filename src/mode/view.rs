@@ -116,7 +116,7 @@ impl View {
     /// Lets the view follow a decision, and adds it to the open batch when the ledger has to know.
     pub(super) fn note(
         &mut self,
-        outcome: Outcome,
+        mut outcome: Outcome,
         seen: &mut Vec<Observation>,
         batch: &mut Batch,
     ) -> Noted {
@@ -124,11 +124,13 @@ impl View {
             seen.retain(|seen| matters(&self.state, seen));
         }
         observe_on_copy(&mut self.state, seen);
-        let noted = match &outcome {
+        let keeps = outcome.keeps_reservation();
+        let noted = match &mut outcome {
             Outcome::Proposed(proposal) => {
-                if outcome.keeps_reservation() {
+                if keeps {
                     Noted::Waiting
                 } else if self.follow(proposal) {
+                    proposal.alternate = self.lanes.second(&self.state, proposal);
                     Noted::Followed
                 } else {
                     Noted::Ahead

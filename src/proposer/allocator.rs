@@ -453,6 +453,7 @@ impl<const N: usize> Pass<'_, N> {
             locality: fit.locality,
             requested: Some(fit.requested),
             exclusivity: self.exclusivity,
+            alternate: None,
             counted: false,
             reserved: held.map(|held| held.number),
             exchange: fit.exchange,

@@ -52,6 +52,8 @@ pub struct Proposal {
     pub node: NodeSlot,
     /// Incarnation of the node's slot.
     pub incarnation: u32,
+    /// Where the container may go should that node not take it any more.
+    pub alternate: Option<Alternate>,
     /// Size as the key asks it now.
     pub size: PackedVector,
     /// The level used.
@@ -69,6 +71,35 @@ pub struct Proposal {
     pub exchange: Option<Box<Release>>,
     /// Containers to kill for this.
     pub kill: Vec<Killable>,
+}
+
+/// A second choice among the nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alternate {
+    /// The node.
+    pub node: NodeSlot,
+    /// Incarnation of the node's slot.
+    pub incarnation: u32,
+}
+
+impl Proposal {
+    /// The same on its alternate, if it has one. Only a container that may be anywhere goes elsewhere:
+    /// nothing else in it may be about the first node.
+    #[must_use]
+    pub fn on_alternate(&self) -> Option<Self> {
+        let Alternate { node, incarnation } = self.alternate?;
+        let anywhere = self.counted
+            && self.kind == ProposalKind::Allocate
+            && self.reserved.is_none()
+            && self.exchange.is_none()
+            && self.kill.is_empty();
+        anywhere.then(|| Self {
+            node,
+            incarnation,
+            alternate: None,
+            ..self.clone()
+        })
+    }
 }
 
 impl Outcome {

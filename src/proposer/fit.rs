@@ -193,8 +193,33 @@ impl FitIndex {
         if from == self.order.len() {
             return None;
         }
+        let place = self.place_from(from, size);
+        hints[hint].place = place.unwrap_or(self.order.len());
+        place.map(|place| self.order[place])
+    }
+
+    /// The first open node with a size free that stands at least `distance` places behind another.
+    ///
+    /// Cost: one look where the node at that distance has it; at most a look at each place behind.
+    #[must_use]
+    pub fn fit_behind<const N: usize>(
+        &self,
+        node: NodeSlot,
+        distance: usize,
+        size: &ResourceVector<N>,
+    ) -> Option<NodeSlot> {
+        let from = self.place(node)?.saturating_add(distance);
+        if from >= self.order.len() {
+            return None;
+        }
+        let place = self.place_from(from, size);
+        place.map(|place| self.order[place])
+    }
+
+    /// The first place from one on with a size free.
+    fn place_from<const N: usize>(&self, from: usize, size: &ResourceVector<N>) -> Option<usize> {
         let bounds = &mut *self.bounds.borrow_mut();
-        let place = match self.free.as_slice() {
+        match self.free.as_slice() {
             // Most clusters count memory and vcores only.
             [memory, vcores] => self.first_place(from, bounds, |bounds, level, at| {
                 let (memory, vcores) = match level {
@@ -213,9 +238,7 @@ impl FitIndex {
                     most >= size[i].max(0)
                 })
             }),
-        };
-        hints[hint].place = place.unwrap_or(self.order.len());
-        place.map(|place| self.order[place])
+        }
     }
 
     /// The first place from one on that fits; `fits` takes a level and a position on it.
@@ -329,7 +352,8 @@ mod tests {
         #[test]
         fn a_search_finds_what_a_walk_finds(
             changes in prop::collection::vec((0..5000u32, -1..6i64, -1..6i64, 1..6i64, 1..6i64), 1..300),
-            types in 1..=3usize
+            types in 1..=3usize,
+            distance in 0..3000usize
         ) {
             let mut order: Vec<_> = (0..5000).rev().map(NodeSlot).collect();
             let mut index = FitIndex::new(order.clone(), types);
@@ -356,12 +380,16 @@ mod tests {
                     }
                 }
                 let wanted = size(wanted, cores);
-                let walk = order.iter().copied().find(|node| {
+                let has_room = |node: &NodeSlot| {
                     plain[node.0 as usize].is_some_and(|free| {
                         (0..types).all(|i| wanted[i] <= free[i].max(0))
                     })
-                });
+                };
+                let walk = order.iter().copied().find(has_room);
                 prop_assert_eq!(index.first_fit(&wanted), walk);
+                let behind = order.iter().position(|&one| one == NodeSlot(node)).unwrap();
+                let walk = order.iter().skip(behind + distance).copied().find(has_room);
+                prop_assert_eq!(index.fit_behind(NodeSlot(node), distance, &wanted), walk);
             }
         }
     }

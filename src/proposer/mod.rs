@@ -20,10 +20,13 @@ mod walk;
 mod watch;
 mod wave;
 
-pub use assignment::{Growth, Observation, Outcome, Proposal, ProposalKind, Release, SkipReason};
+pub use assignment::{
+    Alternate, Growth, Observation, Outcome, Proposal, ProposalKind, Release, SkipReason,
+};
 pub use candidates::{Candidates, has_room, sort_nodes, use_key};
 pub use fit::FitIndex;
 pub(crate) use front::{is_idle, may_join};
+pub use plain::second_node;
 pub use walk::{propose, propose_reserved, propose_watched};
 pub use watch::{Step, Watch};
 pub use wave::{wave_length, wave_node};

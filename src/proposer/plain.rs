@@ -1,12 +1,12 @@
 //! Plain asks: the short way to a container that may be anywhere, taken for most of them.
 
-use super::assignment::{Observation, Outcome, Proposal, ProposalKind};
+use super::assignment::{Alternate, Observation, Outcome, Proposal, ProposalKind};
 use super::fit::FitIndex;
 use super::walk::{Found, Pass};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId};
 use crate::policy::{Limits, Locality};
 use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk};
-use crate::resource::{ResourceVector, with_calculator};
+use crate::resource::{ResourceVector, with_calculator, with_width};
 use crate::snapshot::State;
 
 impl<const N: usize> Pass<'_, N> {
@@ -59,6 +59,7 @@ impl<const N: usize> Pass<'_, N> {
             key: asks.key,
             node,
             incarnation: state.nodes[node].incarnation,
+            alternate: None,
             size: size.into(),
             locality: Locality::Any,
             requested: Some(Locality::Any),
@@ -108,6 +109,43 @@ pub(super) fn plain_node<const N: usize>(
     size: &ResourceVector<N>,
 ) -> Option<NodeSlot> {
     let node = index.first_fit(size)?;
+    takes_plain(state, node, partition, size).then_some(node)
+}
+
+/// A node some places behind that of a proposal, which state and index show already: where its container
+/// may go should another proposer have taken the room; it may stand in another one's share. Nothing near the
+/// end of the order, and only for containers that may be anywhere.
+///
+/// Cost: as [`FitIndex::fit_behind`].
+#[must_use]
+pub fn second_node(
+    state: &State,
+    index: &FitIndex,
+    last: &Proposal,
+    distance: usize,
+) -> Option<Alternate> {
+    if !last.counted {
+        return None;
+    }
+    let partition = state.nodes[last.node].partition;
+    with_width!(state.calculator, N => {
+        let size = last.size.narrow::<N>();
+        let node = index.fit_behind(last.node, distance, &size)?;
+        takes_plain(state, node, partition, &size).then(|| Alternate {
+            node,
+            incarnation: state.nodes[node].incarnation,
+        })
+    })
+}
+
+/// Whether a node of which the index says that it has room takes a container that may be anywhere.
+#[inline]
+fn takes_plain<const N: usize>(
+    state: &State,
+    node: NodeSlot,
+    partition: PartitionId,
+    size: &ResourceVector<N>,
+) -> bool {
     let row = &state.nodes[node];
     // Nodes whose label or name is not what it should be are left to the long way.
     let as_expected = row.partition == partition && ![row.host, row.rack].contains(&NameId::ANY);
@@ -115,7 +153,7 @@ pub(super) fn plain_node<const N: usize>(
         calculator.fits_in(size, &row.total.narrow())
             && calculator.holds_one(&row.free.narrow(), size)
     });
-    (as_expected && holds).then_some(node)
+    as_expected && holds
 }
 
 /// Whether an application has something outstanding for the partition that is looked at.

@@ -72,7 +72,7 @@ impl Measured {
         let Engine::Threaded(engine) = &self.engine else {
             return Vec::new();
         };
-        let refused = |(fate, n): &(Fate, u64)| *fate != Fate::Committed && *n > 0;
+        let refused = |(fate, n): &(Fate, u64)| fate.is_refused() && *n > 0;
         let named = |(fate, n): (Fate, u64)| (fate.name(), n);
         engine.fates().iter().filter(refused).map(named).collect()
     }

@@ -25,13 +25,13 @@ impl World<'_> {
     pub(super) fn come_to_rest(&mut self) -> Result<(), Violation> {
         let (mut quiet, mut refusing) = (0, 0);
         for _ in 0..ROUNDS {
-            let (before, refused) = (self.books.allocated, self.summary.refused());
+            let (before, refused) = (self.books.allocated, self.summary.refused);
             self.counted = false;
             // Nodes report at first; then nothing happens but what the proposers do.
             self.calm_round(quiet < REPORTS)?;
             let placed = self.books.allocated > before;
             // Proposers whose counters move wait for a moment and try again, also in vain.
-            let again = self.summary.refused() > refused && !self.counted && quiet >= REPORTS;
+            let again = self.summary.refused > refused && !self.counted && quiet >= REPORTS;
             quiet = if placed { 0 } else { quiet + 1 };
             refusing = if again { refusing + 1 } else { 0 };
             if refusing == REFUSALS {
@@ -52,7 +52,7 @@ impl World<'_> {
             if quiet == 0 {
                 self.refused_before_rest = false;
             }
-            self.refused_before_rest |= self.summary.refused() > refused;
+            self.refused_before_rest |= self.summary.refused > refused;
         }
         fault("L1", format!("no rest after {ROUNDS} rounds"))
     }

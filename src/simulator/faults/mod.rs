@@ -59,6 +59,8 @@ pub struct Summary {
     pub reserved: u64,
     /// Decisions by what became of them.
     pub fates: BTreeMap<&'static str, u64>,
+    /// Those of them that were refused.
+    pub refused: u64,
     /// Configurations taken over.
     pub reloads: u64,
     /// Configurations refused.
@@ -69,12 +71,7 @@ impl Summary {
     fn count(&mut self, fate: Fate) {
         use crate::metrics::Closed;
         *self.fates.entry(fate.name()).or_default() += 1;
-    }
-
-    /// Proposals that were refused.
-    pub(crate) fn refused(&self) -> u64 {
-        let all: u64 = self.fates.values().sum();
-        all - self.fates.get("committed").copied().unwrap_or(0)
+        self.refused += u64::from(fate.is_refused());
     }
 
     /// Adds what another simulation met.
@@ -82,6 +79,7 @@ impl Summary {
         self.steps += other.steps;
         self.allocated += other.allocated;
         self.reserved += other.reserved;
+        self.refused += other.refused;
         self.reloads += other.reloads;
         self.reloads_refused += other.reloads_refused;
         for (fate, count) in &other.fates {

@@ -401,25 +401,31 @@ impl<'a> World<'a> {
                 return fault("P7", text);
             }
         }
-        if step.fate == Some(Fate::Committed)
-            && let Some(intent) = &step.intent
-        {
-            let then = self.registration_as_of(intent.version, &intent.node);
-            let now = self.registered.get(&intent.node).copied();
+        let meant = step.intent.as_ref().and_then(|intent| match step.fate? {
+            Fate::Committed => Some((intent, Some(&intent.node))),
+            Fate::CommittedElsewhere => Some((intent, intent.alternate.as_ref())),
+            _ => None,
+        });
+        if let Some((intent, meant)) = meant {
+            let Some(meant) = meant else {
+                return fault("K6", format!("{intent:?} is committed elsewhere"));
+            };
+            let then = self.registration_as_of(intent.version, meant);
+            let now = self.registered.get(meant).copied();
             if then != now {
                 let text = format!("{intent:?} is committed: registered {then:?}, now {now:?}");
                 return fault("N11", text);
             }
-            let meant = |decision: &Decision| match decision {
+            let is_meant = |decision: &Decision| match decision {
                 Decision::Allocated {
                     container, node, ..
                 }
                 | Decision::Reserved {
                     container, node, ..
-                } => container.app == intent.app && *node == intent.node,
+                } => container.app == intent.app && node == meant,
                 _ => false,
             };
-            if !step.events.iter().any(meant) {
+            if !step.events.iter().any(is_meant) {
                 return fault("K6", format!("{intent:?} is committed as another one"));
             }
         }
