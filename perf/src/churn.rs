@@ -248,7 +248,13 @@ pub(crate) fn filled(shape: &Shape, how: How) -> Result<(Driven, Turns, Masters,
 
 /// Runs a round of some seconds.
 pub(crate) fn run(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
+    machine::on_its_own(|| drive(shape, how, seconds))
+}
+
+/// Drives a round, on a thread that ends with it.
+fn drive(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
     let (mut engine, mut turns, mut masters, mut placed) = filled(shape, how)?;
+    how.stand_aside();
     let window = masters.all.len();
     let mut ready: VecDeque<usize> = (0..window).collect();
     let (clock, mut latency) = (SystemClock::new(), Histogram::new());

@@ -1,7 +1,9 @@
 //! The machine that a figure comes from: what the operating system tells about it.
 
-use std::fs;
+use std::panic::resume_unwind;
 use std::process::Command;
+use std::sync::OnceLock;
+use std::{fs, thread};
 
 /// Model of the processor.
 pub(crate) fn processor() -> String {
@@ -13,9 +15,10 @@ pub(crate) fn processor() -> String {
     )
 }
 
-/// Cores that this process may use.
+/// Cores that this process may use, wherever the calling thread was moved to since.
 pub(crate) fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// Release of the kernel.
@@ -60,6 +63,14 @@ pub(crate) fn stand_on(core: usize) {
     if let Some(&core) = cores.get(core % cores.len().max(1)) {
         core_affinity::set_for_current(core);
     }
+}
+
+/// Runs a driver on a thread of its own: what it does about cores ends with it.
+pub(crate) fn on_its_own<T: Send>(drive: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| {
+        let driven = scope.spawn(drive).join();
+        driven.unwrap_or_else(|panic| resume_unwind(panic))
+    })
 }
 
 /// A figure of `/proc/self/status` in KiB: `VmRSS` now, `VmHWM` at most so far.

@@ -241,7 +241,8 @@ fn saturation(shape: &Shape, how: How, seconds: u64) -> Result<u64> {
         let round = churn::run(shape, how, seconds.min(CHURN_SECONDS))?;
         return Ok(round.per_second());
     }
-    let (line, _) = measure_after(shape, how, FLOOD, seconds.min(FLOOD_SECONDS), 0)?;
+    let seconds = seconds.min(FLOOD_SECONDS);
+    let (line, _) = machine::on_its_own(|| drive(shape, how, FLOOD, seconds, 0))?;
     Ok(line.served_per_second)
 }
 
@@ -311,18 +312,20 @@ pub(crate) fn measure(
     rate: u64,
     seconds: u64,
 ) -> Result<(Line, Histogram)> {
-    measure_after(shape, how, rate, seconds, warm_up_ms(seconds))
+    ensure!(rate > 0, "a rate is at least one ask a second");
+    machine::on_its_own(|| drive(shape, how, rate, seconds, warm_up_ms(seconds)))
 }
 
-fn measure_after(
+/// Drives a round, on a thread that ends with it.
+fn drive(
     shape: &Shape,
     how: How,
     rate: u64,
     seconds: u64,
     warm_up_ms: u64,
 ) -> Result<(Line, Histogram)> {
-    ensure!(rate > 0, "a rate is at least one ask a second");
     let (mut engine, mut turns, mut masters, mut placed) = churn::filled(shape, how)?;
+    how.stand_aside();
     let clock = SystemClock::new();
     let switches = machine::involuntary_switches();
     let began = clock.now_ns();
@@ -456,7 +459,7 @@ mod tests {
     #[test]
     fn asks_of_a_warm_up_are_not_among_the_measured() {
         let how = How::of(ModeName::Heartbeat, 0);
-        let (line, latency) = measure_after(&small(), how, 200, 1, 300).unwrap();
+        let (line, latency) = drive(&small(), how, 200, 1, 300).unwrap();
         assert_eq!(line.asked, latency.len() + line.unserved);
         assert!(line.asked <= 200, "{}", line.asked);
     }

@@ -5,28 +5,22 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use capsched::api::{
-    Fate, Latencies, Mode, NodeName, NodeReport, Placement, Running, Sequential, Threaded,
+    Latencies, Mode, NodeName, NodeReport, Placement, Running, Sequential, Threaded,
 };
 use capsched::metrics::{Closed, Histogram, Phase};
 use capsched::sync::Ended;
 use capsched::time::{Clock, SystemClock};
 
-use crate::ModeName;
 use crate::beside::Aside;
 use crate::conserve::Totals;
 use crate::hash::Hash;
 use crate::shape::{Run, Shape};
 use crate::tally::Tally;
+use crate::{ModeName, machine};
 
 /// How often the driver of a threaded engine looks at what was decided: each look takes a core from
-/// the engine, and the last one comes late by half of this.
-const LOOK_EVERY: Duration = Duration::from_micros(200);
-
-/// The same where more than `MANY` containers are placed, so that a millisecond is little.
-const LOOK_SELDOM: Duration = Duration::from_millis(1);
-
-/// Containers from which on a driver looks seldom.
-const MANY: u64 = 100_000;
+/// the engine. The moments are the engine's own.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// Longest time of a round that only warms up, where rounds take their time.
 const WARM_UP_SECONDS: u64 = 10;
@@ -109,6 +103,16 @@ impl How {
             latencies: self.latencies,
             placement: Placement::Pinned,
             awake: self.awake,
+        }
+    }
+
+    /// Moves the calling driver off the committer's core, for the time that it lives: beyond the proposers, or
+    /// where a proposer stands that mostly rests. On the committer's core each would wait for the other.
+    pub(crate) fn stand_aside(self) {
+        if self.threads > 0 && self.mode == ModeName::Global {
+            let beyond = self.threads + 1;
+            let core = if beyond < machine::cores() { beyond } else { 1 };
+            machine::stand_on(core);
         }
     }
 
@@ -243,23 +247,17 @@ fn stepped(shape: &Shape, how: How, mut engine: Sequential) -> Result<Round> {
 fn threaded(shape: &Shape, how: How, engine: Sequential) -> Result<Round> {
     let target = u64::from(shape.target());
     let nodes = shape.node_names()?;
-    let mut tally = Tally::with_room(target);
-    let pause = if target > MANY {
-        LOOK_SELDOM
-    } else {
-        LOOK_EVERY
-    };
-    let clock = SystemClock::new();
+    let mut tally = Tally::up_to(target);
+    let clock = tally.clock();
     let end = clock.now_ns() + how.patience_ns();
-    let mut engine =
-        Threaded::take_over(engine, how.engine_mode(), SystemClock::new(), how.running())?;
+    let mut engine = Threaded::take_over(engine, how.engine_mode(), clock, how.running())?;
     let mut turn = nodes.iter().cycle();
     let mut calls = Histogram::new();
     while tally.placed() < target && clock.now_ns() < end {
         if how.mode == ModeName::Heartbeat {
             beat(&engine, turn.by_ref().take(64), &mut calls, &clock)?;
-        } else if tally.placed() > 0 {
-            std::thread::sleep(pause);
+        } else {
+            std::thread::sleep(LOOK_EVERY);
         }
         tally.look(&engine);
     }
@@ -398,9 +396,7 @@ fn beats(shape: &Shape, seconds: u64) -> Result<Round> {
 /// Refused proposals of a threaded engine by reason.
 pub(crate) fn conflicts(engine: &Threaded) -> BTreeMap<&'static str, u64> {
     let fates = engine.fates();
-    let refused = fates
-        .iter()
-        .filter(|(fate, n)| *fate != Fate::Committed && *n > 0);
+    let refused = fates.iter().filter(|(fate, n)| fate.is_refused() && *n > 0);
     refused.map(|(fate, n)| (fate.name(), n)).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use capsched::api::{ApplicationId, Decision, Threaded};
+use capsched::api::{ApplicationId, Decision, Threaded, Told};
 use capsched::time::{Clock, SystemClock};
 
 use crate::hash::Hash;
@@ -12,12 +12,16 @@ use crate::hash::Hash;
 pub(crate) struct Tally {
     clock: SystemClock,
     began_ns: u64,
+    /// Containers after which nothing is counted.
+    target: u64,
     /// Kept as they came; judged when the clock no longer runs.
     decisions: Vec<Decision>,
+    told: Vec<Told>,
     placed: u64,
-    /// Containers at the first look that saw one, and its moment.
+    /// Containers up to the first moment at which there was one, and that moment.
     first: Option<(u64, u64)>,
-    last_ns: u64,
+    /// The same for the moment at which the target was reached, or the last one before it.
+    last: (u64, u64),
 }
 
 impl Tally {
@@ -27,63 +31,84 @@ impl Tally {
         Self {
             clock,
             began_ns,
+            target: u64::MAX,
             decisions: Vec::new(),
+            told: Vec::new(),
             placed: 0,
             first: None,
-            last_ns: began_ns,
+            last: (0, began_ns),
         }
     }
 
-    /// A tally with room for this many decisions, whose memory is there before the clock starts.
-    pub(crate) fn with_room(decisions: u64) -> Self {
-        let room = usize::try_from(decisions).unwrap_or(0) * 9 / 8;
-        let mut tally = Self::new();
+    /// A tally up to a target, with room for what is decided until then; its memory is there before
+    /// the clock starts.
+    pub(crate) fn up_to(target: u64) -> Self {
+        let room = usize::try_from(target).unwrap_or(0) * 9 / 8;
+        let mut decisions = Vec::new();
         let none = Decision::MasterLost {
             app: ApplicationId::new(0),
         };
-        tally.decisions.resize(room, none);
-        tally.decisions.clear();
+        decisions.resize(room, none);
+        decisions.clear();
         Self {
-            decisions: tally.decisions,
+            decisions,
+            told: Vec::with_capacity(room / 16),
+            target,
             ..Self::new()
         }
+    }
+
+    /// The clock of its moments; an engine with threads has to have the same.
+    pub(crate) fn clock(&self) -> SystemClock {
+        self.clock
     }
 
     /// Takes in what was decided up to now; how many containers were placed.
     pub(crate) fn take(&mut self, decisions: Vec<Decision>) -> u64 {
         let known = self.decisions.len();
         self.decisions.extend(decisions);
-        self.count_from(known)
-    }
-
-    /// Takes in what an engine with threads decided up to now; how many containers were placed.
-    pub(crate) fn look(&mut self, engine: &Threaded) -> u64 {
-        let known = self.decisions.len();
-        engine.append_events(&mut self.decisions);
-        self.count_from(known)
-    }
-
-    fn count_from(&mut self, known: usize) -> u64 {
-        let news = self.decisions[known..].iter();
-        let placed = news.filter(|one| is_container(one)).count() as u64;
+        let placed = containers(&self.decisions[known..]);
         if placed > 0 {
-            self.placed += placed;
-            self.last_ns = self.clock.now_ns();
-            self.first.get_or_insert((self.placed, self.last_ns));
+            self.count(placed, self.clock.now_ns());
         }
         placed
+    }
+
+    /// Takes in what an engine with threads decided up to now, as of when it told.
+    pub(crate) fn look(&mut self, engine: &Threaded) {
+        let mut from = self.decisions.len();
+        let mut told = std::mem::take(&mut self.told);
+        engine.append_told(&mut self.decisions, &mut told);
+        for Told { at_ns, end } in told.drain(..) {
+            let placed = containers(&self.decisions[from..end]);
+            if placed > 0 {
+                self.count(placed, at_ns);
+            }
+            from = end;
+        }
+        self.told = told;
+    }
+
+    fn count(&mut self, placed: u64, at_ns: u64) {
+        let over = self.placed >= self.target;
+        self.placed += placed;
+        if !over {
+            self.last = (self.placed, at_ns);
+            self.first.get_or_insert(self.last);
+        }
     }
 
     pub(crate) fn placed(&self) -> u64 {
         self.placed
     }
 
-    /// Decisions after the first look that saw one, and the time that they took. Where one look
-    /// saw them all it is all of them, from the beginning.
+    /// Containers after the first moment at which there was one, up to the target, and the time
+    /// that they took. Where there was one moment only it is all of them, from the beginning.
     pub(crate) fn counted(&self) -> (u64, u64) {
+        let (last, until) = self.last;
         match self.first {
-            Some((n, from)) if n < self.placed => (self.placed - n, self.last_ns - from),
-            _ => (self.placed, self.last_ns - self.began_ns),
+            Some((n, from)) if n < last => (last - n, until - from),
+            _ => (last, until - self.began_ns),
         }
     }
 
@@ -123,6 +148,7 @@ impl Tally {
     }
 }
 
-fn is_container(decision: &Decision) -> bool {
-    matches!(decision, Decision::Allocated { .. })
+fn containers(decisions: &[Decision]) -> u64 {
+    let placed = |decision: &&Decision| matches!(decision, Decision::Allocated { .. });
+    decisions.iter().filter(placed).count() as u64
 }
