@@ -203,10 +203,10 @@ impl Ledger {
         std::mem::replace(&mut self.events, buffer)
     }
 
-    /// Whether something happened since events were last handed over.
+    /// Events since they were last handed over.
     #[must_use]
-    pub fn has_events(&self) -> bool {
-        !self.events.is_empty()
+    pub fn event_count(&self) -> usize {
+        self.events.len()
     }
 
     /// The id of a host, rack or `*`, interned on first use.

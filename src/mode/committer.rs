@@ -390,8 +390,9 @@ impl<C: Clock> Committer<C> {
     /// Hands events over as far as there is room. That a reservation still waits is not told:
     /// it would be, for as long as it waits.
     fn tell(&mut self) {
-        if self.engine.ledger().has_events() {
-            self.collect();
+        let count = self.engine.ledger().event_count();
+        if count > 0 {
+            self.collect(count);
         }
         if self.untold.is_empty() {
             return;
@@ -407,10 +408,11 @@ impl<C: Clock> Committer<C> {
     }
 
     /// Takes over the events since the last time, in a buffer that was used before.
-    fn collect(&mut self) {
+    fn collect(&mut self, count: usize) {
         let buffer = match self.spent.try_recv() {
             Received::Item(buffer) => buffer,
-            Received::Empty | Received::Finished => Vec::new(),
+            // As many as now may come next; a buffer that grows is copied each time.
+            Received::Empty | Received::Finished => Vec::with_capacity(count),
         };
         let mut events = self.engine.ledger_mut().exchange_events(buffer);
         events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
