@@ -13,8 +13,8 @@ use crate::output::{line, note, put};
 
 /// Checks capacity-scheduler.xml without a running cluster.
 ///
-/// The exit code is 0 when every file is accepted, 1 when one is not, and 2 when the command
-/// itself cannot be carried out.
+/// The exit code is 0 when every file is accepted, 1 when one is not, and 2 when one cannot be read or
+/// the command itself cannot be carried out.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// capacity-scheduler.xml, or `-` for standard input; several files are checked one by one.
@@ -40,7 +40,7 @@ const USAGE: u8 = 2;
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> ExitCode {
     if let Some(code) = &args.explain {
-        return explain(code);
+        return explain(code, args.json);
     }
     let options = Options {
         strict: args.strict,
@@ -56,34 +56,46 @@ pub(crate) fn run(args: &Args) -> ExitCode {
             Err(finding) => return usage(&finding.message),
         }
     }
-    let mut results = Vec::new();
-    for path in &args.files {
-        match check(path, &sites, &options) {
-            Ok(report) => results.push((path.as_path(), report)),
-            Err(message) => return usage(&message),
-        }
-    }
+    let checked = args.files.iter().map(|path| {
+        let report = check(path, &sites, &options);
+        (path.as_path(), report)
+    });
+    let results: Vec<Checked<'_>> = checked.collect();
     let text = if args.json {
         json_text(&results, args.strict)
     } else {
         let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        results
-            .iter()
-            .fold(String::new(), |mut out, (path, report)| {
+        let mut out = String::new();
+        for (path, report) in &results {
+            if let Ok(report) = report {
                 human(&mut out, path, report, args.strict, colour);
-                out
-            })
+            }
+        }
+        out
     };
     put(&text);
-    if results
+    let unread: Vec<&String> = results
         .iter()
-        .any(|(_, report)| report.refuses(args.strict))
+        .filter_map(|(_, report)| report.as_ref().err())
+        .collect();
+    for message in &unread {
+        usage(message);
+    }
+    let refused = |report: &Report| report.refuses(args.strict);
+    if !unread.is_empty() {
+        ExitCode::from(USAGE)
+    } else if results
+        .iter()
+        .any(|(_, report)| report.as_ref().is_ok_and(refused))
     {
         ExitCode::from(REFUSED)
     } else {
         ExitCode::SUCCESS
     }
 }
+
+/// A file with what was found in it, or why it could not be read.
+type Checked<'a> = (&'a Path, Result<Report, String>);
 
 fn check(path: &Path, sites: &[Source], options: &Options) -> Result<Report, String> {
     let source = if path == Path::new("-") {
@@ -118,8 +130,12 @@ fn usage(message: &str) -> ExitCode {
     ExitCode::from(USAGE)
 }
 
-fn explain(code: &str) -> ExitCode {
+fn explain(code: &str, as_json: bool) -> ExitCode {
     match config::explain_code(code) {
+        Some(text) if as_json => {
+            put(&format!("{:#}\n", json!({ "code": code, "text": text })));
+            ExitCode::SUCCESS
+        }
         Some(text) => {
             line(format_args!("{code}\n\n{}", wrapped(text)));
             ExitCode::SUCCESS
@@ -271,8 +287,13 @@ fn place(report: &Report, span: &Span) -> Option<String> {
     Some(format!("{}:{line}:{column}", file.name))
 }
 
-fn json_text(results: &[(&Path, Report)], strict: bool) -> String {
-    let one = |(path, report): &(&Path, Report)| {
+fn json_text(results: &[Checked<'_>], strict: bool) -> String {
+    let one = |(path, report): &Checked<'_>| {
+        let file = path.display().to_string();
+        let report = match report {
+            Ok(report) => report,
+            Err(message) => return json!({ "file": file, "unreadable": message }),
+        };
         let [errors, warnings, hints] = counts(report);
         let findings: Vec<Value> = report
             .diagnostics
@@ -280,7 +301,7 @@ fn json_text(results: &[(&Path, Report)], strict: bool) -> String {
             .map(|d| finding(d, report))
             .collect();
         json!({
-            "file": path.display().to_string(),
+            "file": file,
             "accepted": !report.refuses(strict),
             "errors": errors,
             "warnings": warnings,
@@ -362,7 +383,7 @@ mod tests {
 
     #[test]
     fn json_names_codes_and_places() {
-        let text = json_text(&[(Path::new("cs.xml"), report(SUM))], false);
+        let text = json_text(&[(Path::new("cs.xml"), Ok(report(SUM)))], false);
         let json: Value = serde_json::from_str(&text).unwrap();
         let file = &json["files"][0];
         assert_eq!(file["accepted"], false);

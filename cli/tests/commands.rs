@@ -313,7 +313,36 @@ fn i12_the_command_gives_the_codes_of_the_library() {
         assert!(codes.iter().any(|f| f["code"] == code), "{row}: {out}");
         let explained = printed(&["check", "--explain", code]);
         assert!(explained.starts_with(code), "{explained}");
+        let explained = json(&printed(&["check", "--json", "--explain", code]));
+        assert_eq!(explained["code"], code);
+        assert!(!explained["text"].as_str().unwrap().is_empty());
     }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_hides_nothing_of_the_others() {
+    let folder = folder("unread");
+    let (good, missing) = (folder.join("good.xml"), folder.join("missing.xml"));
+    let tree = ["root.queues", "root.a.capacity"].map(|name| {
+        let value = if name == "root.queues" { "a" } else { "100" };
+        format!(
+            "<property><name>yarn.scheduler.capacity.{name}</name><value>{value}</value></property>"
+        )
+    });
+    fs::write(
+        &good,
+        format!("<configuration>{}</configuration>", tree.concat()),
+    )
+    .unwrap();
+    let [good, missing] = [&good, &missing].map(|path| path.to_str().unwrap());
+    let (code, out, err) = run(&["check", missing, good]);
+    assert!(code == 2 && err.contains("missing.xml"), "{code}: {err}");
+    assert!(out.ends_with("good.xml: accepted\n"), "{out}");
+    let (code, out, _) = run(&["check", "--json", missing, good]);
+    let files = &json(&out)["files"];
+    assert_eq!(code, 2);
+    assert!(files[0]["unreadable"].is_string(), "{out}");
+    assert_eq!(files[1]["accepted"], true);
 }
 
 #[test]

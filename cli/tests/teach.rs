@@ -173,6 +173,37 @@ fn files_are_written_as_asked_and_hold_every_series() {
     );
 }
 
+#[test]
+fn charts_that_exist_are_replaced_only_where_that_is_said() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("teach-again");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("the folder of test files can be written");
+    let (file, charts) = (folder.join("mine.svg"), folder.join("charts"));
+    fs::write(&file, "mine").expect("a file");
+    let arguments = ["eleven-gb", "--svg", file.to_str().expect("a plain path")];
+    let again = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_capsched"));
+        command.arg("demo").args(arguments).args(more);
+        command
+            .output()
+            .expect("the command was built with this test")
+    };
+    let refused = again(&["--out", charts.to_str().expect("a plain path")]);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        !refused.status.success() && told.contains("mine.svg exists"),
+        "{told}"
+    );
+    assert_eq!(fs::read_to_string(&file).expect("the file"), "mine");
+    assert!(!charts.exists(), "nothing is written beside a refusal");
+    assert!(again(&["--force"]).status.success());
+    assert!(
+        fs::read_to_string(&file)
+            .expect("the file")
+            .contains("<svg")
+    );
+}
+
 /// Every element is closed, in order, and every `&` begins an entity.
 fn assert_closed(svg: &str) {
     let mut open = Vec::new();
@@ -197,14 +228,14 @@ fn assert_closed(svg: &str) {
 fn the_picture_in_the_documents_is_what_the_example_draws() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("picture");
     let path = folder.to_str().expect("the folder's name is UTF-8");
-    run(&["organisation", "--out", path]);
+    run(&["organisation", "--out", path, "--force"]);
     let name = "organisation-compared.svg";
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let kept = root.join("../docs/pictures").join(name);
     let read = |path: &PathBuf| fs::read_to_string(path).expect("the picture is there");
     assert!(
         read(&folder.join(name)) == read(&kept),
-        "draw it again: capsched demo organisation --out docs/pictures"
+        "draw it again: capsched demo organisation --out docs/pictures --force"
     );
 }
 

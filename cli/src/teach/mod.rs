@@ -16,7 +16,7 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use chart::Lesson;
 
@@ -45,13 +45,16 @@ pub(crate) struct Args {
     /// Print the series as one JSON document instead of charts.
     #[arg(long)]
     json: bool,
+    /// Replace files that exist.
+    #[arg(long)]
+    force: bool,
 }
 
 /// Runs an example and shows it.
 ///
 /// # Errors
 ///
-/// When a file cannot be written.
+/// When a file exists and is not to be replaced, or cannot be written; then none is.
 pub(crate) fn run(example: &Example) -> Result<ExitCode> {
     let (lesson, args) = play(example)?;
     let mut files = Vec::new();
@@ -59,13 +62,21 @@ pub(crate) fn run(example: &Example) -> Result<ExitCode> {
         files.push((path.clone(), svg::page(&lesson)));
     }
     if let Some(folder) = &args.out {
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         for chart in &lesson.charts {
             let name = format!("{}-{}.svg", lesson.name, chart.name);
             files.push((folder.join(name), svg::single(chart)));
         }
         let name = format!("{}.json", lesson.name);
         files.push((folder.join(name), json(&lesson)?));
+    }
+    // A device or a pipe is no file of an earlier run.
+    if !args.force
+        && let Some((path, _)) = files.iter().find(|(path, _)| path.is_file())
+    {
+        bail!("{} exists; say --force to replace it", path.display());
+    }
+    if let Some(folder) = &args.out {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
     for (path, text) in &files {
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
