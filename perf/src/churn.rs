@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use capsched::api::{
-    ApplicationId, Ask, AskCall, AskReply, Decision, NodeName, ResourceVector, Sequential, Threaded,
+    ApplicationId, Ask, AskCall, AskReply, Decision, Fate, NodeName, ResourceVector, Sequential,
+    Threaded,
 };
 use capsched::metrics::Histogram;
 use capsched::time::{Clock, SystemClock};
@@ -318,9 +319,19 @@ fn drive(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
         latency,
         latency_of: "ask to container, closed loop",
         conflicts,
+        retries: retries(&engine),
+        unplaced: None,
         hash: String::new(),
         aside: Some(aside),
     })
+}
+
+/// Proposals that went to their second node.
+fn retries(engine: &Driven) -> u64 {
+    match engine {
+        Driven::Stepped(_) => 0,
+        Driven::Threaded(engine) => engine.fates().get(Fate::CommittedElsewhere),
+    }
 }
 
 /// Lets the engine come to rest and checks that nothing was lost.

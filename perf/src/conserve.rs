@@ -2,6 +2,7 @@
 
 use anyhow::{Result, ensure};
 use capsched::api::ResourceVector;
+use capsched::resource::MAX_TYPES;
 
 /// What a state says, summed up.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +18,8 @@ pub(crate) struct Totals {
     /// Nodes with a container, and most containers on one.
     pub(crate) used_nodes: u64,
     pub(crate) most_on_node: u32,
+    /// The most that a node has of each type.
+    pub(crate) largest: ResourceVector,
     /// Nodes whose free and allocated amounts are not their total, or that are overfull.
     pub(crate) wrong: Vec<String>,
 }
@@ -43,9 +46,25 @@ impl Totals {
         self.containers += u64::from(containers);
         self.used_nodes += u64::from(containers > 0);
         self.most_on_node = self.most_on_node.max(containers);
+        self.largest = self.largest.component_max(&total);
         if free + allocated != total || !ResourceVector::NONE.fits_in(&free) {
             self.wrong.push(name.to_string());
         }
+    }
+
+    /// The fewest nodes that could hold what is on them: no order of placing comes to fewer.
+    pub(crate) fn least_nodes(&self) -> u64 {
+        let needed = (0..MAX_TYPES).filter(|&i| self.largest[i] > 0).map(|i| {
+            let [all, one] = [self.nodes[i], self.largest[i]].map(i64::unsigned_abs);
+            all.div_ceil(one)
+        });
+        needed.max().unwrap_or(0)
+    }
+
+    /// Nodes in use beyond the fewest, in a million of those: at least the gap to the best packing.
+    pub(crate) fn packing_gap_ppm(&self) -> u64 {
+        let least = self.least_nodes();
+        self.used_nodes.saturating_sub(least) * 1_000_000 / least.max(1)
     }
 
     /// Checks that `placed` containers, `all` together, are everywhere accounted for.
@@ -82,6 +101,23 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_packing_gap_is_what_is_used_beyond_the_fewest_nodes() {
+        let mut totals = Totals::default();
+        let total = ResourceVector::of(&[4096, 8]);
+        let held = [[4096, 4], [2048, 2], [2048, 2], [0, 0]].map(|held| ResourceVector::of(&held));
+        for held in held {
+            totals.node(
+                &"n",
+                [total, held, total - held],
+                u32::from(!held.is_none()),
+            );
+        }
+        assert_eq!((totals.used_nodes, totals.least_nodes()), (3, 2));
+        assert_eq!(totals.packing_gap_ppm(), 500_000);
+        assert_eq!(Totals::default().packing_gap_ppm(), 0);
+    }
 
     fn totals() -> (Totals, ResourceVector) {
         let size = ResourceVector::of(&[1024, 1]);

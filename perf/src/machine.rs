@@ -27,6 +27,12 @@ pub(crate) fn kernel() -> String {
     release.trim().to_owned()
 }
 
+/// Who sets the frequency of the first core, or `none` where the system does not say.
+pub(crate) fn governor() -> String {
+    let path = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+    fs::read_to_string(path).map_or_else(|_| "none".to_owned(), |name| name.trim().to_owned())
+}
+
 /// A name for the machine's file of results: processor and cores in lower case.
 pub(crate) fn slug() -> String {
     let text = format!("{} {} cores", processor(), cores());

@@ -22,6 +22,7 @@ mod phases;
 mod plot;
 mod probe;
 mod record;
+mod relate;
 mod report;
 mod results;
 mod rounds;
@@ -73,6 +74,8 @@ enum Command {
     Check(check::Args),
     /// Measures two builds of this driver in turn.
     Compare(compare::Args),
+    /// Measures workloads in turn: what part of the first one's speed the others reach.
+    Relate(relate::Args),
     /// Measures and draws throughput and conflicts against the number of proposers.
     Scale(scale::Args),
     /// Measures where the time of a decision goes.
@@ -167,6 +170,7 @@ fn main() -> Result<()> {
         Some(Command::Record(args)) => suite::run(&args),
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Relate(args)) => relate::run(&args),
         Some(Command::Scale(args)) => scale::run(&args),
         Some(Command::Phases(args)) => phases::run(&args),
         Some(Command::Percentiles(args)) => phases::percentiles(&args),
@@ -218,8 +222,11 @@ fn line(round: &Round) -> String {
         format!(", {alone}/s of scheduling alone")
     });
     let aside = round.aside.map_or_else(String::new, |it| format!(", {it}"));
+    let unplaced = round
+        .unplaced
+        .map_or_else(String::new, |n| format!(", {n} without a place"));
     format!(
-        "{}/s{alone}, {} placed{}, {} refused, p50 {} ns, p99 {} ns, p99.9 {} ns{aside}",
+        "{}/s{alone}, {} placed{}{unplaced}, {} refused, p50 {} ns, p99 {} ns, p99.9 {} ns{aside}",
         round.per_second(),
         round.placed,
         if round.complete { "" } else { " (out of time)" },

@@ -24,7 +24,7 @@ use crate::record::{Origin, Percentiles};
 use crate::rounds::{self, How};
 use crate::shape::{Run, Shape};
 use crate::stats::grouped;
-use crate::{HowArgs, ModeName, machine};
+use crate::{HowArgs, ModeName, machine, results};
 
 /// Shares of saturation that a sweep offers, in percent.
 const SWEEP: [u64; 5] = [10, 30, 50, 70, 90];
@@ -69,17 +69,9 @@ pub(crate) struct Args {
     /// Prints one JSON object a rate.
     #[arg(long)]
     json: bool,
-}
-
-/// What an echo came to at a rate.
-#[derive(Clone, Debug, Serialize)]
-struct EchoLine {
-    #[serde(flatten)]
-    origin: Origin,
-    kind: &'static str,
-    offered_per_second: u64,
-    latency_of: &'static str,
-    latency_ns: Percentiles,
+    /// Adds the results to the file of this machine.
+    #[arg(long)]
+    record: bool,
 }
 
 /// One rate.
@@ -106,6 +98,9 @@ pub(crate) struct Line {
     unserved: u64,
     latency_of: &'static str,
     latency_ns: Percentiles,
+    /// The same rate, answered by a thread that decides nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    echo_latency_ns: Option<Percentiles>,
     involuntary_switches: u64,
     peak_rss_kib: u64,
     #[serde(flatten)]
@@ -145,6 +140,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for rate in rates {
         let (mut line, histogram) = measure(&shape, how, rate, seconds)?;
         line.saturation_per_second = saturated;
+        let echo = args
+            .echo
+            .then(|| echo::measure(rate, seconds))
+            .transpose()?;
+        line.echo_latency_ns = echo.as_ref().map(Percentiles::of);
+        if args.record {
+            results::append(&results::of_this_machine(), &line)?;
+        }
         if args.json {
             say!("{}", serde_json::to_string(&line)?);
         } else {
@@ -161,29 +164,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 line.aside
             );
         }
-        if args.echo {
-            tell_echo(args, rate, seconds)?;
+        if let Some(echo) = echo.filter(|_| !args.json) {
+            say!("an echo at {}/s: {}", grouped(rate), echo.latency());
         }
     }
-    Ok(())
-}
-
-/// The same rate, answered by a thread that decides nothing.
-fn tell_echo(args: &Args, rate: u64, seconds: u64) -> Result<()> {
-    let latency = echo::measure(rate, seconds)?;
-    if !args.json {
-        let rate = grouped(rate);
-        say!("an echo at {rate}/s: {}", latency.latency());
-        return Ok(());
-    }
-    let line = EchoLine {
-        origin: Origin::now(),
-        kind: "echo",
-        offered_per_second: rate,
-        latency_of: LATENCY_OF,
-        latency_ns: Percentiles::of(&latency),
-    };
-    say!("{}", serde_json::to_string(&line)?);
     Ok(())
 }
 
@@ -377,6 +361,7 @@ fn drive(
         unserved: book.unserved(),
         latency_of: LATENCY_OF,
         latency_ns: Percentiles::of(&book.latency),
+        echo_latency_ns: None,
         involuntary_switches: machine::involuntary_switches().saturating_sub(switches),
         peak_rss_kib: machine::status_kib("VmHWM"),
         aside,

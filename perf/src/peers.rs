@@ -1,11 +1,13 @@
 //! `perf peers`: our engine and Hadoop's scheduler in turn, on the same shapes.
+//!
+//! Beside every way to run Hadoop all our modes run, so that each ratio is one of rounds that took turns.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
-use crate::hadoop::{self, Peer, PeerLine, VARIANTS, Variant};
+use crate::hadoop::{self, Peer, PeerLine, VARIANTS};
 use crate::output::say;
 use crate::record::Origin;
 use crate::rounds::{self, How, Round};
@@ -95,6 +97,21 @@ impl Side {
     }
 }
 
+/// The rounds of one way to run Hadoop, and those of each of our modes that took turns with them.
+#[derive(Clone, Debug)]
+struct Pairing {
+    mode: ModeName,
+    peer: Side,
+    ours: Vec<(ModeName, Side)>,
+}
+
+impl Pairing {
+    fn ours(&self, mode: ModeName) -> Option<&Side> {
+        let found = self.ours.iter().find(|(known, _)| *known == mode);
+        found.map(|(_, side)| side)
+    }
+}
+
 /// One line of the result: a shape in one of our modes.
 #[derive(Clone, Debug, Serialize)]
 struct Comparison {
@@ -104,7 +121,7 @@ struct Comparison {
     shape: String,
     mode: &'static str,
     threads: usize,
-    /// Medians of the rounds; a ratio is one of medians.
+    /// Medians of the rounds that took turns with Hadoop's best; a ratio is one of medians.
     ours_per_second: u64,
     ours_min: u64,
     ours_max: u64,
@@ -127,6 +144,7 @@ struct Comparison {
     peer_same_mode_max: u64,
     peer_same_mode_placed: u64,
     peer_same_mode_complete: bool,
+    /// Of our rounds that took turns with these.
     ratio_same_mode: f64,
     ratio_same_mode_min: f64,
     ratio_same_mode_max: f64,
@@ -166,43 +184,44 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// All rounds of a shape: one of ours, one of Hadoop's, in turn.
+/// All rounds of a shape: one in each of our modes, one of Hadoop's, in turn.
 fn compare(shape: &Shape, args: &Args) -> Result<Vec<Comparison>> {
-    let mut ours: Vec<Side> = args
+    let beats = matches!(shape.run, Run::Beats { .. });
+    let fits = |mode: ModeName| !beats || mode == ModeName::Heartbeat;
+    let modes: Vec<ModeName> = args
         .modes
         .iter()
-        .map(|mode| Side::named(mode.name()))
+        .copied()
+        .filter(|&mode| fits(mode))
         .collect();
-    let mut peers = Vec::new();
-    let beats = matches!(shape.run, Run::Beats { .. });
-    let fits = |variant: &&Variant| !beats || variant.mode == ModeName::Heartbeat;
-    for variant in VARIANTS.iter().filter(fits) {
+    for &mode in &modes {
+        // Warms up as Hadoop does below: memory here, the compiler there.
+        rounds::run(shape, how(shape, mode, args.threads).briefly(shape))?;
+    }
+    let mut pairings = Vec::new();
+    for variant in VARIANTS.iter().filter(|variant| fits(variant.mode)) {
         let warmup = args
             .warmup
             .unwrap_or_else(|| hadoop::normal_warmup(shape, variant));
-        let mut peer = Peer::start(shape, variant, warmup, args.rounds)?;
-        let mut side = Side::named(variant.name);
+        let mut hadoop = Peer::start(shape, variant, warmup, args.rounds)?;
+        let side = |&mode: &ModeName| (mode, Side::named(mode.name()));
+        let mut pairing = Pairing {
+            mode: variant.mode,
+            peer: Side::named(variant.name),
+            ours: modes.iter().map(side).collect(),
+        };
         for _ in 0..args.rounds {
-            let position = args.modes.iter().position(|mode| *mode == variant.mode);
-            if let Some(position) = position {
-                let how = how(shape, variant.mode, args.threads);
-                if ours[position].rates.is_empty() {
-                    // Warms up as Hadoop did: memory here, the compiler there.
-                    rounds::run(shape, how.briefly(shape))?;
-                }
-                ours[position].add_ours(&rounds::run(shape, how)?);
+            for (mode, side) in &mut pairing.ours {
+                side.add_ours(&rounds::run(shape, how(shape, *mode, args.threads))?);
             }
-            side.add_peer(&peer.round()?);
+            pairing.peer.add_peer(&hadoop.round()?);
         }
-        peers.push((variant.mode, side));
+        pairings.push(pairing);
     }
-    let mut comparisons = Vec::new();
-    for (mode, side) in args.modes.iter().zip(&ours) {
-        if !side.rates.is_empty() {
-            comparisons.push(judge(shape, *mode, side, &peers, args)?);
-        }
-    }
-    Ok(comparisons)
+    let judged = modes
+        .iter()
+        .map(|&mode| judge(shape, mode, &pairings, args));
+    judged.collect()
 }
 
 fn how(shape: &Shape, mode: ModeName, threads: usize) -> How {
@@ -219,25 +238,23 @@ fn how(shape: &Shape, mode: ModeName, threads: usize) -> How {
     }
 }
 
-fn judge(
-    shape: &Shape,
-    mode: ModeName,
-    ours: &Side,
-    peers: &[(ModeName, Side)],
-    args: &Args,
-) -> Result<Comparison> {
+fn judge(shape: &Shape, mode: ModeName, pairings: &[Pairing], args: &Args) -> Result<Comparison> {
     let fastest = |of: &dyn Fn(ModeName) -> bool| {
-        let sides = peers.iter().filter(|(mode, _)| of(*mode));
-        sides
-            .map(|(_, side)| side)
-            .max_by_key(|side| side.spread().median)
+        let pairings = pairings.iter().filter(|pairing| of(pairing.mode));
+        pairings.max_by_key(|pairing| pairing.peer.spread().median)
     };
-    let best = fastest(&|_| true).context("Hadoop ran")?;
-    let same = fastest(&|other| other == mode).context("Hadoop ran in this mode")?;
+    let by_best = fastest(&|_| true).context("Hadoop ran")?;
+    let by_same = fastest(&|other| other == mode).context("Hadoop ran in this mode")?;
+    let (best, same) = (&by_best.peer, &by_same.peer);
+    let ours = by_best.ours(mode).context("this mode ran beside it")?;
+    let beside_same = by_same.ours(mode).context("this mode ran beside it")?;
     let [our, peer, equal] = [ours, best, same].map(Side::spread);
-    let (to_best, to_same): (Ratio, Ratio) = (our.over(peer), our.over(equal));
+    let (to_best, to_same): (Ratio, Ratio) = (our.over(peer), beside_same.spread().over(equal));
     let alone = |side: &Side| Spread::of(&side.alone).map(|spread| spread.median);
-    let fastest_alone = peers.iter().filter_map(|(_, side)| alone(side)).max();
+    let fastest_alone = pairings
+        .iter()
+        .filter_map(|pairing| alone(&pairing.peer))
+        .max();
     let threads = how(shape, mode, args.threads).threads;
     Ok(Comparison {
         origin: Origin::now(),
@@ -280,13 +297,13 @@ fn judge(
 }
 
 const HEAD: &str = "\
-| shape | our mode | ours, median (min to max) | Hadoop's best | median (min to max) | ratio (min to max) | to the same mode | placed, ours and Hadoop's |
+| shape | our mode | ours, median (min to max) | Hadoop's best | median (min to max) | ratio (min to max) | to the same mode | placed, ours, Hadoop's best and same mode |
 | --- | --- | --- | --- | --- | --- | --- | --- |";
 
 fn row(found: &Comparison) -> String {
     let partial = |complete: bool| if complete { "" } else { ", out of time" };
     format!(
-        "| {} | {} | {} ({} to {}) | {} | {} ({} to {}) | {} ({} to {}) | {} | {}{}, {}{} |",
+        "| {} | {} | {} ({} to {}) | {} | {} ({} to {}) | {} ({} to {}) | {} | {}{}, {}{}, {}{} |",
         found.shape,
         found.mode,
         grouped(found.ours_per_second),
@@ -304,6 +321,8 @@ fn row(found: &Comparison) -> String {
         partial(found.ours_complete),
         grouped(found.peer_best_placed),
         partial(found.peer_best_complete),
+        grouped(found.peer_same_mode_placed),
+        partial(found.peer_same_mode_complete),
     )
 }
 
@@ -319,10 +338,21 @@ mod tests {
     }
 
     #[test]
-    fn the_best_peer_is_the_fastest_by_its_median() {
-        let peers = [
-            (ModeName::Heartbeat, side("steady", &[90, 100, 110])),
-            (ModeName::Global, side("once lucky", &[10, 10, 900])),
+    fn the_best_peer_is_the_fastest_by_its_median_and_judged_by_what_ran_beside_it() {
+        let pairing = |mode, name, rates: &[u64], ours: &[u64]| Pairing {
+            mode,
+            peer: side(name, rates),
+            ours: vec![(ModeName::Global, side("ours", ours))],
+        };
+        let steady = [90, 100, 110];
+        let pairings = [
+            pairing(ModeName::Heartbeat, "steady", &steady, &[1_000, 1_100, 900]),
+            pairing(
+                ModeName::Global,
+                "once lucky",
+                &[10, 10, 900],
+                &[500, 450, 550],
+            ),
         ];
         let args = Args {
             shapes: Vec::new(),
@@ -334,13 +364,14 @@ mod tests {
             record: false,
         };
         let shape = Shape::named("S1").unwrap();
-        let ours = side("ours", &[1_000, 1_100, 900]);
-        let found = judge(&shape, ModeName::Global, &ours, &peers, &args).unwrap();
+        let found = judge(&shape, ModeName::Global, &pairings, &args).unwrap();
         assert_eq!(
             (found.peer_best, found.peer_same_mode),
             ("steady", "once lucky")
         );
+        assert_eq!(found.ours_per_second, 1_000);
         assert!((found.ratio_best - 10.0).abs() < 1e-9);
-        assert!((found.ratio_same_mode_min - 1.0).abs() < 1e-9);
+        assert!((found.ratio_same_mode - 50.0).abs() < 1e-9);
+        assert!((found.ratio_same_mode_min - 0.5).abs() < 1e-9);
     }
 }

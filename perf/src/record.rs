@@ -12,7 +12,7 @@ use crate::rounds::{How, Round};
 use crate::shape::Shape;
 
 /// Version of the fields below; it grows with every change of their meaning.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 /// Where and by what a figure was made.
 #[derive(Clone, Debug, Serialize)]
@@ -23,6 +23,10 @@ pub(crate) struct Origin {
     date_ms: u64,
     machine: String,
     cores: usize,
+    /// How engines with threads run; drivers without do as the system likes.
+    pinning: &'static str,
+    /// Who sets the frequency of the first core, or `none` where the system does not say.
+    governor: String,
     kernel: String,
     rustc: &'static str,
     profile: &'static str,
@@ -39,13 +43,11 @@ impl Origin {
             date_ms: SystemClock::new().now_ms(),
             machine: machine::processor(),
             cores: machine::cores(),
+            pinning: "a core for each thread, as far as there are",
+            governor: machine::governor(),
             kernel: machine::kernel(),
             rustc: env!("PERF_RUSTC"),
-            profile: if cfg!(debug_assertions) {
-                "dev"
-            } else {
-                "release"
-            },
+            profile: env!("PERF_PROFILE"),
             allocator: "mimalloc",
         }
     }
@@ -78,6 +80,11 @@ pub(crate) struct Record {
     conflicts: BTreeMap<&'static str, u64>,
     /// Refused among a million proposals.
     rejected_ppm: u64,
+    /// Proposals that went to their second node after the first was refused.
+    retries: u64,
+    /// Traces only: pods that no node had room for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unplaced: Option<u64>,
     rss_kib: u64,
     peak_rss_kib: u64,
     /// Churn only.
@@ -131,6 +138,8 @@ impl Record {
             latency_ns: Percentiles::of(&round.latency),
             conflicts: round.conflicts.clone(),
             rejected_ppm: round.rejected() * 1_000_000 / (round.rejected() + round.counted).max(1),
+            retries: round.retries,
+            unplaced: round.unplaced,
             rss_kib: machine::status_kib("VmRSS"),
             peak_rss_kib: machine::status_kib("VmHWM"),
             aside: round.aside,

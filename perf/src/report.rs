@@ -50,10 +50,11 @@ fn put_between(page: &str, text: &str) -> Option<String> {
     Some(format!("{before}{BEGIN}\n\n{text}\n{END}{after}"))
 }
 
-/// Both tables, each with where its figures come from.
+/// All tables, each with where its figures come from.
 fn tables(records: &[Value]) -> String {
     let mut out = String::new();
     against_hadoop(&mut out, records);
+    open_loops(&mut out, records);
     alone(&mut out, records);
     ceiling(&mut out, records);
     out
@@ -142,25 +143,80 @@ fn against_hadoop(out: &mut String, records: &[Value]) {
         return;
     }
     out.push_str(
-        "| shape | our mode | ours/s | Hadoop's best/s | times its best (min to max) | times the same mode |\n\
-         | --- | --- | ---: | ---: | ---: | ---: |\n",
+        "| shape | our mode | ours/s | Hadoop's best/s | times its best (min to max) | times the same mode | rounds |\n\
+         | --- | --- | ---: | ---: | ---: | ---: | ---: |\n",
     );
     for pair in &pairs {
+        let in_part = |field: &str| match pair.get(field).and_then(Value::as_bool) {
+            Some(false) => ", in part",
+            _ => "",
+        };
         let _ = writeln!(
             out,
-            "| {} | {} | {} | {} ({}) | {} ({} to {}) | {} |",
+            "| {} | {} | {} | {} ({}{}) | {} ({} to {}) | {}{} | {} |",
             results::text(pair, "shape"),
             results::text(pair, "mode"),
             figure(pair, "ours_per_second"),
             figure(pair, "peer_best_per_second"),
             results::text(pair, "peer_best"),
+            in_part("peer_best_complete"),
             times(pair, "ratio_best"),
             times(pair, "ratio_best_min"),
             times(pair, "ratio_best_max"),
             times(pair, "ratio_same_mode"),
+            in_part("peer_same_mode_complete"),
+            results::number(pair, "peer_best_rounds").unwrap_or(0),
         );
     }
     source(out, &pairs, "cargo run --release -p perf -- peers --record");
+}
+
+/// Open loops at fixed rates.
+fn open_loops(out: &mut String, records: &[Value]) {
+    let is_open = |record: &Value| results::text(record, "kind") == "open";
+    let number = |record: &Value, field: &str| results::number(record, field).unwrap_or(0);
+    let key = |record: &Value| {
+        let [threads, awake, rate] =
+            ["threads", "awake_us", "offered_per_second"].map(|field| number(record, field));
+        // A share of what saturates is another rate each time.
+        let rate = match record.get("saturation_per_second") {
+            Some(all) => format!("{}", (rate * 10).div_ceil(all.as_u64().unwrap_or(1).max(1))),
+            None => format!("{rate} exactly"),
+        };
+        let [workload, mode] = ["workload", "mode"].map(|field| results::text(record, field));
+        format!("{workload} {mode} {threads} {awake} {rate}")
+    };
+    let rows = latest(records, is_open, key);
+    if rows.is_empty() {
+        return;
+    }
+    out.push_str(
+        "| workload | mode | awake, us | asks/s offered | served | p50, us | p99, us | p99.9, us | of an echo |\n\
+         | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+    );
+    for row in &rows {
+        let micros = |field: &str| {
+            let tenths = number(row, field) / 100;
+            format!("{}.{}", grouped(tenths / 10), tenths % 10)
+        };
+        let echo = match row.get("echo_latency_ns") {
+            Some(_) => micros("echo_latency_ns.p999"),
+            None => String::new(),
+        };
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {echo} |",
+            results::text(row, "workload"),
+            results::text(row, "mode"),
+            figure(row, "awake_us"),
+            figure(row, "offered_per_second"),
+            figure(row, "served_per_second"),
+            micros("latency_ns.p50"),
+            micros("latency_ns.p99"),
+            micros("latency_ns.p999"),
+        );
+    }
+    source(out, &rows, "cargo run --release -p perf -- open --record");
 }
 
 /// Our engine on all workloads.
@@ -264,8 +320,33 @@ mod tests {
                 "ours_per_second": rate, "ratio_best": 12.5})
         };
         let text = tables(&[pair(1_000), pair(2_000)]);
+        assert!(!text.contains("in part"), "{text}");
         assert!(text.contains("2,000") && !text.contains("1,000"), "{text}");
         assert!(text.contains("12.5"), "{text}");
+    }
+
+    #[test]
+    fn what_hadoop_did_not_finish_is_marked() {
+        let pair = serde_json::json!({"kind": "peers", "shape": "S1", "mode": "global",
+            "peer_best": "x", "peer_best_complete": true, "peer_same_mode_complete": false,
+            "ratio_same_mode": 7.5});
+        let text = tables(&[pair]);
+        assert!(
+            text.contains("(x)") && text.contains("7.5, in part |"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn an_open_loop_is_shown_with_its_echo() {
+        let open = |p50: u64| {
+            serde_json::json!({"kind": "open", "workload": "W", "mode": "global",
+                "offered_per_second": 500, "latency_ns": {"p50": p50, "p99": 2_000_000, "p999": 1},
+                "echo_latency_ns": {"p999": 70_250}})
+        };
+        let text = tables(&[open(900), open(12_340)]);
+        let row = "| W | global | 0 | 500 | 0 | 12.3 | 2,000.0 | 0.0 | 70.2 |";
+        assert!(text.contains(row) && !text.contains("| 0.9 |"), "{text}");
     }
 
     #[test]

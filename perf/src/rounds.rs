@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use capsched::api::{
-    Latencies, Mode, NodeName, NodeReport, Placement, Running, Sequential, Threaded,
+    Fate, Latencies, Mode, NodeName, NodeReport, Placement, Running, Sequential, Threaded,
 };
 use capsched::metrics::{Closed, Histogram, Phase};
 use capsched::sync::Ended;
@@ -43,6 +43,10 @@ pub(crate) struct Round {
     pub(crate) latency: Histogram,
     pub(crate) latency_of: &'static str,
     pub(crate) conflicts: BTreeMap<&'static str, u64>,
+    /// Proposals that went to their second node.
+    pub(crate) retries: u64,
+    /// Traces only: pods that no node had room for.
+    pub(crate) unplaced: Option<u64>,
     pub(crate) hash: String,
     /// What went on beside the decisions of a churn.
     pub(crate) aside: Option<Aside>,
@@ -134,7 +138,7 @@ pub(crate) fn run(shape: &Shape, how: How) -> Result<Round> {
         Run::Churn { seconds, .. } => crate::churn::run(shape, how, how.seconds(seconds)),
         Run::Beats { seconds } => beats(shape, how.seconds(seconds)),
         Run::Open { .. } => bail!("{} is measured by `perf open`", shape.name),
-        Run::Trace { .. } => crate::trace::run(shape, how.mode),
+        Run::Trace { .. } => crate::trace::run(shape, how),
     }
 }
 
@@ -166,6 +170,7 @@ fn fills(shape: &Shape, how: How) -> Result<Round> {
         let next = fill(shape, how)?;
         all.complete = next.complete;
         all.counted += next.counted;
+        all.retries += next.retries;
         all.elapsed_ns += next.elapsed_ns;
         all.latency.merge(&next.latency);
         for (reason, n) in next.conflicts {
@@ -284,6 +289,7 @@ fn threaded(shape: &Shape, how: How, engine: Sequential) -> Result<Round> {
         latency,
         latency_of,
         conflicts: conflicts(&engine),
+        retries: engine.fates().get(Fate::CommittedElsewhere),
         // Where threads are cut short, they stop elsewhere each time.
         hash: if ends_by_itself {
             queue_hash(&totals)
@@ -349,6 +355,8 @@ fn finished(
         latency,
         latency_of,
         conflicts: tally.conflicts(),
+        retries: 0,
+        unplaced: None,
         hash,
         aside: None,
     }
@@ -415,7 +423,7 @@ pub(crate) fn totals(engine: &Sequential) -> Totals {
     totals
 }
 
-fn snapshot_totals(engine: &Threaded) -> Totals {
+pub(crate) fn snapshot_totals(engine: &Threaded) -> Totals {
     let mut totals = Totals::default();
     let snapshot = engine.snapshot();
     for queue in snapshot.queues.iter() {

@@ -59,14 +59,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 /// Every mode with every number of proposers that it can have.
 fn ways(args: &Args, shape: &Shape) -> Vec<How> {
-    let alone = matches!(shape.run, Run::Beats { .. } | Run::Trace { .. });
     let mut ways = Vec::new();
     for &mode in &args.modes {
         let threads = match (mode, &shape.run) {
-            (ModeName::Asynchronous | ModeName::Global, Run::Beats { .. })
-            | (ModeName::Asynchronous, Run::Trace { .. }) => continue,
+            (ModeName::Asynchronous | ModeName::Global, Run::Beats { .. }) => continue,
             (ModeName::Heartbeat, _) => &[0][..],
-            _ if alone => &[0][..],
             _ => &args.threads,
         };
         ways.extend(threads.iter().map(|&threads| How {
