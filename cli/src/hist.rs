@@ -1,13 +1,15 @@
-//! `capsched hist`: latencies of a run from its histogram log, as tables and as files.
+//! `capsched hist`: latencies of runs from their histogram logs, as tables and as files.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use capsched::metrics::{
-    Histogram, TaggedInterval, read_hlog, write_csv, write_hgrm, write_tagged_hlog,
+    Histogram, LogError, TaggedInterval, read_hlog, write_csv, write_hgrm, write_tagged_hlog,
 };
 use clap::ValueEnum;
 
@@ -16,21 +18,23 @@ use crate::output::{self, Problem};
 /// Show the latencies of a run and write them in the formats of the usual tools.
 ///
 /// A run is a histogram log (`.hlog`), such as `perf phases` writes: one histogram for each phase of
-/// a decision. Values are nanoseconds in logs and microseconds in what is shown here.
+/// a decision. Or it is a folder of results, as `replay --out` and `compare --out` write: then every
+/// log in it and in its folders is shown, and files are named after run and log. Values are
+/// nanoseconds in logs and microseconds in what is shown here.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Histogram log of a run.
+    /// Histogram log of a run, or folder of results.
     run: PathBuf,
     /// Files to write beside the table, separated by commas.
     #[arg(long, value_enum, value_delimiter = ',')]
     format: Vec<Format>,
     /// Folder of the files; that of the run unless given.
-    #[arg(long)]
+    #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
 /// Formats of files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 enum Format {
     /// One percentile distribution for each phase.
     Hgrm,
@@ -40,33 +44,140 @@ enum Format {
     Csv,
 }
 
+/// Ends the names of the logs that are written here, which are nobody's run.
+const MERGED: &str = "-merged.hlog";
+
+/// A histogram log.
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    /// Begins the names of its files.
+    stem: String,
+    /// One interval for each tag.
+    phases: Vec<TaggedInterval>,
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let text = fs::read_to_string(&args.run).with_context(|| args.run.display().to_string())?;
-    let intervals = read_hlog(&text)
-        .map_err(|error| anyhow!(Problem(format!("{}: {error}", args.run.display()))))?;
-    let phases = merged(intervals);
+    let of_folder = args.run.is_dir();
+    let (logs, beside) = if of_folder {
+        (logs_within(&args.run)?, Some(args.run.as_path()))
+    } else {
+        (vec![log_at(&args.run)?], args.run.parent())
+    };
+    let folder = args.out.as_deref().or(beside).unwrap_or(Path::new(""));
+    let formats: BTreeSet<Format> = args.format.iter().copied().collect();
+    let mut files = Vec::new();
+    for (at, log) in logs.iter().enumerate() {
+        if of_folder {
+            let gap = if at > 0 { "\n" } else { "" };
+            output::line(format_args!("{gap}{}", log.path.display()));
+        }
+        show(&log.phases);
+        for format in &formats {
+            files.extend(rendered(*format, log)?);
+        }
+    }
+    write(folder, &files)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The log that was named.
+fn log_at(path: &Path) -> Result<Log> {
+    Ok(Log {
+        path: path.to_path_buf(),
+        stem: text(path.file_stem()),
+        phases: read(path)?.map_err(|error| unreadable(path, &error))?,
+    })
+}
+
+/// The logs of a folder of results and of the folders of its runs, by name. A run that measured
+/// nothing is told and passed over.
+fn logs_within(folder: &Path) -> Result<Vec<Log>> {
+    let mut runs = vec![folder.to_path_buf()];
+    runs.extend(sorted(folder)?.into_iter().filter(|path| path.is_dir()));
+    let mut logs = Vec::new();
+    for run in runs {
+        let name = name_of(&run);
+        for path in sorted(&run)?.into_iter().filter(|path| is_log(path)) {
+            let stem = format!("{name}-{}", text(path.file_stem()));
+            match read(&path)? {
+                Ok(phases) => logs.push(Log { path, stem, phases }),
+                Err(why @ LogError::Empty) => {
+                    output::note(format_args!("passed over: {}: {why}", path.display()));
+                }
+                Err(error) => return Err(unreadable(&path, &error)),
+            }
+        }
+    }
+    ensure!(
+        !logs.is_empty(),
+        "{}: no histogram in it: looked for *.hlog and */*.hlog other than *{MERGED}",
+        folder.display()
+    );
+    Ok(logs)
+}
+
+fn sorted(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let paths = entries.map(|entry| Ok(entry?.path()));
+    let paths: std::io::Result<Vec<PathBuf>> = paths.collect();
+    let mut paths = paths.with_context(|| folder.display().to_string())?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn is_log(path: &Path) -> bool {
+    let name = text(path.file_name());
+    name.ends_with(".hlog") && !name.ends_with(MERGED) && path.is_file()
+}
+
+/// Name of a folder, also of one that is given as `.`.
+fn name_of(folder: &Path) -> String {
+    let whole = folder.file_name().is_none().then(|| folder.canonicalize());
+    let whole = whole.and_then(std::io::Result::ok);
+    text(whole.as_deref().unwrap_or(folder).file_name())
+}
+
+fn text(name: Option<&OsStr>) -> String {
+    name.unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// One interval for each tag of a log.
+fn read(log: &Path) -> Result<Result<Vec<TaggedInterval>, LogError>> {
+    let text = fs::read_to_string(log).with_context(|| log.display().to_string())?;
+    Ok(read_hlog(&text).map(merged))
+}
+
+fn unreadable(log: &Path, error: &LogError) -> anyhow::Error {
+    anyhow!(Problem(format!("{}: {error}", log.display())))
+}
+
+fn show(phases: &[TaggedInterval]) {
     output::line(format_args!(
         "{:<14} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}",
         "phase, us", "n", "p50", "p90", "p99", "p99.9", "max"
     ));
-    for phase in &phases {
+    for phase in phases {
         output::line(row(phase));
     }
-    let folder = args.out.clone().unwrap_or_else(|| {
-        let parent = args.run.parent();
-        parent.map(Path::to_path_buf).unwrap_or_default()
-    });
-    if !args.format.is_empty() && !folder.as_os_str().is_empty() {
-        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+}
+
+/// Writes files by name and tells their paths. Nothing is written when two bear the same name.
+fn write(folder: &Path, files: &[(String, Vec<u8>)]) -> Result<()> {
+    let mut names = BTreeSet::new();
+    if let Some((name, _)) = files.iter().find(|(name, _)| !names.insert(name)) {
+        bail!("two histograms would be written as {name}; nothing was written");
     }
-    let stem = args.run.file_stem().unwrap_or_default().to_string_lossy();
-    for format in &args.format {
-        for path in write(*format, &folder, &stem, &phases)? {
-            output::note(path.display());
-        }
+    if !files.is_empty() && !folder.as_os_str().is_empty() {
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
-    Ok(ExitCode::SUCCESS)
+    for (name, text) in files {
+        let path = folder.join(name);
+        fs::write(&path, text).with_context(|| path.display().to_string())?;
+        output::note(path.display());
+    }
+    Ok(())
 }
 
 /// All intervals of one tag as one, in the order in which the tags appear.
@@ -109,30 +220,20 @@ fn row(phase: &TaggedInterval) -> String {
     )
 }
 
-/// Writes the files of one format; their paths.
-fn write(
-    format: Format,
-    folder: &Path,
-    stem: &str,
-    phases: &[TaggedInterval],
-) -> Result<Vec<PathBuf>> {
-    let mut paths = Vec::new();
-    let mut file = |name: String, text: &[u8]| -> Result<()> {
-        let path = folder.join(name);
-        fs::write(&path, text).with_context(|| path.display().to_string())?;
-        paths.push(path);
-        Ok(())
-    };
+/// The files of one format, by name.
+fn rendered(format: Format, log: &Log) -> Result<Vec<(String, Vec<u8>)>> {
+    let Log { stem, phases, .. } = log;
+    let mut files = Vec::new();
     match format {
         Format::Hgrm => {
             for phase in phases {
                 let text = text_of(|out| write_hgrm(out, &phase.latencies))?;
-                file(format!("{stem}-{}.hgrm", plain(name(phase))), &text)?;
+                files.push((format!("{stem}-{}.hgrm", plain(name(phase))), text));
             }
         }
         Format::Hlog => {
             let text = text_of(|out| write_tagged_hlog(out, 0, phases))?;
-            file(format!("{stem}-merged.hlog"), &text)?;
+            files.push((format!("{stem}{MERGED}"), text));
         }
         Format::Csv => {
             let mut text = b"phase,percentile,us,count\n".to_vec();
@@ -140,10 +241,10 @@ fn write(
                 let histogram: &Histogram = &phase.latencies;
                 write_csv(&mut text, name(phase), histogram)?;
             }
-            file(format!("{stem}.csv"), &text)?;
+            files.push((format!("{stem}.csv"), text));
         }
     }
-    Ok(paths)
+    Ok(files)
 }
 
 fn text_of(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> Result<Vec<u8>> {
@@ -192,21 +293,41 @@ mod tests {
 
     #[test]
     fn every_format_is_written_and_a_log_is_read_back() {
-        let folder = std::env::temp_dir().join(format!("capsched-hist-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let phases = [interval("apply", 0, 1_000), interval("", 0, 2_000)];
-        let mut written = Vec::new();
-        for format in [Format::Hgrm, Format::Hlog, Format::Csv] {
-            written.extend(write(format, &folder, "run", &phases).unwrap());
-        }
-        let log = fs::read_to_string(folder.join("run-merged.hlog")).unwrap();
-        fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(written.len(), 4);
-        let tags: Vec<String> = read_hlog(&log)
+        let log = Log {
+            path: PathBuf::from("run.hlog"),
+            stem: "run".to_owned(),
+            phases: vec![interval("apply", 0, 1_000), interval("", 0, 2_000)],
+        };
+        let formats = [Format::Hgrm, Format::Hlog, Format::Csv];
+        let files: Vec<_> = formats
+            .iter()
+            .flat_map(|&format| rendered(format, &log).unwrap())
+            .collect();
+        let names: Vec<_> = files.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "run-apply.hgrm",
+                "run-all.hgrm",
+                "run-merged.hlog",
+                "run.csv"
+            ]
+        );
+        let text = std::str::from_utf8(&files[2].1).unwrap();
+        let tags: Vec<String> = read_hlog(text)
             .unwrap()
             .into_iter()
             .map(|one| one.tag)
             .collect();
         assert_eq!(tags, ["apply", ""]);
+    }
+
+    #[test]
+    fn nothing_is_written_when_two_files_bear_one_name() {
+        let folder = std::env::temp_dir().join(format!("capsched-hist-{}", std::process::id()));
+        let file = |text: &[u8]| ("a-b-c.hgrm".to_owned(), text.to_vec());
+        let error = write(&folder, &[file(b"1"), file(b"2")]).unwrap_err();
+        assert!(error.to_string().contains("a-b-c.hgrm"), "{error}");
+        assert!(!folder.exists());
     }
 }
