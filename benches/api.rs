@@ -1,0 +1,125 @@
+//! Benches of the api floor: calls of an application, and a container's way from ask to end.
+
+#[path = "common/engine.rs"]
+mod common;
+
+use std::time::Duration;
+
+use capsched::api::{
+    ApplicationId, Ask, AskCall, Decision, Event, Latencies, Mode, ModeKind, NodeName, NodeReport,
+    Scheduler, Stepped, Threaded,
+};
+use capsched::time::SystemClock;
+use common::{container, engine};
+use criterion::{Criterion, criterion_group, criterion_main};
+
+/// Who asks; the other applications ask for nothing.
+const APP: ApplicationId = ApplicationId::new(7);
+
+/// How long to wait for a decision that comes at once.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn asking(count: i32) -> AskCall {
+    AskCall::asking(vec![Ask::anywhere(container(), count)])
+}
+
+/// The engine whose heartbeats decide, without threads.
+fn stepped() -> (Stepped, Vec<NodeName>) {
+    let (engine, nodes) = engine(0);
+    (Stepped::new(engine, ModeKind::Heartbeat), nodes)
+}
+
+fn threaded(mode: Mode) -> (Threaded, Vec<NodeName>) {
+    let (engine, nodes) = engine(0);
+    let engine = Threaded::take_over(engine, mode, SystemClock::new(), Latencies::Off);
+    let engine = engine.expect("threads start");
+    engine.quiesce();
+    (engine, nodes)
+}
+
+/// A call that changes what is wanted, and its answer.
+fn ask_call(c: &mut Criterion, name: &str, engine: &mut impl Scheduler) {
+    let mut count = 0;
+    c.bench_function(&format!("api/ask/{name}"), |b| {
+        b.iter(|| {
+            count = count % 1_000 + 1;
+            engine.ask(APP, asking(count)).expect("an ask in range")
+        });
+    });
+    let mut events = Vec::new();
+    engine.events(&mut events);
+    assert!(events.is_empty(), "nothing is decided without heartbeats");
+}
+
+/// Asks for a container, has it placed by a heartbeat, fetches it, and ends it.
+fn container_by_heartbeat(
+    c: &mut Criterion,
+    name: &str,
+    engine: &mut impl Scheduler,
+    node: &NodeName,
+) {
+    let mut events = Vec::new();
+    c.bench_function(&format!("api/container/{name}"), |b| {
+        b.iter(|| {
+            engine.ask(APP, asking(1)).expect("an ask in range");
+            let reply = engine.heartbeat(node, NodeReport::AsExpected);
+            reply.expect("the node is registered");
+            events.clear();
+            engine.events(&mut events);
+            let placed = events.iter().find_map(|event| match event {
+                Event::Allocated { container, .. } => Some(*container),
+                _ => None,
+            });
+            let placed = placed.expect("there is room");
+            let reply = engine.ask(APP, AskCall::default());
+            assert_eq!(reply.expect("an empty call").allocated.len(), 1);
+            engine.container_finished(placed).expect("it is live");
+        });
+    });
+}
+
+fn calls(c: &mut Criterion) {
+    ask_call(c, "sequential", &mut stepped().0);
+    ask_call(c, "threaded", &mut threaded(Mode::Heartbeat).0);
+}
+
+fn heartbeats(c: &mut Criterion) {
+    let (mut engine, nodes) = stepped();
+    container_by_heartbeat(c, "sequential", &mut engine, &nodes[7]);
+    let (mut engine, nodes) = threaded(Mode::Heartbeat);
+    container_by_heartbeat(c, "threaded", &mut engine, &nodes[7]);
+}
+
+/// The same without a heartbeat: a proposer's thread places it, and the caller sleeps until then.
+fn global(c: &mut Criterion) {
+    let (engine, _) = threaded(Mode::Global { threads: 1 });
+    let mut events = Vec::new();
+    c.bench_function("api/container/global", |b| {
+        b.iter(|| {
+            engine.ask(APP, asking(1)).expect("an ask in range");
+            let placed = loop {
+                events.clear();
+                assert!(engine.await_events(&mut events, PATIENCE), "there is room");
+                let placed = events.iter().find_map(|event| match event {
+                    Decision::Allocated { container, .. } => Some(*container),
+                    _ => None,
+                });
+                if let Some(placed) = placed {
+                    break placed;
+                }
+            };
+            let reply = engine.ask(APP, AskCall::default());
+            assert_eq!(reply.expect("an empty call").allocated.len(), 1);
+            assert!(engine.container_finished(placed), "it is live");
+        });
+    });
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .warm_up_time(Duration::from_secs(1))
+        .measurement_time(Duration::from_secs(3));
+    targets = calls, heartbeats, global
+}
+criterion_main!(benches);
