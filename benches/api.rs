@@ -52,17 +52,13 @@ fn ask_call(c: &mut Criterion, name: &str, engine: &mut impl Scheduler) {
 }
 
 /// Asks for a container, has it placed by a heartbeat, fetches it, and ends it.
-fn container_by_heartbeat(
-    c: &mut Criterion,
-    name: &str,
-    engine: &mut impl Scheduler,
-    node: &NodeName,
-) {
+fn sequential(c: &mut Criterion) {
+    let (mut engine, nodes) = stepped();
     let mut events = Vec::new();
-    c.bench_function(&format!("api/container/{name}"), |b| {
+    c.bench_function("api/container/sequential", |b| {
         b.iter(|| {
             engine.ask(APP, asking(1)).expect("an ask in range");
-            let reply = engine.heartbeat(node, NodeReport::AsExpected);
+            let reply = engine.heartbeat(&nodes[7], NodeReport::AsExpected);
             reply.expect("the node is registered");
             events.clear();
             engine.events(&mut events);
@@ -83,18 +79,12 @@ fn calls(c: &mut Criterion) {
     ask_call(c, "threaded", &mut threaded(Mode::Heartbeat).0);
 }
 
-fn heartbeats(c: &mut Criterion) {
-    let (mut engine, nodes) = stepped();
-    container_by_heartbeat(c, "sequential", &mut engine, &nodes[7]);
-    let (mut engine, nodes) = threaded(Mode::Heartbeat);
-    container_by_heartbeat(c, "threaded", &mut engine, &nodes[7]);
-}
-
-/// The same without a heartbeat: a proposer's thread places it, and the caller sleeps until then.
-fn global(c: &mut Criterion) {
+/// The same without a heartbeat: a proposer's thread places it, and the caller sleeps until the
+/// event comes.
+fn threads(c: &mut Criterion) {
     let (engine, _) = threaded(Mode::Global { threads: 1 });
     let mut events = Vec::new();
-    c.bench_function("api/container/global", |b| {
+    c.bench_function("api/container/threaded", |b| {
         b.iter(|| {
             engine.ask(APP, asking(1)).expect("an ask in range");
             let placed = loop {
@@ -120,6 +110,6 @@ criterion_group! {
     config = Criterion::default()
         .warm_up_time(Duration::from_secs(1))
         .measurement_time(Duration::from_secs(3));
-    targets = calls, heartbeats, global
+    targets = calls, sequential, threads
 }
 criterion_main!(benches);
