@@ -2,7 +2,9 @@
 
 #![cfg(capsched_loom)]
 
+mod end_to_end;
 mod inbox;
+mod latencies;
 mod litmus;
 mod mutants;
 mod parking;

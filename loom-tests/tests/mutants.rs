@@ -7,12 +7,17 @@ use std::process::Command;
 
 use capsched::sync::Mutant;
 
-/// The models that must notice the bug; one of them failing suffices.
+/// A proposer against the committer, from end to end.
+const END_TO_END: &str = "end_to_end::two_decisions_race_for_the_last_room";
+
+/// The models that must notice the bug, each for itself.
 fn killers(mutant: Mutant) -> &'static [&'static str] {
     match mutant {
-        Mutant::A1 | Mutant::A1Version | Mutant::A2 => {
-            &["publish::two_readers_of_two_publications_never_go_back"]
-        }
+        Mutant::A1 | Mutant::A2 => &[
+            "publish::two_readers_of_two_publications_never_go_back",
+            END_TO_END,
+        ],
+        Mutant::A1Version => &["publish::two_readers_of_two_publications_never_go_back"],
         Mutant::A4 => &["publish::an_older_version_is_refused"],
         Mutant::B1Ring | Mutant::B2Ring | Mutant::B5Ring => {
             &["ring::closing_keeps_every_accepted_item_with_one_slot"]
@@ -29,14 +34,19 @@ fn killers(mutant: Mutant) -> &'static [&'static str] {
         Mutant::B4 | Mutant::B5Inbox | Mutant::B9Inbox => {
             &["inbox::two_senders_of_two_items_share_one_slot"]
         }
-        Mutant::B11Ring => &["ring::an_item_alone_wakes_a_parked_receiver"],
+        Mutant::B11Ring => &["ring::an_item_alone_wakes_a_parked_receiver", END_TO_END],
         Mutant::B11Inbox => &["inbox::items_alone_wake_a_parked_receiver"],
         Mutant::B3 | Mutant::B10Inbox => {
             &["inbox::the_last_sender_that_goes_away_finishes_the_inbox"]
         }
-        Mutant::G1 | Mutant::G2Waker | Mutant::G2Sleeper => {
-            &["parking::a_sleeper_is_woken_by_each_of_two_wakers"]
-        }
+        Mutant::C1 => &[END_TO_END],
+        Mutant::C7 => &["end_to_end::two_decisions_race_for_the_last_container_of_a_user"],
+        Mutant::C12 => &["end_to_end::a_decision_races_with_the_end_of_its_application"],
+        Mutant::F5 => &["latencies::every_latency_is_collected_once"],
+        Mutant::G1 | Mutant::G2Waker | Mutant::G2Sleeper => &[
+            "parking::a_sleeper_is_woken_by_each_of_two_wakers",
+            END_TO_END,
+        ],
         Mutant::G3 | Mutant::G4 | Mutant::G6 => {
             &["parking::a_sleeper_is_woken_by_each_of_two_wakers"]
         }
@@ -48,13 +58,11 @@ fn killers(mutant: Mutant) -> &'static [&'static str] {
 }
 
 /// What the process said last about its end, or nothing when it ended well.
-fn cause_of_death(mutant: Mutant) -> Option<String> {
-    let killers = killers(mutant);
-    assert!(!killers.is_empty(), "{mutant:?}: the table names no model");
+fn cause_of_death(mutant: Mutant, model: &str) -> Option<String> {
     let program = std::env::current_exe().expect("a running test has a path");
     let output = Command::new(program)
         .args(["--exact", "--test-threads=1", "--nocapture"])
-        .args(killers)
+        .arg(model)
         .env("CAPSCHED_MUTANT", format!("{mutant:?}"))
         .env_remove("RUST_BACKTRACE")
         .output()
@@ -62,7 +70,7 @@ fn cause_of_death(mutant: Mutant) -> Option<String> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
         String::from_utf8_lossy(&output.stdout).contains("running 1 test"),
-        "{mutant:?}: the table names a model that does not exist"
+        "{mutant:?}: there is no model {model}"
     );
     (!output.status.success()).then(|| first_panic(&said))
 }
@@ -81,17 +89,21 @@ fn first_panic(said: &str) -> String {
 #[expect(clippy::print_stdout, reason = "the table is what the command is for")]
 fn every_mutant_is_killed() {
     let mut survivors = Vec::new();
-    let of_protocols = Mutant::ALL
-        .iter()
-        .filter(|mutant| !mutant.is_of_the_commit());
-    for &mutant in of_protocols {
-        match cause_of_death(mutant) {
-            Some(cause) => println!("{mutant:?}: killed: {cause}"),
-            None => {
-                println!("{mutant:?}: SURVIVED");
-                survivors.push(mutant);
+    for &mutant in Mutant::ALL {
+        let killers = killers(mutant);
+        assert!(
+            mutant.is_of_the_commit() || !killers.is_empty(),
+            "{mutant:?}: the table names no model"
+        );
+        for model in killers {
+            match cause_of_death(mutant, model) {
+                Some(cause) => println!("{mutant:?}: {model}: killed: {cause}"),
+                None => {
+                    println!("{mutant:?}: {model}: SURVIVED");
+                    survivors.push((mutant, model));
+                }
             }
         }
     }
-    assert!(survivors.is_empty(), "no model noticed {survivors:?}");
+    assert!(survivors.is_empty(), "not noticed: {survivors:?}");
 }

@@ -18,7 +18,7 @@ use std::mem;
 use std::sync::PoisonError;
 
 use crate::metrics::{Closed, HistogramSet, Phase};
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutant, Mutex, injected};
 use crate::time::Clock;
 
 type Outbox<P> = Arc<Mutex<HistogramSet<P>>>;
@@ -155,7 +155,14 @@ impl<P: Closed> Collector<P> {
         for outbox in &self.outboxes {
             {
                 let mut handed = outbox.lock().unwrap_or_else(PoisonError::into_inner);
-                mem::swap(&mut *handed, &mut self.spare);
+                if injected(Mutant::F5) {
+                    self.spare.merge(&handed);
+                    drop(handed);
+                    handed = outbox.lock().unwrap_or_else(PoisonError::into_inner);
+                    handed.clear();
+                } else {
+                    mem::swap(&mut *handed, &mut self.spare);
+                }
             }
             self.totals.merge(&self.spare);
             self.spare.clear();

@@ -116,6 +116,8 @@ mutants! {
     Q1,
     /// Observations of stale batches are applied to rows that others took over.
     H2,
+    /// The collector of latencies copies an outbox and empties it in a second step.
+    F5,
     /// The bell is rung without holding its lock.
     G1,
     /// The waker has no fence between its work and "does anybody sleep?".

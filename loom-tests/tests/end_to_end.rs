@@ -1,0 +1,109 @@
+//! M11: end to end, from a published snapshot over ring and commit to the next one.
+//!
+//! Threads: a proposer and the committer (main), which in most models also decides or replaces an
+//! application by itself. Snapshot, ring, parking, `propose` and ledger are the engine's own; the
+//! turns of proposer and committer are those of `mode` without what is there for speed. A second
+//! proposer is too much for loom at two preemptions; shuttle has four.
+//! Property: every decision is committed or refused once, and a snapshot counts it when it shows
+//! it (P1); one that was made on the live state is never refused (P7); no reader goes back, and
+//! the version word is never ahead of the snapshot (E3); no node, no user and no ended application
+//! gets more than it may (N1, U2, U8); nobody waits for ever.
+//! Fails when: A1, A2, B11Ring, C1, C7, C12, G1, G2Waker or G2Sleeper is planted.
+
+mod scene;
+
+use capsched::commit::Conflict;
+use loom_tests::{Witness, explore};
+use scene::{Change, Scene};
+
+/// What threads met.
+struct Witnesses {
+    lost: Witness,
+    followed: Witness,
+    together: Witness,
+    awaited: Witness,
+    idle: Witness,
+}
+
+impl Witnesses {
+    const fn none_met() -> Self {
+        Self {
+            lost: Witness::of("a decision on an older state was refused"),
+            followed: Witness::of("a proposer decided on what another thread had changed"),
+            together: Witness::of("two changes were published at once"),
+            awaited: Witness::of("a proposer slept until its decision was published"),
+            idle: Witness::of("the committer slept"),
+        }
+    }
+
+    fn all(&self) -> [&Witness; 5] {
+        let Self {
+            lost,
+            followed,
+            together,
+            awaited,
+            idle,
+        } = self;
+        [lost, followed, together, awaited, idle]
+    }
+}
+
+#[test]
+fn two_decisions_race_for_the_last_room() {
+    static W: Witnesses = Witnesses::none_met();
+    explore(&W.all(), || {
+        let scene = Scene {
+            room: 1,
+            limit: 1,
+            placed: 0,
+            asked: 2,
+            refusal: Conflict::DoesNotFit,
+        };
+        scene.play(1, Some(Change::Decide), &W);
+    });
+}
+
+#[test]
+fn two_decisions_race_for_the_last_container_of_a_user() {
+    static W: Witnesses = Witnesses::none_met();
+    explore(&W.all(), || {
+        let scene = Scene {
+            room: 4,
+            limit: 2,
+            placed: 2,
+            asked: 4,
+            refusal: Conflict::OverUserLimit,
+        };
+        scene.play(1, Some(Change::Decide), &W);
+    });
+}
+
+#[test]
+fn a_decision_races_with_the_end_of_its_application() {
+    static W: Witnesses = Witnesses::none_met();
+    explore(&W.all(), || {
+        let scene = Scene {
+            room: 2,
+            limit: 2,
+            placed: 0,
+            asked: 1,
+            refusal: Conflict::AppGone,
+        };
+        scene.play(1, Some(Change::Replace), &W);
+    });
+}
+
+#[test]
+fn a_proposer_alone_is_never_refused() {
+    static W: Witnesses = Witnesses::none_met();
+    explore(&[&W.awaited, &W.idle], || {
+        let scene = Scene {
+            room: 2,
+            limit: 2,
+            placed: 0,
+            asked: 3,
+            refusal: Conflict::DoesNotFit,
+        };
+        scene.play(3, None, &W);
+    });
+}
