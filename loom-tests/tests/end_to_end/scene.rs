@@ -136,6 +136,9 @@ impl Scene {
             served: 0,
             outside: 0,
             refusal: self.refusal,
+            room: self.room,
+            // Who is at its limit still gets one more, as in the original.
+            most: self.room.min(self.limit + 1),
             w,
         };
         let proposer = thread::spawn(move || proposer.run(rounds));
@@ -278,6 +281,9 @@ struct Committer {
     /// Applications that were replaced.
     outside: u64,
     refusal: Conflict,
+    /// Containers that the node has room for, and the most that the only user may have.
+    room: i64,
+    most: i64,
     w: &'static Witnesses,
 }
 
@@ -322,6 +328,7 @@ impl Committer {
         let outcome = self.ledger.commit(&decision.outcome, &decision.seen);
         self.ledger.defer(false);
         self.unpublished += 1;
+        self.check();
         let events = self.ledger.take_events();
         match outcome {
             CommitOutcome::Committed => {
@@ -343,6 +350,13 @@ impl Committer {
         }
     }
 
+    /// Every container is one user's, and on the one node.
+    fn check(&self) {
+        let containers = i64::from(self.ledger.state().nodes[NODE].containers);
+        assert!(containers <= self.room, "N1: {containers} on the node");
+        assert!(containers <= self.most, "U2: {containers} of the user");
+    }
+
     fn carry_out(&mut self, change: Change) {
         self.ledger.settle();
         self.ledger.catch_up();
@@ -362,6 +376,7 @@ impl Committer {
             "P7: refused on the live state"
         );
         self.served += u64::from(committed.is_committed());
+        self.check();
         self.ledger.take_events();
     }
 
