@@ -42,7 +42,7 @@ pub(super) fn grow_prefix(state: &mut State, leaf: QueueSlot, growth: &Growth) {
     }
     (prefix.next, prefix.since) = (growth.len, growth.version);
     prefix.grown = Some(growth.grown);
-    prefix.bound = growth.bound;
+    prefix.bound = growth.bound.as_deref().copied();
 }
 
 /// Notes what a user was told.

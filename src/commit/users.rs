@@ -13,8 +13,8 @@ use crate::snapshot::State;
 
 impl Ledger {
     /// The record of a user in a leaf, if there is one.
-    pub(super) fn find_user(&self, leaf: QueueSlot, name: &str) -> Option<UserSlot> {
-        let key = (leaf, Arc::from(name));
+    fn find_user(&self, leaf: QueueSlot, name: &Arc<str>) -> Option<UserSlot> {
+        let key = (leaf, Arc::clone(name));
         self.users.get(&key).copied()
     }
 
@@ -41,10 +41,10 @@ impl Ledger {
 
     /// The record of a user in a leaf, created on first use.
     pub(super) fn user(&mut self, leaf: QueueSlot, name: &str) -> UserSlot {
-        if let Some(user) = self.find_user(leaf, name) {
+        let name: Arc<str> = name.into();
+        if let Some(user) = self.find_user(leaf, &name) {
             return user;
         }
-        let name: Arc<str> = name.into();
         let queue = &self.state.queues[leaf];
         let weight = queue.settings.user_weights.get(name.as_ref()).copied();
         let partitions = self.state.partitions.len();

@@ -136,7 +136,7 @@ pub struct Release {
 }
 
 /// The front of a leaf's order as a pass found it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Growth {
     /// Number of applications.
     pub len: usize,
@@ -144,8 +144,9 @@ pub struct Growth {
     pub version: u64,
     /// The partition and mode of the pass that told them.
     pub grown: (PartitionId, Exclusivity),
-    /// On what it depends that those of them that ask get nothing.
-    pub bound: Option<Bound>,
+    /// On what it depends that those of them that ask get nothing; seldom, so that it does not widen
+    /// what is observed.
+    pub bound: Option<Box<Bound>>,
 }
 
 /// Something that a pass changes by looking.
@@ -206,8 +207,8 @@ pub enum Observation {
     PrefixGrown {
         /// The leaf.
         leaf: QueueSlot,
-        /// The new front; seldom, so that it does not widen the others.
-        growth: Box<Growth>,
+        /// The new front.
+        growth: Growth,
     },
     /// It was found out that a user without a record may be assigned nothing.
     Gate {

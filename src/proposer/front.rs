@@ -130,12 +130,12 @@ impl<const N: usize> Pass<'_, N> {
         let version = self.state.queues[visit.leaf].as_leaf().users_version;
         self.observations.push(Observation::PrefixGrown {
             leaf: visit.leaf,
-            growth: Box::new(Growth {
+            growth: Growth {
                 len: front.len,
                 version,
                 grown: (self.partition, self.exclusivity),
-                bound: front.bound,
-            }),
+                bound: front.bound.map(Box::new),
+            },
         });
     }
 
