@@ -49,7 +49,10 @@ pub(crate) fn settings(leaves: u32) -> TreeSettings {
     let prefixed = |(key, value)| (format!("yarn.scheduler.capacity.{key}"), value);
     let pairs: BTreeMap<String, String> = pairs.into_iter().map(prefixed).collect();
     let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    let loaded = config::from_pairs(&BTreeMap::new(), &pairs, &types);
+    // Otherwise every queue is exempt from preemption; rounds run only where a bench runs them.
+    let monitor = "yarn.resourcemanager.scheduler.monitor.enable";
+    let site = BTreeMap::from([(monitor.to_owned(), "true".to_owned())]);
+    let loaded = config::from_pairs(&site, &pairs, &types);
     loaded.expect("a tree of equal leaves").settings
 }
 
