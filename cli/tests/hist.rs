@@ -1,0 +1,107 @@
+//! `capsched hist` on what runs leave behind: logs, and folders of one run or several.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use support::{command, folder, generated, printed, run, told};
+
+/// Names of the files of a folder, sorted.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let mut names: Vec<_> = entries.map(|entry| name(entry.unwrap().path())).collect();
+    names.sort();
+    names
+}
+
+/// Runs of two modes compared, in the folder `cmp` of a fresh one.
+fn compared(name: &str) -> PathBuf {
+    let folder = folder(name);
+    let trace = generated(&folder, "adhoc", "3");
+    let out = folder.join("cmp");
+    let mut args = vec!["compare", trace.to_str().unwrap()];
+    args.extend(["--modes", "heartbeat,global", "--out"]);
+    printed(&[&args[..], &[out.to_str().unwrap()]].concat());
+    folder
+}
+
+#[test]
+fn hist_shows_and_writes_every_run_of_a_folder() {
+    let folder = compared("hist");
+    let (cmp, out) = (folder.join("cmp"), folder.join("out"));
+    let args = ["hist", cmp.to_str().unwrap(), "--format", "hgrm,hlog,csv"];
+    let args = [&args[..], &["-o", out.to_str().unwrap()]].concat();
+    let shown = printed(&args);
+    let written = names(&out);
+    for run in ["global-1", "heartbeat-1"] {
+        let log = cmp.join(run).join("latency.hlog");
+        // The tables and files of a run are those of its log alone.
+        let alone = folder.join(run);
+        let one = ["hist", log.to_str().unwrap(), "--format", "hgrm,hlog,csv"];
+        let table = printed(&[&one[..], &["--out", alone.to_str().unwrap()]].concat());
+        let titled = format!("{}\n{table}", log.display());
+        assert!(shown.contains(&titled), "{titled}\n{shown}");
+        for name in names(&alone) {
+            let (whole, own) = (out.join(format!("{run}-{name}")), alone.join(&name));
+            assert_eq!(fs::read(whole).unwrap(), fs::read(own).unwrap(), "{name}");
+        }
+        assert!(names(&alone).contains(&"latency.csv".to_owned()));
+        let of_run = written.iter().filter(|name| name.starts_with(run));
+        assert_eq!(of_run.count(), names(&alone).len(), "{written:?}");
+    }
+    let of_none =
+        |name: &&String| !name.starts_with("global-1") && !name.starts_with("heartbeat-1");
+    assert_eq!(written.iter().find(of_none), None);
+}
+
+#[test]
+fn hist_writes_beside_a_folder_of_one_run_and_never_reads_what_it_wrote() {
+    let folder = compared("hist-one");
+    let run = folder.join("cmp/global-1");
+    let before = names(&run);
+    let hist = |from: &Path, shown: &str| {
+        let mut hist = command(&["hist", shown, "--format", "hlog,csv"]);
+        let (code, out, err) = told(&hist.current_dir(from).output().unwrap());
+        assert_eq!(code, 0, "{err}");
+        let table: Vec<_> = out.lines().skip(1).map(str::to_owned).collect();
+        (table, names(&run))
+    };
+    let sibling = folder.join("cmp/heartbeat-1");
+    let (first, second) = (hist(&sibling, "../global-1"), hist(&run, "."));
+    assert_eq!(first, second);
+    let is_new = |name: &&String| !before.contains(name);
+    let new: Vec<_> = first.1.iter().filter(is_new).collect();
+    assert_eq!(
+        new,
+        ["global-1-latency-merged.hlog", "global-1-latency.csv"]
+    );
+}
+
+#[test]
+fn hist_passes_over_a_run_without_latencies_but_not_a_folder_without_any() {
+    let folder = compared("hist-none");
+    let cmp = folder.join("cmp");
+    let (global, heartbeat) = (cmp.join("global-1"), cmp.join("heartbeat-1"));
+    let log = fs::read_to_string(global.join("latency.hlog")).unwrap();
+    let comments: Vec<_> = log.lines().filter(|line| line.starts_with('#')).collect();
+    fs::write(global.join("latency.hlog"), comments.join("\n") + "\n").unwrap();
+    let args = ["hist", cmp.to_str().unwrap()];
+    let (code, out, err) = run(&args);
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("global-1/latency.hlog: no interval"), "{err}");
+    assert!(out.contains("heartbeat-1") && !out.contains("global-1"));
+    fs::write(heartbeat.join("latency.hlog"), "garbage\n").unwrap();
+    let (code, out, err) = run(&args);
+    assert!(err.contains("heartbeat-1/latency.hlog: entry 1"), "{err}");
+    assert_eq!((code, out.as_str()), (1, ""));
+    // Histograms that are no logs are not enough.
+    fs::remove_file(heartbeat.join("latency.hlog")).unwrap();
+    assert!(heartbeat.join("decision.hgrm").exists());
+    let (code, out, err) = run(&args);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains(args[1]) && err.contains("*.hlog"), "{err}");
+}
