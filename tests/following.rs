@@ -10,6 +10,11 @@ use capsched::time::ManualClock;
 
 /// A sole global proposer over one large node, and an application each of two users, without asks.
 fn sole() -> Pipeline {
+    sole_in(Mode::Global { threads: 1 }, &[8_388_608, 8192])
+}
+
+/// The same in some mode over a node of some size.
+fn sole_in(mode: Mode, node: &[i64]) -> Pipeline {
     let class = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.\
                  ResourceUsageMultiNodeLookupPolicy";
     let pairs = [
@@ -24,10 +29,9 @@ fn sole() -> Pipeline {
     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
     let types = ["memory-mb".to_owned(), "vcores".to_owned()];
     let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types);
-    let mode = Mode::Global { threads: 1 };
     let settings = loaded.unwrap().settings;
     let mut pipeline = Pipeline::new(settings, &[], mode, 8, ManualClock::at(0)).unwrap();
-    let size = ResourceVector::of(&[8_388_608, 8192]);
+    let size = ResourceVector::of(node);
     let node = NodeSpec::new("n0:1".parse().unwrap(), size);
     pipeline.call(|engine| engine.add_node(&node)).unwrap();
     for (number, user) in [(1, "ann"), (2, "bob")] {
@@ -38,7 +42,11 @@ fn sole() -> Pipeline {
 }
 
 fn ask(pipeline: &mut Pipeline, app: u32, containers: i32) {
-    let size = ResourceVector::of(&[1024, 1]);
+    ask_for(pipeline, app, containers, 1024);
+}
+
+fn ask_for(pipeline: &mut Pipeline, app: u32, containers: i32, mib: i64) {
+    let size = ResourceVector::of(&[mib, 1]);
     let call = AskCall::asking(vec![Ask::anywhere(size, containers)]);
     let replied = pipeline.call(|engine| engine.ask(ApplicationId::new(app), &call));
     replied.unwrap();
@@ -91,4 +99,34 @@ fn a_sole_view_follows_earlier_once_a_user_asks_for_nothing_more() {
         assert_eq!(decided < 4000, done, "{decided} decisions");
         assert!(decided >= 2048, "{decided} decisions");
     }
+}
+
+/// Proposers that are refused look again when something changed. Would a kept reservation count, one
+/// that is refused beside it would try for ever, and the engine never come to rest.
+#[test]
+fn a_reservation_that_is_kept_is_no_change() {
+    let mut pipeline = sole_in(Mode::Asynchronous { threads: 1 }, &[10_240, 16]);
+    let second = NodeSpec::new("n1:1".parse().unwrap(), ResourceVector::of(&[10_240, 16]));
+    pipeline.call(|engine| engine.add_node(&second)).unwrap();
+    // Each node has room for one; the third fits in the cluster, but on no node.
+    ask_for(&mut pipeline, 1, 3, 6144);
+    let mut kept = Vec::new();
+    for _ in 0..12 {
+        pipeline.catch_up(0, true);
+        let _ = pipeline.turn(0);
+        pipeline.hand_over(0);
+        let before = pipeline.snapshot();
+        let held = before.nodes.iter().any(|node| node.reserved.is_some());
+        let mut committed = 0;
+        while let Some(steps) = pipeline.commit(0) {
+            let taken = |step: &&Step| step.fate == Some(Fate::Committed);
+            committed += steps.iter().filter(taken).count();
+        }
+        pipeline.publish();
+        if held && committed > 0 {
+            kept.push(pipeline.snapshot().changes - before.changes);
+        }
+    }
+    assert!(kept.len() > 2, "the reservation is kept: {kept:?}");
+    assert!(kept.iter().all(|&changes| changes == 0), "{kept:?}");
 }

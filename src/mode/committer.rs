@@ -226,11 +226,12 @@ impl<C: Clock> Committer<C> {
         }
         let mut checked_ns = 0;
         let stale = batch.version < self.freed_at && !injected(Mutant::H2);
-        let (mut committed, mut elsewhere, mut refused) = (0, 0, 0);
+        let (mut committed, mut elsewhere, mut refused, mut kept) = (0, 0, 0, 0);
         self.engine.ledger_mut().defer(true);
         for (outcome, seen) in batch.iter() {
             let seen = if stale { &[] } else { seen };
-            self.news |= !outcome.keeps_reservation();
+            let keeps = outcome.keeps_reservation();
+            self.news |= !keeps;
             let clock = (timed && checked_ns == 0).then_some(&self.clock);
             let ledger = self.engine.ledger_mut();
             let outcome = ledger.commit_watched(outcome, seen, || {
@@ -244,7 +245,10 @@ impl<C: Clock> Committer<C> {
             }
             told(&mut self.engine, outcome);
             match outcome {
-                CommitOutcome::Committed => committed += 1,
+                CommitOutcome::Committed => {
+                    committed += 1;
+                    kept += u64::from(keeps);
+                }
                 CommitOutcome::CommittedElsewhere => elsewhere += 1,
                 CommitOutcome::Rejected(conflict) => {
                     refused += 1;
@@ -258,7 +262,8 @@ impl<C: Clock> Committer<C> {
         self.fates.count_n(Fate::CommittedElsewhere, elsewhere);
         // Its proposer foresees neither. Only refusals count for its restraint: elsewhere is progress, too.
         self.outside += refused + elsewhere;
-        self.changes += committed + elsewhere;
+        // That a reservation is kept changes nothing: who is refused beside it would try for ever.
+        self.changes += committed - kept + elsewhere;
         self.taken[proposer] = batch.end;
         self.refused[proposer] += refused;
         self.unpublished += batch.len() as u64;
