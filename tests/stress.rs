@@ -12,6 +12,7 @@ use capsched::api::{
     NodeSpec, ResourceVector, Threaded, TreeSettings,
 };
 use capsched::config;
+use capsched::metrics::Closed;
 use capsched::sync::{Arc, AtomicU64, Ended, Ordering};
 use capsched::time::{Clock, SystemClock};
 
@@ -193,6 +194,8 @@ struct Books {
     live: BTreeMap<ContainerId, (NodeName, ResourceVector)>,
     ended: BTreeSet<ContainerId>,
     placed: u64,
+    /// Refusals told, by the fate that they are counted as.
+    refused: BTreeMap<usize, u64>,
 }
 
 impl Books {
@@ -219,6 +222,10 @@ impl Books {
                 assert_eq!(&on, node, "{container} ended elsewhere");
                 assert!(self.ended.insert(*container), "{container} ended twice");
             }
+            Decision::Rejected { conflict, .. } => {
+                let fate = Fate::from(*conflict).index();
+                *self.refused.entry(fate).or_default() += 1;
+            }
             _ => {}
         }
     }
@@ -227,7 +234,7 @@ impl Books {
 /// Two clients, a reader of events, and an end: at a given number of looks, or when all is done.
 fn run(mode: Mode, fault: Fault, stop_after: Option<u32>) -> (Books, u64) {
     let clock = FaultyClock::new(fault);
-    let engine = Threaded::start(settings(), &[], mode, clock.clone()).unwrap();
+    let mut engine = Threaded::start(settings(), &[], mode, clock.clone()).unwrap();
     let mut books = Books::default();
     std::thread::scope(|scope| {
         let engine = &engine;
@@ -269,7 +276,16 @@ fn run(mode: Mode, fault: Fault, stop_after: Option<u32>) -> (Books, u64) {
             }
         }
     }
-    assert_eq!(engine.stop(), Ended::Stopped);
+    assert_eq!(engine.end(), Ended::Stopped);
+    // Proposers may look again and be refused until the end.
+    for event in engine.take_events() {
+        books.hear(&event);
+    }
+    let fates = engine.fates();
+    for (fate, counted) in fates.iter().filter(|(fate, _)| fate.is_refused()) {
+        let told = books.refused.get(&fate.index()).copied().unwrap_or(0);
+        assert_eq!(counted, told, "{}", fate.name());
+    }
     (books, clock.hits.load(Ordering::Relaxed))
 }
 
@@ -315,21 +331,24 @@ fn the_sums_hold_without_faults() {
 #[test]
 fn a_proposer_that_panics_starts_afresh_and_nothing_is_lost() {
     for mode in MODES {
-        run(mode, Fault::ProposerPanics(5), None);
+        let (books, hits) = run(mode, Fault::ProposerPanics(5), None);
+        assert!(books.placed > 0 && hits > 0, "{mode:?}: {hits} faults");
     }
 }
 
 #[test]
 fn a_proposer_that_stalls_on_an_old_snapshot_harms_nobody() {
     for mode in MODES {
-        run(mode, Fault::ProposerStalls(3), None);
+        let (books, hits) = run(mode, Fault::ProposerStalls(3), None);
+        assert!(books.placed > 0 && hits > 0, "{mode:?}: {hits} faults");
     }
 }
 
 #[test]
 fn a_slow_committer_answers_everything() {
     for mode in MODES {
-        run(mode, Fault::CommitterIsSlow(3), None);
+        let (books, hits) = run(mode, Fault::CommitterIsSlow(3), None);
+        assert!(books.placed > 0 && hits > 0, "{mode:?}: {hits} faults");
     }
 }
 
