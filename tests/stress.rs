@@ -320,6 +320,19 @@ const MODES: [Mode; 3] = [
     Mode::Global { threads: 3 },
 ];
 
+/// Runs with a fault in every mode until it came. A proposer reads its clock for a few decisions only, so
+/// that a run may end before it does.
+fn goes_on_in_every_mode(fault: Fault) {
+    for mode in MODES {
+        let came = (0..50).any(|_| {
+            let (books, hits) = run(mode, fault, None);
+            assert!(books.placed > 0, "{mode:?}");
+            hits > 0
+        });
+        assert!(came, "{mode:?}: no fault in fifty runs");
+    }
+}
+
 #[test]
 fn the_sums_hold_without_faults() {
     for mode in MODES {
@@ -330,26 +343,17 @@ fn the_sums_hold_without_faults() {
 
 #[test]
 fn a_proposer_that_panics_starts_afresh_and_nothing_is_lost() {
-    for mode in MODES {
-        let (books, hits) = run(mode, Fault::ProposerPanics(5), None);
-        assert!(books.placed > 0 && hits > 0, "{mode:?}: {hits} faults");
-    }
+    goes_on_in_every_mode(Fault::ProposerPanics(5));
 }
 
 #[test]
 fn a_proposer_that_stalls_on_an_old_snapshot_harms_nobody() {
-    for mode in MODES {
-        let (books, hits) = run(mode, Fault::ProposerStalls(3), None);
-        assert!(books.placed > 0 && hits > 0, "{mode:?}: {hits} faults");
-    }
+    goes_on_in_every_mode(Fault::ProposerStalls(3));
 }
 
 #[test]
 fn a_slow_committer_answers_everything() {
-    for mode in MODES {
-        let (books, hits) = run(mode, Fault::CommitterIsSlow(3), None);
-        assert!(books.placed > 0 && hits > 0, "{mode:?}: {hits} faults");
-    }
+    goes_on_in_every_mode(Fault::CommitterIsSlow(3));
 }
 
 #[test]
