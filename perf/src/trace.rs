@@ -2,7 +2,7 @@
 //!
 //! Each pod is an application with one container of milli-cores, memory and milli-GPUs. It asks,
 //! is looked at once among all nodes, and goes away if no node has room. With threads the pods come
-//! in windows, and those of a window that have no place when nothing was placed for 2 ms go away: an
+//! in windows, and those of a window that have no place when nothing was placed for 50 ms go away: an
 //! engine that tries on, as the original does, rests only after as many tries as there are nodes. The rate counts
 //! pods from submission to verdict; the pods without a place are the measure of quality. That a
 //! fraction of a GPU must lie within one device is not modelled.
@@ -28,7 +28,7 @@ use crate::shape::{Run, Shape};
 const WINDOW: usize = 1024;
 
 /// How long nothing is placed before the pods that wait have no place.
-const PATIENCE: Duration = Duration::from_millis(2);
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// How long an engine with threads and its caller look out for each other between two windows.
 const AWAKE: Duration = Duration::from_micros(100);
