@@ -5,8 +5,8 @@
 mod trees;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Decision, Fate, Mode, NodeName, NodeSpec, PartitionSpec,
-    Pipeline, Step,
+    AppSpec, ApplicationId, Ask, AskCall, Conflict, Decision, Fate, Mode, NodeName, NodeSpec,
+    PartitionSpec, Pipeline, Step,
 };
 use capsched::resource::ResourceVector;
 use capsched::time::ManualClock;
@@ -161,7 +161,10 @@ fn an_alternate_is_checked_as_the_first_node_is() {
         spoil(&mut pipeline, SECOND);
         lose(&mut pipeline, 0);
         let step = committed(&mut pipeline);
-        assert_eq!((step.fate, place(&step)), (Some(Fate::NodeGone), None));
+        assert_eq!(
+            (step.fate, place(&step)),
+            (Some(Fate::Refused(Conflict::NodeGone)), None)
+        );
     }
 }
 
@@ -171,7 +174,10 @@ fn what_is_not_about_the_node_is_refused_though_there_is_an_alternate() {
     pipeline.call(|engine| engine.ask(APP, &asking(0))).unwrap();
     let step = committed(&mut pipeline);
     assert!(step.intent.as_ref().unwrap().alternate.is_some());
-    assert_eq!((step.fate, place(&step)), (Some(Fate::AskGone), None));
+    assert_eq!(
+        (step.fate, place(&step)),
+        (Some(Fate::Refused(Conflict::AskGone)), None)
+    );
 }
 
 #[test]
@@ -180,5 +186,8 @@ fn a_sole_proposer_names_no_alternate() {
     lose(&mut pipeline, 0);
     let step = committed(&mut pipeline);
     assert_eq!(step.intent.as_ref().unwrap().alternate, None);
-    assert_eq!((step.fate, place(&step)), (Some(Fate::NodeGone), None));
+    assert_eq!(
+        (step.fate, place(&step)),
+        (Some(Fate::Refused(Conflict::NodeGone)), None)
+    );
 }

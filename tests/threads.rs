@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, AskError, Decision, Engine, Fate, HeartbeatReply,
-    Latencies, Mode, NodeError, NodeName, NodeReport, NodeSpec, PartitionSpec, Sequential,
-    StateView, SubmitError, Threaded, TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, AskError, Conflict, Decision, Engine, Fate,
+    HeartbeatReply, Latencies, Mode, NodeError, NodeName, NodeReport, NodeSpec, PartitionSpec,
+    Sequential, StateView, SubmitError, Threaded, TreeSettings,
 };
 use capsched::config;
 use capsched::id::NodeSlot;
@@ -317,10 +317,10 @@ fn a_proposal_that_is_always_refused_lets_the_engine_come_to_rest() {
             engine.ask(app, AskCall::asking(vec![ask])).unwrap();
         }
         engine.quiesce();
-        let refused = engine.fates().get(Fate::OverQueueLimit);
+        let refused = engine.fates().get(Fate::Refused(Conflict::OverQueueLimit));
         engine.quiesce();
         assert_eq!(
-            engine.fates().get(Fate::OverQueueLimit),
+            engine.fates().get(Fate::Refused(Conflict::OverQueueLimit)),
             refused,
             "{mode:?}"
         );

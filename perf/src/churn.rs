@@ -8,7 +8,7 @@ use capsched::api::{
     ApplicationId, Ask, AskCall, AskReply, Decision, Fate, NodeName, ResourceVector, Sequential,
     Threaded,
 };
-use capsched::metrics::Histogram;
+use capsched::metrics::{Closed, Histogram};
 use capsched::time::{Clock, SystemClock};
 
 use crate::beside::Beside;

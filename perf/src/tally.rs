@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{ApplicationId, Decision, Threaded, Told};
+use capsched::metrics::Closed;
 use capsched::time::{Clock, SystemClock};
 
 use crate::hash::Hash;

@@ -5,6 +5,7 @@ use std::fmt;
 use super::ledger::Ledger;
 use crate::cluster::NodeState;
 use crate::id::{NameId, QueueSlot};
+use crate::metrics::Closed;
 use crate::policy::{Locality, constraint_holds, is_granted};
 use crate::proposer::{Proposal, ProposalKind};
 use crate::queue::Exclusivity;
@@ -39,21 +40,6 @@ pub enum Conflict {
 }
 
 impl Conflict {
-    /// All reasons.
-    pub const ALL: [Self; 11] = [
-        Self::AppGone,
-        Self::NodeGone,
-        Self::NodeState,
-        Self::AskGone,
-        Self::ReservationChanged,
-        Self::ExchangeGone,
-        Self::VictimGone,
-        Self::DoesNotFit,
-        Self::OverUserLimit,
-        Self::OverQueueLimit,
-        Self::Constraint,
-    ];
-
     /// Whether it is about the node, so that another one may do.
     #[must_use]
     pub const fn is_of_node(self) -> bool {
@@ -62,25 +48,21 @@ impl Conflict {
             Self::NodeGone | Self::NodeState | Self::ReservationChanged | Self::DoesNotFit
         )
     }
-
-    /// A stable word for the reason.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::AppGone => "app_gone",
-            Self::NodeGone => "node_gone",
-            Self::NodeState => "node_state",
-            Self::AskGone => "ask_gone",
-            Self::ReservationChanged => "reservation_changed",
-            Self::ExchangeGone => "exchange_gone",
-            Self::VictimGone => "victim_gone",
-            Self::DoesNotFit => "does_not_fit",
-            Self::OverUserLimit => "over_user_limit",
-            Self::OverQueueLimit => "over_queue_limit",
-            Self::Constraint => "constraint",
-        }
-    }
 }
+
+crate::closed_enum!(Conflict {
+    AppGone => "app-gone",
+    NodeGone => "node-gone",
+    NodeState => "node-state",
+    AskGone => "ask-gone",
+    ReservationChanged => "reservation-changed",
+    ExchangeGone => "exchange-gone",
+    VictimGone => "victim-gone",
+    DoesNotFit => "does-not-fit",
+    OverUserLimit => "over-user-limit",
+    OverQueueLimit => "over-queue-limit",
+    Constraint => "constraint",
+});
 
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

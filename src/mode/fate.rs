@@ -1,76 +1,77 @@
 //! Fates: what becomes of each proposal, counted by the committer.
 
 use crate::commit::Conflict;
+use crate::metrics::Closed;
 
-/// What became of proposals: applied, or refused by one [`Conflict`].
+/// What became of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Applied.
     Committed,
     /// Applied on the alternate node.
     CommittedElsewhere,
-    /// The application ended.
-    AppGone,
-    /// The node left.
-    NodeGone,
-    /// The node takes no containers.
-    NodeState,
-    /// Nothing is outstanding any more.
-    AskGone,
-    /// The reservation on the node is another one.
-    ReservationChanged,
-    /// The reservation to give up is gone.
-    ExchangeGone,
-    /// A container to kill is gone.
-    VictimGone,
-    /// The container does not fit.
-    DoesNotFit,
-    /// The user is over the limit.
-    OverUserLimit,
-    /// A queue would be over its maximum.
-    OverQueueLimit,
-    /// The placement constraint does not hold.
-    Constraint,
+    /// Not applied.
+    Refused(Conflict),
 }
 
-crate::closed_enum!(Fate {
-    Committed => "committed",
-    CommittedElsewhere => "committed-elsewhere",
-    AppGone => "app-gone",
-    NodeGone => "node-gone",
-    NodeState => "node-state",
-    AskGone => "ask-gone",
-    ReservationChanged => "reservation-changed",
-    ExchangeGone => "exchange-gone",
-    VictimGone => "victim-gone",
-    DoesNotFit => "does-not-fit",
-    OverUserLimit => "over-user-limit",
-    OverQueueLimit => "over-queue-limit",
-    Constraint => "constraint",
-});
+/// Fates that are no refusals; these come first.
+const ACCEPTED: [Fate; 2] = [Fate::Committed, Fate::CommittedElsewhere];
+
+impl Closed for Fate {
+    const ALL: &'static [Self] = &{
+        let mut all = [Self::Committed; ACCEPTED.len() + Conflict::ALL.len()];
+        let mut index = 0;
+        while index < all.len() {
+            all[index] = match index.checked_sub(ACCEPTED.len()) {
+                None => ACCEPTED[index],
+                Some(conflict) => Self::Refused(Conflict::ALL[conflict]),
+            };
+            index += 1;
+        }
+        all
+    };
+
+    #[inline]
+    fn index(self) -> usize {
+        match self {
+            Self::Committed => 0,
+            Self::CommittedElsewhere => 1,
+            Self::Refused(conflict) => ACCEPTED.len() + conflict.index(),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Committed => "committed",
+            Self::CommittedElsewhere => "committed-elsewhere",
+            Self::Refused(conflict) => conflict.name(),
+        }
+    }
+}
 
 impl Fate {
     /// Whether the proposal was refused.
     #[must_use]
     pub const fn is_refused(self) -> bool {
-        !matches!(self, Self::Committed | Self::CommittedElsewhere)
+        matches!(self, Self::Refused(_))
     }
 }
 
 impl From<Conflict> for Fate {
     fn from(conflict: Conflict) -> Self {
-        match conflict {
-            Conflict::AppGone => Self::AppGone,
-            Conflict::NodeGone => Self::NodeGone,
-            Conflict::NodeState => Self::NodeState,
-            Conflict::AskGone => Self::AskGone,
-            Conflict::ReservationChanged => Self::ReservationChanged,
-            Conflict::ExchangeGone => Self::ExchangeGone,
-            Conflict::VictimGone => Self::VictimGone,
-            Conflict::DoesNotFit => Self::DoesNotFit,
-            Conflict::OverUserLimit => Self::OverUserLimit,
-            Conflict::OverQueueLimit => Self::OverQueueLimit,
-            Conflict::Constraint => Self::Constraint,
+        Self::Refused(conflict)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fate_stands_at_its_index() {
+        for (index, fate) in Fate::ALL.iter().enumerate() {
+            assert_eq!(fate.index(), index, "{fate:?}");
         }
+        assert_eq!(Fate::ALL.len(), 2 + Conflict::ALL.len());
     }
 }

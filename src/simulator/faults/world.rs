@@ -10,8 +10,8 @@ use super::books::Books;
 use super::setup::{LABEL, Setup, VARIANTS, Variant, index, node_name, rack};
 use super::{Summary, Violation, fault};
 use crate::api::{
-    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, Fate, NodeName, Pipeline,
-    ResourceVector, Step,
+    AppSpec, ApplicationId, Ask, AskCall, Conflict, ContainerId, Decision, Fate, NodeName,
+    Pipeline, ResourceVector, Step,
 };
 use crate::simulator::Random;
 use crate::time::ManualClock;
@@ -490,6 +490,9 @@ impl<'a> World<'a> {
 fn may_be_refused(fate: Fate) -> bool {
     matches!(
         fate,
-        Fate::Committed | Fate::OverQueueLimit | Fate::OverUserLimit | Fate::ReservationChanged
+        Fate::Committed
+            | Fate::Refused(
+                Conflict::OverQueueLimit | Conflict::OverUserLimit | Conflict::ReservationChanged
+            )
     )
 }
