@@ -107,6 +107,7 @@ impl How {
             latencies: self.latencies,
             placement: Placement::Pinned,
             awake: self.awake,
+            ..Running::default()
         }
     }
 

@@ -1,5 +1,6 @@
 //! How an engine comes to be: settings, labels, mode and clock, then threads or none.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use crate::commit::{PartitionSpec, RefreshError};
@@ -111,6 +112,12 @@ impl<C> EngineBuilder<C> {
         self
     }
 
+    /// Items that each queue between two threads takes; see [`Running::capacity`].
+    pub fn capacity(mut self, capacity: NonZeroUsize) -> Self {
+        self.running.capacity = Some(capacity);
+        self
+    }
+
     /// How preemption is configured, as a configuration gives it; off unless told otherwise. A
     /// started engine runs its rounds on a thread of their own; the rounds of a sequential engine
     /// are its owner's ([`crate::api::Stepped::with_preemption`]).
@@ -165,6 +172,9 @@ mod tests {
 
     use super::*;
     use crate::config;
+    use crate::id::NodeName;
+    use crate::queue::NodeSpec;
+    use crate::resource::ResourceVector;
     use crate::time::ManualClock;
 
     fn settings() -> TreeSettings {
@@ -194,6 +204,23 @@ mod tests {
         assert_eq!(exclusive("gpu"), Some(true));
         assert_eq!(exclusive("ssd"), Some(false));
         assert_eq!(exclusive("tape"), None);
+    }
+
+    #[test]
+    fn an_engine_whose_queues_take_one_item_answers() {
+        let engine = Engine::builder(settings())
+            .mode(Mode::Global { threads: 2 })
+            .capacity(NonZeroUsize::MIN)
+            .start()
+            .unwrap();
+        let node = |i| NodeSpec::new(NodeName::new("n", i).unwrap(), ResourceVector::of(&[1, 1]));
+        let ports = 1..20;
+        for port in ports.clone() {
+            engine.add_node(node(port)).unwrap();
+            drop(engine.take_events());
+        }
+        let nodes = engine.inspect(|ledger| ledger.state().nodes.iter().count());
+        assert_eq!(nodes, Some(ports.len()));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::monitor::MonitorHandle;
 use super::proposing::Proposer;
 use super::reading::EventReader;
 use super::restraint::Restraint;
+use super::room::Room;
 use super::spot::Spot;
 use super::standing::Standing;
 use super::start::{Mode, Running, StartError};
@@ -31,21 +32,6 @@ use crate::sync::{
     Shutdown, ThreadBuilder, Waker, inbox, parking, published, ring, shutdown,
 };
 use crate::time::Clock;
-
-/// Batches that a sole proposer may have waiting: what it decides while the committer publishes.
-const RING: usize = 64;
-
-/// The same where others take what these batches count on.
-const RING_OF_MANY: usize = 8;
-
-/// Commands that may wait; callers wait beyond that.
-const INBOX: usize = 4096;
-
-/// Batches of events that may wait; then no proposal is taken until somebody reads them.
-const EVENTS: usize = 4096;
-
-/// Empty buffers of events that wait to be used again.
-const SPENT: usize = 64;
 
 /// How often nodes are sorted when no interval is configured.
 const SORT_EVERY: Duration = Duration::from_millis(100);
@@ -104,7 +90,9 @@ impl Threaded {
             latencies,
             placement,
             awake,
+            capacity,
         } = running.into();
+        let room = Room::of(mode, capacity);
         let mut cores = Cores::of(placement);
         let commits = cores.seat();
         engine.ledger_mut().track(mode != Mode::Heartbeat);
@@ -114,9 +102,9 @@ impl Threaded {
         let snapshot = StdArc::new(first);
         let (publisher, snapshots) = published(snapshot.version, StdArc::clone(&snapshot));
         let (commit_waker, commit_parker) = parking();
-        let (commands, inbox) = inbox(INBOX);
-        let (event_sender, told) = ring(EVENTS);
-        let (spent_sender, spent) = ring(SPENT);
+        let (commands, inbox) = inbox(room.inbox);
+        let (event_sender, told) = ring(room.events);
+        let (spent_sender, spent) = ring(room.spent);
         let (reader_waker, parker) = parking();
         let reader = EventReader {
             told,
@@ -176,12 +164,7 @@ impl Threaded {
             threads: Vec::new(),
         };
         for (i, (_, parker)) in parks.into_iter().enumerate() {
-            let room = if mode.threads() > 1 {
-                RING_OF_MANY
-            } else {
-                RING
-            };
-            let (sender, receiver) = ring(room);
+            let (sender, receiver) = ring(room.ring);
             committer.rings.push(receiver);
             let standing = Standing::new();
             committer.standings.push(Arc::clone(&standing));

@@ -18,6 +18,7 @@ mod proposing;
 mod reading;
 mod resting;
 mod restraint;
+mod room;
 mod sequential;
 mod spot;
 mod standing;

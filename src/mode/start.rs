@@ -1,5 +1,6 @@
 //! What an engine with threads is asked to be, and why one could not start.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use crate::commit::RefreshError;
@@ -20,6 +21,11 @@ pub struct Running {
     /// default: all of them sleep after a moment. By a clock that stands still, any length is for
     /// ever.
     pub awake: Duration,
+    /// Items that each queue between two threads takes; who writes to a full one waits. Batches of
+    /// proposals (64 of a sole proposer, 8 of each of several), commands (4,096) and batches of
+    /// events (4,096) unless told otherwise. Where few events may wait, somebody has to read them all
+    /// the time: no proposal is taken meanwhile.
+    pub capacity: Option<NonZeroUsize>,
 }
 
 impl From<Latencies> for Running {

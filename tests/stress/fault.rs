@@ -1,0 +1,78 @@
+//! Faults that come in through the clock, which every thread of an engine reads.
+//!
+//! A proposer's reading panics or stalls while it holds a snapshot, the committer's stalls between
+//! two batches. Proposers read it with every batch that they send and in one decision of 128; where
+//! all decisions are measured, before and after each.
+
+use capsched::sync::{Arc, AtomicU64, Ordering};
+use capsched::time::{Clock, SystemClock};
+
+/// What goes wrong when a thread reads its clock for the n-th time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    None,
+    /// Every so many readings of a proposer panic.
+    ProposerPanics(u64),
+    /// Every so many readings of a proposer stall, while it holds its snapshot.
+    ProposerStalls(u64),
+    /// Every so many readings of the committer stall.
+    CommitterIsSlow(u64),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct FaultyClock {
+    clock: SystemClock,
+    fault: Fault,
+    readings: Arc<AtomicU64>,
+    /// Faults that came.
+    pub(crate) hits: Arc<AtomicU64>,
+}
+
+impl FaultyClock {
+    pub(crate) fn new(fault: Fault) -> Self {
+        Self {
+            clock: SystemClock::new(),
+            fault,
+            readings: Arc::default(),
+            hits: Arc::default(),
+        }
+    }
+
+    fn disturb(&self) {
+        let thread = std::thread::current();
+        let name = thread.name().unwrap_or_default();
+        let (victim, every) = match self.fault {
+            Fault::None => return,
+            Fault::ProposerPanics(every) | Fault::ProposerStalls(every) => {
+                ("capsched-propose", every)
+            }
+            Fault::CommitterIsSlow(every) => ("capsched-commit", every),
+        };
+        if !name.starts_with(victim) {
+            return;
+        }
+        let reading = self.readings.fetch_add(1, Ordering::Relaxed);
+        if reading % every != every - 1 {
+            return;
+        }
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        assert!(
+            !matches!(self.fault, Fault::ProposerPanics(_)),
+            "a fault was injected"
+        );
+        for _ in 0..2_000 {
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Clock for FaultyClock {
+    fn now_ms(&self) -> u64 {
+        self.clock.now_ms()
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.disturb();
+        self.clock.now_ns()
+    }
+}
