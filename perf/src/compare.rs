@@ -1,5 +1,6 @@
 //! `perf compare`: two builds of this driver in turn on one workload.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -36,11 +37,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     ensure!(args.rounds > 0, "at least one round is needed for a ratio");
     let (mut a, mut b) = (Vec::new(), Vec::new());
     let mut hashes = Vec::new();
+    let mut decisions = [BTreeSet::new(), BTreeSet::new()];
     for _ in 0..args.rounds {
-        for (binary, rates) in [(&args.a, &mut a), (&args.b, &mut b)] {
+        let [by_a, by_b] = &mut decisions;
+        for (binary, rates, decisions) in [(&args.a, &mut a, by_a), (&args.b, &mut b, by_b)] {
             let record = one(binary, args)?;
             let rate = results::number(&record, "decisions_per_second");
             rates.push(rate.context("a record has a rate")?);
+            decisions.insert(results::text(&record, "decision_hash").to_owned());
             let hash = results::text(&record, "workload_hash").to_owned();
             if !hashes.contains(&hash) {
                 hashes.push(hash);
@@ -62,6 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             found.rounds
         );
     }
+    say!("{}", alike(&decisions));
     let ratio = b.over(a);
     say!(
         "B is {} times A ({} to {})",
@@ -70,6 +75,17 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         ratio.max
     );
     Ok(())
+}
+
+/// What the hashes of both builds' decisions say of them.
+fn alike([a, b]: &[BTreeSet<String>; 2]) -> &'static str {
+    if a == b && a.len() == 1 {
+        "both decided alike in every round"
+    } else if a.is_disjoint(b) {
+        "A and B never decided alike"
+    } else {
+        "A and B decided alike in some rounds: the mode does not repeat itself"
+    }
 }
 
 /// One round of one build.
@@ -88,4 +104,20 @@ fn one(binary: &Path, args: &Args) -> Result<Value> {
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().last().unwrap_or_default();
     serde_json::from_str(line).with_context(|| format!("{}: `{line}`", binary.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn builds_that_decide_otherwise_are_told_from_a_mode_that_does_not_repeat() {
+        let set = |hashes: &[&str]| hashes.iter().map(|&hash| hash.to_owned()).collect();
+        let verdict = |a: &[&str], b: &[&str]| alike(&[set(a), set(b)]);
+        assert!(verdict(&["x"], &["x"]).starts_with("both decided alike"));
+        assert!(verdict(&["x"], &["y"]).contains("never"));
+        assert!(verdict(&["x", "y"], &["z"]).contains("never"));
+        assert!(verdict(&["x", "y"], &["y"]).contains("does not repeat"));
+        assert!(verdict(&["x", "y"], &["x", "y"]).contains("does not repeat"));
+    }
 }

@@ -9,8 +9,8 @@ use capsched::resource::MAX_TYPES;
 pub(crate) struct Totals {
     /// Used by root.
     pub(crate) root: ResourceVector,
-    /// Used by each leaf, in the order of the queues.
-    pub(crate) leaves: Vec<(String, ResourceVector)>,
+    /// Used by all leaves.
+    pub(crate) leaves: ResourceVector,
     /// Allocated on all nodes.
     pub(crate) nodes: ResourceVector,
     /// Containers on all nodes.
@@ -25,13 +25,13 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Takes in a queue.
+    /// Takes in a queue with what it uses, reservations aside.
     pub(crate) fn queue(&mut self, path: &str, leaf: bool, used: ResourceVector) {
         if path == "root" {
             self.root += used;
         }
         if leaf {
-            self.leaves.push((path.to_owned(), used));
+            self.leaves += used;
         }
     }
 
@@ -80,13 +80,9 @@ impl Totals {
             "{placed} placed, {} on nodes",
             self.containers
         );
-        let leaves = self
-            .leaves
-            .iter()
-            .fold(ResourceVector::NONE, |sum, (_, used)| sum + *used);
         for (who, used) in [
             ("root", self.root),
-            ("leaves", leaves),
+            ("leaves", self.leaves),
             ("nodes", self.nodes),
         ] {
             ensure!(

@@ -81,6 +81,7 @@ fn shape(args: &Args) -> Shape {
             levels: vec![5, 4, 5],
             user_percent: 25,
             user_factor: "10".to_owned(),
+            am_share: "0.1".to_owned(),
         },
         load: Load {
             apps: 1_000,

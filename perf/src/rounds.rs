@@ -13,7 +13,6 @@ use capsched::time::{Clock, SystemClock};
 
 use crate::beside::Aside;
 use crate::conserve::Totals;
-use crate::hash::Hash;
 use crate::shape::{Run, Shape};
 use crate::tally::Tally;
 use crate::{ModeName, machine};
@@ -291,12 +290,7 @@ fn threaded(shape: &Shape, how: How, engine: Sequential) -> Result<Round> {
         latency_of,
         conflicts: conflicts(&engine),
         retries: engine.fates().get(Fate::CommittedElsewhere),
-        // Where threads are cut short, they stop elsewhere each time.
-        hash: if ends_by_itself {
-            queue_hash(&totals)
-        } else {
-            String::new()
-        },
+        hash: tally.queue_hash(),
         ..reached
     })
 }
@@ -414,7 +408,8 @@ pub(crate) fn totals(engine: &Sequential) -> Totals {
     let state = engine.ledger().state();
     for queue in &state.queues {
         for part in &queue.parts {
-            totals.queue(&queue.settings.path, queue.is_leaf(), part.used.get());
+            let held = part.used.get() - part.reserved.get();
+            totals.queue(&queue.settings.path, queue.is_leaf(), held);
         }
     }
     for node in &state.nodes {
@@ -429,7 +424,8 @@ pub(crate) fn snapshot_totals(engine: &Threaded) -> Totals {
     let snapshot = engine.snapshot();
     for queue in snapshot.queues.iter() {
         for part in &queue.parts {
-            totals.queue(&queue.settings.path, queue.is_leaf(), part.used.get());
+            let held = part.used.get() - part.reserved.get();
+            totals.queue(&queue.settings.path, queue.is_leaf(), held);
         }
     }
     for node in snapshot.nodes.iter() {
@@ -437,16 +433,6 @@ pub(crate) fn snapshot_totals(engine: &Threaded) -> Totals {
         totals.node(&node.name, amounts, node.containers);
     }
     totals
-}
-
-/// Hash of what each leaf uses, for modes whose order of decisions is not the same twice.
-pub(crate) fn queue_hash(totals: &Totals) -> String {
-    let mut hash = Hash::new();
-    for (path, used) in &totals.leaves {
-        hash.bytes(path.as_bytes());
-        hash.bytes(used.to_string().as_bytes());
-    }
-    hash.hex()
 }
 
 #[cfg(test)]
@@ -470,8 +456,7 @@ mod tests {
             let reached = (round.complete, round.placed);
             assert_eq!(reached, (true, u64::from(target)), "{mode:?}");
             assert!(!round.latency.is_empty(), "{mode:?}: nothing measured");
-            let repeats = mode == ModeName::Heartbeat;
-            assert_eq!(!round.hash.is_empty(), repeats, "{mode:?}");
+            assert_ne!(round.hash, Tally::new().queue_hash(), "{mode:?}");
         }
     }
 }

@@ -172,7 +172,10 @@ impl Shape {
     pub(crate) fn pairs(&self, mode: ModeName) -> BTreeMap<String, String> {
         let mut pairs = vec![
             ("resource-calculator".to_owned(), DOMINANT.to_owned()),
-            ("maximum-am-resource-percent".to_owned(), "1".to_owned()),
+            (
+                "maximum-am-resource-percent".to_owned(),
+                self.queues.am_share.clone(),
+            ),
             ("maximum-applications".to_owned(), "1000000".to_owned()),
             (
                 "per-node-heartbeat.maximum-offswitch-assignments".to_owned(),
@@ -216,7 +219,7 @@ impl Shape {
                     self.queues.user_percent.to_string(),
                 ),
                 ("user-limit-factor", self.queues.user_factor.clone()),
-                ("maximum-am-resource-percent", "1".to_owned()),
+                ("maximum-am-resource-percent", self.queues.am_share.clone()),
                 ("ordering-policy", "fifo".to_owned()),
             ];
             pairs.extend(limits.map(|(key, value)| (format!("{path}.{key}"), value)));
@@ -378,12 +381,20 @@ impl Shape {
         Ok(engine)
     }
 
-    /// Names the workload by its content. Builds that know neither heartbeats by the clock nor
-    /// other orders of nodes name one without them alike.
+    /// Names the workload by its content. Builds that know fewer settings name one that leaves the
+    /// others as usual alike.
     pub(crate) fn hash(&self) -> String {
+        const USUAL: [&str; 3] = [
+            ", heartbeat_interval_ms: None",
+            ", order: Spread",
+            ", am_share: \"1\"",
+        ];
+        let mut content = format!("{self:?}");
+        for usual in USUAL {
+            content = content.replace(usual, "");
+        }
         let mut hash = Hash::new();
-        let content = format!("{self:?}").replace(", heartbeat_interval_ms: None", "");
-        hash.bytes(content.replace(", order: Spread", "").as_bytes());
+        hash.bytes(content.as_bytes());
         hash.hex()
     }
 

@@ -42,6 +42,13 @@ pub(crate) struct Queues {
     pub(crate) levels: Vec<u32>,
     pub(crate) user_percent: u32,
     pub(crate) user_factor: String,
+    /// Share of a queue that masters may have, as the configuration writes it.
+    #[serde(default = "whole")]
+    pub(crate) am_share: String,
+}
+
+fn whole() -> String {
+    "1".to_owned()
 }
 
 /// Applications that ask once, each for containers of one size.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use capsched::api::{ApplicationId, Decision, Threaded, Told};
+use capsched::api::{ApplicationId, Decision, ResourceVector, Threaded, Told};
 use capsched::metrics::Closed;
 use capsched::time::{Clock, SystemClock};
 
@@ -139,13 +139,36 @@ impl Tally {
         hash.hex()
     }
 
+    /// Hash of what each leaf queue got of the containers up to the target: for modes whose order of
+    /// decisions is not the same twice.
+    pub(crate) fn queue_hash(&self) -> String {
+        let mut leaves = BTreeMap::new();
+        let target = usize::try_from(self.target).unwrap_or(usize::MAX);
+        let placed = self.decisions.iter().filter_map(|decision| match decision {
+            Decision::Allocated { queue, size, .. } => Some((queue, size)),
+            _ => None,
+        });
+        for (queue, size) in placed.take(target) {
+            let (count, sum): &mut (u64, ResourceVector) = leaves.entry(queue).or_default();
+            *count += 1;
+            *sum += *size;
+        }
+        let mut hash = Hash::new();
+        for (queue, (count, sum)) in leaves {
+            hash.bytes(queue.as_bytes());
+            hash.number(count);
+            hash.bytes(sum.to_string().as_bytes());
+        }
+        hash.hex()
+    }
+
     /// The resources of all containers placed.
-    pub(crate) fn sum(&self) -> capsched::api::ResourceVector {
+    pub(crate) fn sum(&self) -> ResourceVector {
         let sizes = self.decisions.iter().filter_map(|decision| match decision {
             Decision::Allocated { size, .. } => Some(*size),
             _ => None,
         });
-        sizes.fold(capsched::api::ResourceVector::NONE, |sum, size| sum + size)
+        sizes.fold(ResourceVector::NONE, |sum, size| sum + size)
     }
 }
 

@@ -2,10 +2,10 @@
 //!
 //! Each pod is an application with one container of milli-cores, memory and milli-GPUs. It asks,
 //! is looked at once among all nodes, and goes away if no node has room. With threads the pods come
-//! in windows, and those of a window that have no place when nothing was placed for 50 ms go away: an
-//! engine that tries on, as the original does, rests only after as many tries as there are nodes. The rate counts
-//! pods from submission to verdict; the pods without a place are the measure of quality. That a
-//! fraction of a GPU must lie within one device is not modelled.
+//! in windows, and those that wait when the engine is at rest go away. In global mode one goes as soon as
+//! it reserves, which says the same; asynchronous mode reserves on the first node that is too full, and
+//! tries as often as there are nodes before it rests. The rate counts pods from submission to verdict; the pods without a place are
+//! the measure of quality. That a fraction of a GPU must lie within one device is not modelled.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,8 +27,8 @@ use crate::shape::{Run, Shape};
 /// Pods that are on their way together in an engine with threads.
 const WINDOW: usize = 1024;
 
-/// How long nothing is placed before the pods that wait have no place.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// How long nothing happens before the engine is asked whether it is at rest.
+const SILENCE: Duration = Duration::from_millis(1);
 
 /// How long an engine with threads and its caller look out for each other between two windows.
 const AWAKE: Duration = Duration::from_micros(100);
@@ -107,7 +107,7 @@ pub(crate) fn run(shape: &Shape, how: How) -> Result<Round> {
         (ModeName::Heartbeat, _) | (_, 0) => {
             bail!("a trace is run by heartbeats without threads, and asynchronously with them")
         }
-        (_, _) => in_windows(replay.engine, how, &pods, PATIENCE),
+        (_, _) => in_windows(replay.engine, how, &pods),
     }
 }
 
@@ -131,20 +131,16 @@ fn one_by_one(mut replay: Replay, pods: &[ResourceVector]) -> Result<Round> {
     Ok(verdict.round(before - began, latency, "pod"))
 }
 
-/// The pods in windows, decided by proposers. Those that wait when nothing was placed for `patience`
-/// have no place.
-fn in_windows(
-    engine: Sequential,
-    how: How,
-    pods: &[ResourceVector],
-    patience: Duration,
-) -> Result<Round> {
+/// The pods in windows, decided by proposers. Those that wait when the engine is at rest have no place, nor
+/// has one that reserves after a look at all nodes.
+fn in_windows(engine: Sequential, how: How, pods: &[ResourceVector]) -> Result<Round> {
     let clock = SystemClock::new();
     let how = How {
         awake: AWAKE,
         ..how
     };
     let engine = Threaded::take_over(engine, how.engine_mode(), clock, how.running())?;
+    let all_nodes = how.mode == ModeName::Global;
     let mut verdict = Verdict::default();
     let began = clock.now_ns();
     let mut next = 1;
@@ -162,21 +158,31 @@ fn in_windows(
             reply?;
         }
         let mut decisions = Vec::new();
-        while !waiting.is_empty() && engine.await_events(&mut decisions, patience) {
+        while !waiting.is_empty() {
+            if !engine.await_events(&mut decisions, SILENCE) {
+                engine.quiesce();
+                engine.append_events(&mut decisions);
+                if decisions.is_empty() {
+                    break;
+                }
+            }
             for decision in decisions.drain(..) {
-                if let Decision::Allocated {
-                    container, size, ..
-                } = decision
-                    && waiting.remove(&container.app)
-                {
-                    verdict.place(size);
+                match decision {
+                    Decision::Allocated {
+                        container, size, ..
+                    } if waiting.remove(&container.app) => verdict.place(size),
+                    Decision::Reserved { container, .. }
+                        if all_nodes && waiting.remove(&container.app) =>
+                    {
+                        verdict.give_up(&engine, container.app)?;
+                    }
+                    _ => {}
                 }
             }
         }
         // One that gets its place only now gives it back with its end.
         for id in waiting {
-            verdict.unplaced += 1;
-            engine.finish_app(id)?;
+            verdict.give_up(&engine, id)?;
         }
     }
     let elapsed_ns = clock.now_ns() - began;
@@ -203,6 +209,12 @@ impl Verdict {
     fn place(&mut self, size: ResourceVector) {
         self.placed += 1;
         self.sum += size;
+    }
+
+    fn give_up(&mut self, engine: &Threaded, id: ApplicationId) -> Result<()> {
+        self.unplaced += 1;
+        engine.finish_app(id)?;
+        Ok(())
     }
 
     fn round(self, elapsed_ns: u64, latency: Histogram, latency_of: &'static str) -> Round {
@@ -275,10 +287,8 @@ mod tests {
         let pods = vec![ResourceVector::of(&[1024, 1000, 8000]); whole + 9];
         let replay = || Replay::new(&shape, ModeName::Global, 1).unwrap();
         let how = How::of(ModeName::Global, 1);
-        // Longer than any thread has to wait for a core.
-        let patience = Duration::from_secs(5);
         for round in [
-            in_windows(replay().engine, how, &pods, patience),
+            in_windows(replay().engine, how, &pods),
             one_by_one(replay(), &pods),
         ] {
             let round = round.unwrap();
