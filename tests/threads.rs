@@ -785,3 +785,47 @@ fn who_waits_for_events_hears_of_them_of_the_end_and_of_the_time() {
         assert!(!reader.join().unwrap());
     });
 }
+
+/// More reservations than a batch has decisions wait on the nodes of one partition.
+#[test]
+fn reservations_on_one_partition_hold_nobody_up_on_another() {
+    const NODES: u32 = 100;
+    let more = [
+        ("root.accessible-node-labels.gpu.capacity", "100"),
+        ("root.a.accessible-node-labels", "gpu"),
+        ("root.a.accessible-node-labels.gpu.capacity", "100"),
+        ("root.a.maximum-capacity", "100"),
+    ];
+    let settings = settings_with("DominantResourceCalculator", &more);
+    let gpu = PartitionSpec {
+        name: "gpu".to_owned(),
+        exclusive: true,
+    };
+    let mode = Mode::Global { threads: 1 };
+    let engine = Threaded::start(settings, &[gpu], mode, SystemClock::new()).unwrap();
+    for i in 0..=NODES {
+        let name = format!("n{i}:1").parse().unwrap();
+        let node = NodeSpec::new(name, ResourceVector::of(&[15_360, 8]));
+        let partition = if i == NODES { "gpu" } else { "" }.to_owned();
+        engine.add_node(NodeSpec { partition, ..node }).unwrap();
+    }
+    let each = |size| AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[size, 1]), 1)]);
+    for i in 0..2 * NODES {
+        asking(&engine, i + 1, &[each(8192)]);
+    }
+    engine.quiesce();
+    let shown = engine.snapshot();
+    let reserved = shown.nodes.iter().filter(|node| node.reserved.is_some());
+    let reserved = reserved.count();
+    assert!(reserved > 64, "{reserved} reserved");
+    drop(engine.take_events());
+
+    let ask = Ask {
+        partition: Some("gpu".to_owned()),
+        ..Ask::anywhere(ResourceVector::of(&[1024, 1]), 1)
+    };
+    let labelled = asking(&engine, 1000, &[AskCall::asking(vec![ask])]);
+    engine.quiesce();
+    let placed = |event: &Decision| matches!(event, Decision::Allocated { container, .. } if container.app == labelled);
+    assert!(engine.take_events().iter().any(placed));
+}

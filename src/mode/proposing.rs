@@ -241,7 +241,7 @@ impl<C: Clock> Proposer<C> {
         match self.mode {
             Mode::Heartbeat => Round::default(),
             Mode::Asynchronous { .. } => self.walk_nodes(view, start),
-            Mode::Global { .. } => self.walk_partitions(view),
+            Mode::Global { .. } => self.walk_partitions(view, start),
         }
     }
 
@@ -286,14 +286,20 @@ impl<C: Clock> Proposer<C> {
         round
     }
 
-    /// Attempts on every partition until one brings nothing.
-    fn walk_partitions(&mut self, view: &mut View) -> Round {
+    /// Looks at the reservations, then makes a batch of attempts on the partitions, each until it brings
+    /// nothing. They take turns in being first, so that none waits until another is full.
+    fn walk_partitions(&mut self, view: &mut View, start: usize) -> Round {
         let mut round = Round::default();
         view.lay_out(self.index.refresh());
         for node in view.reserved() {
             self.fulfil(view, node, &mut round);
         }
-        for partition in view.state.partition_ids() {
+        if self.batches.open.len() >= BATCH {
+            self.send(view.version());
+        }
+        let count = view.state.partitions.len();
+        for i in 0..count {
+            let partition = PartitionId::at((start + i) % count);
             while view.lane(partition).is_some() && self.batches.open.len() < BATCH {
                 let noted = self.attempt(view, partition, None);
                 round.count(noted);
