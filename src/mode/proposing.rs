@@ -286,17 +286,27 @@ impl<C: Clock> Proposer<C> {
         round
     }
 
-    /// Looks at the reservations, then makes a batch of attempts on the partitions, each until it brings
-    /// nothing. They take turns in being first, so that none waits until another is full.
+    /// Looks at some reservations, then makes a batch of attempts on the partitions, each until it brings
+    /// nothing. Reservations take turns, and so do partitions in being first: none waits until all
+    /// others are done. Where no attempt brings anything, all reservations are looked at.
     fn walk_partitions(&mut self, view: &mut View, start: usize) -> Round {
         let mut round = Round::default();
         view.lay_out(self.index.refresh());
-        for node in view.reserved() {
-            self.fulfil(view, node, &mut round);
+        let reserved = view.reserved();
+        let turns = reserved.len().div_ceil(BATCH).max(1);
+        let (before, now) = reserved.split_at(start % turns * BATCH);
+        let (now, behind) = now.split_at(now.len().min(BATCH));
+        self.fulfil_all(view, now, &mut round);
+        self.attempt_on_partitions(view, start, &mut round);
+        if !round.proposed {
+            self.fulfil_all(view, behind, &mut round);
+            self.fulfil_all(view, before, &mut round);
         }
-        if self.batches.open.len() >= BATCH {
-            self.send(view.version());
-        }
+        self.send(view.version());
+        round
+    }
+
+    fn attempt_on_partitions(&mut self, view: &mut View, start: usize, round: &mut Round) {
         let count = view.state.partitions.len();
         for i in 0..count {
             let partition = PartitionId::at((start + i) % count);
@@ -312,8 +322,16 @@ impl<C: Clock> Proposer<C> {
                 break;
             }
         }
-        self.send(view.version());
-        round
+    }
+
+    /// Looks at reservations, and hands over what fills a batch.
+    fn fulfil_all(&mut self, view: &mut View, nodes: &[NodeSlot], round: &mut Round) {
+        for &node in nodes {
+            self.fulfil(view, node, round);
+            if self.batches.open.len() >= BATCH {
+                self.send(view.version());
+            }
+        }
     }
 
     /// A reservation is fulfilled, kept or given up.
