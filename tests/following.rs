@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, Fate, Mode, NodeSpec, Pipeline, Step};
+use capsched::api::{
+    AppSpec, ApplicationId, Ask, AskCall, Fate, Mode, NodeName, NodeSpec, Pipeline, Step,
+};
 use capsched::config;
 use capsched::resource::ResourceVector;
 use capsched::time::ManualClock;
@@ -129,4 +131,43 @@ fn a_reservation_that_is_kept_is_no_change() {
     }
     assert!(kept.len() > 2, "the reservation is kept: {kept:?}");
     assert!(kept.iter().all(|&changes| changes == 0), "{kept:?}");
+}
+
+/// A reservation ends a walk over the nodes, for no copy follows it. The next walk goes on behind it; were
+/// it to begin before it, the nodes behind would wait for those before them to be full.
+#[test]
+fn a_walk_that_had_to_end_goes_on_behind() {
+    for shift in 0..6 {
+        let mut pipeline = sole_in(Mode::Asynchronous { threads: 1 }, &[10_240, 16]);
+        for i in 1..6 {
+            let size = ResourceVector::of(&[10_240, 16]);
+            let node = NodeSpec::new(format!("n{i}:1").parse().unwrap(), size);
+            pipeline.call(|engine| engine.add_node(&node)).unwrap();
+        }
+        // One on each node; then three nodes are full, and the others have no room for more of those.
+        for (app, containers, mib) in [(1, 6, 6144), (2, 3, 4096)] {
+            ask_for(&mut pipeline, app, containers, mib);
+            while !step(&mut pipeline).is_empty() {}
+        }
+        for _ in 0..shift {
+            assert!(step(&mut pipeline).is_empty());
+        }
+        ask_for(&mut pipeline, 1, 1, 6144);
+        ask_for(&mut pipeline, 2, 1, 6144);
+        let nodes = [step(&mut pipeline), step(&mut pipeline)].map(|steps| steps[0].clone());
+        assert_ne!(nodes[0], nodes[1], "{shift} walks later");
+    }
+}
+
+/// Lets the proposer follow and decide once; the nodes of what it proposed, when that was committed.
+fn step(pipeline: &mut Pipeline) -> Vec<NodeName> {
+    pipeline.catch_up(0, true);
+    let _ = pipeline.turn(0);
+    pipeline.hand_over(0);
+    let mut nodes = Vec::new();
+    while let Some(steps) = pipeline.commit(0) {
+        nodes.extend(steps.into_iter().filter_map(|step| Some(step.intent?.node)));
+    }
+    pipeline.publish();
+    nodes
 }

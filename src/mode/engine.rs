@@ -187,6 +187,7 @@ impl Threaded {
                 seen: Vec::new(),
                 decisions: 0,
                 rounds: 0,
+                start: i,
                 refused: (0, 0),
                 restraint: Restraint::default(),
                 counted: false,

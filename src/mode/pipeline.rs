@@ -55,7 +55,6 @@ pub struct Pipeline {
 struct Seat {
     proposer: Proposer<ManualClock>,
     view: View,
-    start: usize,
     /// What is known of the batches that are held back, and of those in the ring, oldest first.
     held: VecDeque<Known>,
     sent: VecDeque<Known>,
@@ -168,6 +167,7 @@ impl Pipeline {
                 seen: Vec::new(),
                 decisions: 0,
                 rounds: 0,
+                start: i,
                 refused: (0, 0),
                 restraint: Restraint::default(),
                 counted: false,
@@ -177,7 +177,6 @@ impl Pipeline {
             seats.push(Seat {
                 proposer,
                 view,
-                start: i,
                 held: VecDeque::new(),
                 sent: VecDeque::new(),
                 clean: true,
@@ -302,8 +301,7 @@ impl Pipeline {
     pub fn turn(&mut self, proposer: usize) -> TurnOutcome {
         let seat = &mut self.seats[proposer];
         let before = seat.batches().len();
-        let round = seat.proposer.look(&mut seat.view, seat.start);
-        seat.start = seat.start.wrapping_add(1);
+        let round = seat.proposer.look(&mut seat.view);
         let known: Vec<_> = seat.batches()[before..]
             .iter()
             .map(|batch| Known::of(batch, &seat.view))

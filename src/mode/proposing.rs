@@ -74,6 +74,8 @@ pub(super) struct Proposer<C> {
     /// Decisions and rounds so far, for sampling.
     pub(super) decisions: u32,
     pub(super) rounds: u32,
+    /// Where the next round begins, among nodes, partitions and reservations.
+    pub(super) start: usize,
     /// Changes of the state that the last rounds saw, and how many of these rounds proposed.
     pub(super) refused: (u64, usize),
     /// Whether it had better leave the work to others.
@@ -92,6 +94,8 @@ pub(super) struct Round {
     pub(super) counted: bool,
     /// The view cannot follow what was proposed: a newer snapshot is needed.
     stuck: bool,
+    /// Nodes that it had passed by then; these come last in the next round.
+    passed: usize,
 }
 
 impl Round {
@@ -117,12 +121,10 @@ impl<C: Clock> Proposer<C> {
 
     fn work(&mut self) {
         let mut view = self.begin();
-        let mut start = self.share.0;
         while !self.shutdown.is_requested() {
             self.catch_up(&mut view, false);
             let looked = view.version();
-            let round = self.look(&mut view, start);
-            start = start.wrapping_add(1);
+            let round = self.look(&mut view);
             if round.proposed {
                 self.progress = self.batches.sent();
             }
@@ -216,7 +218,7 @@ impl<C: Clock> Proposer<C> {
 
     /// A round, unless rounds on this very state brought proposals that were all refused: they
     /// would be made again at every version, and each refusal makes a version.
-    pub(super) fn look(&mut self, view: &mut View, start: usize) -> Round {
+    pub(super) fn look(&mut self, view: &mut View) -> Round {
         let changes = self.snapshots.refresh().changes;
         let landed = self.batches.in_flight().next().is_none();
         if self.refused.0 != changes {
@@ -231,36 +233,33 @@ impl<C: Clock> Proposer<C> {
                 ..Round::default()
             };
         }
-        let round = self.round(view, start);
+        let round = match self.mode {
+            Mode::Heartbeat => Round::default(),
+            Mode::Asynchronous { .. } => self.walk_nodes(view),
+            Mode::Global { .. } => self.walk_partitions(view),
+        };
+        self.start = self.start.wrapping_add(round.passed.max(1));
         self.counted = round.counted;
         self.refused.1 += usize::from(round.proposed);
         round
     }
 
-    fn round(&mut self, view: &mut View, start: usize) -> Round {
-        match self.mode {
-            Mode::Heartbeat => Round::default(),
-            Mode::Asynchronous { .. } => self.walk_nodes(view, start),
-            Mode::Global { .. } => self.walk_partitions(view, start),
-        }
-    }
-
     /// One attempt on each running node of this proposer's share; a proposer whose share brings
     /// nothing looks at the others'.
-    fn walk_nodes(&mut self, view: &mut View, start: usize) -> Round {
+    fn walk_nodes(&mut self, view: &mut View) -> Round {
         let (own, of) = self.share;
-        let mut round = self.walk(view, start, |node| node.index() % of == own);
+        let mut round = self.walk(view, |node| node.index() % of == own);
         if !round.proposed && of > 1 && !round.stuck {
-            round = self.walk(view, start, |_| true);
+            round = self.walk(view, |_| true);
         }
         round
     }
 
-    fn walk(&mut self, view: &mut View, start: usize, is_mine: impl Fn(NodeSlot) -> bool) -> Round {
+    fn walk(&mut self, view: &mut View, is_mine: impl Fn(NodeSlot) -> bool) -> Round {
         let mut round = Round::default();
         let count = view.state.nodes.len();
         for i in 0..count {
-            let node = NodeSlot::at((start + i) % count);
+            let node = NodeSlot::at(self.start.wrapping_add(i) % count);
             let row = &view.state.nodes[node];
             if row.state != NodeState::Running || !is_mine(node) {
                 continue;
@@ -279,6 +278,7 @@ impl<C: Clock> Proposer<C> {
                 self.catch_up(view, false);
             }
             if round.stuck {
+                round.passed = i + 1;
                 break;
             }
         }
@@ -289,15 +289,15 @@ impl<C: Clock> Proposer<C> {
     /// Looks at some reservations, then makes a batch of attempts on the partitions, each until it brings
     /// nothing. Reservations take turns, and so do partitions in being first: none waits until all
     /// others are done. Where no attempt brings anything, all reservations are looked at.
-    fn walk_partitions(&mut self, view: &mut View, start: usize) -> Round {
+    fn walk_partitions(&mut self, view: &mut View) -> Round {
         let mut round = Round::default();
         view.lay_out(self.index.refresh());
         let reserved = view.reserved();
         let turns = reserved.len().div_ceil(BATCH).max(1);
-        let (before, now) = reserved.split_at(start % turns * BATCH);
+        let (before, now) = reserved.split_at(self.start % turns * BATCH);
         let (now, behind) = now.split_at(now.len().min(BATCH));
         self.fulfil_all(view, now, &mut round);
-        self.attempt_on_partitions(view, start, &mut round);
+        self.attempt_on_partitions(view, &mut round);
         if !round.proposed {
             self.fulfil_all(view, behind, &mut round);
             self.fulfil_all(view, before, &mut round);
@@ -306,10 +306,10 @@ impl<C: Clock> Proposer<C> {
         round
     }
 
-    fn attempt_on_partitions(&mut self, view: &mut View, start: usize, round: &mut Round) {
-        let count = view.state.partitions.len();
+    fn attempt_on_partitions(&mut self, view: &mut View, round: &mut Round) {
+        let (start, count) = (self.start, view.state.partitions.len());
         for i in 0..count {
-            let partition = PartitionId::at((start + i) % count);
+            let partition = PartitionId::at(start.wrapping_add(i) % count);
             while view.lane(partition).is_some() && self.batches.open.len() < BATCH {
                 let noted = self.attempt(view, partition, None);
                 round.count(noted);
