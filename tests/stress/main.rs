@@ -1,6 +1,7 @@
 //! Real threads under injected faults: every call has one answer, every proposal one outcome, and
 //! the sums hold, at rest and after an end at any moment. `cargo test --profile stress --test stress`
 //! runs it long and optimised.
+#![expect(clippy::unwrap_used, reason = "test code")]
 
 mod books;
 mod client;
