@@ -2,10 +2,11 @@
 //!
 //! Each pod is an application with one container of milli-cores, memory and milli-GPUs. It asks,
 //! is looked at once among all nodes, and goes away if no node has room. With threads the pods come
-//! in windows, and those that wait when the engine is at rest go away. In global mode one goes as soon as
-//! it reserves, which says the same; asynchronous mode reserves on the first node that is too full, and
-//! tries as often as there are nodes before it rests. The rate counts pods from submission to verdict; the pods without a place are
-//! the measure of quality. That a fraction of a GPU must lie within one device is not modelled.
+//! in windows, and those that wait when the engine is at rest go away. In global mode one goes as
+//! soon as it reserves, which says the same; asynchronous mode reserves on the first node that is too
+//! full, and tries as often as there are nodes before it rests. The rate counts pods from submission to
+//! verdict; the pods without a place are the measure of quality. That a fraction of a GPU must lie
+//! within one device is not modelled.
 
 use std::collections::BTreeSet;
 use std::fs;
