@@ -1,7 +1,8 @@
 //! Limits: maximum capacity, user limit, headroom, the limit for application masters.
 
+use super::user_bounds::{known_bounds, user_bounds};
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
-use crate::queue::{Exclusivity, Leaf, LimitKind, User, UserBounds};
+use crate::queue::{Exclusivity, Leaf, LimitKind, User};
 use crate::resource::{ResourceVector, share, with_calculator, with_width};
 use crate::snapshot::State;
 
@@ -117,7 +118,11 @@ pub fn may_kill(state: &State, leaf: QueueSlot, partition: PartitionId) -> bool 
 }
 
 /// A leaf's maximum on a partition, rounded down to the allocation step.
-fn maximum_rounded_down(state: &State, leaf: QueueSlot, partition: PartitionId) -> ResourceVector {
+pub(super) fn maximum_rounded_down(
+    state: &State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+) -> ResourceVector {
     let limit = state.queues[leaf].part(partition).limit.get();
     state.calculator.round_down(&limit, &state.minimum)
 }
@@ -164,43 +169,8 @@ fn limits_now<const N: usize>(state: &State, queue: QueueSlot) -> Limits<N> {
     child_limit(state, parent, queue, partition, &mut above, true)
 }
 
-/// What of a leaf's user limits stays while capacities and settings do.
-#[must_use]
-pub fn user_bounds(state: &State, leaf: QueueSlot, partition: PartitionId) -> UserBounds {
-    let (calculator, total) = (state.calculator, state.total(partition));
-    let queue = &state.queues[leaf];
-    let settings = &queue.settings.leaf;
-    let guaranteed = queue.part(partition).guaranteed.get();
-    let capacity = calculator.max(&total, &guaranteed, &state.minimum);
-    let maximum = maximum_rounded_down(state, leaf, partition);
-    let most = if unbounded(settings.user_limit_factor) || guaranteed.is_none() {
-        maximum
-    } else {
-        share::times(&capacity, f64::from(settings.user_limit_factor))
-    };
-    let least = least_share(state, leaf, &capacity);
-    UserBounds {
-        epoch: state.epoch,
-        capacity: capacity.into(),
-        maximum: maximum.into(),
-        most: most.into(),
-        least: least.into(),
-        calm: calculator.surely_within(&total, &capacity, &state.minimum),
-        granted: most.component_min(&least).into(),
-    }
-}
-
-/// The bounds that a leaf remembers, where they hold.
-fn known_bounds(state: &State, leaf: QueueSlot, partition: PartitionId) -> Option<&UserBounds> {
-    let parts = &state.queues[leaf].as_leaf().parts;
-    let known = &parts.get(partition.index())?.bounds;
-    let holds = known.epoch == state.epoch;
-    debug_assert!(!holds || *known == user_bounds(state, leaf, partition));
-    holds.then_some(known)
-}
-
 /// The minimum user limit percent of what a leaf has.
-fn least_share<const N: usize>(
+pub(super) fn least_share<const N: usize>(
     state: &State,
     leaf: QueueSlot,
     current: &ResourceVector<N>,
@@ -266,45 +236,12 @@ pub fn compute_user_limit<const N: usize>(
     })
 }
 
-/// Whether a user that is active is surely not over the limit, from what users are granted in any
-/// case: no limit is computed then.
-#[inline]
-#[must_use]
-pub fn is_granted<const N: usize>(
-    state: &State,
-    leaf: QueueSlot,
-    partition: PartitionId,
-    user: &User,
-) -> bool {
-    let Some(bounds) = known_bounds(state, leaf, partition) else {
-        return false;
-    };
-    let used = user.part(partition).used.narrow::<N>();
-    let figures = &state.queues[leaf].as_leaf().parts[partition.index()];
-    // The limit is computed by the shares of the partition, and compared by those of the cluster.
-    let granted = figures.usage_ratio < bounds.calm
-        && user.weight.to_bits() == 1.0_f32.to_bits()
-        && state.partitions[partition].total == state.cluster
-        && state.calculator.fits_in(&used, &bounds.granted.narrow());
-    debug_assert!(
-        !granted || {
-            let limit = compute_user_limit::<N>(state, leaf, partition, LimitKind::Respect);
-            let limit = user_value(state, &limit, Some(user));
-            let calculator = state.calculator;
-            calculator
-                .compare(&state.cluster.narrow(), &used, &limit)
-                .is_le()
-        }
-    );
-    granted
-}
-
 /// Whether a user limit factor is the one that means "no bound".
 #[expect(
     clippy::float_cmp,
     reason = "the setting -1 is a word, not a measurement"
 )]
-fn unbounded(factor: f32) -> bool {
+pub(super) fn unbounded(factor: f32) -> bool {
     factor == -1.0
 }
 

@@ -6,6 +6,7 @@ mod constraint;
 mod constraints;
 mod limits;
 mod locality;
+mod user_bounds;
 
 pub use app_order::{
     compare_active, compare_waiting, current_fair_key, fair_key, in_order, resorted,
@@ -21,8 +22,9 @@ pub use constraint::{
 };
 pub use constraints::constraint_holds;
 pub use limits::{
-    Limits, child_limit, compute_user_limit, headroom, is_granted, master_limit, may_kill,
-    passes_maximum, pending_within_limits, queue_current_limit, told_limit, user_bounds,
-    user_master_limits, user_value, weighted_value,
+    Limits, child_limit, compute_user_limit, headroom, master_limit, may_kill, passes_maximum,
+    pending_within_limits, queue_current_limit, told_limit, user_master_limits, user_value,
+    weighted_value,
 };
 pub use locality::{Locality, may_use, reservations_starve};
+pub use user_bounds::{is_granted, is_surely_over, surely_over_from, user_bounds};

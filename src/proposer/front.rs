@@ -8,7 +8,7 @@ use super::assignment::{Growth, Observation};
 use super::leaf::Visit;
 use super::walk::Pass;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
-use crate::policy::{Limits, weighted_value};
+use crate::policy::{Limits, is_surely_over, surely_over_from, weighted_value};
 use crate::queue::{App, Bound, Exclusivity, Floor};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -93,7 +93,9 @@ impl<const N: usize> Pass<'_, N> {
         };
         let state = self.state;
         let (calculator, cluster) = (state.calculator, state.cluster.narrow());
-        if let Some(floor) = bound.floor {
+        if let Some(floor) = bound.floor
+            && !is_surely_over::<N>(state, visit.leaf, self.partition, &floor)
+        {
             let limit = weighted_value(state, &self.common_limit(visit), floor.weight);
             if !calculator
                 .compare(&cluster, &floor.used.narrow(), &limit)
@@ -166,10 +168,15 @@ impl<const N: usize> Pass<'_, N> {
             return;
         }
         let used = user.part(self.partition).used.get();
+        let used = floor.map_or(used, |floor| floor.used.component_min(&used));
+        let (state, weight) = (self.state, user.weight);
+        let of = (weight, &used.narrow::<N>());
         let bound = front.bound.get_or_insert(self.unbound());
         bound.floor = Some(Floor {
-            weight: user.weight,
-            used: floor.map_or(used, |floor| floor.used.component_min(&used)),
+            weight,
+            used,
+            surely_from: surely_over_from(state, visit.leaf, self.partition, of),
+            epoch: state.epoch,
         });
         front.len += 1;
     }

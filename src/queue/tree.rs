@@ -334,6 +334,11 @@ pub struct Floor {
     pub weight: f32,
     /// Least that any of them uses, by type.
     pub used: ResourceVector,
+    /// While the active users of the leaf weigh at least so much in this epoch and have no more than
+    /// its guarantee, all of them are at their limit without a look. Infinite where nothing is known.
+    pub surely_from: f32,
+    /// The epoch.
+    pub epoch: u64,
 }
 
 impl Leaf {
@@ -379,6 +384,9 @@ pub struct UserBounds {
     /// What every user of weight 1 may have while the usage ratio is below that: neither `most` nor
     /// `least` is smaller in any type.
     pub granted: PackedVector,
+    /// The same for users of any weight from 1 on, times their weight, and where the cluster has other
+    /// nodes than the partition: a little less, or nothing.
+    pub granted_by_weight: PackedVector,
 }
 
 /// Which user limit: of active users in the two ways to use a partition, or of all users.

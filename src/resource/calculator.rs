@@ -348,6 +348,43 @@ impl Calculator {
         ratios.reduce(f32::min).unwrap_or(f32::NEG_INFINITY)
     }
 
+    /// An amount whose multiples by factors of 1 and more surely compare at most equal, by the shares
+    /// of `cluster`, to the multiples, as [`Self::times_down`] has them, of whatever compares not less
+    /// than `amount` by the shares of `total`. Nothing, unless `total` has the same share of each type
+    /// of `cluster`.
+    ///
+    /// Rounding takes less than a step of a type, which may be a large share: every type loses as
+    /// large a share as any may, so that the order of the shares stays.
+    #[must_use]
+    pub fn surely_covered<const N: usize>(
+        &self,
+        (total, cluster): (&ResourceVector<N>, &ResourceVector<N>),
+        amount: &ResourceVector<N>,
+        step: &ResourceVector<N>,
+    ) -> ResourceVector<N> {
+        let types = self.fitting_types();
+        let product = |a: i64, b: i64| i128::from(a) * i128::from(b);
+        let present = || (0..types).filter(|&i| total[i] != 0 || cluster[i] != 0);
+        // Of two types, the one of which a step is more.
+        let coarser = |a: usize, b: usize| {
+            let of_a = product(step[a].saturating_add(1), total[b]);
+            let of_b = product(step[b].saturating_add(1), total[a]);
+            if of_a >= of_b { a } else { b }
+        };
+        let known = present().all(|i| total[i] > 0 && cluster[i] > 0);
+        let Some(worst) = present().reduce(coarser).filter(|_| known) else {
+            return ResourceVector::NONE;
+        };
+        let alike = |i| product(total[i], cluster[worst]) == product(total[worst], cluster[i]);
+        if !present().all(alike) {
+            return ResourceVector::NONE;
+        }
+        let lost = step[worst].saturating_add(1);
+        ResourceVector::build_first(types, |i| {
+            share::without_share(amount[i], total[i], lost, total[worst])
+        })
+    }
+
     /// The product with `by`, rounded down to a multiple of `step` (`multiplyAndNormalizeDown`).
     #[inline(always)]
     #[must_use]
@@ -564,6 +601,47 @@ mod tests {
                     prop_assert!(calculator.compare(&total, &product, &amount).is_lt());
                 }
             }
+        }
+
+        #[test]
+        fn what_is_surely_covered_is_by_whatever_is_not_less(
+            nodes in (1..40_i64, 1..9_i64),
+            node in prop::collection::vec(1..3000_i64, 3),
+            parts in prop::collection::vec(0.0..1.1_f64, 3),
+            offsets in prop::collection::vec(-2000..4000_i64, 3),
+            step in prop::collection::vec(0..2000_i64, 3),
+            by in 1.0..4.0_f64,
+            dominant in any::<bool>()
+        ) {
+            let calculator = if dominant {
+                Calculator::Dominant { types: 3 }
+            } else {
+                Calculator::MemoryOnly { types: 3 }
+            };
+            let (total, step) = (r(&node).times(nodes.0), r(&step));
+            let cluster = total.times(nodes.1);
+            let amount = ResourceVector::build_first(3, |i| share::times_floor(total[i], parts[i]));
+            let other = calculator.round_up(&(amount + r(&offsets)), &step);
+            let covered = calculator.surely_covered((&total, &cluster), &amount, &step);
+            prop_assert!(covered.fits_in(&amount));
+            if calculator.compare(&total, &other, &amount).is_ge() {
+                let used = share::times(&covered, by);
+                let multiple = calculator.times_down(&other, by, &step);
+                prop_assert!(calculator.compare(&cluster, &used, &multiple).is_le());
+            }
+        }
+
+        #[test]
+        fn nothing_is_surely_covered_by_the_shares_of_other_nodes(
+            total in prop::collection::vec(1..1_i64 << 40, 2), more in 1..1_i64 << 20
+        ) {
+            let calculator = Calculator::Dominant { types: 2 };
+            let (total, step) = (r(&total), r(&[0, 0]));
+            let cluster = total + r(&[more, 0]);
+            let covered = calculator.surely_covered((&total, &cluster), &total, &step);
+            prop_assert!(covered.is_none());
+            let alike = calculator.surely_covered((&total, &total), &total, &step);
+            prop_assert!(alike[0] > 0 || total[0] < 100);
         }
     }
 }

@@ -125,6 +125,24 @@ pub fn ratio_below(total: i64, most: i64) -> f32 {
     ((most as f64 - 2.0) / total as f64 * (1.0 - SLACK)) as f32
 }
 
+/// What of `value` stays, though it lost the share of `whole` that `lost` is of `all`: rounded down,
+/// with a margin for all that is rounded on the way, and nothing for amounts that `f64` does not tell
+/// apart.
+#[must_use]
+pub fn without_share(value: i64, whole: i64, lost: i64, all: i64) -> i64 {
+    const SLACK: f64 = 1e-6;
+    if [value, whole, lost, all]
+        .iter()
+        .any(|&amount| amount >= 1 << 53)
+        || all <= 0
+    {
+        return 0;
+    }
+    let loss = lost as f64 / all as f64 * whole as f64;
+    let left = (value as f64 - loss - 2.0) * (1.0 - SLACK);
+    if left > 0.0 { left as i64 } else { 0 }
+}
+
 /// `value · by` in `f64`, rounded up without a detour through `f32`.
 #[inline]
 #[must_use]

@@ -1,0 +1,153 @@
+//! Bounds of user limits: what is certain of a limit without computing it.
+
+use super::limits::{
+    compute_user_limit, least_share, maximum_rounded_down, unbounded, user_value, weighted_value,
+};
+use crate::id::{PartitionId, QueueSlot};
+use crate::queue::{Floor, LimitKind, User, UserBounds};
+use crate::resource::{ResourceVector, share};
+use crate::snapshot::State;
+
+/// What of a leaf's user limits stays while capacities and settings do.
+#[must_use]
+pub fn user_bounds(state: &State, leaf: QueueSlot, partition: PartitionId) -> UserBounds {
+    let (calculator, total) = (state.calculator, state.total(partition));
+    let queue = &state.queues[leaf];
+    let settings = &queue.settings.leaf;
+    let guaranteed = queue.part(partition).guaranteed.get();
+    let capacity = calculator.max(&total, &guaranteed, &state.minimum);
+    let maximum = maximum_rounded_down(state, leaf, partition);
+    let most = if unbounded(settings.user_limit_factor) || guaranteed.is_none() {
+        maximum
+    } else {
+        share::times(&capacity, f64::from(settings.user_limit_factor))
+    };
+    let least = least_share(state, leaf, &capacity);
+    let granted = most.component_min(&least);
+    UserBounds {
+        epoch: state.epoch,
+        capacity: capacity.into(),
+        maximum: maximum.into(),
+        most: most.into(),
+        least: least.into(),
+        calm: calculator.surely_within(&total, &capacity, &state.minimum),
+        granted: granted.into(),
+        granted_by_weight: calculator
+            .surely_covered((&total, &state.cluster), &granted, &state.minimum)
+            .into(),
+    }
+}
+
+/// The bounds that a leaf remembers, where they hold.
+pub(super) fn known_bounds(
+    state: &State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+) -> Option<&UserBounds> {
+    let parts = &state.queues[leaf].as_leaf().parts;
+    let known = &parts.get(partition.index())?.bounds;
+    let holds = known.epoch == state.epoch;
+    debug_assert!(!holds || *known == user_bounds(state, leaf, partition));
+    holds.then_some(known)
+}
+
+/// Whether a user that is active is surely not over the limit, from what users are granted in any
+/// case: no limit is computed then.
+#[inline]
+#[must_use]
+pub fn is_granted<const N: usize>(
+    state: &State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    user: &User,
+) -> bool {
+    let Some(bounds) = known_bounds(state, leaf, partition) else {
+        return false;
+    };
+    let used = user.part(partition).used.narrow::<N>();
+    let (figures, calculator) = (state.queues[leaf].as_leaf(), state.calculator);
+    let calm = figures.parts[partition.index()].usage_ratio < bounds.calm;
+    // The limit is computed by the shares of the partition, and compared by those of the cluster.
+    let alone = state.partitions[partition].total == state.cluster;
+    let granted = calm
+        && if alone && user.weight.to_bits() == 1.0_f32.to_bits() {
+            calculator.fits_in(&used, &bounds.granted.narrow())
+        } else {
+            let covered = bounds.granted_by_weight.narrow();
+            let granted = share::times(&covered, f64::from(user.weight));
+            user.weight >= 1.0 && calculator.fits_in(&used, &granted)
+        };
+    debug_assert!(
+        !granted || {
+            let limit = compute_user_limit::<N>(state, leaf, partition, LimitKind::Respect);
+            let limit = user_value(state, &limit, Some(user));
+            let calculator = state.calculator;
+            calculator
+                .compare(&state.cluster.narrow(), &used, &limit)
+                .is_le()
+        }
+    );
+    granted
+}
+
+/// The weight of a leaf's active users from which on users of a `weight` who use at least `used` are
+/// over their limit, while active users have no more than the leaf's guarantee in this epoch; infinite
+/// where that is not so now, or not known.
+#[must_use]
+pub fn surely_over_from<const N: usize>(
+    state: &State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    (weight, used): (f32, &ResourceVector<N>),
+) -> f32 {
+    let active = state.queues[leaf].as_leaf().active_weight;
+    let Some(bounds) = known_bounds(state, leaf, partition).filter(|_| active > 0.0) else {
+        return f32::INFINITY;
+    };
+    let (calculator, step) = (state.calculator, state.minimum.narrow());
+    let equal = calculator.divide_ceil_f32(&(bounds.capacity.narrow() + step), active);
+    let most = equal.component_max(&bounds.least.narrow());
+    // The limit is one of these two, if neither exceeds what a user may have by the factor.
+    let limit = weighted_value(state, &calculator.round_up(&most, &step), weight);
+    let over = calculator.compare(&state.cluster.narrow(), used, &limit);
+    if calculator.fits_in(&most, &bounds.most.narrow()) && over.is_gt() {
+        active
+    } else {
+        f32::INFINITY
+    }
+}
+
+/// Whether all users on a floor are surely over their limit: no limit is computed then.
+#[inline]
+#[must_use]
+pub fn is_surely_over<const N: usize>(
+    state: &State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    floor: &Floor,
+) -> bool {
+    let Some(bounds) = known_bounds(state, leaf, partition) else {
+        return false;
+    };
+    let users = state.queues[leaf].as_leaf();
+    let figures = &users.parts[partition.index()];
+    let over = floor.epoch == state.epoch
+        && users.active_weight >= floor.surely_from
+        && figures.usage_ratio < bounds.calm
+        && state.calculator.fits_in(
+            &figures.active_used.narrow::<N>(),
+            &bounds.capacity.narrow(),
+        );
+    debug_assert!(
+        !over || {
+            let limit = compute_user_limit::<N>(state, leaf, partition, LimitKind::Respect);
+            let limit = weighted_value(state, &limit, floor.weight);
+            let cluster = state.cluster.narrow();
+            let order = state
+                .calculator
+                .compare(&cluster, &floor.used.narrow(), &limit);
+            order.is_gt()
+        }
+    );
+    over
+}
