@@ -3,7 +3,7 @@
 use super::ledger::Ledger;
 use super::managed::guarantee_in_view;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
-use crate::policy::{child_rank, is_idle, user_bounds};
+use crate::policy::{child_rank, is_idle};
 use crate::queue::{Divisors, QueuePart, Ranks, Use};
 use crate::resource::{Calculator, ResourceVector, with_calculator, with_width};
 use crate::snapshot::State;
@@ -329,10 +329,6 @@ fn renew_divisors(state: &mut State, queue: QueueSlot, partition: PartitionId) -
         guaranteed: calculator.divisor(&total, &guaranteed),
     };
     state.queues[queue].part_mut(partition).divisors = divisors;
-    if state.queues[queue].is_leaf() {
-        let bounds = user_bounds(state, queue, partition);
-        state.queues[queue].as_leaf_mut().parts[partition.index()].bounds = bounds;
-    }
     true
 }
 

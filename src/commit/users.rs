@@ -6,7 +6,7 @@ use super::gates::gates_of;
 use super::ledger::Ledger;
 use super::prefix::tell_user;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot, java_order};
-use crate::policy::{compute_user_limit, user_value};
+use crate::policy::{compute_user_limit, user_bounds, user_value};
 use crate::queue::{HeadroomProvider, LimitKind, User, UserPart};
 use crate::resource::{Calculator, PackedVector, ResourceVector, share, with_calculator};
 use crate::snapshot::State;
@@ -398,6 +398,7 @@ impl Ledger {
             .map(|&user| &self.state.users[user])
             .filter(|user| user.waiting_apps > 0 && user.active_apps <= 0)
             .count();
+        renew_bounds(&mut self.state, leaf, partition);
         let users = self.state.queues[leaf].as_leaf_mut();
         users.parts[partition.index()].limits[kind as usize] = Some((version, limit));
         users.waiting_users = i32::try_from(waiting).unwrap_or(i32::MAX);
@@ -425,6 +426,25 @@ pub(super) fn charge_user<const N: usize>(
         part.active_used += size;
     }
     part.usage_ratio = share::sum(part.usage_ratio, delta);
+    renew_bounds(state, leaf, partition);
+}
+
+/// Renews the bounds of a leaf's user limits, unless they hold: where limits matter, not whenever
+/// capacities change, which is for each node that comes.
+#[inline]
+fn renew_bounds(state: &mut State, leaf: QueueSlot, partition: PartitionId) {
+    let known = state.queues[leaf].as_leaf().parts[partition.index()]
+        .bounds
+        .epoch;
+    if known != state.epoch {
+        compute_bounds(state, leaf, partition);
+    }
+}
+
+#[cold]
+fn compute_bounds(state: &mut State, leaf: QueueSlot, partition: PartitionId) {
+    let bounds = user_bounds(state, leaf, partition);
+    state.queues[leaf].as_leaf_mut().parts[partition.index()].bounds = bounds;
 }
 
 /// Recomputes a user's share of a partition; returns how much it moved.
