@@ -14,7 +14,7 @@ use super::ledger::Ledger;
 use super::managed::creator_of;
 use super::tree;
 use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot};
-use crate::queue::{App, AppPart, AppSpec, AppStage, QueueState, Submission};
+use crate::queue::{App, AppPart, AppSpec, AppStage, Demand, QueueState, Submission};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -379,6 +379,7 @@ impl Ledger {
         let slot = if let Some(slot) = self.free_apps.pop() {
             app.generation = self.state.apps[slot].generation + 1;
             self.state.apps[slot] = app;
+            self.state.demands[slot] = Demand::default();
             slot
         } else {
             self.live.push(Default::default());
@@ -387,6 +388,7 @@ impl Ledger {
             self.asked_back.push(BTreeSet::new());
             self.spaces.push(0);
             self.skipped.push(false);
+            self.state.demands.push(Demand::default());
             AppSlot::at(self.state.apps.push(app))
         };
         self.apps.insert(spec.id, slot);

@@ -3,12 +3,11 @@
 use super::assignment::{Observation, Outcome, Proposal, ProposalKind, Release, SkipReason};
 use super::candidates::node_policy;
 use super::fit::FitIndex;
-use super::plain::has_pending;
 use super::walk::{Found, Pass};
 use crate::cluster::{Killable, Node, Reservation};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, java_order};
 use crate::policy::{Limits, Locality, constraint_holds, may_kill, may_use, reservations_starve};
-use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk};
+use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk, asks_on};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -52,7 +51,7 @@ impl<const N: usize> Pass<'_, N> {
     pub(super) fn allocate(&mut self, slot: AppSlot, limits: &Limits<N>) -> Found {
         let state = self.state;
         let app = &state.apps[slot];
-        if !has_pending::<N>(app, self.partition, self.exclusivity) {
+        if !asks_on::<N>(app, self.asked_on()) {
             return Found::Skip(SkipReason::Other);
         }
         for asks in &app.keys {

@@ -111,22 +111,27 @@ impl<const N: usize> Pass<'_, N> {
         front: &mut Front,
         mut check_queue: bool,
     ) -> Found {
-        let state = self.state;
-        for (i, &app) in order.iter().enumerate() {
-            if self.ample && i == AMPLE_LOOKS {
-                return Found::Skip(SkipReason::Nothing);
-            }
-            let before = front.len;
-            let held = &state.apps[app].part(PartitionId::DEFAULT).reserved.narrow();
+        let (state, mut looks) = (self.state, 0);
+        for &app in order {
             self.ended(Step::AppOrder);
+            let held = || state.apps[app].part(PartitionId::DEFAULT).reserved.narrow();
             if check_queue && !self.ample {
+                let held = &held();
                 let (partition, mode) = (self.partition, self.exclusivity);
                 if !passes_maximum(state, visit.leaf, partition, limits, held, mode) {
                     return Found::Skip(SkipReason::AtMaximum);
                 }
                 check_queue = state.settings.continue_looking && !held.is_none();
             }
-            let passes = self.passes_user_limit(app, held, visit, limits);
+            if self.passes_by(app, front) {
+                continue;
+            }
+            if self.ample && looks == AMPLE_LOOKS {
+                return Found::Skip(SkipReason::Nothing);
+            }
+            looks += 1;
+            let before = front.len;
+            let passes = self.passes_user_limit(app, &held(), visit, limits);
             self.ended(Step::Headroom);
             if !passes {
                 self.join_at_limit(front, app, visit);
@@ -141,6 +146,18 @@ impl<const N: usize> Pass<'_, N> {
             front.closed |= front.len == before;
         }
         Found::Skip(SkipReason::Other)
+    }
+
+    /// Whether an application is passed by without a look: it asks on other partitions only, and passes
+    /// tell nobody a limit. One that asks nothing at all gets a look where it may join the front.
+    #[inline]
+    fn passes_by(&self, app: AppSlot, front: &mut Front) -> bool {
+        let state = self.state;
+        let elsewhere = state.concurrent
+            && (front.closed || !state.demands[app].is_none())
+            && state.asks_elsewhere(app, self.asked_on());
+        front.closed |= elsewhere;
+        elsewhere
     }
 
     /// Tells the leaf its limit; noted when it is another one. Whether it is the published one.

@@ -155,20 +155,3 @@ fn takes_plain<const N: usize>(
     });
     as_expected && holds
 }
-
-/// Whether an application has something outstanding for the partition that is looked at.
-pub(super) fn has_pending<const N: usize>(
-    app: &App,
-    partition: PartitionId,
-    exclusivity: Exclusivity,
-) -> bool {
-    let looked_at = match exclusivity {
-        Exclusivity::Respect => partition,
-        Exclusivity::Ignore => PartitionId::DEFAULT,
-    };
-    let pending = app.part(looked_at).pending.narrow::<N>();
-    if looked_at == PartitionId::DEFAULT {
-        return !pending.minus_floored(&ResourceVector::NONE).is_none();
-    }
-    !pending.is_none()
-}

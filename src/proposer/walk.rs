@@ -183,17 +183,22 @@ impl<const N: usize> Pass<'_, N> {
         }
     }
 
+    /// The partition on which that is asked what the pass serves.
+    #[inline]
+    pub(super) fn asked_on(&self) -> PartitionId {
+        match self.exclusivity {
+            Exclusivity::Respect => self.partition,
+            Exclusivity::Ignore => PartitionId::DEFAULT,
+        }
+    }
+
     /// Whether requests of a queue may and want to use the partition.
     pub(super) fn demand(&self, queue: QueueSlot) -> Result<(), SkipReason> {
         let row = &self.state.queues[queue];
-        let looked_at = match self.exclusivity {
-            Exclusivity::Respect if !row.can_access(self.partition) => {
-                return Err(SkipReason::NoAccess);
-            }
-            Exclusivity::Respect => self.partition,
-            Exclusivity::Ignore => PartitionId::DEFAULT,
-        };
-        let pending = row.part(looked_at).pending.narrow::<N>();
+        if self.exclusivity == Exclusivity::Respect && !row.can_access(self.partition) {
+            return Err(SkipReason::NoAccess);
+        }
+        let pending = row.part(self.asked_on()).pending.narrow::<N>();
         let cluster = self.state.cluster.narrow();
         let wanted = with_calculator!(self.state.calculator, calculator => {
             calculator.above_none(&cluster, &pending)

@@ -3,6 +3,7 @@
 mod amounts;
 mod app;
 mod constraint;
+mod demand;
 mod ranks;
 mod request;
 mod settings;
@@ -16,6 +17,7 @@ pub use app::{
 };
 
 pub use constraint::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
+pub use demand::{Demand, asks_on, demand_of};
 pub use ranks::{Rank, Ranks, Use};
 pub use request::{AppSpec, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec};
 pub use settings::{

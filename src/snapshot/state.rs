@@ -6,7 +6,7 @@ use super::frozen::Frozen;
 use super::table::Table;
 use crate::cluster::{Node, Partition};
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, UserSlot, Version};
-use crate::queue::{App, Queue, SchedulerSettings, User};
+use crate::queue::{App, Demand, Queue, SchedulerSettings, User, asks_on, demand_of};
 use crate::resource::{Calculator, ResourceVector};
 
 /// Everything that a decision reads.
@@ -39,6 +39,8 @@ pub struct State {
     pub users: Table<UserSlot, User>,
     /// Applications.
     pub apps: Table<AppSlot, App>,
+    /// Where applications ask: what passes by one that asks elsewhere reads of it.
+    pub demands: Table<AppSlot, Demand>,
     /// Nodes.
     pub nodes: Table<NodeSlot, Node>,
 }
@@ -63,6 +65,7 @@ impl State {
             queues: Table::default(),
             users: Table::default(),
             apps: Table::default(),
+            demands: Table::default(),
             nodes: Table::default(),
         }
     }
@@ -102,6 +105,26 @@ impl State {
     #[must_use]
     pub fn tells_leaves(&self) -> bool {
         !self.concurrent || self.settings.lazy_preemption
+    }
+
+    /// Follows what an application asks on a partition now.
+    #[inline]
+    pub fn follow_demand<const N: usize>(&mut self, app: AppSlot, partition: PartitionId) {
+        let asks = asks_on::<N>(&self.apps[app], partition);
+        let known = self.demands[app];
+        let demand = known.with(partition, asks);
+        if demand != known {
+            self.demands[app] = demand;
+        }
+    }
+
+    /// Whether an application surely asks nothing on a partition.
+    #[inline]
+    #[must_use]
+    pub fn asks_elsewhere(&self, app: AppSlot, partition: PartitionId) -> bool {
+        let elsewhere = !self.demands[app].may_be_on(partition);
+        debug_assert!(!elsewhere || !demand_of(&self.apps[app]).may_be_on(partition));
+        elsewhere
     }
 
     /// Sum of the containers of a queue that may be killed on a partition.
@@ -144,6 +167,7 @@ impl State {
         self.queues.track();
         self.users.track();
         self.apps.track();
+        self.demands.track();
         self.nodes.track();
     }
 }
@@ -186,6 +210,8 @@ pub struct Snapshot {
     pub users: Frozen<User>,
     /// Applications.
     pub apps: Frozen<App>,
+    /// Where applications ask.
+    pub demands: Frozen<Demand>,
     /// Nodes.
     pub nodes: Frozen<Node>,
 }
@@ -212,6 +238,7 @@ impl Snapshot {
             queues: Frozen::default(),
             users: Frozen::default(),
             apps: Frozen::default(),
+            demands: Frozen::default(),
             nodes: Frozen::default(),
         }
     }
@@ -231,6 +258,7 @@ impl Snapshot {
         next.queues.publish(&mut state.queues);
         next.users.publish(&mut state.users);
         next.apps.publish(&mut state.apps);
+        next.demands.publish(&mut state.demands);
         next.nodes.publish(&mut state.nodes);
         next
     }
@@ -258,6 +286,7 @@ impl State {
         self.queues.refresh(&older.queues, &newer.queues, |_| {});
         self.users.refresh(&older.users, &newer.users, |_| {});
         self.apps.refresh(&older.apps, &newer.apps, |_| {});
+        self.demands.refresh(&older.demands, &newer.demands, |_| {});
         let changed = |index| changed(NodeSlot::at(index));
         self.nodes.refresh(&older.nodes, &newer.nodes, changed);
     }
