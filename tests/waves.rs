@@ -4,7 +4,7 @@
 #[path = "common/trees.rs"]
 mod trees;
 
-use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec};
+use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec};
 use capsched::commit::{
     CommitOutcome, Followed, Ledger, apply_to_copy, observe_on_copy, place_wave,
 };
@@ -18,8 +18,15 @@ fn of(memory: i64, cores: i64) -> ResourceVector {
     ResourceVector::of(&[memory, cores])
 }
 
-/// Ten nodes for ten containers each, and two leaves that may use everything.
+/// Ten nodes for ten containers each, and two leaves that may use everything; nodes of partition `x`
+/// are as large as those of the default one.
 fn ledger() -> Ledger {
+    ledger_of("1", "100", 0)
+}
+
+/// The same with a weight for ann in `root.p.a`, the least share of a user there in percent, and `x`
+/// nodes of partition `x` besides.
+fn ledger_of(weight: &str, percent: &str, x: usize) -> Ledger {
     let dominant = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator";
     let pairs = [
         ("root.queues", "p,q"),
@@ -31,11 +38,27 @@ fn ledger() -> Ledger {
         ("root.p.a.capacity", "100"),
         ("root.p.a.user-limit-factor", "10"),
         ("root.q.user-limit-factor", "10"),
+        ("root.p.a.user-settings.ann.weight", weight),
+        ("root.p.a.minimum-user-limit-percent", percent),
+        ("root.accessible-node-labels.x.capacity", "100"),
+        ("root.p.accessible-node-labels", "x"),
+        ("root.p.accessible-node-labels.x.capacity", "50"),
+        ("root.p.a.accessible-node-labels", "x"),
+        ("root.p.a.accessible-node-labels.x.capacity", "100"),
+        ("root.q.accessible-node-labels", "x"),
+        ("root.q.accessible-node-labels.x.capacity", "50"),
     ];
-    let mut ledger = Ledger::new(trees::settings(pairs), &[]).unwrap();
-    for i in 0..10 {
+    let partition = PartitionSpec {
+        name: "x".to_owned(),
+        exclusive: true,
+    };
+    let mut ledger = Ledger::new(trees::settings(pairs), &[partition]).unwrap();
+    for i in 0..10 + x {
         let name = NodeName::new(&format!("h{i}"), 1).unwrap();
-        let node = NodeSpec::new(name, of(10_240, 10));
+        let mut node = NodeSpec::new(name, of(10_240, 10));
+        if i >= 10 {
+            "x".clone_into(&mut node.partition);
+        }
         ledger.add_node(&node).unwrap();
     }
     ledger.settle();
@@ -44,20 +67,31 @@ fn ledger() -> Ledger {
 }
 
 fn ask(ledger: &mut Ledger, number: u32, queue: &str, count: i32) {
+    ask_on(ledger, number, queue, "", count);
+}
+
+fn ask_on(ledger: &mut Ledger, number: u32, queue: &str, partition: &str, count: i32) {
     let id = ApplicationId::new(number);
     let spec = AppSpec::new(id, queue, "ann");
     let app = ledger.submit(&spec).unwrap();
     ledger.settle();
-    let call = AskCall::asking(vec![Ask::anywhere(of(1024, 1), count)]);
+    let ask = Ask {
+        partition: Some(partition.to_owned()),
+        ..Ask::anywhere(of(1024, 1), count)
+    };
+    let call = AskCall::asking(vec![ask]);
     ledger.ask(app, &call).unwrap();
     ledger.settle();
 }
 
-/// A working copy, and its nodes in order.
-fn copy(ledger: &Ledger) -> (State, FitIndex) {
+/// A working copy, and the nodes of a partition in order.
+fn copy(ledger: &Ledger, partition: PartitionId) -> (State, FitIndex) {
     let mut state = ledger.state().clone();
     state.copied = true;
-    let order: Vec<_> = (0..state.nodes.len()).map(NodeSlot::at).collect();
+    let nodes = (0..state.nodes.len()).map(NodeSlot::at);
+    let order: Vec<_> = nodes
+        .filter(|&node| state.nodes[node].partition == partition)
+        .collect();
     let mut lane = FitIndex::new(order.clone(), 2);
     for node in order {
         lane.note_total(&state.nodes[node].total.get());
@@ -70,7 +104,8 @@ fn copy(ledger: &Ledger) -> (State, FitIndex) {
 /// application, and how many more containers of it.
 fn decide(state: &mut State, lane: &mut FitIndex, most: usize) -> Option<(ApplicationId, usize)> {
     let mut seen = Vec::new();
-    let candidates = Candidates::indexed(lane, PartitionId::DEFAULT);
+    let partition = lane.open().next().map(|node| state.nodes[node].partition)?;
+    let candidates = Candidates::indexed(lane, partition);
     let outcome = propose(state, &candidates, Exclusivity::Respect, &mut seen);
     observe_on_copy(state, &seen);
     let Outcome::Proposed(first) = outcome else {
@@ -92,8 +127,12 @@ fn decide(state: &mut State, lane: &mut FitIndex, most: usize) -> Option<(Applic
 
 /// All decisions with waves of a batch's length; the same nodes are filled as without any.
 fn waves(ledger: &Ledger) -> Vec<(ApplicationId, usize)> {
+    waves_on(ledger, PartitionId::DEFAULT)
+}
+
+fn waves_on(ledger: &Ledger, partition: PartitionId) -> Vec<(ApplicationId, usize)> {
     let filled = |most: usize| {
-        let (mut state, mut lane) = copy(ledger);
+        let (mut state, mut lane) = copy(ledger, partition);
         let decided: Vec<_> = std::iter::from_fn(|| decide(&mut state, &mut lane, most)).collect();
         let free: Vec<_> = state.nodes.iter().map(|node| node.free.get()).collect();
         (decided, free)
@@ -153,4 +192,36 @@ fn a_wave_ends_where_a_queue_may_be_at_its_maximum_or_no_node_has_room() {
     ask(&mut ledger, 1, "root.p.a", 150);
     let placed: usize = waves(&ledger).iter().map(|(_, more)| more + 1).sum();
     assert_eq!(placed, 100, "as many as there is room for");
+}
+
+#[test]
+fn a_user_of_more_weight_is_served_at_once_as_far_as_it_goes_and_one_of_less_is_not() {
+    let longest = |weight: &str, percent: &str| {
+        let mut ledger = ledger_of(weight, percent, 0);
+        ask(&mut ledger, 1, "root.p.a", 40);
+        let waves = waves(&ledger);
+        assert_eq!(waves.iter().map(|(_, more)| more + 1).sum::<usize>(), 40);
+        waves.iter().map(|&(_, more)| more).max().unwrap_or(0)
+    };
+    // A quarter of the 50 containers that the leaf is guaranteed, rounded and with a margin, or thrice
+    // as much.
+    assert!((9..=13).contains(&longest("1", "25")));
+    assert!((20..=37).contains(&longest("3", "25")));
+    assert_eq!(longest("0.5", "25"), 0);
+}
+
+#[test]
+fn a_partition_of_the_same_nodes_as_the_cluster_has_waves() {
+    let mut ledger = ledger_of("1", "100", 10);
+    ask_on(&mut ledger, 1, "root.p.a", "x", 40);
+    ask(&mut ledger, 2, "root.p.a", 30);
+    let (one, two) = (ApplicationId::new(1), ApplicationId::new(2));
+    let x = ledger.partition("x").unwrap();
+    assert_eq!(waves_on(&ledger, x), [(one, 38), (one, 0)]);
+    let alone: Vec<_> = waves(&ledger);
+    assert_eq!(
+        alone,
+        [(two, 0)].repeat(30),
+        "behind one that asks elsewhere"
+    );
 }

@@ -92,6 +92,8 @@ pub struct Ledger {
     pub(super) deferred: VecDeque<Deferred>,
     /// Whether commits leave used shares of queues for [`Ledger::catch_up`].
     pub(super) defers: bool,
+    /// The epoch that was last published: all bounds of user limits held in it.
+    published_epoch: u64,
     /// Queues whose used shares wait for that.
     pub(super) behind: Vec<(QueueSlot, PartitionId)>,
     /// Users who got containers since they were last told a limit, and the partition of it.
@@ -152,6 +154,7 @@ impl Ledger {
             constraints: ConstraintRegistry::new(),
             deferred: VecDeque::new(),
             defers: false,
+            published_epoch: 0,
             behind: Vec::new(),
             untold: Vec::new(),
             events: Vec::new(),
@@ -188,7 +191,12 @@ impl Ledger {
     }
 
     /// The state, for publication: what was written since is handed over and forgotten.
+    ///
+    /// Cost: where capacities changed since, a look at each leaf.
     pub fn state_to_publish(&mut self) -> &mut State {
+        if std::mem::replace(&mut self.published_epoch, self.state.epoch) != self.state.epoch {
+            self.renew_all_bounds();
+        }
         &mut self.state
     }
 

@@ -81,7 +81,7 @@ fn apply_allocation<const N: usize>(state: &mut State, proposal: &Proposal) -> F
     }
     let served = !asks.outstanding;
     row.part_mut(wanted).pending += pending;
-    state.follow_demand::<N>(app, wanted);
+    state.note_asks::<N>(app, wanted);
     if wanted != partition {
         add_queue_pending(state, leaf, wanted, pending.widen());
         pending = ResourceVector::NONE;

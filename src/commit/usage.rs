@@ -160,7 +160,7 @@ impl Ledger {
     ) {
         self.stop_skipping(app);
         self.state.apps[app].part_mut(partition).pending += size;
-        self.state.follow_demand::<N>(app, partition);
+        self.state.note_asks::<N>(app, partition);
     }
 
     pub(super) fn add_queue_pending(

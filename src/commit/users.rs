@@ -355,6 +355,7 @@ impl Ledger {
         partition: PartitionId,
         kind: LimitKind,
     ) -> ResourceVector<N> {
+        renew_bounds(&mut self.state, leaf, partition);
         let users = self.state.queues[leaf].as_leaf();
         let version = users.users_version;
         let limit = match &users.parts[partition.index()].limits[kind as usize] {
@@ -376,6 +377,17 @@ impl Ledger {
             tell_user(&mut self.state, user, told.into());
         }
         told
+    }
+
+    /// Renews the bounds of all user limits, so that no copy has to.
+    pub(super) fn renew_all_bounds(&mut self) {
+        for queue in (0..self.state.queues.len()).map(QueueSlot::at) {
+            for partition in self.state.partition_ids() {
+                if self.state.queues[queue].is_leaf() {
+                    renew_bounds(&mut self.state, queue, partition);
+                }
+            }
+        }
     }
 
     /// Remembers a computed limit; users whose applications all wait are counted on the way.
@@ -429,10 +441,10 @@ pub(super) fn charge_user<const N: usize>(
     renew_bounds(state, leaf, partition);
 }
 
-/// Renews the bounds of a leaf's user limits, unless they hold: where limits matter, not whenever
-/// capacities change, which is for each node that comes.
+/// Renews the bounds of a leaf's user limits, unless they hold: where limits matter and before
+/// publications, not whenever capacities change, which is many times for each node that comes.
 #[inline]
-fn renew_bounds(state: &mut State, leaf: QueueSlot, partition: PartitionId) {
+pub(super) fn renew_bounds(state: &mut State, leaf: QueueSlot, partition: PartitionId) {
     let known = state.queues[leaf].as_leaf().parts[partition.index()]
         .bounds
         .epoch;

@@ -76,6 +76,8 @@ fn charge_wave<const N: usize>(state: &mut State, class: &Proposal, count: i32) 
     let part = row.part_mut(partition);
     part.used += all;
     part.pending -= all;
+    // It goes on asking here: a wave never holds the last container of a key.
+    debug_assert!(!part.pending.is_none());
     let leaf = row.leaf;
     let asks = row.key_mut(class.key);
     asks.opportunities += count;

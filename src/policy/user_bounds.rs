@@ -32,7 +32,7 @@ pub fn user_bounds(state: &State, leaf: QueueSlot, partition: PartitionId) -> Us
         least: least.into(),
         calm: calculator.surely_within(&total, &capacity, &state.minimum),
         granted: granted.into(),
-        granted_by_weight: calculator
+        surely_granted: calculator
             .surely_covered((&total, &state.cluster), &granted, &state.minimum)
             .into(),
     }
@@ -73,7 +73,7 @@ pub fn is_granted<const N: usize>(
         && if alone && user.weight.to_bits() == 1.0_f32.to_bits() {
             calculator.fits_in(&used, &bounds.granted.narrow())
         } else {
-            let covered = bounds.granted_by_weight.narrow();
+            let covered = bounds.surely_granted.narrow();
             let granted = share::times(&covered, f64::from(user.weight));
             user.weight >= 1.0 && calculator.fits_in(&used, &granted)
         };
@@ -101,7 +101,9 @@ pub fn surely_over_from<const N: usize>(
     (weight, used): (f32, &ResourceVector<N>),
 ) -> f32 {
     let active = state.queues[leaf].as_leaf().active_weight;
-    let Some(bounds) = known_bounds(state, leaf, partition).filter(|_| active > 0.0) else {
+    let Some(bounds) =
+        known_bounds(state, leaf, partition).filter(|_| active > 0.0 && weight >= 0.0)
+    else {
         return f32::INFINITY;
     };
     let (calculator, step) = (state.calculator, state.minimum.narrow());
@@ -132,6 +134,7 @@ pub fn is_surely_over<const N: usize>(
     let users = state.queues[leaf].as_leaf();
     let figures = &users.parts[partition.index()];
     let over = floor.epoch == state.epoch
+        && floor.surely_from.is_finite()
         && users.active_weight >= floor.surely_from
         && figures.usage_ratio < bounds.calm
         && state.calculator.fits_in(

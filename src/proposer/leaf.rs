@@ -149,15 +149,11 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// Whether an application is passed by without a look: it asks on other partitions only, and passes
-    /// tell nobody a limit. One that asks nothing at all gets a look where it may join the front.
+    /// tell nobody a limit. While the front is open, it gets a look: it may join. What one that is passed
+    /// by may still get, it is told only once a pass serves its own partition.
     #[inline]
-    fn passes_by(&self, app: AppSlot, front: &mut Front) -> bool {
-        let state = self.state;
-        let elsewhere = state.concurrent
-            && (front.closed || !state.demands[app].is_none())
-            && state.asks_elsewhere(app, self.asked_on());
-        front.closed |= elsewhere;
-        elsewhere
+    fn passes_by(&self, app: AppSlot, front: &Front) -> bool {
+        self.state.concurrent && front.closed && self.state.asks_elsewhere(app, self.asked_on())
     }
 
     /// Tells the leaf its limit; noted when it is another one. Whether it is the published one.

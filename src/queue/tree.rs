@@ -386,7 +386,7 @@ pub struct UserBounds {
     pub granted: PackedVector,
     /// The same for users of any weight from 1 on, times their weight, and where the cluster has other
     /// nodes than the partition: a little less, or nothing.
-    pub granted_by_weight: PackedVector,
+    pub surely_granted: PackedVector,
 }
 
 /// Which user limit: of active users in the two ways to use a partition, or of all users.

@@ -127,7 +127,7 @@ pub fn ratio_below(total: i64, most: i64) -> f32 {
 
 /// What of `value` stays, though it lost the share of `whole` that `lost` is of `all`: rounded down,
 /// with a margin for all that is rounded on the way, and nothing for amounts that `f64` does not tell
-/// apart.
+/// apart; what is below zero stays as it is.
 #[must_use]
 pub fn without_share(value: i64, whole: i64, lost: i64, all: i64) -> i64 {
     const SLACK: f64 = 1e-6;
@@ -136,11 +136,15 @@ pub fn without_share(value: i64, whole: i64, lost: i64, all: i64) -> i64 {
         .any(|&amount| amount >= 1 << 53)
         || all <= 0
     {
-        return 0;
+        return value.min(0);
     }
     let loss = lost as f64 / all as f64 * whole as f64;
     let left = (value as f64 - loss - 2.0) * (1.0 - SLACK);
-    if left > 0.0 { left as i64 } else { 0 }
+    if left > 0.0 {
+        left as i64
+    } else {
+        value.min(0)
+    }
 }
 
 /// `value · by` in `f64`, rounded up without a detour through `f32`.

@@ -109,7 +109,7 @@ impl State {
 
     /// Follows what an application asks on a partition now.
     #[inline]
-    pub fn follow_demand<const N: usize>(&mut self, app: AppSlot, partition: PartitionId) {
+    pub fn note_asks<const N: usize>(&mut self, app: AppSlot, partition: PartitionId) {
         let asks = asks_on::<N>(&self.apps[app], partition);
         let known = self.demands[app];
         let demand = known.with(partition, asks);

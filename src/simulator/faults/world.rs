@@ -470,15 +470,14 @@ impl<'a> World<'a> {
                 return fault("E2", format!("snapshot {} has other queues", self.version));
             }
         }
-        let live = state
-            .nodes
-            .iter()
-            .map(|node| (node.free.get(), node.incarnation));
-        let published = snapshot
-            .nodes
-            .iter()
-            .map(|node| (node.free.get(), node.incarnation));
-        if !live.eq(published) {
+        if !state.demands.iter().eq(snapshot.demands.iter()) {
+            return fault("E2", format!("snapshot {} has other demands", self.version));
+        }
+        let mut nodes = state.nodes.iter().zip(snapshot.nodes.iter());
+        let alike = nodes.all(|(live, shown)| {
+            (live.free.get(), live.incarnation) == (shown.free.get(), shown.incarnation)
+        });
+        if !alike || state.nodes.len() != snapshot.nodes.len() {
             return fault("E2", format!("snapshot {} has other nodes", self.version));
         }
         Ok(())
