@@ -18,14 +18,13 @@ fn of(memory: i64, cores: i64) -> ResourceVector {
     ResourceVector::of(&[memory, cores])
 }
 
-/// Ten nodes for ten containers each, and two leaves that may use everything; nodes of partition `x`
-/// are as large as those of the default one.
+/// Ten nodes for ten containers each, and two leaves that may use everything.
 fn ledger() -> Ledger {
     ledger_of("1", "100", 0)
 }
 
 /// The same with a weight for ann in `root.p.a`, the least share of a user there in percent, and `x`
-/// nodes of partition `x` besides.
+/// nodes of partition `x` besides, as large as the others.
 fn ledger_of(weight: &str, percent: &str, x: usize) -> Ledger {
     let dominant = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator";
     let pairs = [

@@ -65,12 +65,12 @@ pub fn is_granted<const N: usize>(
         return false;
     };
     let used = user.part(partition).used.narrow::<N>();
-    let (figures, calculator) = (state.queues[leaf].as_leaf(), state.calculator);
-    let calm = figures.parts[partition.index()].usage_ratio < bounds.calm;
+    let (users, calculator) = (state.queues[leaf].as_leaf(), state.calculator);
+    let calm = users.parts[partition.index()].usage_ratio < bounds.calm;
     // The limit is computed by the shares of the partition, and compared by those of the cluster.
-    let alone = state.partitions[partition].total == state.cluster;
+    let is_whole = state.partitions[partition].total == state.cluster;
     let granted = calm
-        && if alone && user.weight.to_bits() == 1.0_f32.to_bits() {
+        && if is_whole && user.weight.to_bits() == 1.0_f32.to_bits() {
             calculator.fits_in(&used, &bounds.granted.narrow())
         } else {
             let covered = bounds.surely_granted.narrow();
@@ -81,7 +81,6 @@ pub fn is_granted<const N: usize>(
         !granted || {
             let limit = compute_user_limit::<N>(state, leaf, partition, LimitKind::Respect);
             let limit = user_value(state, &limit, Some(user));
-            let calculator = state.calculator;
             calculator
                 .compare(&state.cluster.narrow(), &used, &limit)
                 .is_le()

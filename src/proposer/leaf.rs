@@ -148,7 +148,7 @@ impl<const N: usize> Pass<'_, N> {
         Found::Skip(SkipReason::Other)
     }
 
-    /// Whether an application is passed by without a look: it asks on other partitions only, and passes
+    /// Whether an application is passed by without a look: it asks nothing on this partition, and passes
     /// tell nobody a limit. While the front is open, it gets a look: it may join. What one that is passed
     /// by may still get, it is told only once a pass serves its own partition.
     #[inline]

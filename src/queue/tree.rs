@@ -384,8 +384,8 @@ pub struct UserBounds {
     /// What every user of weight 1 may have while the usage ratio is below that: neither `most` nor
     /// `least` is smaller in any type.
     pub granted: PackedVector,
-    /// The same for users of any weight from 1 on, times their weight, and where the cluster has other
-    /// nodes than the partition: a little less, or nothing.
+    /// The same for users of any weight from 1 on, times their weight, also where the partition is not
+    /// the whole cluster: a little less, or nothing.
     pub surely_granted: PackedVector,
 }
 
