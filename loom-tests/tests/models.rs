@@ -2,6 +2,7 @@
 
 #![cfg(capsched_loom)]
 
+mod baton;
 mod end_to_end;
 mod inbox;
 mod latencies;

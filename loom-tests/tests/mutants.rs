@@ -50,6 +50,9 @@ fn killers(mutant: Mutant) -> &'static [&'static str] {
         Mutant::G3 | Mutant::G4 | Mutant::G6 => {
             &["parking::a_sleeper_is_woken_by_each_of_two_wakers"]
         }
+        Mutant::L1 => &["baton::the_work_of_three_callers_is_done"],
+        Mutant::L2 | Mutant::L3 | Mutant::L4 => &["baton::the_work_of_two_callers_is_done"],
+        Mutant::L5 => &["baton::a_keeper_gets_what_it_claims"],
         Mutant::S1 | Mutant::S5 => &["shutdown::every_accepted_item_is_answered"],
         Mutant::S2 | Mutant::S3 => &["shutdown::who_waits_for_the_end_sees_the_answers"],
         Mutant::S4 => &["shutdown::a_dying_owner_releases_who_waits"],

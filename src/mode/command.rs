@@ -1,5 +1,6 @@
 //! Commands: everything that outsiders change, in one order, each with its answer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::commit::{
@@ -13,6 +14,7 @@ use crate::sync::{InboxSender, Receiver, SyncSender, TryRecvError, TrySendError,
 use crate::time::SystemClock;
 
 use super::Sequential;
+use super::lending::Lend;
 use super::resting::look_out;
 
 /// Where the answer to a command goes.
@@ -182,41 +184,60 @@ pub(super) fn answer<T>(reply: &Reply<T>, value: T) {
     drop(reply.try_send(value));
 }
 
-/// Sends a command and waits for its answer, at first awake for some time; nothing once the engine
-/// has shut down.
-pub(super) fn call<T>(
-    commands: &InboxSender<Command>,
-    awake: Duration,
-    command: impl FnOnce(Reply<T>) -> Command,
-) -> Option<T> {
-    let (reply, answer): (_, Receiver<T>) = sync_channel(1);
-    let mut command = command(reply);
-    loop {
-        match commands.try_send(command) {
-            Ok(()) => break,
-            Err(TrySendError::Closed(_)) => return None,
-            Err(TrySendError::Full(back)) => {
-                command = back;
-                crate::sync::yield_now();
+/// The way to the committer, for everybody; clones lead to the same one.
+#[derive(Clone, Debug)]
+pub(super) struct Commands {
+    inbox: InboxSender<Command>,
+    lending: Arc<dyn Lend>,
+}
+
+impl Commands {
+    pub(super) fn new(inbox: InboxSender<Command>, lending: Arc<dyn Lend>) -> Self {
+        Self { inbox, lending }
+    }
+
+    /// Has what was answered shown by the snapshot, if the committer rests.
+    pub(super) fn show(&self) {
+        self.lending.show();
+    }
+
+    /// Sends a command and waits for its answer, at first awake for some time; nothing once the
+    /// engine has shut down. If the committer rests, it carries the command out on this thread.
+    pub(super) fn call<T>(
+        &self,
+        awake: Duration,
+        command: impl FnOnce(Reply<T>) -> Command,
+    ) -> Option<T> {
+        let (reply, answer): (_, Receiver<T>) = sync_channel(1);
+        let mut command = command(reply);
+        loop {
+            match self.inbox.try_send(command) {
+                Ok(()) => break,
+                Err(TrySendError::Closed(_)) => return None,
+                Err(TrySendError::Full(back)) => {
+                    command = back;
+                    crate::sync::yield_now();
+                }
             }
         }
+        self.lending.lend();
+        if awake.is_zero() {
+            return answer.recv().ok();
+        }
+        // A committer that is awake answers before this thread would be asleep.
+        let mut early = None;
+        look_out(
+            &SystemClock::new(),
+            awake,
+            || false,
+            || match answer.try_recv() {
+                Err(TryRecvError::Empty) => false,
+                found => {
+                    early = Some(found.ok());
+                    true
+                }
+            },
+        );
+        early.unwrap_or_else(|| answer.recv().ok())
     }
-    if awake.is_zero() {
-        return answer.recv().ok();
-    }
-    // A committer that is awake answers before this thread would be asleep.
-    let mut early = None;
-    look_out(
-        &SystemClock::new(),
-        awake,
-        || false,
-        || match answer.try_recv() {
-            Err(TryRecvError::Empty) => false,
-            found => {
-                early = Some(found.ok());
-                true
-            }
-        },
-    );
-    early.unwrap_or_else(|| answer.recv().ok())
 }

@@ -16,7 +16,9 @@ use super::Sequential;
 use super::batch::Batch;
 use super::command::{Command, Reply, answer};
 use super::fate::Fate;
+use super::lending::Lending;
 use super::reading::Telling;
+use super::resting::Sleep;
 use super::spot::{Served, Spot};
 use super::standing::{Standing, patience};
 
@@ -37,6 +39,10 @@ const ROWS_AT_ONCE: usize = 2048;
 
 /// The same where several proposers take room that the others count on.
 const PUBLISH_TO_OTHERS: u64 = 512;
+
+/// Turns on the thread of a caller before the committer's own goes on: its own call, what came of it
+/// and the calls that came meanwhile.
+const VISIT: u32 = 4;
 
 /// One batch in so many is timed.
 const SAMPLE: u32 = 8;
@@ -103,35 +109,45 @@ pub(super) struct Committer<C> {
     pub(super) news: bool,
     /// How long it looks out for commands before it sleeps.
     pub(super) awake: Duration,
+    /// What its thread sleeps for while it rests.
+    pub(super) sleep: Sleep,
+    /// Whether a call came while its thread slept, which shall stay awake for the next one.
+    pub(super) roused: bool,
     /// Batches taken, for sampling.
     pub(super) batches: u32,
 }
 
 impl<C: Clock> Committer<C> {
-    /// Runs until shutdown; every accepted command has its answer then.
-    pub(super) fn run(mut self) {
-        let mut fruitless = 0;
-        // Looked at every time: callers who never pause must not keep the engine alive.
-        while !self.shutdown.is_requested() {
-            self.tell();
-            self.expire();
-            let before = self.outside;
-            let proposals = self.untold.is_empty() && self.take_proposals();
-            let at_rest = !proposals && self.is_at_rest();
-            let commands = self.take_commands();
-            let goes_on = std::mem::take(&mut self.goes_on);
-            let served = if at_rest && commands.may_be_served(goes_on) {
-                self.serve()
-            } else {
-                Served::NotAll
-            };
-            self.goes_on = served == Served::Some;
-            let left = served == Served::NotAll && (goes_on || self.outside != before);
-            self.news |= left && goes_on;
-            if left || self.is_due() {
-                self.publish();
+    /// Runs until shutdown; every accepted command has its answer then. While it rests, it lies
+    /// where callers find it and let it take its turns on their threads.
+    pub(super) fn run(mut self: Box<Self>, lending: &Lending<C>) {
+        loop {
+            self.work();
+            if self.shutdown.is_requested() {
+                break;
             }
-            if proposals || self.goes_on || commands != Commands::None {
+            match lending.rest(self) {
+                Some(back) => self = back,
+                // It panicked on the thread of a caller.
+                None => return,
+            }
+        }
+        lending.keep();
+        self.drain();
+        for reply in self.quiet.drain(..) {
+            answer(&reply, ());
+        }
+        self.publish();
+        self.recorder.hand_over();
+        self.shutdown.finish();
+    }
+
+    /// Takes turns until there is nothing to do, or the end is asked for: looked at every time,
+    /// since callers who never pause must not keep the engine alive.
+    fn work(&mut self) {
+        let mut fruitless = 0;
+        while !self.shutdown.is_requested() {
+            if self.turn() {
                 fruitless = 0;
                 continue;
             }
@@ -147,15 +163,52 @@ impl<C: Clock> Committer<C> {
             }
             self.recorder.hand_over();
             self.answer_quiet();
-            self.rest();
+            self.sleep = self.sleep();
+            self.roused = false;
+            return;
         }
-        self.drain();
-        for reply in self.quiet.drain(..) {
-            answer(&reply, ());
+    }
+
+    /// A turn of every kind of work; whether there was any.
+    fn turn(&mut self) -> bool {
+        self.tell();
+        self.expire();
+        let before = self.outside;
+        let proposals = self.untold.is_empty() && self.take_proposals();
+        let at_rest = !proposals && self.is_at_rest();
+        let commands = self.take_commands();
+        let goes_on = std::mem::take(&mut self.goes_on);
+        let served = if at_rest && commands.may_be_served(goes_on) {
+            self.serve()
+        } else {
+            Served::NotAll
+        };
+        self.goes_on = served == Served::Some;
+        let left = served == Served::NotAll && (goes_on || self.outside != before);
+        self.news |= left && goes_on;
+        if left || self.is_due() {
+            self.publish();
         }
-        self.publish();
+        proposals || self.goes_on || commands != Commands::None
+    }
+
+    /// Takes a few turns on the thread of a caller; whether its own thread has to go on. A snapshot
+    /// that nobody waits for is left to whoever asks for it.
+    pub(super) fn visit(&mut self, shows: bool) -> bool {
+        for _ in 0..VISIT {
+            if self.shutdown.is_requested() || !self.turn() {
+                break;
+            }
+        }
+        let landed = self.taken != self.snapshot.taken;
+        if self.unpublished > 0 && (shows || landed) {
+            self.publish();
+        }
+        self.tell();
         self.recorder.hand_over();
-        self.shutdown.finish();
+        self.answer_quiet();
+        self.roused = !self.awake.is_zero();
+        self.has_work()
     }
 
     /// Refuses what comes from now on, and carries out all that was accepted before.

@@ -12,6 +12,7 @@ mod fate;
 mod garble;
 mod index;
 mod lanes;
+mod lending;
 mod monitor;
 mod pipeline;
 mod proposing;

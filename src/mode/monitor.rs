@@ -8,7 +8,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use super::command::{Command, Look, Reply, answer, call};
+use super::command::{Command, Commands, Look, Reply, answer};
 use super::engine::Threaded;
 use super::start::StartError;
 use crate::commit::{Ledger, PreemptionRound, Verdicts};
@@ -36,23 +36,23 @@ pub trait Monitor: Send {
 /// The way to the committer.
 #[derive(Clone, Debug)]
 pub struct Access {
-    commands: InboxSender<Command>,
+    commands: Commands,
 }
 
 impl Access {
-    /// Looks at the live ledger on the committer's thread, between two commands. Nothing once the
+    /// Looks at the live ledger through the committer, between two commands. Nothing once the
     /// engine has shut down.
     pub fn inspect<T: Send + 'static>(
         &self,
         look: impl FnOnce(&Ledger) -> T + Send + 'static,
     ) -> Option<T> {
-        call(&self.commands, Duration::ZERO, |reply: Reply<T>| {
+        self.commands.call(Duration::ZERO, |reply: Reply<T>| {
             Command::Inspect(Look(Box::new(move |ledger| answer(&reply, look(ledger)))))
         })
     }
 
     fn submit(&self, verdicts: Verdicts) -> Option<PreemptionRound> {
-        call(&self.commands, Duration::ZERO, |reply| {
+        self.commands.call(Duration::ZERO, |reply| {
             Command::Preempt(Box::new(verdicts), reply)
         })
     }

@@ -15,6 +15,7 @@ use super::fate::Fate;
 use super::garble::garble;
 use super::index::{NodeIndex, NodeSorter};
 use super::proposing::Proposer;
+use super::resting::Sleep;
 use super::restraint::Restraint;
 use super::standing::Standing;
 use super::start::Mode;
@@ -125,6 +126,8 @@ impl Pipeline {
             outside: 0,
             news: false,
             awake: Duration::ZERO,
+            sleep: Sleep::ForCall,
+            roused: false,
             changes: 0,
             unpublished: 0,
             batches: 0,

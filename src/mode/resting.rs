@@ -6,11 +6,22 @@ use super::command::answer;
 use super::committer::Committer;
 use super::standing::Standing;
 use crate::id::Version;
-use crate::sync::{Arc, Parked, RingReceiver, SPINS, spin_loop};
+use crate::sync::{Arc, RingReceiver, SPINS, spin_loop};
 use crate::time::Clock;
 
 /// How long the committer waits for a reader of events before it looks again.
 const PATIENCE: Duration = Duration::from_millis(1);
+
+/// What the committer's thread sleeps for, besides work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sleep {
+    /// For nothing else.
+    ForCall,
+    /// Until an application's lifetime ends, in ms.
+    Until(u64),
+    /// Until the reader of events makes room, which it does without a word.
+    ForReader,
+}
 
 impl<C: Clock> Committer<C> {
     /// Whether every proposer has seen all that happened, and rests.
@@ -18,34 +29,45 @@ impl<C: Clock> Committer<C> {
         !self.news && all_idle(&self.standings, self.snapshot.news)
     }
 
-    /// Sleeps until there is something to do.
-    pub(super) fn rest(&self) {
-        let (rings, inbox, shutdown) = (&self.rings, &self.inbox, &self.shutdown);
-        let (standings, news) = (&self.standings, self.snapshot.news);
+    /// What its thread may sleep for, as things stand.
+    pub(super) fn sleep(&self) -> Sleep {
         if !self.untold.is_empty() {
-            // The reader of events makes room without a word.
-            let _: Parked = self
-                .parker
-                .park_for(PATIENCE, || inbox.has_news() || shutdown.is_requested());
-            return;
+            return Sleep::ForReader;
         }
-        let ready = || {
-            inbox.has_news()
-                || rings.iter().any(RingReceiver::has_news)
-                || shutdown.is_requested()
-                || (!self.quiet.is_empty() && all_idle(standings, news))
-        };
-        let deadline = self.engine.ledger().next_deadline();
-        let due = || deadline.is_some_and(|deadline| deadline <= self.clock.now_ms());
-        if look_out(&self.clock, self.awake, due, ready) {
-            return;
+        match self.engine.ledger().next_deadline() {
+            Some(deadline_ms) => Sleep::Until(deadline_ms),
+            None => Sleep::ForCall,
         }
-        match deadline {
-            Some(deadline) => {
-                let left = Duration::from_millis(deadline.saturating_sub(self.clock.now_ms()));
-                let _: Parked = self.parker.park_for(left, ready);
-            }
-            None => self.parker.park_until(ready),
+    }
+
+    /// Whether its thread has something to do, or better sleeps otherwise than it does.
+    pub(super) fn has_work(&self) -> bool {
+        if self.goes_on || self.roused || self.sleep() != self.sleep {
+            return true;
+        }
+        if self.inbox.has_news() || self.shutdown.is_requested() {
+            return true;
+        }
+        // While events wait for their reader no proposal is taken.
+        self.sleep != Sleep::ForReader
+            && (self.rings.iter().any(RingReceiver::has_news)
+                || (!self.quiet.is_empty() && all_idle(&self.standings, self.snapshot.news)))
+    }
+
+    /// Looks out for something to do for as long as it shall stay awake; whether there is any.
+    pub(super) fn stays_awake(&self) -> bool {
+        let due = || matches!(self.sleep, Sleep::Until(ms) if ms <= self.clock.now_ms());
+        self.sleep != Sleep::ForReader && look_out(&self.clock, self.awake, due, || self.has_work())
+    }
+
+    /// How long its thread sleeps though nobody wakes it; nothing for as long as it takes.
+    pub(super) fn sleep_limit(&self) -> Option<Duration> {
+        match self.sleep {
+            Sleep::ForCall => None,
+            Sleep::ForReader => Some(PATIENCE),
+            Sleep::Until(ms) => Some(Duration::from_millis(
+                ms.saturating_sub(self.clock.now_ms()),
+            )),
         }
     }
 

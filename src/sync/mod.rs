@@ -13,6 +13,7 @@
 //! * A refused call gives its value back.
 
 mod arc_cell;
+mod baton;
 mod facade;
 mod inbox;
 mod mutant;
@@ -24,6 +25,7 @@ mod slot;
 mod tail;
 mod threads;
 
+pub use baton::{Asked, Baton, Laid};
 pub use facade::{
     Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering,
     fence, spin_loop, yield_now,

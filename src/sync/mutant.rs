@@ -130,6 +130,16 @@ mutants! {
     G4,
     /// The waker rings before it withdraws the announcement.
     G6,
+    /// Who calls the owner of a baton that was called already writes nothing.
+    L1,
+    /// A baton is asked for Relaxed.
+    L2,
+    /// An owner lays its baton down though it was called.
+    L3,
+    /// A baton is laid down Relaxed.
+    L4,
+    /// An owner lays down what the keeper claims and does not say so.
+    L5,
     /// A shutdown is requested by a load and a store.
     S1,
     /// A shutdown wakes its threads before it is visible.

@@ -1,0 +1,190 @@
+//! M12: the baton, a value with one owner at a time that is laid down, taken and claimed.
+//!
+//! Threads: two or three callers; or a keeper, a caller and somebody who wakes the keeper. The work
+//! is a flag of each, set Relaxed, so that only the baton's own word can show it.
+//! Property: no work is missed, the value is with one thread at a time (the slot checks that each
+//! access is ordered after the last), and a keeper that claims it is woken.
+//! Fails when: L1, L2, L3, L4 or L5 is planted.
+
+use capsched::sync::{
+    Arc, Asked, AtomicBool, Baton, Laid, Ordering, Received, TrySendError, inbox, parking,
+};
+use loom::thread;
+use loom_tests::{Witness, explore};
+
+/// Work to do, and the value that counts what was done: of one owner at a time.
+struct Scene<const N: usize> {
+    work: [AtomicBool; N],
+    baton: Baton<u32>,
+}
+
+impl<const N: usize> Scene<N> {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            work: std::array::from_fn(|_| AtomicBool::new(false)),
+            baton: Baton::away(),
+        })
+    }
+
+    /// Does what is visible to the owner.
+    fn serve(&self, done: &mut u32) {
+        for work in &self.work {
+            if work.load(Ordering::Relaxed) {
+                work.store(false, Ordering::Relaxed);
+                *done += 1;
+            }
+        }
+    }
+
+    /// Lays the value down once nobody calls it back; whether its keeper has to be woken.
+    fn lay_down(&self, mut done: u32, called_back: &Witness) -> bool {
+        loop {
+            match self.baton.lay_down(done) {
+                Laid::Down => return false,
+                Laid::DownForKeeper => return true,
+                Laid::CalledBack(back) => {
+                    called_back.met_if(true);
+                    done = back;
+                    self.serve(&mut done);
+                }
+            }
+        }
+    }
+
+    /// Has work of its own done, by itself if the value lies there; whether its keeper has to be
+    /// woken.
+    fn call(&self, own: usize, called_back: &Witness) -> bool {
+        self.work[own].store(true, Ordering::Relaxed);
+        match self.baton.take_or_call() {
+            Asked::Taken(mut done) => {
+                self.serve(&mut done);
+                self.lay_down(done, called_back)
+            }
+            Asked::Away | Asked::Kept => false,
+        }
+    }
+}
+
+fn callers<const N: usize>(called_back: &'static Witness) {
+    let scene = Scene::<N>::new();
+    assert_eq!(scene.baton.lay_down(0), Laid::Down);
+    let callers: Vec<_> = (1..N)
+        .map(|own| {
+            let scene = Arc::clone(&scene);
+            thread::spawn(move || {
+                assert!(!scene.call(own, called_back), "nobody claims it");
+            })
+        })
+        .collect();
+    assert!(!scene.call(0, called_back), "nobody claims it");
+    for caller in callers {
+        caller.join().expect("a caller does not panic");
+    }
+    let Asked::Taken(done) = scene.baton.take_or_call() else {
+        panic!("the last owner laid it down")
+    };
+    assert_eq!(done, u32::try_from(N).expect("a small number"), "work done");
+}
+
+#[test]
+fn the_work_of_two_callers_is_done() {
+    static CALLED_BACK: Witness = Witness::of("an owner was called back");
+    explore(&[&CALLED_BACK], || callers::<2>(&CALLED_BACK));
+}
+
+#[test]
+fn the_work_of_three_callers_is_done() {
+    static CALLED_BACK: Witness = Witness::of("an owner was called back");
+    explore(&[&CALLED_BACK], || callers::<3>(&CALLED_BACK));
+}
+
+/// The keeper rests while a caller has the value, and is woken for work that it has to do itself.
+#[test]
+fn a_keeper_gets_what_it_claims() {
+    static CLAIMED: Witness = Witness::of("the keeper claimed what a caller had");
+    static CALLED_BACK: Witness = Witness::of("an owner was called back");
+    explore(&[&CLAIMED, &CALLED_BACK], || {
+        let scene = Scene::<1>::new();
+        let (waker, parker) = parking();
+        let due = Arc::new(AtomicBool::new(false));
+        let caller = thread::spawn({
+            let (scene, waker) = (Arc::clone(&scene), waker.clone());
+            move || {
+                if scene.call(0, &CALLED_BACK) {
+                    CLAIMED.met_if(true);
+                    waker.wake();
+                }
+            }
+        });
+        let other = thread::spawn({
+            let due = Arc::clone(&due);
+            move || {
+                due.store(true, Ordering::Release);
+                waker.wake();
+            }
+        });
+        let mut held = Some(0);
+        parker.park_until(|| {
+            let Some(mut done) = held.take().or_else(|| match scene.baton.take_or_claim() {
+                Asked::Taken(done) => Some(done),
+                Asked::Away | Asked::Kept => None,
+            }) else {
+                return false;
+            };
+            scene.serve(&mut done);
+            if due.load(Ordering::Acquire) {
+                held = Some(done);
+                return true;
+            }
+            assert!(!scene.lay_down(done, &CALLED_BACK), "it claims for itself");
+            false
+        });
+        let mut done = held.expect("it is ready when it has it");
+        caller.join().expect("the caller does not panic");
+        other.join().expect("the waker does not panic");
+        scene.baton.keep();
+        scene.serve(&mut done);
+        assert_eq!(done, 1, "work done");
+        assert_eq!(scene.baton.take_or_call(), Asked::Kept);
+    });
+}
+
+/// At the end of an engine: what was accepted is taken, though its sender asked for the baton.
+#[test]
+fn a_keeper_that_keeps_it_gets_every_accepted_item() {
+    static ON_ITS_WAY: Witness = Witness::of("the keeper waited for an item on its way");
+    static REFUSED: Witness = Witness::of("an item came too late");
+    explore(&[&ON_ITS_WAY, &REFUSED], || {
+        let baton = Arc::new(Baton::<()>::away());
+        let (waker, parker) = parking();
+        let (sender, mut receiver) = inbox(1);
+        let caller = thread::spawn({
+            let baton = Arc::clone(&baton);
+            move || {
+                let sent = match sender.try_send(7) {
+                    Ok(()) => true,
+                    Err(TrySendError::Closed(_)) => false,
+                    Err(TrySendError::Full(_)) => panic!("there is room for one"),
+                };
+                match baton.take_or_call() {
+                    Asked::Taken(()) => panic!("its keeper never lays it down"),
+                    Asked::Away => {}
+                    Asked::Kept => waker.wake(),
+                }
+                sent
+            }
+        });
+        baton.keep();
+        let accepted = receiver.close();
+        ON_ITS_WAY.met_if(accepted == 1 && !receiver.has_news());
+        let mut taken = 0;
+        receiver.finish(&parker, |item| {
+            assert_eq!(item, 7);
+            taken += 1;
+        });
+        assert_eq!(receiver.try_recv(), Received::Finished);
+        let sent = caller.join().expect("the caller does not panic");
+        REFUSED.met_if(!sent);
+        assert_eq!((taken, accepted), (u64::from(sent), u64::from(sent)));
+    });
+}

@@ -1,0 +1,162 @@
+//! Threads that callers lend: a committer at rest takes its turns on the thread of whoever calls.
+//!
+//! Waking the committer's thread and being woken by it takes far longer than most calls. While it
+//! rests, its thread lays the committer down ([`Baton`]); a caller who finds it there takes it, lets
+//! it work, and lays it down again. There is one committer as before, and whoever has it is the only
+//! writer; commands stay in the order of the inbox. What takes long goes on on its own thread.
+
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::committer::Committer;
+use crate::sync::{Asked, Baton, Laid, Parked, Parker, Waker};
+use crate::time::Clock;
+
+/// Times that a caller lets the committer look for the calls of others that came meanwhile.
+const CALLED_BACK: u32 = 4;
+
+/// Where the committer lies while it rests.
+pub(super) struct Lending<C> {
+    baton: Baton<Box<Committer<C>>>,
+    /// Of the committer's own thread.
+    waker: Waker,
+    parker: Parker,
+}
+
+/// What callers see of it.
+pub(super) trait Lend: Debug + Send + Sync {
+    /// Sees to it that a command is carried out that stands in the inbox: on this thread if the
+    /// committer rests, else by whoever has it.
+    fn lend(&self);
+
+    /// Sees to it that the snapshot shows what was answered, if the committer rests; else it does so
+    /// before it rests.
+    fn show(&self);
+}
+
+impl<C> Debug for Lending<C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Lending")
+    }
+}
+
+impl<C: Clock> Lend for Lending<C> {
+    fn lend(&self) {
+        match self.baton.take_or_call() {
+            Asked::Taken(committer) => self.visit(committer, false),
+            Asked::Away => {}
+            // It may sleep while an accepted command is on its way into its slot.
+            Asked::Kept => self.waker.wake(),
+        }
+    }
+
+    fn show(&self) {
+        if let Asked::Taken(committer) = self.baton.take_or_call() {
+            self.visit(committer, true);
+        }
+    }
+}
+
+impl<C: Clock> Lending<C> {
+    /// Of a committer that its thread has.
+    pub(super) fn new(waker: Waker, parker: Parker) -> Self {
+        Self {
+            baton: Baton::away(),
+            waker,
+            parker,
+        }
+    }
+
+    /// Lets the committer take its turns here.
+    fn visit(&self, mut committer: Box<Committer<C>>, shows: bool) {
+        for _ in 0..CALLED_BACK {
+            let Ok(goes_on) = catch_unwind(AssertUnwindSafe(|| committer.visit(shows))) else {
+                // The engine is poisoned with the end of its committer, as by a panic on its thread.
+                self.keep();
+                drop(committer);
+                return self.waker.wake();
+            };
+            if goes_on {
+                break;
+            }
+            match self.baton.lay_down(committer) {
+                Laid::Down => return,
+                Laid::DownForKeeper => return self.waker.wake(),
+                Laid::CalledBack(back) => committer = back,
+            }
+        }
+        self.baton.lay_down_for_keeper(committer);
+        self.waker.wake();
+    }
+
+    /// The committer stays with its thread from now on, or is no more.
+    pub(super) fn keep(&self) {
+        self.baton.keep();
+    }
+
+    /// Lays the committer down and sleeps until its own thread has something to do. Nothing when it
+    /// panicked meanwhile.
+    pub(super) fn rest(&self, committer: Box<Committer<C>>) -> Option<Box<Committer<C>>> {
+        if committer.stays_awake() {
+            return Some(committer);
+        }
+        let limit = committer.sleep_limit();
+        let mut held = Held::Mine(committer);
+        if let Some(limit) = limit {
+            let _: Parked = self.parker.park_for(limit, || held.has_work(&self.baton));
+            // Whoever has it is told of the claim, and wakes this thread.
+            self.parker.park_until(|| held.is_claimed(&self.baton));
+        } else {
+            self.parker.park_until(|| held.has_work(&self.baton));
+        }
+        match held {
+            Held::Mine(committer) => Some(committer),
+            Held::Lent | Held::Lost => None,
+        }
+    }
+}
+
+/// What the committer's thread has of it while it rests.
+enum Held<C> {
+    Mine(Box<Committer<C>>),
+    /// It lies down, or a caller has it.
+    Lent,
+    /// It is no more.
+    Lost,
+}
+
+impl<C: Clock> Held<C> {
+    /// Gets hold of the committer, or claims it; whether there is nothing to wait for.
+    fn is_claimed(&mut self, baton: &Baton<Box<Committer<C>>>) -> bool {
+        if matches!(self, Self::Lent) {
+            match baton.take_or_claim() {
+                Asked::Taken(committer) => *self = Self::Mine(committer),
+                Asked::Away => {}
+                Asked::Kept => *self = Self::Lost,
+            }
+        }
+        !matches!(self, Self::Lent)
+    }
+
+    /// Whether there is something to do; lays the committer down again otherwise.
+    fn has_work(&mut self, baton: &Baton<Box<Committer<C>>>) -> bool {
+        self.is_claimed(baton);
+        loop {
+            match std::mem::replace(self, Self::Lent) {
+                Self::Mine(committer) if committer.has_work() => {
+                    *self = Self::Mine(committer);
+                    return true;
+                }
+                Self::Mine(committer) => match baton.lay_down(committer) {
+                    Laid::CalledBack(back) => *self = Self::Mine(back),
+                    Laid::Down | Laid::DownForKeeper => return false,
+                },
+                Self::Lent => return false,
+                Self::Lost => {
+                    *self = Self::Lost;
+                    return true;
+                }
+            }
+        }
+    }
+}
