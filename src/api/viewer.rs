@@ -36,7 +36,7 @@ impl StateView {
 
 impl crate::mode::Threaded {
     /// The whole state at one moment, as the committer sees it; nothing once the engine has shut
-    /// down. Cost: proportional to everything there is, on the committer's thread.
+    /// down. Cost: proportional to everything there is, in the committer's time.
     #[must_use]
     pub fn state(&self) -> Option<StateView> {
         self.inspect(StateView::of)

@@ -1,4 +1,4 @@
-//! The committer thread: the only writer. Takes proposals and commands in turn, publishes.
+//! The committer: the only writer. Takes proposals and commands in turn, publishes.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ impl Commands {
     }
 }
 
-/// What the committer thread owns.
+/// What the committer owns, whatever thread it is on.
 pub(super) struct Committer<C> {
     pub(super) engine: Sequential,
     /// Whether heartbeats schedule their node.

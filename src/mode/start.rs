@@ -15,11 +15,12 @@ pub struct Running {
     /// On which cores they run.
     pub placement: Placement,
     /// How long the committer looks out for the next command, with nothing to do, before it sleeps.
-    /// Waking a thread takes tens of microseconds; who keeps a core for the committer spares its
-    /// callers that, who then look out for their answers and for events as long. They had better
-    /// stand on another core than the committer's: there each would wait for the other. Nothing by
-    /// default: all of them sleep after a moment. By a clock that stands still, any length is for
-    /// ever.
+    /// Asleep, it takes its turns on the thread of whoever calls, and no call waits for another
+    /// thread; but a caller's core has the state yet to load, and callers take turns. Who keeps a
+    /// core for the committer has it work beside its callers, who then look out for their answers
+    /// and for events as long. They had better stand on another core than the committer's: there
+    /// each would wait for the other. Nothing by default: all of them sleep after a moment. By a
+    /// clock that stands still, any length is for ever.
     pub awake: Duration,
     /// Items that each queue between two threads takes; who writes to a full one waits. Batches of
     /// proposals (64 of a sole proposer, 8 of each of several), commands (4,096) and batches of

@@ -176,7 +176,7 @@ impl Rescheduler {
 /// A question to a policy on its own thread.
 struct Question(SyncSender<Vec<AppVerdict>>);
 
-/// The ledger is looked at on the committer's thread; the round itself runs on the monitor's. What
+/// The ledger is looked at through the committer; the round itself runs on the monitor's. What
 /// the look computed on the way is not handed back: other rounds compute it again.
 impl Monitor for Rescheduler {
     fn interval_ms(&self) -> Option<u64> {
