@@ -186,7 +186,9 @@ impl<C: Clock> Committer<C> {
         self.goes_on = served == Served::Some;
         let left = served == Served::NotAll && (goes_on || self.outside != before);
         self.news |= left && goes_on;
-        if left || self.is_due() {
+        // Without proposers nobody waits for it.
+        self.unpublished += u64::from(left);
+        if (left && !self.standings.is_empty()) || self.is_due() {
             self.publish();
         }
         proposals || self.goes_on || commands != Commands::None

@@ -1,0 +1,206 @@
+//! The committer at rest works on the thread of whoever calls, and on its own otherwise.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::collections::BTreeMap;
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use capsched::api::{
+    AppSpec, ApplicationId, Ask, AskCall, Decision, Engine, Mode, NodeError, NodeReport, NodeSpec,
+    Threaded, TreeSettings,
+};
+use capsched::config;
+use capsched::resource::ResourceVector;
+use capsched::sync::Ended;
+use capsched::time::{ManualClock, SystemClock};
+
+const MODES: [Mode; 3] = [
+    Mode::Heartbeat,
+    Mode::Asynchronous { threads: 2 },
+    Mode::Global { threads: 2 },
+];
+
+/// Times that something is looked for, a millisecond each.
+const LOOKS: usize = 60_000;
+
+fn settings(more: &[(&str, &str)]) -> TreeSettings {
+    let pairs: BTreeMap<String, String> = [("root.queues", "a"), ("root.a.capacity", "100")]
+        .iter()
+        .chain(more)
+        .map(|(key, value)| {
+            (
+                format!("yarn.scheduler.capacity.{key}"),
+                (*value).to_owned(),
+            )
+        })
+        .collect();
+    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    let loaded = config::from_pairs(&BTreeMap::new(), &pairs, &types);
+    loaded.unwrap().settings
+}
+
+fn node(number: u32) -> NodeSpec {
+    let name = format!("n{number}:1").parse().unwrap();
+    NodeSpec::new(name, ResourceVector::of(&[65_536, 64]))
+}
+
+fn asking(count: i32) -> AskCall {
+    AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), count)])
+}
+
+/// The thread that a call is carried out on.
+fn thread_of(engine: &Threaded) -> ThreadId {
+    engine.inspect(|_| std::thread::current().id()).unwrap()
+}
+
+/// Waits until the committer rests, so that a call is carried out on this thread.
+fn at_rest(engine: &Threaded) {
+    engine.quiesce();
+    let here = std::thread::current().id();
+    for _ in 0..LOOKS {
+        // A committer that is called all the time does not come to rest.
+        std::thread::sleep(Duration::from_millis(1));
+        if thread_of(engine) == here {
+            return;
+        }
+    }
+    panic!("the committer never lent itself to its caller");
+}
+
+/// Reads events until one is found.
+fn told(engine: &Threaded, wanted: impl Fn(&Decision) -> bool) {
+    let mut events = Vec::new();
+    while !events.iter().any(&wanted) {
+        let more = engine.await_events(&mut events, Duration::from_mins(1));
+        assert!(more, "never told; {events:?}");
+    }
+}
+
+#[test]
+fn a_call_at_rest_is_carried_out_on_the_thread_of_its_caller() {
+    for mode in MODES {
+        let engine = Engine::builder(settings(&[])).mode(mode).start().unwrap();
+        at_rest(&engine);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| at_rest(&engine));
+            }
+        });
+        assert_eq!(engine.stop(), Ended::Stopped, "{mode:?}");
+    }
+}
+
+#[test]
+fn a_committer_that_stays_awake_keeps_to_its_thread() {
+    for mode in MODES {
+        let builder = Engine::builder(settings(&[])).mode(mode);
+        let engine = builder.awake(Duration::MAX).start().unwrap();
+        let first = thread_of(&engine);
+        assert_ne!(first, std::thread::current().id(), "{mode:?}");
+        for _ in 0..100 {
+            std::thread::sleep(Duration::from_micros(100));
+            assert_eq!(thread_of(&engine), first, "{mode:?}");
+        }
+        assert_eq!(engine.stop(), Ended::Stopped, "{mode:?}");
+    }
+}
+
+/// Registers a node and an application at rest and asks for a container, which is placed.
+fn one_container(engine: &Threaded, mode: Mode) {
+    let app = ApplicationId::new(1);
+    at_rest(engine);
+    engine.add_node(node(1)).unwrap();
+    at_rest(engine);
+    engine.submit(AppSpec::new(app, "root.a", "ann")).unwrap();
+    at_rest(engine);
+    engine.ask(app, asking(1)).unwrap();
+    if mode == Mode::Heartbeat {
+        let name = "n1:1".parse().unwrap();
+        engine.heartbeat(name, NodeReport::AsExpected).unwrap();
+    }
+    told(
+        engine,
+        |event| matches!(event, Decision::Allocated { container, .. } if container.app == app),
+    );
+}
+
+/// What a caller's turn leaves to others is done without a further call.
+#[test]
+fn what_a_call_at_rest_asks_for_is_placed_in_every_mode() {
+    for mode in MODES {
+        let engine = Engine::builder(settings(&[])).mode(mode).start().unwrap();
+        one_container(&engine, mode);
+        assert_eq!(engine.stop(), Ended::Stopped, "{mode:?}");
+    }
+}
+
+/// There is no sorter in heartbeat mode: nobody but who asks for it has the snapshot made.
+#[test]
+fn a_snapshot_at_rest_shows_what_was_answered() {
+    let builder = Engine::builder(settings(&[])).mode(Mode::Heartbeat);
+    let engine = builder.start().unwrap();
+    for number in 1..=20 {
+        at_rest(&engine);
+        engine.add_node(node(number)).unwrap();
+        let shown = engine.snapshot().nodes.len();
+        assert_eq!(shown, number as usize);
+    }
+}
+
+/// The thread sleeps without a limit when the call comes that gives it one.
+#[test]
+fn a_lifetime_that_a_call_at_rest_began_ends_though_nobody_calls() {
+    std::thread::scope(|scope| {
+        for mode in MODES {
+            scope.spawn(move || {
+                let lifetime = [("root.a.maximum-application-lifetime", "5")];
+                let builder = Engine::builder(settings(&lifetime)).mode(mode);
+                let engine = builder.clock(SystemClock::new()).start().unwrap();
+                one_container(&engine, mode);
+                told(&engine, |event| matches!(event, Decision::Ended { .. }));
+                assert_eq!(engine.stop(), Ended::Stopped, "{mode:?}");
+            });
+        }
+    });
+}
+
+#[test]
+fn a_panic_on_the_thread_of_a_caller_ends_the_engine_and_not_the_caller() {
+    for mode in MODES {
+        let builder = Engine::builder(settings(&[])).mode(mode);
+        let mut engine = builder.clock(ManualClock::at(0)).start().unwrap();
+        at_rest(&engine);
+        let looked = engine.inspect(|_| -> u32 { panic!("as planned") });
+        assert_eq!(looked, None, "{mode:?}");
+        assert_eq!(engine.add_node(node(1)), Err(NodeError::Closed), "{mode:?}");
+        assert!(!engine.is_running(), "{mode:?}");
+        assert_eq!(engine.end(), Ended::Poisoned, "{mode:?}");
+    }
+}
+
+/// Callers who come and go find the committer at rest, at work, or with each other.
+#[test]
+fn every_call_of_many_is_answered() {
+    const CALLERS: u32 = 3;
+    const CALLS: u32 = 400;
+    for mode in MODES {
+        let engine = Engine::builder(settings(&[])).mode(mode).start().unwrap();
+        std::thread::scope(|scope| {
+            for caller in 0..CALLERS {
+                let engine = &engine;
+                scope.spawn(move || {
+                    for call in 0..CALLS {
+                        let number = caller * CALLS + call;
+                        engine.add_node(node(number)).unwrap();
+                        let pause = u64::from(number % 8) * 20;
+                        std::thread::sleep(Duration::from_micros(pause));
+                    }
+                });
+            }
+        });
+        engine.quiesce();
+        let nodes = engine.inspect(|ledger| ledger.state().nodes.len());
+        assert_eq!(nodes, Some((CALLERS * CALLS) as usize), "{mode:?}");
+        assert_eq!(engine.stop(), Ended::Stopped, "{mode:?}");
+    }
+}
