@@ -24,7 +24,8 @@ fn heartbeat(c: &mut Criterion) {
     assert!(engine.take_events().is_empty(), "the node was full");
 }
 
-/// A call of an application that changes nothing, to the committer's thread and back.
+/// A call of an application that changes nothing, to the committer and back: on the thread of its caller
+/// where the committer rests, on its own where it is awake.
 fn round_trip(c: &mut Criterion) {
     let (engine, _) = engine(1);
     let mode = Mode::Global { threads: 1 };

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::thread::ThreadId;
 use std::time::Duration;
 
@@ -203,4 +204,76 @@ fn every_call_of_many_is_answered() {
         assert_eq!(nodes, Some((CALLERS * CALLS) as usize), "{mode:?}");
         assert_eq!(engine.stop(), Ended::Stopped, "{mode:?}");
     }
+}
+
+/// More is asked for than a caller lets the committer decide: neither quiescence nor a snapshot after
+/// it comes before the last container.
+#[test]
+fn quiescence_at_rest_comes_after_all_that_was_asked_for() {
+    const COUNT: i32 = 5000;
+    let settings = settings(&[("root.a.user-limit-factor", "10")]);
+    let builder = Engine::builder(settings).mode(Mode::Global { threads: 1 });
+    // By this clock no pass takes long, however slow the machine is.
+    let engine = builder.clock(ManualClock::at(0)).start().unwrap();
+    let size = ResourceVector::of(&[67_108_864, 65_536]);
+    let name = "n1:1".parse().unwrap();
+    engine.add_node(NodeSpec::new(name, size)).unwrap();
+    let app = ApplicationId::new(1);
+    engine.submit(AppSpec::new(app, "root.a", "ann")).unwrap();
+    let mut placed = 0;
+    for round in 1..=5 {
+        at_rest(&engine);
+        engine.ask(app, asking(COUNT)).unwrap();
+        engine.quiesce();
+        let shown = engine.snapshot();
+        let allocated = |event: &&Decision| matches!(event, Decision::Allocated { .. });
+        placed += engine.take_events().iter().filter(allocated).count();
+        assert_eq!(placed, COUNT as usize * round);
+        let proposed: u64 = shown.taken.iter().sum();
+        assert_eq!(shown.served, placed as u64, "proposed: {proposed}");
+    }
+}
+
+/// Calls that stand in the inbox beside one that panics are lost, and their callers are told.
+#[test]
+fn who_calls_beside_a_panic_gets_an_answer() {
+    for mode in MODES {
+        for _ in 0..20 {
+            let mut engine = Engine::builder(settings(&[])).mode(mode).start().unwrap();
+            std::thread::scope(|scope| {
+                for _ in 0..3 {
+                    scope.spawn(|| while engine.inspect(|_| ()).is_some() {});
+                }
+                std::thread::sleep(Duration::from_micros(200));
+                let looked = engine.inspect(|_| -> u32 { panic!("as planned") });
+                assert_eq!(looked, None, "{mode:?}");
+            });
+            assert_eq!(engine.end(), Ended::Poisoned, "{mode:?}");
+        }
+    }
+}
+
+/// While events wait for their reader nothing is decided; what was asked for at rest is decided once
+/// they are read, without a further call.
+#[test]
+fn calls_at_rest_are_served_once_their_events_are_read() {
+    let settings = settings(&[("root.a.user-limit-factor", "10")]);
+    let builder = Engine::builder(settings).mode(Mode::Global { threads: 1 });
+    let engine = builder.capacity(NonZeroUsize::MIN).start().unwrap();
+    engine.add_node(node(1)).unwrap();
+    let app = ApplicationId::new(1);
+    engine.submit(AppSpec::new(app, "root.a", "ann")).unwrap();
+    for priority in 1..=4 {
+        std::thread::sleep(Duration::from_millis(2));
+        let mut ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 2);
+        ask.priority = priority;
+        engine.ask(app, AskCall::asking(vec![ask])).unwrap();
+    }
+    let mut events = Vec::new();
+    let allocated = |event: &&Decision| matches!(event, Decision::Allocated { .. });
+    while events.iter().filter(allocated).count() < 8 {
+        let more = engine.await_events(&mut events, Duration::from_mins(1));
+        assert!(more, "never told; {events:?}");
+    }
+    assert_eq!(engine.stop(), Ended::Stopped);
 }

@@ -1,10 +1,10 @@
 //! M12: the baton, a value with one owner at a time that is laid down, taken and claimed.
 //!
-//! Threads: two or three callers; or a keeper, a caller and somebody who wakes the keeper. The work
+//! Threads: two or three callers; or a keeper, callers and somebody who wakes the keeper. The work
 //! is a flag of each, set Relaxed, so that only the baton's own word can show it.
 //! Property: no work is missed, the value is with one thread at a time (the slot checks that each
-//! access is ordered after the last), and a keeper that claims it is woken.
-//! Fails when: L1, L2, L3, L4 or L5 is planted.
+//! access is ordered after the last), and a keeper that claims it, or whose value is lost, is woken.
+//! Fails when: L1 to L9 are planted.
 
 use capsched::sync::{
     Arc, Asked, AtomicBool, Baton, Laid, Ordering, Received, TrySendError, inbox, parking,
@@ -98,31 +98,30 @@ fn the_work_of_three_callers_is_done() {
     explore(&[&CALLED_BACK], || callers::<3>(&CALLED_BACK));
 }
 
-/// The keeper rests while a caller has the value, and is woken for work that it has to do itself.
+/// The keeper rests while a caller has the value, and is woken for work that it has to do itself by
+/// somebody who calls afterwards.
 #[test]
 fn a_keeper_gets_what_it_claims() {
     static CLAIMED: Witness = Witness::of("the keeper claimed what a caller had");
     static CALLED_BACK: Witness = Witness::of("an owner was called back");
     explore(&[&CLAIMED, &CALLED_BACK], || {
-        let scene = Scene::<1>::new();
+        let scene = Scene::<2>::new();
         let (waker, parker) = parking();
         let due = Arc::new(AtomicBool::new(false));
-        let caller = thread::spawn({
+        let call = |own, due: Option<Arc<AtomicBool>>| {
             let (scene, waker) = (Arc::clone(&scene), waker.clone());
-            move || {
-                if scene.call(0, &CALLED_BACK) {
+            thread::spawn(move || {
+                if let Some(due) = due {
+                    due.store(true, Ordering::Release);
+                    waker.wake();
+                }
+                if scene.call(own, &CALLED_BACK) {
                     CLAIMED.met_if(true);
                     waker.wake();
                 }
-            }
-        });
-        let other = thread::spawn({
-            let due = Arc::clone(&due);
-            move || {
-                due.store(true, Ordering::Release);
-                waker.wake();
-            }
-        });
+            })
+        };
+        let callers = [call(0, None), call(1, Some(Arc::clone(&due)))];
         let mut held = Some(0);
         parker.park_until(|| {
             let Some(mut done) = held.take().or_else(|| match scene.baton.take_or_claim() {
@@ -139,13 +138,93 @@ fn a_keeper_gets_what_it_claims() {
             assert!(!scene.lay_down(done, &CALLED_BACK), "it claims for itself");
             false
         });
-        let mut done = held.expect("it is ready when it has it");
+        let done = held.expect("it is ready when it has it");
+        assert!(!scene.lay_down(done, &CALLED_BACK), "it claims for itself");
+        for caller in callers {
+            caller.join().expect("a caller does not panic");
+        }
+        let Asked::Taken(done) = scene.baton.take_or_call() else {
+            panic!("the last owner laid it down")
+        };
+        assert_eq!(done, 2, "work done");
+    });
+}
+
+/// A caller leaves its work to the keeper, or finds that it has the value.
+#[test]
+fn work_that_a_caller_leaves_to_the_keeper_is_done() {
+    static LEFT: Witness = Witness::of("a caller laid it down for the keeper");
+    static CALLED_BACK: Witness = Witness::of("the keeper was called back");
+    explore(&[&LEFT, &CALLED_BACK], || {
+        let scene = Scene::<1>::new();
+        let (waker, parker) = parking();
+        let caller = thread::spawn({
+            let scene = Arc::clone(&scene);
+            move || {
+                scene.work[0].store(true, Ordering::Relaxed);
+                if let Asked::Taken(done) = scene.baton.take_or_call() {
+                    LEFT.met_if(true);
+                    scene.baton.lay_down_for_keeper(done);
+                    waker.wake();
+                }
+            }
+        });
+        let mut held = Some(0);
+        parker.park_until(|| {
+            let Some(mut done) = held.take().or_else(|| match scene.baton.take_or_claim() {
+                Asked::Taken(done) => Some(done),
+                Asked::Away | Asked::Kept => None,
+            }) else {
+                return false;
+            };
+            loop {
+                scene.serve(&mut done);
+                if done == 1 {
+                    held = Some(done);
+                    return true;
+                }
+                match scene.baton.lay_down(done) {
+                    Laid::Down | Laid::DownForKeeper => return false,
+                    Laid::CalledBack(back) => done = back,
+                }
+                CALLED_BACK.met_if(true);
+            }
+        });
+        assert_eq!(held, Some(1), "work done");
         caller.join().expect("the caller does not panic");
-        other.join().expect("the waker does not panic");
-        scene.baton.keep();
-        scene.serve(&mut done);
-        assert_eq!(done, 1, "work done");
-        assert_eq!(scene.baton.take_or_call(), Asked::Kept);
+    });
+}
+
+/// A caller who has the value loses it for good, as by a panic.
+#[test]
+fn a_keeper_hears_that_its_value_is_lost() {
+    static LOST: Witness = Witness::of("a caller lost it");
+    explore(&[&LOST], || {
+        let baton = Arc::new(Baton::away());
+        let (waker, parker) = parking();
+        let over = Arc::new(AtomicBool::new(false));
+        assert_eq!(baton.lay_down(()), Laid::Down);
+        let caller = thread::spawn({
+            let (baton, over) = (Arc::clone(&baton), Arc::clone(&over));
+            move || {
+                if baton.take_or_call() == Asked::Taken(()) {
+                    LOST.met_if(true);
+                    baton.keep();
+                } else {
+                    over.store(true, Ordering::Release);
+                }
+                waker.wake();
+            }
+        });
+        parker.park_until(|| match baton.take_or_claim() {
+            Asked::Taken(()) => {
+                let _ = baton.lay_down(());
+                over.load(Ordering::Acquire)
+            }
+            Asked::Away => false,
+            Asked::Kept => true,
+        });
+        caller.join().expect("the caller does not panic");
     });
 }
 

@@ -164,3 +164,28 @@ fn items_alone_wake_a_parked_receiver() {
         }
     });
 }
+
+#[test]
+fn what_a_lost_receiver_accepted_is_dropped() {
+    static ACCEPTED: Witness = Witness::of("the item was accepted");
+    static REFUSED: Witness = Witness::of("the item came too late");
+    explore(&[&ACCEPTED, &REFUSED], || {
+        let (sender, receiver) = inbox(1);
+        let item = std::sync::Arc::new(());
+        let sent = std::sync::Arc::clone(&item);
+        let caller = thread::spawn(move || {
+            let accepted = sender.try_send(sent).is_ok();
+            // The slots live on with their sender.
+            (sender, accepted)
+        });
+        drop(receiver);
+        let (_sender, accepted) = caller.join().expect("the caller does not panic");
+        ACCEPTED.met_if(accepted);
+        REFUSED.met_if(!accepted);
+        assert_eq!(
+            std::sync::Arc::strong_count(&item),
+            1,
+            "accepted: {accepted}"
+        );
+    });
+}

@@ -39,6 +39,7 @@ fn killers(mutant: Mutant) -> &'static [&'static str] {
         Mutant::B3 | Mutant::B10Inbox => {
             &["inbox::the_last_sender_that_goes_away_finishes_the_inbox"]
         }
+        Mutant::B12 => &["inbox::what_a_lost_receiver_accepted_is_dropped"],
         Mutant::C1 => &[END_TO_END],
         Mutant::C7 => &["end_to_end::two_decisions_race_for_the_last_container_of_a_user"],
         Mutant::C12 => &["end_to_end::a_decision_races_with_the_end_of_its_application"],
@@ -51,8 +52,11 @@ fn killers(mutant: Mutant) -> &'static [&'static str] {
             &["parking::a_sleeper_is_woken_by_each_of_two_wakers"]
         }
         Mutant::L1 => &["baton::the_work_of_three_callers_is_done"],
-        Mutant::L2 | Mutant::L3 | Mutant::L4 => &["baton::the_work_of_two_callers_is_done"],
-        Mutant::L5 => &["baton::a_keeper_gets_what_it_claims"],
+        Mutant::L2 | Mutant::L3 | Mutant::L4 | Mutant::L6 | Mutant::L7 => {
+            &["baton::the_work_of_two_callers_is_done"]
+        }
+        Mutant::L5 | Mutant::L8 => &["baton::a_keeper_gets_what_it_claims"],
+        Mutant::L9 => &["baton::a_keeper_that_keeps_it_gets_every_accepted_item"],
         Mutant::S1 | Mutant::S5 => &["shutdown::every_accepted_item_is_answered"],
         Mutant::S2 | Mutant::S3 => &["shutdown::who_waits_for_the_end_sees_the_answers"],
         Mutant::S4 => &["shutdown::a_dying_owner_releases_who_waits"],

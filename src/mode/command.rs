@@ -216,6 +216,7 @@ impl Commands {
                 Err(TrySendError::Closed(_)) => return None,
                 Err(TrySendError::Full(back)) => {
                     command = back;
+                    self.lending.lend();
                     crate::sync::yield_now();
                 }
             }

@@ -1,5 +1,6 @@
 //! The committer: the only writer. Takes proposals and commands in turn, publishes.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::commit::{CommitOutcome, Conflict, Event};
@@ -40,16 +41,12 @@ const ROWS_AT_ONCE: usize = 2048;
 /// The same where several proposers take room that the others count on.
 const PUBLISH_TO_OTHERS: u64 = 512;
 
-/// Turns on the thread of a caller before the committer's own goes on: its own call, what came of it
-/// and the calls that came meanwhile.
-const VISIT: u32 = 4;
-
 /// One batch in so many is timed.
 const SAMPLE: u32 = 8;
 
 /// What was taken from the inbox in one turn, besides looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Commands {
+enum Taken {
     None,
     /// Calls of applications and reports of nodes alone.
     Calls,
@@ -57,7 +54,7 @@ enum Commands {
     Others,
 }
 
-impl Commands {
+impl Taken {
     /// Whether the committer may decide by itself what they brought about, or go on with that.
     fn may_be_served(self, goes_on: bool) -> bool {
         self == Self::Calls || (goes_on && self == Self::None)
@@ -121,8 +118,10 @@ impl<C: Clock> Committer<C> {
     /// Runs until shutdown; every accepted command has its answer then. While it rests, it lies
     /// where callers find it and let it take its turns on their threads.
     pub(super) fn run(mut self: Box<Self>, lending: &Lending<C>) {
-        loop {
-            self.work();
+        while !self.shutdown.is_requested() {
+            if catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
+                return lending.lose(self);
+            }
             if self.shutdown.is_requested() {
                 break;
             }
@@ -133,13 +132,20 @@ impl<C: Clock> Committer<C> {
             }
         }
         lending.keep();
+        if catch_unwind(AssertUnwindSafe(|| self.end())).is_err() {
+            return lending.lose(self);
+        }
+        self.shutdown.finish();
+    }
+
+    /// Gives every accepted command its answer, and shows what they came to.
+    fn end(&mut self) {
         self.drain();
         for reply in self.quiet.drain(..) {
             answer(&reply, ());
         }
         self.publish();
         self.recorder.hand_over();
-        self.shutdown.finish();
     }
 
     /// Takes turns until there is nothing to do, or the end is asked for: looked at every time,
@@ -170,7 +176,7 @@ impl<C: Clock> Committer<C> {
     }
 
     /// A turn of every kind of work; whether there was any.
-    fn turn(&mut self) -> bool {
+    pub(super) fn turn(&mut self) -> bool {
         self.tell();
         self.expire();
         let before = self.outside;
@@ -191,26 +197,7 @@ impl<C: Clock> Committer<C> {
         if (left && !self.standings.is_empty()) || self.is_due() {
             self.publish();
         }
-        proposals || self.goes_on || commands != Commands::None
-    }
-
-    /// Takes a few turns on the thread of a caller; whether its own thread has to go on. A snapshot
-    /// that nobody waits for is left to whoever asks for it.
-    pub(super) fn visit(&mut self, shows: bool) -> bool {
-        for _ in 0..VISIT {
-            if self.shutdown.is_requested() || !self.turn() {
-                break;
-            }
-        }
-        let landed = self.taken != self.snapshot.taken;
-        if self.unpublished > 0 && (shows || landed) {
-            self.publish();
-        }
-        self.tell();
-        self.recorder.hand_over();
-        self.answer_quiet();
-        self.roused = !self.awake.is_zero();
-        self.has_work()
+        proposals || self.goes_on || commands != Taken::None
     }
 
     /// Refuses what comes from now on, and carries out all that was accepted before.
@@ -240,8 +227,12 @@ impl<C: Clock> Committer<C> {
             && self.unpublished >= PUBLISH_AT_LAST.min(PER_ROW * rows as u64)
     }
 
-    /// Looks for work in vain before it publishes, or rests where there is nothing to publish.
+    /// Looks for work in vain before it publishes, or rests where there is nothing to publish. While
+    /// every proposer rests only callers bring work, who find it at rest.
     fn patience(&self) -> u32 {
+        if self.is_at_rest() {
+            return 0;
+        }
         if self.unpublished == 0 {
             return SPINS;
         }
@@ -324,16 +315,16 @@ impl<C: Clock> Committer<C> {
         self.unpublished += batch.len() as u64;
     }
 
-    fn take_commands(&mut self) -> Commands {
-        let mut taken = Commands::None;
+    fn take_commands(&mut self) -> Taken {
+        let mut taken = Taken::None;
         for _ in 0..COMMANDS {
             let Received::Item(command) = self.inbox.try_recv() else {
                 break;
             };
             taken = match taken {
                 _ if command.is_look() => taken,
-                Commands::None | Commands::Calls if command.is_call() => Commands::Calls,
-                _ => Commands::Others,
+                Taken::None | Taken::Calls if command.is_call() => Taken::Calls,
+                _ => Taken::Others,
             };
             self.carry_out(command);
         }
@@ -449,7 +440,7 @@ impl<C: Clock> Committer<C> {
 
     /// Hands events over as far as there is room. That a reservation still waits is not told:
     /// it would be, for as long as it waits.
-    fn tell(&mut self) {
+    pub(super) fn tell(&mut self) {
         let count = self.engine.ledger().event_count();
         if count > 0 {
             self.collect(count);

@@ -122,6 +122,20 @@ impl Threaded {
         let (index_publisher, index) = published(Version(0), StdArc::new(NodeIndex::default()));
         let mut collector = Collector::new();
         let (fate_writer, fates) = counters();
+        let lending = StdArc::new(Lending::new(commit_waker.clone(), commit_parker.clone()));
+        // Dropped after the committer, whose end it waits for, when a thread cannot be started.
+        let mut started = Self {
+            awake,
+            commands: Commands::new(commands, lending.clone()),
+            snapshots: snapshots.clone(),
+            events: Mutex::new(reader),
+            fates,
+            latencies: Mutex::new(Collector::new()),
+            panics: Arc::new(AtomicU64::new(0)),
+            shutdown: stop.clone(),
+            monitor: None,
+            threads: Vec::new(),
+        };
         let mut committer = Box::new(Committer {
             engine,
             heartbeats_schedule: mode == Mode::Heartbeat,
@@ -155,19 +169,6 @@ impl Threaded {
             sleep: Sleep::ForCall,
             roused: false,
         });
-        let lending = StdArc::new(Lending::new(commit_waker.clone(), committer.parker.clone()));
-        let mut started = Self {
-            awake,
-            commands: Commands::new(commands, lending.clone()),
-            snapshots: snapshots.clone(),
-            events: Mutex::new(reader),
-            fates,
-            latencies: Mutex::new(Collector::new()),
-            panics: Arc::new(AtomicU64::new(0)),
-            shutdown: stop.clone(),
-            monitor: None,
-            threads: Vec::new(),
-        };
         for (i, (_, parker)) in parks.into_iter().enumerate() {
             let (sender, receiver) = ring(room.ring);
             committer.rings.push(receiver);
@@ -390,7 +391,8 @@ impl Threaded {
         self.call(Command::Quiesce);
     }
 
-    /// Looks at the live ledger through the committer, between two commands; keep it short.
+    /// Looks at the live ledger through the committer, between two commands; keep it short. It may
+    /// run on the thread of any caller, and had better wait for nothing that one of them holds.
     /// Nothing once the engine has shut down.
     pub fn inspect<T: Send + 'static>(
         &self,
@@ -407,7 +409,7 @@ impl Threaded {
     /// the committer takes before it publishes: 512 beside several proposers, else 8,192, or up to
     /// 131,072 where they touch thousands of rows; none once there is nothing to do. Calls that the
     /// committer serves by itself count among these decisions, and are shown at the latest once they
-    /// have touched 2,048 rows.
+    /// have touched 2,048 rows. After [`Self::quiesce`] it shows everything that was answered before.
     #[must_use]
     pub fn snapshot(&self) -> StdArc<Snapshot> {
         self.commands.show();

@@ -12,6 +12,10 @@ use super::committer::Committer;
 use crate::sync::{Asked, Baton, Laid, Parked, Parker, Waker};
 use crate::time::Clock;
 
+/// Turns on the thread of a caller before the committer's own goes on: its own call, what came of it
+/// and the calls that came meanwhile.
+const VISIT: u32 = 4;
+
 /// Times that a caller lets the committer look for the calls of others that came meanwhile.
 const CALLED_BACK: u32 = 4;
 
@@ -29,8 +33,8 @@ pub(super) trait Lend: Debug + Send + Sync {
     /// committer rests, else by whoever has it.
     fn lend(&self);
 
-    /// Sees to it that the snapshot shows what was answered, if the committer rests; else it does so
-    /// before it rests.
+    /// Sees to it that the snapshot shows what was answered: at once if the committer rests, else
+    /// whoever has it does so before it lays it down.
     fn show(&self);
 }
 
@@ -43,7 +47,7 @@ impl<C> Debug for Lending<C> {
 impl<C: Clock> Lend for Lending<C> {
     fn lend(&self) {
         match self.baton.take_or_call() {
-            Asked::Taken(committer) => self.visit(committer, false),
+            Asked::Taken(committer) => self.borrow(committer, Committer::visit),
             Asked::Away => {}
             // It may sleep while an accepted command is on its way into its slot.
             Asked::Kept => self.waker.wake(),
@@ -52,7 +56,7 @@ impl<C: Clock> Lend for Lending<C> {
 
     fn show(&self) {
         if let Asked::Taken(committer) = self.baton.take_or_call() {
-            self.visit(committer, true);
+            self.borrow(committer, |committer, _| committer.show());
         }
     }
 }
@@ -67,14 +71,17 @@ impl<C: Clock> Lending<C> {
         }
     }
 
-    /// Lets the committer take its turns here.
-    fn visit(&self, mut committer: Box<Committer<C>>, shows: bool) {
-        for _ in 0..CALLED_BACK {
-            let Ok(goes_on) = catch_unwind(AssertUnwindSafe(|| committer.visit(shows))) else {
-                // The engine is poisoned with the end of its committer, as by a panic on its thread.
-                self.keep();
-                drop(committer);
-                return self.waker.wake();
+    /// Lets the committer do something on this thread; whether its own has to go on. It is told
+    /// whether it was called back, perhaps by somebody who waits for a snapshot.
+    fn borrow(
+        &self,
+        mut committer: Box<Committer<C>>,
+        work: impl Fn(&mut Committer<C>, bool) -> bool,
+    ) {
+        for round in 0..CALLED_BACK {
+            let turn = || work(&mut committer, round > 0);
+            let Ok(goes_on) = catch_unwind(AssertUnwindSafe(turn)) else {
+                return self.lose(committer);
             };
             if goes_on {
                 break;
@@ -89,9 +96,16 @@ impl<C: Clock> Lending<C> {
         self.waker.wake();
     }
 
-    /// The committer stays with its thread from now on, or is no more.
+    /// The committer stays with its thread from now on.
     pub(super) fn keep(&self) {
         self.baton.keep();
+    }
+
+    /// The committer panicked: the engine ends, and with it every call that waits.
+    pub(super) fn lose(&self, committer: Box<Committer<C>>) {
+        self.baton.keep();
+        drop(committer);
+        self.waker.wake();
     }
 
     /// Lays the committer down and sleeps until its own thread has something to do. Nothing when it
@@ -103,11 +117,11 @@ impl<C: Clock> Lending<C> {
         let limit = committer.sleep_limit();
         let mut held = Held::Mine(committer);
         if let Some(limit) = limit {
-            let _: Parked = self.parker.park_for(limit, || held.has_work(&self.baton));
+            let _: Parked = self.parker.park_for(limit, || held.finds_work(&self.baton));
             // Whoever has it is told of the claim, and wakes this thread.
-            self.parker.park_until(|| held.is_claimed(&self.baton));
+            self.parker.park_until(|| held.is_settled(&self.baton));
         } else {
-            self.parker.park_until(|| held.has_work(&self.baton));
+            self.parker.park_until(|| held.finds_work(&self.baton));
         }
         match held {
             Held::Mine(committer) => Some(committer),
@@ -127,7 +141,7 @@ enum Held<C> {
 
 impl<C: Clock> Held<C> {
     /// Gets hold of the committer, or claims it; whether there is nothing to wait for.
-    fn is_claimed(&mut self, baton: &Baton<Box<Committer<C>>>) -> bool {
+    fn is_settled(&mut self, baton: &Baton<Box<Committer<C>>>) -> bool {
         if matches!(self, Self::Lent) {
             match baton.take_or_claim() {
                 Asked::Taken(committer) => *self = Self::Mine(committer),
@@ -139,8 +153,8 @@ impl<C: Clock> Held<C> {
     }
 
     /// Whether there is something to do; lays the committer down again otherwise.
-    fn has_work(&mut self, baton: &Baton<Box<Committer<C>>>) -> bool {
-        self.is_claimed(baton);
+    fn finds_work(&mut self, baton: &Baton<Box<Committer<C>>>) -> bool {
+        self.is_settled(baton);
         loop {
             match std::mem::replace(self, Self::Lent) {
                 Self::Mine(committer) if committer.has_work() => {
@@ -148,7 +162,13 @@ impl<C: Clock> Held<C> {
                     return true;
                 }
                 Self::Mine(committer) => match baton.lay_down(committer) {
-                    Laid::CalledBack(back) => *self = Self::Mine(back),
+                    Laid::CalledBack(back) => {
+                        let unshown = back.unpublished > 0;
+                        *self = Self::Mine(back);
+                        if unshown {
+                            return true;
+                        }
+                    }
                     Laid::Down | Laid::DownForKeeper => return false,
                 },
                 Self::Lent => return false,
@@ -158,5 +178,34 @@ impl<C: Clock> Held<C> {
                 }
             }
         }
+    }
+}
+
+impl<C: Clock> Committer<C> {
+    /// Takes a few turns on the thread of a caller; whether its own thread has to go on. A snapshot
+    /// that nobody waits for is left to whoever asks for it, unless the committer `shows` all.
+    pub(super) fn visit(&mut self, shows: bool) -> bool {
+        for _ in 0..VISIT {
+            if self.shutdown.is_requested() || !self.turn() {
+                break;
+            }
+            self.roused = !self.awake.is_zero();
+        }
+        let landed = self.taken != self.snapshot.taken;
+        if shows || landed || !self.quiet.is_empty() {
+            self.show();
+        }
+        self.tell();
+        self.recorder.hand_over();
+        self.answer_quiet();
+        self.has_work()
+    }
+
+    /// Publishes what no snapshot shows yet; whether its own thread has something to do.
+    pub(super) fn show(&mut self) -> bool {
+        if self.unpublished > 0 {
+            self.publish();
+        }
+        self.has_work()
     }
 }

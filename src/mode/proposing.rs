@@ -198,7 +198,7 @@ impl<C: Clock> Proposer<C> {
         self.catch_up(view, true);
     }
 
-    /// Stays away for some publications when too many of its proposals were refused.
+    /// Stays away for a while when too many of its proposals were refused.
     fn hold_back(&mut self, view: &mut View) {
         let (seen, own) = (view.seen(), self.share.0);
         let refused = seen.refused.get(own).copied().unwrap_or(0);
@@ -206,12 +206,14 @@ impl<C: Clock> Proposer<C> {
         if absence == 0 {
             return;
         }
-        let until = Version(view.version().0 + absence);
+        // What the committer decides by itself is seldom published.
+        let age = |snapshot: &Snapshot| snapshot.version.0 + snapshot.served;
+        let until = age(seen) + absence;
         self.standing.leave();
         self.committer.wake();
-        let (snapshots, shutdown) = (&self.snapshots, &self.shutdown);
+        let (snapshots, shutdown) = (&mut self.snapshots, &self.shutdown);
         self.parker
-            .park_until(|| snapshots.version() >= until || shutdown.is_requested());
+            .park_until(|| age(snapshots.refresh()) >= until || shutdown.is_requested());
         self.standing.come_back();
         self.catch_up(view, true);
     }

@@ -78,7 +78,7 @@ impl<C: Clock> Committer<C> {
             return;
         }
         let waits = self.rings.iter().any(RingReceiver::has_news) || self.inbox.has_news();
-        let done = !waits && all_idle(&self.standings, self.snapshot.news);
+        let done = !waits && !self.goes_on && self.is_at_rest();
         if !done && self.untold.is_empty() {
             return;
         }

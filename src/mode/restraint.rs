@@ -10,7 +10,7 @@ const WINDOW: u64 = 64;
 /// One refused decision in so many is too often.
 const TOLERATED: u64 = 20;
 
-/// Shortest and longest absence, in publications.
+/// Shortest and longest absence, in publications and decisions of the committer's own.
 const SHORTEST: u64 = 16;
 const LONGEST: u64 = 16_384;
 
@@ -23,7 +23,7 @@ pub(super) struct Restraint {
 }
 
 impl Restraint {
-    /// For how many publications to stay away, by how many decisions of this proposer the ledger
+    /// For how many publications and decisions of the committer's own to stay away, by how many decisions of this proposer the ledger
     /// has taken and refused so far; 0 to go on. Doubles each time, and halves when all is well.
     pub(super) fn judge(&mut self, taken: u64, refused: u64) -> u64 {
         let news = taken - self.taken;

@@ -15,7 +15,7 @@ pub struct Running {
     /// On which cores they run.
     pub placement: Placement,
     /// How long the committer looks out for the next command, with nothing to do, before it sleeps.
-    /// Asleep, it takes its turns on the thread of whoever calls, and no call waits for another
+    /// Asleep, it takes its turns on the thread of whoever calls, and such a call waits for no other
     /// thread; but a caller's core has the state yet to load, and callers take turns. Who keeps a
     /// core for the committer has it work beside its callers, who then look out for their answers
     /// and for events as long. They had better stand on another core than the committer's: there

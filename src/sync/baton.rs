@@ -14,7 +14,7 @@
 //!
 //! Asking never waits: that the value is away is an answer, and whoever has it does the work.
 
-use crate::sync::mutant::weakened;
+use crate::sync::mutant::{weakened, weakened_to};
 use crate::sync::slot::Slot;
 use crate::sync::{AtomicU32, Mutant, Ordering, injected};
 
@@ -46,7 +46,7 @@ pub enum Laid<T> {
     Down,
     /// It lies here for its keeper, who has to be woken.
     DownForKeeper,
-    /// Somebody made work visible since it was taken: it stays with its owner.
+    /// Somebody asked since it was taken, with work or in vain: it stays with its owner.
     CalledBack(T),
 }
 
@@ -79,28 +79,23 @@ impl Place {
     }
 
     /// What it becomes when somebody who has made work visible asks.
-    const fn after_call(self) -> Self {
+    fn after_call(self) -> Self {
         match self {
             Self::Here => Self::Away,
             Self::Away | Self::Called => Self::Called,
+            Self::Claimed if injected(Mutant::L8) => Self::Called,
             Self::Claimed => Self::Claimed,
             Self::Kept => Self::Kept,
         }
     }
 
     /// What it becomes when the keeper asks.
-    const fn after_claim(self) -> Self {
+    fn after_claim(self) -> Self {
         match self {
             Self::Here => Self::Away,
             Self::Away | Self::Called | Self::Claimed => Self::Claimed,
             Self::Kept => Self::Kept,
         }
-    }
-}
-
-impl<T> Default for Baton<T> {
-    fn default() -> Self {
-        Self::away()
     }
 }
 
@@ -135,7 +130,8 @@ impl<T> Baton<T> {
             // Release, though the word may stay what it is: pairs with the Acquire in `lay_down`,
             // so that an owner that is called back sees the work. Acquire: pairs with the Release
             // there; what former owners did is seen, and the slot is filled.
-            let order = weakened(Mutant::L2, Ordering::AcqRel);
+            let order = weakened_to(Mutant::L2, Ordering::Acquire, Ordering::AcqRel);
+            let order = weakened_to(Mutant::L6, Ordering::Release, order);
             let asked =
                 self.place
                     .compare_exchange(found, after(place).word(), order, Ordering::Relaxed);
@@ -158,7 +154,8 @@ impl<T> Baton<T> {
             let called = place == Place::Called && !injected(Mutant::L3);
             // Release: pairs with the Acquire in `ask`; the slot is filled, and the next owner sees
             // what this one did. Acquire: pairs with the Release there; the caller's work is seen.
-            let order = weakened(Mutant::L4, Ordering::AcqRel);
+            let order = weakened_to(Mutant::L4, Ordering::Acquire, Ordering::AcqRel);
+            let order = weakened_to(Mutant::L7, Ordering::Release, order);
             let next = if called { away } else { here };
             let laid = self
                 .place
@@ -185,7 +182,8 @@ impl<T> Baton<T> {
     /// Whoever has the value keeps it for good.
     pub fn keep(&self) {
         // Acquire: pairs with the Release in `ask`; what was made visible before a call is seen.
-        self.place.swap(Place::Kept.word(), Ordering::AcqRel);
+        let order = weakened(Mutant::L9, Ordering::AcqRel);
+        self.place.swap(Place::Kept.word(), order);
     }
 }
 

@@ -20,7 +20,7 @@ use crate::sync::mutant::weakened;
 use crate::sync::slot::Slot;
 use crate::sync::tail::{Received, SendCounts, Tail, TrySendError};
 use crate::sync::{
-    Arc, AtomicU64, AtomicUsize, Mutant, Ordering, Parker, Waker, injected, spin_loop,
+    Arc, AtomicU64, AtomicUsize, Mutant, Ordering, Parker, Waker, injected, spin_loop, yield_now,
 };
 
 /// An inbox for `capacity` commands.
@@ -251,7 +251,8 @@ impl<T> Drop for InboxSender<T> {
     }
 }
 
-/// The side of the committer. Dropping it closes the inbox; items still in it are dropped.
+/// The side of the committer. Dropping it closes the inbox and drops the items still in it, also those
+/// on their way into their slots; while a panic unwinds it only closes.
 #[derive(Debug)]
 pub struct InboxReceiver<T> {
     shared: Arc<Shared<T>>,
@@ -339,6 +340,17 @@ impl<T> InboxReceiver<T> {
 impl<T> Drop for InboxReceiver<T> {
     fn drop(&mut self) {
         self.shared.close();
+        if std::thread::panicking() || injected(Mutant::B12) {
+            return;
+        }
+        // The slots live as long as the senders: whoever waits for what an item answers would wait for ever.
+        loop {
+            match self.try_recv() {
+                Received::Item(item) => drop(item),
+                Received::Finished => return,
+                Received::Empty => yield_now(),
+            }
+        }
     }
 }
 
@@ -404,6 +416,15 @@ mod tests {
         let (sender, receiver) = inbox(2);
         drop(receiver);
         assert_eq!(sender.try_send(1), Err(TrySendError::Closed(1)));
+    }
+
+    #[test]
+    fn a_dropped_receiver_drops_what_it_did_not_take() {
+        let (sender, receiver) = inbox(2);
+        let item = std::sync::Arc::new(1);
+        sender.try_send(std::sync::Arc::clone(&item)).unwrap();
+        drop(receiver);
+        assert_eq!(std::sync::Arc::strong_count(&item), 1);
     }
 
     #[test]

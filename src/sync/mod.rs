@@ -7,7 +7,8 @@
 //!
 //! * There is no `unsafe` here: a [`ring`] and an [`inbox`] hand values over in slots whose lock is
 //!   never contended, because the protocol gives each slot to one side at a time.
-//! * Nothing here spins on another thread or sleeps for a time; who has nothing to do parks.
+//! * Nothing here sleeps for a time or spins on another thread, but for the receiver of an [`inbox`]
+//!   that is dropped while an item is on its way; who has nothing to do parks.
 //! * Protocols use no sequentially consistent load or store, which loom cannot explore, but
 //!   read-modify-writes on one word and explicit fences.
 //! * A refused call gives its value back.

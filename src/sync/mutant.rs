@@ -92,6 +92,8 @@ mutants! {
     B11Ring,
     /// An inbox's sender wakes the receiver before it fills its slot.
     B11Inbox,
+    /// An inbox that loses its receiver keeps the items that it accepted.
+    B12,
     /// A commit does not look at the room on the node.
     C1,
     /// A commit does not look at the registration of the node.
@@ -132,14 +134,22 @@ mutants! {
     G6,
     /// Who calls the owner of a baton that was called already writes nothing.
     L1,
-    /// A baton is asked for Relaxed.
+    /// Who asks for a baton does not release its work.
     L2,
     /// An owner lays its baton down though it was called.
     L3,
-    /// A baton is laid down Relaxed.
+    /// An owner lays its baton down without release.
     L4,
     /// An owner lays down what the keeper claims and does not say so.
     L5,
+    /// Who asks for a baton does not acquire what its last owner did.
+    L6,
+    /// An owner that is called back does not acquire the work.
+    L7,
+    /// A call takes the keeper's claim back.
+    L8,
+    /// A keeper that keeps its baton does not acquire the work of those who called.
+    L9,
     /// A shutdown is requested by a load and a store.
     S1,
     /// A shutdown wakes its threads before it is visible.
@@ -186,9 +196,10 @@ pub fn injected(mutant: Mutant) -> bool {
 /// The ordering of a store, or Relaxed when the bug is planted.
 #[inline(always)]
 pub(super) fn weakened(mutant: Mutant, order: Ordering) -> Ordering {
-    if injected(mutant) {
-        Ordering::Relaxed
-    } else {
-        order
-    }
+    weakened_to(mutant, Ordering::Relaxed, order)
+}
+
+/// The order, or another one when the mutant is planted.
+pub(super) fn weakened_to(mutant: Mutant, weaker: Ordering, order: Ordering) -> Ordering {
+    if injected(mutant) { weaker } else { order }
 }
