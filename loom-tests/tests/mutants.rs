@@ -56,7 +56,6 @@ fn killers(mutant: Mutant) -> &'static [&'static str] {
             &["baton::the_work_of_two_callers_is_done"]
         }
         Mutant::L5 | Mutant::L8 => &["baton::a_keeper_gets_what_it_claims"],
-        Mutant::L9 => &["baton::a_keeper_that_keeps_it_gets_every_accepted_item"],
         Mutant::S1 | Mutant::S5 => &["shutdown::every_accepted_item_is_answered"],
         Mutant::S2 | Mutant::S3 => &["shutdown::who_waits_for_the_end_sees_the_answers"],
         Mutant::S4 => &["shutdown::a_dying_owner_releases_who_waits"],

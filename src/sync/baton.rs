@@ -14,7 +14,7 @@
 //!
 //! Asking never waits: that the value is away is an answer, and whoever has it does the work.
 
-use crate::sync::mutant::{weakened, weakened_to};
+use crate::sync::mutant::weakened_to;
 use crate::sync::slot::Slot;
 use crate::sync::{AtomicU32, Mutant, Ordering, injected};
 
@@ -182,8 +182,7 @@ impl<T> Baton<T> {
     /// Whoever has the value keeps it for good.
     pub fn keep(&self) {
         // Acquire: pairs with the Release in `ask`; what was made visible before a call is seen.
-        let order = weakened(Mutant::L9, Ordering::AcqRel);
-        self.place.swap(Place::Kept.word(), order);
+        self.place.swap(Place::Kept.word(), Ordering::AcqRel);
     }
 }
 

@@ -148,8 +148,6 @@ mutants! {
     L7,
     /// A call takes the keeper's claim back.
     L8,
-    /// A keeper that keeps its baton does not acquire the work of those who called.
-    L9,
     /// A shutdown is requested by a load and a store.
     S1,
     /// A shutdown wakes its threads before it is visible.
