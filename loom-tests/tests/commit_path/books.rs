@@ -7,6 +7,7 @@ use capsched::api::{
 };
 use capsched::cluster::Node;
 use capsched::snapshot::Snapshot;
+use shuttle::thread::{self, ThreadId};
 
 /// What the books know of an application: its leaf and its user.
 pub(crate) type Apps = BTreeMap<ApplicationId, (&'static str, &'static str)>;
@@ -30,6 +31,8 @@ pub(crate) struct Books {
     pub(crate) fulfilled: u64,
     pub(crate) refused: u64,
     pub(crate) killed: u64,
+    /// Looks at the ledger that the committer took on this thread.
+    pub(crate) lent: u64,
 }
 
 impl Books {
@@ -176,8 +179,9 @@ impl Books {
     }
 
     /// Holds the ledger of an engine at rest, whose nodes all have reported, against the books.
-    pub(crate) fn compare(&self, engine: &Threaded, limits: &[(&str, ResourceVector)]) {
+    pub(crate) fn compare(&mut self, engine: &Threaded, limits: &[(&str, ResourceVector)]) {
         let seen = Seen::of(engine);
+        self.lent += u64::from(seen.thread == thread::current().id());
         assert_eq!(seen.nodes, non_zero(&self.on_node), "use of nodes");
         let reserved: Sums<NodeName> = self
             .reserved
@@ -261,6 +265,8 @@ struct Seen {
     reserved: Sums<NodeName>,
     queues: Sums<String>,
     users: Sums<(String, String)>,
+    /// Where the committer took the look.
+    thread: ThreadId,
 }
 
 impl Seen {
@@ -288,6 +294,7 @@ impl Seen {
                 reserved,
                 queues: non_zero(&queues.collect()),
                 users: non_zero(&users.collect()),
+                thread: thread::current().id(),
             }
         });
         look.unwrap()

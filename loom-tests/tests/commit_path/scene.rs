@@ -63,6 +63,8 @@ struct Counts {
     killed: Count,
     /// Decisions of the committer itself.
     served: Count,
+    /// Looks that it took on the thread of its caller.
+    lent: Count,
 }
 
 impl Witnesses {
@@ -76,6 +78,7 @@ impl Witnesses {
             (&counts.refused, books.refused),
             (&counts.killed, books.killed),
             (&counts.served, last.served),
+            (&counts.lent, books.lent),
         ] {
             count.fetch_add(number, Ordering::Relaxed);
         }
@@ -100,6 +103,8 @@ impl Witnesses {
         let counts = &self.0;
         let served = counts.served.load(Ordering::Relaxed);
         assert!(served > 0 || !rests, "no decision of the committer");
+        let lent = counts.lent.load(Ordering::Relaxed);
+        assert!(lent > 0 || !rests, "no work on the thread of a caller");
         for (count, what) in [
             (&counts.placed, "a container was placed"),
             (&counts.reserved, "a reservation was made"),
