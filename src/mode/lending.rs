@@ -71,8 +71,9 @@ impl<C: Clock> Lending<C> {
         }
     }
 
-    /// Lets the committer do something on this thread; whether its own has to go on. It is told
-    /// whether it was called back, perhaps by somebody who waits for a snapshot.
+    /// Lets the committer `work` on this thread, again when it is called back meanwhile: perhaps by
+    /// somebody who waits for a snapshot, so `work` is told. It says whether the committer's own
+    /// thread has to go on.
     fn borrow(
         &self,
         mut committer: Box<Committer<C>>,
