@@ -2,8 +2,6 @@
 //!
 //! Beside every way to run Hadoop all our modes run, so that each ratio is one of rounds that took turns.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
@@ -49,10 +47,6 @@ pub(crate) struct Args {
     #[arg(long)]
     record: bool,
 }
-
-/// How long committer and caller of a closed loop look out for each other before they sleep, where
-/// the proposers rest meanwhile and two cores are enough for both.
-const AWAKE: Duration = Duration::from_micros(100);
 
 /// All rounds of one side in one mode.
 #[derive(Clone, Debug, Default)]
@@ -226,14 +220,12 @@ fn compare(shape: &Shape, args: &Args) -> Result<Vec<Comparison>> {
 
 fn how(shape: &Shape, mode: ModeName, threads: usize) -> How {
     let filled = matches!(shape.run, Run::Fill { .. });
-    let closed = matches!(shape.run, Run::Churn { .. }) && mode == ModeName::Global;
     let threads = match mode {
         ModeName::Heartbeat => 0,
         ModeName::Asynchronous | ModeName::Global => threads,
     };
     How {
         seconds: Some(if filled { 30 } else { 3 }),
-        awake: if closed { AWAKE } else { Duration::ZERO },
         ..How::of(mode, threads)
     }
 }

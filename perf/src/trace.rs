@@ -31,9 +31,6 @@ const WINDOW: usize = 1024;
 /// How long nothing happens before the engine is asked whether it is at rest.
 const SILENCE: Duration = Duration::from_millis(1);
 
-/// How long an engine with threads and its caller look out for each other between two windows.
-const AWAKE: Duration = Duration::from_micros(100);
-
 /// An engine with the nodes of the trace.
 struct Replay {
     engine: Sequential,
@@ -136,10 +133,7 @@ fn one_by_one(mut replay: Replay, pods: &[ResourceVector]) -> Result<Round> {
 /// has one that reserves after a look at all nodes.
 fn in_windows(engine: Sequential, how: How, pods: &[ResourceVector]) -> Result<Round> {
     let clock = SystemClock::new();
-    let how = How {
-        awake: AWAKE,
-        ..how
-    };
+    let how = How { ..how };
     let engine = Threaded::take_over(engine, how.engine_mode(), clock, how.running())?;
     let all_nodes = how.mode == ModeName::Global;
     let mut verdict = Verdict::default();
