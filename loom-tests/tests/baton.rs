@@ -51,6 +51,14 @@ impl<const N: usize> Scene<N> {
         }
     }
 
+    /// The value for its keeper, if it lies there.
+    fn claim(&self) -> Option<u32> {
+        match self.baton.take_or_claim() {
+            Asked::Taken(done) => Some(done),
+            Asked::Away | Asked::Kept => None,
+        }
+    }
+
     /// Has work of its own done, by itself if the value lies there; whether its keeper has to be
     /// woken.
     fn call(&self, own: usize, called_back: &Witness) -> bool {
@@ -124,10 +132,7 @@ fn a_keeper_gets_what_it_claims() {
         let callers = [call(0, None), call(1, Some(Arc::clone(&due)))];
         let mut held = Some(0);
         parker.park_until(|| {
-            let Some(mut done) = held.take().or_else(|| match scene.baton.take_or_claim() {
-                Asked::Taken(done) => Some(done),
-                Asked::Away | Asked::Kept => None,
-            }) else {
+            let Some(mut done) = held.take().or_else(|| scene.claim()) else {
                 return false;
             };
             scene.serve(&mut done);
@@ -171,10 +176,7 @@ fn work_that_a_caller_leaves_to_the_keeper_is_done() {
         });
         let mut held = Some(0);
         parker.park_until(|| {
-            let Some(mut done) = held.take().or_else(|| match scene.baton.take_or_claim() {
-                Asked::Taken(done) => Some(done),
-                Asked::Away | Asked::Kept => None,
-            }) else {
+            let Some(mut done) = held.take().or_else(|| scene.claim()) else {
                 return false;
             };
             loop {

@@ -133,7 +133,6 @@ fn one_by_one(mut replay: Replay, pods: &[ResourceVector]) -> Result<Round> {
 /// has one that reserves after a look at all nodes.
 fn in_windows(engine: Sequential, how: How, pods: &[ResourceVector]) -> Result<Round> {
     let clock = SystemClock::new();
-    let how = How { ..how };
     let engine = Threaded::take_over(engine, how.engine_mode(), clock, how.running())?;
     let all_nodes = how.mode == ModeName::Global;
     let mut verdict = Verdict::default();

@@ -81,7 +81,7 @@ pub(super) struct Committer<C> {
     pub(super) outside: u64,
     /// Counts what changed the state: commands and accepted proposals.
     pub(super) changes: u64,
-    /// Decisions that no snapshot shows yet.
+    /// Decisions, and turns in which outsiders changed something, that no snapshot shows yet.
     pub(super) unpublished: u64,
     pub(super) inbox: InboxReceiver<Command>,
     pub(super) publisher: Publisher<Snapshot>,
