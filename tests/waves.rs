@@ -6,10 +6,10 @@ mod trees;
 
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec};
 use capsched::commit::{
-    CommitOutcome, Followed, Ledger, apply_to_copy, observe_on_copy, place_wave,
+    CommitOutcome, Extent, Followed, Ledger, apply_to_copy, observe_on_copy, place_wave,
 };
 use capsched::id::{NodeSlot, PartitionId};
-use capsched::proposer::{Candidates, FitIndex, Outcome, propose, wave_length};
+use capsched::proposer::{Candidates, FitIndex, Outcome, propose};
 use capsched::queue::Exclusivity;
 use capsched::resource::ResourceVector;
 use capsched::snapshot::State;
@@ -70,8 +70,19 @@ fn ask(ledger: &mut Ledger, number: u32, queue: &str, count: i32) {
 }
 
 fn ask_on(ledger: &mut Ledger, number: u32, queue: &str, partition: &str, count: i32) {
+    ask_of(ledger, (number, "ann"), queue, partition, count);
+}
+
+/// A user's new application asks.
+fn ask_of(
+    ledger: &mut Ledger,
+    (number, user): (u32, &str),
+    queue: &str,
+    partition: &str,
+    count: i32,
+) {
     let id = ApplicationId::new(number);
-    let spec = AppSpec::new(id, queue, "ann");
+    let spec = AppSpec::new(id, queue, user);
     let app = ledger.submit(&spec).unwrap();
     ledger.settle();
     let ask = Ask {
@@ -99,71 +110,77 @@ fn copy(ledger: &Ledger, partition: PartitionId) -> (State, FitIndex) {
     (state, lane)
 }
 
-/// Decides by one pass, and then for as long as nothing else can come, at most `most` more; the
-/// application, and how many more containers of it.
-fn decide(state: &mut State, lane: &mut FitIndex, most: usize) -> Option<(ApplicationId, usize)> {
-    let mut seen = Vec::new();
-    let partition = lane.open().next().map(|node| state.nodes[node].partition)?;
-    let candidates = Candidates::indexed(lane, partition);
-    let outcome = propose(state, &candidates, Exclusivity::Respect, &mut seen);
-    observe_on_copy(state, &seen);
-    let Outcome::Proposed(first) = outcome else {
-        return None;
-    };
-    assert_ne!(apply_to_copy(state, &first), Followed::No);
-    lane.lessen(first.node, &state.nodes[first.node].free);
-    let most = wave_length(state, &first, most);
-    let mut placed = Vec::new();
-    let length = place_wave(state, lane, &first, most, |next| placed.push(next));
-    assert_eq!(placed.len(), length);
-    assert!(
-        placed
-            .iter()
-            .all(|next| (next.app, next.key) == (first.app, first.key))
-    );
-    Some((state.apps[first.app].id, length))
+/// All decisions: those of waves of at most `most` containers, and passes where no wave goes on. The
+/// applications in turn, how many passes there were, and what is left on the nodes.
+fn filled(
+    ledger: &Ledger,
+    partition: PartitionId,
+    most: usize,
+) -> (Vec<ApplicationId>, usize, Vec<ResourceVector>) {
+    let (mut state, mut lane) = copy(ledger, partition);
+    let (mut served, mut passes) = (Vec::new(), 0);
+    loop {
+        let extent = Extent {
+            most,
+            second: None,
+            watch: None,
+        };
+        let mut placed = Vec::new();
+        let length = place_wave(&mut state, &mut lane, partition, extent, &mut placed);
+        assert_eq!(placed.len(), length);
+        served.extend(placed.iter().map(|outcome| {
+            let Outcome::Proposed(next) = outcome else {
+                panic!("a wave is of containers: {outcome:?}");
+            };
+            state.apps[next.app].id
+        }));
+        let mut seen = Vec::new();
+        let candidates = Candidates::indexed(&lane, partition);
+        let outcome = propose(&state, &candidates, Exclusivity::Respect, &mut seen);
+        observe_on_copy(&mut state, &seen);
+        let Outcome::Proposed(single) = outcome else {
+            let free = state.nodes.iter().map(|node| node.free.get());
+            return (served, passes, free.collect());
+        };
+        passes += 1;
+        assert_ne!(apply_to_copy(&mut state, &single), Followed::No);
+        lane.lessen(single.node, &state.nodes[single.node].free);
+        served.push(state.apps[single.app].id);
+    }
 }
 
-/// All decisions with waves of a batch's length; the same nodes are filled as without any.
-fn waves(ledger: &Ledger) -> Vec<(ApplicationId, usize)> {
+/// Whom waves of a batch's length serve, one container after the other, and how many passes that takes.
+/// Passes alone come to the same.
+fn waves(ledger: &Ledger) -> (Vec<u32>, usize) {
     waves_on(ledger, PartitionId::DEFAULT)
 }
 
-fn waves_on(ledger: &Ledger, partition: PartitionId) -> Vec<(ApplicationId, usize)> {
-    let filled = |most: usize| {
-        let (mut state, mut lane) = copy(ledger, partition);
-        let decided: Vec<_> = std::iter::from_fn(|| decide(&mut state, &mut lane, most)).collect();
-        let free: Vec<_> = state.nodes.iter().map(|node| node.free.get()).collect();
-        (decided, free)
-    };
-    let ((together, free), (singly, free_singly)) = (filled(63), filled(0));
-    assert_eq!(free, free_singly);
-    let spread = together
-        .iter()
-        .flat_map(|&(app, more)| vec![(app, 0); more + 1]);
-    assert_eq!(spread.collect::<Vec<_>>(), singly);
-    together
+fn waves_on(ledger: &Ledger, partition: PartitionId) -> (Vec<u32>, usize) {
+    let (together, passes, free) = filled(ledger, partition, 64);
+    let (singly, count, free_singly) = filled(ledger, partition, 0);
+    assert_eq!((&together, free), (&singly, free_singly));
+    assert_eq!(count, singly.len());
+    (together.iter().map(|app| app.sequence).collect(), passes)
 }
 
 #[test]
-fn a_lone_leaf_is_served_at_once_but_for_the_last_container_of_a_key() {
+fn a_lone_leaf_takes_a_pass_for_the_first_and_the_last_container_of_a_key() {
     let mut ledger = ledger();
     ask(&mut ledger, 1, "root.p.a", 20);
     ask(&mut ledger, 2, "root.p.a", 5);
-    let [one, two] = [1, 2].map(ApplicationId::new);
-    let waves = waves(&ledger);
-    assert_eq!(waves, [(one, 18), (one, 0), (two, 3), (two, 0)]);
+    let (served, passes) = waves(&ledger);
+    assert_eq!(served, [vec![1; 20], vec![2; 5]].concat());
+    assert_eq!(passes, 4);
 }
 
 #[test]
-fn leaves_that_are_equally_hungry_take_turns() {
+fn leaves_that_are_equally_hungry_take_turns_within_a_wave() {
     let mut ledger = ledger();
-    ask(&mut ledger, 1, "root.p.a", 4);
-    ask(&mut ledger, 2, "root.q", 4);
-    let [one, two] = [1, 2].map(ApplicationId::new);
-    let turns = [one, two].repeat(4);
-    let alone: Vec<_> = turns.into_iter().map(|app| (app, 0)).collect();
-    assert_eq!(waves(&ledger), alone);
+    ask(&mut ledger, 1, "root.p.a", 14);
+    ask(&mut ledger, 2, "root.q", 14);
+    let (served, passes) = waves(&ledger);
+    assert_eq!(served, [1, 2].repeat(14));
+    assert_eq!(passes, 4, "the first and the last container of each");
 }
 
 #[test]
@@ -177,36 +194,57 @@ fn a_leaf_that_is_behind_comes_first_until_it_has_caught_up() {
         ledger.settle();
     }
     ask(&mut ledger, 2, "root.q", 60);
-    let [one, two] = [1, 2].map(ApplicationId::new);
-    let waves = waves(&ledger);
-    let until = waves.iter().position(|&(app, _)| app == one).unwrap();
-    let served: usize = waves[..until].iter().map(|(_, more)| more + 1).sum();
-    assert!(waves[..until].iter().all(|&(app, _)| app == two));
-    assert_eq!((served, waves[0].1 > 20), (40, true), "{waves:?}");
+    let (served, passes) = waves(&ledger);
+    let until = served.iter().position(|&app| app == 1);
+    // Beyond the guarantee of 50 the user's limit is looked at each time.
+    assert_eq!((until, served.len()), (Some(40), 60));
+    assert!((11..=14).contains(&passes), "{passes}");
 }
 
 #[test]
-fn a_wave_ends_where_a_queue_may_be_at_its_maximum_or_no_node_has_room() {
+fn a_wave_ends_where_no_node_has_room() {
     let mut ledger = ledger();
     ask(&mut ledger, 1, "root.p.a", 150);
-    let placed: usize = waves(&ledger).iter().map(|(_, more)| more + 1).sum();
-    assert_eq!(placed, 100, "as many as there is room for");
+    let (served, passes) = waves(&ledger);
+    assert_eq!(served.len(), 100, "as many as there is room for");
+    // Beyond the guarantee of 50 the user's limit is looked at each time.
+    assert!((51..=54).contains(&passes), "{passes}");
 }
 
 #[test]
-fn a_user_of_more_weight_is_served_at_once_as_far_as_it_goes_and_one_of_less_is_not() {
-    let longest = |weight: &str, percent: &str| {
+fn users_at_their_limit_in_front_do_not_end_a_wave() {
+    let mut ledger = ledger_of("1", "25", 0);
+    for (number, user, count) in [
+        (1, "ann", 40),
+        (2, "bob", 10),
+        (3, "cid", 10),
+        (4, "dan", 10),
+    ] {
+        ask_of(&mut ledger, (number, user), "root.p.a", "", count);
+    }
+    let (served, passes) = waves(&ledger);
+    // While the others ask, ann waits at the limit of a quarter each, in front of all of them.
+    assert_eq!(
+        served,
+        [vec![1; 14], vec![2; 10], vec![3; 10], vec![4; 10]].concat()
+    );
+    assert_eq!(passes, 8, "the first and the last container of each");
+}
+
+#[test]
+fn a_user_of_more_weight_is_served_together_as_far_as_it_goes_and_one_of_less_is_not() {
+    let passes = |weight: &str, percent: &str| {
         let mut ledger = ledger_of(weight, percent, 0);
         ask(&mut ledger, 1, "root.p.a", 40);
-        let waves = waves(&ledger);
-        assert_eq!(waves.iter().map(|(_, more)| more + 1).sum::<usize>(), 40);
-        waves.iter().map(|&(_, more)| more).max().unwrap_or(0)
+        let (served, passes) = waves(&ledger);
+        assert_eq!(served.len(), 40);
+        passes
     };
     // A quarter of the 50 containers that the leaf is guaranteed, rounded and with a margin, or thrice
-    // as much.
-    assert!((9..=13).contains(&longest("1", "25")));
-    assert!((20..=37).contains(&longest("3", "25")));
-    assert_eq!(longest("0.5", "25"), 0);
+    // as much, take no pass each.
+    assert!((26..=31).contains(&passes("1", "25")));
+    assert!((3..=20).contains(&passes("3", "25")));
+    assert_eq!(passes("0.5", "25"), 40);
 }
 
 #[test]
@@ -214,13 +252,8 @@ fn a_partition_of_the_same_nodes_as_the_cluster_has_waves() {
     let mut ledger = ledger_of("1", "100", 10);
     ask_on(&mut ledger, 1, "root.p.a", "x", 40);
     ask(&mut ledger, 2, "root.p.a", 30);
-    let (one, two) = (ApplicationId::new(1), ApplicationId::new(2));
     let x = ledger.partition("x").unwrap();
-    assert_eq!(waves_on(&ledger, x), [(one, 38), (one, 0)]);
-    let alone: Vec<_> = waves(&ledger);
-    assert_eq!(
-        alone,
-        [(two, 0)].repeat(30),
-        "behind one that asks elsewhere"
-    );
+    assert_eq!(waves_on(&ledger, x), (vec![1; 40], 2));
+    let behind_one_that_asks_elsewhere = waves(&ledger);
+    assert_eq!(behind_one_that_asks_elsewhere, (vec![2; 30], 30));
 }

@@ -78,7 +78,17 @@ impl Ledger {
     }
 
     fn commit_proposal(&mut self, proposal: &Proposal, checked: impl FnOnce()) -> CommitOutcome {
-        let verdict = self.holds(proposal);
+        let verdict = with_width!(self.state.calculator, N => {
+            match self.check_plain::<N>(proposal) {
+                Some(Ok(plain)) => {
+                    checked();
+                    self.apply_plain::<N>(proposal, &plain);
+                    return CommitOutcome::Committed;
+                }
+                Some(Err(conflict)) => Err(conflict),
+                None => self.validate::<N>(proposal),
+            }
+        });
         let second = match verdict {
             Ok(()) => None,
             Err(conflict) => self.second_choice(proposal, conflict),
@@ -108,15 +118,12 @@ impl Ledger {
             return None;
         }
         let second = proposal.on_alternate()?;
-        self.holds(&second).ok()?;
+        let holds = with_width!(self.state.calculator, N => self.validate::<N>(&second));
+        holds.ok()?;
         let row = &self.state.apps[second.app];
         let partition = self.state.nodes[second.node].partition;
         let asked = row.key(second.key)?.partition == partition;
         (asked && row.blacklist.is_empty()).then_some(second)
-    }
-
-    fn holds(&mut self, proposal: &Proposal) -> Result<(), Conflict> {
-        with_width!(self.state.calculator, N => self.validate::<N>(proposal))
     }
 
     fn apply(&mut self, proposal: &Proposal) {

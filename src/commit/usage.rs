@@ -2,7 +2,7 @@
 
 use super::ledger::Ledger;
 use super::managed::guarantee_in_view;
-use crate::id::{AppSlot, PartitionId, QueueSlot};
+use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{child_rank, is_idle};
 use crate::queue::{Divisors, QueuePart, Ranks, Use};
 use crate::resource::{Calculator, ResourceVector, with_calculator, with_width};
@@ -37,6 +37,18 @@ impl Ledger {
             Some((of, size)) => self.add_queue_pending(leaf, of, -size.widen()),
             None => {}
         }
+        self.charge_asked(leaf, user, partition, (size, asked));
+    }
+
+    /// Charges a leaf, a user and the leaf's ancestors with a size, and takes off what was asked for
+    /// it.
+    pub(super) fn charge_asked<const N: usize>(
+        &mut self,
+        leaf: QueueSlot,
+        user: UserSlot,
+        partition: PartitionId,
+        (size, asked): (ResourceVector<N>, ResourceVector<N>),
+    ) {
         let charge = Charge {
             used: size,
             pending: -asked,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::ledger::Ledger;
 use crate::cluster::NodeState;
-use crate::id::{NameId, QueueSlot};
+use crate::id::{NameId, QueueSlot, UserSlot};
 use crate::metrics::Closed;
 use crate::policy::{Locality, constraint_holds, is_granted};
 use crate::proposer::{Proposal, ProposalKind};
@@ -190,21 +190,10 @@ impl Ledger {
                 released += exchange.size.narrow();
             }
         }
-        let calculator = self.state.calculator;
-        let granted = self.state.concurrent
-            && proposal.exclusivity == Exclusivity::Respect
-            && is_granted::<N>(&self.state, leaf, partition, &self.state.users[user]);
-        if granted {
-            self.note_granted(user, partition);
-        } else {
-            let kind = proposal.exclusivity.limit_kind();
-            let limit = self.user_limit(leaf, Some(user), partition, kind);
-            let used = self.state.users[user].part(partition).used.narrow() - released;
-            let beyond = calculator.compare(&self.state.cluster.narrow(), &used, &limit);
-            if beyond.is_gt() && !injected(Mutant::C7) {
-                return Err(Conflict::OverUserLimit);
-            }
+        if !self.is_within_user_limit(proposal, leaf, user, &released) {
+            return Err(Conflict::OverUserLimit);
         }
+        let calculator = self.state.calculator;
         let net = proposal.size.narrow() - released;
         let total = self.state.total(partition).narrow();
         for queue in self.state.chain(leaf) {
@@ -221,5 +210,31 @@ impl Ledger {
             }
         }
         Ok(())
+    }
+
+    /// Whether a user, relieved of what a proposal releases, is within the limit, which the user is told.
+    pub(super) fn is_within_user_limit<const N: usize>(
+        &mut self,
+        proposal: &Proposal,
+        leaf: QueueSlot,
+        user: UserSlot,
+        released: &ResourceVector<N>,
+    ) -> bool {
+        let partition = self.state.nodes[proposal.node].partition;
+        let granted = self.state.concurrent
+            && proposal.exclusivity == Exclusivity::Respect
+            && is_granted::<N>(&self.state, leaf, partition, &self.state.users[user]);
+        if granted {
+            self.note_granted(user, partition);
+            return true;
+        }
+        let kind = proposal.exclusivity.limit_kind();
+        let limit = self.user_limit(leaf, Some(user), partition, kind);
+        let used = self.state.users[user].part(partition).used.narrow() - *released;
+        let beyond = self
+            .state
+            .calculator
+            .compare(&self.state.cluster.narrow(), &used, &limit);
+        beyond.is_le() || injected(Mutant::C7)
     }
 }

@@ -1,147 +1,202 @@
-//! Waves on a working copy: containers of one class, placed one after the other and charged at once.
+//! Waves on a working copy: containers that the next passes surely place, found and charged at once.
+
+use std::iter;
 
 use super::overlay::{Followed, apply_to_copy, observe_on_copy, put_on_node};
 use super::usage::{Charge, charge_queues};
 use super::users::charge_user;
-use crate::id::NameId;
-use crate::proposer::{Candidates, FitIndex, Observation, Outcome, Proposal, propose, wave_node};
+use crate::id::PartitionId;
+use crate::policy::Locality;
+use crate::proposer::{
+    Candidates, FitIndex, Next, Observation, Outcome, Proposal, ProposalKind, Watch, next_in_wave,
+    propose, second_node,
+};
 use crate::queue::Exclusivity;
-use crate::resource::with_width;
+use crate::resource::{ResourceVector, with_width};
 use crate::snapshot::State;
 
 /// The most nodes of a state that builds with assertions copy, to compare a wave with single passes.
 const COMPARED: usize = 64;
 
-/// Places further containers of the class of a proposal that a working copy shows already: at most
-/// `most`, which [`wave_length`](crate::proposer::wave_length) allows, as long as a node of the lane has
-/// room and the user's gate is open. `placed` gets each of them; returns how many there are.
-///
-/// Cost: for each container a node and the user; application and queues once.
+/// How far a wave goes, and who hears of it.
+pub struct Extent<'a> {
+    /// The most containers.
+    pub most: usize,
+    /// How many places behind the node of a container its alternate stands; nothing where none is named.
+    pub second: Option<usize>,
+    /// Hears of the steps of each decision.
+    pub watch: Option<&'a mut dyn Watch>,
+}
+
+impl std::fmt::Debug for Extent<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Extent");
+        shown
+            .field("most", &self.most)
+            .field("second", &self.second);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// Places on the nodes of a lane what [`next_in_wave`] tells, one after the other, on a working copy
+/// that follows each of them; they are added to `placed`. Returns how many there are.
 pub fn place_wave(
     state: &mut State,
     lane: &mut FitIndex,
-    class: &Proposal,
-    most: usize,
-    placed: impl FnMut(Proposal),
+    partition: PartitionId,
+    extent: Extent<'_>,
+    placed: &mut Vec<Outcome>,
 ) -> usize {
-    with_width!(state.calculator, N => place_in::<N>(state, lane, class, most, placed))
+    with_width!(state.calculator, N => place_in::<N>(state, lane, partition, extent, placed))
 }
 
 fn place_in<const N: usize>(
     state: &mut State,
     lane: &mut FitIndex,
-    class: &Proposal,
-    most: usize,
-    mut placed: impl FnMut(Proposal),
+    partition: PartitionId,
+    mut extent: Extent<'_>,
+    placed: &mut Vec<Outcome>,
 ) -> usize {
     let compared = cfg!(debug_assertions) && state.nodes.len() <= COMPARED;
-    let mut before = compared.then(|| (state.clone(), lane.clone(), Vec::new()));
-    let (size, partition) = (class.size.narrow::<N>(), state.nodes[class.node].partition);
-    let (leaf, user) = (state.apps[class.app].leaf, state.apps[class.app].user);
-    let mut length = 0;
-    while length < most
-        && let Some(node) = wave_node::<N>(state, lane, class)
-    {
-        put_on_node(state, node, size);
-        charge_user(state, leaf, user, partition, size);
-        lane.lessen(node, &state.nodes[node].free);
-        let next = Proposal {
-            node,
-            incarnation: state.nodes[node].incarnation,
-            alternate: None,
-            ..class.clone()
+    let before = compared.then(|| (state.clone(), lane.clone()));
+    let from = placed.len();
+    while placed.len() - from < extent.most {
+        // The object may live longer than this look does; only a cast makes it shorter.
+        let watch = extent
+            .watch
+            .as_mut()
+            .map(|watch| -> &mut dyn Watch { *watch });
+        let Some(next) = next_in_wave::<N>(state, lane, partition, watch) else {
+            break;
         };
-        if let Some((_, _, wave)) = &mut before {
-            wave.push(next.clone());
-        }
-        placed(next);
-        length += 1;
+        let size = charge_next::<N>(state, next, partition);
+        lane.lessen(next.node, &state.nodes[next.node].free);
+        // Made where it stays: pushed, it would be put together elsewhere and read back at once.
+        let proposed = || {
+            let app = &state.apps[next.app];
+            Outcome::Proposed(Proposal {
+                kind: ProposalKind::Allocate,
+                app: next.app,
+                generation: app.generation,
+                key: app.keys[next.key].key,
+                node: next.node,
+                incarnation: state.nodes[next.node].incarnation,
+                alternate: extent
+                    .second
+                    .and_then(|distance| second_node(state, lane, (next.node, &size), distance)),
+                size: size.into(),
+                locality: Locality::Any,
+                requested: Some(Locality::Any),
+                exclusivity: Exclusivity::Respect,
+                counted: true,
+                reserved: None,
+                exchange: None,
+                kill: Vec::new(),
+            })
+        };
+        placed.extend(iter::once_with(proposed));
     }
-    if length == 0 {
-        return 0;
-    }
-    let count = i32::try_from(length).expect("a wave is no longer than what a key asks");
-    charge_wave::<N>(state, class, count);
-    debug_assert!(
-        before.is_none_or(|(single, lane, wave)| { comes_one_by_one(state, single, lane, &wave) })
-    );
-    length
+    debug_assert!(before.is_none_or(|(single, lane)| comes_one_by_one(
+        state,
+        single,
+        lane,
+        &placed[from..]
+    )));
+    placed.len() - from
 }
 
-/// Charges application and queues with all containers of a wave.
-fn charge_wave<const N: usize>(state: &mut State, class: &Proposal, count: i32) {
-    let partition = state.nodes[class.node].partition;
-    let all = class.size.narrow::<N>().times(i64::from(count));
-    let row = &mut state.apps[class.app];
+/// Charges everything that a copy follows with a container; its size.
+// As apply_to_copy for one that is asked anywhere and is not the last of its key.
+#[inline]
+fn charge_next<const N: usize>(
+    state: &mut State,
+    next: Next,
+    partition: PartitionId,
+) -> ResourceVector<N> {
+    let row = &mut state.apps[next.app];
+    let (leaf, user) = (row.leaf, row.user);
+    let asks = &mut row.keys[next.key];
+    asks.count_found(partition);
+    let ask = &mut asks.asks[0];
+    ask.count -= 1;
+    let size = ask.size.narrow::<N>();
     let part = row.part_mut(partition);
-    part.used += all;
-    part.pending -= all;
-    // It goes on asking here: a wave never holds the last container of a key.
+    part.used += size;
+    part.pending -= size;
+    // It goes on asking here, so that nothing more follows.
     debug_assert!(!part.pending.is_none());
-    let leaf = row.leaf;
-    let asks = row.key_mut(class.key);
-    asks.opportunities += count;
-    if let Some(any) = asks.at_mut(NameId::ANY) {
-        any.count -= count;
-    }
+    put_on_node(state, next.node, size);
     let charge = Charge {
-        used: all,
-        pending: -all,
+        used: size,
+        pending: -size,
     };
     charge_queues(state, leaf, partition, &charge);
+    charge_user(state, leaf, user, partition, size);
+    size
 }
 
 /// Whether single passes over the state before a wave come to its containers and to the state after
 /// it, where it moved.
-fn comes_one_by_one(
-    after: &State,
-    mut state: State,
-    mut lane: FitIndex,
-    wave: &[Proposal],
-) -> bool {
-    let Some(class) = wave.first() else {
-        return true;
-    };
-    let (app, partition) = (class.app, state.nodes[class.node].partition);
-    let alike = wave.iter().all(|expected| {
+fn comes_one_by_one(after: &State, mut state: State, mut lane: FitIndex, wave: &[Outcome]) -> bool {
+    wave.iter().all(|expected| {
+        let Outcome::Proposed(expected) = expected else {
+            return false;
+        };
         let mut seen = Vec::new();
+        let partition = state.nodes[expected.node].partition;
         let candidates = Candidates::indexed(&lane, partition);
         let outcome = propose(&state, &candidates, Exclusivity::Respect, &mut seen);
         observe_on_copy(&mut state, &seen);
         // Limits that a pass computed are no news to anybody.
         seen.retain(|seen| !matches!(seen, Observation::UserLimit { .. }));
-        let Outcome::Proposed(single) = &outcome else {
+        let Outcome::Proposed(mut single) = outcome else {
             return false;
         };
-        let followed = apply_to_copy(&mut state, single);
+        single.alternate = expected.alternate;
+        let followed = apply_to_copy(&mut state, &single);
         lane.lessen(single.node, &state.nodes[single.node].free);
-        single == expected && seen.is_empty() && followed == Followed::Wholly
+        single == *expected && seen.is_empty() && followed == Followed::Wholly
+    }) && is_alike(&state, after)
+}
+
+/// Whether two copies are alike in what containers move.
+fn is_alike(one: &State, other: &State) -> bool {
+    let mut queues = one.queues.iter().zip(&other.queues);
+    let queues = queues.all(|(one, other)| {
+        let mut parts = one.parts.iter().zip(&other.parts);
+        let leaves = [one, other].map(|queue| {
+            let leaf = queue.leaf.as_ref();
+            leaf.map(|leaf| {
+                let parts = leaf.parts.iter();
+                let moved: Vec<_> = parts
+                    .map(|part| (part.usage_ratio.to_bits(), &part.active_used))
+                    .collect();
+                (leaf.users_version, moved)
+            })
+        });
+        leaves[0] == leaves[1]
+            && parts.all(|(one, other)| {
+                (&one.used, &one.pending, &one.ranks) == (&other.used, &other.pending, &other.ranks)
+            })
     });
-    let leaf = state.apps[app].leaf;
-    let queues = state.chain(leaf).all(|queue| {
-        let (one, other) = (&state.queues[queue], &after.queues[queue]);
-        let (one, other) = (one.part(partition), other.part(partition));
-        (&one.used, &one.pending, &one.ranks) == (&other.used, &other.pending, &other.ranks)
-    });
-    let mut nodes = state.nodes.iter().zip(after.nodes.iter());
+    let mut nodes = one.nodes.iter().zip(&other.nodes);
     let nodes = nodes.all(|(one, other)| one.free == other.free);
-    let users = [&state, after].map(|state| {
-        let part = state.users[state.apps[app].user].part(partition);
-        let users = state.queues[leaf].as_leaf();
-        let ratio = users.parts[partition.index()].usage_ratio;
-        (
-            part.used.get(),
-            part.usage_ratio.to_bits(),
-            ratio.to_bits(),
-            users.users_version,
-        )
+    let mut users = one.users.iter().zip(&other.users);
+    let users = users.all(|(one, other)| {
+        let mut parts = one.parts.iter().zip(&other.parts);
+        parts.all(|(one, other)| {
+            (&one.used, one.usage_ratio.to_bits()) == (&other.used, other.usage_ratio.to_bits())
+        })
     });
-    let (one, other) = (&state.apps[app], &after.apps[app]);
-    let keys = one.keys.iter().zip(&other.keys).all(|(one, other)| {
-        (&one.asks, one.opportunities, one.missed)
-            == (&other.asks, other.opportunities, other.missed)
+    let mut apps = one.apps.iter().zip(&other.apps);
+    let apps = apps.all(|(one, other)| {
+        let mut parts = one.parts.iter().zip(&other.parts);
+        let mut keys = one.keys.iter().zip(&other.keys);
+        parts.all(|(one, other)| (&one.used, &one.pending) == (&other.used, &other.pending))
+            && keys.all(|(one, other)| {
+                (&one.asks, one.opportunities, one.missed)
+                    == (&other.asks, other.opportunities, other.missed)
+            })
     });
-    let (part, in_wave) = (one.part(partition), other.part(partition));
-    let same_app = (&part.used, &part.pending) == (&in_wave.used, &in_wave.pending);
-    alike && queues && keys && nodes && users[0] == users[1] && same_app
+    queues && nodes && users && apps
 }

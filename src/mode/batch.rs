@@ -41,16 +41,19 @@ impl Batch {
         self.outcomes.len()
     }
 
-    /// The decision that was added last.
-    pub(super) fn last(&self) -> Option<&Outcome> {
-        self.outcomes.last()
-    }
-
     /// Adds a decision with what was observed on the way to it.
     pub(super) fn push(&mut self, outcome: Outcome, seen: &mut Vec<Observation>) {
         self.observations.append(seen);
         self.ends.push(self.observations.len());
         self.outcomes.push(outcome);
+    }
+
+    /// Adds decisions with which nothing was observed; how many `add` says.
+    pub(super) fn add(&mut self, add: impl FnOnce(&mut Vec<Outcome>) -> usize) -> usize {
+        let count = add(&mut self.outcomes);
+        self.ends
+            .resize(self.outcomes.len(), self.observations.len());
+        count
     }
 
     /// The decisions, each with its observations.

@@ -193,6 +193,7 @@ impl Threaded {
                 seen: Vec::new(),
                 decisions: 0,
                 rounds: 0,
+                handed_ns: 0,
                 start: i,
                 refused: (0, 0),
                 restraint: Restraint::default(),

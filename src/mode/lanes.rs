@@ -126,20 +126,29 @@ impl Lanes {
         lane.filter(|lane| !lane.order().is_empty())
     }
 
-    /// The lane of a partition, to be told of what is placed on its nodes.
-    pub(super) fn of_mut(&mut self, partition: PartitionId) -> Option<&mut FitIndex> {
-        self.lanes.get_mut(partition.index())
+    /// Where else a container may go that the state shows already; nothing where nobody else takes room, and
+    /// for containers that may not be anywhere.
+    pub(super) fn second(&self, state: &State, proposal: &Proposal) -> Option<Alternate> {
+        let (first, size) = (proposal.node, proposal.size.get());
+        let partition = state.nodes[first].partition;
+        let distance = self.distance(partition).filter(|_| proposal.counted)?;
+        second_node(state, self.of(partition)?, (first, &size), distance)
     }
 
-    /// Where else a container may go that the state shows already; nothing where nobody else takes room.
-    pub(super) fn second(&self, state: &State, proposal: &Proposal) -> Option<Alternate> {
+    /// How far behind the first choice a second one stands in the lane of a partition; nothing where nobody
+    /// else takes room.
+    pub(super) fn distance(&self, partition: PartitionId) -> Option<usize> {
         let (_, of) = self.share;
-        let lane = self.of(state.nodes[proposal.node].partition);
-        let lane = lane.filter(|_| of > 1)?;
+        let lane = self.of(partition).filter(|_| of > 1)?;
         // Half a share away. What is on its way counts on the very next nodes: a container that lands there
         // moves those after it on, and so for ever.
-        let distance = (lane.order().len() / (2 * of)).max(1);
-        second_node(state, lane, proposal, distance)
+        Some((lane.order().len() / (2 * of)).max(1))
+    }
+
+    /// The lane of a partition that has nodes, to be told of what is placed on them.
+    pub(super) fn of_mut(&mut self, partition: PartitionId) -> Option<&mut FitIndex> {
+        let lane = self.lanes.get_mut(partition.index());
+        lane.filter(|lane| !lane.order().is_empty())
     }
 
     /// Reserved nodes of the own share.

@@ -170,6 +170,7 @@ impl Pipeline {
                 seen: Vec::new(),
                 decisions: 0,
                 rounds: 0,
+                handed_ns: 0,
                 start: i,
                 refused: (0, 0),
                 restraint: Restraint::default(),

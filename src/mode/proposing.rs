@@ -43,8 +43,11 @@ const DRIFT_OF_OTHERS: u64 = 128;
 /// One decision in so many is timed.
 const SAMPLE: u32 = 128;
 
-/// Rounds after which latencies are handed over.
-const HAND_OVER: u32 = 256;
+/// Rounds after which the clock is asked whether latencies are to be handed over.
+const ROUNDS: u32 = 256;
+
+/// How long a busy proposer keeps its latencies, in ns: adding them takes as long as a thousand decisions.
+const HAND_OVER_NS: u64 = 100_000_000;
 
 /// What a proposer thread owns.
 pub(super) struct Proposer<C> {
@@ -74,6 +77,8 @@ pub(super) struct Proposer<C> {
     /// Decisions and rounds so far, for sampling.
     pub(super) decisions: u32,
     pub(super) rounds: u32,
+    /// When latencies were handed over between two rounds, in ns.
+    pub(super) handed_ns: u64,
     /// Where the next round begins, among nodes, partitions and reservations.
     pub(super) start: usize,
     /// Changes of the state that the last rounds saw, and how many of these rounds proposed.
@@ -129,8 +134,8 @@ impl<C: Clock> Proposer<C> {
                 self.progress = self.batches.sent();
             }
             self.rounds = self.rounds.wrapping_add(1);
-            if self.rounds.is_multiple_of(HAND_OVER) {
-                self.recorder.hand_over();
+            if self.recorder.is_active() && self.rounds.is_multiple_of(ROUNDS) {
+                self.hand_over();
             }
             if self.share.0 > 0 {
                 self.hold_back(&mut view);
@@ -142,6 +147,15 @@ impl<C: Clock> Proposer<C> {
             }
         }
         self.recorder.hand_over();
+    }
+
+    /// Hands latencies over when it is time.
+    fn hand_over(&mut self) {
+        let now_ns = self.clock.now_ns();
+        if now_ns.saturating_sub(self.handed_ns) >= HAND_OVER_NS {
+            self.handed_ns = now_ns;
+            self.recorder.hand_over();
+        }
     }
 
     /// A view of the newest snapshot.
@@ -312,7 +326,11 @@ impl<C: Clock> Proposer<C> {
         let (start, count) = (self.start, view.state.partitions.len());
         for i in 0..count {
             let partition = PartitionId::at(start.wrapping_add(i) % count);
-            while view.lane(partition).is_some() && self.batches.open.len() < BATCH {
+            while view.lane(partition).is_some() {
+                round.proposed |= self.extend(view, partition);
+                if self.batches.open.len() >= BATCH {
+                    break;
+                }
                 let noted = self.attempt(view, partition, None);
                 round.count(noted);
                 round.stuck |= noted == Noted::Ahead;
@@ -386,23 +404,41 @@ impl<C: Clock> Proposer<C> {
             self.timed(|seen, watch| propose_watched(state, &candidates, exclusivity, seen, watch));
         let noted = view.note(outcome, &mut self.seen, &mut self.batches.open);
         self.seen.clear();
-        if noted == Noted::Followed && node.is_none() {
-            self.extend(view);
-        }
         noted
     }
 
-    /// Decides what surely comes next; where every decision is measured, each took its part.
-    fn extend(&mut self, view: &mut View) {
-        let measures = self.recorder.is_active() && self.latencies == Latencies::All;
-        let before = if measures { self.clock.now_ns() } else { 0 };
-        let more = view.extend(&mut self.batches.open);
-        if measures && more > 0 {
-            let took = self.clock.now_ns().saturating_sub(before) / more as u64;
-            for _ in 0..more {
-                self.recorder.record(Phase::Propose, took);
-            }
+    /// Decides what the next passes over a partition surely place, until the batch is full or it takes a
+    /// whole pass to tell; whether anything. Decisions are measured as those of whole passes are.
+    fn extend(&mut self, view: &mut View, partition: PartitionId) -> bool {
+        let before = self.batches.open.len();
+        if !self.recorder.is_active() {
+            return view.extend(&mut self.batches.open, partition, BATCH, None) > 0;
         }
+        while self.extend_unmeasured(view, partition) {
+            let mut watch = Stopwatch::start(&self.clock);
+            if view.extend(&mut self.batches.open, partition, 1, Some(&mut watch)) == 0 {
+                break;
+            }
+            self.decisions = self.decisions.wrapping_add(1);
+            watch.record(&mut self.recorder);
+        }
+        self.batches.open.len() > before
+    }
+
+    /// The same up to the next decision of which the steps are measured; whether it came so far.
+    fn extend_unmeasured(&mut self, view: &mut View, partition: PartitionId) -> bool {
+        let most = SAMPLE - 1 - self.decisions % SAMPLE;
+        let all = self.latencies == Latencies::All;
+        let before = if all { self.clock.now_ns() } else { 0 };
+        let placed = view.extend(&mut self.batches.open, partition, most as usize, None);
+        let placed = u32::try_from(placed).expect("no more than asked for");
+        if all && placed > 0 {
+            // Each took its part.
+            let took = self.clock.now_ns().saturating_sub(before) / u64::from(placed);
+            (0..placed).for_each(|_| self.recorder.record(Phase::Propose, took));
+        }
+        self.decisions = self.decisions.wrapping_add(placed);
+        placed == most
     }
 
     /// Decides, and records where the time went for some of the decisions.

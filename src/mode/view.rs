@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::batch::{BATCH, Batch, Batches};
 use super::index::NodeIndex;
 use super::lanes::Lanes;
-use crate::commit::{Followed, apply_to_copy, observe_on_copy, place_wave};
+use crate::commit::{Extent, Followed, apply_to_copy, observe_on_copy, place_wave};
 use crate::id::{NodeSlot, PartitionId, Version};
-use crate::proposer::{FitIndex, Observation, Outcome, Proposal, wave_length};
+use crate::proposer::{FitIndex, Observation, Outcome, Proposal, Watch};
 use crate::snapshot::{Snapshot, State};
 
 /// What became of a decision in the view.
@@ -151,22 +151,27 @@ impl View {
         noted
     }
 
-    /// Adds further containers of the class of the batch's last decision, as long as the next passes
-    /// surely place nothing else; how many.
-    pub(super) fn extend(&mut self, batch: &mut Batch) -> usize {
-        let room = BATCH.saturating_sub(batch.len());
-        let Some(Outcome::Proposed(class)) = batch.last().filter(|_| room > 0) else {
-            return 0;
-        };
-        let most = wave_length(&self.state, class, room);
-        let partition = self.state.nodes[class.node].partition;
+    /// Adds to a batch, as long as it has room, what the next passes over a partition surely place, at
+    /// most so much; how much. A `watch` hears of the steps.
+    pub(super) fn extend(
+        &mut self,
+        batch: &mut Batch,
+        partition: PartitionId,
+        most: usize,
+        watch: Option<&mut dyn Watch>,
+    ) -> usize {
+        let most = most.min(BATCH.saturating_sub(batch.len()));
+        let second = self.lanes.distance(partition);
         let Some(lane) = self.lanes.of_mut(partition).filter(|_| most > 0) else {
             return 0;
         };
-        let class = class.clone();
-        place_wave(&mut self.state, lane, &class, most, |proposal| {
-            batch.push(Outcome::Proposed(proposal), &mut Vec::new());
-        })
+        let extent = Extent {
+            most,
+            second,
+            watch,
+        };
+        let state = &mut self.state;
+        batch.add(|placed| place_wave(state, lane, partition, extent, placed))
     }
 }
 

@@ -41,7 +41,7 @@ pub fn fair_key(app: &App, size_based_weight: bool) -> f64 {
 #[must_use]
 pub fn in_order(state: &State, leaf: QueueSlot) -> bool {
     let queue = &state.queues[leaf];
-    queue.settings.leaf.app_order == AppOrder::Fifo || queue.as_leaf().dirty.is_empty()
+    queue.as_leaf().dirty.is_empty() || queue.settings.leaf.app_order == AppOrder::Fifo
 }
 
 /// The order of the applications of a fair leaf when some of them moved since it was sorted;

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::id::{PartitionId, QueueSlot};
 use crate::queue::{ChildOrder, Exclusivity, QueuePart, Rank, Ranks, Use};
-use crate::resource::{ResourceVector, share};
+use crate::resource::share;
 use crate::snapshot::State;
 
 /// The children of `parent` in the order in which they are served on `partition`.
@@ -38,6 +38,7 @@ pub fn visited_children(
 
 /// The ranks of a queue's children where they hold. Passes that lend look at what is asked
 /// elsewhere.
+#[inline]
 fn ranks_of(
     state: &State,
     parent: QueueSlot,
@@ -55,6 +56,7 @@ fn ranks_of(
 ///
 /// The comparison is a weak order (nothing compares differently by the company it is in), so that
 /// the first of the least ones in the list is the first of the sorted list.
+#[inline]
 #[must_use]
 pub fn first_child(
     state: &State,
@@ -73,46 +75,6 @@ pub fn first_child(
         first == least.or_else(|| least_child(state, parent, partition, |_| true))
     });
     first
-}
-
-/// Whether passes that respect partition exclusivity come to a queue before its siblings, as far as
-/// keys tell.
-#[inline]
-#[must_use]
-pub fn is_first(state: &State, queue: QueueSlot, partition: PartitionId) -> bool {
-    let row = &state.queues[queue];
-    row.parent.is_none_or(|parent| {
-        ranks_of(state, parent, partition, Exclusivity::Respect)
-            .is_some_and(|ranks| ranks.first() == Some(row.place))
-    })
-}
-
-/// Whether that is so still when the queue, which goes on asking, uses as much as `used`: at least
-/// what it uses now, and so for every amount between the two.
-#[must_use]
-pub fn stays_first<const N: usize>(
-    state: &State,
-    queue: QueueSlot,
-    partition: PartitionId,
-    used: &ResourceVector<N>,
-) -> bool {
-    let row = &state.queues[queue];
-    let Some(parent) = row.parent else {
-        return true;
-    };
-    let divisors = &row.part(partition).divisors;
-    let ranks = ranks_of(state, parent, partition, Exclusivity::Respect);
-    let Some(ranks) = ranks.filter(|_| divisors.epoch == state.epoch) else {
-        return false;
-    };
-    let (calculator, total) = (state.calculator, state.total(partition).narrow());
-    let used = calculator.divisor(&total, used);
-    let of = Use {
-        used_capacity: calculator.quotient(used, divisors.guaranteed),
-        absolute_used: calculator.quotient(used, divisors.total),
-        idle: false,
-    };
-    ranks.stays_first(row.place, of)
 }
 
 fn least_child(

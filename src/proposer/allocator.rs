@@ -3,6 +3,7 @@
 use super::assignment::{Observation, Outcome, Proposal, ProposalKind, Release, SkipReason};
 use super::candidates::node_policy;
 use super::fit::FitIndex;
+use super::plain::plain_ask;
 use super::walk::{Found, Pass};
 use crate::cluster::{Killable, Node, Reservation};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, java_order};
@@ -164,7 +165,7 @@ impl<const N: usize> Pass<'_, N> {
         index: &FitIndex,
     ) -> Option<(Answer, NodeSlot)> {
         let state = self.state;
-        let ask = self.plain_ask(visit.app, visit.asks)?;
+        let ask = plain_ask(state, visit.app, visit.asks)?;
         let fitting = index.first_fit(&ask.size.get());
         let Some(node) = fitting.or_else(|| index.open().next_back()) else {
             return Some((Answer::KeySkipped, self.candidates.first()));

@@ -23,7 +23,7 @@ impl<const N: usize> Pass<'_, N> {
         if !may {
             return false;
         }
-        let first = self.first_leaf();
+        let first = first_leaf(state, self.partition);
         self.ended(Step::QueueOrder);
         let Some((leaf, headroom)) = first.filter(|&(leaf, _)| in_order(state, leaf)) else {
             return false;
@@ -43,24 +43,6 @@ impl<const N: usize> Pass<'_, N> {
             self.strays = false;
         }
         placed
-    }
-
-    /// The leaf behind the queues that come first, and what all of them leave it at least; nothing
-    /// where one of them may be at its maximum.
-    // As child_limit and passes_maximum, whichever amounts are the smaller ones there; rounding to
-    // steps takes less than a step at each level.
-    fn first_leaf(&self) -> Option<(QueueSlot, ResourceVector<N>)> {
-        let (state, partition) = (self.state, self.partition);
-        let mut queue = State::ROOT;
-        let mut left = state.total(partition).narrow() - used(state, queue, partition);
-        loop {
-            left = left_below(state, queue, partition, &left, &ResourceVector::NONE)?;
-            if state.queues[queue].is_leaf() {
-                return Some((queue, left));
-            }
-            queue = first_child(state, queue, partition, Exclusivity::Respect)?;
-            left -= state.minimum.narrow();
-        }
     }
 
     /// Whether the whole way down comes to the same, but for what leaves are told. It may go the
@@ -87,29 +69,39 @@ impl<const N: usize> Pass<'_, N> {
     }
 }
 
-/// What a queue uses on a partition.
-#[inline]
-pub(super) fn used<const N: usize>(
+/// The leaf behind the queues that come first, and what all of them leave it at least; nothing
+/// where one of them may be at its maximum.
+// As child_limit and passes_maximum, whichever amounts are the smaller ones there; rounding to
+// steps takes less than a step at each level.
+pub(super) fn first_leaf<const N: usize>(
     state: &State,
-    queue: QueueSlot,
     partition: PartitionId,
-) -> ResourceVector<N> {
-    state.queues[queue].part(partition).used.narrow()
+) -> Option<(QueueSlot, ResourceVector<N>)> {
+    let mut queue = State::ROOT;
+    let used = state.queues[queue].part(partition).used.narrow();
+    let mut left = state.total(partition).narrow() - used;
+    loop {
+        left = left_below(state, queue, partition, &left)?;
+        if state.queues[queue].is_leaf() {
+            return Some((queue, left));
+        }
+        queue = first_child(state, queue, partition, Exclusivity::Respect)?;
+        left -= state.minimum.narrow();
+    }
 }
 
-/// What is left below a queue at least, of what is left above it, with `more` used than now; nothing
-/// where it may be at its maximum.
+/// What is left below a queue at least, of what is left above it; nothing where it may be at its
+/// maximum.
 #[inline(always)]
-pub(super) fn left_below<const N: usize>(
+fn left_below<const N: usize>(
     state: &State,
     queue: QueueSlot,
     partition: PartitionId,
     above: &ResourceVector<N>,
-    more: &ResourceVector<N>,
 ) -> Option<ResourceVector<N>> {
     let row = &state.queues[queue];
     let part = row.part(partition);
-    let used = part.used.narrow() + *more;
+    let used = part.used.narrow();
     let left = above.component_min(&(part.limit.narrow() - used));
     let cluster = state.cluster.narrow();
     let below_maximum = with_calculator!(state.calculator, calculator => {

@@ -29,4 +29,4 @@ pub(crate) use front::{is_idle, may_join};
 pub use plain::second_node;
 pub use walk::{propose, propose_reserved, propose_watched};
 pub use watch::{Step, Watch};
-pub use wave::{wave_length, wave_node};
+pub use wave::{Next, next_in_wave};

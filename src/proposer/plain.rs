@@ -6,31 +6,18 @@ use super::walk::{Found, Pass};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId};
 use crate::policy::{Limits, Locality};
 use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk};
-use crate::resource::{ResourceVector, with_calculator, with_width};
+use crate::resource::{ResourceVector, with_calculator};
 use crate::snapshot::State;
 
 impl<const N: usize> Pass<'_, N> {
-    /// The ask of a key for containers anywhere, where nothing of a node but its room decides.
-    #[inline]
-    pub(super) fn plain_ask<'b>(&self, app: &App, asks: &'b KeyAsks) -> Option<&'b PlaceAsk> {
-        let [ask] = asks.asks.as_slice() else {
-            return None;
-        };
-        let plain = ask.place == NameId::ANY
-            && ask.relax
-            && asks.constrained.is_none()
-            && app.blacklist.is_empty()
-            && !self.state.settings.lazy_preemption;
-        plain.then_some(ask)
-    }
-
     /// What [`Self::key`] comes to for containers that are asked anywhere and nothing else, where
     /// the index knows a node that has room. Whether it is that, and noted; otherwise there is more
     /// to look at.
     pub(super) fn plain(&mut self, slot: AppSlot, asks: &KeyAsks, limits: &Limits<N>) -> bool {
         let state = self.state;
         let app = &state.apps[slot];
-        let (Some(index), Some(ask)) = (self.candidates.index(), self.plain_ask(app, asks)) else {
+        let (Some(index), Some(ask)) = (self.candidates.index(), plain_ask(state, app, asks))
+        else {
             return false;
         };
         let asked_so = ask.count > 0
@@ -99,6 +86,20 @@ impl<const N: usize> Pass<'_, N> {
     }
 }
 
+/// The ask of a key for containers anywhere, where nothing of a node but its room decides.
+#[inline]
+pub(super) fn plain_ask<'a>(state: &State, app: &App, asks: &'a KeyAsks) -> Option<&'a PlaceAsk> {
+    let [ask] = asks.asks.as_slice() else {
+        return None;
+    };
+    let plain = ask.place == NameId::ANY
+        && ask.relax
+        && asks.constrained.is_none()
+        && app.blacklist.is_empty()
+        && !state.settings.lazy_preemption;
+    plain.then_some(ask)
+}
+
 /// The node that gets a container of a size that may be anywhere, where the index knows one with room
 /// and there is nothing more to look at.
 #[inline]
@@ -112,29 +113,23 @@ pub(super) fn plain_node<const N: usize>(
     takes_plain(state, node, partition, size).then_some(node)
 }
 
-/// A node some places behind that of a proposal, which state and index show already: where its container
-/// may go should another proposer have taken the room; it may stand in another one's share. Nothing near the
-/// end of the order, and only for containers that may be anywhere.
+/// A node some places behind that of a container which may be anywhere, and which state and index show
+/// already: where it may go should another proposer have taken the room; it may stand in another one's
+/// share. Nothing near the end of the order.
 ///
 /// Cost: as [`FitIndex::fit_behind`].
 #[must_use]
-pub fn second_node(
+pub fn second_node<const N: usize>(
     state: &State,
     index: &FitIndex,
-    last: &Proposal,
+    (first, size): (NodeSlot, &ResourceVector<N>),
     distance: usize,
 ) -> Option<Alternate> {
-    if !last.counted {
-        return None;
-    }
-    let partition = state.nodes[last.node].partition;
-    with_width!(state.calculator, N => {
-        let size = last.size.narrow::<N>();
-        let node = index.fit_behind(last.node, distance, &size)?;
-        takes_plain(state, node, partition, &size).then(|| Alternate {
-            node,
-            incarnation: state.nodes[node].incarnation,
-        })
+    let partition = state.nodes[first].partition;
+    let node = index.fit_behind(first, distance, size)?;
+    takes_plain(state, node, partition, size).then(|| Alternate {
+        node,
+        incarnation: state.nodes[node].incarnation,
     })
 }
 

@@ -1,143 +1,161 @@
-//! Waves: further containers of the class that was just placed, without a walk for each of them.
+//! Waves: containers that the next passes surely place, found without a walk for each of them.
 //!
-//! Where several leaves are equally hungry, the next container is another leaf's each time. A wave is
-//! for the stretches where the next passes surely come to the same key of the same application: its
-//! queues come first among their siblings all the while, no limit is near, and nobody stands before it.
+//! Where leaf and application know what passes told them, and no limit is near, a pass over indexed
+//! nodes learns nothing on its way. What it places then follows from a few figures: which leaf comes
+//! first, who stands behind its front, what that application's user is granted in any case, and where
+//! there is room. A wave is a run of such passes; each may serve another leaf.
 
-use super::ample::{left_below, used};
-use super::assignment::Proposal;
+use super::ample::first_leaf;
 use super::fit::FitIndex;
-use super::plain::plain_node;
-use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot};
-use crate::policy::{in_order, is_first, is_granted, stays_first};
-use crate::queue::{KeyAsks, PlaceAsk};
-use crate::resource::{ResourceVector, with_width};
+use super::plain::{plain_ask, plain_node};
+use super::watch::{Step, Watch};
+use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot};
+use crate::policy::{in_order, is_granted, is_surely_over};
+use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk, Prefix};
+use crate::resource::{ResourceVector, with_calculator};
 use crate::snapshot::State;
 
-/// How many further containers of the class of the last proposal, which the state shows already, the
-/// next passes over the indexed nodes surely serve, at most `most`, should nodes have room and its
-/// user stay within what it is granted: [`wave_node`] tells. The last container of a key is none of
-/// them: others follow from it.
+/// The container that comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Next {
+    /// The application.
+    pub app: AppSlot,
+    /// Position of the key that is served among those of the application.
+    pub key: usize,
+    /// The node.
+    pub node: NodeSlot,
+}
+
+/// The container that the next pass over the indexed nodes of a partition surely places while it
+/// observes nothing; nothing where that takes a pass to tell. The last container of a key is never
+/// told: others follow from it.
 ///
-/// Cost: a look where another queue comes next; otherwise about that of a short way.
+/// Cost: some reads for each level of queues, and a look at the node.
+#[inline]
 #[must_use]
-pub fn wave_length(state: &State, last: &Proposal, most: usize) -> usize {
-    with_width!(state.calculator, N => length_in::<N>(state, last, most))
-}
-
-fn length_in<const N: usize>(state: &State, last: &Proposal, most: usize) -> usize {
-    let (app, partition) = (&state.apps[last.app], state.nodes[last.node].partition);
-    let leaf = app.leaf;
-    if !(last.counted
-        && state
-            .chain(leaf)
-            .all(|queue| is_first(state, queue, partition)))
-    {
-        return 0;
-    }
-    let asks = app.keys.iter().find(|asks| asks.outstanding);
-    let Some(asks) = asks.filter(|asks| asks.key == last.key) else {
-        return 0;
-    };
-    let alone = !state.tells_leaves()
-        && in_order(state, leaf)
-        && comes_first(state, leaf, last.app)
-        && app.part(partition).reserved.is_none()
-        && !state.users[app.user].removed
-        && is_granted::<N>(state, leaf, partition, &state.users[app.user]);
-    if !alone {
-        return 0;
-    }
-    let size = last.size.narrow::<N>();
-    // Mostly there is none, or many: each step looks twice as far.
-    let (most, mut length, mut next) = (most.min(further(asks, partition)), 0, 1);
-    while length < most && holds(state, last.app, partition, &size, next) {
-        length = next;
-        next = most.min(2 * next);
-    }
-    length
-}
-
-/// The node for the next container of a wave; the wave is over where there is none, or where its
-/// user's gate is not surely open.
-#[must_use]
-pub fn wave_node<const N: usize>(
+pub fn next_in_wave<const N: usize>(
     state: &State,
     index: &FitIndex,
-    last: &Proposal,
-) -> Option<NodeSlot> {
-    let (app, partition) = (&state.apps[last.app], state.nodes[last.node].partition);
-    if !is_granted::<N>(state, app.leaf, partition, &state.users[app.user]) {
+    partition: PartitionId,
+    mut watch: Option<&mut dyn Watch>,
+) -> Option<Next> {
+    let mut ended = |step| {
+        if let Some(watch) = &mut watch {
+            watch.ended(step);
+        }
+    };
+    if state.tells_leaves() || state.node_count == 0 {
         return None;
     }
-    plain_node(state, index, partition, &last.size.narrow::<N>())
+    let (leaf, headroom) = first_leaf::<N>(state, partition)?;
+    ended(Step::QueueOrder);
+    let slot = first_behind_front(state, leaf, partition, &headroom)?;
+    let app = &state.apps[slot];
+    ended(Step::AppOrder);
+    if !is_let_through::<N>(state, leaf, partition, app) {
+        return None;
+    }
+    ended(Step::Headroom);
+    let key = app.keys.iter().position(|asks| asks.outstanding)?;
+    let size = asked_on(state, app, &app.keys[key], partition)?;
+    if !size.fits_in(&headroom) {
+        return None;
+    }
+    let node = plain_node(state, index, partition, &size)?;
+    ended(Step::NodePick);
+    Some(Next {
+        app: slot,
+        key,
+        node,
+    })
 }
 
-/// Whether a pass that comes to a leaf looks at an application first, and learns nothing new on the
-/// way: of those at the front, all ask for nothing.
-fn comes_first(state: &State, leaf: QueueSlot, app: AppSlot) -> bool {
+/// The application that a pass looks at first in a leaf, where it passes the front without a word.
+fn first_behind_front<const N: usize>(
+    state: &State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    headroom: &ResourceVector<N>,
+) -> Option<AppSlot> {
     let users = state.queues[leaf].as_leaf();
     let front = users.prefix.next;
-    let known = |&app: &AppSlot| {
-        let row = &state.apps[app];
-        row.leaf == leaf
-            && row.provider.is_some_and(|provider| {
-                let generation = state.users[row.user].generation;
-                (provider.leaf, provider.user, provider.generation) == (leaf, row.user, generation)
-            })
-    };
-    let skips = front == 0 || users.users_version > users.prefix.since;
-    skips
-        && users.prefix.bound.is_none()
-        && users.active.get(front) == Some(&app)
-        && [users.active[0], app].iter().all(known)
+    let app = *users.active.get(front)?;
+    let passes = in_order(state, leaf)
+        && is_known(state, leaf, app)
+        && (front == 0
+            || (users.users_version > users.prefix.since
+                && surely_gets_nothing(state, leaf, partition, &users.prefix, headroom)
+                && is_known(state, leaf, users.active[0])));
+    passes.then_some(app)
 }
 
-/// How many containers a plain key can get and go on asking.
-fn further(asks: &KeyAsks, partition: PartitionId) -> usize {
-    let plain = asks.known && asks.partition == partition && asks.reserved.is_empty();
-    let here = |ask: &&PlaceAsk| ask.partition.unwrap_or(PartitionId::DEFAULT) == partition;
-    let ask = asks.at(NameId::ANY).filter(|_| plain).filter(here);
-    let looks = i32::MAX - 1 - asks.opportunities;
-    let count = ask.map_or(0, |ask| (ask.count - 1).min(looks));
-    usize::try_from(count).unwrap_or(0)
+/// Whether a pass that looks at an application need not note whom its headroom is for.
+fn is_known(state: &State, leaf: QueueSlot, app: AppSlot) -> bool {
+    let row = &state.apps[app];
+    row.leaf == leaf
+        && row.provider.is_some_and(|provider| {
+            let generation = state.users[row.user].generation;
+            (provider.leaf, provider.user, provider.generation) == (leaf, row.user, generation)
+        })
 }
 
-/// Whether so many containers more are found by the short way, each as the first one is: what holds
-/// before the last of them holds before each, because use only grows.
-fn holds<const N: usize>(
+/// Whether those at the front that ask still get nothing and stop nobody, without computing a limit.
+// As Pass::front and Pass::holds.
+fn surely_gets_nothing<const N: usize>(
     state: &State,
-    app: AppSlot,
+    leaf: QueueSlot,
     partition: PartitionId,
-    size: &ResourceVector<N>,
-    length: usize,
+    front: &Prefix,
+    headroom: &ResourceVector<N>,
 ) -> bool {
-    let Ok(length) = i64::try_from(length) else {
-        return false;
-    };
-    let (before, all) = (size.times(length - 1), size.times(length));
-    let app = &state.apps[app];
-    let asks_on = all.fits_in(&app.part(partition).pending.narrow());
-    let left = left_after(state, app.leaf, partition, &before);
-    asks_on && left.is_some_and(|left| size.fits_in(&left))
+    front.bound.is_none_or(|bound| {
+        (bound.partition, bound.exclusivity) == (partition, Exclusivity::Respect)
+            && bound
+                .floor
+                .is_none_or(|floor| is_surely_over::<N>(state, leaf, partition, &floor))
+            && state.calculator.fits_in(&bound.largest.narrow(), headroom)
+    })
 }
 
-/// What all queues down to one leave it at least when it has got `more`, if all of them are below
-/// their maxima, ask on and come first among their siblings until then.
-fn left_after<const N: usize>(
+/// Whether an application passes the user gate in any case.
+// As Pass::passes_user_limit.
+fn is_let_through<const N: usize>(
     state: &State,
-    queue: QueueSlot,
+    leaf: QueueSlot,
     partition: PartitionId,
-    more: &ResourceVector<N>,
+    app: &App,
+) -> bool {
+    let user = &state.users[app.user];
+    let gate = &user.part(partition).gates[Exclusivity::Respect as usize];
+    let version = state.queues[leaf].as_leaf().users_version;
+    !user.removed
+        && gate.as_ref().is_none_or(|gate| gate.version != version)
+        && is_granted::<N>(state, leaf, partition, user)
+}
+
+/// The size that a key asks for, where it is asked anywhere in the partition, nothing is reserved, and
+/// it goes on asking after one container more.
+// As Pass::plain.
+fn asked_on<const N: usize>(
+    state: &State,
+    app: &App,
+    asks: &KeyAsks,
+    partition: PartitionId,
 ) -> Option<ResourceVector<N>> {
-    let row = &state.queues[queue];
-    let used = used(state, queue, partition) + *more;
-    let above = match row.parent {
-        Some(parent) => left_after(state, parent, partition, more)? - state.minimum.narrow(),
-        None => state.total(partition).narrow() - used,
-    };
-    let left = left_below(state, queue, partition, &above, more)?;
-    let pending = row.part(partition).pending.narrow();
-    let asks_on = more.fits_in(&pending) && pending != *more;
-    (asks_on && stays_first(state, queue, partition, &used)).then_some(left)
+    let here = |ask: &&PlaceAsk| ask.partition.unwrap_or(PartitionId::DEFAULT) == partition;
+    let ask = plain_ask(state, app, asks).filter(here)?;
+    let part = app.part(partition);
+    let goes_on = ask.count > 1
+        && asks.known
+        && asks.opportunities < i32::MAX
+        && asks.partition == partition
+        && asks.reserved.is_empty()
+        && part.reserved.is_none();
+    let (size, cluster) = (ask.size.narrow::<N>(), state.cluster.narrow());
+    let (pending, is_something) = with_calculator!(state.calculator, calculator => {
+        (part.pending.narrow(), calculator.above_none(&cluster, &size))
+    });
+    // What is outstanding in all is more than this container, of some type.
+    let asks_on = size.fits_in(&pending) && pending != size;
+    (goes_on && is_something && asks_on).then_some(size)
 }

@@ -120,26 +120,6 @@ impl Ranks {
         self.winners.get(1).map(|rank| rank.place())
     }
 
-    /// Whether the child that is served first still is when its use has moved to this.
-    ///
-    /// Cost: a comparison for each doubling of the number of children.
-    #[must_use]
-    pub fn stays_first(&self, place: usize, of: Use) -> bool {
-        let count = self.winners.len() / 2;
-        if place >= count || self.first() != Some(place) {
-            return false;
-        }
-        let mut at = count + place;
-        let moved = self.winners[at].using(of);
-        while at > 1 {
-            if self.winners[at ^ 1] < moved {
-                return false;
-            }
-            at /= 2;
-        }
-        true
-    }
-
     /// Whether keys express the order.
     #[must_use]
     pub fn decide(&self) -> bool {
@@ -254,10 +234,7 @@ mod tests {
                 let mut order: Vec<_> = (0..keys.len()).filter(|&i| !keys[i].is_idle()).collect();
                 order.sort_by_key(|&place| keys[place]);
                 prop_assert_eq!(ranks.in_order().collect::<Vec<_>>(), order);
-                let stays = ranks.stays_first(place, of(quarters));
-                let was_first = ranks.first() == Some(place);
                 ranks.follow(place, of(quarters));
-                prop_assert_eq!(stays, was_first && ranks.first() == Some(place));
                 if let Some(key) = keys.get_mut(place) {
                     *key = key.using(of(quarters));
                 }
