@@ -415,11 +415,14 @@ impl<C: Clock> Proposer<C> {
             return view.extend(&mut self.batches.open, partition, BATCH, None) > 0;
         }
         while self.extend_unmeasured(view, partition) {
+            // Counted before, as everywhere: should it panic, the next one is not measured again.
+            self.decisions = self.decisions.wrapping_add(1);
             let mut watch = Stopwatch::start(&self.clock);
             if view.extend(&mut self.batches.open, partition, 1, Some(&mut watch)) == 0 {
+                // It takes a whole pass, which is measured instead.
+                self.decisions = self.decisions.wrapping_sub(1);
                 break;
             }
-            self.decisions = self.decisions.wrapping_add(1);
             watch.record(&mut self.recorder);
         }
         self.batches.open.len() > before
