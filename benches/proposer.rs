@@ -18,7 +18,7 @@ fn one_pass(c: &mut Criterion) {
     }
     let state = ledger.state();
     let one = Candidates::node(NodeSlot(0));
-    let mut index = FitIndex::new((0..S1.nodes).map(NodeSlot).collect(), 2);
+    let mut index = FitIndex::new((0..S1.nodes).map(NodeSlot).collect::<Vec<_>>(), 2);
     for node in 0..S1.nodes {
         index.set(
             NodeSlot(node),

@@ -16,8 +16,10 @@ pub struct Partition {
     pub exclusive: bool,
     /// Sum of the totals of its active nodes.
     pub total: ResourceVector,
-    /// Its nodes in order of arrival.
+    /// Its nodes in order of arrival; [`Partition::enter`] and [`Partition::leave`] change it.
     pub nodes: Vec<NodeSlot>,
+    /// Counts the changes of that list: where two counts are equal, so are the lists.
+    pub changes: u64,
 }
 
 impl Partition {
@@ -30,6 +32,21 @@ impl Partition {
             exclusive,
             total: ResourceVector::NONE,
             nodes: Vec::new(),
+            changes: 0,
         }
+    }
+
+    /// A node comes to the partition.
+    pub fn enter(&mut self, node: NodeSlot) {
+        self.nodes.push(node);
+        self.changes += 1;
+    }
+
+    /// A node leaves the partition.
+    ///
+    /// Cost: a look at each node.
+    pub fn leave(&mut self, node: NodeSlot) {
+        self.nodes.retain(|&other| other != node);
+        self.changes += 1;
     }
 }

@@ -200,6 +200,11 @@ impl Ledger {
         &mut self.state
     }
 
+    /// Copies rows ahead of the next publication; as [`State::copy_ahead`].
+    pub fn copy_ahead(&mut self, most: usize) -> usize {
+        self.state.copy_ahead(most)
+    }
+
     /// Hands over the events since the last call, in order.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)

@@ -134,7 +134,7 @@ impl Ledger {
         self.state.cluster += total;
         self.state.epoch += 1;
         self.state.partitions[partition].total += total;
-        self.state.partitions[partition].nodes.push(slot);
+        self.state.partitions[partition].enter(slot);
         self.tell_labels(slot);
         self.update_cluster();
         Ok(slot)
@@ -168,9 +168,7 @@ impl Ledger {
         self.nodes.remove(name);
         self.state.node_count = self.nodes.len();
         self.biggest.set(None);
-        self.state.partitions[partition]
-            .nodes
-            .retain(|&other| other != slot);
+        self.state.partitions[partition].leave(slot);
         if self.state.nodes[slot].tags.is_empty() {
             self.free_nodes.push(slot);
         } else {
@@ -429,10 +427,8 @@ impl Ledger {
             self.state.nodes[slot].partition = partition;
             if before != partition {
                 self.state.nodes[slot].unlisted = partition == PartitionId::DEFAULT;
-                self.state.partitions[before]
-                    .nodes
-                    .retain(|&other| other != slot);
-                self.state.partitions[partition].nodes.push(slot);
+                self.state.partitions[before].leave(slot);
+                self.state.partitions[partition].enter(slot);
             }
         }
         self.update_cluster();

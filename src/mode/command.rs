@@ -17,6 +17,9 @@ use super::Sequential;
 use super::lending::Lend;
 use super::resting::look_out;
 
+/// Times that rows are copied ahead of a snapshot at most.
+const COPIED_AHEAD: usize = 1024;
+
 /// Where the answer to a command goes.
 pub(super) type Reply<T> = SyncSender<T>;
 
@@ -104,6 +107,8 @@ pub(super) enum Command {
     Inspect(Look),
     /// Answered once every proposer has looked at the present state and found nothing.
     Quiesce(Reply<()>),
+    /// Has rows copied ahead of a snapshot that is to be asked for; whether few are left.
+    CopyAhead(Reply<bool>),
 }
 
 impl Command {
@@ -117,11 +122,14 @@ impl Command {
 
     /// Whether it changes nothing.
     pub(super) fn is_look(&self) -> bool {
-        matches!(self, Self::Inspect(_) | Self::Quiesce(_))
+        matches!(
+            self,
+            Self::Inspect(_) | Self::Quiesce(_) | Self::CopyAhead(_)
+        )
     }
 
-    /// Carries the command out and answers. A caller that no longer waits is no error. Whoever
-    /// waits for quiescence is answered by the committer, when it is due.
+    /// Carries the command out and answers. A caller that no longer waits is no error. What is about
+    /// the committer itself (quiescence, snapshots) it answers when it is due.
     pub(super) fn carry_out(self, engine: &mut Sequential, schedules: bool) {
         match self {
             Self::AddNode(node, reply) => answer(&reply, engine.add_node(&node)),
@@ -161,6 +169,7 @@ impl Command {
             }
             Self::Inspect(look) => (look.0)(engine.ledger()),
             Self::Quiesce(reply) => answer(&reply, ()),
+            Self::CopyAhead(reply) => answer(&reply, true),
         }
     }
 }
@@ -199,6 +208,17 @@ impl Commands {
     /// Has what was answered shown by the snapshot, if the committer rests.
     pub(super) fn show(&self) {
         self.lending.show();
+    }
+
+    /// The same, with calls of others let in while rows are copied for it.
+    pub(super) fn show_gently(&self) {
+        let few = || {
+            self.call(Duration::ZERO, Command::CopyAhead)
+                .unwrap_or(true)
+        };
+        // It ends even if rows are written faster than copied.
+        let _ = (0..COPIED_AHEAD).any(|_| few());
+        self.show();
     }
 
     /// Sends a command and waits for its answer, at first awake for some time; nothing once the

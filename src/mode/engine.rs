@@ -210,6 +210,8 @@ impl Threaded {
             let every = sort_every.map_or(SORT_EVERY, |ms| Duration::from_millis(ms.max(1)));
             let shown = started.commands.clone();
             started.spawn("capsched-sort", move || {
+                // While the committer works on threads of callers, its core is free.
+                commits.take();
                 sort_nodes(
                     &shown,
                     &snapshots,
@@ -409,8 +411,8 @@ impl Threaded {
     /// shows every change of an outsider soon after its answer, and lags behind by as many decisions as
     /// the committer takes before it publishes: 512 beside several proposers, else 8,192, or up to
     /// 131,072 where they touch thousands of rows; none once there is nothing to do. Calls that the
-    /// committer serves by itself count among these decisions, and are shown at the latest once they
-    /// have touched 2,048 rows. After [`Self::quiesce`] it shows everything that was answered before.
+    /// committer serves by itself are shown once they have touched 4,096 rows or come to 131,072
+    /// decisions, in global mode at each sort of the nodes. After [`Self::quiesce`] it shows everything that was answered before.
     #[must_use]
     pub fn snapshot(&self) -> StdArc<Snapshot> {
         self.commands.show();
@@ -458,7 +460,7 @@ fn sort_nodes(
 ) {
     let (mut sorter, mut sorted) = (NodeSorter::default(), Version(0));
     while !shutdown.is_requested() {
-        commands.show();
+        commands.show_gently();
         let snapshot = snapshots.load();
         if snapshot.version > sorted {
             sorted = snapshot.version;

@@ -1,15 +1,22 @@
 //! The node index: the nodes of every partition in the order of the policy, sorted periodically.
 
 use crate::cluster::Node;
-use crate::id::{NodeSlot, PartitionId};
-use crate::proposer::use_key;
+use crate::id::PartitionId;
+use crate::proposer::{NodeOrder, use_key};
 use crate::queue::NodePolicy;
 use crate::snapshot::{Snapshot, State};
 
 /// Nodes by partition, sorted at one moment; it may lag behind the state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NodeIndex {
-    partitions: Vec<Vec<NodeSlot>>,
+    partitions: Vec<Sorted>,
+}
+
+/// The nodes of a partition, as its list was at a count of its changes.
+#[derive(Clone, Debug)]
+struct Sorted {
+    changes: u64,
+    order: NodeOrder,
 }
 
 /// Sorts nodes, and remembers the order of their names, which changes only as nodes come and go.
@@ -36,7 +43,10 @@ impl NodeSorter {
                 let at = slot.index();
                 (use_key(policy, nodes[at]), self.ranks[at])
             });
-            sorted
+            Sorted {
+                changes: partition.changes,
+                order: sorted.into(),
+            }
         });
         NodeIndex {
             partitions: partitions.collect(),
@@ -60,13 +70,13 @@ impl NodeSorter {
 
 impl NodeIndex {
     /// The nodes of a partition; in order of arrival while these were not sorted.
-    pub(super) fn nodes<'a>(&'a self, state: &'a State, partition: PartitionId) -> &'a [NodeSlot] {
-        let sorted = self.partitions.get(partition.index());
-        let arrived = &state.partitions[partition].nodes;
-        let here = |&node: &NodeSlot| state.nodes[node].partition == partition;
-        match sorted {
-            Some(sorted) if sorted.len() == arrived.len() && sorted.iter().all(here) => sorted,
-            _ => arrived,
+    ///
+    /// Cost: where they were, that of sharing their order.
+    pub(super) fn order(&self, state: &State, partition: PartitionId) -> NodeOrder {
+        let arrived = &state.partitions[partition];
+        match self.partitions.get(partition.index()) {
+            Some(sorted) if sorted.changes == arrived.changes => sorted.order.clone(),
+            _ => arrived.nodes.clone().into(),
         }
     }
 }

@@ -89,10 +89,15 @@ impl Lanes {
         }
         let (own, of) = self.share;
         let orders = state.partition_ids().map(|partition| {
-            let sorted = index.nodes(state, partition);
-            let (mine, others): (Vec<_>, Vec<_>) =
-                sorted.iter().partition(|node| node.index() % of == own);
-            [mine, others].concat()
+            let sorted = index.order(state, partition);
+            if of == 1 {
+                return sorted;
+            }
+            let (mine, others): (Vec<_>, Vec<_>) = sorted
+                .nodes()
+                .iter()
+                .partition(|node| node.index() % of == own);
+            [mine, others].concat().into()
         });
         let orders: Vec<_> = orders.collect();
         let before = self.sorted.replace(Arc::clone(index));

@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::committer::Committer;
-use crate::sync::{Asked, Baton, Laid, Parked, Parker, Waker};
+use crate::sync::{Asked, AtomicBool, Baton, Laid, Ordering, Parked, Parker, Waker};
 use crate::time::Clock;
 
 /// Turns on the thread of a caller before the committer's own goes on: its own call, what came of it
@@ -22,6 +22,8 @@ const CALLED_BACK: u32 = 4;
 /// Where the committer lies while it rests.
 pub(super) struct Lending<C> {
     baton: Baton<Box<Committer<C>>>,
+    /// Whether somebody waits for a snapshot of all that was answered.
+    wanted: AtomicBool,
     /// Of the committer's own thread.
     waker: Waker,
     parker: Parker,
@@ -55,6 +57,8 @@ impl<C: Clock> Lend for Lending<C> {
     }
 
     fn show(&self) {
+        // Relaxed: asking for the committer makes it visible to whoever has it.
+        self.wanted.store(true, Ordering::Relaxed);
         if let Asked::Taken(committer) = self.baton.take_or_call() {
             self.borrow(committer, |committer, _| committer.show());
         }
@@ -66,21 +70,23 @@ impl<C: Clock> Lending<C> {
     pub(super) fn new(waker: Waker, parker: Parker) -> Self {
         Self {
             baton: Baton::away(),
+            wanted: AtomicBool::new(false),
             waker,
             parker,
         }
     }
 
-    /// Lets the committer `work` on this thread, again when it is called back meanwhile: perhaps by
-    /// somebody who waits for a snapshot, so `work` is told. It says whether the committer's own
-    /// thread has to go on.
+    /// Lets the committer `work` on this thread, again when it is called back meanwhile; `work` is told
+    /// whether somebody waits for a snapshot, and says whether the committer's own thread has to go on.
     fn borrow(
         &self,
         mut committer: Box<Committer<C>>,
         work: impl Fn(&mut Committer<C>, bool) -> bool,
     ) {
-        for round in 0..CALLED_BACK {
-            let turn = || work(&mut committer, round > 0);
+        for _ in 0..CALLED_BACK {
+            // Relaxed: as in `show`.
+            let wanted = self.wanted.swap(false, Ordering::Relaxed);
+            let turn = || work(&mut committer, wanted);
             let Ok(goes_on) = catch_unwind(AssertUnwindSafe(turn)) else {
                 return self.lose(committer);
             };

@@ -20,6 +20,7 @@ mod reading;
 mod resting;
 mod restraint;
 mod room;
+mod round;
 mod sequential;
 mod spot;
 mod standing;

@@ -6,6 +6,7 @@
 //! bounds as they are; a search that finds nothing in a block lowers them.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use crate::id::NodeSlot;
 use crate::resource::{MAX_TYPES, MEMORY, NARROW, PackedVector, ResourceVector, VCORES};
@@ -33,12 +34,46 @@ struct Hint {
     place: usize,
 }
 
+/// Nodes in an order, each once, and the place of each; cloning shares it.
+#[derive(Clone, Debug, Default)]
+pub struct NodeOrder {
+    nodes: Arc<[NodeSlot]>,
+    /// By slot.
+    places: Arc<[u32]>,
+}
+
+impl From<Vec<NodeSlot>> for NodeOrder {
+    fn from(nodes: Vec<NodeSlot>) -> Self {
+        let last = nodes.iter().map(|node| node.0 as usize + 1).max();
+        let mut places = vec![ABSENT; last.unwrap_or(0)];
+        for (place, node) in nodes.iter().enumerate() {
+            places[node.0 as usize] = u32::try_from(place).expect("slots are 32 bits wide");
+        }
+        Self {
+            nodes: nodes.into(),
+            places: places.into(),
+        }
+    }
+}
+
+impl NodeOrder {
+    /// The nodes in order.
+    #[must_use]
+    pub fn nodes(&self) -> &[NodeSlot] {
+        &self.nodes
+    }
+
+    #[inline]
+    fn place(&self, node: NodeSlot) -> Option<usize> {
+        let place = self.places.get(node.0 as usize).copied();
+        place.filter(|&place| place != ABSENT).map(|p| p as usize)
+    }
+}
+
 /// Nodes of one partition in a fixed order, with what is free on those that take containers.
 #[derive(Clone, Debug, Default)]
 pub struct FitIndex {
-    order: Vec<NodeSlot>,
-    /// Position of each node in the order.
-    places: Vec<u32>,
+    order: NodeOrder,
     /// Most that a node offers, by type; of nodes that left as well.
     largest: ResourceVector,
     /// What is free by node, by resource type.
@@ -53,21 +88,19 @@ impl FitIndex {
     /// An index over nodes in an order, all of them closed. `types`: resource types that decide
     /// whether something fits.
     #[must_use]
-    pub fn new(order: Vec<NodeSlot>, types: usize) -> Self {
-        let last = order.iter().map(|node| node.0 as usize + 1).max();
-        let mut places = vec![ABSENT; last.unwrap_or(0)];
-        for (place, node) in order.iter().enumerate() {
-            places[node.0 as usize] = u32::try_from(place).expect("slots are 32 bits wide");
-        }
-        let types = types.clamp(1, MAX_TYPES);
-        let free = vec![vec![CLOSED; order.len()]; types];
+    pub fn new(order: impl Into<NodeOrder>, types: usize) -> Self {
+        let order = order.into();
+        let free = vec![vec![CLOSED; order.nodes.len()]; types.clamp(1, MAX_TYPES)];
+        Self::with(order, ResourceVector::NONE, free)
+    }
+
+    fn with(order: NodeOrder, largest: ResourceVector, free: Vec<Vec<i64>>) -> Self {
         Self {
             bounds: RefCell::new(free.iter().map(|free| bounds_of(free)).collect()),
             free,
-            largest: ResourceVector::NONE,
+            largest,
             hints: RefCell::default(),
             order,
-            places,
         }
     }
 
@@ -76,27 +109,24 @@ impl FitIndex {
     ///
     /// Cost: a look at each place, and none at a node.
     #[must_use]
-    pub fn reordered(&self, order: &[NodeSlot]) -> Option<Self> {
-        if order.len() != self.order.len() {
+    pub fn reordered(&self, order: &NodeOrder) -> Option<Self> {
+        if order.nodes.len() != self.order.nodes.len() {
             return None;
         }
-        let places = order.iter().map(|&node| self.place(node));
-        let places: Vec<usize> = places.collect::<Option<_>>()?;
-        let mut next = Self::new(order.to_vec(), self.free.len());
-        next.largest = self.largest;
-        for (free, known) in next.free.iter_mut().zip(&self.free) {
-            for (value, &place) in free.iter_mut().zip(&places) {
-                *value = known[place];
+        let mut free = vec![Vec::with_capacity(order.nodes.len()); self.free.len()];
+        for &node in order.nodes.iter() {
+            let place = self.order.place(node)?;
+            for (free, known) in free.iter_mut().zip(&self.free) {
+                free.push(known[place]);
             }
         }
-        *next.bounds.get_mut() = next.free.iter().map(|free| bounds_of(free)).collect();
-        Some(next)
+        Some(Self::with(order.clone(), self.largest, free))
     }
 
     /// The nodes in order, closed ones among them.
     #[must_use]
     pub fn order(&self) -> &[NodeSlot] {
-        &self.order
+        &self.order.nodes
     }
 
     /// Most that any node of the index offers, by type.
@@ -110,28 +140,24 @@ impl FitIndex {
         self.largest = self.largest.component_max(total);
     }
 
-    fn place(&self, node: NodeSlot) -> Option<usize> {
-        let place = self.places.get(node.0 as usize).copied();
-        place.filter(|&place| place != ABSENT).map(|p| p as usize)
-    }
-
     /// Whether the node takes containers.
     #[must_use]
     pub fn is_open(&self, node: NodeSlot) -> bool {
-        self.place(node)
+        self.order
+            .place(node)
             .is_some_and(|place| self.free[0][place] != CLOSED)
     }
 
     /// The open nodes in order.
     pub fn open(&self) -> impl DoubleEndedIterator<Item = NodeSlot> + '_ {
-        let open = self.order.iter().zip(&self.free[0]);
+        let open = self.order.nodes.iter().zip(&self.free[0]);
         open.filter_map(|(&node, &free)| (free != CLOSED).then_some(node))
     }
 
     /// Notes what is free on a node; nothing closes it. Whether the node is one of the index:
     /// others are passed over.
     pub fn set(&mut self, node: NodeSlot, free: Option<&ResourceVector>) -> bool {
-        let Some(place) = self.place(node) else {
+        let Some(place) = self.order.place(node) else {
             return false;
         };
         let mut raised = false;
@@ -154,7 +180,7 @@ impl FitIndex {
 
     /// The same for a node with no more free than before; one that is closed stays closed.
     pub fn lessen(&mut self, node: NodeSlot, free: &PackedVector) {
-        let place = self.place(node);
+        let place = self.order.place(node);
         let Some(place) = place.filter(|&place| self.free[0][place] != CLOSED) else {
             return;
         };
@@ -190,12 +216,12 @@ impl FitIndex {
             hints.len() - 1
         });
         let from = hints[hint].place;
-        if from == self.order.len() {
+        if from == self.order.nodes.len() {
             return None;
         }
         let place = self.place_from(from, size);
-        hints[hint].place = place.unwrap_or(self.order.len());
-        place.map(|place| self.order[place])
+        hints[hint].place = place.unwrap_or(self.order.nodes.len());
+        place.map(|place| self.order.nodes[place])
     }
 
     /// The first open node with a size free that stands at least `distance` places behind another.
@@ -208,12 +234,12 @@ impl FitIndex {
         distance: usize,
         size: &ResourceVector<N>,
     ) -> Option<NodeSlot> {
-        let from = self.place(node)?.saturating_add(distance);
-        if from >= self.order.len() {
+        let from = self.order.place(node)?.saturating_add(distance);
+        if from >= self.order.nodes.len() {
             return None;
         }
         let place = self.place_from(from, size);
-        place.map(|place| self.order[place])
+        place.map(|place| self.order.nodes[place])
     }
 
     /// The first place from one on with a size free.
@@ -249,7 +275,7 @@ impl FitIndex {
         fits: impl Fn(&[Bounds], usize, usize) -> bool,
     ) -> Option<usize> {
         let length = |level| match level {
-            0 => self.order.len(),
+            0 => self.order.nodes.len(),
             _ => bounds[0][level - 1].len(),
         };
         let lengths: [usize; LEVELS] = std::array::from_fn(length);
@@ -342,9 +368,15 @@ mod tests {
     #[test]
     fn other_nodes_are_no_other_order() {
         let index = FitIndex::new(vec![NodeSlot(3), NodeSlot(1)], 2);
-        assert!(index.reordered(&[NodeSlot(3)]).is_none());
-        assert!(index.reordered(&[NodeSlot(3), NodeSlot(2)]).is_none());
-        let swapped = index.reordered(&[NodeSlot(1), NodeSlot(3)]).unwrap();
+        assert!(index.reordered(&vec![NodeSlot(3)].into()).is_none());
+        assert!(
+            index
+                .reordered(&vec![NodeSlot(3), NodeSlot(2)].into())
+                .is_none()
+        );
+        let swapped = index
+            .reordered(&vec![NodeSlot(1), NodeSlot(3)].into())
+            .unwrap();
         assert_eq!(swapped.order(), [NodeSlot(1), NodeSlot(3)]);
     }
 
@@ -364,7 +396,7 @@ mod tests {
                 if i % 50 == 49 {
                     order.rotate_left(node as usize);
                     order.swap(0, node as usize);
-                    index = index.reordered(&order).unwrap();
+                    index = index.reordered(&order.clone().into()).unwrap();
                 }
                 let free = (memory >= 0).then(|| size(memory, vcores));
                 let before = std::mem::replace(&mut plain[node as usize], free);

@@ -24,7 +24,7 @@ pub use assignment::{
     Alternate, Growth, Observation, Outcome, Proposal, ProposalKind, Release, SkipReason,
 };
 pub use candidates::{Candidates, has_room, sort_nodes, use_key};
-pub use fit::FitIndex;
+pub use fit::{FitIndex, NodeOrder};
 pub(crate) use front::{is_idle, may_join};
 pub use plain::second_node;
 pub use walk::{propose, propose_reserved, propose_watched};

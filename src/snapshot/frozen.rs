@@ -51,7 +51,7 @@ struct Written<T> {
 /// The publisher's side of a frozen table.
 #[derive(Clone, Debug)]
 pub(super) struct Freezer<T> {
-    /// All rows as the last publication shows them.
+    /// All rows as the last publication shows them, or as they were copied ahead of the next one.
     shown: Vec<Arc<T>>,
     /// Rows in chunks that are due to be brought up to date.
     owed: usize,
@@ -99,17 +99,16 @@ impl<T> Default for Freezer<T> {
 
 impl<T: Clone> Freezer<T> {
     /// Takes over a row.
-    fn show(&mut self, index: u32, row: &T) -> Arc<T> {
+    pub(super) fn show(&mut self, index: u32, row: &T) {
         let row = Arc::new(row.clone());
         match self.shown.get_mut(index as usize) {
-            Some(place) => *place = Arc::clone(&row),
+            Some(place) => *place = row,
             None => {
                 // Rows are appended in order, and tracking reports them in that order.
                 debug_assert_eq!(self.shown.len(), index as usize);
-                self.shown.push(Arc::clone(&row));
+                self.shown.push(row);
             }
         }
-        row
     }
 
     fn chunk(&self, index: usize, at: u64) -> Chunk<T> {
@@ -144,15 +143,20 @@ impl<T: Clone> Frozen<T> {
 
     /// Takes over the rows written since the last publication, which are forgotten in `table`.
     ///
-    /// Cost: one copy of each written row and about as many references to others; of a table of n
-    /// rows, at least some square root of n references.
+    /// Cost: one copy of each written row that was not copied ahead, and about as many references as
+    /// rows were written; of a table of n rows, at least some square root of n references.
     pub fn publish<S: Slot>(&mut self, table: &mut Table<S, T>) {
         if table.written() == 0 {
             return;
         }
         let (freezer, at) = (&mut table.freezer, self.0.at + 1);
         let written = table.written.list.iter();
-        let rows = written.map(|&index| (index, freezer.show(index, &table.rows[index as usize])));
+        let rows = written.map(|&index| {
+            if table.uncopied.has(index as usize) {
+                freezer.show(index, &table.rows[index as usize]);
+            }
+            (index, Arc::clone(&freezer.shown[index as usize]))
+        });
         let rows: Vec<_> = rows.collect();
         let mut next = Shown {
             at,

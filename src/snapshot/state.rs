@@ -161,6 +161,29 @@ impl State {
             + self.nodes.written()
     }
 
+    /// Copies rows ahead of the next publication, at most so many of all tables; how many it will still
+    /// have to copy as things stand.
+    ///
+    /// Cost: some 0.3 us for each of them.
+    pub fn copy_ahead(&mut self, most: usize) -> usize {
+        let mut left = 0;
+        let mut room = most;
+        macro_rules! copy_ahead {
+            ($($table:ident),*) => {
+                $(
+                    let before = self.$table.copy_ahead(0);
+                    let after = self.$table.copy_ahead(room);
+                    room -= before - after;
+                    left += after;
+                )*
+            };
+        }
+        // What changes with every decision comes last: it is likely to change again.
+        copy_ahead!(nodes, apps, demands, users, partitions, queues);
+        debug_assert!(room <= most);
+        left
+    }
+
     /// Makes every table remember what is written to it.
     pub fn track(&mut self) {
         self.partitions.track();

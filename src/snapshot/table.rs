@@ -31,8 +31,13 @@ pub struct Table<S, T> {
     pub(super) tracking: bool,
     /// Since the last publication, or since the copy was last refreshed.
     pub(super) written: Marks,
-    /// Since [`Table::take_recent`] was last asked; all of them are among the written.
+    /// Since [`Table::take_recent`] was last asked; all of them are among the written, and are to be
+    /// copied for the next publication.
     recent: Marks,
+    /// Of the written, those that are to be copied for the next publication; others were copied ahead.
+    /// Looked at in the order in which they came, as far as to `ahead`.
+    pub(super) uncopied: Marks,
+    ahead: usize,
     /// Rows that the present refreshment copied; empty between refreshments.
     pub(super) copied: Marks,
     /// What publications have shown of it.
@@ -69,6 +74,13 @@ impl Marks {
         true
     }
 
+    /// Takes an index out of the set; it stays in the list.
+    fn forget(&mut self, index: usize) {
+        if let Some(word) = self.bits.get_mut(index / 64) {
+            *word &= !(1 << (index % 64));
+        }
+    }
+
     pub(super) fn clear(&mut self) {
         for &index in &self.list {
             self.bits[index as usize / 64] = 0;
@@ -84,6 +96,8 @@ impl<S: Slot, T> Default for Table<S, T> {
             tracking: false,
             written: Marks::default(),
             recent: Marks::default(),
+            uncopied: Marks::default(),
+            ahead: 0,
             copied: Marks::default(),
             freezer: Freezer::default(),
             slot: PhantomData,
@@ -155,7 +169,7 @@ impl<S: Slot, T> Table<S, T> {
     }
 
     /// Replaces a list by the indices of the rows that were written since this was last asked,
-    /// except for those written before the last publication.
+    /// except for those written before the last publication; some may come twice.
     pub fn take_recent(&mut self, into: &mut Vec<u32>) {
         into.clone_from(&self.recent.list);
         self.recent.clear();
@@ -173,12 +187,34 @@ impl<S: Slot, T> Table<S, T> {
     fn mark_first(&mut self, index: usize) {
         self.recent.add(index);
         self.written.add(index);
+        self.uncopied.add(index);
     }
 
     /// Nothing counts as written any more.
     pub(super) fn forget_written(&mut self) {
         self.written.clear();
         self.recent.clear();
+        self.uncopied.clear();
+        self.ahead = 0;
+    }
+}
+
+impl<S: Slot, T: Clone> Table<S, T> {
+    /// Copies rows ahead of the next publication, at most so many; how many it will still have to copy
+    /// as things stand. What is written again is copied again.
+    pub fn copy_ahead(&mut self, most: usize) -> usize {
+        let last = self.uncopied.list.len().min(self.ahead + most);
+        for at in self.ahead..last {
+            let index = self.uncopied.list[at];
+            let row = index as usize;
+            if self.uncopied.has(row) {
+                self.uncopied.forget(row);
+                self.recent.forget(row);
+                self.freezer.show(index, &self.rows[row]);
+            }
+        }
+        self.ahead = last;
+        self.uncopied.list.len() - last
     }
 }
 
@@ -218,5 +254,22 @@ mod tests {
         table[NodeSlot(4)] = 2;
         table.forget_written();
         assert_eq!((table.written(), recent(&mut table).len()), (0, 0));
+    }
+
+    #[test]
+    fn rows_copied_ahead_are_copied_again_when_they_are_written_again() {
+        let mut table: Table<NodeSlot, u64> = Table::default();
+        table.track();
+        (0..5).for_each(|i| _ = table.push(i));
+        assert_eq!((table.copy_ahead(3), table.written()), (2, 5));
+        table[NodeSlot(1)] = 7;
+        table[NodeSlot(4)] = 8;
+        assert_eq!((table.copy_ahead(0), table.written()), (3, 5));
+        assert_eq!(table.copy_ahead(2), 1);
+        assert!([0, 2, 3, 4].iter().all(|&row| !table.uncopied.has(row)));
+        assert!(table.uncopied.has(1));
+        let mut recent = Vec::new();
+        table.take_recent(&mut recent);
+        assert!(recent.contains(&1), "it was written since");
     }
 }
