@@ -189,3 +189,40 @@ fn a_factor_below_zero_grants_nobody_anything() {
         assert!(!is_granted::<NARROW>(state, leaf(state), DEFAULT, bob));
     }
 }
+
+#[test]
+fn who_uses_no_more_than_the_average_is_within_the_limit_up_to_what_the_factor_allows() {
+    let mut ledger = ledger(tree("0.5", "10", ["1", "1"]), 1);
+    ledger
+        .remove_node(&NodeName::new("h2", 1).unwrap())
+        .unwrap();
+    ask(&mut ledger, 1, "ann", "", 60);
+    let ann = user(ledger.state(), "ann");
+    let granted = |ledger: &Ledger, user: UserSlot| {
+        let state = ledger.state();
+        is_granted::<NARROW>(state, leaf(state), DEFAULT, &state.users[user])
+    };
+    for _ in 0..40 {
+        assert_eq!(place(&mut ledger, 0), Some(ann));
+        assert!(granted(&ledger, ann), "a lone user is the average");
+    }
+    ask(&mut ledger, 2, "bob", "", 60);
+    let bob = user(ledger.state(), "bob");
+    assert!(!granted(&ledger, ann) && granted(&ledger, bob));
+    for node in [[0; 10].as_slice(), &[1; 28]].concat() {
+        assert!(granted(&ledger, bob));
+        assert_eq!(
+            place(&mut ledger, node),
+            Some(bob),
+            "ann is above the average"
+        );
+    }
+    // The average is above 39, and the limit is rounded up from it.
+    assert!(!granted(&ledger, ann));
+    for _ in 0..22 {
+        assert!(place(&mut ledger, 1).is_some());
+    }
+    // Half of the hundred containers is what the factor allows.
+    let used = |user: UserSlot| ledger.state().users[user].part(DEFAULT).used.vcores();
+    assert_eq!((used(ann), used(bob)), (50, 50));
+}

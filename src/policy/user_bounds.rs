@@ -4,7 +4,7 @@ use super::limits::{
     compute_user_limit, least_share, maximum_rounded_down, unbounded, user_value, weighted_value,
 };
 use crate::id::{PartitionId, QueueSlot};
-use crate::queue::{Floor, LimitKind, User, UserBounds};
+use crate::queue::{Floor, LeafPart, LimitKind, User, UserBounds};
 use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
 
@@ -51,8 +51,8 @@ pub(super) fn known_bounds(
     holds.then_some(known)
 }
 
-/// Whether a user that is active is surely not over the limit, from what users are granted in any
-/// case: no limit is computed then.
+/// Whether a user is surely not over the limit: no limit is computed then. One may have what users are
+/// granted in any case while they use little, and as much as the average of the active ones.
 #[inline]
 #[must_use]
 pub fn is_granted<const N: usize>(
@@ -66,17 +66,18 @@ pub fn is_granted<const N: usize>(
     };
     let used = user.part(partition).used.narrow::<N>();
     let (users, calculator) = (state.queues[leaf].as_leaf(), state.calculator);
-    let calm = users.parts[partition.index()].usage_ratio < bounds.calm;
+    let figures = &users.parts[partition.index()];
+    let calm = figures.usage_ratio < bounds.calm;
     // The limit is computed by the shares of the partition, and compared by those of the cluster.
     let is_whole = state.partitions[partition].total == state.cluster;
-    let granted = calm
-        && if is_whole && user.weight.to_bits() == 1.0_f32.to_bits() {
-            calculator.fits_in(&used, &bounds.granted.narrow())
-        } else {
-            let covered = bounds.surely_granted.narrow();
-            let granted = share::times(&covered, f64::from(user.weight));
-            user.weight >= 1.0 && calculator.fits_in(&used, &granted)
-        };
+    let granted = if is_whole && user.weight.to_bits() == 1.0_f32.to_bits() {
+        (calm && calculator.fits_in(&used, &bounds.granted.narrow()))
+            || is_within_average(state, users.active_weight, figures, bounds, &used)
+    } else {
+        let covered = bounds.surely_granted.narrow();
+        let granted = share::times(&covered, f64::from(user.weight));
+        calm && user.weight >= 1.0 && calculator.fits_in(&used, &granted)
+    };
     debug_assert!(
         !granted || {
             let limit = compute_user_limit::<N>(state, leaf, partition, LimitKind::Respect);
@@ -87,6 +88,26 @@ pub fn is_granted<const N: usize>(
         }
     );
     granted
+}
+
+/// Whether no type of an amount is more than the average of the active users, nor than one user may
+/// have by the factor. The limit of a user of weight 1 is the smaller of that and some amount that
+/// compares not less than the average, rounded up.
+// As compute_user_limit.
+fn is_within_average<const N: usize>(
+    state: &State,
+    active_weight: f32,
+    figures: &LeafPart,
+    bounds: &UserBounds,
+    used: &ResourceVector<N>,
+) -> bool {
+    let calculator = state.calculator;
+    let most = bounds.most.narrow();
+    active_weight > 0.0 && calculator.fits_in(used, &most) && {
+        let base = figures.active_used.narrow() + state.minimum.narrow();
+        let equal = calculator.divide_ceil_f32(&base, active_weight);
+        calculator.fits_in(used, &equal)
+    }
 }
 
 /// The weight of a leaf's active users from which on users of a `weight` who use at least `used` are
