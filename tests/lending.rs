@@ -11,6 +11,7 @@ use capsched::api::{
     Threaded, TreeSettings,
 };
 use capsched::config;
+use capsched::metrics::Phase;
 use capsched::resource::ResourceVector;
 use capsched::sync::Ended;
 use capsched::time::{ManualClock, SystemClock};
@@ -275,5 +276,39 @@ fn calls_at_rest_are_served_once_their_events_are_read() {
         let more = engine.await_events(&mut events, Duration::from_mins(1));
         assert!(more, "never told; {events:?}");
     }
+    assert_eq!(engine.stop(), Ended::Stopped);
+}
+
+/// Reports that write more rows than are copied for a snapshot meanwhile do not put it off for ever.
+#[test]
+fn a_snapshot_comes_though_rows_are_written_faster_than_they_are_copied() {
+    let settings = settings(&[("root.a.user-limit-factor", "10")]);
+    let builder = Engine::builder(settings).mode(Mode::Heartbeat);
+    let engine = builder.start().unwrap();
+    (0..5000).for_each(|number| engine.add_node(node(number)).unwrap());
+    let app = ApplicationId::new(1);
+    engine.submit(AppSpec::new(app, "root.a", "ann")).unwrap();
+    engine.ask(app, asking(200_000)).unwrap();
+    let published = || {
+        let latencies = engine.latencies();
+        latencies
+            .get(Phase::Publish)
+            .map_or(0, |took| took.latency().n)
+    };
+    let report = |number: u32| (node(number).name, NodeReport::default());
+    let mut events = Vec::new();
+    let mut rounds = (0..10).map(|_| {
+        for from in (0..5000).step_by(500) {
+            let replies = engine.heartbeat_all((from..from + 500).map(report).collect());
+            assert!(replies.iter().all(Result::is_ok));
+            engine.append_events(&mut events);
+        }
+        published()
+    });
+    // All nodes have been written to when the first round is over, and what waits then is shown within
+    // the next ones, whatever is written meanwhile.
+    let first = rounds.next().unwrap();
+    let last = rounds.last().unwrap();
+    assert!(last > first, "{first} publications, and then {last}");
     assert_eq!(engine.stop(), Ended::Stopped);
 }

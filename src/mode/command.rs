@@ -18,7 +18,7 @@ use super::lending::Lend;
 use super::resting::look_out;
 
 /// Times that rows are copied ahead of a snapshot at most.
-const COPIED_AHEAD: usize = 1024;
+const COPIED_AHEAD: usize = 128;
 
 /// Where the answer to a command goes.
 pub(super) type Reply<T> = SyncSender<T>;
@@ -216,7 +216,7 @@ impl Commands {
             self.call(Duration::ZERO, Command::CopyAhead)
                 .unwrap_or(true)
         };
-        // It ends even if rows are written faster than copied.
+        // What is left after so many times is copied at once.
         let _ = (0..COPIED_AHEAD).any(|_| few());
         self.show();
     }

@@ -8,8 +8,8 @@ use crate::id::Version;
 use crate::metrics::{CounterWriter, Phase, Recorder};
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, InboxReceiver, Mutant, Parker, Publisher, Received, RingReceiver, RingSender, SPINS,
-    ShutdownOwner, TrySendError, Waker, injected, spin_loop,
+    Arc, AtomicBool, InboxReceiver, Mutant, Ordering, Parker, Publisher, Received, RingReceiver,
+    RingSender, SPINS, ShutdownOwner, TrySendError, Waker, injected, spin_loop,
 };
 use crate::time::Clock;
 
@@ -37,7 +37,7 @@ const PUBLISH_AT_LAST: u64 = 131_072;
 /// Rows after which a snapshot is published while the committer decides by itself.
 const ROWS_AT_ONCE: usize = 4096;
 
-/// Rows that are copied ahead of it in a turn: a call waits for as long, some 0.3 us each.
+/// Rows that are copied ahead of it in a turn, some 0.3 us each. A call may wait for a few turns.
 const ROWS_AHEAD: usize = 128;
 
 /// The same where several proposers take room that the others count on.
@@ -85,6 +85,10 @@ pub(super) struct Committer<C> {
     pub(super) changes: u64,
     /// Decisions, and turns in which outsiders changed something, that no snapshot shows yet.
     pub(super) unpublished: u64,
+    /// Whether somebody waits for a snapshot of all that was answered.
+    pub(super) wanted: Arc<AtomicBool>,
+    /// While rows are copied ahead: the most turns for which that goes on.
+    pub(super) copying: Option<usize>,
     pub(super) inbox: InboxReceiver<Command>,
     pub(super) publisher: Publisher<Snapshot>,
     pub(super) snapshot: std::sync::Arc<Snapshot>,
@@ -223,16 +227,27 @@ impl<C: Clock> Committer<C> {
         }
         let rows = self.engine.ledger().state().rows_written();
         if self.taken == self.snapshot.taken {
-            let waited = rows >= ROWS_AT_ONCE || self.unpublished >= PUBLISH_AT_LAST;
+            // Without proposers these are turns.
+            let most = if self.standings.is_empty() {
+                PUBLISH
+            } else {
+                PUBLISH_AT_LAST
+            };
+            let waited = rows >= ROWS_AT_ONCE || self.unpublished >= most;
             return waited && self.copy_ahead();
         }
         self.unpublished >= PUBLISH
             && self.unpublished >= PUBLISH_AT_LAST.min(PER_ROW * rows as u64)
     }
 
-    /// Copies some rows ahead of the next snapshot; whether it has few to copy then.
+    /// Copies some rows ahead of the next snapshot; whether it has few to copy then, or none of those
+    /// that it had at first: rows may be written as fast as they are copied.
     fn copy_ahead(&mut self) -> bool {
-        self.engine.ledger_mut().copy_ahead(ROWS_AHEAD) <= ROWS_AHEAD
+        let left = self.engine.ledger_mut().copy_ahead(ROWS_AHEAD);
+        let turns = self.copying.get_or_insert(left.div_ceil(ROWS_AHEAD));
+        let over = *turns == 0;
+        *turns = turns.saturating_sub(1);
+        over || left <= ROWS_AHEAD
     }
 
     /// Looks for work in vain before it publishes, or rests where there is nothing to publish. While
@@ -403,6 +418,10 @@ impl<C: Clock> Committer<C> {
     }
 
     pub(super) fn publish(&mut self) {
+        // Relaxed: who asks for the committer after it wanted a snapshot has its wish seen. What was
+        // answered before is in this one.
+        self.wanted.store(false, Ordering::Relaxed);
+        self.copying = None;
         self.tell();
         let timed = self.recorder.is_active();
         let before = if timed { self.clock.now_ns() } else { 0 };

@@ -30,8 +30,8 @@ use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSetting
 use crate::resource::ResourceVector;
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicU64, JoinHandle, Mutex, Ordering, Parked, Parker, Published, Publisher, Shutdown,
-    ThreadBuilder, Waker, inbox, parking, published, ring, shutdown,
+    Arc, AtomicBool, AtomicU64, JoinHandle, Mutex, Ordering, Parked, Parker, Published, Publisher,
+    Shutdown, ThreadBuilder, Waker, inbox, parking, published, ring, shutdown,
 };
 use crate::time::Clock;
 
@@ -122,7 +122,13 @@ impl Threaded {
         let (index_publisher, index) = published(Version(0), StdArc::new(NodeIndex::default()));
         let mut collector = Collector::new();
         let (fate_writer, fates) = counters();
-        let lending = StdArc::new(Lending::new(commit_waker.clone(), commit_parker.clone()));
+        let wanted = Arc::new(AtomicBool::new(false));
+        let lending = Lending::new(
+            commit_waker.clone(),
+            commit_parker.clone(),
+            Arc::clone(&wanted),
+        );
+        let lending = StdArc::new(lending);
         // Dropped after the committer, whose end it waits for, when a thread cannot be started.
         let mut started = Self {
             awake,
@@ -148,6 +154,8 @@ impl Threaded {
             outside: 0,
             changes: 0,
             unpublished: 0,
+            wanted,
+            copying: None,
             batches: 0,
             inbox,
             publisher,
@@ -211,7 +219,9 @@ impl Threaded {
             let shown = started.commands.clone();
             started.spawn("capsched-sort", move || {
                 // While the committer works on threads of callers, its core is free.
-                commits.take();
+                if awake.is_zero() {
+                    commits.take();
+                }
                 sort_nodes(
                     &shown,
                     &snapshots,
@@ -412,7 +422,7 @@ impl Threaded {
     /// the committer takes before it publishes: 512 beside several proposers, else 8,192, or up to
     /// 131,072 where they touch thousands of rows; none once there is nothing to do. Calls that the
     /// committer serves by itself are shown once they have touched 4,096 rows or come to 131,072
-    /// decisions, in global mode at each sort of the nodes. After [`Self::quiesce`] it shows everything that was answered before.
+    /// decisions, and in global mode before the nodes are sorted; in heartbeat mode after 8,192 turns. After [`Self::quiesce`] it shows everything that was answered before.
     #[must_use]
     pub fn snapshot(&self) -> StdArc<Snapshot> {
         self.commands.show();

@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::committer::Committer;
-use crate::sync::{Asked, AtomicBool, Baton, Laid, Ordering, Parked, Parker, Waker};
+use crate::sync::{Arc, Asked, AtomicBool, Baton, Laid, Ordering, Parked, Parker, Waker};
 use crate::time::Clock;
 
 /// Turns on the thread of a caller before the committer's own goes on: its own call, what came of it
@@ -22,8 +22,8 @@ const CALLED_BACK: u32 = 4;
 /// Where the committer lies while it rests.
 pub(super) struct Lending<C> {
     baton: Baton<Box<Committer<C>>>,
-    /// Whether somebody waits for a snapshot of all that was answered.
-    wanted: AtomicBool,
+    /// Whether somebody waits for a snapshot of all that was answered; the committer reads it, too.
+    wanted: Arc<AtomicBool>,
     /// Of the committer's own thread.
     waker: Waker,
     parker: Parker,
@@ -60,33 +60,27 @@ impl<C: Clock> Lend for Lending<C> {
         // Relaxed: asking for the committer makes it visible to whoever has it.
         self.wanted.store(true, Ordering::Relaxed);
         if let Asked::Taken(committer) = self.baton.take_or_call() {
-            self.borrow(committer, |committer, _| committer.show());
+            self.borrow(committer, Committer::show);
         }
     }
 }
 
 impl<C: Clock> Lending<C> {
     /// Of a committer that its thread has.
-    pub(super) fn new(waker: Waker, parker: Parker) -> Self {
+    pub(super) fn new(waker: Waker, parker: Parker, wanted: Arc<AtomicBool>) -> Self {
         Self {
             baton: Baton::away(),
-            wanted: AtomicBool::new(false),
+            wanted,
             waker,
             parker,
         }
     }
 
-    /// Lets the committer `work` on this thread, again when it is called back meanwhile; `work` is told
-    /// whether somebody waits for a snapshot, and says whether the committer's own thread has to go on.
-    fn borrow(
-        &self,
-        mut committer: Box<Committer<C>>,
-        work: impl Fn(&mut Committer<C>, bool) -> bool,
-    ) {
+    /// Lets the committer `work` on this thread, again when it is called back meanwhile; `work` says
+    /// whether the committer's own thread has to go on.
+    fn borrow(&self, mut committer: Box<Committer<C>>, work: impl Fn(&mut Committer<C>) -> bool) {
         for _ in 0..CALLED_BACK {
-            // Relaxed: as in `show`.
-            let wanted = self.wanted.swap(false, Ordering::Relaxed);
-            let turn = || work(&mut committer, wanted);
+            let turn = || work(&mut committer);
             let Ok(goes_on) = catch_unwind(AssertUnwindSafe(turn)) else {
                 return self.lose(committer);
             };
@@ -169,13 +163,7 @@ impl<C: Clock> Held<C> {
                     return true;
                 }
                 Self::Mine(committer) => match baton.lay_down(committer) {
-                    Laid::CalledBack(back) => {
-                        let unshown = back.unpublished > 0;
-                        *self = Self::Mine(back);
-                        if unshown {
-                            return true;
-                        }
-                    }
+                    Laid::CalledBack(back) => *self = Self::Mine(back),
                     Laid::Down | Laid::DownForKeeper => return false,
                 },
                 Self::Lent => return false,
@@ -190,8 +178,8 @@ impl<C: Clock> Held<C> {
 
 impl<C: Clock> Committer<C> {
     /// Takes a few turns on the thread of a caller; whether its own thread has to go on. A snapshot
-    /// that nobody waits for is left to whoever asks for it, unless the committer `shows` all.
-    pub(super) fn visit(&mut self, shows: bool) -> bool {
+    /// that nobody waits for is left to whoever asks for it.
+    pub(super) fn visit(&mut self) -> bool {
         for _ in 0..VISIT {
             if self.shutdown.is_requested() || !self.turn() {
                 break;
@@ -199,7 +187,7 @@ impl<C: Clock> Committer<C> {
             self.roused = !self.awake.is_zero();
         }
         let landed = self.taken != self.snapshot.taken;
-        if shows || landed || !self.quiet.is_empty() {
+        if self.is_wanted() || landed || !self.quiet.is_empty() {
             self.show();
         }
         self.tell();
@@ -212,6 +200,9 @@ impl<C: Clock> Committer<C> {
     pub(super) fn show(&mut self) -> bool {
         if self.unpublished > 0 {
             self.publish();
+        } else {
+            // Relaxed: as in `publish`.
+            self.wanted.store(false, Ordering::Relaxed);
         }
         self.has_work()
     }

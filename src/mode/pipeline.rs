@@ -28,8 +28,8 @@ use crate::proposer::Outcome;
 use crate::queue::TreeSettings;
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicU64, Published, Publisher, Received, TrySendError, inbox, parking, published, ring,
-    shutdown,
+    Arc, AtomicBool, AtomicU64, Published, Publisher, Received, TrySendError, inbox, parking,
+    published, ring, shutdown,
 };
 use crate::time::{Clock, ManualClock};
 
@@ -130,6 +130,8 @@ impl Pipeline {
             roused: false,
             changes: 0,
             unpublished: 0,
+            wanted: Arc::new(AtomicBool::new(false)),
+            copying: None,
             batches: 0,
             inbox,
             publisher,

@@ -6,7 +6,7 @@ use super::command::answer;
 use super::committer::Committer;
 use super::standing::Standing;
 use crate::id::Version;
-use crate::sync::{Arc, RingReceiver, SPINS, spin_loop};
+use crate::sync::{Arc, Ordering, RingReceiver, SPINS, spin_loop};
 use crate::time::Clock;
 
 /// How long the committer waits for a reader of events before it looks again.
@@ -42,7 +42,7 @@ impl<C: Clock> Committer<C> {
 
     /// Whether its thread has something to do, or better sleeps otherwise than it does.
     pub(super) fn has_work(&self) -> bool {
-        if self.goes_on || self.roused || self.sleep() != self.sleep {
+        if self.goes_on || self.roused || self.sleep() != self.sleep || self.is_wanted() {
             return true;
         }
         if self.inbox.has_news() || self.shutdown.is_requested() {
@@ -52,6 +52,12 @@ impl<C: Clock> Committer<C> {
         self.sleep != Sleep::ForReader
             && (self.rings.iter().any(RingReceiver::has_news)
                 || (!self.quiet.is_empty() && all_idle(&self.standings, self.snapshot.news)))
+    }
+
+    /// Whether somebody waits for a snapshot that shows more than the last one.
+    pub(super) fn is_wanted(&self) -> bool {
+        // Relaxed: as in `Lending::show`.
+        self.unpublished > 0 && self.wanted.load(Ordering::Relaxed)
     }
 
     /// Looks out for something to do for as long as it shall stay awake; whether there is any.

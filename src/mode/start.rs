@@ -46,7 +46,8 @@ pub enum Placement {
     Anywhere,
     /// The committer on the first core that the process may use, each proposer on the next one, and
     /// around again. An operating system that wakes a thread beside the one it was woken by keeps
-    /// both on one core for milliseconds, and halves the speed meanwhile. Without meaning where the
+    /// both on one core for milliseconds, and halves the speed meanwhile. The node sorter stands beside
+    /// the committer, unless that stays awake. Without meaning where the
     /// operating system has no such call.
     Pinned,
 }

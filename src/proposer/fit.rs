@@ -113,7 +113,11 @@ impl FitIndex {
         if order.nodes.len() != self.order.nodes.len() {
             return None;
         }
-        let mut free = vec![Vec::with_capacity(order.nodes.len()); self.free.len()];
+        let empty = self
+            .free
+            .iter()
+            .map(|_| Vec::with_capacity(order.nodes.len()));
+        let mut free: Vec<_> = empty.collect();
         for &node in order.nodes.iter() {
             let place = self.order.place(node)?;
             for (free, known) in free.iter_mut().zip(&self.free) {

@@ -415,6 +415,13 @@ mod tests {
                     table.push(round);
                     table[at(random(size))] = round;
                 }
+                let mut recent = Vec::new();
+                for _ in 0..random(4) {
+                    table.copy_ahead(random(size));
+                    table[at(random(size))] = round * 20_000;
+                    table.take_recent(&mut recent);
+                    table[at(random(size))] = round * 30_000;
+                }
                 frozen.publish(&mut table);
                 let shown: Vec<u64> = table.iter().copied().collect();
                 assert_eq!(rows(&frozen), shown, "round {round} of {size} rows");
