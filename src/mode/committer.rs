@@ -8,8 +8,8 @@ use crate::id::Version;
 use crate::metrics::{CounterWriter, Phase, Recorder};
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicBool, InboxReceiver, Mutant, Ordering, Parker, Publisher, Received, RingReceiver,
-    RingSender, SPINS, ShutdownOwner, TrySendError, Waker, injected, spin_loop,
+    Arc, AtomicBool, InboxReceiver, Mutant, Parker, Publisher, Received, RingReceiver, RingSender,
+    SPINS, ShutdownOwner, TrySendError, Waker, injected, spin_loop,
 };
 use crate::time::Clock;
 
@@ -25,23 +25,6 @@ use super::standing::{Standing, patience};
 
 /// Commands that are carried out before proposals get their turn again.
 const COMMANDS: usize = 256;
-
-/// Decisions after which a snapshot is published though nobody waits for it: one proposer follows
-/// its own decisions without it.
-const PUBLISH: u64 = 8192;
-
-/// Decisions for each row that is copied then, and most that wait where there are many rows.
-const PER_ROW: u64 = 4;
-const PUBLISH_AT_LAST: u64 = 131_072;
-
-/// Rows after which a snapshot is published while the committer decides by itself.
-const ROWS_AT_ONCE: usize = 4096;
-
-/// Rows that are copied ahead of it in a turn, some 0.3 us each. A call may wait for a few turns.
-const ROWS_AHEAD: usize = 128;
-
-/// The same where several proposers take room that the others count on.
-const PUBLISH_TO_OTHERS: u64 = 512;
 
 /// One batch in so many is timed.
 const SAMPLE: u32 = 8;
@@ -220,36 +203,6 @@ impl<C: Clock> Committer<C> {
         while self.take_proposals() {}
     }
 
-    /// Whether decisions have waited long enough for their publication while there are more.
-    fn is_due(&mut self) -> bool {
-        if self.rings.len() > 1 {
-            return self.unpublished >= PUBLISH_TO_OTHERS;
-        }
-        let rows = self.engine.ledger().state().rows_written();
-        if self.taken == self.snapshot.taken {
-            // Without proposers these are turns.
-            let most = if self.standings.is_empty() {
-                PUBLISH
-            } else {
-                PUBLISH_AT_LAST
-            };
-            let waited = rows >= ROWS_AT_ONCE || self.unpublished >= most;
-            return waited && self.copy_ahead();
-        }
-        self.unpublished >= PUBLISH
-            && self.unpublished >= PUBLISH_AT_LAST.min(PER_ROW * rows as u64)
-    }
-
-    /// Copies some rows ahead of the next snapshot; whether it has few to copy then, or none of those
-    /// that it had at first: rows may be written as fast as they are copied.
-    fn copy_ahead(&mut self) -> bool {
-        let left = self.engine.ledger_mut().copy_ahead(ROWS_AHEAD);
-        let turns = self.copying.get_or_insert(left.div_ceil(ROWS_AHEAD));
-        let over = *turns == 0;
-        *turns = turns.saturating_sub(1);
-        over || left <= ROWS_AHEAD
-    }
-
     /// Looks for work in vain before it publishes, or rests where there is nothing to publish. While
     /// every proposer rests only callers bring work, who find it at rest.
     fn patience(&self) -> u32 {
@@ -415,45 +368,6 @@ impl<C: Clock> Committer<C> {
         let result = change(&mut self.engine);
         self.freed_at = Version(self.snapshot.version.0 + 1);
         result
-    }
-
-    pub(super) fn publish(&mut self) {
-        // Relaxed: who asks for the committer after it wanted a snapshot has its wish seen. What was
-        // answered before is in this one.
-        self.wanted.store(false, Ordering::Relaxed);
-        self.copying = None;
-        self.tell();
-        let timed = self.recorder.is_active();
-        let before = if timed { self.clock.now_ns() } else { 0 };
-        if let Some(spot) = &mut self.spot {
-            spot.follow(&mut self.engine);
-        }
-        let ledger = self.engine.ledger_mut();
-        ledger.catch_up();
-        let mut next = self.snapshot.next(ledger.state_to_publish());
-        next.taken.clone_from(&self.taken);
-        (next.served, next.served_refused) = self.served;
-        next.refused.clone_from(&self.refused);
-        next.outside = self.outside;
-        next.changes = self.changes;
-        let landed = self.taken != self.snapshot.taken;
-        self.unpublished = 0;
-        if !std::mem::take(&mut self.news) {
-            next.news = self.snapshot.news;
-        }
-        let next = std::sync::Arc::new(next);
-        self.snapshot = std::sync::Arc::clone(&next);
-        drop(self.publisher.publish(next.version, next));
-        if timed {
-            let took = self.clock.now_ns().saturating_sub(before);
-            self.recorder.record(Phase::Publish, took);
-        }
-        // Otherwise nobody waits for it.
-        if landed || self.snapshot.news == self.snapshot.version {
-            for proposer in &self.proposers {
-                proposer.wake();
-            }
-        }
     }
 
     /// Ends applications whose lifetime is over.

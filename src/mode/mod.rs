@@ -16,6 +16,7 @@ mod lending;
 mod monitor;
 mod pipeline;
 mod proposing;
+mod publishing;
 mod reading;
 mod resting;
 mod restraint;

@@ -1,0 +1,96 @@
+//! Publications: when the committer makes a snapshot, and what is copied ahead of it.
+
+use crate::metrics::Phase;
+use crate::sync::Ordering;
+use crate::time::Clock;
+
+use super::committer::Committer;
+
+/// Decisions after which a snapshot is published though nobody waits for it: one proposer follows
+/// its own decisions without it.
+const PUBLISH: u64 = 8192;
+
+/// Decisions for each row that is copied then, and most that wait where there are many rows.
+const PER_ROW: u64 = 4;
+const PUBLISH_AT_LAST: u64 = 131_072;
+
+/// Rows after which a snapshot is published while the committer decides by itself.
+const ROWS_AT_ONCE: usize = 4096;
+
+/// Rows that are copied ahead of it in a turn, some 0.3 us each. A call may wait for a few turns.
+const ROWS_AHEAD: usize = 128;
+
+/// The same where several proposers take room that the others count on.
+const PUBLISH_TO_OTHERS: u64 = 512;
+
+impl<C: Clock> Committer<C> {
+    /// Whether decisions have waited long enough for their publication while there are more.
+    pub(super) fn is_due(&mut self) -> bool {
+        if self.rings.len() > 1 {
+            return self.unpublished >= PUBLISH_TO_OTHERS;
+        }
+        let rows = self.engine.ledger().state().rows_written();
+        if self.taken == self.snapshot.taken {
+            // Without proposers these are turns.
+            let most = if self.standings.is_empty() {
+                PUBLISH
+            } else {
+                PUBLISH_AT_LAST
+            };
+            let waited = rows >= ROWS_AT_ONCE || self.unpublished >= most;
+            return waited && self.copy_ahead();
+        }
+        self.unpublished >= PUBLISH
+            && self.unpublished >= PUBLISH_AT_LAST.min(PER_ROW * rows as u64)
+    }
+
+    /// Copies some rows ahead of the next snapshot; whether it has few to copy then, or none of those
+    /// that it had at first: rows may be written as fast as they are copied.
+    pub(super) fn copy_ahead(&mut self) -> bool {
+        let left = self.engine.ledger_mut().copy_ahead(ROWS_AHEAD);
+        let turns = self.copying.get_or_insert(left.div_ceil(ROWS_AHEAD));
+        let over = *turns == 0;
+        *turns = turns.saturating_sub(1);
+        over || left <= ROWS_AHEAD
+    }
+
+    /// Shows everything that happened, and wakes the proposers where that is any news.
+    pub(super) fn publish(&mut self) {
+        // Relaxed: who asks for the committer after it wanted a snapshot has its wish seen. What was
+        // answered before is in this one.
+        self.wanted.store(false, Ordering::Relaxed);
+        self.copying = None;
+        self.tell();
+        let timed = self.recorder.is_active();
+        let before = if timed { self.clock.now_ns() } else { 0 };
+        if let Some(spot) = &mut self.spot {
+            spot.follow(&mut self.engine);
+        }
+        let ledger = self.engine.ledger_mut();
+        ledger.catch_up();
+        let mut next = self.snapshot.next(ledger.state_to_publish());
+        next.taken.clone_from(&self.taken);
+        (next.served, next.served_refused) = self.served;
+        next.refused.clone_from(&self.refused);
+        next.outside = self.outside;
+        next.changes = self.changes;
+        let landed = self.taken != self.snapshot.taken;
+        self.unpublished = 0;
+        if !std::mem::take(&mut self.news) {
+            next.news = self.snapshot.news;
+        }
+        let next = std::sync::Arc::new(next);
+        self.snapshot = std::sync::Arc::clone(&next);
+        drop(self.publisher.publish(next.version, next));
+        if timed {
+            let took = self.clock.now_ns().saturating_sub(before);
+            self.recorder.record(Phase::Publish, took);
+        }
+        // Otherwise nobody waits for it.
+        if landed || self.snapshot.news == self.snapshot.version {
+            for proposer in &self.proposers {
+                proposer.wake();
+            }
+        }
+    }
+}
