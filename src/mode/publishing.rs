@@ -20,7 +20,7 @@ const ROWS_AT_ONCE: usize = 4096;
 /// Rows that are copied ahead of it in a turn, some 0.3 us each. A call may wait for a few turns.
 const ROWS_AHEAD: usize = 128;
 
-/// The same where several proposers take room that the others count on.
+/// Decisions after which it is published where several proposers take room that the others count on.
 const PUBLISH_TO_OTHERS: u64 = 512;
 
 impl<C: Clock> Committer<C> {
@@ -56,8 +56,8 @@ impl<C: Clock> Committer<C> {
 
     /// Shows everything that happened, and wakes the proposers where that is any news.
     pub(super) fn publish(&mut self) {
-        // Relaxed: who asks for the committer after it wanted a snapshot has its wish seen. What was
-        // answered before is in this one.
+        // Relaxed: a wish that comes later is seen with the call that follows it. What was answered before
+        // is in this snapshot.
         self.wanted.store(false, Ordering::Relaxed);
         self.copying = None;
         self.tell();
