@@ -10,6 +10,7 @@ use capsched::api::{
     ResourceVector, Sequential, Threaded, TreeSettings,
 };
 use capsched::config::{self, Severity};
+use capsched::id::PartitionId;
 use capsched::sync::Ended;
 use capsched::time::SystemClock;
 
@@ -289,7 +290,7 @@ fn running() -> (Sequential, Vec<(&'static str, &'static str)>) {
 fn used(engine: &Sequential) -> ResourceVector {
     let queues = &engine.ledger().state().queues;
     let root = queues.iter().next().unwrap();
-    root.parts[0].used.get()
+    root.part(PartitionId::DEFAULT).used.get()
 }
 
 #[test]
@@ -335,7 +336,7 @@ fn a_refresh_brings_no_further_resource_types() {
     engine.heartbeat(&name, &NodeReport::AsExpected).unwrap();
     assert_eq!(used(&engine), ResourceVector::of(&[1024, 1]));
     for queue in &engine.ledger().state().queues {
-        let part = &queue.parts[0];
+        let part = &queue.part(PartitionId::DEFAULT);
         let amounts = [&part.configured_minimum, &part.guaranteed, &part.limit];
         assert!(amounts.iter().all(|amount| amount.get()[2] == 0));
     }

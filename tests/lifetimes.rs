@@ -7,6 +7,7 @@ use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, NodeReport, NodeSpec, ResourceVector, Sequential,
 };
 use capsched::config;
+use capsched::id::PartitionId;
 
 fn engine(lifetime: &[(&str, &str)]) -> Sequential {
     let p = "yarn.scheduler.capacity.root.";
@@ -64,7 +65,10 @@ fn an_application_ends_with_its_queues_longest_lifetime() {
     assert_eq!(engine.advance_to(60_000), 1);
     assert!(engine.ledger().app(id).is_none());
     let root = engine.ledger().state().queues.iter().next().unwrap();
-    assert!(root.parts[0].used.is_none(), "its container went with it");
+    assert!(
+        root.part(PartitionId::DEFAULT).used.is_none(),
+        "its container went with it"
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use capsched::api::{
 };
 use capsched::commit::{PreemptionReason, Verdict, VerdictKind, Verdicts};
 use capsched::config;
-use capsched::id::{ApplicationId, ContainerId, NodeName};
+use capsched::id::{ApplicationId, ContainerId, NodeName, PartitionId};
 use capsched::resource::ResourceVector;
 
 const MONITOR: &str = "yarn.resourcemanager.monitor.capacity.preemption.";
@@ -140,7 +140,10 @@ impl Scene {
     fn pending(&self, app: u32) -> i64 {
         let ledger = self.engine.ledger();
         let slot = ledger.app(ApplicationId::new(app)).unwrap();
-        ledger.state().apps[slot].parts[0].pending.memory()
+        ledger.state().apps[slot]
+            .part(PartitionId::DEFAULT)
+            .pending
+            .memory()
     }
 }
 
@@ -273,7 +276,8 @@ fn a_reservation_moves_to_a_free_node_only_from_where_it_is() {
     carry_out(&mut scene, NODES[0], to(NODES[1]));
     assert_eq!(reserved_on(&scene), [NODES[1]]);
     let slot = scene.engine.ledger().app(ApplicationId::new(3)).unwrap();
-    let reserved = scene.engine.ledger().state().apps[slot].parts[0]
+    let reserved = scene.engine.ledger().state().apps[slot]
+        .part(PartitionId::DEFAULT)
         .reserved
         .get();
     assert_eq!(reserved.memory(), 5 * 1024);
@@ -286,7 +290,8 @@ fn a_dropped_reservation_relieves_its_queue() {
     let mut scene = with_reservation();
     let used = |scene: &Scene| {
         let ledger = scene.engine.ledger();
-        let part = &ledger.state().queues[ledger.queue("root.b").unwrap()].parts[0];
+        let part =
+            &ledger.state().queues[ledger.queue("root.b").unwrap()].part(PartitionId::DEFAULT);
         (part.used.memory(), part.reserved.memory())
     };
     assert_eq!(used(&scene), (5 * 1024, 5 * 1024));

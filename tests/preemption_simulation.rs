@@ -15,7 +15,7 @@ use capsched::api::{
 };
 use capsched::commit::{PreemptionReason, Verdict, VerdictKind, Verdicts};
 use capsched::config;
-use capsched::id::{ApplicationId, ContainerId, NodeName};
+use capsched::id::{ApplicationId, ContainerId, NodeName, PartitionId};
 use capsched::resource::ResourceVector;
 use capsched::simulator::Random;
 
@@ -221,7 +221,7 @@ impl World {
 
     fn part(&self, path: &str) -> &capsched::queue::QueuePart {
         let ledger = self.engine.ledger();
-        &ledger.state().queues[ledger.queue(path).unwrap()].parts[0]
+        &ledger.state().queues[ledger.queue(path).unwrap()].part(PartitionId::DEFAULT)
     }
 
     fn submit(&mut self, id: ApplicationId, queue: &str) {
@@ -256,8 +256,8 @@ impl World {
         let killable = state.killable(slot, capsched::id::PartitionId::DEFAULT);
         let app = ledger.app(leaf.app).unwrap();
         (
-            state.queues[slot].parts[0].used.memory() - killable.memory(),
-            state.apps[app].parts[0].pending.memory(),
+            state.queues[slot].part(PartitionId::DEFAULT).used.memory() - killable.memory(),
+            state.apps[app].part(PartitionId::DEFAULT).pending.memory(),
         )
     }
 

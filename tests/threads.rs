@@ -10,7 +10,7 @@ use capsched::api::{
     Sequential, StateView, SubmitError, Threaded, TreeSettings,
 };
 use capsched::config;
-use capsched::id::NodeSlot;
+use capsched::id::{NodeSlot, PartitionId};
 use capsched::metrics::Phase;
 use capsched::proposer::{Candidates, FitIndex, Outcome, propose};
 use capsched::queue::Exclusivity;
@@ -95,7 +95,14 @@ fn run(mode: Mode, settings: TreeSettings, cores: i64) -> ([usize; 2], ResourceV
     let reserved = |event: &&Decision| matches!(event, Decision::Reserved { .. });
     let waiting = events.iter().filter(reserved).count();
     let snapshot = engine.snapshot();
-    let used = snapshot.queues.iter().next().unwrap().parts[0].used.get();
+    let used = snapshot
+        .queues
+        .iter()
+        .next()
+        .unwrap()
+        .part(PartitionId::DEFAULT)
+        .used
+        .get();
     assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
     ([placed, waiting], used)
 }

@@ -173,10 +173,7 @@ impl Viewer<'_> {
         let part: &QueuePart = queue.part(partition);
         let weighted =
             part.weight.to_bits() != (-1.0f32).to_bits() || part.normalized_weight.to_bits() != 0;
-        let leaf = queue
-            .leaf
-            .as_ref()
-            .map(|leaf| &leaf.parts[partition.index()]);
+        let leaf = queue.leaf.as_ref().map(|leaf| &leaf.parts[partition]);
         let masters = leaf.and_then(|leaf| leaf.master_limit).unwrap_or_default();
         let of_user = leaf
             .map(|leaf| leaf.user_master_limit.get())

@@ -6,34 +6,37 @@ use crate::id::{
 use crate::resource::{PackedVector, ResourceVector};
 
 /// One machine of the cluster.
+///
+/// What decisions read stands in front.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Node {
-    /// Host and port.
-    pub name: NodeName,
     /// The host, as asks name it.
     pub host: NameId,
     /// The rack, as asks name it.
     pub rack: NameId,
-    /// `NodeId.hashCode` of the name.
-    pub java_hash: i32,
     /// Counts the registrations of this slot; a proposal names the one that it saw.
     pub incarnation: u32,
     /// Where the node's resources count.
     pub partition: PartitionId,
     /// Whether containers may be placed.
     pub state: NodeState,
-    /// Everything the node offers.
-    pub total: PackedVector,
-    /// Sum of the containers whose space is not free again.
-    pub allocated: PackedVector,
     /// `total - allocated`.
     pub free: PackedVector,
-    /// The container that waits for room here.
-    pub reserved: Option<Reservation>,
-    /// Containers that may be killed when their place is needed, in order of marking.
-    pub killable: Vec<Killable>,
+    /// Sum of the containers whose space is not free again.
+    pub allocated: PackedVector,
+    /// Everything the node offers.
+    pub total: PackedVector,
     /// Number of containers whose space is not free again.
     pub containers: u32,
+    /// The container that waits for room here.
+    pub reserved: Option<Reservation>,
+    /// Host and port.
+    pub name: NodeName,
+    /// `NodeId.hashCode` of the name.
+    pub java_hash: i32,
+    /// Containers that may be killed when their place is needed, in order of marking.
+    pub killable: Vec<Killable>,
     /// Attributes by `prefix/name`, and their values.
     pub attributes: Vec<(String, String)>,
     /// Allocation tags of the containers whose space is taken.

@@ -61,7 +61,7 @@ impl Ledger {
         let record = &mut self.state.users[user];
         record.waiting_apps -= 1;
         record.active_apps += 1;
-        record.parts[partition.index()].master_used += size;
+        record.parts[partition].master_used += size;
         let part = self.state.queues[leaf].part_mut(partition);
         part.counting().master_used += size;
         self.state.queues[leaf]
@@ -148,14 +148,14 @@ impl Ledger {
     }
 
     fn known_master_limit(&mut self, leaf: QueueSlot, partition: PartitionId) -> ResourceVector {
-        let known = self.state.queues[leaf].as_leaf().parts[partition.index()].master_limit;
+        let known = self.state.queues[leaf].as_leaf().parts[partition].master_limit;
         known.unwrap_or_else(|| self.compute_master_limit(leaf, partition))
     }
 
     fn compute_master_limit(&mut self, leaf: QueueSlot, partition: PartitionId) -> ResourceVector {
         let limit = master_limit(&self.state, leaf, partition);
         let users = self.state.queues[leaf].as_leaf_mut();
-        users.parts[partition.index()].master_limit = Some(limit);
+        users.parts[partition].master_limit = Some(limit);
         limit
     }
 
@@ -169,7 +169,7 @@ impl Ledger {
         let weight = user.map_or(1.0, |user| self.state.users[user].weight);
         let (shown, limit) = user_master_limits(&self.state, leaf, partition, weight);
         let users = self.state.queues[leaf].as_leaf_mut();
-        users.parts[partition.index()].user_master_limit.set(shown);
+        users.parts[partition].user_master_limit.set(shown);
         limit
     }
 

@@ -66,10 +66,14 @@ impl Ledger {
         observations: &[Observation],
         checked: impl FnOnce(),
     ) -> CommitOutcome {
-        self.observe(observations);
+        if !observations.is_empty() {
+            self.settle_arrears();
+            self.observe(observations);
+        }
         match outcome {
             Outcome::Proposed(proposal) => self.commit_proposal(proposal, checked),
             Outcome::GiveUp(release) => {
+                self.settle_arrears();
                 self.release(release, UnreserveReason::Excess);
                 CommitOutcome::Committed
             }
@@ -86,7 +90,10 @@ impl Ledger {
                     return CommitOutcome::Committed;
                 }
                 Some(Err(conflict)) => Err(conflict),
-                None => self.validate::<N>(proposal),
+                None => {
+                    self.settle_arrears();
+                    self.validate::<N>(proposal)
+                }
             }
         });
         let second = match verdict {

@@ -51,7 +51,7 @@ impl Ledger {
         if users.active.len() < before {
             self.state.queues[leaf].part_mut(partition).master_used -= size;
             let record = &mut self.state.users[user];
-            record.parts[partition.index()].master_used -= size;
+            record.parts[partition].master_used -= size;
             record.active_apps -= 1;
         } else {
             users.waiting.retain(|&other| other != app);

@@ -44,7 +44,7 @@ impl Ledger {
         self.state.epoch += 1;
         let root = queue == State::ROOT;
         if root {
-            for part in &mut self.state.queues[queue].parts {
+            for part in self.state.queues[queue].parts.iter_mut() {
                 if part.weight > 0.0 {
                     part.normalized_weight = 1.0;
                 }
@@ -180,7 +180,7 @@ impl Ledger {
         self.state.epoch += 1;
         let calculator = self.state.calculator;
         let above = self.state.queues[parent].part(partition);
-        let ratios = above.minimum_ratio;
+        let ratios = above.minimum_ratio.as_deref().copied();
         let highest = if above.configured_maximum.is_none() {
             above.limit.get()
         } else {
@@ -254,7 +254,7 @@ impl Ledger {
         self.state.queues[queue].part_mut(partition).minimum_ratio =
             (too_little && !root_without_nodes).then(|| {
                 let ratio = |i: usize| (sum[i] != 0).then(|| share::safe_div(own[i], sum[i]));
-                std::array::from_fn::<_, MAX_TYPES, _>(ratio)
+                Box::new(std::array::from_fn::<_, MAX_TYPES, _>(ratio))
             });
     }
 
@@ -265,7 +265,7 @@ impl Ledger {
             let part = row.part(partition);
             // A limit for masters counts as use.
             let limited = row.leaf.as_ref().is_some_and(|leaf| {
-                let of = leaf.parts.get(partition.index());
+                let of = leaf.parts.get(partition);
                 of.is_some_and(|of| of.master_limit.is_some())
             });
             if part.known || part.counted || limited {

@@ -49,14 +49,14 @@ impl Ledger {
         let version = self.state.queues[leaf].as_leaf().users_version;
         for partition in self.state.partition_ids() {
             for exclusivity in [Exclusivity::Respect, Exclusivity::Ignore] {
-                let part = &self.state.users[user].parts[partition.index()];
+                let part = &self.state.users[user].parts[partition];
                 let gate = part.gates[exclusivity as usize].as_ref();
                 let known = gate.is_some_and(|gate| gate.version == version);
                 let told = part.told[exclusivity as usize] == Some(version)
                     || self.told_in_front(leaf, user, (partition, exclusivity));
                 if told && !known {
                     let gate = self.gate_found(leaf, user, partition, exclusivity);
-                    let part = &mut self.state.users[user].parts[partition.index()];
+                    let part = &mut self.state.users[user].parts[partition];
                     part.gates[exclusivity as usize] = Some(Box::new(gate));
                 }
             }
@@ -98,7 +98,7 @@ impl Ledger {
         let state = &self.state;
         let users = state.queues[leaf].as_leaf();
         let kind = exclusivity.limit_kind();
-        let common = users.parts[partition.index()].limits[kind as usize]
+        let common = users.parts[partition].limits[kind as usize]
             .as_ref()
             .map_or_else(
                 || compute_user_limit(state, leaf, partition, kind),

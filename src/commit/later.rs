@@ -22,18 +22,16 @@ impl Ledger {
         self.defers = defers;
     }
 
-    /// Does what commits of others' decisions left for later, once for all of them: the used shares
-    /// of queues, and the limits that users are told, which are those of a pass that comes by now.
-    /// To be called before anything but [`Ledger::commit`] reads or changes the state.
+    /// Does what commits of others' decisions left for later, once for all of them: the use of the
+    /// queues above leaves, used shares, and the limits that users are told, which are those of a pass
+    /// that comes by now. To be called before anything but [`Ledger::commit`] reads or changes the
+    /// state.
     ///
-    /// Cost: for each queue and each user that got containers since the last call, that of one.
-    // As CSQueueUtils.updateQueueStatistics and
-    // UsersManager.getComputedResourceLimitForActiveUsers.
+    /// Cost: for each leaf and each user that got containers since the last call, that of one.
+    // As UsersManager.getComputedResourceLimitForActiveUsers.
     pub fn catch_up(&mut self) {
-        with_width!(self.state.calculator, N => {
-            self.catch_up_shares::<N>();
-            self.tell_users::<N>();
-        });
+        self.settle_arrears();
+        with_width!(self.state.calculator, N => self.tell_users::<N>());
     }
 
     fn tell_users<const N: usize>(&mut self) {

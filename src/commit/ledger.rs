@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use super::arrears::Arrears;
 use super::containers::Container;
 use super::deferred::Deferred;
 use super::event::Event;
@@ -90,12 +91,12 @@ pub struct Ledger {
     /// Constraints of applications and of the cluster.
     pub(super) constraints: ConstraintRegistry,
     pub(super) deferred: VecDeque<Deferred>,
-    /// Whether commits leave used shares of queues for [`Ledger::catch_up`].
+    /// Whether commits leave queues above leaves, and used shares, for [`Ledger::catch_up`].
     pub(super) defers: bool,
+    /// What is left for it.
+    pub(super) arrears: Arrears,
     /// The epoch that was last published: all bounds of user limits held in it.
     published_epoch: u64,
-    /// Queues whose used shares wait for that.
-    pub(super) behind: Vec<(QueueSlot, PartitionId)>,
     /// Users who got containers since they were last told a limit, and the partition of it.
     pub(super) untold: Vec<(UserSlot, PartitionId)>,
     pub(super) events: Vec<Event>,
@@ -154,8 +155,8 @@ impl Ledger {
             constraints: ConstraintRegistry::new(),
             deferred: VecDeque::new(),
             defers: false,
+            arrears: Arrears::default(),
             published_epoch: 0,
-            behind: Vec::new(),
             untold: Vec::new(),
             events: Vec::new(),
             now_ms: 0,
@@ -268,18 +269,18 @@ impl Ledger {
         let count = self.state.partitions.len();
         for i in 0..self.state.queues.len() {
             let queue = &mut self.state.queues[QueueSlot::at(i)];
-            queue.parts.resize_with(count, Default::default);
+            queue.parts.widen(count);
             if let Some(leaf) = &mut queue.leaf {
-                leaf.parts.resize_with(count, Default::default);
+                leaf.parts.widen(count);
             }
         }
         for i in 0..self.state.users.len() {
             let user = &mut self.state.users[UserSlot::at(i)];
-            user.parts.resize_with(count, Default::default);
+            user.parts.widen(count);
         }
         for i in 0..self.state.apps.len() {
             let app = &mut self.state.apps[AppSlot::at(i)];
-            app.parts.resize_with(count, Default::default);
+            app.parts.widen(count);
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use super::ask_error::AskError;
 use super::deferred::Deferred;
@@ -14,7 +14,7 @@ use super::ledger::Ledger;
 use super::managed::creator_of;
 use super::tree;
 use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot};
-use crate::queue::{App, AppPart, AppSpec, AppStage, Demand, QueueState, Submission};
+use crate::queue::{App, AppSpec, AppStage, Demand, PerPartition, QueueState, Submission};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -366,7 +366,7 @@ impl Ledger {
             master: None,
             stage: AppStage::Waiting,
             runnable: true,
-            parts: smallvec![AppPart::default(); self.state.partitions.len()],
+            parts: PerPartition::new(self.state.partitions.len()),
             keys: SmallVec::new(),
             requested: SmallVec::new(),
             blacklist: Vec::new(),

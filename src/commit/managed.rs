@@ -173,7 +173,7 @@ impl Ledger {
             let Queue {
                 template, parts, ..
             } = &mut self.state.queues[parent];
-            let above = &parts[partition.index()];
+            let above = &parts[partition];
             let wanted = amount_of(&of.capacity.legacy);
             if let Some(part) = template.get_mut(&partition) {
                 part.capacity =
@@ -194,7 +194,7 @@ impl Ledger {
         } = &mut self.state.queues[parent];
         for (partition, part) in template {
             if !legacy || part.capacity > 0.0 {
-                let above = parts[partition.index()].absolute_capacity;
+                let above = parts[*partition].absolute_capacity;
                 part.absolute_capacity = share::product(part.capacity, above);
             }
         }

@@ -10,6 +10,7 @@
 mod activation;
 mod answer;
 mod apply;
+mod arrears;
 mod ask_error;
 mod asks;
 mod attempts;

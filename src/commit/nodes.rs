@@ -456,7 +456,7 @@ impl Ledger {
             for (partition, size) in [(from, -size), (to, size)] {
                 let part = self.state.queues[leaf].part_mut(partition);
                 part.counting().master_used += size;
-                self.state.users[user].parts[partition.index()].master_used += size;
+                self.state.users[user].parts[partition].master_used += size;
             }
         }
     }

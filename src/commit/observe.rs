@@ -33,7 +33,7 @@ impl Ledger {
                 tell_user(state, user, limit.clone());
                 let row = &mut state.users[user];
                 if let Some((partition, exclusivity, version)) = once {
-                    row.parts[partition.index()].told[exclusivity as usize] = Some(version);
+                    row.parts[partition].told[exclusivity as usize] = Some(version);
                 }
             }
             Observation::PrefixTold {
@@ -58,7 +58,7 @@ impl Ledger {
                 exclusivity,
                 ref gate,
             } => {
-                let part = &mut state.users[user].parts[partition.index()];
+                let part = &mut state.users[user].parts[partition];
                 part.gates[exclusivity as usize] = Some(gate.clone());
             }
             Observation::NobodyHere {

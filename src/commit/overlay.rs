@@ -140,8 +140,7 @@ pub fn observe_on_copy(state: &mut State, observations: &[Observation]) {
                 ref limit,
             } => {
                 let users = state.queues[leaf].as_leaf_mut();
-                users.parts[partition.index()].limits[kind as usize] =
-                    Some((version, limit.clone()));
+                users.parts[partition].limits[kind as usize] = Some((version, limit.clone()));
             }
             Observation::Gate {
                 user,
@@ -149,7 +148,7 @@ pub fn observe_on_copy(state: &mut State, observations: &[Observation]) {
                 exclusivity,
                 ref gate,
             } => {
-                let part = &mut state.users[user].parts[partition.index()];
+                let part = &mut state.users[user].parts[partition];
                 part.gates[exclusivity as usize] = Some(gate.clone());
             }
             Observation::Counters {

@@ -36,7 +36,14 @@ impl Ledger {
         &mut self,
         proposal: &Proposal,
     ) -> Option<Result<Plain, Conflict>> {
-        let plain = self.find_plain::<N>(proposal)?;
+        let found = self.find_plain::<N>(proposal);
+        let plain = match found {
+            None if !self.arrears.are_none() => {
+                self.settle_arrears();
+                self.find_plain::<N>(proposal)
+            }
+            found => found,
+        }?;
         // Last, because it tells the user the limit.
         let within =
             self.is_within_user_limit::<N>(proposal, plain.leaf, plain.user, &ResourceVector::NONE);
@@ -78,18 +85,15 @@ impl Ledger {
         if !holds {
             return None;
         }
-        let mut above = Some(app.leaf);
-        while let Some(queue) = above {
-            let row = &state.queues[queue];
-            let part = row.part(partition);
-            let used = part.used.narrow() + size;
-            if !state.calculator.fits_in(&used, &part.limit.narrow()) {
-                return None;
-            }
-            above = row.parent;
-        }
-        Some(Plain {
-            leaf: app.leaf,
+        let leaf = app.leaf;
+        let part = state.queues[leaf].part(partition);
+        let has_room = self.arrears.are_on(partition)
+            && state
+                .calculator
+                .fits_in(&(part.used.narrow() + size), &part.limit.narrow())
+            && self.arrears.leave_room(state, leaf, partition, &size);
+        has_room.then_some(Plain {
+            leaf,
             user: app.user,
             partition,
             key,

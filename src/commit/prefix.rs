@@ -156,7 +156,7 @@ impl Ledger {
         }
         // Once in a version, whatever the user was told since.
         for (partition, exclusivity) in told {
-            let known = &mut record.parts[partition.index()].told[exclusivity as usize];
+            let known = &mut record.parts[partition].told[exclusivity as usize];
             *known = (*known).max(Some(version));
         }
     }

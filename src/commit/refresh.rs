@@ -267,7 +267,7 @@ impl Ledger {
     // As AbstractCSQueue.setupQueueConfigs and AbstractLeafQueue.setupQueueConfigs.
     pub(super) fn reconfigure(&mut self, slot: QueueSlot, settings: &QueueSettings) {
         let before = self.state.queues[slot].state;
-        for part in &mut self.state.queues[slot].parts {
+        for part in self.state.queues[slot].parts.iter_mut() {
             part.capacity = 0.0;
             part.maximum_capacity = 0.0;
             part.absolute_capacity = 0.0;

@@ -8,8 +8,8 @@ use super::refresh_error::RefreshError;
 use crate::id::{Map, QueueSlot};
 use crate::policy::Limits;
 use crate::queue::{
-    Amounts, CapacityMode, ConfiguredState, CreationScheme, LegacyCapacity, Queue, QueueKind,
-    QueueSettings, QueueState,
+    Amounts, CapacityMode, ConfiguredState, CreationScheme, LegacyCapacity, PerPartition, Queue,
+    QueueKind, QueueSettings, QueueState,
 };
 use crate::resource::{PackedVector, ResourceVector, share};
 
@@ -49,7 +49,7 @@ pub(super) fn new_queue(
         place: 0,
         most_children: 0,
         state,
-        parts: vec![Default::default(); partitions],
+        parts: PerPartition::new(partitions),
         mode: CapacityMode::Percent,
         apps: 0,
         runnable: 0,
@@ -61,7 +61,7 @@ pub(super) fn new_queue(
     };
     let slot = QueueSlot::at(ledger.state.queues.push(queue));
     if let Some(leaf) = &mut ledger.state.queues[slot].leaf {
-        leaf.parts.resize_with(partitions, Default::default);
+        leaf.parts.widen(partitions);
     }
     configure(ledger, slot);
     ledger.update_absolute(slot);

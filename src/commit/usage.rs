@@ -3,7 +3,7 @@
 use super::ledger::Ledger;
 use super::managed::guarantee_in_view;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
-use crate::policy::{child_rank, is_idle};
+use crate::policy::{child_claim, is_idle};
 use crate::queue::{Divisors, QueuePart, Ranks, Use};
 use crate::resource::{Calculator, ResourceVector, with_calculator, with_width};
 use crate::snapshot::State;
@@ -54,47 +54,11 @@ impl Ledger {
             pending: -asked,
         };
         if self.defers {
-            self.charge_for_later(leaf, partition, &charge);
+            self.charge_leaf(leaf, partition, &charge);
         } else {
             charge_queues(&mut self.state, leaf, partition, &charge);
         }
         self.charge_user(leaf, user, partition, size);
-    }
-
-    /// Charges a leaf and its ancestors; their used shares wait for [`Ledger::catch_up`].
-    fn charge_for_later<const N: usize>(
-        &mut self,
-        leaf: QueueSlot,
-        partition: PartitionId,
-        charge: &Charge<N>,
-    ) {
-        let mut next = Some(leaf);
-        while let Some(queue) = next {
-            let epoch = self.state.epoch;
-            let row = &mut self.state.queues[queue];
-            next = row.parent;
-            let part = row.part_mut(partition);
-            let known = part.divisors.epoch == epoch;
-            add(part, charge);
-            if !std::mem::replace(&mut part.behind, true) {
-                self.behind.push((queue, partition));
-            }
-            if !known {
-                renew_divisors(&mut self.state, queue, partition);
-            }
-        }
-    }
-
-    /// Computes the used shares that were left for later.
-    pub(super) fn catch_up_shares<const N: usize>(&mut self) {
-        let (none, state) = (Charge::<N>::default(), &mut self.state);
-        for (queue, partition) in self.behind.drain(..) {
-            let total = state.total(partition).narrow();
-            let moved = charge_queue(state, queue, (partition, &total), &none, None);
-            if let Some(parent) = moved.parent {
-                charge_queue(state, parent, (partition, &total), &none, Some(moved));
-            }
-        }
     }
 
     /// Charges a leaf and its ancestors.
@@ -104,6 +68,7 @@ impl Ledger {
         partition: PartitionId,
         size: ResourceVector,
     ) {
+        debug_assert!(self.arrears.are_none());
         with_width!(self.state.calculator, N => {
             let charge = Charge::<N> {
                 used: size.narrow(),
@@ -120,7 +85,8 @@ impl Ledger {
         let divides = renew_divisors(state, queue, partition);
         let (calculator, total) = (state.calculator, state.total(partition));
         let part = state.queues[queue].part_mut(partition);
-        charge_part(calculator, &total, part, &Charge::default(), divides);
+        part.known = true;
+        share_part(calculator, &total, part, divides);
     }
 
     /// Reserved resources of a leaf and its ancestors.
@@ -181,6 +147,7 @@ impl Ledger {
         partition: PartitionId,
         size: ResourceVector,
     ) {
+        debug_assert!(self.arrears.are_none());
         add_queue_pending(&mut self.state, leaf, partition, size);
     }
 }
@@ -212,7 +179,7 @@ pub(super) fn charge_queues<const N: usize>(
 
 /// Charges a queue, and follows a child of it whose use moved.
 #[inline(always)]
-fn charge_queue<const N: usize>(
+pub(super) fn charge_queue<const N: usize>(
     state: &mut State,
     queue: QueueSlot,
     (partition, total): (PartitionId, &ResourceVector<N>),
@@ -233,19 +200,20 @@ fn charge_queue<const N: usize>(
     if let Some(child) = child {
         part.ranks.follow(child.place, child.of);
     }
-    if copied && parent.is_none() {
+    add(part, charge);
+    let shares = if copied && parent.is_none() {
         // No pass asks for the shares of root, which has no siblings.
-        add(part, charge);
         part.behind = true;
+        Shares::default()
     } else {
-        charge_part(calculator, total, part, charge, divides);
-    }
+        share_part(calculator, total, part, divides)
+    };
     let moved = Moved {
         parent,
         place,
         of: Use {
-            used_capacity: part.used_capacity,
-            absolute_used: part.absolute_used,
+            used_capacity: shares.of_guaranteed,
+            absolute_used: shares.of_partition,
             idle: skips && part.pending.is_none(),
         },
     };
@@ -255,8 +223,8 @@ fn charge_queue<const N: usize>(
 
 /// A queue of which the use moved.
 #[derive(Clone, Copy)]
-struct Moved {
-    parent: Option<QueueSlot>,
+pub(super) struct Moved {
+    pub(super) parent: Option<QueueSlot>,
     place: usize,
     of: Use,
 }
@@ -271,44 +239,51 @@ fn rank_children(state: &mut State, parent: QueueSlot, partition: PartitionId) {
             state.queues[child].place = place;
         }
     }
-    let keys = children
+    let claims: Option<Vec<_>> = children
         .iter()
-        .map(|&child| child_rank(state, child, order, partition))
+        .map(|&child| child_claim(state, child, order, partition))
         .collect();
-    let epoch = state.epoch;
-    state.queues[parent].part_mut(partition).ranks = Ranks::new(epoch, keys);
+    let ranks = Ranks::new(state.epoch, claims.as_deref());
+    state.queues[parent].part_mut(partition).ranks = ranks;
 }
 
 /// Adds to what a queue uses and has outstanding.
 #[inline(always)]
-fn add<const N: usize>(part: &mut QueuePart, charge: &Charge<N>) {
+pub(super) fn add<const N: usize>(part: &mut QueuePart, charge: &Charge<N>) {
     part.used += charge.used;
     part.pending += charge.pending;
     part.known = true;
 }
 
-/// Charges a queue and recomputes its used shares. `divides`: whether there is anything in the
-/// partition to divide by.
-#[inline]
-fn charge_part<const N: usize>(
+/// The used shares of a queue.
+#[derive(Clone, Copy, Default)]
+struct Shares {
+    of_guaranteed: f32,
+    of_partition: f32,
+}
+
+/// Recomputes the used shares of a queue and returns them: who reads them back at once, both with one
+/// load, waits until the two stores are through. `divides`: whether there is anything in the partition
+/// to divide by.
+#[inline(always)]
+fn share_part<const N: usize>(
     calculator: Calculator,
     total: &ResourceVector<N>,
     part: &mut QueuePart,
-    charge: &Charge<N>,
     divides: bool,
-) {
-    add(part, charge);
-    part.behind = false;
-    if !divides {
-        part.absolute_used = 0.0;
-        part.used_capacity = 0.0;
-        return;
+) -> Shares {
+    let mut shares = Shares::default();
+    if divides {
+        with_calculator!(calculator, calculator => {
+            let used = calculator.divisor(total, &part.used.narrow());
+            shares.of_partition = calculator.quotient(used, part.divisors.total);
+            shares.of_guaranteed = calculator.quotient(used, part.divisors.guaranteed);
+        });
     }
-    with_calculator!(calculator, calculator => {
-        let used = calculator.divisor(total, &part.used.narrow());
-        part.absolute_used = calculator.quotient(used, part.divisors.total);
-        part.used_capacity = calculator.quotient(used, part.divisors.guaranteed);
-    });
+    part.behind = false;
+    part.absolute_used = shares.of_partition;
+    part.used_capacity = shares.of_guaranteed;
+    shares
 }
 
 /// Whether the used shares of a queue are what a division without preparation comes to.

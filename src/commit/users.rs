@@ -7,7 +7,7 @@ use super::ledger::Ledger;
 use super::prefix::tell_user;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot, java_order};
 use crate::policy::{compute_user_limit, user_bounds, user_value};
-use crate::queue::{HeadroomProvider, LimitKind, User, UserPart};
+use crate::queue::{HeadroomProvider, LimitKind, PerPartition, User, UserPart};
 use crate::resource::{Calculator, PackedVector, ResourceVector, share, with_calculator};
 use crate::snapshot::State;
 
@@ -62,7 +62,7 @@ impl Ledger {
             untold: false,
             last_limit: PackedVector::default(),
             telling: 0,
-            parts: vec![Default::default(); partitions],
+            parts: PerPartition::new(partitions),
         };
         let slot = match self.free_users.pop() {
             Some(slot) => {
@@ -270,7 +270,7 @@ impl Ledger {
         for partition in self.state.partition_ids() {
             let used = self.state.users[user].part(partition).used.get();
             let users = self.state.queues[leaf].as_leaf_mut();
-            users.parts[partition.index()].active_used += used;
+            users.parts[partition].active_used += used;
         }
     }
 
@@ -307,7 +307,7 @@ impl Ledger {
         for partition in self.state.partition_ids() {
             let used = self.state.users[user].part(partition).used.get();
             let users = self.state.queues[leaf].as_leaf_mut();
-            users.parts[partition.index()].active_used -= used;
+            users.parts[partition].active_used -= used;
         }
     }
 
@@ -337,12 +337,12 @@ impl Ledger {
         let (calculator, total) = (self.state.calculator, self.state.total(partition));
         let mut sum = 0.0;
         for user in order {
-            let part = &mut self.state.users[user].parts[partition.index()];
+            let part = &mut self.state.users[user].parts[partition];
             part.usage_ratio = 0.0;
             sum = share::sum(sum, update_usage_ratio(calculator, &total, part));
         }
         let users = self.state.queues[leaf].as_leaf_mut();
-        users.parts[partition.index()].usage_ratio = sum;
+        users.parts[partition].usage_ratio = sum;
     }
 
     /// The limit of a user, through the cache by version; what is computed is remembered, and so
@@ -358,7 +358,7 @@ impl Ledger {
         renew_bounds(&mut self.state, leaf, partition);
         let users = self.state.queues[leaf].as_leaf();
         let version = users.users_version;
-        let limit = match &users.parts[partition.index()].limits[kind as usize] {
+        let limit = match &users.parts[partition].limits[kind as usize] {
             Some((known, limit)) if *known == version => limit.narrow(),
             _ => {
                 let limit = compute_user_limit(&self.state, leaf, partition, kind);
@@ -412,7 +412,7 @@ impl Ledger {
             .count();
         renew_bounds(&mut self.state, leaf, partition);
         let users = self.state.queues[leaf].as_leaf_mut();
-        users.parts[partition.index()].limits[kind as usize] = Some((version, limit));
+        users.parts[partition].limits[kind as usize] = Some((version, limit));
         users.waiting_users = i32::try_from(waiting).unwrap_or(i32::MAX);
     }
 }
@@ -428,12 +428,12 @@ pub(super) fn charge_user<const N: usize>(
     let total = state.partitions[partition].total.narrow::<N>();
     let record = &mut state.users[user];
     let active = record.active;
-    let part = &mut record.parts[partition.index()];
+    let part = &mut record.parts[partition];
     part.used += size;
     let delta = update_usage_ratio(state.calculator, &total, part);
     let users = state.queues[leaf].as_leaf_mut();
     users.users_version += 1;
-    let part = &mut users.parts[partition.index()];
+    let part = &mut users.parts[partition];
     if active {
         part.active_used += size;
     }
@@ -445,9 +445,7 @@ pub(super) fn charge_user<const N: usize>(
 /// publications, not whenever capacities change, which is many times for each node that comes.
 #[inline]
 pub(super) fn renew_bounds(state: &mut State, leaf: QueueSlot, partition: PartitionId) {
-    let known = state.queues[leaf].as_leaf().parts[partition.index()]
-        .bounds
-        .epoch;
+    let known = state.queues[leaf].as_leaf().parts[partition].bounds.epoch;
     if known != state.epoch {
         compute_bounds(state, leaf, partition);
     }
@@ -456,7 +454,7 @@ pub(super) fn renew_bounds(state: &mut State, leaf: QueueSlot, partition: Partit
 #[cold]
 fn compute_bounds(state: &mut State, leaf: QueueSlot, partition: PartitionId) {
     let bounds = user_bounds(state, leaf, partition);
-    state.queues[leaf].as_leaf_mut().parts[partition.index()].bounds = bounds;
+    state.queues[leaf].as_leaf_mut().parts[partition].bounds = bounds;
 }
 
 /// Recomputes a user's share of a partition; returns how much it moved.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::id::{PartitionId, QueueSlot};
-use crate::queue::{ChildOrder, Exclusivity, QueuePart, Rank, Ranks, Use};
+use crate::queue::{ChildOrder, Claim, Exclusivity, QueuePart, Ranks, Use};
 use crate::resource::share;
 use crate::snapshot::State;
 
@@ -23,17 +23,12 @@ pub fn visited_children(
     partition: PartitionId,
     exclusivity: Exclusivity,
 ) -> Option<impl Iterator<Item = QueueSlot> + '_> {
-    let queue = &state.queues[parent];
     let ranks = ranks_of(state, parent, partition, exclusivity)?;
-    let visited = || {
-        let places = ranks.in_order();
-        places.filter_map(|place| queue.children.get(place).copied())
-    };
     debug_assert!({
         let asks = |part: &QueuePart| !is_idle(state, part);
-        visited().next() == least_child(state, parent, partition, asks)
+        ranks.in_order().next() == least_child(state, parent, partition, asks)
     });
-    Some(visited())
+    Some(ranks.in_order())
 }
 
 /// The ranks of a queue's children where they hold. Passes that lend look at what is asked
@@ -46,7 +41,7 @@ fn ranks_of(
     exclusivity: Exclusivity,
 ) -> Option<&Ranks> {
     let ranks = &state.queues[parent].part(partition).ranks;
-    let known = ranks.epoch == state.epoch && ranks.decide();
+    let known = ranks.epoch == state.epoch && ranks.first().is_some();
     let respects = exclusivity == Exclusivity::Respect || state.tells_leaves();
     (known && respects).then_some(ranks)
 }
@@ -56,7 +51,7 @@ fn ranks_of(
 ///
 /// The comparison is a weak order (nothing compares differently by the company it is in), so that
 /// the first of the least ones in the list is the first of the sorted list.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn first_child(
     state: &State,
@@ -67,8 +62,7 @@ pub fn first_child(
     let Some(ranks) = ranks_of(state, parent, partition, exclusivity) else {
         return least_child(state, parent, partition, |_| true);
     };
-    let place = ranks.first()?;
-    let first = state.queues[parent].children.get(place).copied();
+    let first = ranks.first();
     debug_assert!({
         let asks = |part: &QueuePart| !is_idle(state, part);
         let least = least_child(state, parent, partition, asks);
@@ -77,6 +71,7 @@ pub fn first_child(
     first
 }
 
+#[inline(never)]
 fn least_child(
     state: &State,
     parent: QueueSlot,
@@ -96,34 +91,32 @@ fn least_child(
     })
 }
 
-/// The comparison of [`compare_children`] as a key; nothing for absolute capacities, whose ties are
-/// decided by vectors.
+/// What [`compare_children`] compares of a child, as far as keys express it; nothing for absolute
+/// capacities, whose ties are decided by vectors.
 #[must_use]
-pub fn child_rank(
+pub fn child_claim(
     state: &State,
     child: QueueSlot,
     order: ChildOrder,
     partition: PartitionId,
-) -> Option<Rank> {
+) -> Option<Claim> {
     let queue = &state.queues[child];
     let part = queue.part(partition);
-    if !part.configured_minimum.is_none() {
-        return None;
-    }
     let priority = match order {
         ChildOrder::Utilization => 0,
         ChildOrder::PriorityUtilization => queue.settings.priority,
     };
-    let rank = Rank::new(
-        queue.can_access(partition),
-        part.absolute_capacity,
+    part.configured_minimum.is_none().then(|| Claim {
+        child,
+        accessible: queue.can_access(partition),
+        absolute_capacity: part.absolute_capacity,
         priority,
-    );
-    Some(rank.using(Use {
-        used_capacity: part.used_capacity,
-        absolute_used: part.absolute_used,
-        idle: is_idle(state, part),
-    }))
+        of: Use {
+            used_capacity: part.used_capacity,
+            absolute_used: part.absolute_used,
+            idle: is_idle(state, part),
+        },
+    })
 }
 
 /// Whether passes that respect partition exclusivity need not come to a queue: it asks for nothing,

@@ -201,7 +201,7 @@ pub fn compute_user_limit<const N: usize>(
     let total = &state.partitions[partition].total.narrow();
     let low = &state.minimum.narrow();
     with_calculator!(state.calculator, calculator => {
-        let figures = &users.parts[partition.index()];
+        let figures = &users.parts[partition];
         let capacity = bounds.capacity.narrow();
         let consumed = || calculator.times_up(total, f64::from(figures.usage_ratio), low);
         let is_within = |consumed: &ResourceVector<N>| {
@@ -349,9 +349,7 @@ pub fn user_master_limits(
     let users: &Leaf = queue.as_leaf();
     let part = queue.part(partition);
     let equal = share::user_am_share(settings.user_limit_percent, users.active_users());
-    let queue_limit = users.parts[partition.index()]
-        .master_limit
-        .unwrap_or_default();
+    let queue_limit = users.parts[partition].master_limit.unwrap_or_default();
     let bound = |of_user: f32| {
         let by = if unbounded(settings.user_limit_factor) {
             part.master_share

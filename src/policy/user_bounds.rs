@@ -31,6 +31,7 @@ pub fn user_bounds(state: &State, leaf: QueueSlot, partition: PartitionId) -> Us
         most: most.into(),
         least: least.into(),
         calm: calculator.surely_within(&total, &capacity, &state.minimum),
+        is_whole: total == state.cluster,
         granted: granted.into(),
         surely_granted: calculator
             .surely_covered((&total, &state.cluster), &granted, &state.minimum)
@@ -45,7 +46,7 @@ pub(super) fn known_bounds(
     partition: PartitionId,
 ) -> Option<&UserBounds> {
     let parts = &state.queues[leaf].as_leaf().parts;
-    let known = &parts.get(partition.index())?.bounds;
+    let known = &parts.get(partition)?.bounds;
     let holds = known.epoch == state.epoch;
     debug_assert!(!holds || *known == user_bounds(state, leaf, partition));
     holds.then_some(known)
@@ -66,11 +67,10 @@ pub fn is_granted<const N: usize>(
     };
     let used = user.part(partition).used.narrow::<N>();
     let (users, calculator) = (state.queues[leaf].as_leaf(), state.calculator);
-    let figures = &users.parts[partition.index()];
+    let figures = &users.parts[partition];
     let calm = figures.usage_ratio < bounds.calm;
     // The limit is computed by the shares of the partition, and compared by those of the cluster.
-    let is_whole = state.partitions[partition].total == state.cluster;
-    let granted = if is_whole && user.weight.to_bits() == 1.0_f32.to_bits() {
+    let granted = if bounds.is_whole && user.weight.to_bits() == 1.0_f32.to_bits() {
         (calm && calculator.fits_in(&used, &bounds.granted.narrow()))
             || is_within_average(state, users.active_weight, figures, bounds, &used)
     } else {
@@ -152,7 +152,7 @@ pub fn is_surely_over<const N: usize>(
         return false;
     };
     let users = state.queues[leaf].as_leaf();
-    let figures = &users.parts[partition.index()];
+    let figures = &users.parts[partition];
     let over = floor.epoch == state.epoch
         && floor.surely_from.is_finite()
         && users.active_weight >= floor.surely_from

@@ -73,7 +73,52 @@ impl<const N: usize> Pass<'_, N> {
 /// where one of them may be at its maximum.
 // As child_limit and passes_maximum, whichever amounts are the smaller ones there; rounding to
 // steps takes less than a step at each level.
+#[inline(always)]
 pub(super) fn first_leaf<const N: usize>(
+    state: &State,
+    partition: PartitionId,
+) -> Option<(QueueSlot, ResourceVector<N>)> {
+    let far = first_leaf_far_from_maximum(state, partition);
+    debug_assert!(far.is_none() || far == first_leaf_looked_at(state, partition));
+    far.or_else(|| first_leaf_looked_at(state, partition))
+}
+
+/// The same where every queue on the way is so far from its maximum that the end of the way tells:
+/// what is left only shrinks on it.
+#[inline(always)]
+fn first_leaf_far_from_maximum<const N: usize>(
+    state: &State,
+    partition: PartitionId,
+) -> Option<(QueueSlot, ResourceVector<N>)> {
+    let mut queue = State::ROOT;
+    let used = state.queues[queue].part(partition).used.narrow();
+    let mut left = state.total(partition).narrow() - used;
+    let mut amounts = ResourceVector::NONE;
+    loop {
+        let row = &state.queues[queue];
+        if !row.can_access(partition) {
+            return None;
+        }
+        let part = row.part(partition);
+        let (used, limit) = (part.used.narrow(), part.limit.narrow());
+        left = left.component_min(&(limit - used));
+        amounts = amounts.bits_with(&used).bits_with(&limit);
+        if row.is_leaf() {
+            break;
+        }
+        queue = first_child(state, queue, partition, Exclusivity::Respect)?;
+        left -= state.minimum.narrow();
+    }
+    let cluster = state.cluster.narrow();
+    let far = with_calculator!(state.calculator, calculator => {
+        calculator.surely_grow(&cluster, &amounts, &left)
+    });
+    far.then_some((queue, left))
+}
+
+/// The same with a look at each maximum.
+#[inline(never)]
+fn first_leaf_looked_at<const N: usize>(
     state: &State,
     partition: PartitionId,
 ) -> Option<(QueueSlot, ResourceVector<N>)> {

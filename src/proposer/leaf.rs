@@ -353,7 +353,7 @@ impl<const N: usize> Pass<'_, N> {
         let (state, leaf, partition) = (self.state, visit.leaf, self.partition);
         let kind = self.exclusivity.limit_kind();
         let users = state.queues[leaf].as_leaf();
-        let cached = &users.parts[partition.index()].limits[kind as usize];
+        let cached = &users.parts[partition].limits[kind as usize];
         let limit = match cached {
             Some((version, limit)) if *version == users.users_version => limit.narrow(),
             _ => {

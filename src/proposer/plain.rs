@@ -134,7 +134,7 @@ pub fn second_node<const N: usize>(
 }
 
 /// Whether a node of which the index says that it has room takes a container that may be anywhere.
-#[inline]
+#[inline(always)]
 fn takes_plain<const N: usize>(
     state: &State,
     node: NodeSlot,

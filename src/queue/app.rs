@@ -5,6 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::constraint::Constraint;
+use super::per_partition::PerPartition;
 use crate::id::{ApplicationId, NameId, NodeSlot, PartitionId, QueueSlot, SchedulerKey, UserSlot};
 use crate::resource::{PackedVector, ResourceVector};
 
@@ -13,49 +14,50 @@ use crate::resource::{PackedVector, ResourceVector};
 /// What a decision reads stands in one piece of memory, for applications of one partition with one
 /// key and one place: rows are copied whenever a snapshot keeps them.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct App {
-    /// Its number.
-    pub id: ApplicationId,
+    /// The leaf.
+    pub leaf: QueueSlot,
+    /// The user's record in the leaf.
+    pub user: UserSlot,
     /// Counts the applications of this slot.
     pub generation: u32,
+    /// Number of the next container.
+    pub next_container: u32,
+    /// Whom the headroom is computed for, once a pass reached the application.
+    pub provider: Option<HeadroomProvider>,
+    /// Hosts and racks not to use.
+    pub blacklist: Vec<NameId>,
+    /// Where the application stands.
+    pub stage: AppStage,
+    /// Whether some key of the application has outstanding asks.
+    pub asking: bool,
+    /// Whether the attempt counts against the limits of parallel applications.
+    pub runnable: bool,
+    /// Whether there is no container for a master.
+    pub unmanaged: bool,
+    /// Larger is more important.
+    pub priority: i32,
+    /// Number of the master's container once it runs.
+    pub master: Option<u32>,
+    /// Figures by partition.
+    pub parts: PerPartition<AppPart>,
+    /// Everything asked, by key, ascending.
+    pub keys: SmallVec<[KeyAsks; 1]>,
+    /// Its number.
+    pub id: ApplicationId,
     /// Position in the order in which attempts started.
     pub start: u64,
     /// What it was submitted with.
     pub submission: Arc<Submission>,
-    /// The user's record in the leaf.
-    pub user: UserSlot,
-    /// The leaf.
-    pub leaf: QueueSlot,
-    /// Larger is more important.
-    pub priority: i32,
-    /// Whether there is no container for a master.
-    pub unmanaged: bool,
     /// Partition that the master counts on.
     pub master_partition: PartitionId,
-    /// Number of the master's container once it runs.
-    pub master: Option<u32>,
-    /// Where the application stands.
-    pub stage: AppStage,
-    /// Whether the attempt counts against the limits of parallel applications.
-    pub runnable: bool,
-    /// Figures by partition.
-    pub parts: SmallVec<[AppPart; 1]>,
-    /// Everything asked, by key, ascending.
-    pub keys: SmallVec<[KeyAsks; 1]>,
     /// Partitions that were ever asked for, ascending.
     pub requested: SmallVec<[PartitionId; 4]>,
-    /// Hosts and racks not to use.
-    pub blacklist: Vec<NameId>,
-    /// Whom the headroom is computed for, once a pass reached the application.
-    pub provider: Option<HeadroomProvider>,
     /// Used memory in MiB as the fair order last saw it.
     pub fair_used: i64,
     /// Used and asked memory in MiB as the fair order last saw it.
     pub fair_demand: i64,
-    /// Whether some key of the application has outstanding asks.
-    pub asking: bool,
-    /// Number of the next container.
-    pub next_container: u32,
 }
 
 /// What an application was submitted with, and keeps.
@@ -101,13 +103,13 @@ impl App {
     #[inline]
     #[must_use]
     pub fn part(&self, partition: PartitionId) -> &AppPart {
-        &self.parts[partition.index()]
+        &self.parts[partition]
     }
 
     /// The figures on a partition, to be written.
     #[inline]
     pub fn part_mut(&mut self, partition: PartitionId) -> &mut AppPart {
-        &mut self.parts[partition.index()]
+        &mut self.parts[partition]
     }
 
     /// Whether the application's first container will run its master.
@@ -153,13 +155,14 @@ impl App {
 
 /// Figures of an application on one partition.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct AppPart {
     /// Containers, without reservations. May drift when an ask changed under a reservation.
     pub used: PackedVector,
-    /// Reservations.
-    pub reserved: PackedVector,
     /// Outstanding asks.
     pub pending: PackedVector,
+    /// Reservations.
+    pub reserved: PackedVector,
 }
 
 /// Whom an application's headroom is computed for.
@@ -175,26 +178,29 @@ pub struct HeadroomProvider {
 }
 
 /// Everything asked under one scheduler key, and what happened to it.
+///
+/// What decisions read stands in front.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct KeyAsks {
-    /// Request priority and allocation request id.
-    pub key: SchedulerKey,
+    /// Asks by place.
+    pub asks: SmallVec<[PlaceAsk; 1]>,
     /// Whether an allocator for the key exists; counters survive without one.
     pub known: bool,
     /// Whether asks for `*` are outstanding, so that the key is served.
     pub outstanding: bool,
     /// The partition of the ask for `*`.
     pub partition: PartitionId,
-    /// Asks by place.
-    pub asks: SmallVec<[PlaceAsk; 1]>,
-    /// Set when the key belongs to a scheduling request.
-    pub constrained: Option<Arc<ConstrainedKey>>,
     /// Scheduling opportunities since the last reset.
     pub opportunities: i32,
     /// Missed opportunities on the default partition since the last reset.
     pub missed: i32,
     /// Times that reservations of the key were kept.
     pub re_reservations: i32,
+    /// Request priority and allocation request id.
+    pub key: SchedulerKey,
+    /// Set when the key belongs to a scheduling request.
+    pub constrained: Option<Arc<ConstrainedKey>>,
     /// Reservations under this key, in order of making.
     pub reserved: Vec<ReservedAt>,
     /// Most reservations that the key ever had at once.

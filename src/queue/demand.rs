@@ -50,7 +50,7 @@ pub fn asks_on<const N: usize>(app: &App, partition: PartitionId) -> bool {
 /// The demand of an application by its figures.
 #[must_use]
 pub fn demand_of(app: &App) -> Demand {
-    let partitions = (0..app.parts.len()).map(PartitionId::at);
+    let partitions = app.parts.partitions();
     partitions.fold(Demand::default(), |demand, partition| {
         demand.with(partition, asks_on::<MAX_TYPES>(app, partition))
     })

@@ -4,6 +4,7 @@ mod amounts;
 mod app;
 mod constraint;
 mod demand;
+mod per_partition;
 mod ranks;
 mod request;
 mod settings;
@@ -18,7 +19,8 @@ pub use app::{
 
 pub use constraint::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
 pub use demand::{Demand, asks_on, demand_of};
-pub use ranks::{Rank, Ranks, Use};
+pub use per_partition::PerPartition;
+pub use ranks::{Claim, Ranks, Use};
 pub use request::{AppSpec, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec};
 pub use settings::{
     AccessList, Accessible, AppOrder, AsynchronousSettings, CapacitySetting, ChildOrder,

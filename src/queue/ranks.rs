@@ -3,72 +3,44 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hint::select_unpredictable;
 
+use crate::id::QueueSlot;
 use crate::resource::share;
 
-/// Bits of a key, from below: the place in the list; the share of the partition that is guaranteed,
-/// larger first; what is used; the priority, larger first; whether at least the whole is used;
+/// Bits of a key, from below: the place among those alike in all that follows, by the share of the
+/// partition that is guaranteed, larger first, and by the place in the list; what is used; the place
+/// of the priority among those of all children, larger first; whether at least the whole is used;
 /// whether nothing is guaranteed; whether the partition may not be used; whether the child is
 /// passed over.
-const PLACE: u32 = 28;
-const CAPACITY: u32 = PLACE;
-const USED: u32 = CAPACITY + 32;
+const USED: u32 = 20;
 const URGENT: u32 = USED + 32;
-const WHOLE: u32 = URGENT + 32;
+const WHOLE: u32 = URGENT + 8;
 const UNGUARANTEED: u32 = WHOLE + 1;
 const INACCESSIBLE: u32 = UNGUARANTEED + 1;
 const IDLE: u32 = INACCESSIBLE + 1;
 
-const _: () = assert!(IDLE == u128::BITS - 1);
+const _: () = assert!(IDLE == u64::BITS - 1);
 
-/// Sort key of a child; smaller is served first. Shares are the reference's `f32`, in Java's order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rank(u128);
+/// Most children of which keys tell the order.
+const MOST: usize = 1 << USED;
 
-impl Rank {
-    /// The key of a child but for its [`Use`], which [`Rank::using`] adds.
-    #[must_use]
-    pub fn new(accessible: bool, absolute_capacity: f32, priority: i32) -> Self {
-        let flag = |set: bool, bit: u32| u128::from(set) << bit;
-        let urgent = !(priority.cast_unsigned() ^ (1 << 31));
-        let small = !share::java_rank(absolute_capacity);
-        Self(
-            flag(!accessible, INACCESSIBLE)
-                | flag(!share::above_none(absolute_capacity), UNGUARANTEED)
-                | u128::from(urgent) << URGENT
-                | u128::from(small) << CAPACITY,
-        )
-    }
+/// Most different priorities of children of which keys tell the order.
+const MOST_PRIORITIES: usize = 1 << (WHOLE - URGENT);
 
-    /// The key after the child's use moved, everything else being as it was.
-    #[inline]
-    #[must_use]
-    pub fn using(self, of: Use) -> Self {
-        const MOVES: u128 = 1 << IDLE | 1 << WHOLE | (u32::MAX as u128) << USED;
-        let guaranteed = self.0 & (1 << UNGUARANTEED) == 0;
-        let used = if guaranteed {
-            of.used_capacity
-        } else {
-            of.absolute_used
-        };
-        let whole = u128::from(!share::below_one(used)) << WHOLE;
-        let idle = u128::from(of.idle) << IDLE;
-        Self(self.0 & !MOVES | idle | whole | u128::from(share::java_rank(used)) << USED)
-    }
-
-    /// The key with the child's place in the list, which decides between equals.
-    fn at(self, place: usize) -> Self {
-        debug_assert!(place >> PLACE == 0, "{place} children");
-        Self(self.0 & !((1 << PLACE) - 1) | place as u128)
-    }
-
-    fn place(self) -> usize {
-        (self.0 & ((1 << PLACE) - 1)) as usize
-    }
-
-    fn is_idle(self) -> bool {
-        self.0 >> IDLE != 0
-    }
+/// A child, and what decides its place among its siblings.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim {
+    /// The child.
+    pub child: QueueSlot,
+    /// Whether it may use the partition.
+    pub accessible: bool,
+    /// What it is guaranteed as a fraction of the partition.
+    pub absolute_capacity: f32,
+    /// Larger is more important.
+    pub priority: i32,
+    /// What moves its place.
+    pub of: Use,
 }
 
 /// What of a child moves its place in the order.
@@ -82,63 +54,108 @@ pub struct Use {
     pub idle: bool,
 }
 
-/// Sort keys of the children of a queue on a partition.
+/// A child in the tournament. No two have the same key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rank {
+    /// Smaller is served first. Shares are the reference's `f32`, in Java's order.
+    key: u64,
+    child: QueueSlot,
+}
+
+impl Rank {
+    /// What the first place of a tree holds, which stands for nobody.
+    const NOBODY: Self = Self {
+        key: 0,
+        child: QueueSlot(0),
+    };
+
+    fn new(claim: &Claim, urgent: usize, tie: usize) -> Self {
+        debug_assert!(urgent < MOST_PRIORITIES && tie < MOST);
+        let flag = |set: bool, bit: u32| u64::from(set) << bit;
+        let unguaranteed = !share::above_none(claim.absolute_capacity);
+        let key = flag(!claim.accessible, INACCESSIBLE)
+            | flag(unguaranteed, UNGUARANTEED)
+            | (urgent as u64) << URGENT
+            | tie as u64;
+        let child = claim.child;
+        Self { key, child }.using(claim.of)
+    }
+
+    /// The rank after the child's use moved.
+    #[inline]
+    fn using(self, of: Use) -> Self {
+        const MOVES: u64 = 1 << IDLE | 1 << WHOLE | (u32::MAX as u64) << USED;
+        let guaranteed = self.key & (1 << UNGUARANTEED) == 0;
+        // Everything in integers, and without a jump: a place on the way up waits for it.
+        let [of_guaranteed, of_partition] = [of.used_capacity, of.absolute_used].map(f32::to_bits);
+        let used = select_unpredictable(guaranteed, of_guaranteed, of_partition);
+        let used = share::java_rank(f32::from_bits(used));
+        let whole = u64::from(used >= share::java_rank(1.0)) << WHOLE;
+        let idle = u64::from(of.idle) << IDLE;
+        let key = self.key & !MOVES | idle | whole | u64::from(used) << USED;
+        Self { key, ..self }
+    }
+
+    /// The one of two that is served first.
+    #[inline]
+    fn first(self, other: Self) -> Self {
+        // Who wins is anybody's guess, which a jump would have to make.
+        select_unpredictable(other.key < self.key, other, self)
+    }
+
+    fn is_idle(self) -> bool {
+        self.key >> IDLE != 0
+    }
+}
+
+/// The order of the children of a queue on a partition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ranks {
-    /// The keys hold while the state counts this epoch.
+    /// It holds while the state counts this epoch.
     pub epoch: u64,
-    /// A tree in an array: the keys in list order are its second half, and each place before is the
-    /// smaller of the two at twice its index and one above that. Empty when something that no key
+    /// A tree in an array: the children in list order are its second half, and each place before holds
+    /// the first of the two at twice its index and one above that. Empty when something that no key
     /// expresses decides, or there is nobody.
     winners: Vec<Rank>,
 }
 
 impl Ranks {
-    /// The keys of all children, in list order; nothing where no key expresses the order.
+    /// The order of all children, told in list order; nothing where no key expresses it.
     #[must_use]
-    pub fn new(epoch: u64, keys: Option<Vec<Rank>>) -> Self {
-        let keys = keys.unwrap_or_default();
-        let count = keys.len();
-        let ranked = keys.into_iter().enumerate();
-        let ranked: Vec<_> = ranked.map(|(place, key)| key.at(place)).collect();
-        // The first place stands for nothing.
-        let mut winners = vec![Rank(0); count];
-        winners.extend(ranked);
+    pub fn new(epoch: u64, claims: Option<&[Claim]>) -> Self {
+        let ranks = claims.and_then(rank).unwrap_or_default();
+        let count = ranks.len();
+        let mut winners = vec![Rank::NOBODY; count];
+        winners.extend(ranks);
         for at in (1..count).rev() {
-            winners[at] = winners[2 * at].min(winners[2 * at + 1]);
+            winners[at] = winners[2 * at].first(winners[2 * at + 1]);
         }
         Self { epoch, winners }
     }
 
-    /// The place of the child that is served first, where keys express it.
+    /// The child that is served first, where keys express the order.
     ///
     /// Cost: one look.
     #[inline]
     #[must_use]
-    pub fn first(&self) -> Option<usize> {
-        // With a single child, the tree is its key twice.
-        self.winners.get(1).map(|rank| rank.place())
+    pub fn first(&self) -> Option<QueueSlot> {
+        // With a single child, the tree is that one after nobody.
+        self.winners.get(1).map(|rank| rank.child)
     }
 
-    /// Whether keys express the order.
-    #[must_use]
-    pub fn decide(&self) -> bool {
-        !self.winners.is_empty()
-    }
-
-    /// The places in the order in which the children are served, without those passed over.
+    /// The children in the order in which they are served, without those passed over.
     ///
     /// Cost: one look for the first; for each further one, some comparisons for each doubling of the
     /// number of children.
-    pub fn in_order(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn in_order(&self) -> impl Iterator<Item = QueueSlot> + '_ {
         let count = self.winners.len() / 2;
         // Parts of the tree that hold what was not returned yet, by their first; and the part of
         // which the first was returned last.
-        let mut open = BinaryHeap::new();
-        let mut last = None;
+        let mut open: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
+        let mut last: Option<usize> = None;
         std::iter::from_fn(move || {
             let at = match last {
-                None => self.decide().then_some(1)?,
+                None => self.first().and(Some(1))?,
                 Some(mut at) => {
                     while at < count {
                         let [left, right] = [2 * at, 2 * at + 1];
@@ -148,7 +165,7 @@ impl Ranks {
                             right
                         };
                         let other = left + right - next;
-                        open.push(Reverse((self.winners[other], other)));
+                        open.push(Reverse((self.winners[other].key, other)));
                         at = next;
                     }
                     open.pop()?.0.1
@@ -156,11 +173,12 @@ impl Ranks {
             };
             last = Some(at);
             let winner = self.winners[at];
-            (!winner.is_idle()).then(|| winner.place())
+            (!winner.is_idle()).then_some(winner.child)
         })
     }
 
-    /// Follows a child of which the use moved; one without a place is passed over.
+    /// Follows a child of which the use moved, by its place in the list; one without a place is passed
+    /// over.
     ///
     /// Cost: a comparison for each doubling of the number of children.
     #[inline]
@@ -170,19 +188,61 @@ impl Ranks {
             return;
         }
         let mut at = count + place;
-        self.winners[at] = self.winners[at].using(of);
+        let mut first = self.winners[at].using(of);
+        self.winners[at] = first;
         while at > 1 {
+            // The neighbour of a pair differs in the last bit.
+            first = first.first(self.winners[at ^ 1]);
             at /= 2;
-            let [left, right] = [self.winners[2 * at], self.winners[2 * at + 1]];
-            self.winners[at] = if right.0 < left.0 { right } else { left };
+            self.winners[at] = first;
         }
     }
+}
+
+/// The ranks of children in list order; nothing where there are more of them, or more priorities, than
+/// keys tell apart.
+fn rank(claims: &[Claim]) -> Option<Vec<Rank>> {
+    let mut priorities: Vec<_> = claims.iter().map(|claim| Reverse(claim.priority)).collect();
+    priorities.sort_unstable();
+    priorities.dedup();
+    if claims.len() > MOST || priorities.len() > MOST_PRIORITIES {
+        return None;
+    }
+    let mut by_tie: Vec<_> = (0..claims.len()).collect();
+    // Stable: equal ones stay in list order.
+    by_tie.sort_by_key(|&place| Reverse(share::java_rank(claims[place].absolute_capacity)));
+    let mut ranks = vec![Rank::NOBODY; claims.len()];
+    for (tie, &place) in by_tie.iter().enumerate() {
+        let claim = &claims[place];
+        let urgent = priorities.partition_point(|&other| other < Reverse(claim.priority));
+        ranks[place] = Rank::new(claim, urgent, tie);
+    }
+    Some(ranks)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// A child by its place in the list.
+    fn claim(place: usize, of: Use) -> Claim {
+        Claim {
+            child: QueueSlot::at(100 + place),
+            accessible: true,
+            absolute_capacity: 0.5,
+            priority: 0,
+            of,
+        }
+    }
+
+    fn using(used: f32) -> Use {
+        Use {
+            used_capacity: used,
+            absolute_used: used,
+            idle: false,
+        }
+    }
 
     /// Used shares in quarters; those that use an odd number of them ask for nothing.
     fn of(quarters: u8) -> Use {
@@ -195,26 +255,59 @@ mod tests {
 
     #[test]
     fn what_decides_comes_first_in_the_key() {
-        let of = |used| Use {
-            used_capacity: used,
-            absolute_used: used,
-            idle: false,
-        };
-        let rank = |accessible, capacity, priority, used| {
-            Rank::new(accessible, capacity, priority).using(of(used))
-        };
-        let sorted = [
-            rank(true, 0.5, 7, 0.9),
-            rank(true, 0.5, 0, 0.25),
-            rank(true, 0.25, 0, 0.25),
-            rank(true, 0.5, 0, 0.5),
-            rank(true, 0.5, -1, 0.0),
-            rank(true, 0.5, 7, 1.0),
-            rank(true, 0.5, 0, f32::NAN),
-            rank(true, 0.0, 0, 0.0),
-            rank(false, 0.5, 7, 0.0),
+        let claims = [
+            (true, 0.5, 7, 0.9),
+            (true, 0.5, 0, 0.25),
+            (true, 0.25, 0, 0.25),
+            (true, 0.5, 0, 0.5),
+            (true, 0.5, -1, 0.0),
+            (true, 0.5, 7, 1.0),
+            (true, 0.5, 0, f32::NAN),
+            (true, 0.0, 0, 0.0),
+            (false, 0.5, 7, 0.0),
         ];
-        assert!(sorted.is_sorted_by(|a, b| a < b), "{sorted:?}");
+        let claims = claims.map(|(accessible, absolute_capacity, priority, used)| Claim {
+            accessible,
+            absolute_capacity,
+            priority,
+            ..claim(0, using(used))
+        });
+        let expected: Vec<_> = (0..claims.len()).map(QueueSlot::at).collect();
+        for turned in 0..claims.len() {
+            let place = |i: usize| (i + turned) % claims.len();
+            let claims: Vec<_> = (0..claims.len())
+                .map(|i| Claim {
+                    child: expected[place(i)],
+                    ..claims[place(i)]
+                })
+                .collect();
+            let ranks = Ranks::new(1, Some(&claims));
+            assert_eq!(ranks.in_order().collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn more_than_keys_tell_apart_has_no_order_by_them() {
+        let with_priorities = |count: usize| -> Vec<_> {
+            let priority = |i| i32::try_from(i).unwrap_or(i32::MAX);
+            (0..count)
+                .map(|i| Claim {
+                    priority: priority(i),
+                    ..claim(i, of(0))
+                })
+                .collect()
+        };
+        let most = with_priorities(MOST_PRIORITIES);
+        let last = most.last().map(|claim| claim.child);
+        assert_eq!(Ranks::new(1, Some(&most)).first(), last);
+        let more = with_priorities(MOST_PRIORITIES + 1);
+        assert_eq!(Ranks::new(1, Some(&more)).first(), None);
+        let alike: Vec<_> = (0..=MOST).map(|i| claim(i, of(0))).collect();
+        assert_eq!(
+            Ranks::new(1, Some(&alike[..MOST])).first(),
+            Some(alike[0].child)
+        );
+        assert_eq!(Ranks::new(1, Some(&alike)).first(), None);
     }
 
     proptest! {
@@ -223,20 +316,23 @@ mod tests {
             uses in prop::collection::vec(0..5_u8, 1..20),
             moves in prop::collection::vec((0..20_usize, 0..5_u8), 0..40)
         ) {
-            let mut keys: Vec<_> = uses
+            let mut claims: Vec<_> = uses
                 .iter()
-                .map(|&quarters| Rank::new(true, 0.5, 0).using(of(quarters)))
+                .enumerate()
+                .map(|(place, &quarters)| claim(place, of(quarters)))
                 .collect();
-            let mut ranks = Ranks::new(1, Some(keys.clone()));
+            let mut ranks = Ranks::new(1, Some(&claims));
             for (place, quarters) in moves {
-                let least = keys.iter().enumerate().min_by_key(|(_, key)| **key);
-                prop_assert_eq!(ranks.first(), least.map(|(place, _)| place));
-                let mut order: Vec<_> = (0..keys.len()).filter(|&i| !keys[i].is_idle()).collect();
-                order.sort_by_key(|&place| keys[place]);
-                prop_assert_eq!(ranks.in_order().collect::<Vec<_>>(), order);
+                let mut order = claims.clone();
+                order.sort_by(|a, b| {
+                    a.of.idle.cmp(&b.of.idle).then(a.of.used_capacity.total_cmp(&b.of.used_capacity))
+                });
+                prop_assert_eq!(ranks.first(), order.first().map(|claim| claim.child));
+                let visited = order.iter().filter(|claim| !claim.of.idle);
+                prop_assert!(ranks.in_order().eq(visited.map(|claim| claim.child)));
                 ranks.follow(place, of(quarters));
-                if let Some(key) = keys.get_mut(place) {
-                    *key = key.using(of(quarters));
+                if let Some(claim) = claims.get_mut(place) {
+                    claim.of = of(quarters);
                 }
             }
         }
@@ -246,9 +342,9 @@ mod tests {
             let mut nobody = Ranks::new(1, None);
             nobody.follow(place, of(2));
             prop_assert_eq!(nobody.first(), None);
-            let mut one = Ranks::new(1, Some(vec![Rank::new(true, 0.5, 0)]));
+            let mut one = Ranks::new(1, Some(&[claim(0, of(0))]));
             one.follow(place, of(2));
-            prop_assert_eq!(one.first(), Some(0));
+            prop_assert_eq!(one.first(), Some(QueueSlot(100)));
         }
     }
 }

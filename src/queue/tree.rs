@@ -3,41 +3,46 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::per_partition::PerPartition;
 use super::ranks::Ranks;
 use super::settings::QueueSettings;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::resource::{Divisor, PackedVector, ResourceVector};
 
 /// One queue.
+///
+/// What a decision reads of each queue on its way stands in front, in the order of memory: a tree of
+/// some hundred queues stays in the nearest cache then.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Queue {
-    /// What the configuration says.
-    pub settings: Arc<QueueSettings>,
     /// The queue above; nothing for root.
     pub parent: Option<QueueSlot>,
     /// Position in the parent's list, as far as its ranks hold; [`Queue::NOWHERE`] once removed.
     pub place: usize,
+    /// What only leaves have.
+    pub leaf: Option<Box<Leaf>>,
+    /// What the configuration says.
+    pub settings: Arc<QueueSettings>,
     /// The queues below, in list order: that of the configuration, later that of a hash map.
     pub children: Vec<QueueSlot>,
-    /// Most children that the list ever had.
-    pub most_children: usize,
-    /// Present state.
-    pub state: QueueState,
-    /// Figures by partition; every known partition has a place.
-    pub parts: Vec<QueuePart>,
-    /// Mode of the capacities, over all partitions.
-    pub mode: CapacityMode,
     /// Applications below a parent.
     pub apps: i32,
     /// Running applications that count against the parallel limit.
     pub runnable: i32,
+    /// Figures by partition; every known partition has a place.
+    pub parts: PerPartition<QueuePart>,
+    /// Most children that the list ever had.
+    pub most_children: usize,
+    /// Present state.
+    pub state: QueueState,
+    /// Mode of the capacities, over all partitions.
+    pub mode: CapacityMode,
     /// Reserved on the default partition by applications that are below now. Unlike `reserved` it
     /// moves along with them; the original reads it from its metrics.
     pub reserved_by_present: PackedVector,
     /// What leaves may be given, by partition; only of managed parents.
     pub template: BTreeMap<PartitionId, TemplatePart>,
-    /// What only leaves have.
-    pub leaf: Option<Box<Leaf>>,
     /// Whether the queue was deleted; its slot stays.
     pub removed: bool,
 }
@@ -57,20 +62,20 @@ impl Queue {
     #[inline]
     #[must_use]
     pub fn can_access(&self, partition: PartitionId) -> bool {
-        partition == PartitionId::DEFAULT || self.parts[partition.index()].accessible
+        partition == PartitionId::DEFAULT || self.parts[partition].accessible
     }
 
     /// The figures on a partition.
     #[inline]
     #[must_use]
     pub fn part(&self, partition: PartitionId) -> &QueuePart {
-        &self.parts[partition.index()]
+        &self.parts[partition]
     }
 
     /// The figures on a partition, to be written.
     #[inline]
     pub fn part_mut(&mut self, partition: PartitionId) -> &mut QueuePart {
-        &mut self.parts[partition.index()]
+        &mut self.parts[partition]
     }
 
     /// The leaf part of a leaf queue.
@@ -117,9 +122,19 @@ pub enum CapacityMode {
     Absolute,
 }
 
-/// Figures of a queue on one partition. Fractions are the reference's `f32`.
+/// Figures of a queue on one partition, what decisions read in front. Fractions are the reference's
+/// `f32`.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct QueuePart {
+    /// Containers and reservations of the queue.
+    pub used: PackedVector,
+    /// Most that the queue may use.
+    pub limit: PackedVector,
+    /// Used resources as a fraction of the guarantee.
+    pub used_capacity: f32,
+    /// Used resources as a fraction of the partition.
+    pub absolute_used: f32,
     /// Whether requests for the partition are served here.
     pub accessible: bool,
     /// Whether the queue has settings of its own for the partition.
@@ -130,8 +145,18 @@ pub struct QueuePart {
     /// its used shares are next computed.
     // As the labels that ResourceUsage has, which stay.
     pub counted: bool,
+    /// Whether the two used shares, and the place among the siblings that follows from them, are
+    /// those of before the last containers: in the ledger, while it commits what others decided; in
+    /// copies, those of root.
+    pub behind: bool,
     /// Mode of the capacity on this partition.
     pub mode: CapacityMode,
+    /// The children's places in the order in which they are served; only of parents.
+    pub ranks: Ranks,
+    /// Outstanding asks of the queue.
+    pub pending: PackedVector,
+    /// What use is divided by.
+    pub divisors: Divisors,
     /// Capacity as a fraction of the parent's.
     pub capacity: f32,
     /// Capacity as a fraction of the partition.
@@ -140,43 +165,25 @@ pub struct QueuePart {
     pub maximum_capacity: f32,
     /// Maximum as a fraction of the partition.
     pub absolute_maximum: f32,
-    /// Whether the two used shares below, and the place among the siblings that follows from them,
-    /// are those of before the last containers: in the ledger, while it commits what others decided;
-    /// in copies, those of root.
-    pub behind: bool,
-    /// Used resources as a fraction of the guarantee.
-    pub used_capacity: f32,
-    /// Used resources as a fraction of the partition.
-    pub absolute_used: f32,
     /// Weight; −1 when unset.
     pub weight: f32,
     /// Weight as a fraction of the siblings' sum.
     pub normalized_weight: f32,
     /// Share for application masters.
     pub master_share: f32,
-    /// Containers and reservations of the queue.
-    pub used: PackedVector,
     /// Reservations of the queue.
     pub reserved: PackedVector,
-    /// Outstanding asks of the queue.
-    pub pending: PackedVector,
     /// Application masters that count against the limit for masters.
     pub master_used: PackedVector,
     /// Guaranteed resources.
     pub guaranteed: PackedVector,
-    /// Most that the queue may use.
-    pub limit: PackedVector,
     /// Absolute capacity of the configuration; nothing in other modes.
     pub configured_minimum: PackedVector,
     /// Absolute maximum of the configuration, or of the parent's below an absolute capacity without
     /// one; nothing in other modes.
     pub configured_maximum: PackedVector,
     /// How far the children's absolute minimums are scaled down, by type; only of parents.
-    pub minimum_ratio: Option<[Option<f32>; crate::resource::MAX_TYPES]>,
-    /// What use is divided by.
-    pub divisors: Divisors,
-    /// The children's places in the order in which they are served; only of parents.
-    pub ranks: Ranks,
+    pub minimum_ratio: Option<Box<[Option<f32>; crate::resource::MAX_TYPES]>>,
 }
 
 /// What a managed parent may give each of its leaves on one partition. Fractions are the
@@ -247,16 +254,27 @@ impl Default for QueuePart {
 }
 
 /// What only leaf queues have.
+///
+/// What decisions read stands in front.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct Leaf {
     /// Active applications in the order in which they are served, as last sorted.
     pub active: Vec<AppSlot>,
+    /// Applications whose place in a fair order is looked up anew at the next pass.
+    pub dirty: Vec<AppSlot>,
+    /// Counts what may change a user limit.
+    pub users_version: u64,
+    /// Applications at the front of the order that passes need not look at.
+    pub prefix: Prefix,
+    /// Sum of the weights of active users.
+    pub active_weight: f32,
+    /// Figures by partition.
+    pub parts: PerPartition<LeafPart>,
     /// Applications that wait for room for their master.
     pub waiting: Vec<AppSlot>,
     /// Applications parked by the limit of parallel ones.
     pub parked: Vec<AppSlot>,
-    /// Applications whose place in a fair order is looked up anew at the next pass.
-    pub dirty: Vec<AppSlot>,
     /// Records of users, in order of creation.
     pub users: Vec<UserSlot>,
     /// Most user records that there ever were at once.
@@ -265,12 +283,8 @@ pub struct Leaf {
     pub asking_users: i32,
     /// Users whose applications all wait, as last counted.
     pub waiting_users: i32,
-    /// Sum of the weights of active users.
-    pub active_weight: f32,
     /// Sum of the weights of all users.
     pub total_weight: f32,
-    /// Counts what may change a user limit.
-    pub users_version: u64,
     /// Limit of the queue on the default partition, as it was last told: by passes only where
     /// [`State::tells_leaves`](crate::snapshot::State::tells_leaves).
     pub current_limit: PackedVector,
@@ -280,10 +294,6 @@ pub struct Leaf {
     pub maximum_applications: i32,
     /// Most applications of one user.
     pub maximum_applications_per_user: i32,
-    /// Figures by partition.
-    pub parts: Vec<LeafPart>,
-    /// Applications at the front of the order that passes need not look at.
-    pub prefix: Prefix,
     /// How often users were told a limit.
     pub tellings: u64,
 }
@@ -291,19 +301,22 @@ pub struct Leaf {
 /// Applications at the front of a leaf's order that get nothing, whatever the node: they ask for
 /// nothing, or their user is at the limit, or what they ask fits on no node. A pass that would
 /// look at each of them in vain takes note of all at once instead.
+///
+/// What decisions read stands in front.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct Prefix {
-    /// Number of these applications.
-    pub len: usize,
     /// Number from the first version of the leaf's users after `since`: what a pass told them
     /// one by one holds for the version in which it did.
     pub next: usize,
     /// See `next`.
     pub since: u64,
-    /// The partition and mode of the pass that told them in that version.
-    pub grown: Option<(PartitionId, Exclusivity)>,
     /// What those that do ask depend on; nothing while all ask for nothing.
     pub bound: Option<Bound>,
+    /// Number of these applications.
+    pub len: usize,
+    /// The partition and mode of the pass that told them in that version.
+    pub grown: Option<(PartitionId, Exclusivity)>,
     /// Version of the leaf's users in which all were last told their limit.
     pub version: u64,
     /// For which partitions and modes they were told in that version.
@@ -350,43 +363,51 @@ impl Leaf {
 }
 
 /// Figures of a leaf on one partition.
+///
+/// What decisions read stands in front.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct LeafPart {
-    /// Limit for application masters, once computed.
-    pub master_limit: Option<ResourceVector>,
-    /// Limit for the masters of one user of weight 1, as last computed.
-    pub user_master_limit: PackedVector,
     /// Sum of the users' usage ratios, kept by adding differences.
     pub usage_ratio: f32,
     /// Use of the users with outstanding asks.
     pub active_used: PackedVector,
-    /// User limits by [`LimitKind`], each with the users' version it was computed at.
-    pub limits: [Option<(u64, PackedVector)>; 3],
     /// What user limits are computed from and use does not move.
     pub bounds: UserBounds,
+    /// User limits by [`LimitKind`], each with the users' version it was computed at.
+    pub limits: [Option<(u64, PackedVector)>; 3],
+    /// Limit for application masters, once computed.
+    pub master_limit: Option<ResourceVector>,
+    /// Limit for the masters of one user of weight 1, as last computed.
+    pub user_master_limit: PackedVector,
 }
 
 /// What of a leaf's user limits on a partition follows from capacities and settings alone.
+///
+/// What decisions read stands in front.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[repr(C)]
 pub struct UserBounds {
     /// It holds while the state counts this epoch.
     pub epoch: u64,
+    /// Usage ratio below which users certainly have less than the guarantee, all together.
+    pub calm: f32,
+    /// Whether the partition is the whole cluster.
+    pub is_whole: bool,
+    /// What every user of weight 1 may have while the usage ratio is below that: neither `most` nor
+    /// `least` is smaller in any type.
+    pub granted: PackedVector,
+    /// Most that one user may have by the user limit factor.
+    pub most: PackedVector,
+    /// The same for users of any weight from 1 on, times their weight, also where the partition is not
+    /// the whole cluster: a little less, or nothing.
+    pub surely_granted: PackedVector,
     /// The guarantee, at least the smallest allocation.
     pub capacity: PackedVector,
     /// The maximum, rounded down to the allocation step.
     pub maximum: PackedVector,
-    /// Most that one user may have by the user limit factor.
-    pub most: PackedVector,
     /// The least share of a user while no more than the guarantee is used.
     pub least: PackedVector,
-    /// Usage ratio below which users certainly have less than the guarantee, all together.
-    pub calm: f32,
-    /// What every user of weight 1 may have while the usage ratio is below that: neither `most` nor
-    /// `least` is smaller in any type.
-    pub granted: PackedVector,
-    /// The same for users of any weight from 1 on, times their weight, also where the partition is not
-    /// the whole cluster: a little less, or nothing.
-    pub surely_granted: PackedVector,
 }
 
 /// Which user limit: of active users in the two ways to use a partition, or of all users.

@@ -2,20 +2,33 @@
 
 use std::sync::Arc;
 
+use super::per_partition::PerPartition;
 use crate::id::{PartitionId, QueueSlot};
 use crate::resource::{PackedVector, ResourceVector};
 
 /// A user of one leaf.
+///
+/// What decisions read stands in front.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct User {
-    /// Name of the user.
-    pub name: Arc<str>,
     /// The leaf.
     pub leaf: QueueSlot,
     /// Counts the records of this slot.
     pub generation: u32,
     /// Weight of the user limit.
     pub weight: f32,
+    /// Whether the user's use counts as that of an active user.
+    pub active: bool,
+    /// Whether the record was dropped; it stays until nobody refers to it.
+    pub removed: bool,
+    /// Whether the user got containers since a limit was last told. In the ledger alone, while it
+    /// commits what others decided.
+    pub untold: bool,
+    /// Figures by partition.
+    pub parts: PerPartition<UserPart>,
+    /// Name of the user.
+    pub name: Arc<str>,
     /// Applications that wait for room for their master.
     pub waiting_apps: i32,
     /// Active applications.
@@ -24,20 +37,11 @@ pub struct User {
     pub asking_apps: i32,
     /// Applications whose headroom is computed for this record.
     pub providers: u32,
-    /// Whether the user's use counts as that of an active user.
-    pub active: bool,
-    /// Whether the record was dropped; it stays until nobody refers to it.
-    pub removed: bool,
-    /// Whether the user got containers since a limit was last told. In the ledger alone, while it
-    /// commits what others decided.
-    pub untold: bool,
     /// User limit as last handed to an application of the user, unless all at the front of the
     /// leaf's order were told later.
     pub last_limit: PackedVector,
     /// That telling, by the leaf's count.
     pub telling: u64,
-    /// Figures by partition.
-    pub parts: Vec<UserPart>,
 }
 
 impl User {
@@ -45,24 +49,27 @@ impl User {
     #[inline]
     #[must_use]
     pub fn part(&self, partition: PartitionId) -> &UserPart {
-        &self.parts[partition.index()]
+        &self.parts[partition]
     }
 }
 
 /// Figures of a user on one partition.
+///
+/// What decisions read stands in front.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct UserPart {
     /// Containers and reservations of the user.
     pub used: PackedVector,
-    /// Masters of the user that count against the limit for masters.
-    pub master_used: PackedVector,
     /// Use as a share of the partition.
     pub usage_ratio: f32,
+    /// What passes found about a user whose record went, respecting and ignoring exclusivity.
+    pub gates: [Option<Box<Gate>>; 2],
     /// Version of the leaf's users at which the limit was last told, respecting and ignoring
     /// exclusivity.
     pub told: [Option<u64>; 2],
-    /// What passes found about a user whose record went, respecting and ignoring exclusivity.
-    pub gates: [Option<Box<Gate>>; 2],
+    /// Masters of the user that count against the limit for masters.
+    pub master_used: PackedVector,
 }
 
 /// What a pass found about a user: the limit, and whether it was reached.

@@ -50,7 +50,7 @@ fn common_limit(
     *limits
         .entry((leaf, partition, kind as usize))
         .or_insert_with(|| {
-            let cached = &users.parts[partition.index()].limits[kind as usize];
+            let cached = &users.parts[partition].limits[kind as usize];
             if let Some((known, limit)) = cached
                 && *known == version
             {

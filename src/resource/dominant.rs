@@ -43,6 +43,13 @@ fn are_small([a, b, c, d]: [i64; 4]) -> bool {
     (a | b | c | d).cast_unsigned() < EXACT_SHARES.cast_unsigned()
 }
 
+/// Whether the order of amounts with these bits is that of their shares too.
+#[inline(always)]
+pub(super) fn have_exact_shares<const N: usize>(bits: &ResourceVector<N>, types: usize) -> bool {
+    let all = (0..types).fold(0, |all, i| all | bits[i]);
+    are_small([all, 0, 0, 0])
+}
+
 /// The order of two shares of anything, where the integers are so small that it is that of the
 /// shares too.
 #[inline(always)]

@@ -253,6 +253,11 @@ pub fn largest_share<const N: usize>(
     of: &ResourceVector<N>,
     types: usize,
 ) -> f64 {
+    if types == 2 && of[0] != 0 && of[1] != 0 {
+        // Both are divided at once.
+        let [first, second]: [f64; 2] = std::array::from_fn(|i| a[i] as f64 / of[i] as f64);
+        return if second > first { second } else { first };
+    }
     let mut largest: Option<f64> = None;
     for i in 0..types {
         if of[i] != 0 {
@@ -417,14 +422,13 @@ pub fn java_order(a: f32, b: f32) -> Ordering {
 #[inline]
 #[must_use]
 pub fn java_rank(a: f32) -> u32 {
+    // In integers, without a jump.
+    const INFINITY: u32 = f32::INFINITY.to_bits();
+    const SIGN: u32 = 1 << 31;
     let bits = a.to_bits();
-    if a.is_nan() {
-        u32::MAX
-    } else if bits >> 31 == 1 {
-        !bits
-    } else {
-        bits | 1 << 31
-    }
+    let flipped = (bits.cast_signed() >> 31).cast_unsigned() | SIGN;
+    let is_nan = bits & !SIGN > INFINITY;
+    if is_nan { u32::MAX } else { bits ^ flipped }
 }
 
 /// Whether a share is above 0; not a number is not.

@@ -6,6 +6,7 @@ use capsched::api::{
     ApplicationId, ContainerId, Decision, Fate, NodeName, ResourceVector, Threaded,
 };
 use capsched::cluster::{Node, NodeState};
+use capsched::id::PartitionId;
 use capsched::metrics::Closed;
 use capsched::queue::{App, Queue};
 
@@ -118,7 +119,10 @@ impl Found {
         nodes: impl Iterator<Item = &'a Node>,
         apps: impl Iterator<Item = &'a App>,
     ) -> Self {
-        let used = |queue: &Queue| queue.parts[0].used.get() - queue.parts[0].reserved.get();
+        let used = |queue: &Queue| {
+            queue.part(PartitionId::DEFAULT).used.get()
+                - queue.part(PartitionId::DEFAULT).reserved.get()
+        };
         let queues = queues.map(|queue| (queue.settings.path.to_string(), used(queue)));
         let nodes = nodes.filter(|row| row.state != NodeState::Lost).map(|row| {
             let figures = [row.total.get(), row.allocated.get(), row.free.get()];

@@ -6,6 +6,7 @@ use capsched::api::{
     ApplicationId, ContainerId, Decision, Ending, Fate, NodeName, ResourceVector, Threaded,
 };
 use capsched::cluster::Node;
+use capsched::id::PartitionId;
 use capsched::snapshot::Snapshot;
 use shuttle::thread::{self, ThreadId};
 
@@ -233,12 +234,12 @@ impl Books {
 pub(crate) fn add_up(state: &Snapshot) {
     let sum = |sum: ResourceVector, one: ResourceVector| sum + one;
     let root = state.queues.iter().find(|queue| queue.parent.is_none());
-    let root = root.map(|queue| queue.parts[0].used.get());
+    let root = root.map(|queue| queue.part(PartitionId::DEFAULT).used.get());
     let leaves = state.queues.iter().filter(|queue| queue.leaf.is_some());
-    let leaves = leaves.map(|leaf| leaf.parts[0].used.get());
+    let leaves = leaves.map(|leaf| leaf.part(PartitionId::DEFAULT).used.get());
     assert_eq!(Some(leaves.fold(ResourceVector::NONE, sum)), root, "leaves");
     let users = state.users.iter().filter(|user| !user.removed);
-    let users = users.map(|user| user.parts[0].used.get());
+    let users = users.map(|user| user.part(PartitionId::DEFAULT).used.get());
     assert_eq!(Some(users.fold(ResourceVector::NONE, sum)), root, "users");
     for node in state.nodes.iter() {
         allocated_within(node);
@@ -281,13 +282,16 @@ impl Seen {
                     reserved.insert(name.clone(), held.size);
                 }
             }
-            let part = |queue: &capsched::queue::Queue| queue.parts[0].used.get();
+            let part = |queue: &capsched::queue::Queue| queue.part(PartitionId::DEFAULT).used.get();
             let queues = state.queues.iter().filter(|queue| !queue.removed);
             let queues = queues.map(|queue| (queue.settings.path.to_string(), part(queue)));
             let users = state.users.iter().filter(|user| !user.removed);
             let users = users.map(|user| {
                 let leaf = state.queues[user.leaf].settings.path.to_string();
-                ((leaf, user.name.to_string()), user.parts[0].used.get())
+                (
+                    (leaf, user.name.to_string()),
+                    user.part(PartitionId::DEFAULT).used.get(),
+                )
             });
             Self {
                 nodes: non_zero(&nodes),

@@ -10,6 +10,7 @@ use capsched::api::{
     TreeSettings,
 };
 use capsched::config;
+use capsched::id::PartitionId;
 use capsched::snapshot::Snapshot;
 use capsched::sync::Ended;
 use capsched::time::ManualClock;
@@ -220,7 +221,7 @@ impl Scene {
             assert!(
                 last.queues
                     .iter()
-                    .all(|queue| queue.parts[0].used.is_none())
+                    .all(|queue| queue.part(PartitionId::DEFAULT).used.is_none())
             );
             assert!(last.nodes.iter().all(|node| node.allocated.is_none()));
         }

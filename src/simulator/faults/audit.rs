@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::books::Books;
 use super::{Violation, fault};
 use crate::api::{Pipeline, ResourceVector, Sequential};
+use crate::id::QueueSlot;
 
 /// Compares nodes (N2, N3, N5), partitions (N6), queues (Q1, Q3), users (U1) and applications (K3).
 pub(super) fn full_check(books: &Books, pipeline: &Pipeline) -> Result<(), Violation> {
@@ -105,15 +106,18 @@ fn queues(books: &Books, engine: &Sequential) -> Result<(), Violation> {
             }
         }
     }
-    for queue in state.queues.iter().filter(|queue| !queue.removed) {
+    for (slot, queue) in state.queues.iter().enumerate() {
+        if queue.removed {
+            continue;
+        }
         let path = &*queue.settings.path;
-        for (part, partition) in queue.parts.iter().zip(state.partitions.iter()) {
-            let label = &*partition.name;
+        for (part, partition) in queue.parts.iter().zip(queue.parts.partitions()) {
+            let label = &*state.partitions[partition].name;
             let own = used.get(&(path, label)).copied().unwrap_or_default();
             same(
                 "Q1",
                 || format!("use of {path} on `{label}`"),
-                part.used.get(),
+                engine.ledger().use_of(QueueSlot::at(slot), partition),
                 own,
             )?;
             let types = state.calculator.types();
