@@ -9,13 +9,15 @@
 //! * Values enter as at most [`MAX_VALUE`], so that sums over a cluster cannot overflow an `i64`.
 
 mod calculator;
+mod divisor;
 mod dominant;
 mod packed;
 pub mod share;
 mod vector;
 
+pub use calculator::Calculator;
 pub(crate) use calculator::with_calculator;
-pub use calculator::{Calculator, Divisor};
+pub use divisor::Divisor;
 pub use packed::PackedVector;
 pub(crate) use vector::with_width;
 pub use vector::{MAX_TYPES, MAX_VALUE, MEMORY, NARROW, ResourceVector, VCORES};

@@ -1,0 +1,186 @@
+//! Queues above leaves, charged for many containers together, refuse and hold what they would one by
+//! one.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+#[path = "common/trees.rs"]
+mod trees;
+
+use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec};
+use capsched::commit::{CommitOutcome, Ledger};
+use capsched::id::{AppSlot, NodeSlot, PartitionId, QueueSlot};
+use capsched::policy::Locality;
+use capsched::proposer::{Outcome, Proposal, ProposalKind};
+use capsched::queue::Exclusivity;
+use capsched::resource::ResourceVector;
+use proptest::prelude::*;
+
+const LEAVES: [&str; 4] = ["root.p.a", "root.p.b", "root.q.c", "root.q.d"];
+
+/// Two partitions of three nodes each. Both parents have maxima, on the default partition below what
+/// their leaves may have together; the leaves of `p` come to theirs, too.
+fn ledger(calculator: &str) -> Ledger {
+    let calculator = format!("org.apache.hadoop.yarn.util.resource.{calculator}");
+    let pairs = [
+        ("root.queues", "p,q"),
+        ("root.p.queues", "a,b"),
+        ("root.q.queues", "c,d"),
+        ("root.p.capacity", "50"),
+        ("root.p.maximum-capacity", "60"),
+        ("root.q.capacity", "50"),
+        ("root.q.maximum-capacity", "70"),
+        ("root.p.a.capacity", "50"),
+        ("root.p.a.maximum-capacity", "70"),
+        ("root.p.b.capacity", "50"),
+        ("root.q.c.capacity", "50"),
+        ("root.q.d.capacity", "50"),
+        ("root.p.a.user-limit-factor", "10"),
+        ("root.p.b.user-limit-factor", "10"),
+        ("root.q.c.user-limit-factor", "10"),
+        ("root.q.d.user-limit-factor", "10"),
+        ("root.accessible-node-labels.gpu.capacity", "100"),
+        ("root.p.accessible-node-labels.gpu.capacity", "50"),
+        ("root.q.accessible-node-labels.gpu.capacity", "50"),
+        ("root.p.a.accessible-node-labels.gpu.capacity", "50"),
+        ("root.p.b.accessible-node-labels.gpu.capacity", "50"),
+        ("root.q.c.accessible-node-labels.gpu.capacity", "50"),
+        ("root.q.d.accessible-node-labels.gpu.capacity", "50"),
+        ("maximum-am-resource-percent", "1"),
+        ("resource-calculator", calculator.as_str()),
+    ];
+    let lent = PartitionSpec {
+        name: "gpu".to_owned(),
+        exclusive: true,
+    };
+    let mut ledger = Ledger::new(trees::settings(pairs), &[lent]).unwrap();
+    for i in 0..6 {
+        let name = NodeName::new(&format!("h{i}"), 1).unwrap();
+        let mut node = NodeSpec::new(name, ResourceVector::of(&[16_384, 16]));
+        if i >= 3 {
+            node.partition = "gpu".to_owned();
+        }
+        ledger.add_node(&node).unwrap();
+    }
+    for (number, queue) in (1..).zip(LEAVES) {
+        let id = ApplicationId::new(number);
+        let mut spec = AppSpec::new(id, queue, "ann");
+        spec.master = None;
+        let app = ledger.submit(&spec).unwrap();
+        ledger.settle();
+        let asks = [("", 1, 40), ("gpu", 2, 3)].map(|(partition, priority, count)| Ask {
+            priority,
+            partition: (!partition.is_empty()).then(|| partition.to_owned()),
+            ..Ask::anywhere(ResourceVector::of(&[1024 * i64::from(priority), 1]), count)
+        });
+        ledger.ask(app, &AskCall::asking(asks.to_vec())).unwrap();
+        ledger.settle();
+    }
+    ledger.track(true);
+    ledger
+}
+
+/// What an application asks under one of its keys, on a node, as a proposer would say it.
+fn proposal(ledger: &Ledger, (app, key, node): (usize, usize, usize)) -> Option<Proposal> {
+    let (app, state) = (AppSlot::at(app), ledger.state());
+    let row = &state.apps[app];
+    let asks = row.keys.get(key)?;
+    let node = NodeSlot::at(node);
+    Some(Proposal {
+        kind: ProposalKind::Allocate,
+        app,
+        generation: row.generation,
+        key: asks.key,
+        node,
+        incarnation: state.nodes[node].incarnation,
+        alternate: None,
+        size: asks.asks.first()?.size.clone(),
+        locality: Locality::Any,
+        requested: Some(Locality::Any),
+        exclusivity: Exclusivity::Respect,
+        counted: true,
+        reserved: None,
+        exchange: None,
+        kill: Vec::new(),
+    })
+}
+
+/// Figures of all queues: path, use, outstanding, used shares.
+fn figures(ledger: &Ledger) -> Vec<String> {
+    let queues = ledger.state().queues.iter();
+    let figures = queues.flat_map(|queue| {
+        queue.parts.iter().map(|part| {
+            let shares = (part.used_capacity, part.absolute_used);
+            let path = &queue.settings.path;
+            format!("{path}: {:?} {:?} {shares:?}", part.used, part.pending)
+        })
+    });
+    figures.collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn together_comes_to_the_same_as_one_by_one(
+        dominant in any::<bool>(),
+        tries in prop::collection::vec((0..4_usize, 0..8_u8, 0..3_usize, 0..32_u8), 1..200),
+    ) {
+        let calculator = if dominant { "DominantResourceCalculator" } else { "DefaultResourceCalculator" };
+        let [mut together, mut single] = [ledger(calculator), ledger(calculator)];
+        for (app, elsewhere, node, pause) in tries {
+            let (key, nodes) = if elsewhere == 0 { (1, 3) } else { (0, 0) };
+            let Some(proposal) = proposal(&single, (app, key, nodes + node)) else {
+                continue;
+            };
+            together.defer(true);
+            let outcome = Outcome::Proposed(proposal);
+            let found = together.commit(&outcome, &[]);
+            together.defer(false);
+            let expected = single.commit(&outcome, &[]);
+            prop_assert_eq!(found, expected);
+            let states = [&together, &single].map(Ledger::state);
+            for queue in (0..states[0].queues.len()).map(QueueSlot::at) {
+                for partition in states[0].partition_ids() {
+                    let used = states[1].queues[queue].part(partition).used.get();
+                    prop_assert_eq!(together.use_of(queue, partition), used);
+                }
+            }
+            if pause == 0 {
+                together.catch_up();
+                prop_assert_eq!(figures(&together), figures(&single));
+            }
+        }
+        for ledger in [&mut together, &mut single] {
+            ledger.catch_up();
+            ledger.settle();
+        }
+        prop_assert_eq!(figures(&together), figures(&single));
+        let [found, expected] = [&mut together, &mut single].map(Ledger::take_events);
+        prop_assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn a_parent_at_its_maximum_refuses_what_its_leaves_have_room_for() {
+    let mut ledger = ledger("DominantResourceCalculator");
+    let parent = ledger.queue("root.p").unwrap();
+    let charged = |ledger: &Ledger| {
+        let part = ledger.state().queues[parent].part(PartitionId::DEFAULT);
+        part.used.memory()
+    };
+    ledger.defer(true);
+    let mut placed = 0;
+    for i in 0..40 {
+        let wanted = proposal(&ledger, (i % 2, 0, placed / 14)).unwrap();
+        let outcome = ledger.commit(&Outcome::Proposed(wanted), &[]);
+        placed += usize::from(outcome == CommitOutcome::Committed);
+        if placed == 10 {
+            assert_eq!(charged(&ledger), 0, "it is left for later");
+        }
+    }
+    ledger.defer(false);
+    // 60 % of 48 GiB is room for 28 containers of one, of which leaf `a` may have 20.
+    let used = ledger.use_of(parent, PartitionId::DEFAULT).memory();
+    assert_eq!((placed, used), (28, 28 * 1024));
+    ledger.catch_up();
+    assert_eq!(charged(&ledger), used);
+}
