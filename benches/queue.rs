@@ -3,9 +3,10 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use capsched::queue::{Rank, Ranks, Use};
+use capsched::id::QueueSlot;
+use capsched::queue::{Claim, Ranks, Use};
 use capsched::resource::share;
-use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group, criterion_main};
 
 /// Shares in use that children come to by turns; odd, so that every child comes to all of them.
 const TURNS: i64 = 61;
@@ -22,23 +23,30 @@ fn using(turn: i64) -> Use {
     }
 }
 
-/// Keys of children with equal guarantees that use different shares of them.
-fn keys(children: i64) -> Vec<Rank> {
-    let guarantee = share::quotient(1.0, share::to_f32(children));
-    let key = |child| Rank::new(true, guarantee, 0).using(using(child));
-    (0..children).map(key).collect()
+/// Children with equal guarantees that use different shares of them.
+fn claims(children: usize) -> Vec<Claim> {
+    let turns = (0..).map(using);
+    let claim = |(child, of)| Claim {
+        child: QueueSlot::at(child),
+        accessible: true,
+        absolute_capacity: 0.001,
+        priority: 0,
+        of,
+    };
+    (0..children).zip(turns).map(claim).collect()
 }
 
 /// The first child gets something and lets others by: what every container costs in each queue.
 fn follow(c: &mut Criterion) {
     let uses: Vec<_> = (0..TURNS).map(using).collect();
     for children in [10, 1_000] {
-        let mut ranks = Ranks::new(1, Some(keys(children)));
+        let mut ranks = Ranks::new(1, Some(&claims(children)));
         let mut turns = uses.iter().cycle();
         c.bench_function(&format!("queue/follow_first/{children}"), |b| {
             b.iter(|| {
                 let first = ranks.first().expect("there are children");
-                ranks.follow(first, *turns.next().expect("turns never end"));
+                // Slots are places here.
+                ranks.follow(first.index(), *turns.next().expect("turns never end"));
                 first
             });
         });
@@ -48,22 +56,18 @@ fn follow(c: &mut Criterion) {
 /// The order is made anew when something changed that no use expresses.
 fn build(c: &mut Criterion) {
     for children in [10, 1_000] {
-        let keys = keys(children);
+        let claims = claims(children);
         c.bench_function(&format!("queue/build_order/{children}"), |b| {
-            b.iter_batched(
-                || Some(keys.clone()),
-                |keys| Ranks::new(1, black_box(keys)),
-                BatchSize::SmallInput,
-            );
+            b.iter(|| Ranks::new(1, Some(black_box(&claims))));
         });
     }
 }
 
 fn in_order(c: &mut Criterion) {
-    let ranks = Ranks::new(1, Some(keys(1_000)));
+    let ranks = Ranks::new(1, Some(&claims(1_000)));
     assert_eq!(ranks.in_order().count(), 1_000);
     c.bench_function(&format!("queue/in_order_{LOOKED_AT}/1000"), |b| {
-        b.iter(|| black_box(&ranks).in_order().take(LOOKED_AT).sum::<usize>());
+        b.iter(|| black_box(&ranks).in_order().take(LOOKED_AT).last());
     });
 }
 

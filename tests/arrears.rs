@@ -122,11 +122,13 @@ proptest! {
     #[test]
     fn together_comes_to_the_same_as_one_by_one(
         dominant in any::<bool>(),
-        tries in prop::collection::vec((0..4_usize, 0..8_u8, 0..3_usize, 0..32_u8), 1..200),
+        tries in prop::collection::vec((0..6_usize, 0..8_u8, 0..3_usize, 0..32_u8), 1..200),
     ) {
         let calculator = if dominant { "DominantResourceCalculator" } else { "DefaultResourceCalculator" };
         let [mut together, mut single] = [ledger(calculator), ledger(calculator)];
         for (app, elsewhere, node, pause) in tries {
+            // Mostly below `p`, which comes to its maximum then.
+            let app = [0, 1, 0, 1, 2, 3][app];
             let (key, nodes) = if elsewhere == 0 { (1, 3) } else { (0, 0) };
             let Some(proposal) = proposal(&single, (app, key, nodes + node)) else {
                 continue;

@@ -290,8 +290,8 @@ fn a_dropped_reservation_relieves_its_queue() {
     let mut scene = with_reservation();
     let used = |scene: &Scene| {
         let ledger = scene.engine.ledger();
-        let part =
-            &ledger.state().queues[ledger.queue("root.b").unwrap()].part(PartitionId::DEFAULT);
+        let slot = ledger.queue("root.b").unwrap();
+        let part = ledger.state().queues[slot].part(PartitionId::DEFAULT);
         (part.used.memory(), part.reserved.memory())
     };
     assert_eq!(used(&scene), (5 * 1024, 5 * 1024));

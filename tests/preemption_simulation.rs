@@ -221,7 +221,7 @@ impl World {
 
     fn part(&self, path: &str) -> &capsched::queue::QueuePart {
         let ledger = self.engine.ledger();
-        &ledger.state().queues[ledger.queue(path).unwrap()].part(PartitionId::DEFAULT)
+        ledger.state().queues[ledger.queue(path).unwrap()].part(PartitionId::DEFAULT)
     }
 
     fn submit(&mut self, id: ApplicationId, queue: &str) {
