@@ -133,7 +133,7 @@ proptest! {
             let Some(proposal) = proposal(&single, (app, key, nodes + node)) else {
                 continue;
             };
-            together.defer(true);
+            together.defer(pause != 1);
             let outcome = Outcome::Proposed(proposal);
             let found = together.commit(&outcome, &[]);
             together.defer(false);

@@ -66,10 +66,7 @@ impl Ledger {
         observations: &[Observation],
         checked: impl FnOnce(),
     ) -> CommitOutcome {
-        if !observations.is_empty() {
-            self.settle_arrears();
-            self.observe(observations);
-        }
+        self.observe(observations);
         match outcome {
             Outcome::Proposed(proposal) => self.commit_proposal(proposal, checked),
             Outcome::GiveUp(release) => {

@@ -22,8 +22,8 @@ pub(super) struct Arrears {
     owed: PackedVector,
     /// What every queue above one of them had left at least, before that.
     room: PackedVector,
-    /// Queues whose used shares are those of before; empty between calls.
-    behind: Vec<QueueSlot>,
+    /// Queues of which the used shares are to be computed; empty between calls.
+    moved: Vec<QueueSlot>,
 }
 
 /// What the queues above a leaf were last charged with.
@@ -98,16 +98,15 @@ impl Ledger {
         })
     }
 
-    /// Charges a leaf; the queues above it wait for [`Ledger::settle_arrears`].
+    /// Charges a leaf; the queues above it wait for [`Ledger::settle_arrears`]. Nothing may be owed on
+    /// another partition.
     pub(super) fn charge_leaf<const N: usize>(
         &mut self,
         leaf: QueueSlot,
         partition: PartitionId,
         charge: &Charge<N>,
     ) {
-        if !self.arrears.are_on(partition) {
-            self.settle_arrears();
-        }
+        debug_assert!(self.arrears.are_on(partition));
         if !self.state.queues[leaf].part(partition).behind {
             self.open_arrear::<N>(leaf, partition);
         }
@@ -119,10 +118,7 @@ impl Ledger {
     fn open_arrear<const N: usize>(&mut self, leaf: QueueSlot, partition: PartitionId) {
         let (state, arrears) = (&mut self.state, &mut self.arrears);
         let mut room = (!arrears.are_none()).then(|| arrears.room.narrow::<N>());
-        if room.is_none() {
-            arrears.partition = Some(partition);
-            arrears.owed = PackedVector::default();
-        }
+        arrears.partition = Some(partition);
         for queue in state.chain(leaf).skip(1) {
             let part = state.queues[queue].part(partition);
             let left = part.limit.narrow() - part.used.narrow();
@@ -140,7 +136,7 @@ impl Ledger {
 
     /// Charges the queues above leaves with what they owe, and computes the used shares of all of them.
     /// To be called before anything but the commit of a plain container reads or changes the use of a
-    /// queue.
+    /// queue; what passes observed is about leaves and below.
     ///
     /// Cost: for each leaf that owes, that of charging it once.
     // As CSQueueUtils.updateQueueStatistics.
@@ -155,6 +151,7 @@ impl Ledger {
         let Some(partition) = arrears.partition.take() else {
             return;
         };
+        (arrears.owed, arrears.room) = Default::default();
         for arrear in arrears.leaves.drain(..) {
             let row = &state.queues[arrear.leaf];
             let (part, mut above) = (row.part(partition), row.parent);
@@ -162,19 +159,19 @@ impl Ledger {
                 used: part.used.narrow() - arrear.used.narrow(),
                 pending: part.pending.narrow() - arrear.pending.narrow(),
             };
-            arrears.behind.push(arrear.leaf);
+            arrears.moved.push(arrear.leaf);
             while let Some(queue) = above {
                 let row = &mut state.queues[queue];
                 above = row.parent;
                 let part = row.part_mut(partition);
                 add(part, &charge);
                 if !std::mem::replace(&mut part.behind, true) {
-                    arrears.behind.push(queue);
+                    arrears.moved.push(queue);
                 }
             }
         }
         let (none, total) = (Charge::<N>::default(), state.total(partition).narrow());
-        for queue in arrears.behind.drain(..) {
+        for queue in arrears.moved.drain(..) {
             let moved = charge_queue(state, queue, (partition, &total), &none, None);
             if let Some(parent) = moved.parent {
                 charge_queue(state, parent, (partition, &total), &none, Some(moved));

@@ -5,7 +5,8 @@
 //!
 //! * Only the owner of the [`Ledger`] changes the live state; everything else reads.
 //! * A proposal is applied as a whole or leaves no trace but its observations.
-//! * Used of a queue is the sum of its children's, and of its containers and reservations.
+//! * Used of a queue is the sum of its children's, and of its containers and reservations; while
+//!   others' decisions are committed, with what it was not charged with yet ([`Ledger::use_of`]).
 
 mod activation;
 mod answer;

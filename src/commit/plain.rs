@@ -155,7 +155,7 @@ impl Ledger {
         node.free -= size;
         node.allocated += size;
         node.containers += 1;
-        self.charge_asked(plain.leaf, plain.user, partition, (size, size));
+        self.charge_plain(plain.leaf, plain.user, partition, size);
         self.flag_for_reordering(proposal.app);
         self.join_idle(plain.leaf);
         // Made where it stays: pushed, it would be put together elsewhere and read back at once.

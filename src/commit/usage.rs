@@ -37,25 +37,32 @@ impl Ledger {
             Some((of, size)) => self.add_queue_pending(leaf, of, -size.widen()),
             None => {}
         }
-        self.charge_asked(leaf, user, partition, (size, asked));
-    }
-
-    /// Charges a leaf, a user and the leaf's ancestors with a size, and takes off what was asked for
-    /// it.
-    pub(super) fn charge_asked<const N: usize>(
-        &mut self,
-        leaf: QueueSlot,
-        user: UserSlot,
-        partition: PartitionId,
-        (size, asked): (ResourceVector<N>, ResourceVector<N>),
-    ) {
+        debug_assert!(self.arrears.are_none());
         let charge = Charge {
             used: size,
             pending: -asked,
         };
+        charge_queues(&mut self.state, leaf, partition, &charge);
+        self.charge_user(leaf, user, partition, size);
+    }
+
+    /// Charges a leaf, a user and the leaf's ancestors, at once or later, with a plain container that was
+    /// asked for.
+    pub(super) fn charge_plain<const N: usize>(
+        &mut self,
+        leaf: QueueSlot,
+        user: UserSlot,
+        partition: PartitionId,
+        size: ResourceVector<N>,
+    ) {
+        let charge = Charge {
+            used: size,
+            pending: -size,
+        };
         if self.defers {
             self.charge_leaf(leaf, partition, &charge);
         } else {
+            self.settle_arrears();
             charge_queues(&mut self.state, leaf, partition, &charge);
         }
         self.charge_user(leaf, user, partition, size);

@@ -203,7 +203,8 @@ impl Pipeline {
         })
     }
 
-    /// The live state and its names, to be read.
+    /// The live state and its names, to be read. What decisions used since the last publication may not
+    /// stand at the queues above leaves yet: [`Ledger::use_of`](crate::commit::Ledger::use_of).
     #[must_use]
     pub fn engine(&self) -> &Sequential {
         &self.committer.engine

@@ -145,13 +145,13 @@ pub struct QueuePart {
     /// its used shares are next computed.
     // As the labels that ResourceUsage has, which stay.
     pub counted: bool,
-    /// Whether the two used shares, and the place among the siblings that follows from them, are
-    /// those of before the last containers: in the ledger, while it commits what others decided; in
-    /// copies, those of root.
+    /// Whether the two used shares are those of before the last containers: in the ledger, while it
+    /// commits what others decided, those of a leaf that owes them to the queues above; in copies, those
+    /// of root.
     pub behind: bool,
     /// Mode of the capacity on this partition.
     pub mode: CapacityMode,
-    /// The children's places in the order in which they are served; only of parents.
+    /// The children in the order in which they are served; only of parents.
     pub ranks: Ranks,
     /// Outstanding asks of the queue.
     pub pending: PackedVector,

@@ -81,9 +81,9 @@ impl Calculator {
         }
     }
 
-    /// Whether each of some amounts surely compares less than itself with `more` added, as long as that
-    /// stays within the largest of them; `amounts` are their bits, by
-    /// [`bits_with`](ResourceVector::bits_with).
+    /// Whether each of some amounts surely compares less than itself with `more` or something larger
+    /// added, where the sums are among the amounts or below one of them in each type. `amounts` are their
+    /// bits, by [`bits_with`](ResourceVector::bits_with).
     // What is larger in one type and smaller in none has the larger shares.
     #[inline(always)]
     #[must_use]

@@ -438,13 +438,6 @@ pub fn above_none(share: f32) -> bool {
     share > 0.0
 }
 
-/// Whether a share is below 1; not a number is not.
-#[inline]
-#[must_use]
-pub fn below_one(share: f32) -> bool {
-    share < 1.0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
