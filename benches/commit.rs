@@ -2,14 +2,30 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use capsched::commit::{CommitOutcome, Event};
-use capsched::id::NodeSlot;
-use capsched::proposer::{Candidates, propose};
+use capsched::commit::{
+    CommitOutcome, Event, Extent, Followed, apply_to_copy, observe_on_copy, place_wave,
+};
+use capsched::id::{NodeSlot, PartitionId};
+use capsched::proposer::{Candidates, FitIndex, Observation, Outcome, propose};
 use capsched::queue::{Exclusivity, NodeReport};
-use common::{S1, ledger, place};
-use criterion::{Criterion, criterion_group, criterion_main};
+use capsched::snapshot::{Snapshot, State};
+use capsched::time::{Clock, SystemClock};
+use common::{S1, Size, ledger, place};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+
+/// Ten times the canonical workload, in a tree of three levels.
+const S3: Size = Size {
+    nodes: 10_000,
+    levels: &[5, 4, 5],
+    apps: 1_000,
+    users: 200,
+};
+
+/// Containers that are decided together.
+const WAVE: usize = 64;
 
 /// Commits one decision and ends its container, so that the cluster stays as full as it is.
 fn allocate_and_finish(c: &mut Criterion) {
@@ -40,6 +56,80 @@ fn allocate_and_finish(c: &mut Criterion) {
     }
 }
 
+/// What a proposer copies of a cluster.
+fn shown(size: Size) -> Snapshot {
+    let mut ledger = ledger(size);
+    ledger.track(true);
+    let empty = Snapshot::empty(Arc::clone(&ledger.state().settings));
+    empty.next(ledger.state_to_publish())
+}
+
+/// A proposer's copy of it, and all nodes in order.
+fn copy(shown: &Snapshot) -> (State, FitIndex) {
+    let mut state = State::new(Arc::clone(&shown.settings));
+    state.refresh(&Snapshot::empty(Arc::clone(&shown.settings)), shown, |_| {});
+    let order: Vec<_> = (0..state.nodes.len()).map(NodeSlot::at).collect();
+    let mut lane = FitIndex::new(order.clone(), 2);
+    for node in order {
+        lane.set(node, Some(&state.nodes[node].free.get()));
+    }
+    (state, lane)
+}
+
+/// Waves on an empty cluster until it is full, and again on another.
+fn waves(c: &mut Criterion) {
+    for (name, size) in [("S1", S1), ("S3", S3)] {
+        let shown = shown(size);
+        let (mut state, mut lane) = copy(&shown);
+        let (mut placed, mut seen) = (Vec::with_capacity(WAVE), Vec::new());
+        let clock = SystemClock::new();
+        let mut group = c.benchmark_group("commit/wave");
+        group.throughput(Throughput::Elements(WAVE as u64));
+        group.bench_function(name, |b| {
+            b.iter_custom(|waves| {
+                let (mut spent_ns, mut done) = (0, 0);
+                while done < waves {
+                    placed.clear();
+                    let extent = Extent {
+                        most: WAVE,
+                        second: None,
+                        watch: None,
+                    };
+                    let before = clock.now_ns();
+                    let count = place_wave(
+                        &mut state,
+                        &mut lane,
+                        PartitionId::DEFAULT,
+                        extent,
+                        &mut placed,
+                    );
+                    spent_ns += clock.now_ns() - before;
+                    done += u64::from(count == WAVE);
+                    if count < WAVE {
+                        go_on(&mut state, &mut lane, &mut seen, &shown);
+                    }
+                }
+                Duration::from_nanos(spent_ns)
+            });
+        });
+    }
+}
+
+/// A pass for what no wave tells, or an empty cluster where the other one is full.
+fn go_on(state: &mut State, lane: &mut FitIndex, seen: &mut Vec<Observation>, shown: &Snapshot) {
+    let candidates = Candidates::indexed(lane, PartitionId::DEFAULT);
+    let found = propose(state, &candidates, Exclusivity::Respect, seen);
+    observe_on_copy(state, seen);
+    seen.clear();
+    match found {
+        Outcome::Proposed(proposal) => {
+            assert_eq!(apply_to_copy(state, &proposal), Followed::Wholly);
+            lane.lessen(proposal.node, &state.nodes[proposal.node].free);
+        }
+        _ => (*state, *lane) = copy(shown),
+    }
+}
+
 /// A heartbeat that reports nothing new from a node with containers.
 fn report(c: &mut Criterion) {
     let mut ledger = ledger(S1);
@@ -57,6 +147,6 @@ criterion_group! {
     config = Criterion::default()
         .warm_up_time(Duration::from_secs(1))
         .measurement_time(Duration::from_secs(3));
-    targets = allocate_and_finish, report
+    targets = allocate_and_finish, waves, report
 }
 criterion_main!(benches);

@@ -14,10 +14,11 @@ use common::{Size, ledger, place};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 fn child_order(c: &mut Criterion) {
-    for leaves in [10, 1_000] {
+    for levels in [&[10], &[1_000]] {
+        let [leaves] = *levels;
         let mut ledger = ledger(Size {
             nodes: 100,
-            leaves,
+            levels,
             apps: leaves,
             users: 20,
         });

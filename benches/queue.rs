@@ -20,6 +20,7 @@ fn using(turn: i64) -> Use {
         used_capacity: used,
         absolute_used: used,
         idle: false,
+        first_leaf: None,
     }
 }
 

@@ -28,7 +28,7 @@ fn settings() -> Settings {
 fn full(nodes: u32) -> Ledger {
     let mut ledger = ledger(Size {
         nodes,
-        leaves: 2,
+        levels: &[2],
         apps: 1,
         ..S1
     });

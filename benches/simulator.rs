@@ -25,7 +25,7 @@ fn jobs(count: u32) -> Vec<Job> {
     let job = |i: u32| Job {
         at_ms: u64::from(i) * 1_000,
         user: format!("user{}", i % SMALL.users),
-        queue: format!("root.q{}", i % SMALL.leaves),
+        queue: SMALL.leaf(i),
         name: format!("job{i}"),
         priority: None,
         master: Some(ResourceVector::of(&[1_024, 1])),
@@ -39,7 +39,7 @@ fn jobs(count: u32) -> Vec<Job> {
 
 /// A driver whose cluster has registered.
 fn driver(mode: ModeKind) -> Driver<Stepped> {
-    let engine = Engine::builder(settings(SMALL.leaves)).sequential();
+    let engine = Engine::builder(settings(SMALL.levels)).sequential();
     let scheduler = Stepped::new(engine.expect("a tree"), mode);
     let round_ms = (mode != ModeKind::Heartbeat).then_some(1_000);
     let settings = DriverSettings {

@@ -9,7 +9,7 @@ use capsched::api::{
 use capsched::commit::{CommitOutcome, Followed, Ledger, apply_to_copy, observe_on_copy};
 use capsched::config;
 use capsched::id::{PartitionId, QueueSlot};
-use capsched::policy::{Locality, is_idle, order_children, visited_children};
+use capsched::policy::{Locality, first_child, is_idle, order_children, visited_children};
 use capsched::proposer::{Candidates, Outcome, Proposal, ProposalKind, propose};
 use capsched::queue::Exclusivity;
 use capsched::resource::ResourceVector;
@@ -151,7 +151,8 @@ fn figures(state: &State) -> Vec<String> {
     }
     for queue in state.queues.iter() {
         for part in &queue.parts {
-            let shares = (part.used_capacity, part.absolute_used, &part.ranks);
+            let order: Vec<_> = part.ranks.in_order().collect();
+            let shares = (part.used_capacity, part.absolute_used, order);
             let row = (
                 part.used.get(),
                 part.pending.get(),
@@ -346,7 +347,8 @@ fn a_copy_leaves_users_with_another_record_to_the_ledger() {
     }
 }
 
-/// Passes come to the children that ask for something, in the order of the comparison.
+/// Passes come to the children that ask for something, in the order of the comparison; where a queue
+/// knows the leaf that comes first below it, that is the leaf that they come to.
 fn assert_visited_in_order(state: &State) {
     let [root, gpu] = [PartitionId::DEFAULT, PartitionId(1)];
     for (slot, partition) in (0..state.queues.len()).flat_map(|i| [(i, root), (i, gpu)]) {
@@ -356,6 +358,13 @@ fn assert_visited_in_order(state: &State) {
             let mut children = order_children(state, parent, partition);
             children.retain(|&child| !is_idle(state, state.queues[child].part(partition)));
             assert_eq!(visited.collect::<Vec<_>>(), children);
+        }
+        let ranks = &state.queues[parent].part(partition).ranks;
+        if let Some(leaf) = ranks.first_leaf().filter(|_| ranks.epoch == state.epoch) {
+            let respects = Exclusivity::Respect;
+            let below = |queue: &QueueSlot| first_child(state, *queue, partition, respects);
+            let mut way = std::iter::successors(Some(parent), below);
+            assert_eq!(way.find(|&queue| state.queues[queue].is_leaf()), Some(leaf));
         }
     }
     let known = visited_children(state, State::ROOT, root, Exclusivity::Respect);
@@ -390,6 +399,7 @@ fn what_commits_leave_for_later_comes_to_the_same() {
             later.catch_up();
             assert_eq!(difference(later.state(), at_once.state()), None);
             assert_visited_in_order(later.state());
+            assert_visited_in_order(at_once.state());
         }
     }
     assert!(

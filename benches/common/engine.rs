@@ -19,7 +19,7 @@ pub(crate) use tree::container;
 /// When the engine refuses something, which it does not.
 #[must_use]
 pub(crate) fn engine(asked: i32) -> (Sequential, Vec<NodeName>) {
-    let builder = Engine::builder(settings(S1.leaves));
+    let builder = Engine::builder(settings(S1.levels));
     let mut engine = builder.sequential().expect("a tree");
     let mut nodes = Vec::new();
     for i in 0..S1.nodes {
@@ -29,9 +29,9 @@ pub(crate) fn engine(asked: i32) -> (Sequential, Vec<NodeName>) {
         nodes.push(name);
     }
     for i in 0..S1.apps {
-        let (leaf, user) = (i % S1.leaves, (i + i / S1.leaves) % S1.users);
+        let (leaf, user) = (S1.leaf(i), (i + i / S1.leaves()) % S1.users);
         let id = ApplicationId::new(i + 1);
-        let spec = AppSpec::new(id, &format!("root.q{leaf}"), &format!("user{user}"));
+        let spec = AppSpec::new(id, &leaf, &format!("user{user}"));
         engine.submit(&spec).expect("an open queue");
         let call = AskCall::asking(vec![Ask::anywhere(container(), asked)]);
         engine.ask(id, &call).expect("an ask in range");

@@ -16,7 +16,7 @@ pub(crate) use tree::{S1, Size, container, settings};
 /// When the engine refuses something, which it does not.
 #[must_use]
 pub(crate) fn ledger(size: Size) -> Ledger {
-    let mut ledger = Ledger::new(settings(size.leaves), &[]).expect("a tree");
+    let mut ledger = Ledger::new(settings(size.levels), &[]).expect("a tree");
     for i in 0..size.nodes {
         let name = NodeName::new(&format!("host{i}"), 8041).expect("a node's name");
         let node = NodeSpec::new(name, ResourceVector::of(&[128 * 1024, 32]));
@@ -24,9 +24,9 @@ pub(crate) fn ledger(size: Size) -> Ledger {
         ledger.settle();
     }
     for i in 0..size.apps {
-        let (leaf, user) = (i % size.leaves, (i + i / size.leaves) % size.users);
+        let (leaf, user) = (size.leaf(i), (i + i / size.leaves()) % size.users);
         let id = ApplicationId::new(i + 1);
-        let spec = AppSpec::new(id, &format!("root.q{leaf}"), &format!("user{user}"));
+        let spec = AppSpec::new(id, &leaf, &format!("user{user}"));
         let app = ledger.submit(&spec).expect("an open queue");
         ledger.settle();
         let asks = vec![Ask::anywhere(container(), 1_000_000)];

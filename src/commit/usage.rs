@@ -195,18 +195,25 @@ pub(super) fn charge_queue<const N: usize>(
 ) -> Moved {
     let part = state.queues[queue].part(partition);
     let known = part.divisors.epoch == state.epoch;
-    if child.is_some() && part.ranks.epoch != state.epoch {
+    let ordered = child.is_some();
+    if ordered && part.ranks.epoch != state.epoch {
         rank_children(state, queue, partition);
         child = None;
     }
     let divides = known || renew_divisors(state, queue, partition);
     let (calculator, copied, skips) = (state.calculator, state.copied, !state.tells_leaves());
     let row = &mut state.queues[queue];
-    let (parent, place) = (row.parent, row.place);
+    let (parent, place, is_leaf) = (row.parent, row.place, row.is_leaf());
     let part = row.part_mut(partition);
     if let Some(child) = child {
         part.ranks.follow(child.place, child.of);
     }
+    // Without the child that moved, what comes first below may be another one.
+    let first_leaf = if is_leaf {
+        Some(queue)
+    } else {
+        part.ranks.first_leaf().filter(|_| ordered)
+    };
     add(part, charge);
     let shares = if copied && parent.is_none() {
         // No pass asks for the shares of root, which has no siblings.
@@ -222,6 +229,7 @@ pub(super) fn charge_queue<const N: usize>(
             used_capacity: shares.of_guaranteed,
             absolute_used: shares.of_partition,
             idle: skips && part.pending.is_none(),
+            first_leaf,
         },
     };
     debug_assert!(!divides || (copied && parent.is_none()) || shares_hold(state, queue, partition));
@@ -334,33 +342,44 @@ pub(super) fn add_queue_pending(
     partition: PartitionId,
     size: ResourceVector,
 ) {
-    let mut next = Some(leaf);
+    let (mut next, mut moved) = (Some(leaf), false);
     while let Some(queue) = next {
         let row = &mut state.queues[queue];
         next = row.parent;
         let part = row.part_mut(partition).counting();
         let before = part.pending.is_none();
         part.pending += size;
-        if part.pending.is_none() != before {
-            follow_demand(state, queue, partition);
+        if moved || part.pending.is_none() != before {
+            moved = follow_demand(state, queue, partition);
         }
     }
 }
 
-/// Follows a child that asks for something now, or for nothing more.
-fn follow_demand(state: &mut State, child: QueueSlot, partition: PartitionId) {
+/// Follows a child that asks for something now, or for nothing more, or below which another leaf comes
+/// first now; whether that is so of its parent, too.
+fn follow_demand(state: &mut State, child: QueueSlot, partition: PartitionId) -> bool {
     let row = &state.queues[child];
     let (parent, place, part) = (row.parent, row.place, row.part(partition));
+    let ranked = part.ranks.epoch == state.epoch;
     let of = Use {
         used_capacity: part.used_capacity,
         absolute_used: part.absolute_used,
         idle: is_idle(state, part),
+        first_leaf: if row.is_leaf() {
+            Some(child)
+        } else {
+            part.ranks.first_leaf().filter(|_| ranked)
+        },
     };
     let epoch = state.epoch;
-    if let Some(parent) = parent
-        && state.queues[parent].part(partition).ranks.epoch == epoch
-    {
-        let part = state.queues[parent].part_mut(partition);
-        part.ranks.follow(place, of);
+    let Some(parent) = parent else {
+        return false;
+    };
+    let ranks = &mut state.queues[parent].part_mut(partition).ranks;
+    if ranks.epoch != epoch {
+        return false;
     }
+    let before = ranks.first_leaf();
+    ranks.follow(place, of);
+    before != ranks.first_leaf()
 }

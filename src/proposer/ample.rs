@@ -7,7 +7,7 @@ use super::leaf::Visit;
 use super::walk::{Found, Pass};
 use super::watch::Step;
 use crate::id::{PartitionId, QueueSlot};
-use crate::policy::{Limits, first_child, in_order};
+use crate::policy::{Limits, first_child, first_leaf_below, in_order};
 use crate::queue::Exclusivity;
 use crate::resource::{ResourceVector, with_calculator};
 use crate::snapshot::State;
@@ -83,17 +83,19 @@ pub(super) fn first_leaf<const N: usize>(
     far.or_else(|| first_leaf_looked_at(state, partition))
 }
 
-/// The same where every queue on the way is so far from its maximum that the end of the way tells:
-/// what is left only shrinks on it.
+/// The same where every queue on the way is so far from its maximum that what is left behind all of
+/// them tells.
+// What is on the way is looked at from below: the applications of the leaf need not wait for it.
 #[inline(always)]
 fn first_leaf_far_from_maximum<const N: usize>(
     state: &State,
     partition: PartitionId,
 ) -> Option<(QueueSlot, ResourceVector<N>)> {
-    let mut queue = State::ROOT;
-    let used = state.queues[queue].part(partition).used.narrow();
-    let mut left = state.total(partition).narrow() - used;
+    let leaf = first_leaf_below(state, State::ROOT, partition)?;
+    let total = state.total(partition).narrow();
+    let (mut left, mut rounded) = (total, ResourceVector::NONE);
     let mut amounts = ResourceVector::NONE;
+    let mut queue = leaf;
     loop {
         let row = &state.queues[queue];
         if !row.can_access(partition) {
@@ -101,19 +103,20 @@ fn first_leaf_far_from_maximum<const N: usize>(
         }
         let part = row.part(partition);
         let (used, limit) = (part.used.narrow(), part.limit.narrow());
-        left = left.component_min(&(limit - used));
         amounts = amounts.bits_with(&used).bits_with(&limit);
-        if row.is_leaf() {
+        left = left.component_min(&(limit - used - rounded));
+        let Some(parent) = row.parent else {
+            left = left.component_min(&(total - used - rounded));
             break;
-        }
-        queue = first_child(state, queue, partition, Exclusivity::Respect)?;
-        left -= state.minimum.narrow();
+        };
+        queue = parent;
+        rounded += state.minimum.narrow();
     }
     let cluster = state.cluster.narrow();
     let far = with_calculator!(state.calculator, calculator => {
         calculator.surely_grow(&cluster, &amounts, &left)
     });
-    far.then_some((queue, left))
+    far.then_some((leaf, left))
 }
 
 /// The same with a look at each maximum.

@@ -39,11 +39,11 @@ pub struct Claim {
     pub absolute_capacity: f32,
     /// Larger is more important.
     pub priority: i32,
-    /// What moves its place.
+    /// What moves.
     pub of: Use,
 }
 
-/// What of a child moves its place in the order.
+/// What of a child its rank follows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Use {
     /// Used resources as a fraction of the guarantee.
@@ -52,6 +52,9 @@ pub struct Use {
     pub absolute_used: f32,
     /// Whether passes need not come to the child, which asks for nothing.
     pub idle: bool,
+    /// The leaf that a way down from the child comes to while every queue on it takes its first child;
+    /// nothing where that is not known.
+    pub first_leaf: Option<QueueSlot>,
 }
 
 /// A child in the tournament. No two have the same key.
@@ -60,6 +63,8 @@ struct Rank {
     /// Smaller is served first. Shares are the reference's `f32`, in Java's order.
     key: u64,
     child: QueueSlot,
+    /// The leaf that comes first below it, or [`Rank::UNKNOWN`].
+    leaf: QueueSlot,
 }
 
 impl Rank {
@@ -67,7 +72,11 @@ impl Rank {
     const NOBODY: Self = Self {
         key: 0,
         child: QueueSlot(0),
+        leaf: Self::UNKNOWN,
     };
+
+    /// A leaf that is not known.
+    const UNKNOWN: QueueSlot = QueueSlot(u32::MAX);
 
     fn new(claim: &Claim, urgent: usize, tie: usize) -> Self {
         debug_assert!(urgent < MOST_PRIORITIES && tie < MOST);
@@ -77,11 +86,11 @@ impl Rank {
             | flag(unguaranteed, UNGUARANTEED)
             | (urgent as u64) << URGENT
             | tie as u64;
-        let child = claim.child;
-        Self { key, child }.using(claim.of)
+        let (child, leaf) = (claim.child, Self::UNKNOWN);
+        Self { key, child, leaf }.using(claim.of)
     }
 
-    /// The rank after the child's use moved.
+    /// The rank after the child's use, or what is below it, moved.
     #[inline]
     fn using(self, of: Use) -> Self {
         const MOVES: u64 = 1 << IDLE | 1 << WHOLE | (u32::MAX as u64) << USED;
@@ -93,7 +102,11 @@ impl Rank {
         let whole = u64::from(used >= share::java_rank(1.0)) << WHOLE;
         let idle = u64::from(of.idle) << IDLE;
         let key = self.key & !MOVES | idle | whole | u64::from(used) << USED;
-        Self { key, ..self }
+        Self {
+            key,
+            leaf: of.first_leaf.unwrap_or(Self::UNKNOWN),
+            ..self
+        }
     }
 
     /// The one of two that is served first.
@@ -143,6 +156,16 @@ impl Ranks {
         self.winners.get(1).map(|rank| rank.child)
     }
 
+    /// The leaf that comes first below that child, where it is known.
+    ///
+    /// Cost: one look.
+    #[inline]
+    #[must_use]
+    pub fn first_leaf(&self) -> Option<QueueSlot> {
+        let first = self.winners.get(1)?;
+        (first.leaf != Rank::UNKNOWN).then_some(first.leaf)
+    }
+
     /// The children in the order in which they are served, without those passed over.
     ///
     /// Cost: one look for the first; for each further one, some comparisons for each doubling of the
@@ -177,11 +200,11 @@ impl Ranks {
         })
     }
 
-    /// Follows a child of which the use moved, by its place in the list; one without a place is passed
+    /// Follows a child of which something moved, by its place in the list; one without a place is passed
     /// over.
     ///
     /// Cost: a comparison for each doubling of the number of children.
-    #[inline]
+    #[inline(always)]
     pub fn follow(&mut self, place: usize, of: Use) {
         let count = self.winners.len() / 2;
         if place >= count {
@@ -241,6 +264,7 @@ mod tests {
             used_capacity: used,
             absolute_used: used,
             idle: false,
+            first_leaf: None,
         }
     }
 
@@ -250,6 +274,7 @@ mod tests {
             used_capacity: share::quotient(f32::from(quarters), 4.0),
             absolute_used: 0.0,
             idle: quarters % 2 == 1,
+            first_leaf: (quarters > 1).then_some(QueueSlot(u32::from(quarters))),
         }
     }
 
@@ -328,6 +353,7 @@ mod tests {
                     a.of.idle.cmp(&b.of.idle).then(a.of.used_capacity.total_cmp(&b.of.used_capacity))
                 });
                 prop_assert_eq!(ranks.first(), order.first().map(|claim| claim.child));
+                prop_assert_eq!(ranks.first_leaf(), order.first().and_then(|claim| claim.of.first_leaf));
                 let visited = order.iter().filter(|claim| !claim.of.idle);
                 prop_assert!(ranks.in_order().eq(visited.map(|claim| claim.child)));
                 ranks.follow(place, of(quarters));
