@@ -2,6 +2,8 @@
 //! one.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+#[path = "common/first_leaves.rs"]
+mod first_leaves;
 #[path = "common/trees.rs"]
 mod trees;
 
@@ -103,6 +105,19 @@ fn proposal(ledger: &Ledger, (app, key, node): (usize, usize, usize)) -> Option<
     })
 }
 
+/// An application asks anew for so many containers on the default partition.
+fn ask_again(ledger: &mut Ledger, app: usize, count: i32) {
+    let ask = Ask {
+        priority: 1,
+        ..Ask::anywhere(ResourceVector::of(&[1024, 1]), count)
+    };
+    ledger.catch_up();
+    ledger
+        .ask(AppSlot::at(app), &AskCall::asking(vec![ask]))
+        .unwrap();
+    ledger.settle();
+}
+
 /// Figures of all queues: path, use, outstanding, used shares.
 fn figures(ledger: &Ledger) -> Vec<String> {
     let queues = ledger.state().queues.iter();
@@ -149,7 +164,16 @@ proptest! {
             if pause == 0 {
                 together.catch_up();
                 prop_assert_eq!(figures(&together), figures(&single));
+                first_leaves::known_first_leaves(together.state());
             }
+            if pause < 4 {
+                // None at times, so that another leaf may come first.
+                let count = [0, 40][usize::from(pause % 2)];
+                for ledger in [&mut together, &mut single] {
+                    ask_again(ledger, app, count);
+                }
+            }
+            first_leaves::known_first_leaves(single.state());
         }
         for ledger in [&mut together, &mut single] {
             ledger.catch_up();

@@ -1,6 +1,9 @@
 //! A proposer's working copy follows its own proposals as the ledger does.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+#[path = "common/first_leaves.rs"]
+mod first_leaves;
+
 use std::collections::BTreeMap;
 
 use capsched::api::{
@@ -9,7 +12,7 @@ use capsched::api::{
 use capsched::commit::{CommitOutcome, Followed, Ledger, apply_to_copy, observe_on_copy};
 use capsched::config;
 use capsched::id::{PartitionId, QueueSlot};
-use capsched::policy::{Locality, first_child, is_idle, order_children, visited_children};
+use capsched::policy::{Locality, is_idle, order_children, visited_children};
 use capsched::proposer::{Candidates, Outcome, Proposal, ProposalKind, propose};
 use capsched::queue::Exclusivity;
 use capsched::resource::ResourceVector;
@@ -359,14 +362,8 @@ fn assert_visited_in_order(state: &State) {
             children.retain(|&child| !is_idle(state, state.queues[child].part(partition)));
             assert_eq!(visited.collect::<Vec<_>>(), children);
         }
-        let ranks = &state.queues[parent].part(partition).ranks;
-        if let Some(leaf) = ranks.first_leaf().filter(|_| ranks.epoch == state.epoch) {
-            let respects = Exclusivity::Respect;
-            let below = |queue: &QueueSlot| first_child(state, *queue, partition, respects);
-            let mut way = std::iter::successors(Some(parent), below);
-            assert_eq!(way.find(|&queue| state.queues[queue].is_leaf()), Some(leaf));
-        }
     }
+    first_leaves::known_first_leaves(state);
     let known = visited_children(state, State::ROOT, root, Exclusivity::Respect);
     assert!(known.is_some(), "keys tell the order below root");
 }
