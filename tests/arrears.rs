@@ -173,7 +173,7 @@ proptest! {
                     ask_again(ledger, app, count);
                 }
             }
-            first_leaves::known_first_leaves(single.state());
+            prop_assert!(first_leaves::known_first_leaves(single.state()) > 0);
         }
         for ledger in [&mut together, &mut single] {
             ledger.catch_up();

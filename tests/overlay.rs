@@ -363,7 +363,7 @@ fn assert_visited_in_order(state: &State) {
             assert_eq!(visited.collect::<Vec<_>>(), children);
         }
     }
-    first_leaves::known_first_leaves(state);
+    assert!(first_leaves::known_first_leaves(state) > 0);
     let known = visited_children(state, State::ROOT, root, Exclusivity::Respect);
     assert!(known.is_some(), "keys tell the order below root");
 }
