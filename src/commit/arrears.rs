@@ -49,7 +49,6 @@ impl Arrears {
     /// the same partition.
     ///
     /// Cost: a look at each of these queues, unless the leaf is among those who owe.
-    #[inline]
     pub(super) fn leave_room<const N: usize>(
         &self,
         state: &State,
@@ -57,28 +56,15 @@ impl Arrears {
         partition: PartitionId,
         size: &ResourceVector<N>,
     ) -> bool {
-        let calculator = state.calculator;
-        if state.queues[leaf].part(partition).behind {
-            let used = self.owed.narrow() + *size;
-            return calculator.fits_in(&used, &self.room.narrow());
-        }
-        self.leave_room_anew(state, leaf, partition, size)
-    }
-
-    fn leave_room_anew<const N: usize>(
-        &self,
-        state: &State,
-        leaf: QueueSlot,
-        partition: PartitionId,
-        size: &ResourceVector<N>,
-    ) -> bool {
         let (used, calculator) = (self.owed.narrow() + *size, state.calculator);
-        let mut above = state.chain(leaf).skip(1);
-        (self.are_none() || calculator.fits_in(&used, &self.room.narrow()))
-            && above.all(|queue| {
-                let part = state.queues[queue].part(partition);
-                calculator.fits_in(&(part.used.narrow() + used), &part.limit.narrow())
-            })
+        let known = self.are_none() || calculator.fits_in(&used, &self.room.narrow());
+        // What is above a leaf that owes was looked at when it began to.
+        let has_room = |queue| {
+            let part = state.queues[queue].part(partition);
+            calculator.fits_in(&(part.used.narrow() + used), &part.limit.narrow())
+        };
+        let owes = state.queues[leaf].part(partition).behind;
+        known && (owes || state.chain(leaf).skip(1).all(has_room))
     }
 }
 
