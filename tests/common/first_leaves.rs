@@ -13,7 +13,7 @@ use capsched::snapshot::State;
 /// # Panics
 ///
 /// When it is another one.
-pub fn known_first_leaves(state: &State) -> usize {
+pub(crate) fn known_first_leaves(state: &State) -> usize {
     let mut known = 0;
     for queue in (0..state.queues.len()).map(QueueSlot::at) {
         for partition in state.partition_ids() {
