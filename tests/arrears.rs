@@ -10,39 +10,51 @@ mod trees;
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec};
 use capsched::commit::{CommitOutcome, Ledger};
 use capsched::id::{AppSlot, NodeSlot, PartitionId, QueueSlot};
-use capsched::policy::Locality;
+use capsched::policy::{Locality, known_first_leaf};
 use capsched::proposer::{Outcome, Proposal, ProposalKind};
 use capsched::queue::Exclusivity;
 use capsched::resource::ResourceVector;
 use proptest::prelude::*;
 
-const LEAVES: [&str; 4] = ["root.p.a", "root.p.b", "root.q.c", "root.q.d"];
+const LEAVES: [&str; 5] = [
+    "root.p.r.a",
+    "root.p.b",
+    "root.q.c",
+    "root.q.d",
+    "root.p.r.e",
+];
 
 /// Two partitions of three nodes each. Both parents have maxima, on the default partition below what
-/// their leaves may have together; the leaves of `p` come to theirs, too.
+/// their leaves may have together; what is below `p` comes to its own, too.
 fn ledger(calculator: &str) -> Ledger {
     let calculator = format!("org.apache.hadoop.yarn.util.resource.{calculator}");
     let pairs = [
         ("root.queues", "p,q"),
-        ("root.p.queues", "a,b"),
+        ("root.p.queues", "r,b"),
+        ("root.p.r.queues", "a,e"),
         ("root.q.queues", "c,d"),
         ("root.p.capacity", "50"),
         ("root.p.maximum-capacity", "60"),
         ("root.q.capacity", "50"),
         ("root.q.maximum-capacity", "70"),
-        ("root.p.a.capacity", "50"),
-        ("root.p.a.maximum-capacity", "70"),
+        ("root.p.r.capacity", "50"),
+        ("root.p.r.maximum-capacity", "70"),
+        ("root.p.r.a.capacity", "50"),
+        ("root.p.r.e.capacity", "50"),
         ("root.p.b.capacity", "50"),
         ("root.q.c.capacity", "50"),
         ("root.q.d.capacity", "50"),
-        ("root.p.a.user-limit-factor", "10"),
+        ("root.p.r.a.user-limit-factor", "10"),
+        ("root.p.r.e.user-limit-factor", "10"),
         ("root.p.b.user-limit-factor", "10"),
         ("root.q.c.user-limit-factor", "10"),
         ("root.q.d.user-limit-factor", "10"),
         ("root.accessible-node-labels.gpu.capacity", "100"),
         ("root.p.accessible-node-labels.gpu.capacity", "50"),
         ("root.q.accessible-node-labels.gpu.capacity", "50"),
-        ("root.p.a.accessible-node-labels.gpu.capacity", "50"),
+        ("root.p.r.accessible-node-labels.gpu.capacity", "50"),
+        ("root.p.r.a.accessible-node-labels.gpu.capacity", "50"),
+        ("root.p.r.e.accessible-node-labels.gpu.capacity", "50"),
         ("root.p.b.accessible-node-labels.gpu.capacity", "50"),
         ("root.q.c.accessible-node-labels.gpu.capacity", "50"),
         ("root.q.d.accessible-node-labels.gpu.capacity", "50"),
@@ -55,12 +67,7 @@ fn ledger(calculator: &str) -> Ledger {
     };
     let mut ledger = Ledger::new(trees::settings(pairs), &[lent]).unwrap();
     for i in 0..6 {
-        let name = NodeName::new(&format!("h{i}"), 1).unwrap();
-        let mut node = NodeSpec::new(name, ResourceVector::of(&[16_384, 16]));
-        if i >= 3 {
-            node.partition = "gpu".to_owned();
-        }
-        ledger.add_node(&node).unwrap();
+        add_node(&mut ledger, i, if i < 3 { "" } else { "gpu" });
     }
     for (number, queue) in (1..).zip(LEAVES) {
         let id = ApplicationId::new(number);
@@ -78,6 +85,14 @@ fn ledger(calculator: &str) -> Ledger {
     }
     ledger.track(true);
     ledger
+}
+
+fn add_node(ledger: &mut Ledger, number: usize, partition: &str) {
+    let name = NodeName::new(&format!("h{number}"), 1).unwrap();
+    let mut node = NodeSpec::new(name, ResourceVector::of(&[16_384, 16]));
+    partition.clone_into(&mut node.partition);
+    ledger.add_node(&node).unwrap();
+    ledger.settle();
 }
 
 /// What an application asks under one of its keys, on a node, as a proposer would say it.
@@ -111,7 +126,6 @@ fn ask_again(ledger: &mut Ledger, app: usize, count: i32) {
         priority: 1,
         ..Ask::anywhere(ResourceVector::of(&[1024, 1]), count)
     };
-    ledger.catch_up();
     ledger
         .ask(AppSlot::at(app), &AskCall::asking(vec![ask]))
         .unwrap();
@@ -137,13 +151,13 @@ proptest! {
     #[test]
     fn together_comes_to_the_same_as_one_by_one(
         dominant in any::<bool>(),
-        tries in prop::collection::vec((0..6_usize, 0..8_u8, 0..3_usize, 0..32_u8), 1..200),
+        tries in prop::collection::vec((0..8_usize, 0..8_u8, 0..3_usize, 0..32_u8), 1..200),
     ) {
         let calculator = if dominant { "DominantResourceCalculator" } else { "DefaultResourceCalculator" };
         let [mut together, mut single] = [ledger(calculator), ledger(calculator)];
         for (app, elsewhere, node, pause) in tries {
             // Mostly below `p`, which comes to its maximum then.
-            let app = [0, 1, 0, 1, 2, 3][app];
+            let app = [0, 1, 4, 0, 1, 4, 2, 3][app];
             let (key, nodes) = if elsewhere == 0 { (1, 3) } else { (0, 0) };
             let Some(proposal) = proposal(&single, (app, key, nodes + node)) else {
                 continue;
@@ -164,24 +178,51 @@ proptest! {
             if pause == 0 {
                 together.catch_up();
                 prop_assert_eq!(figures(&together), figures(&single));
-                first_leaves::known_first_leaves(together.state());
             }
-            if pause < 4 {
-                // None at times, so that another leaf may come first.
-                let count = [0, 40][usize::from(pause % 2)];
+            if pause < 6 {
                 for ledger in [&mut together, &mut single] {
-                    ask_again(ledger, app, count);
+                    ledger.catch_up();
+                    match pause {
+                        0 | 1 => {}
+                        // None at times, so that another leaf may come first.
+                        2 => ask_again(ledger, app, 0),
+                        3 => ask_again(ledger, app, 40),
+                        // Ranks are made anew after that, each when its queue is next charged.
+                        _ => add_node(ledger, ledger.state().nodes.len(), ""),
+                    }
                 }
+                first_leaves::assert_right(together.state());
             }
-            prop_assert!(first_leaves::known_first_leaves(single.state()) > 0);
+            first_leaves::assert_right(single.state());
         }
         for ledger in [&mut together, &mut single] {
             ledger.catch_up();
             ledger.settle();
         }
         prop_assert_eq!(figures(&together), figures(&single));
+        first_leaves::assert_right(together.state());
         let [found, expected] = [&mut together, &mut single].map(Ledger::take_events);
         prop_assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn queues_know_the_leaf_that_comes_first_once_all_below_them_were_charged() {
+    for defers in [false, true] {
+        let mut ledger = ledger("DominantResourceCalculator");
+        ledger.defer(defers);
+        for app in 0..LEAVES.len() {
+            let wanted = proposal(&ledger, (app, 0, 0)).unwrap();
+            let outcome = ledger.commit(&Outcome::Proposed(wanted), &[]);
+            assert_eq!(outcome, CommitOutcome::Committed);
+        }
+        ledger.defer(false);
+        ledger.catch_up();
+        for queue in (0..ledger.state().queues.len()).map(QueueSlot::at) {
+            let known = known_first_leaf(ledger.state(), queue, PartitionId::DEFAULT);
+            assert!(known.is_some(), "{queue:?}");
+        }
+        first_leaves::assert_right(ledger.state());
     }
 }
 
@@ -204,7 +245,7 @@ fn a_parent_at_its_maximum_refuses_what_its_leaves_have_room_for() {
         }
     }
     ledger.defer(false);
-    // 60 % of 48 GiB is room for 28 containers of one, of which leaf `a` may have 20.
+    // 60 % of 48 GiB is room for 28 containers of one, of which `r` may have 20.
     let used = ledger.use_of(parent, PartitionId::DEFAULT).memory();
     assert_eq!((placed, used), (28, 28 * 1024));
     ledger.catch_up();

@@ -154,8 +154,7 @@ fn figures(state: &State) -> Vec<String> {
     }
     for queue in state.queues.iter() {
         for part in &queue.parts {
-            let order: Vec<_> = part.ranks.in_order().collect();
-            let shares = (part.used_capacity, part.absolute_used, order);
+            let shares = (part.used_capacity, part.absolute_used, &part.ranks);
             let row = (
                 part.used.get(),
                 part.pending.get(),
@@ -363,7 +362,7 @@ fn assert_visited_in_order(state: &State) {
             assert_eq!(visited.collect::<Vec<_>>(), children);
         }
     }
-    assert!(first_leaves::known_first_leaves(state) > 0);
+    first_leaves::assert_right(state);
     let known = visited_children(state, State::ROOT, root, Exclusivity::Respect);
     assert!(known.is_some(), "keys tell the order below root");
 }

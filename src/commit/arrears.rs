@@ -5,6 +5,8 @@
 //! Until then no more may be placed than the fullest of them has room for, whichever of them it is:
 //! what goes beyond is looked at after everything was charged.
 
+use std::cmp::Reverse;
+
 use super::ledger::Ledger;
 use super::usage::{Charge, add, charge_queue};
 use crate::id::{PartitionId, QueueSlot};
@@ -156,6 +158,11 @@ impl Ledger {
                 }
             }
         }
+        // Children before their parents, whose ranks say then what comes first below them.
+        let depth = |&queue: &QueueSlot| state.chain(queue).count();
+        arrears
+            .moved
+            .sort_unstable_by_key(|queue| Reverse(depth(queue)));
         let (none, total) = (Charge::<N>::default(), state.total(partition).narrow());
         for queue in arrears.moved.drain(..) {
             let moved = charge_queue(state, queue, (partition, &total), &none, None);

@@ -3,7 +3,7 @@
 use super::ledger::Ledger;
 use super::managed::guarantee_in_view;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
-use crate::policy::{child_claim, is_idle};
+use crate::policy::{child_claim, is_idle, known_first_leaf};
 use crate::queue::{Divisors, QueuePart, Ranks, Use};
 use crate::resource::{Calculator, ResourceVector, with_calculator, with_width};
 use crate::snapshot::State;
@@ -195,25 +195,18 @@ pub(super) fn charge_queue<const N: usize>(
 ) -> Moved {
     let part = state.queues[queue].part(partition);
     let known = part.divisors.epoch == state.epoch;
-    let ordered = child.is_some();
-    if ordered && part.ranks.epoch != state.epoch {
+    if child.is_some() && part.ranks.epoch != state.epoch {
         rank_children(state, queue, partition);
         child = None;
     }
     let divides = known || renew_divisors(state, queue, partition);
     let (calculator, copied, skips) = (state.calculator, state.copied, !state.tells_leaves());
     let row = &mut state.queues[queue];
-    let (parent, place, is_leaf) = (row.parent, row.place, row.is_leaf());
+    let (parent, place) = (row.parent, row.place);
     let part = row.part_mut(partition);
     if let Some(child) = child {
         part.ranks.follow(child.place, child.of);
     }
-    // Without the child that moved, what comes first below may be another one.
-    let first_leaf = if is_leaf {
-        Some(queue)
-    } else {
-        part.ranks.first_leaf().filter(|_| ordered)
-    };
     add(part, charge);
     let shares = if copied && parent.is_none() {
         // No pass asks for the shares of root, which has no siblings.
@@ -229,7 +222,7 @@ pub(super) fn charge_queue<const N: usize>(
             used_capacity: shares.of_guaranteed,
             absolute_used: shares.of_partition,
             idle: skips && part.pending.is_none(),
-            first_leaf,
+            first_leaf: known_first_leaf(state, queue, partition),
         },
     };
     debug_assert!(!divides || (copied && parent.is_none()) || shares_hold(state, queue, partition));
@@ -360,16 +353,11 @@ pub(super) fn add_queue_pending(
 fn follow_demand(state: &mut State, child: QueueSlot, partition: PartitionId) -> bool {
     let row = &state.queues[child];
     let (parent, place, part) = (row.parent, row.place, row.part(partition));
-    let ranked = part.ranks.epoch == state.epoch;
     let of = Use {
         used_capacity: part.used_capacity,
         absolute_used: part.absolute_used,
         idle: is_idle(state, part),
-        first_leaf: if row.is_leaf() {
-            Some(child)
-        } else {
-            part.ranks.first_leaf().filter(|_| ranked)
-        },
+        first_leaf: known_first_leaf(state, child, partition),
     };
     let epoch = state.epoch;
     let Some(parent) = parent else {

@@ -71,10 +71,11 @@ pub fn first_child(
     first
 }
 
-/// The leaf behind the queues that come first below `queue`, as [`first_child`] on every level. Only
-/// for passes that respect partition exclusivity.
+/// The leaf behind the queues that come first below `queue`, as [`first_child`] on every level; nothing
+/// below a parent without children. Only for passes that respect partition exclusivity.
 ///
-/// Cost: one look where the way down is known, as it is on copies but for the first times after a change.
+/// Cost: one look where the way down is known, as it is once the queues on it were charged in this epoch;
+/// otherwise one for each level.
 #[inline(always)]
 #[must_use]
 pub fn first_leaf_below(
@@ -92,6 +93,25 @@ pub fn first_leaf_below(
         queue = child;
     }
     Some(queue)
+}
+
+/// The same as far as it was kept: the queue itself where it is a leaf, or what its ranks say while they
+/// hold.
+///
+/// Cost: one look.
+#[inline(always)]
+#[must_use]
+pub fn known_first_leaf(
+    state: &State,
+    queue: QueueSlot,
+    partition: PartitionId,
+) -> Option<QueueSlot> {
+    let row = &state.queues[queue];
+    if row.is_leaf() {
+        return Some(queue);
+    }
+    let ranks = &row.part(partition).ranks;
+    ranks.first_leaf().filter(|_| ranks.epoch == state.epoch)
 }
 
 #[inline(never)]
@@ -138,8 +158,7 @@ pub fn child_claim(
             used_capacity: part.used_capacity,
             absolute_used: part.absolute_used,
             idle: is_idle(state, part),
-            // What is below a parent was perhaps not ordered yet.
-            first_leaf: queue.is_leaf().then_some(child),
+            first_leaf: known_first_leaf(state, child, partition),
         },
     })
 }

@@ -39,7 +39,7 @@ pub struct Claim {
     pub absolute_capacity: f32,
     /// Larger is more important.
     pub priority: i32,
-    /// What moves.
+    /// What of it moves from container to container.
     pub of: Use,
 }
 
@@ -63,7 +63,7 @@ struct Rank {
     /// Smaller is served first. Shares are the reference's `f32`, in Java's order.
     key: u64,
     child: QueueSlot,
-    /// The leaf that comes first below it, or [`Rank::UNKNOWN`].
+    /// The leaf that comes first below it, itself where it is one, or [`Rank::UNKNOWN`].
     leaf: QueueSlot,
 }
 
