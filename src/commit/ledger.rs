@@ -202,8 +202,8 @@ impl Ledger {
     }
 
     /// Copies rows ahead of the next publication; as [`State::copy_ahead`].
-    pub fn copy_ahead(&mut self, most: usize) -> usize {
-        self.state.copy_ahead(most)
+    pub fn copy_ahead(&mut self, most: usize) {
+        self.state.copy_ahead(most);
     }
 
     /// Hands over the events since the last call, in order.

@@ -18,7 +18,7 @@ use super::lending::Lend;
 use super::resting::look_out;
 
 /// Times that rows are copied ahead of a snapshot at most.
-const COPIED_AHEAD: usize = 128;
+const COPIED_AHEAD: usize = 4096;
 
 /// Where the answer to a command goes.
 pub(super) type Reply<T> = SyncSender<T>;

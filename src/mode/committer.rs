@@ -70,7 +70,7 @@ pub(super) struct Committer<C> {
     pub(super) unpublished: u64,
     /// Whether somebody waits for a snapshot of all that was answered.
     pub(super) wanted: Arc<AtomicBool>,
-    /// While rows are copied ahead: the most turns for which that goes on.
+    /// While rows are copied ahead: how many the last turn left.
     pub(super) copying: Option<usize>,
     pub(super) inbox: InboxReceiver<Command>,
     pub(super) publisher: Publisher<Snapshot>,
@@ -344,8 +344,9 @@ impl<C: Clock> Committer<C> {
         let command = match command {
             Command::Quiesce(reply) => return self.quiet.push(reply),
             Command::CopyAhead(reply) => {
-                // While proposals keep it busy it publishes by itself.
-                let few = !self.is_at_rest() || self.copy_ahead();
+                // While proposals keep it busy it publishes by itself. What came just before this is
+                // not yet served, which is no work of theirs.
+                let few = !self.are_idle() || self.copy_ahead();
                 return answer(&reply, few);
             }
             command => command,

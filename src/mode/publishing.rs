@@ -17,8 +17,9 @@ const PUBLISH_AT_LAST: u64 = 131_072;
 /// Rows after which a snapshot is published while the committer decides by itself.
 const ROWS_AT_ONCE: usize = 4096;
 
-/// Rows that are copied ahead of it in a turn, some 0.3 us each. A call may wait for a few turns.
-const ROWS_AHEAD: usize = 128;
+/// Rows that are copied ahead of it in a turn, some 0.3 us each, besides as many as were written
+/// since the last one. A call may wait for a few turns.
+const ROWS_AHEAD: usize = 32;
 
 /// Decisions after which it is published where several proposers take room that the others count on.
 const PUBLISH_TO_OTHERS: u64 = 512;
@@ -44,14 +45,16 @@ impl<C: Clock> Committer<C> {
             && self.unpublished >= PUBLISH_AT_LAST.min(PER_ROW * rows as u64)
     }
 
-    /// Copies some rows ahead of the next snapshot; whether it has few to copy then, or none of those
-    /// that it had at first: rows may be written as fast as they are copied.
+    /// Copies some rows ahead of the next snapshot; whether few are left. It gets there however fast
+    /// rows are written: each turn leaves fewer than the last one did.
     pub(super) fn copy_ahead(&mut self) -> bool {
-        let left = self.engine.ledger_mut().copy_ahead(ROWS_AHEAD);
-        let turns = self.copying.get_or_insert(left.div_ceil(ROWS_AHEAD));
-        let over = *turns == 0;
-        *turns = turns.saturating_sub(1);
-        over || left <= ROWS_AHEAD
+        let ledger = self.engine.ledger_mut();
+        let before = ledger.state().rows_ahead();
+        let added = before.saturating_sub(self.copying.unwrap_or(before));
+        ledger.copy_ahead(ROWS_AHEAD + added);
+        let left = ledger.state().rows_ahead();
+        self.copying = Some(left);
+        left <= ROWS_AHEAD
     }
 
     /// Shows everything that happened, and wakes the proposers where that is any news.

@@ -26,7 +26,12 @@ pub(super) enum Sleep {
 impl<C: Clock> Committer<C> {
     /// Whether every proposer has seen all that happened, and rests.
     pub(super) fn is_at_rest(&self) -> bool {
-        !self.news && all_idle(&self.standings, self.snapshot.news)
+        !self.news && self.are_idle()
+    }
+
+    /// Whether every proposer has seen all that snapshots show, and rests.
+    pub(super) fn are_idle(&self) -> bool {
+        all_idle(&self.standings, self.snapshot.news)
     }
 
     /// What its thread may sleep for, as things stand.
@@ -51,7 +56,7 @@ impl<C: Clock> Committer<C> {
         // While events wait for their reader no proposal is taken.
         self.sleep != Sleep::ForReader
             && (self.rings.iter().any(RingReceiver::has_news)
-                || (!self.quiet.is_empty() && all_idle(&self.standings, self.snapshot.news)))
+                || (!self.quiet.is_empty() && self.are_idle()))
     }
 
     /// Whether somebody waits for a snapshot that shows more than the last one.

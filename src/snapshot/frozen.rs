@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::table::{Marks, Slot, Table};
+use super::table::{Ahead, Marks, Slot, Table};
 
 /// Rows that are brought up to date together.
 const CHUNK: usize = 64;
@@ -41,7 +41,8 @@ struct Chunk<T> {
     rows: Arc<[Arc<T>]>,
 }
 
-/// What one publication wrote, each row once; rows that are new come in order.
+/// What one publication wrote. Rows that are new come in order. Of a row that comes more than once
+/// the last one counts.
 #[derive(Debug)]
 struct Written<T> {
     at: u64,
@@ -53,11 +54,50 @@ struct Written<T> {
 pub(super) struct Freezer<T> {
     /// All rows as the last publication shows them, or as they were copied ahead of the next one.
     shown: Vec<Arc<T>>,
+    /// Number of the last publication, and how many chunks it has.
+    at: u64,
+    chunks: usize,
+    /// What the next publication writes, as far as it was copied ahead.
+    ready: Vec<(u32, Arc<T>)>,
+    /// The chunks that are due next, made ahead: they show at least what the last publication does.
+    renewed: VecDeque<Chunk<T>>,
+    /// What the last publication shows no more, where it is to be forgotten a few rows at a time.
+    retired: Vec<Retired<T>>,
+    /// Rows among them.
+    retired_rows: usize,
     /// Rows in chunks that are due to be brought up to date.
     owed: usize,
     /// The chunk whose turn it is: the oldest one, as far as it and those after it are not newer
     /// than the list's first one.
     next: usize,
+}
+
+/// Rows that no publication shows any more once its readers are gone.
+#[derive(Clone, Debug)]
+enum Retired<T> {
+    Written(Arc<Written<T>>),
+    /// What is left of them.
+    Rows(Vec<(u32, Arc<T>)>),
+    Chunk(Chunk<T>),
+}
+
+impl<T> Retired<T> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Written(written) => written.rows.len(),
+            Self::Rows(rows) => rows.len(),
+            Self::Chunk(chunk) => chunk.rows.len(),
+        }
+    }
+
+    /// What nobody else has of it, to be forgotten row by row. Nothing of a chunk, which is small.
+    fn into_rows(self) -> Option<Vec<(u32, Arc<T>)>> {
+        match self {
+            Self::Written(written) => Arc::into_inner(written).map(|written| written.rows),
+            Self::Rows(rows) => Some(rows),
+            Self::Chunk(_) => None,
+        }
+    }
 }
 
 impl<T> Clone for Frozen<T> {
@@ -91,6 +131,12 @@ impl<T> Default for Freezer<T> {
     fn default() -> Self {
         Self {
             shown: Vec::new(),
+            at: 0,
+            chunks: 0,
+            ready: Vec::new(),
+            renewed: VecDeque::new(),
+            retired: Vec::new(),
+            retired_rows: 0,
             owed: 0,
             next: 0,
         }
@@ -98,9 +144,15 @@ impl<T> Default for Freezer<T> {
 }
 
 impl<T: Clone> Freezer<T> {
-    /// Takes over a row.
+    /// Makes room for some rows that are about to be shown.
+    pub(super) fn expect_rows(&mut self, count: usize) {
+        self.ready.reserve(count);
+    }
+
+    /// Takes over a row for the next publication.
     pub(super) fn show(&mut self, index: u32, row: &T) {
         let row = Arc::new(row.clone());
+        self.ready.push((index, Arc::clone(&row)));
         match self.shown.get_mut(index as usize) {
             Some(place) => *place = row,
             None => {
@@ -109,6 +161,51 @@ impl<T: Clone> Freezer<T> {
                 self.shown.push(row);
             }
         }
+    }
+
+    /// Makes the chunks that the next publication will have to bring up to date for what is ready.
+    pub(super) fn renew_ahead(&mut self) {
+        let due = (self.owed + self.ready.len()) / CHUNK;
+        while self.renewed.len() < due.min(self.chunks) {
+            let index = (self.next + self.renewed.len()) % self.chunks;
+            let chunk = self.chunk(index, self.at);
+            self.renewed.push_back(chunk);
+        }
+    }
+
+    /// How many rows are to be forgotten.
+    pub(super) fn retired(&self) -> usize {
+        self.retired_rows
+    }
+
+    fn retire(&mut self, retired: Retired<T>) {
+        self.retired_rows += retired.len();
+        self.retired.push(retired);
+    }
+
+    fn forget_all_retired(&mut self) {
+        self.retired.clear();
+        self.retired_rows = 0;
+    }
+
+    /// Forgets about as many of the retired rows, those that somebody still reads by leaving them to
+    /// him; how many.
+    pub(super) fn forget_retired(&mut self, most: usize) -> usize {
+        let before = self.retired_rows;
+        while before - self.retired_rows < most
+            && let Some(retired) = self.retired.pop()
+        {
+            self.retired_rows -= retired.len();
+            let Some(mut rows) = retired.into_rows() else {
+                continue;
+            };
+            let rest = (before - self.retired_rows).saturating_sub(most);
+            rows.truncate(rest);
+            if rest > 0 {
+                self.retire(Retired::Rows(rows));
+            }
+        }
+        before - self.retired_rows
     }
 
     fn chunk(&self, index: usize, at: u64) -> Chunk<T> {
@@ -143,21 +240,23 @@ impl<T: Clone> Frozen<T> {
 
     /// Takes over the rows written since the last publication, which are forgotten in `table`.
     ///
-    /// Cost: one copy of each written row that was not copied ahead, and about as many references as
-    /// rows were written; of a table of n rows, at least some square root of n references.
+    /// Cost: one copy of each written row that was not copied ahead, and about as many references;
+    /// of a table of n rows, at least some square root of n references. What was shown before and
+    /// nobody reads any more is freed, too, but where rows were copied ahead: then that is left to
+    /// those who copy ahead of the next publication.
     pub fn publish<S: Slot>(&mut self, table: &mut Table<S, T>) {
         if table.written() == 0 {
             return;
         }
-        let (freezer, at) = (&mut table.freezer, self.0.at + 1);
-        let written = table.written.list.iter();
-        let rows = written.map(|&index| {
-            if table.uncopied.has(index as usize) {
-                freezer.show(index, &table.rows[index as usize]);
-            }
-            (index, Arc::clone(&freezer.shown[index as usize]))
+        let at = self.0.at + 1;
+        table.freezer.forget_all_retired();
+        let gradual = !table.freezer.ready.is_empty();
+        table.go_ahead(&mut Ahead {
+            to_copy: usize::MAX,
+            to_forget: 0,
         });
-        let rows: Vec<_> = rows.collect();
+        let freezer = &mut table.freezer;
+        let rows = std::mem::take(&mut freezer.ready);
         let mut next = Shown {
             at,
             len: table.rows.len(),
@@ -168,6 +267,10 @@ impl<T: Clone> Frozen<T> {
         next.renew_chunks(freezer, rows.len());
         next.log.push_back(Arc::new(Written { at, rows }));
         next.shorten_log(freezer);
+        (freezer.at, freezer.chunks) = (at, next.chunks.len());
+        if !gradual {
+            freezer.forget_all_retired();
+        }
         self.0 = Arc::new(next);
         table.forget_written();
     }
@@ -214,7 +317,10 @@ impl<T: Clone> Shown<T> {
         }
         let chunks = Arc::make_mut(&mut self.chunks);
         for _ in 0..(freezer.owed / size).min(chunks.len()) {
-            chunks[freezer.next] = freezer.chunk(freezer.next, self.at);
+            let ahead = freezer.renewed.pop_front();
+            let chunk = ahead.unwrap_or_else(|| freezer.chunk(freezer.next, self.at));
+            let old = std::mem::replace(&mut chunks[freezer.next], chunk);
+            freezer.retire(Retired::Chunk(old));
             freezer.next = (freezer.next + 1) % chunks.len();
         }
         freezer.owed %= size;
@@ -222,7 +328,7 @@ impl<T: Clone> Shown<T> {
     }
 
     /// Forgets what all chunks show, except for so much as readers may be behind.
-    fn shorten_log(&mut self, freezer: &Freezer<T>) {
+    fn shorten_log(&mut self, freezer: &mut Freezer<T>) {
         // Since the turn was last at its beginning, the list may have grown at its end.
         let oldest = self.chunks[freezer.next].at.min(self.chunks[0].at);
         while let Some(written) = self.log.front()
@@ -234,7 +340,9 @@ impl<T: Clone> Shown<T> {
                 break;
             }
             self.logged = rest;
+            let gone = Retired::Written(Arc::clone(written));
             self.log.pop_front();
+            freezer.retire(gone);
         }
     }
 }
@@ -287,7 +395,7 @@ impl<S: Slot, T: Clone> Table<S, T> {
         // The newest of each row counts.
         let mut log = newer.log.iter().rev().peekable();
         while let Some(written) = log.next_if(since) {
-            for (index, row) in &written.rows {
+            for (index, row) in written.rows.iter().rev() {
                 if copied.add(*index as usize) {
                     self.copy(*index as usize, row);
                 }
@@ -296,7 +404,7 @@ impl<S: Slot, T: Clone> Table<S, T> {
         let left = |index: &u32| (*index as usize) < newer.len && !copied.has(*index as usize);
         let own: Vec<u32> = self.written.list.iter().copied().filter(left).collect();
         let mut left = own.len();
-        for (index, row) in log.flat_map(|written| &written.rows) {
+        for (index, row) in log.flat_map(|written| written.rows.iter().rev()) {
             if left == 0 {
                 break;
             }
@@ -417,7 +525,10 @@ mod tests {
                 }
                 let mut recent = Vec::new();
                 for _ in 0..random(4) {
-                    table.copy_ahead(random(size));
+                    table.go_ahead(&mut Ahead {
+                        to_copy: random(size),
+                        to_forget: random(size),
+                    });
                     table[at(random(size))] = round * 20_000;
                     table.take_recent(&mut recent);
                     table[at(random(size))] = round * 30_000;
@@ -470,6 +581,38 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Where rows are copied ahead, a publication frees nothing; those who copy ahead of the next one
+    /// free it, a few rows at a time.
+    #[test]
+    fn what_was_replaced_is_freed_a_few_rows_at_a_time() {
+        let (first, size, few) = (Arc::new(0), 1000, 10);
+        let mut table: Table<NodeSlot, Arc<u64>> = Table::default();
+        (0..size).for_each(|_| _ = table.push(Arc::clone(&first)));
+        table.track();
+        let mut frozen = Frozen::default();
+        frozen.publish(&mut table);
+        let go_ahead = |table: &mut Table<NodeSlot, Arc<u64>>, to_copy, to_forget| {
+            table.go_ahead(&mut Ahead { to_copy, to_forget });
+        };
+        let mut freed = 0;
+        for round in 1..5 {
+            let next = Arc::new(round);
+            (0..size).for_each(|i| table[at(i)] = Arc::clone(&next));
+            go_ahead(&mut table, size / 2, 0);
+            let before = Arc::strong_count(&first);
+            frozen.publish(&mut table);
+            assert_eq!(Arc::strong_count(&first), before);
+            while table.ahead().to_forget > 0 {
+                let before = Arc::strong_count(&first);
+                go_ahead(&mut table, 0, few);
+                let now = before - Arc::strong_count(&first);
+                assert!(now <= few + CHUNK, "{now} at once");
+                freed += now;
+            }
+        }
+        assert_eq!((freed, Arc::strong_count(&first)), (size, 1));
     }
 
     /// However small publications are and however many, the log stays about as long as the table.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::frozen::Frozen;
-use super::table::Table;
+use super::table::{Ahead, Table};
 use crate::cluster::{Node, Partition};
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, UserSlot, Version};
 use crate::queue::{App, Demand, Queue, SchedulerSettings, User, asks_on, demand_of};
@@ -161,27 +161,35 @@ impl State {
             + self.nodes.written()
     }
 
-    /// Copies rows ahead of the next publication, at most so many of all tables; how many it will still
-    /// have to copy as things stand.
+    /// How many rows of all tables [`State::copy_ahead`] would copy or forget as things stand,
+    /// whichever are more.
+    #[must_use]
+    pub fn rows_ahead(&self) -> usize {
+        let ahead = self.partitions.ahead()
+            + self.queues.ahead()
+            + self.users.ahead()
+            + self.apps.ahead()
+            + self.demands.ahead()
+            + self.nodes.ahead();
+        ahead.to_copy.max(ahead.to_forget)
+    }
+
+    /// Copies rows ahead of the next publication, at most so many of all tables, and forgets about
+    /// as many that the last one has replaced.
     ///
-    /// Cost: some 0.3 us for each of them.
-    pub fn copy_ahead(&mut self, most: usize) -> usize {
-        let mut left = 0;
-        let mut room = most;
-        macro_rules! copy_ahead {
-            ($($table:ident),*) => {
-                $(
-                    let before = self.$table.copy_ahead(0);
-                    let after = self.$table.copy_ahead(room);
-                    room -= before - after;
-                    left += after;
-                )*
-            };
-        }
+    /// Cost: some 0.4 us for each of them.
+    pub fn copy_ahead(&mut self, most: usize) {
+        let mut room = Ahead {
+            to_copy: most,
+            to_forget: most,
+        };
+        self.nodes.go_ahead(&mut room);
+        self.apps.go_ahead(&mut room);
+        self.demands.go_ahead(&mut room);
+        self.users.go_ahead(&mut room);
+        self.partitions.go_ahead(&mut room);
         // What changes with every decision comes last: it is likely to change again.
-        copy_ahead!(nodes, apps, demands, users, partitions, queues);
-        debug_assert!(room <= most);
-        left
+        self.queues.go_ahead(&mut room);
     }
 
     /// Makes every table remember what is written to it.

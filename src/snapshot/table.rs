@@ -1,7 +1,7 @@
 //! Tables of rows that remember which of them were written.
 
 use std::marker::PhantomData;
-use std::ops::{Index, IndexMut};
+use std::ops::{Add, Index, IndexMut};
 
 use super::frozen::Freezer;
 
@@ -35,14 +35,31 @@ pub struct Table<S, T> {
     /// copied for the next publication.
     recent: Marks,
     /// Of the written, those that are to be copied for the next publication; others were copied ahead.
-    /// Looked at in the order in which they came, as far as to `ahead`.
-    pub(super) uncopied: Marks,
-    ahead: usize,
+    /// Looked at in the order in which they came, as far as to `copied_ahead`.
+    uncopied: Marks,
+    copied_ahead: usize,
     /// Rows that the present refreshment copied; empty between refreshments.
     pub(super) copied: Marks,
     /// What publications have shown of it.
     pub(super) freezer: Freezer<T>,
     slot: PhantomData<fn(S)>,
+}
+
+/// Rows to be copied ahead of a publication, and to be forgotten that earlier ones have shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ahead {
+    pub(super) to_copy: usize,
+    pub(super) to_forget: usize,
+}
+
+impl Add for Ahead {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            to_copy: self.to_copy + other.to_copy,
+            to_forget: self.to_forget + other.to_forget,
+        }
+    }
 }
 
 /// A set of row indices, in the order in which they came.
@@ -97,7 +114,7 @@ impl<S: Slot, T> Default for Table<S, T> {
             written: Marks::default(),
             recent: Marks::default(),
             uncopied: Marks::default(),
-            ahead: 0,
+            copied_ahead: 0,
             copied: Marks::default(),
             freezer: Freezer::default(),
             slot: PhantomData,
@@ -195,26 +212,37 @@ impl<S: Slot, T> Table<S, T> {
         self.written.clear();
         self.recent.clear();
         self.uncopied.clear();
-        self.ahead = 0;
+        self.copied_ahead = 0;
     }
 }
 
 impl<S: Slot, T: Clone> Table<S, T> {
-    /// Copies rows ahead of the next publication, at most so many; how many it will still have to copy
-    /// as things stand. What is written again is copied again.
-    pub fn copy_ahead(&mut self, most: usize) -> usize {
-        let last = self.uncopied.list.len().min(self.ahead + most);
-        for at in self.ahead..last {
+    /// What may be done ahead of the next publication as things stand.
+    pub(super) fn ahead(&self) -> Ahead {
+        Ahead {
+            to_copy: self.uncopied.list.len() - self.copied_ahead,
+            to_forget: self.freezer.retired(),
+        }
+    }
+
+    /// Does some of that, as far as there is room, which it uses up. What is written again is copied
+    /// again.
+    pub(super) fn go_ahead(&mut self, room: &mut Ahead) {
+        let forgotten = self.freezer.forget_retired(room.to_forget);
+        room.to_forget = room.to_forget.saturating_sub(forgotten);
+        let count = self.ahead().to_copy.min(room.to_copy);
+        room.to_copy -= count;
+        self.freezer.expect_rows(count);
+        let last = self.copied_ahead + count;
+        for at in self.copied_ahead..last {
             let index = self.uncopied.list[at];
             let row = index as usize;
-            if self.uncopied.has(row) {
-                self.uncopied.forget(row);
-                self.recent.forget(row);
-                self.freezer.show(index, &self.rows[row]);
-            }
+            self.uncopied.forget(row);
+            self.recent.forget(row);
+            self.freezer.show(index, &self.rows[row]);
         }
-        self.ahead = last;
-        self.uncopied.list.len() - last
+        self.copied_ahead = last;
+        self.freezer.renew_ahead();
     }
 }
 
@@ -261,11 +289,16 @@ mod tests {
         let mut table: Table<NodeSlot, u64> = Table::default();
         table.track();
         (0..5).for_each(|i| _ = table.push(i));
-        assert_eq!((table.copy_ahead(3), table.written()), (2, 5));
+        let copy = |table: &mut Table<NodeSlot, u64>, most| {
+            let (to_copy, to_forget) = (most, 0);
+            table.go_ahead(&mut Ahead { to_copy, to_forget });
+            table.ahead().to_copy
+        };
+        assert_eq!((copy(&mut table, 3), table.written()), (2, 5));
         table[NodeSlot(1)] = 7;
         table[NodeSlot(4)] = 8;
-        assert_eq!((table.copy_ahead(0), table.written()), (3, 5));
-        assert_eq!(table.copy_ahead(2), 1);
+        assert_eq!((copy(&mut table, 0), table.written()), (3, 5));
+        assert_eq!(copy(&mut table, 2), 1);
         assert!([0, 2, 3, 4].iter().all(|&row| !table.uncopied.has(row)));
         assert!(table.uncopied.has(1));
         let mut recent = Vec::new();
