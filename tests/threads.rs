@@ -1,13 +1,14 @@
 //! The threaded modes end to end: everything that fits is placed, limits hold, nothing hangs.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+#[path = "common/engines.rs"]
+mod engines;
+
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, AskError, Conflict, Decision, Engine, Fate,
-    HeartbeatReply, Latencies, Mode, NodeError, NodeName, NodeReport, NodeSpec, PartitionSpec,
-    Sequential, StateView, SubmitError, Threaded, TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, Conflict, Decision, Engine, Fate, Latencies, Mode,
+    NodeReport, NodeSpec, PartitionSpec, Sequential, Threaded, TreeSettings,
 };
 use capsched::config;
 use capsched::id::{NodeSlot, PartitionId};
@@ -15,40 +16,9 @@ use capsched::metrics::Phase;
 use capsched::proposer::{Candidates, FitIndex, Outcome, propose};
 use capsched::queue::Exclusivity;
 use capsched::resource::ResourceVector;
-use capsched::time::{ManualClock, SystemClock};
+use capsched::time::SystemClock;
 
-fn settings() -> TreeSettings {
-    settings_with("DominantResourceCalculator", &[])
-}
-
-fn settings_with(calculator: &str, more: &[(&str, &str)]) -> TreeSettings {
-    let p = "yarn.scheduler.capacity.";
-    let calculator = format!("org.apache.hadoop.yarn.util.resource.{calculator}");
-    let pairs: BTreeMap<String, String> = [
-        ("resource-calculator", calculator.as_str()),
-        ("root.queues", "a,b"),
-        ("root.a.capacity", "60"),
-        ("root.b.capacity", "40"),
-        ("root.a.user-limit-factor", "10"),
-        ("root.b.user-limit-factor", "10"),
-        ("maximum-am-resource-percent", "1"),
-        ("multi-node-placement-enabled", "true"),
-        ("multi-node-sorting.policy", "default"),
-        ("multi-node-sorting.policy.names", "default"),
-        (
-            "multi-node-sorting.policy.default.class",
-            "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.ResourceUsageMultiNodeLookupPolicy",
-        ),
-    ]
-    .iter()
-    .chain(more)
-    .map(|(key, value)| (format!("{p}{key}"), (*value).to_owned()))
-    .collect();
-    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    config::from_pairs(&BTreeMap::new(), &pairs, &types)
-        .unwrap()
-        .settings
-}
+use engines::{MODES, asking, placed, quiet_while_events_are_read, settings, settings_with};
 
 /// Containers placed and reservations made, and what root uses in the end.
 fn run(mode: Mode, settings: TreeSettings, cores: i64) -> ([usize; 2], ResourceVector) {
@@ -61,18 +31,9 @@ fn run(mode: Mode, settings: TreeSettings, cores: i64) -> ([usize; 2], ResourceV
     }
     for i in 0..8 {
         let id = ApplicationId::new(i + 1);
-        let spec = AppSpec {
-            id,
-            user: format!("u{}", i % 3),
-            queue: if i % 2 == 0 { "root.a" } else { "root.b" }.to_owned(),
-            placement_parent: None,
-            priority: None,
-            master: None,
-            master_partition: None,
-            partition: None,
-            tags: Vec::new(),
-        };
-        engine.submit(spec).unwrap();
+        let queue = if i % 2 == 0 { "root.a" } else { "root.b" };
+        let user = format!("u{}", i % 3);
+        engine.submit(AppSpec::new(id, queue, &user)).unwrap();
         let asks = vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 30)];
         let call = AskCall {
             asks,
@@ -106,14 +67,6 @@ fn run(mode: Mode, settings: TreeSettings, cores: i64) -> ([usize; 2], ResourceV
     assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
     ([placed, waiting], used)
 }
-
-const MODES: [Mode; 5] = [
-    Mode::Heartbeat,
-    Mode::Asynchronous { threads: 1 },
-    Mode::Asynchronous { threads: 3 },
-    Mode::Global { threads: 1 },
-    Mode::Global { threads: 2 },
-];
 
 #[test]
 fn every_mode_places_everything_that_fits() {
@@ -166,41 +119,6 @@ fn a_partition_is_not_served_from_nodes_that_left_it() {
     assert!(matches!(found, Outcome::Skipped(_)), "{found:?}");
 }
 
-/// An application that may ask at once.
-fn asking(engine: &Threaded, number: u32, calls: &[AskCall]) -> ApplicationId {
-    let id = ApplicationId::new(number);
-    let spec = AppSpec {
-        id,
-        user: "u".to_owned(),
-        queue: "root.a".to_owned(),
-        placement_parent: None,
-        priority: None,
-        master: None,
-        master_partition: None,
-        partition: None,
-        tags: Vec::new(),
-    };
-    engine.submit(spec).unwrap();
-    for call in calls {
-        engine.ask(id, call.clone()).unwrap();
-    }
-    id
-}
-
-/// Waits for quiescence while the events are read; a hang here is the failure.
-fn quiet_while_events_are_read(engine: &Threaded) -> Vec<Decision> {
-    let mut events = Vec::new();
-    std::thread::scope(|scope| {
-        let quiet = scope.spawn(|| engine.quiesce());
-        while !quiet.is_finished() {
-            events.extend(engine.take_events());
-            std::thread::yield_now();
-        }
-    });
-    events.extend(engine.take_events());
-    events
-}
-
 fn in_both_modes(check: impl Fn(&Threaded)) {
     for mode in [
         Mode::Asynchronous { threads: 2 },
@@ -214,11 +132,6 @@ fn in_both_modes(check: impl Fn(&Threaded)) {
         }
         check(&engine);
     }
-}
-
-fn placed(events: &[Decision], app: ApplicationId) -> usize {
-    let of_app = |event: &&Decision| matches!(event, Decision::Allocated { container, .. } if container.app == app);
-    events.iter().filter(of_app).count()
 }
 
 fn reserved_nodes(engine: &Threaded) -> usize {
@@ -357,73 +270,6 @@ fn labelled() -> TreeSettings {
         .settings
 }
 
-/// Calls into an engine that is ending either work or are refused as closed; none hangs.
-#[test]
-fn every_call_has_an_answer_when_the_engine_ends_under_it() {
-    for round in 0..20 {
-        let mode = Mode::Global { threads: 2 };
-        let engine = Threaded::start(settings(), &[], mode, SystemClock::new()).unwrap();
-        let name = "n:1".parse().unwrap();
-        engine
-            .add_node(NodeSpec::new(name, ResourceVector::of(&[65_536, 64])))
-            .unwrap();
-        let (answered, refused) = std::thread::scope(|scope| {
-            let callers: Vec<_> = (0..2u32)
-                .map(|caller| {
-                    scope.spawn({
-                        let engine = &engine;
-                        move || submit_until_closed(engine, caller * 10_000)
-                    })
-                })
-                .collect();
-            for _ in 0..round {
-                std::hint::black_box(engine.snapshot());
-            }
-            engine.request_stop();
-            let counts = callers.into_iter().map(|caller| caller.join().unwrap());
-            counts.fold((0, 0), |sum, (a, r)| (sum.0 + a, sum.1 + r))
-        });
-        assert_eq!(refused, 2, "each caller stopped at its first refusal");
-        let apps = || engine.snapshot().apps.iter().count();
-        // The committer answers first and publishes the last snapshot afterwards.
-        for _ in 0..1_000_000 {
-            if apps() >= answered {
-                break;
-            }
-            std::thread::yield_now();
-        }
-        assert_eq!(
-            apps(),
-            answered,
-            "an answered submission was carried out, another was not"
-        );
-    }
-}
-
-fn submit_until_closed(engine: &Threaded, first: u32) -> (usize, usize) {
-    let mut answered = 0;
-    loop {
-        let id = ApplicationId::new(first + u32::try_from(answered).unwrap() + 1);
-        let spec = AppSpec {
-            id,
-            user: "u".to_owned(),
-            queue: "root.a".to_owned(),
-            priority: None,
-            master: None,
-            master_partition: None,
-            partition: None,
-            placement_parent: None,
-            tags: Vec::new(),
-        };
-        match engine.submit(spec) {
-            Ok(_) => answered += 1,
-            Err(SubmitError::TooManyInQueue { .. } | SubmitError::TooManyOfUser { .. }) => {}
-            Err(SubmitError::Closed) => return (answered, 1),
-            Err(other) => panic!("{other}"),
-        }
-    }
-}
-
 #[test]
 fn an_engine_that_measures_everything_measures_every_proposal() {
     for mode in [
@@ -485,309 +331,6 @@ fn the_steps_of_some_decisions_are_measured() {
     }
     let placed = engine.fates().iter().map(|(_, n)| n).sum::<u64>();
     assert!(placed >= 20_000, "{placed}");
-}
-
-/// Calls that are handed over together are answered in their order, each for itself.
-#[test]
-fn calls_together_are_answered_one_by_one() {
-    let mode = Mode::Global { threads: 1 };
-    let engine = Threaded::start(settings(), &[], mode, SystemClock::new()).unwrap();
-    let (known, unknown) = (ApplicationId::new(1), ApplicationId::new(2));
-    engine.submit(AppSpec::new(known, "root.a", "u")).unwrap();
-    let call = || AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 3)]);
-    let replies = engine.ask_all(vec![(known, call()), (unknown, call()), (known, call())]);
-    let fine: Vec<bool> = replies.iter().map(Result::is_ok).collect();
-    assert_eq!(fine, [true, false, true]);
-    assert_eq!(replies[1], Err(AskError::UnknownApplication(unknown)));
-    engine.request_stop();
-    while engine.ask(known, call()) != Err(AskError::Closed) {}
-    let late = engine.ask_all(vec![(known, call()), (known, call())]);
-    assert_eq!(late, vec![Err(AskError::Closed); 2]);
-}
-
-/// An engine that is ended in the middle of its work tells all that its last state shows.
-#[test]
-fn what_was_decided_up_to_an_end_in_full_work_stays_readable() {
-    /// So many that an end right after the first ones comes in the middle.
-    const ASKED: i32 = 200_000;
-    for mode in [
-        Mode::Asynchronous { threads: 1 },
-        Mode::Global { threads: 1 },
-        Mode::Global { threads: 2 },
-    ] {
-        let mut engine = Threaded::start(settings(), &[], mode, SystemClock::new()).unwrap();
-        for i in 0..200 {
-            let name = format!("n{i}:1").parse().unwrap();
-            let node = NodeSpec::new(name, ResourceVector::of(&[1_048_576, 1024]));
-            engine.add_node(node).unwrap();
-        }
-        let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), ASKED);
-        asking(&engine, 1, &[AskCall::asking(vec![ask])]);
-        let mut told = Vec::new();
-        while told.is_empty() {
-            engine.append_events(&mut told);
-        }
-        assert_eq!(engine.end(), capsched::sync::Ended::Stopped);
-        engine.append_events(&mut told);
-        let placed = |event: &&Decision| matches!(event, Decision::Allocated { .. });
-        let snapshot = engine.snapshot();
-        let shown: i64 = snapshot
-            .nodes
-            .iter()
-            .map(|node| i64::from(node.containers))
-            .sum();
-        let told = i64::try_from(told.iter().filter(placed).count()).unwrap();
-        assert_eq!(told, shown, "{mode:?}");
-        assert!(
-            shown < i64::from(ASKED),
-            "{mode:?}: all was done before the end"
-        );
-    }
-}
-
-/// Four containers are placed, launched, and all but one given back and stopped; reports of the
-/// nodes are handed over together or one by one, with that of a lost node among them. All answers,
-/// everything that happened, and the state in the end.
-fn reports(mode: Mode, together: bool) -> (Vec<Reported>, Vec<Decision>, StateView) {
-    let engine = Threaded::start(settings(), &[], mode, ManualClock::at(0)).unwrap();
-    let names: Vec<NodeName> = (0..4).map(|i| format!("n{i}:1").parse().unwrap()).collect();
-    for name in &names {
-        let node = NodeSpec::new(name.clone(), ResourceVector::of(&[4096, 8]));
-        engine.add_node(node).unwrap();
-    }
-    engine.remove_node(names[2].clone()).unwrap();
-    let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 4);
-    let app = asking(&engine, 1, &[AskCall::asking(vec![ask])]);
-    let beat = |what: &dyn Fn(usize) -> NodeReport| -> Vec<Reported> {
-        let all = names.iter().cloned().enumerate();
-        let all = all.map(|(i, name)| (name, what(i)));
-        let replies = if together {
-            engine.heartbeat_all(all.collect())
-        } else {
-            all.map(|(name, report)| engine.heartbeat(name, report))
-                .collect()
-        };
-        engine.quiesce();
-        replies
-    };
-    let expected = |_: usize| NodeReport::AsExpected;
-    let mut replies = [beat(&expected), beat(&expected)].concat();
-    let allocated = engine.ask(app, AskCall::default()).unwrap().allocated;
-    replies.extend(beat(&expected));
-    let release = allocated.iter().skip(1).map(|got| got.container.number);
-    let call = AskCall {
-        release: release.collect(),
-        ..AskCall::default()
-    };
-    engine.ask(app, call).unwrap();
-    let nothing = |_: usize| NodeReport::Exactly {
-        launched: Vec::new(),
-        exited: Vec::new(),
-    };
-    let told = beat(&nothing);
-    let stopped = |i: usize| NodeReport::Exactly {
-        launched: Vec::new(),
-        exited: told[i].clone().unwrap_or_default().to_stop,
-    };
-    replies.extend(told.iter().cloned());
-    replies.extend(beat(&stopped));
-    let state = engine.state().unwrap();
-    (replies, engine.take_events(), state)
-}
-
-type Reported = Result<HeartbeatReply, NodeError>;
-
-#[test]
-fn reports_together_are_answered_in_order_and_do_what_each_does_alone() {
-    let lost = Err(NodeError::Unknown("n2:1".parse().unwrap()));
-    for mode in MODES {
-        let (replies, _, state) = reports(mode, true);
-        for (i, reply) in replies.iter().enumerate() {
-            assert_eq!(*reply == lost, i % 4 == 2, "{mode:?} {i} {reply:?}");
-            assert!(reply.is_ok() || *reply == lost, "{mode:?} {i} {reply:?}");
-        }
-        let sum = |of: &dyn Fn(&HeartbeatReply) -> usize| -> usize {
-            replies.iter().flatten().map(of).sum()
-        };
-        let [launched, ordered, exited] = [
-            sum(&|reply| reply.launched.len()),
-            sum(&|reply| reply.to_stop.len()),
-            sum(&|reply| reply.exited.len()),
-        ];
-        assert_eq!([launched, ordered, exited], [4, 3, 3], "{mode:?}");
-        assert_eq!(state.apps[0].live.len(), 1, "{mode:?}");
-        let containers = state.nodes.iter().map(|node| node.containers);
-        assert_eq!(containers.sum::<u32>(), 1, "{mode:?}");
-    }
-    let one_by_one = reports(Mode::Heartbeat, false);
-    assert_eq!(reports(Mode::Heartbeat, true), one_by_one);
-}
-
-/// Nothing is left for the proposers to find when nodes report, and the space that containers free
-/// then is used on the spot.
-#[test]
-fn reports_at_rest_let_the_proposers_sleep_on() {
-    // By this clock no pass takes long, however slow the machine is.
-    let mode = Mode::Global { threads: 2 };
-    let engine = Threaded::start(settings(), &[], mode, ManualClock::at(0)).unwrap();
-    let name: NodeName = "n0:1".parse().unwrap();
-    let node = NodeSpec::new(name.clone(), ResourceVector::of(&[4096, 8]));
-    engine.add_node(node).unwrap();
-    let ask = |count| AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), count)]);
-    let app = asking(&engine, 1, &[ask(4)]);
-    let events = quiet_while_events_are_read(&engine);
-    assert_eq!(placed(&events, app), 4, "{events:?}");
-    let beat = || engine.heartbeat_all(vec![(name.clone(), NodeReport::AsExpected)]);
-    let got = engine.ask(app, AskCall::default()).unwrap().allocated;
-    assert!(beat().iter().all(Result::is_ok));
-    engine.quiesce();
-    let before = engine.snapshot();
-    assert!(beat().iter().all(Result::is_ok));
-    while engine.snapshot().version == before.version {
-        std::thread::yield_now();
-    }
-    assert_eq!(engine.snapshot().news, before.news, "a proposer was woken");
-
-    // The container stops when its node is told to, and then there is room for another one.
-    let call = AskCall {
-        release: vec![got[0].container.number],
-        ..ask(1)
-    };
-    engine.ask(app, call).unwrap();
-    let events = quiet_while_events_are_read(&engine);
-    assert_eq!(placed(&events, app), 0, "{events:?}");
-    assert_eq!(beat().len(), 1);
-    let events = quiet_while_events_are_read(&engine);
-    assert_eq!(placed(&events, app), 1, "{events:?}");
-}
-
-#[test]
-fn reports_that_come_after_the_end_are_refused_each() {
-    let engine = Engine::builder(settings()).start().unwrap();
-    let report = || ("n0:1".parse().unwrap(), NodeReport::AsExpected);
-    assert_eq!(engine.heartbeat_all(Vec::new()), []);
-    engine.request_stop();
-    while engine.heartbeat(report().0, report().1) != Err(NodeError::Closed) {}
-    let late = engine.heartbeat_all(vec![report(), report()]);
-    assert_eq!(late, vec![Err(NodeError::Closed); 2]);
-}
-
-/// A few containers are placed by the committer itself while the proposers sleep on; many are left
-/// to the proposers.
-#[test]
-fn calls_at_rest_are_served_on_the_spot() {
-    let mode = Mode::Global { threads: 2 };
-    // By this clock no pass takes long, however slow the machine is.
-    let engine = Threaded::start(settings(), &[], mode, ManualClock::at(0)).unwrap();
-    let size = ResourceVector::of(&[16_777_216, 16_384]);
-    engine
-        .add_node(NodeSpec::new("n0:1".parse().unwrap(), size))
-        .unwrap();
-    let app = asking(&engine, 1, &[]);
-    engine.quiesce();
-    let decided = |engine: &Threaded| engine.snapshot().taken.iter().sum::<u64>();
-    let before = decided(&engine);
-    let ask = |count| AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), count)]);
-    for _ in 0..3 {
-        engine.ask(app, ask(5)).unwrap();
-        let mut events = Vec::new();
-        while placed(&events, app) < 5 {
-            assert!(engine.await_events(&mut events, Duration::from_mins(1)));
-        }
-        assert_eq!(placed(&events, app), 5, "{events:?}");
-    }
-    engine.quiesce();
-    assert_eq!(decided(&engine), before, "a proposer did it");
-    assert_eq!(engine.snapshot().served, 15);
-    assert_eq!(engine.fates().get(Fate::Committed), 15);
-
-    // More than a turn may have, and still by the committer alone.
-    engine.ask(app, ask(600)).unwrap();
-    let events = quiet_while_events_are_read(&engine);
-    assert_eq!(placed(&events, app), 600);
-    assert_eq!(decided(&engine), before, "a proposer did it");
-    assert_eq!(engine.snapshot().served, 615);
-
-    engine.ask(app, ask(9000)).unwrap();
-    let events = quiet_while_events_are_read(&engine);
-    assert_eq!(placed(&events, app), 9000);
-    assert!(decided(&engine) > before, "no proposer did anything");
-}
-
-#[test]
-fn a_committer_that_stays_awake_answers_comes_to_rest_and_ends() {
-    for mode in MODES {
-        let builder = Engine::builder(settings()).mode(mode);
-        let engine = builder.awake(Duration::MAX).start().unwrap();
-        let size = ResourceVector::of(&[16_384, 16]);
-        let node = NodeSpec::new("n0:1".parse().unwrap(), size);
-        engine.add_node(node).unwrap();
-        let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 3);
-        let app = asking(&engine, 1, &[AskCall::asking(vec![ask])]);
-        engine
-            .heartbeat("n0:1".parse().unwrap(), NodeReport::AsExpected)
-            .unwrap();
-        engine.quiesce();
-        assert!(placed(&engine.take_events(), app) > 0, "{mode:?}");
-        assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
-    }
-}
-
-/// The committer, which never sleeps, looks at the clock as well as at its callers.
-#[test]
-fn a_lifetime_ends_on_time_while_the_committer_is_awake_and_nobody_calls() {
-    for mode in MODES {
-        let lifetime = [("root.a.maximum-application-lifetime", "60")];
-        let settings = settings_with("DominantResourceCalculator", &lifetime);
-        let clock = ManualClock::at(0);
-        let builder = Engine::builder(settings).mode(mode).clock(clock.clone());
-        let engine = builder.awake(Duration::MAX).start().unwrap();
-        let name: capsched::api::NodeName = "n0:1".parse().unwrap();
-        let size = ResourceVector::of(&[16_384, 16]);
-        engine.add_node(NodeSpec::new(name.clone(), size)).unwrap();
-        let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 1);
-        let app = asking(&engine, 1, &[AskCall::asking(vec![ask])]);
-        engine.heartbeat(name, NodeReport::AsExpected).unwrap();
-        engine.quiesce();
-        assert_eq!(placed(&engine.take_events(), app), 1, "{mode:?}");
-        clock.advance_to_ms(59_999);
-        engine.quiesce();
-        assert_eq!(engine.take_events(), [], "{mode:?}");
-        clock.advance_to_ms(60_000);
-        let mut events = Vec::new();
-        assert!(engine.await_events(&mut events, Duration::from_mins(1)));
-        let ended = |event: &Decision| matches!(event, Decision::Ended { container, .. } if container.app == app);
-        assert!(events.iter().any(ended), "{mode:?}: {events:?}");
-        let known = engine.inspect(move |ledger| ledger.app(app).is_some());
-        assert_eq!(known, Some(false), "{mode:?}");
-        assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
-    }
-}
-
-#[test]
-fn who_waits_for_events_hears_of_them_of_the_end_and_of_the_time() {
-    let mode = Mode::Global { threads: 1 };
-    let engine = Threaded::start(settings(), &[], mode, SystemClock::new()).unwrap();
-    let mut events = Vec::new();
-    assert!(!engine.await_events(&mut events, Duration::from_millis(1)));
-    assert!(events.is_empty());
-    std::thread::scope(|scope| {
-        let reader = scope.spawn(|| {
-            let mut events = Vec::new();
-            let any = engine.await_events(&mut events, Duration::MAX);
-            (any, events)
-        });
-        asking(&engine, 1, &[]);
-        let (any, events) = reader.join().unwrap();
-        assert!(any && !events.is_empty());
-    });
-    engine.quiesce();
-    drop(engine.take_events());
-    std::thread::scope(|scope| {
-        let reader = scope.spawn(|| engine.await_events(&mut Vec::new(), Duration::MAX));
-        engine.request_stop();
-        assert!(!reader.join().unwrap());
-    });
 }
 
 /// Neither those on another partition, nor one another.

@@ -1,13 +1,17 @@
 //! M12: the baton, a value with one owner at a time that is laid down, taken and claimed.
 //!
 //! Threads: two or three callers; or a keeper, callers and somebody who wakes the keeper. The work
-//! is a flag of each, set Relaxed, so that only the baton's own word can show it.
+//! is a flag of each, set Relaxed, so that only the baton's own word can show it. Wishes for a
+//! snapshot share one such flag, as in `mode::lending`.
 //! Property: no work is missed, the value is with one thread at a time (the slot checks that each
 //! access is ordered after the last), and a keeper that claims it, or whose value is lost, is woken.
-//! Fails when: one of L1 to L8 is planted.
+//! A snapshot shows what everybody was answered before his wish.
+//! Fails when: one of L1 to L8 is planted; the wishes, when an owner that is called back does not
+//! look for them again, which is among the tests.
 
 use capsched::sync::{
-    Arc, Asked, AtomicBool, Baton, Laid, Ordering, Received, TrySendError, inbox, parking,
+    Arc, Asked, AtomicBool, AtomicU32, Baton, Laid, Ordering, Received, TrySendError, inbox,
+    parking,
 };
 use loom::thread;
 use loom_tests::{Witness, explore};
@@ -263,4 +267,88 @@ fn a_keeper_that_keeps_it_gets_every_accepted_item() {
         REFUSED.met_if(!sent);
         assert_eq!((taken, accepted), (u64::from(sent), u64::from(sent)));
     });
+}
+
+/// Who was answered is the value; whom the last snapshot shows is visible to all.
+struct Office {
+    answered: Baton<u32>,
+    shown: AtomicU32,
+    wanted: AtomicBool,
+    /// Whether an owner that is called back looks for wishes again.
+    looks_again: bool,
+}
+
+impl Office {
+    /// Makes a snapshot if somebody wants one, and lays the value down; whether a wish came
+    /// meanwhile.
+    fn leave(&self, mut answered: u32) -> bool {
+        let mut looks = true;
+        let mut granted = false;
+        loop {
+            if looks && self.wanted.load(Ordering::Relaxed) {
+                self.show(answered);
+                granted = true;
+            }
+            match self.answered.lay_down(answered) {
+                Laid::Down => return granted,
+                Laid::DownForKeeper => panic!("nobody claims it"),
+                Laid::CalledBack(back) => answered = back,
+            }
+            looks = self.looks_again;
+        }
+    }
+
+    fn show(&self, answered: u32) {
+        self.wanted.store(false, Ordering::Relaxed);
+        self.shown.store(answered, Ordering::Relaxed);
+    }
+
+    /// Is answered if the value lies there, and wishes for a snapshot; whether it was answered.
+    fn visit(&self, own: u32, granted: &Witness) -> bool {
+        let Asked::Taken(answered) = self.answered.take_or_call() else {
+            return false;
+        };
+        granted.met_if(self.leave(answered | own));
+        self.wanted.store(true, Ordering::Relaxed);
+        if let Asked::Taken(answered) = self.answered.take_or_call() {
+            self.show(answered);
+            granted.met_if(self.leave(answered));
+        }
+        true
+    }
+}
+
+fn wishes(looks_again: bool, granted: &'static Witness) {
+    let office = Arc::new(Office {
+        answered: Baton::away(),
+        shown: AtomicU32::new(0),
+        wanted: AtomicBool::new(false),
+        looks_again,
+    });
+    assert_eq!(office.answered.lay_down(0), Laid::Down);
+    let other = thread::spawn({
+        let office = Arc::clone(&office);
+        move || office.visit(1, granted)
+    });
+    let mut answered = u32::from(office.visit(2, granted)) * 2;
+    answered |= u32::from(other.join().expect("a visitor does not panic"));
+    let Asked::Taken(_) = office.answered.take_or_call() else {
+        panic!("the last owner laid it down")
+    };
+    assert!(!office.wanted.load(Ordering::Relaxed), "a wish is left");
+    let shown = office.shown.load(Ordering::Relaxed);
+    assert_eq!(shown & answered, answered, "whom the snapshot shows");
+}
+
+#[test]
+fn a_snapshot_shows_what_was_answered_before_the_wish() {
+    static GRANTED: Witness = Witness::of("an owner granted the wish of another");
+    explore(&[&GRANTED], || wishes(true, &GRANTED));
+}
+
+#[test]
+#[should_panic(expected = "a wish is left")]
+fn an_owner_that_does_not_look_again_misses_wishes() {
+    static GRANTED: Witness = Witness::of("an owner granted the wish of another");
+    explore(&[], || wishes(false, &GRANTED));
 }

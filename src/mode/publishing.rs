@@ -46,15 +46,15 @@ impl<C: Clock> Committer<C> {
     }
 
     /// Copies some rows ahead of the next snapshot; whether few are left. It gets there however fast
-    /// rows are written: each turn leaves fewer than the last one did.
+    /// rows are written: while it goes on, each turn leaves fewer than the one before.
     pub(super) fn copy_ahead(&mut self) -> bool {
         let ledger = self.engine.ledger_mut();
-        let before = ledger.state().rows_ahead();
+        let before = ledger.state().rows_to_copy();
         let added = before.saturating_sub(self.copying.unwrap_or(before));
         ledger.copy_ahead(ROWS_AHEAD + added);
-        let left = ledger.state().rows_ahead();
-        self.copying = Some(left);
-        left <= ROWS_AHEAD
+        let left = ledger.state().rows_to_copy();
+        self.copying = (left > ROWS_AHEAD).then_some(left);
+        self.copying.is_none()
     }
 
     /// Shows everything that happened, and wakes the proposers where that is any news.

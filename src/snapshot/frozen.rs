@@ -13,6 +13,9 @@ use super::table::{Ahead, Marks, Slot, Table};
 /// Rows that are brought up to date together.
 const CHUNK: usize = 64;
 
+/// Retired rows that wait to be forgotten at most, as a multiple of the rows of the table.
+const MOST_RETIRED: usize = 2;
+
 /// Publications that a log holds at least, for small tables.
 const LEAST_KEPT: usize = 16;
 
@@ -34,7 +37,7 @@ struct Shown<T> {
     logged: usize,
 }
 
-/// Rows of a range as they were at some publication.
+/// Rows of a range as they were at some publication, or later: what the log has of them counts.
 #[derive(Debug)]
 struct Chunk<T> {
     at: u64,
@@ -59,7 +62,7 @@ pub(super) struct Freezer<T> {
     chunks: usize,
     /// What the next publication writes, as far as it was copied ahead.
     ready: Vec<(u32, Arc<T>)>,
-    /// The chunks that are due next, made ahead: they show at least what the last publication does.
+    /// The chunks that are due next, made ahead.
     renewed: VecDeque<Chunk<T>>,
     /// What the last publication shows no more, where it is to be forgotten a few rows at a time.
     retired: Vec<Retired<T>>,
@@ -173,19 +176,9 @@ impl<T: Clone> Freezer<T> {
         }
     }
 
-    /// How many rows are to be forgotten.
-    pub(super) fn retired(&self) -> usize {
-        self.retired_rows
-    }
-
     fn retire(&mut self, retired: Retired<T>) {
         self.retired_rows += retired.len();
         self.retired.push(retired);
-    }
-
-    fn forget_all_retired(&mut self) {
-        self.retired.clear();
-        self.retired_rows = 0;
     }
 
     /// Forgets about as many of the retired rows, those that somebody still reads by leaving them to
@@ -249,8 +242,9 @@ impl<T: Clone> Frozen<T> {
             return;
         }
         let at = self.0.at + 1;
-        table.freezer.forget_all_retired();
         let gradual = !table.freezer.ready.is_empty();
+        // What is made from here on shows what this one does.
+        table.freezer.at = at;
         table.go_ahead(&mut Ahead {
             to_copy: usize::MAX,
             to_forget: 0,
@@ -267,10 +261,9 @@ impl<T: Clone> Frozen<T> {
         next.renew_chunks(freezer, rows.len());
         next.log.push_back(Arc::new(Written { at, rows }));
         next.shorten_log(freezer);
-        (freezer.at, freezer.chunks) = (at, next.chunks.len());
-        if !gradual {
-            freezer.forget_all_retired();
-        }
+        freezer.chunks = next.chunks.len();
+        let kept = if gradual { MOST_RETIRED * next.len } else { 0 };
+        freezer.forget_retired(freezer.retired_rows.saturating_sub(kept));
         self.0 = Arc::new(next);
         table.forget_written();
     }
@@ -560,26 +553,45 @@ mod tests {
         }
     }
 
-    /// Few rows a publication, while the table grows: chunks are appended between two turns.
+    /// Few rows a publication, while the table grows: chunks are appended between two turns, and those
+    /// that were made ahead outlive publications. The log reaches as far back as every chunk.
     #[test]
     fn a_growing_table_is_shown_whole() {
         for (seed, size, growth) in [(1, 300, 64), (2, 4000, 1), (3, 9000, 1), (4, 9000, 100)] {
             let mut random = random_from(seed);
             let mut table = numbers(size);
             let mut frozen = Frozen::default();
+            let (mut reader, mut older) = (Table::<NodeSlot, u64>::default(), Frozen::default());
+            let mut held = 0;
             for round in 0..3000_u64 {
                 let appended = if random(3) == 0 { growth } else { 0 };
                 (0..appended).for_each(|_| _ = table.push(round));
                 for i in 0..=random(20) as u64 {
                     let index = random(table.len());
                     table[at(index)] = round * 10_000 + i;
+                    table.go_ahead(&mut Ahead {
+                        to_copy: random(4),
+                        to_forget: random(8),
+                    });
                 }
                 frozen.publish(&mut table);
+                held += usize::from(!table.freezer.renewed.is_empty());
+                let shown = &frozen.0;
+                let oldest = shown.chunks.iter().map(|chunk| chunk.at).min();
+                let first = shown.log.front().map(|written| written.at);
+                assert!(
+                    first <= oldest.map(|at| at + 1),
+                    "round {round} of {size} rows"
+                );
                 if random(4) == 0 {
                     let shown: Vec<u64> = table.iter().copied().collect();
                     assert!(rows(&frozen) == shown, "round {round} of {size} rows");
+                    reader.refresh(&older, &frozen, |_| {});
+                    assert!(reader.iter().eq(&shown), "round {round} of {size} rows");
+                    older = frozen.clone();
                 }
             }
+            assert!(size < 9000 || held > 0, "no chunk outlived a publication");
         }
     }
 
@@ -604,7 +616,7 @@ mod tests {
             let before = Arc::strong_count(&first);
             frozen.publish(&mut table);
             assert_eq!(Arc::strong_count(&first), before);
-            while table.ahead().to_forget > 0 {
+            while table.freezer.retired_rows > 0 {
                 let before = Arc::strong_count(&first);
                 go_ahead(&mut table, 0, few);
                 let now = before - Arc::strong_count(&first);
@@ -637,12 +649,19 @@ mod tests {
         }
         let mut table = numbers(1000);
         let mut frozen = Frozen::default();
-        for round in 0..100 {
-            for i in 0..700 {
+        // The second time each row is copied ahead, some of them twice.
+        for round in 0..200 {
+            for i in (0..700).chain(0..300) {
                 table[at(i)] = round;
+                table.go_ahead(&mut Ahead {
+                    to_copy: usize::from(round >= 100),
+                    to_forget: 1,
+                });
             }
             frozen.publish(&mut table);
-            assert!(frozen.0.logged <= 3000, "{}", frozen.0.logged);
+            let (logged, retired) = (frozen.0.logged, table.freezer.retired_rows);
+            assert!(logged <= 4000, "{logged}");
+            assert!(retired <= 2 * 1000, "{retired}");
         }
     }
 }

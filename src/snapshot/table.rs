@@ -1,7 +1,7 @@
 //! Tables of rows that remember which of them were written.
 
 use std::marker::PhantomData;
-use std::ops::{Add, Index, IndexMut};
+use std::ops::{Index, IndexMut};
 
 use super::frozen::Freezer;
 
@@ -45,21 +45,11 @@ pub struct Table<S, T> {
     slot: PhantomData<fn(S)>,
 }
 
-/// Rows to be copied ahead of a publication, and to be forgotten that earlier ones have shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Room for what is done ahead of a publication, in rows.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
     pub(super) to_copy: usize,
     pub(super) to_forget: usize,
-}
-
-impl Add for Ahead {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self {
-            to_copy: self.to_copy + other.to_copy,
-            to_forget: self.to_forget + other.to_forget,
-        }
-    }
 }
 
 /// A set of row indices, in the order in which they came.
@@ -217,20 +207,18 @@ impl<S: Slot, T> Table<S, T> {
 }
 
 impl<S: Slot, T: Clone> Table<S, T> {
-    /// What may be done ahead of the next publication as things stand.
-    pub(super) fn ahead(&self) -> Ahead {
-        Ahead {
-            to_copy: self.uncopied.list.len() - self.copied_ahead,
-            to_forget: self.freezer.retired(),
-        }
+    /// How many rows the next publication will have to copy as things stand.
+    #[must_use]
+    pub fn uncopied(&self) -> usize {
+        self.uncopied.list.len() - self.copied_ahead
     }
 
-    /// Does some of that, as far as there is room, which it uses up. What is written again is copied
-    /// again.
+    /// Copies rows ahead of the next publication and forgets what earlier ones have replaced, as far
+    /// as there is room, which it uses up. What is written again is copied again.
     pub(super) fn go_ahead(&mut self, room: &mut Ahead) {
         let forgotten = self.freezer.forget_retired(room.to_forget);
         room.to_forget = room.to_forget.saturating_sub(forgotten);
-        let count = self.ahead().to_copy.min(room.to_copy);
+        let count = self.uncopied().min(room.to_copy);
         room.to_copy -= count;
         self.freezer.expect_rows(count);
         let last = self.copied_ahead + count;
@@ -292,7 +280,7 @@ mod tests {
         let copy = |table: &mut Table<NodeSlot, u64>, most| {
             let (to_copy, to_forget) = (most, 0);
             table.go_ahead(&mut Ahead { to_copy, to_forget });
-            table.ahead().to_copy
+            table.uncopied()
         };
         assert_eq!((copy(&mut table, 3), table.written()), (2, 5));
         table[NodeSlot(1)] = 7;
