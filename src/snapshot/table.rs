@@ -208,8 +208,7 @@ impl<S: Slot, T> Table<S, T> {
 
 impl<S: Slot, T: Clone> Table<S, T> {
     /// How many rows the next publication will have to copy as things stand.
-    #[must_use]
-    pub fn uncopied(&self) -> usize {
+    pub(super) fn uncopied(&self) -> usize {
         self.uncopied.list.len() - self.copied_ahead
     }
 
