@@ -17,8 +17,7 @@ const LOOKED_AT: usize = 16;
 fn using(turn: i64) -> Use {
     let used = share::quotient(share::to_f32(turn * 37 % TURNS), share::to_f32(TURNS));
     Use {
-        used_capacity: used,
-        absolute_used: used,
+        used,
         idle: false,
         first_leaf: None,
     }

@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 
 use super::ledger::Ledger;
-use super::usage::{Charge, add, charge_queue};
+use super::usage::{Account, Charge, add, charge_queue};
 use crate::id::{PartitionId, QueueSlot};
 use crate::resource::{PackedVector, ResourceVector, with_width};
 use crate::snapshot::State;
@@ -163,11 +163,11 @@ impl Ledger {
         arrears
             .moved
             .sort_unstable_by_key(|queue| Reverse(depth(queue)));
-        let (none, total) = (Charge::<N>::default(), state.total(partition).narrow());
+        let (none, account) = (Charge::<N>::default(), Account::of(state, partition));
         for queue in arrears.moved.drain(..) {
-            let moved = charge_queue(state, queue, (partition, &total), &none, None);
+            let moved = charge_queue(state, queue, &account, &none, None);
             if let Some(parent) = moved.parent {
-                charge_queue(state, parent, (partition, &total), &none, Some(moved));
+                charge_queue(state, parent, &account, &none, Some(moved));
             }
         }
     }

@@ -5,7 +5,7 @@ use super::managed::guarantee_in_view;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{child_claim, is_idle, known_first_leaf};
 use crate::queue::{Divisors, QueuePart, Ranks, Use};
-use crate::resource::{Calculator, ResourceVector, with_calculator, with_width};
+use crate::resource::{Calculator, MAX_TYPES, ResourceVector, with_calculator, with_width};
 use crate::snapshot::State;
 
 impl Ledger {
@@ -90,10 +90,10 @@ impl Ledger {
         self.state.epoch += 1;
         let state = &mut self.state;
         let divides = renew_divisors(state, queue, partition);
-        let (calculator, total) = (state.calculator, state.total(partition));
+        let account: Account<MAX_TYPES> = Account::of(state, partition);
         let part = state.queues[queue].part_mut(partition);
         part.known = true;
-        share_part(calculator, &total, part, divides);
+        share_part(&account, part, divides, Asked::Both);
     }
 
     /// Reserved resources of a leaf and its ancestors.
@@ -166,6 +166,47 @@ pub(super) struct Charge<const N: usize> {
     pub(super) pending: ResourceVector<N>,
 }
 
+/// What charging has in common for all queues of a state on a partition.
+#[derive(Clone, Copy)]
+pub(super) struct Account<const N: usize> {
+    calculator: Calculator,
+    partition: PartitionId,
+    total: ResourceVector<N>,
+    epoch: u64,
+    /// Whether passes need not come to queues that ask for nothing, and tell leaves nothing.
+    skips: bool,
+    /// What anybody asks for of queues below root, and of root.
+    asked: [Asked; 2],
+}
+
+impl<const N: usize> Account<N> {
+    pub(super) fn of(state: &State, partition: PartitionId) -> Self {
+        let skips = !state.tells_leaves();
+        Self {
+            calculator: state.calculator,
+            partition,
+            total: state.total(partition).narrow(),
+            epoch: state.epoch,
+            skips,
+            asked: match (state.copied, skips) {
+                (false, _) => [Asked::Both; 2],
+                // Root has no siblings.
+                (true, false) => [Asked::Both, Asked::Neither],
+                (true, true) => [Asked::Deciding, Asked::Neither],
+            },
+        }
+    }
+}
+
+/// Which used shares of a queue are computed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Both,
+    /// The one that decides among siblings.
+    Deciding,
+    Neither,
+}
+
 /// Charges a leaf and everything above it, and keeps the order among siblings.
 // As CSQueueUtils.updateUsedCapacity for each of them.
 pub(super) fn charge_queues<const N: usize>(
@@ -174,14 +215,14 @@ pub(super) fn charge_queues<const N: usize>(
     partition: PartitionId,
     charge: &Charge<N>,
 ) {
-    let total = state.total(partition).narrow();
-    let mut child: Option<Moved> = None;
-    let mut next = Some(leaf);
-    while let Some(queue) = next {
-        let moved = charge_queue(state, queue, (partition, &total), charge, child);
-        next = moved.parent;
-        child = Some(moved);
-    }
+    let account = Account::of(state, partition);
+    with_calculator!(account.calculator, calculator => {
+        let account = Account { calculator, ..account };
+        let mut moved = charge_queue(state, leaf, &account, charge, None);
+        while let Some(parent) = moved.parent {
+            moved = charge_queue(state, parent, &account, charge, Some(moved));
+        }
+    });
 }
 
 /// Charges a queue, and follows a child of it whose use moved.
@@ -189,44 +230,64 @@ pub(super) fn charge_queues<const N: usize>(
 pub(super) fn charge_queue<const N: usize>(
     state: &mut State,
     queue: QueueSlot,
-    (partition, total): (PartitionId, &ResourceVector<N>),
+    account: &Account<N>,
     charge: &Charge<N>,
     mut child: Option<Moved>,
 ) -> Moved {
+    let &Account {
+        partition, epoch, ..
+    } = account;
     let part = state.queues[queue].part(partition);
-    let known = part.divisors.epoch == state.epoch;
-    if child.is_some() && part.ranks.epoch != state.epoch {
-        rank_children(state, queue, partition);
-        child = None;
+    let mut divides = true;
+    if part.divisors.epoch != epoch || (child.is_some() && part.ranks.epoch != epoch) {
+        divides = prepare(state, queue, partition, &mut child);
     }
-    let divides = known || renew_divisors(state, queue, partition);
-    let (calculator, copied, skips) = (state.calculator, state.copied, !state.tells_leaves());
     let row = &mut state.queues[queue];
-    let (parent, place) = (row.parent, row.place);
+    let (parent, place, is_leaf) = (row.parent, row.place, row.is_leaf());
     let part = row.part_mut(partition);
-    if let Some(child) = child {
-        part.ranks.follow(child.place, child.of);
-    }
     add(part, charge);
-    let shares = if copied && parent.is_none() {
-        // No pass asks for the shares of root, which has no siblings.
-        part.behind = true;
-        Shares::default()
-    } else {
-        share_part(calculator, total, part, divides)
+    let asked = account.asked[usize::from(parent.is_none())];
+    let used = share_part(account, part, divides, asked);
+    let first_leaf = match child {
+        Some(child) => part.ranks.follow(child.place, child.of),
+        None if is_leaf => Some(queue),
+        None => part
+            .ranks
+            .first_leaf()
+            .filter(|_| part.ranks.epoch == epoch),
     };
     let moved = Moved {
         parent,
         place,
         of: Use {
-            used_capacity: shares.of_guaranteed,
-            absolute_used: shares.of_partition,
-            idle: skips && part.pending.is_none(),
-            first_leaf: known_first_leaf(state, queue, partition),
+            used,
+            idle: account.skips && part.pending.is_none(),
+            first_leaf,
         },
     };
-    debug_assert!(!divides || (copied && parent.is_none()) || shares_hold(state, queue, partition));
+    debug_assert_eq!(first_leaf, known_first_leaf(state, queue, partition));
+    debug_assert!(!divides || shares_hold(state, queue, partition, asked));
     moved
+}
+
+/// Computes what a queue is charged by, as far as that does not hold any more; whether there is anything
+/// in the partition to divide by. A child that is ranked anew, perhaps at another place, need not be
+/// followed.
+#[cold]
+#[inline(never)]
+fn prepare(
+    state: &mut State,
+    queue: QueueSlot,
+    partition: PartitionId,
+    child: &mut Option<Moved>,
+) -> bool {
+    let part = state.queues[queue].part(partition);
+    let known = part.divisors.epoch == state.epoch;
+    if child.is_some() && part.ranks.epoch != state.epoch {
+        rank_children(state, queue, partition);
+        *child = None;
+    }
+    known || renew_divisors(state, queue, partition)
 }
 
 /// A queue of which the use moved.
@@ -263,44 +324,58 @@ pub(super) fn add<const N: usize>(part: &mut QueuePart, charge: &Charge<N>) {
     part.known = true;
 }
 
-/// The used shares of a queue.
-#[derive(Clone, Copy, Default)]
-struct Shares {
-    of_guaranteed: f32,
-    of_partition: f32,
-}
-
-/// Recomputes the used shares of a queue and returns them: who reads them back at once, both with one
-/// load, waits until the two stores are through. `divides`: whether there is anything in the partition
-/// to divide by.
+/// Recomputes the used shares of a queue that are asked for; returns the one that decides among siblings: who
+/// reads it back at once waits until the store is through. `divides`: whether there is anything in the
+/// partition to divide by.
 #[inline(always)]
 fn share_part<const N: usize>(
-    calculator: Calculator,
-    total: &ResourceVector<N>,
+    account: &Account<N>,
     part: &mut QueuePart,
     divides: bool,
-) -> Shares {
-    let mut shares = Shares::default();
-    if divides {
-        with_calculator!(calculator, calculator => {
-            let used = calculator.divisor(total, &part.used.narrow());
-            shares.of_partition = calculator.quotient(used, part.divisors.total);
-            shares.of_guaranteed = calculator.quotient(used, part.divisors.guaranteed);
-        });
+    asked: Asked,
+) -> f32 {
+    part.behind = asked == Asked::Neither;
+    if asked == Asked::Neither {
+        return 0.0;
     }
-    part.behind = false;
-    part.absolute_used = shares.of_partition;
-    part.used_capacity = shares.of_guaranteed;
-    shares
+    let (calculator, total, by) = (account.calculator, &account.total, &part.divisors);
+    let used = part.used.narrow();
+    let share = |by| {
+        if divides {
+            calculator.quotient(total, &used, by)
+        } else {
+            0.0
+        }
+    };
+    let guaranteed = part.is_guaranteed();
+    if asked == Asked::Both {
+        let shares = (share(&by.guaranteed), share(&by.total));
+        (part.used_capacity, part.absolute_used) = shares;
+        part.used_in_order()
+    } else if guaranteed {
+        let used_capacity = share(&by.guaranteed);
+        part.used_capacity = used_capacity;
+        used_capacity
+    } else {
+        let absolute_used = share(&by.total);
+        part.absolute_used = absolute_used;
+        absolute_used
+    }
 }
 
-/// Whether the used shares of a queue are what a division without preparation comes to.
-fn shares_hold(state: &State, queue: QueueSlot, partition: PartitionId) -> bool {
+/// Whether the used shares of a queue that are asked for are what a division without preparation comes to.
+fn shares_hold(state: &State, queue: QueueSlot, partition: PartitionId, asked: Asked) -> bool {
     let part = state.queues[queue].part(partition);
     let (used, total) = (part.used.get(), state.total(partition));
-    let exact = |by| state.calculator.divide(&total, &used, by).to_bits();
-    part.absolute_used.to_bits() == exact(&total)
-        && part.used_capacity.to_bits() == exact(&used_of(state, queue, partition))
+    let exact = |by: &ResourceVector| state.calculator.divide(&total, &used, by);
+    let used_capacity = exact(&used_of(state, queue, partition));
+    let expected = match (asked, part.is_guaranteed()) {
+        (Asked::Both, _) => [used_capacity, exact(&total)],
+        (Asked::Deciding, true) => [used_capacity, part.absolute_used],
+        (Asked::Deciding, false) => [part.used_capacity, exact(&total)],
+        (Asked::Neither, _) => return part.behind,
+    };
+    [part.used_capacity, part.absolute_used].map(f32::to_bits) == expected.map(f32::to_bits)
 }
 
 /// The amount that the used capacity of a queue is a share of.
@@ -354,8 +429,7 @@ fn follow_demand(state: &mut State, child: QueueSlot, partition: PartitionId) ->
     let row = &state.queues[child];
     let (parent, place, part) = (row.parent, row.place, row.part(partition));
     let of = Use {
-        used_capacity: part.used_capacity,
-        absolute_used: part.absolute_used,
+        used: part.used_in_order(),
         idle: is_idle(state, part),
         first_leaf: known_first_leaf(state, child, partition),
     };

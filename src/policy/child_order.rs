@@ -155,8 +155,7 @@ pub fn child_claim(
         absolute_capacity: part.absolute_capacity,
         priority,
         of: Use {
-            used_capacity: part.used_capacity,
-            absolute_used: part.absolute_used,
+            used: part.used_in_order(),
             idle: is_idle(state, part),
             first_leaf: known_first_leaf(state, child, partition),
         },
@@ -188,15 +187,11 @@ pub fn compare_children(
         }
     }
     let (x, y) = (a.part(partition), b.part(partition));
-    let (guaranteed, other) = (x.absolute_capacity > 0.0, y.absolute_capacity > 0.0);
+    let (guaranteed, other) = (x.is_guaranteed(), y.is_guaranteed());
     if guaranteed != other {
         return other.cmp(&guaranteed);
     }
-    let (used, used_other) = if guaranteed {
-        (x.used_capacity, y.used_capacity)
-    } else {
-        (x.absolute_used, y.absolute_used)
-    };
+    let (used, used_other) = (x.used_in_order(), y.used_in_order());
     let (priority, priority_other) = match order {
         ChildOrder::Utilization => (0, 0),
         ChildOrder::PriorityUtilization => (a.settings.priority, b.settings.priority),

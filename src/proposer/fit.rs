@@ -223,6 +223,9 @@ impl FitIndex {
         if from == self.order.nodes.len() {
             return None;
         }
+        if self.fits_at(from, size) {
+            return Some(self.order.nodes[from]);
+        }
         let place = self.place_from(from, size);
         hints[hint].place = place.unwrap_or(self.order.nodes.len());
         place.map(|place| self.order.nodes[place])
@@ -246,11 +249,25 @@ impl FitIndex {
         place.map(|place| self.order.nodes[place])
     }
 
+    /// Whether the node at a place has a size free.
+    #[inline(always)]
+    fn fits_at<const N: usize>(&self, place: usize, size: &ResourceVector<N>) -> bool {
+        match self.free.as_slice() {
+            // Most clusters count memory and vcores only.
+            [memory, vcores] => {
+                memory[place] >= size[MEMORY].max(0) && vcores[place] >= size[VCORES].max(0)
+            }
+            free => {
+                let mut types = free.iter().enumerate();
+                types.all(|(i, free)| free[place] >= size[i].max(0))
+            }
+        }
+    }
+
     /// The first place from one on with a size free.
     fn place_from<const N: usize>(&self, from: usize, size: &ResourceVector<N>) -> Option<usize> {
         let bounds = &mut *self.bounds.borrow_mut();
         match self.free.as_slice() {
-            // Most clusters count memory and vcores only.
             [memory, vcores] => self.first_place(from, bounds, |bounds, level, at| {
                 let (memory, vcores) = match level {
                     0 => (memory[at], vcores[at]),

@@ -46,10 +46,8 @@ pub struct Claim {
 /// What of a child its rank follows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Use {
-    /// Used resources as a fraction of the guarantee.
-    pub used_capacity: f32,
-    /// Used resources as a fraction of the partition.
-    pub absolute_used: f32,
+    /// Used resources as a fraction of the guarantee, or of the partition where nothing is guaranteed.
+    pub used: f32,
     /// Whether passes need not come to the child, which asks for nothing.
     pub idle: bool,
     /// The leaf that a way down from the child comes to while every queue on it takes its first child;
@@ -62,21 +60,20 @@ pub struct Use {
 struct Rank {
     /// Smaller is served first. Shares are the reference's `f32`, in Java's order.
     key: u64,
-    child: QueueSlot,
-    /// The leaf that comes first below it, itself where it is one, or [`Rank::UNKNOWN`].
-    leaf: QueueSlot,
+    /// The child, and above it in the word the leaf that comes first below it, itself where it is one, or
+    /// [`Rank::UNKNOWN`].
+    who: u64,
 }
 
 impl Rank {
     /// What the first place of a tree holds, which stands for nobody.
     const NOBODY: Self = Self {
         key: 0,
-        child: QueueSlot(0),
-        leaf: Self::UNKNOWN,
+        who: (Self::UNKNOWN as u64) << u32::BITS,
     };
 
     /// A leaf that is not known.
-    const UNKNOWN: QueueSlot = QueueSlot(u32::MAX);
+    const UNKNOWN: u32 = u32::MAX;
 
     fn new(claim: &Claim, urgent: usize, tie: usize) -> Self {
         debug_assert!(urgent < MOST_PRIORITIES && tie < MOST);
@@ -86,34 +83,43 @@ impl Rank {
             | flag(unguaranteed, UNGUARANTEED)
             | (urgent as u64) << URGENT
             | tie as u64;
-        let (child, leaf) = (claim.child, Self::UNKNOWN);
-        Self { key, child, leaf }.using(claim.of)
+        let who = u64::from(claim.child.0);
+        Self { key, who }.using(claim.of)
     }
 
     /// The rank after the child's use, or what is below it, moved.
-    #[inline]
+    #[inline(always)]
     fn using(self, of: Use) -> Self {
         const MOVES: u64 = 1 << IDLE | 1 << WHOLE | (u32::MAX as u64) << USED;
-        let guaranteed = self.key & (1 << UNGUARANTEED) == 0;
-        // Everything in integers, and without a jump: a place on the way up waits for it.
-        let [of_guaranteed, of_partition] = [of.used_capacity, of.absolute_used].map(f32::to_bits);
-        let used = select_unpredictable(guaranteed, of_guaranteed, of_partition);
-        let used = share::java_rank(f32::from_bits(used));
+        // In integers, and without a jump: a place on the way up waits for it.
+        let used = share::java_rank(of.used);
         let whole = u64::from(used >= share::java_rank(1.0)) << WHOLE;
         let idle = u64::from(of.idle) << IDLE;
-        let key = self.key & !MOVES | idle | whole | u64::from(used) << USED;
+        let leaf = of.first_leaf.map_or(Self::UNKNOWN, |leaf| leaf.0);
         Self {
-            key,
-            leaf: of.first_leaf.unwrap_or(Self::UNKNOWN),
-            ..self
+            key: self.key & !MOVES | idle | whole | u64::from(used) << USED,
+            who: u64::from(self.child().0) | u64::from(leaf) << u32::BITS,
         }
     }
 
     /// The one of two that is served first.
-    #[inline]
+    #[inline(always)]
     fn first(self, other: Self) -> Self {
         // Who wins is anybody's guess, which a jump would have to make.
         select_unpredictable(other.key < self.key, other, self)
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the lower half of the word is the child"
+    )]
+    fn child(self) -> QueueSlot {
+        QueueSlot(self.who as u32)
+    }
+
+    fn leaf(self) -> Option<QueueSlot> {
+        let leaf = (self.who >> u32::BITS) as u32;
+        (leaf != Self::UNKNOWN).then_some(QueueSlot(leaf))
     }
 
     fn is_idle(self) -> bool {
@@ -126,10 +132,10 @@ impl Rank {
 pub struct Ranks {
     /// It holds while the state counts this epoch.
     pub epoch: u64,
-    /// A tree in an array: the children in list order are its second half, and each place before holds
-    /// the first of the two at twice its index and one above that. Empty when something that no key
-    /// expresses decides, or there is nobody.
-    winners: Vec<Rank>,
+    /// A tree in an array, of which pairs of neighbours are the items: the children in list order are its
+    /// second half, and each place before holds the first of the pair at its own index. Empty when
+    /// something that no key expresses decides, or there is nobody.
+    pairs: Vec<[Rank; 2]>,
 }
 
 impl Ranks {
@@ -138,12 +144,22 @@ impl Ranks {
     pub fn new(epoch: u64, claims: Option<&[Claim]>) -> Self {
         let ranks = claims.and_then(rank).unwrap_or_default();
         let count = ranks.len();
-        let mut winners = vec![Rank::NOBODY; count];
-        winners.extend(ranks);
-        for at in (1..count).rev() {
-            winners[at] = winners[2 * at].first(winners[2 * at + 1]);
+        let mut pairs = vec![[Rank::NOBODY; 2]; count];
+        for (place, rank) in ranks.into_iter().enumerate() {
+            let at = count + place;
+            pairs[at / 2][at % 2] = rank;
         }
-        Self { epoch, winners }
+        for at in (1..count).rev() {
+            let [one, other] = pairs[at];
+            pairs[at / 2][at % 2] = one.first(other);
+        }
+        Self { epoch, pairs }
+    }
+
+    /// The first of all, where there is anybody. With a single child, the tree is that one after nobody.
+    #[inline]
+    fn winner(&self) -> Option<Rank> {
+        self.pairs.first().map(|pair| pair[1])
     }
 
     /// The child that is served first, where keys express the order.
@@ -152,8 +168,7 @@ impl Ranks {
     #[inline]
     #[must_use]
     pub fn first(&self) -> Option<QueueSlot> {
-        // With a single child, the tree is that one after nobody.
-        self.winners.get(1).map(|rank| rank.child)
+        self.winner().map(Rank::child)
     }
 
     /// The leaf that comes first below that child, where it is known.
@@ -162,8 +177,7 @@ impl Ranks {
     #[inline]
     #[must_use]
     pub fn first_leaf(&self) -> Option<QueueSlot> {
-        let first = self.winners.get(1)?;
-        (first.leaf != Rank::UNKNOWN).then_some(first.leaf)
+        self.winner()?.leaf()
     }
 
     /// The children in the order in which they are served, without those passed over.
@@ -171,7 +185,8 @@ impl Ranks {
     /// Cost: one look for the first; for each further one, some comparisons for each doubling of the
     /// number of children.
     pub fn in_order(&self) -> impl Iterator<Item = QueueSlot> + '_ {
-        let count = self.winners.len() / 2;
+        let count = self.pairs.len();
+        let at_place = |at: usize| self.pairs[at / 2][at % 2];
         // Parts of the tree that hold what was not returned yet, by their first; and the part of
         // which the first was returned last.
         let mut open: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
@@ -181,44 +196,40 @@ impl Ranks {
                 None => self.first().and(Some(1))?,
                 Some(mut at) => {
                     while at < count {
-                        let [left, right] = [2 * at, 2 * at + 1];
-                        let next = if self.winners[left] == self.winners[at] {
-                            left
-                        } else {
-                            right
-                        };
-                        let other = left + right - next;
-                        open.push(Reverse((self.winners[other].key, other)));
+                        let right = usize::from(self.pairs[at][0] != at_place(at));
+                        let [next, other] = [2 * at + right, 2 * at + 1 - right];
+                        open.push(Reverse((at_place(other).key, other)));
                         at = next;
                     }
                     open.pop()?.0.1
                 }
             };
             last = Some(at);
-            let winner = self.winners[at];
-            (!winner.is_idle()).then_some(winner.child)
+            let winner = at_place(at);
+            (!winner.is_idle()).then(|| winner.child())
         })
     }
 
     /// Follows a child of which something moved, by its place in the list; one without a place is passed
-    /// over.
+    /// over. Returns what [`Ranks::first_leaf`] says then.
     ///
     /// Cost: a comparison for each doubling of the number of children.
     #[inline(always)]
-    pub fn follow(&mut self, place: usize, of: Use) {
-        let count = self.winners.len() / 2;
+    pub fn follow(&mut self, place: usize, of: Use) -> Option<QueueSlot> {
+        let count = self.pairs.len();
         if place >= count {
-            return;
+            return self.first_leaf();
         }
         let mut at = count + place;
-        let mut first = self.winners[at].using(of);
-        self.winners[at] = first;
+        let mut first = self.pairs[at / 2][at % 2].using(of);
         while at > 1 {
-            // The neighbour of a pair differs in the last bit.
-            first = first.first(self.winners[at ^ 1]);
+            let pair = &mut self.pairs[at / 2];
+            pair[at % 2] = first;
+            first = first.first(pair[(at + 1) % 2]);
             at /= 2;
-            self.winners[at] = first;
         }
+        self.pairs[0][1] = first;
+        first.leaf()
     }
 }
 
@@ -261,8 +272,7 @@ mod tests {
 
     fn using(used: f32) -> Use {
         Use {
-            used_capacity: used,
-            absolute_used: used,
+            used,
             idle: false,
             first_leaf: None,
         }
@@ -271,8 +281,7 @@ mod tests {
     /// Used shares in quarters; those that use an odd number of them ask for nothing.
     fn of(quarters: u8) -> Use {
         Use {
-            used_capacity: share::quotient(f32::from(quarters), 4.0),
-            absolute_used: 0.0,
+            used: share::quotient(f32::from(quarters), 4.0),
             idle: quarters % 2 == 1,
             first_leaf: (quarters > 1).then_some(QueueSlot(u32::from(quarters))),
         }
@@ -350,7 +359,7 @@ mod tests {
             for (place, quarters) in moves {
                 let mut order = claims.clone();
                 order.sort_by(|a, b| {
-                    a.of.idle.cmp(&b.of.idle).then(a.of.used_capacity.total_cmp(&b.of.used_capacity))
+                    a.of.idle.cmp(&b.of.idle).then(a.of.used.total_cmp(&b.of.used))
                 });
                 prop_assert_eq!(ranks.first(), order.first().map(|claim| claim.child));
                 prop_assert_eq!(ranks.first_leaf(), order.first().and_then(|claim| claim.of.first_leaf));

@@ -7,7 +7,7 @@ use super::per_partition::PerPartition;
 use super::ranks::Ranks;
 use super::settings::QueueSettings;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
-use crate::resource::{Divisor, PackedVector, ResourceVector};
+use crate::resource::{Divisor, PackedVector, ResourceVector, share};
 
 /// One queue.
 ///
@@ -22,6 +22,8 @@ pub struct Queue {
     pub place: usize,
     /// What only leaves have.
     pub leaf: Option<Box<Leaf>>,
+    /// Figures by partition; every known partition has a place.
+    pub parts: PerPartition<QueuePart>,
     /// What the configuration says.
     pub settings: Arc<QueueSettings>,
     /// The queues below, in list order: that of the configuration, later that of a hash map.
@@ -30,8 +32,6 @@ pub struct Queue {
     pub apps: i32,
     /// Running applications that count against the parallel limit.
     pub runnable: i32,
-    /// Figures by partition; every known partition has a place.
-    pub parts: PerPartition<QueuePart>,
     /// Most children that the list ever had.
     pub most_children: usize,
     /// Present state.
@@ -131,10 +131,14 @@ pub struct QueuePart {
     pub used: PackedVector,
     /// Most that the queue may use.
     pub limit: PackedVector,
+    /// Outstanding asks of the queue.
+    pub pending: PackedVector,
     /// Used resources as a fraction of the guarantee.
     pub used_capacity: f32,
     /// Used resources as a fraction of the partition.
     pub absolute_used: f32,
+    /// Capacity as a fraction of the partition.
+    pub absolute_capacity: f32,
     /// Whether requests for the partition are served here.
     pub accessible: bool,
     /// Whether the queue has settings of its own for the partition.
@@ -147,20 +151,17 @@ pub struct QueuePart {
     pub counted: bool,
     /// Whether the two used shares are those of before the last containers: in the ledger, while it
     /// commits what others decided, those of a leaf that owes them to the queues above; in copies, those
-    /// of root.
+    /// of root. In copies the one that does not decide among siblings is always of before, unless passes
+    /// tell leaves.
     pub behind: bool,
     /// Mode of the capacity on this partition.
     pub mode: CapacityMode,
     /// The children in the order in which they are served; only of parents.
     pub ranks: Ranks,
-    /// Outstanding asks of the queue.
-    pub pending: PackedVector,
     /// What use is divided by.
     pub divisors: Divisors,
     /// Capacity as a fraction of the parent's.
     pub capacity: f32,
-    /// Capacity as a fraction of the partition.
-    pub absolute_capacity: f32,
     /// Maximum as a fraction of the parent's.
     pub maximum_capacity: f32,
     /// Maximum as a fraction of the partition.
@@ -202,16 +203,35 @@ pub struct TemplatePart {
 
 /// Divisors of the used shares of a queue on a partition.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub struct Divisors {
     /// They hold while the state counts this epoch.
     pub epoch: u64,
-    /// The partition.
-    pub total: Divisor,
     /// The guarantee, at least the smallest allocation.
     pub guaranteed: Divisor,
+    /// The partition.
+    pub total: Divisor,
 }
 
 impl QueuePart {
+    /// Whether anything is guaranteed here: of siblings, those come first of which that is so.
+    #[inline]
+    #[must_use]
+    pub fn is_guaranteed(&self) -> bool {
+        share::above_none(self.absolute_capacity)
+    }
+
+    /// The used share that decides among siblings: that of the guarantee, if there is any.
+    #[inline]
+    #[must_use]
+    pub fn used_in_order(&self) -> f32 {
+        if self.is_guaranteed() {
+            self.used_capacity
+        } else {
+            self.absolute_used
+        }
+    }
+
     /// The part, for a figure of use that is about to move: from now on it counts here.
     pub fn counting(&mut self) -> &mut Self {
         self.counted = true;

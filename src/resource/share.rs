@@ -11,8 +11,9 @@
 )]
 
 use std::cmp::Ordering;
+use std::ops::RangeInclusive;
 
-use super::{ResourceVector, VCORES};
+use super::{NARROW, ResourceVector, VCORES};
 
 /// `a / b` with Java's `long` division, where `b == 0` gives 0 and the quotient is rounded up for
 /// non-negative operands. Sums wrap as Java's do: a product with an infinite ratio saturates.
@@ -69,10 +70,17 @@ pub const fn round_down(a: i64, step: i64) -> i64 {
 #[inline]
 #[must_use]
 pub fn safe_div(a: i64, b: i64) -> f32 {
-    if a == 0 && b == 0 {
+    safe_div_f32(a, b as f32)
+}
+
+/// [`safe_div`] by the nearest `f32` of a divisor.
+#[inline]
+#[must_use]
+pub fn safe_div_f32(a: i64, b: f32) -> f32 {
+    if a == 0 && b == 0.0 {
         0.0
     } else {
-        a as f32 / b as f32
+        a as f32 / b
     }
 }
 
@@ -288,6 +296,42 @@ pub fn share_quotient(a: f64, b: f64) -> f32 {
         return a as f32;
     }
     (a / b) as f32
+}
+
+/// Where inverses of amounts stand for divisions by them: no product of theirs leaves the range in which
+/// an `f32` has all of its digits.
+const INVERSES: RangeInclusive<f64> = 1e-18..=1e18;
+
+/// For [`largest_product`]: what a unit of each of two types comes to as a share of `cluster`, divided by a
+/// `share`. Not a number where a division has to tell.
+#[must_use]
+pub fn inverses(cluster: [i64; NARROW], share: f64) -> [f64; NARROW] {
+    let inverses = cluster.map(|of| 1.0 / of as f64 / share);
+    let positive = cluster.iter().all(|&of| of > 0) && share > 0.0;
+    let usable = positive && inverses.iter().all(|inverse| INVERSES.contains(inverse));
+    if usable { inverses } else { [f64::NAN; NARROW] }
+}
+
+/// The largest share of an amount, divided by another share, as [`share_quotient`] has it: a product with
+/// its [`inverses`], where both surely round to the same `f32`.
+///
+/// A quotient of quotients is rounded twice and a product with such an inverse three times, each time by
+/// less than one unit in the last place of an `f64`. So between the two is no midpoint of two neighbours in
+/// `f32` unless it is that near to the product.
+#[inline(always)]
+#[must_use]
+pub fn largest_product(a: [i64; NARROW], inverses: [f64; NARROW]) -> Option<f32> {
+    // Digits that an f32 does not have, and the midpoint among them.
+    const DIGITS: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
+    const REST: u64 = (1 << DIGITS) - 1;
+    const MIDPOINT: u64 = 1 << (DIGITS - 1);
+    const NEAR: u64 = 16;
+    let exact = (a[0] | a[1]).cast_unsigned() < 1 << f64::MANTISSA_DIGITS;
+    let [first, second] = [a[0] as f64 * inverses[0], a[1] as f64 * inverses[1]];
+    let largest = if second > first { second } else { first };
+    let away = (largest.to_bits() & REST).wrapping_sub(MIDPOINT - NEAR) > 2 * NEAR;
+    let known = largest >= 0.0;
+    (exact && away && known).then_some(largest as f32)
 }
 
 /// The order of two vectors by their sorted shares of `cluster`, largest share first; types of
