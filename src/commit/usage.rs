@@ -215,12 +215,21 @@ pub(super) fn charge_queues<const N: usize>(
     partition: PartitionId,
     charge: &Charge<N>,
 ) {
-    let account = Account::of(state, partition);
+    charge_on(state, leaf, &Account::of(state, partition), charge);
+}
+
+/// The same on an account that was made since the state last changed but for charges.
+pub(super) fn charge_on<const N: usize>(
+    state: &mut State,
+    leaf: QueueSlot,
+    account: &Account<N>,
+    charge: &Charge<N>,
+) {
     with_calculator!(account.calculator, calculator => {
-        let account = Account { calculator, ..account };
-        let mut moved = charge_queue(state, leaf, &account, charge, None);
+        let account = &Account { calculator, ..*account };
+        let mut moved = charge_queue(state, leaf, account, charge, None);
         while let Some(parent) = moved.parent {
-            moved = charge_queue(state, parent, &account, charge, Some(moved));
+            moved = charge_queue(state, parent, account, charge, Some(moved));
         }
     });
 }

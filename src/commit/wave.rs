@@ -3,7 +3,7 @@
 use std::iter;
 
 use super::overlay::{Followed, apply_to_copy, observe_on_copy, put_on_node};
-use super::usage::{Charge, charge_queues};
+use super::usage::{Account, Charge, charge_on};
 use super::users::charge_user;
 use crate::id::PartitionId;
 use crate::policy::Locality;
@@ -60,6 +60,7 @@ fn place_in<const N: usize>(
     let compared = cfg!(debug_assertions) && state.nodes.len() <= COMPARED;
     let before = compared.then(|| (state.clone(), lane.clone()));
     let from = placed.len();
+    let account = Account::<N>::of(state, partition);
     while placed.len() - from < extent.most {
         // The object may live longer than this look does; only a cast makes it shorter.
         let watch = extent
@@ -69,7 +70,7 @@ fn place_in<const N: usize>(
         let Some(next) = next_in_wave::<N>(state, lane, partition, watch) else {
             break;
         };
-        let size = charge_next::<N>(state, next, partition);
+        let size = charge_next(state, next, partition, &account);
         lane.lessen(next.node, &state.nodes[next.node].free);
         // Made where it stays: pushed, it would be put together elsewhere and read back at once.
         let proposed = || {
@@ -112,6 +113,7 @@ fn charge_next<const N: usize>(
     state: &mut State,
     next: Next,
     partition: PartitionId,
+    account: &Account<N>,
 ) -> ResourceVector<N> {
     let row = &mut state.apps[next.app];
     let (leaf, user) = (row.leaf, row.user);
@@ -130,7 +132,7 @@ fn charge_next<const N: usize>(
         used: size,
         pending: -size,
     };
-    charge_queues(state, leaf, partition, &charge);
+    charge_on(state, leaf, account, &charge);
     charge_user(state, leaf, user, partition, size);
     size
 }
