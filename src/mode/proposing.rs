@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Own decisions after which a view is refreshed though nothing else happened: it follows them but
 /// for what only the ledger does.
-const DRIFT: u64 = 262_144;
+const DRIFT: u64 = 65_536;
 
 /// The same where some user asks for nothing more, or others decide, too. A sole busy proposer gets
 /// it with the next snapshot, which may be that of some thousand decisions more.
