@@ -101,6 +101,22 @@ pub(crate) fn involuntary_switches() -> u64 {
     tasks.filter_map(of_task).sum()
 }
 
+/// How often a thread of this process lost its core to another, and for how many hundredths of a second the
+/// machine lost one to other machines, together: whether cores were lost between two looks.
+pub(crate) fn core_losses() -> u64 {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    stolen(&stat) + involuntary_switches()
+}
+
+/// What all processors have lost to other machines, of a text as `/proc/stat` has it.
+fn stolen(stat: &str) -> u64 {
+    let all = stat.lines().find(|line| line.starts_with("cpu "));
+    // user, nice, system, idle, iowait, irq, softirq, steal
+    all.and_then(|line| line.split_whitespace().nth(8))
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +129,12 @@ mod tests {
             "{slug}"
         );
         assert!(slug.ends_with("-cores"), "{slug}");
+    }
+
+    #[test]
+    fn stolen_time_is_that_of_all_processors() {
+        let stat = "cpu  10 0 25 165 2 1 28 13 0 0\ncpu0 4 0 1 8 2 0 8 4 0 0\n";
+        assert_eq!((stolen(stat), stolen("intr 5")), (13, 0));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod baselines;
 mod beside;
+mod calm;
 mod check;
 mod churn;
 mod compare;

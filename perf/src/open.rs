@@ -17,6 +17,7 @@ use capsched::time::{Clock, SystemClock};
 use serde::Serialize;
 
 use crate::beside::{Aside, Beside};
+use crate::calm::{Calm, Found};
 use crate::churn::{self, Driven, Masters, Turns};
 use crate::echo;
 use crate::output::say;
@@ -98,6 +99,9 @@ pub(crate) struct Line {
     unserved: u64,
     latency_of: &'static str,
     latency_ns: Percentiles,
+    /// The same where the system took no core away.
+    #[serde(flatten)]
+    calm: Found,
     /// The same rate, answered by a thread that decides nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     echo_latency_ns: Option<Percentiles>,
@@ -163,6 +167,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 histogram.latency(),
                 line.aside
             );
+            say!("{}", line.calm);
         }
         if let Some(echo) = echo.filter(|_| !args.json) {
             say!("an echo at {}/s: {}", grouped(rate), echo.latency());
@@ -241,6 +246,7 @@ struct Book {
     served: u64,
     placed: u64,
     latency: Histogram,
+    calm: Calm,
     /// What was due before belongs to the warm-up, ns.
     from: u64,
 }
@@ -255,6 +261,7 @@ impl Book {
             served: 0,
             placed: 0,
             latency: Histogram::new(),
+            calm: Calm::new(from),
         }
     }
 
@@ -274,7 +281,9 @@ impl Book {
                     self.open -= 1;
                     self.served += u64::from(now >= self.from);
                     if due >= self.from {
-                        self.latency.record(now.saturating_sub(due));
+                        let latency_ns = now.saturating_sub(due);
+                        self.latency.record(latency_ns);
+                        self.calm.record(latency_ns);
                     }
                 } else {
                     self.surplus[app] += 1;
@@ -330,6 +339,7 @@ fn drive(
         beside.tend(&mut engine, now)?;
         turn(how, &mut engine, &mut turns, &mut book)?;
         book.serve(&engine.take_events(), clock.now_ns());
+        book.calm.tend(now);
     }
     let ended = clock.now_ns();
     let elapsed_ns = ended - from;
@@ -361,6 +371,7 @@ fn drive(
         unserved: book.unserved(),
         latency_of: LATENCY_OF,
         latency_ns: Percentiles::of(&book.latency),
+        calm: book.calm.finish(),
         echo_latency_ns: None,
         involuntary_switches: machine::involuntary_switches().saturating_sub(switches),
         peak_rss_kib: machine::status_kib("VmHWM"),
