@@ -1,9 +1,12 @@
 //! Calm stretches of a run: tenths of a second in which the system took no core away.
 //!
-//! On a shared machine the tail of all latencies is that of the neighbours. Beside it stands that of
-//! the stretches in which no thread of this process lost its core and the machine lost none to other
-//! machines. What such a loss delayed may be seen in the stretch after it, which is left out as well.
-//! The system counts lost cores in hundredths of a second, so that shorter losses may pass unseen.
+//! On a shared machine most of the tail of all latencies may be that of the neighbours. Beside it stands
+//! that of the stretches in which no thread of this process lost its core, to whatever other thread, and
+//! the machine lost none to other machines. What the engine's own threads did to each other is left out with
+//! them, so that a figure needs the share of calm stretches beside it. What such a loss delayed may be seen in
+//! the stretch after it, which is left out as well. Time lost to other machines is counted in hundredths of
+//! a second, so that shorter losses may pass unseen. Asking the system takes the driver some tenths of a
+//! millisecond each time, which is part of the latencies.
 
 use std::fmt;
 
@@ -35,11 +38,13 @@ pub(crate) struct Calm {
 /// What came of it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Found {
-    /// Tenths of a second.
+    /// Tenths of a second; one that was overslept counts once.
     stretches: u64,
     /// Those of them in which no core was lost, nor in the one before.
     calm_stretches: u64,
-    calm_latency_ns: Percentiles,
+    /// Nothing where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calm_latency_ns: Option<Percentiles>,
     #[serde(skip)]
     figures: String,
 }
@@ -103,7 +108,7 @@ impl Calm {
         Found {
             stretches: self.stretches,
             calm_stretches: self.calm_stretches,
-            calm_latency_ns: Percentiles::of(&self.calm),
+            calm_latency_ns: (self.calm_stretches > 0).then(|| Percentiles::of(&self.calm)),
             figures: self.calm.latency().to_string(),
         }
     }

@@ -108,13 +108,23 @@ pub fn passes_maximum<const N: usize>(
 pub fn may_kill(state: &State, leaf: QueueSlot, partition: PartitionId) -> bool {
     let part = state.queues[leaf].part(partition);
     if part.guaranteed.is_none() {
-        return part.absolute_used < part.absolute_capacity;
+        return absolute_used(state, leaf, partition) < part.absolute_capacity;
     }
     let (used, guaranteed) = (part.used.get(), part.guaranteed.get());
     state
         .calculator
         .compare(&state.cluster, &used, &guaranteed)
         .is_lt()
+}
+
+/// Used resources of a queue as a fraction of the partition; copies keep it only where it decides among siblings.
+fn absolute_used(state: &State, queue: QueueSlot, partition: PartitionId) -> f32 {
+    let (part, total) = (state.queues[queue].part(partition), state.total(partition));
+    if state.copied && state.calculator.above_none(&total, &total) {
+        state.calculator.divide(&total, &part.used.get(), &total)
+    } else {
+        part.absolute_used
+    }
 }
 
 /// A leaf's maximum on a partition, rounded down to the allocation step.

@@ -133,9 +133,10 @@ pub struct QueuePart {
     pub limit: PackedVector,
     /// Outstanding asks of the queue.
     pub pending: PackedVector,
-    /// Used resources as a fraction of the guarantee.
+    /// Used resources as a fraction of the guarantee. In copies that of the snapshot where it does not decide
+    /// among siblings, unless passes tell leaves.
     pub used_capacity: f32,
-    /// Used resources as a fraction of the partition.
+    /// Used resources as a fraction of the partition; the same in copies.
     pub absolute_used: f32,
     /// Capacity as a fraction of the partition.
     pub absolute_capacity: f32,
@@ -151,8 +152,7 @@ pub struct QueuePart {
     pub counted: bool,
     /// Whether the two used shares are those of before the last containers: in the ledger, while it
     /// commits what others decided, those of a leaf that owes them to the queues above; in copies, those
-    /// of root. In copies the one that does not decide among siblings is always of before, unless passes
-    /// tell leaves.
+    /// of root.
     pub behind: bool,
     /// Mode of the capacity on this partition.
     pub mode: CapacityMode,

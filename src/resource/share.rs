@@ -317,7 +317,7 @@ pub fn inverses(cluster: [i64; NARROW], share: f64) -> [f64; NARROW] {
 ///
 /// A quotient of quotients is rounded twice and a product with such an inverse three times, each time by
 /// less than one unit in the last place of an `f64`. So between the two is no midpoint of two neighbours in
-/// `f32` unless it is that near to the product.
+/// `f32` unless it is that near to the product: within some six units, of which `NEAR` allows sixteen.
 #[inline(always)]
 #[must_use]
 pub fn largest_product(a: [i64; NARROW], inverses: [f64; NARROW]) -> Option<f32> {
