@@ -5,8 +5,8 @@
 //! the machine lost none to other machines. What the engine's own threads did to each other is left out with
 //! them, so that a figure needs the share of calm stretches beside it. What such a loss delayed may be seen in
 //! the stretch after it, which is left out as well. Time lost to other machines is counted in hundredths of
-//! a second, so that shorter losses may pass unseen. Asking the system takes the driver some tenths of a
-//! millisecond each time, which is part of the latencies.
+//! a second, so that shorter losses may pass unseen. It is the driver that asks the system, and the time that
+//! this takes is part of the latencies.
 
 use std::fmt;
 
@@ -52,6 +52,9 @@ pub(crate) struct Found {
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (calm, all) = (self.calm_stretches, self.stretches);
+        if calm == 0 {
+            return write!(f, "none of {all} tenths of a second was calm");
+        }
         write!(
             f,
             "{calm} of {all} tenths of a second calm: {}",
@@ -121,6 +124,10 @@ mod tests {
     #[test]
     fn a_stretch_counts_where_no_core_was_lost_in_it_nor_in_the_one_before() {
         let mut calm = Calm::new(0);
+        assert_eq!(
+            calm.finish().to_string(),
+            "none of 0 tenths of a second was calm"
+        );
         calm.losses = 7;
         for (latency_ns, losses) in [(1, 7), (2, 7), (3, 8), (4, 8), (5, 8), (6, 8)] {
             calm.record(latency_ns);
