@@ -167,9 +167,14 @@ fn figures(state: &State) -> Vec<String> {
             let row = (part.usage_ratio, part.active_used.get());
             out.push(format!("users of {} {row:?}", queue.settings.path));
         }
+        if let Some(leaf) = &queue.leaf {
+            let row = (leaf.asking_users, leaf.active_weight, leaf.users_version);
+            out.push(format!("users of {} {row:?}", queue.settings.path));
+        }
     }
     for user in state.users.iter() {
-        out.push(format!("user {} asks {}", user.name, user.asking_apps));
+        let row = (user.asking_apps, user.active);
+        out.push(format!("user {} asks {row:?}", user.name));
         for part in &user.parts {
             let row = (part.used.get(), part.usage_ratio);
             out.push(format!("user {} {row:?}", user.name));
@@ -266,22 +271,23 @@ fn copy_and_ledger_agree_while_a_partition_lends_to_asks_of_the_default_one() {
 }
 
 #[test]
-fn a_copy_knows_when_a_user_asks_for_nothing_more() {
+fn a_copy_follows_users_until_they_ask_for_nothing_more() {
     let mut ledger = ledger();
-    for (number, user, count) in [(1, "ann", 2), (2, "bob", 3)] {
+    for (number, user, count) in [(1, "ann", 2), (2, "bob", 3), (3, "ann", 1)] {
         let call = AskCall::asking(vec![Ask::anywhere(of(1024, 1), count)]);
         submit(&mut ledger, number, "root.q", user, &call);
     }
     let mut copy = ledger.state().clone();
-    let mut left = [2, 3];
-    while left != [0, 0] {
+    let queue = ledger.queue("root.q").unwrap();
+    let mut asking = Vec::new();
+    for _ in 0..6 {
         let (one, followed) = step(&mut ledger, &mut copy, "h3", Exclusivity::Respect).unwrap();
-        let left = &mut left[one.app.0 as usize];
-        *left -= 1;
-        let last = Followed::ButForUser;
-        let wanted = if *left == 0 { last } else { Followed::Wholly };
-        assert_eq!(followed, wanted, "{one:?}");
+        assert_eq!(followed, Followed::Wholly, "{one:?}");
+        assert_eq!(difference(&copy, ledger.state()), None, "{one:?}");
+        asking.push(copy.queues[queue].as_leaf().asking_users);
     }
+    assert_eq!(asking, [2, 2, 2, 2, 1, 0], "first in, first out");
+    assert!(copy.users.iter().all(|user| !user.active));
 }
 
 #[test]
@@ -337,15 +343,18 @@ fn a_copy_leaves_users_with_another_record_to_the_ledger() {
             "moved" => copy.users[user].leaf = ledger.queue("root.p.a").unwrap(),
             _ => {}
         }
+        let before = figures(&copy);
         let followed = apply_to_copy(&mut copy, &proposal);
-        let found = changed == "nothing";
-        assert_eq!(followed == Followed::Wholly, found, "{changed}");
-        assert_eq!(copy.apps[app].asking, !found, "{changed}");
-        assert_eq!(
-            copy.users[user].asking_apps,
-            if found { 1 } else { 2 },
-            "{changed}"
-        );
+        if changed == "nothing" {
+            assert_eq!(followed, Followed::Wholly);
+            assert_eq!(
+                (copy.apps[app].asking, copy.users[user].asking_apps),
+                (false, 1)
+            );
+        } else {
+            assert_eq!(followed, Followed::No, "{changed}");
+            assert_eq!(figures(&copy), before, "{changed}");
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::prefix::grow_prefix;
 use super::usage::{Charge, add_queue_pending, charge_queues};
-use super::users::charge_user;
+use super::users::{charge_user, deactivate_user};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId};
 use crate::policy::Locality;
 use crate::proposer::{Observation, Proposal, ProposalKind};
@@ -16,11 +16,9 @@ use crate::snapshot::State;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Followed {
-    /// It does not: reservations and exchanges wait for the ledger's answer.
+    /// It does not: reservations and exchanges wait for the ledger's answer, and only the ledger finds the
+    /// records of users that were dropped, or are of another leaf.
     No,
-    /// But for the user, who may ask for nothing more: limits of others change by that. Only the
-    /// ledger finds dropped records, and those of applications that moved.
-    ButForUser,
     /// As the ledger does.
     Wholly,
 }
@@ -31,7 +29,9 @@ pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> Followed {
         && proposal.reserved.is_none()
         && proposal.exchange.is_none()
         && proposal.kill.is_empty();
-    if !simple {
+    let app = &state.apps[proposal.app];
+    let user = &state.users[app.user];
+    if !simple || user.removed || user.leaf != app.leaf {
         return Followed::No;
     }
     with_width!(state.calculator, N => apply_allocation::<N>(state, proposal))
@@ -89,11 +89,10 @@ fn apply_allocation<const N: usize>(state: &mut State, proposal: &Proposal) -> F
     let used = size;
     charge_queues(state, leaf, partition, &Charge { used, pending });
     charge_user(state, leaf, user, partition, size);
-    if served && stops_asking(state, app) {
-        Followed::ButForUser
-    } else {
-        Followed::Wholly
+    if served {
+        follow_end_of_asks(state, app);
     }
+    Followed::Wholly
 }
 
 /// Takes a container's room on a node.
@@ -108,21 +107,20 @@ pub(super) fn put_on_node<const N: usize>(
     node.containers += 1;
 }
 
-/// Notes whether an application asks for nothing more, now that a key of it was served; whether its
-/// user does not either.
-// As UsersManager.deactivateApplication, up to where users change.
-fn stops_asking(state: &mut State, app: AppSlot) -> bool {
+/// Follows an application of which a key was served: it may ask for nothing more, nor its user.
+// As Ledger::stop_asking.
+fn follow_end_of_asks(state: &mut State, app: AppSlot) {
     let row = &mut state.apps[app];
     if !row.asking || row.keys.iter().any(|asks| asks.outstanding) {
-        return false;
-    }
-    let record = &mut state.users[row.user];
-    if record.removed || record.leaf != row.leaf || record.asking_apps < 2 {
-        return true;
+        return;
     }
     row.asking = false;
+    let (leaf, user) = (row.leaf, row.user);
+    let record = &mut state.users[user];
     record.asking_apps -= 1;
-    false
+    if record.asking_apps <= 0 {
+        deactivate_user(state, leaf, user);
+    }
 }
 
 /// Applies what a pass observed to a working copy, as far as its later passes read it.

@@ -246,12 +246,13 @@ pub(super) fn charge_queue<const N: usize>(
     let &Account {
         partition, epoch, ..
     } = account;
-    let part = state.queues[queue].part(partition);
+    let mut row = &mut state.queues[queue];
+    let part = row.part(partition);
     let mut divides = true;
     if part.divisors.epoch != epoch || (child.is_some() && part.ranks.epoch != epoch) {
         divides = prepare(state, queue, partition, &mut child);
+        row = &mut state.queues[queue];
     }
-    let row = &mut state.queues[queue];
     let (parent, place, is_leaf) = (row.parent, row.place, row.is_leaf());
     let part = row.part_mut(partition);
     add(part, charge);

@@ -78,7 +78,7 @@ impl Ledger {
         let users = self.state.queues[leaf].as_leaf_mut();
         users.users.push(slot);
         users.most_users = users.most_users.max(users.users.len());
-        let total = self.sum_weights(leaf, false);
+        let total = sum_weights(&self.state, leaf, false);
         self.state.queues[leaf].as_leaf_mut().total_weight = total;
         slot
     }
@@ -194,27 +194,11 @@ impl Ledger {
         }
     }
 
-    /// Sum of the weights of the users of a leaf, in the order of a hash map of their names.
-    fn sum_weights(&self, leaf: QueueSlot, only_active: bool) -> f32 {
-        let users = self.state.queues[leaf].as_leaf().users.iter();
-        let users = users
-            .map(|&user| &self.state.users[user])
-            .filter(|user| user.active || !only_active);
-        let add = |sum, user: &User| share::sum(sum, user.weight);
-        // Ones add up exactly, whatever their order.
-        if users
-            .clone()
-            .all(|user| user.weight.to_bits() == 1.0f32.to_bits())
-        {
-            return users.fold(0.0, add);
-        }
-        let mut users: Vec<&User> = users.collect();
-        java_order::sort(&mut users, 0, |user| java_order::string_hash(&user.name));
-        users.into_iter().fold(0.0, add)
-    }
-
     fn update_weights(&mut self, leaf: QueueSlot) {
-        let (active, total) = (self.sum_weights(leaf, true), self.sum_weights(leaf, false));
+        let (active, total) = (
+            sum_weights(&self.state, leaf, true),
+            sum_weights(&self.state, leaf, false),
+        );
         let users = self.state.queues[leaf].as_leaf_mut();
         users.active_weight = active;
         users.total_weight = total;
@@ -265,7 +249,7 @@ impl Ledger {
             return;
         }
         self.state.users[user].active = true;
-        let weight = self.sum_weights(leaf, true);
+        let weight = sum_weights(&self.state, leaf, true);
         self.state.queues[leaf].as_leaf_mut().active_weight = weight;
         for partition in self.state.partition_ids() {
             let used = self.state.users[user].part(partition).used.get();
@@ -290,24 +274,14 @@ impl Ledger {
         if self.state.users[user].asking_apps > 0 {
             return;
         }
-        self.state.queues[leaf].as_leaf_mut().asking_users -= 1;
-        self.users_changed(leaf);
         if self.state.users[user].removed {
+            self.state.queues[leaf].as_leaf_mut().asking_users -= 1;
+            self.users_changed(leaf);
             let name = Arc::clone(&self.state.apps[app].submission.user_name);
             self.dropped_users.remove(&(leaf, name));
             self.free_user(user);
-            return;
-        }
-        if !self.state.users[user].active {
-            return;
-        }
-        self.state.users[user].active = false;
-        let weight = self.sum_weights(leaf, true);
-        self.state.queues[leaf].as_leaf_mut().active_weight = weight;
-        for partition in self.state.partition_ids() {
-            let used = self.state.users[user].part(partition).used.get();
-            let users = self.state.queues[leaf].as_leaf_mut();
-            users.parts[partition].active_used -= used;
+        } else {
+            deactivate_user(&mut self.state, leaf, user);
         }
     }
 
@@ -414,6 +388,44 @@ impl Ledger {
         let users = self.state.queues[leaf].as_leaf_mut();
         users.parts[partition].limits[kind as usize] = Some((version, limit));
         users.waiting_users = i32::try_from(waiting).unwrap_or(i32::MAX);
+    }
+}
+
+/// Sum of the weights of the users of a leaf, in the order of a hash map of their names.
+fn sum_weights(state: &State, leaf: QueueSlot, only_active: bool) -> f32 {
+    let users = state.queues[leaf].as_leaf().users.iter();
+    let users = users
+        .map(|&user| &state.users[user])
+        .filter(|user| user.active || !only_active);
+    let add = |sum, user: &User| share::sum(sum, user.weight);
+    // Ones add up exactly, whatever their order.
+    if users
+        .clone()
+        .all(|user| user.weight.to_bits() == 1.0f32.to_bits())
+    {
+        return users.fold(0.0, add);
+    }
+    let mut users: Vec<&User> = users.collect();
+    java_order::sort(&mut users, 0, |user| java_order::string_hash(&user.name));
+    users.into_iter().fold(0.0, add)
+}
+
+/// The last application of a user that asked for something in a leaf does not any more: the user's use is
+/// not that of an active one from now on.
+// As UsersManager.deactivateApplication, where the user's last application stops.
+pub(super) fn deactivate_user(state: &mut State, leaf: QueueSlot, user: UserSlot) {
+    let users = state.queues[leaf].as_leaf_mut();
+    users.asking_users -= 1;
+    users.users_version += 1;
+    if !std::mem::take(&mut state.users[user].active) {
+        return;
+    }
+    let weight = sum_weights(state, leaf, true);
+    state.queues[leaf].as_leaf_mut().active_weight = weight;
+    for partition in state.partition_ids() {
+        let used = state.users[user].part(partition).used.get();
+        let users = state.queues[leaf].as_leaf_mut();
+        users.parts[partition].active_used -= used;
     }
 }
 

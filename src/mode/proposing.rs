@@ -25,12 +25,11 @@ use super::view::View;
 /// How long a proposer with fruitless counters waits before it looks again.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// Own decisions after which a view is refreshed though nothing else happened: it follows them but
-/// for what only the ledger does.
-const DRIFT: u64 = 65_536;
+/// Own decisions after which the view of a sole proposer is refreshed though nothing else happened: it
+/// follows them by itself, but keeps what was published before them from being forgotten.
+const DRIFT: u64 = 262_144;
 
-/// The same where some user asks for nothing more, or others decide, too. A sole busy proposer gets
-/// it with the next snapshot, which may be that of some thousand decisions more.
+/// The same where others decide, too.
 const DRIFT_OF_MORE: u64 = 2048;
 
 /// The same for decisions of other proposers, which take room that the view counts on.
@@ -243,11 +242,7 @@ fn others(snapshot: &Snapshot, own: usize) -> u64 {
 /// Whether a view should follow to `newest` at once.
 fn is_due(view: &View, newest: &Snapshot, (own, of): (usize, usize)) -> bool {
     let seen = view.seen();
-    let drift = if of > 1 || view.has_quiet_user() {
-        DRIFT_OF_MORE
-    } else {
-        DRIFT
-    };
+    let drift = if of > 1 { DRIFT_OF_MORE } else { DRIFT };
     newest.outside != seen.outside
         || taken(newest, own) - taken(seen, own) >= drift
         || others(newest, own) - others(seen, own) >= DRIFT_OF_OTHERS

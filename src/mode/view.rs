@@ -30,8 +30,6 @@ pub(super) struct View {
     pub(super) state: State,
     seen: Arc<Snapshot>,
     lanes: Lanes,
-    /// Whether some user asks for nothing more since then, by own decisions.
-    quiet_user: bool,
 }
 
 impl View {
@@ -40,7 +38,6 @@ impl View {
             state: State::new(Arc::clone(&seen.settings)),
             seen: Arc::new(Snapshot::empty(Arc::clone(&seen.settings))),
             lanes: Lanes::new(share),
-            quiet_user: false,
         };
         view.refresh(seen, batches);
         view
@@ -56,19 +53,12 @@ impl View {
         &self.seen
     }
 
-    /// Whether some user asks for nothing more by decisions that the snapshot behind the view does
-    /// not show: only the ledger knows what follows for the limits of others.
-    pub(super) fn has_quiet_user(&self) -> bool {
-        self.quiet_user
-    }
-
     /// Takes over a newer snapshot, and on top of it what is still in flight.
     pub(super) fn refresh(&mut self, newer: Arc<Snapshot>, batches: &Batches) {
         let mut changed = Vec::new();
         self.state
             .refresh(&self.seen, &newer, |node| changed.push(node));
         self.seen = newer;
-        self.quiet_user = false;
         for node in changed {
             self.lanes.note_total(&self.state, node);
             self.lanes.look_at(&self.state, node);
@@ -89,12 +79,10 @@ impl View {
 
     /// Applies a proposal as far as a copy can; whether it could.
     fn follow(&mut self, proposal: &Proposal) -> bool {
-        let followed = apply_to_copy(&mut self.state, proposal);
-        if followed == Followed::No {
+        if apply_to_copy(&mut self.state, proposal) == Followed::No {
             return false;
         }
         self.lanes.follow(&self.state, proposal.node);
-        self.quiet_user |= followed == Followed::ButForUser;
         true
     }
 
