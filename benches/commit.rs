@@ -126,7 +126,7 @@ fn go_on(state: &mut State, lane: &mut FitIndex, seen: &mut Vec<Observation>, sh
     seen.clear();
     match found {
         Outcome::Proposed(proposal) => {
-            assert_eq!(apply_to_copy(state, &proposal), Followed::Wholly);
+            assert_eq!(apply_to_copy(state, &proposal), Followed::Yes);
             lane.lessen(proposal.node, &state.nodes[proposal.node].free);
         }
         _ => (*state, *lane) = copy(shown),

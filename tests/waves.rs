@@ -26,6 +26,11 @@ fn ledger() -> Ledger {
 /// The same with a weight for ann in `root.p.a`, the least share of a user there in percent, and `x`
 /// nodes of partition `x` besides, as large as the others.
 fn ledger_of(weight: &str, percent: &str, x: usize) -> Ledger {
+    ledger_with(weight, percent, x, "false")
+}
+
+/// The same, and whether the fair order of `root.q` weighs applications by their size.
+fn ledger_with(weight: &str, percent: &str, x: usize, sized: &str) -> Ledger {
     let dominant = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator";
     let pairs = [
         ("root.queues", "p,q"),
@@ -39,6 +44,11 @@ fn ledger_of(weight: &str, percent: &str, x: usize) -> Ledger {
         ("root.q.user-limit-factor", "10"),
         ("root.p.a.user-settings.ann.weight", weight),
         ("root.p.a.minimum-user-limit-percent", percent),
+        ("root.q.ordering-policy", "fair"),
+        (
+            "root.q.ordering-policy.fair.enable-size-based-weight",
+            sized,
+        ),
         ("root.accessible-node-labels.x.capacity", "100"),
         ("root.p.accessible-node-labels", "x"),
         ("root.p.accessible-node-labels.x.capacity", "50"),
@@ -252,6 +262,71 @@ fn users_at_their_limit_in_front_do_not_end_a_wave() {
     // takes a look at ann to know that she still waits.
     assert!((10..=30).contains(&passes), "{passes}");
     assert_eq!(by_the_ledger(&mut ledger), expected);
+}
+
+#[test]
+fn users_who_ask_for_nothing_more_do_not_end_the_waves_of_others() {
+    let mut ledger = ledger_of("1", "25", 0);
+    ask_of(&mut ledger, (1, "ann"), "root.p.a", "", 16);
+    for number in 2..=8 {
+        let (user, count) = (format!("u{number}"), if number < 6 { 5 } else { 2 });
+        ask_of(&mut ledger, (number, &user), "root.p.a", "", count);
+    }
+    let (served, passes) = waves(&ledger);
+    assert_eq!(by_the_ledger(&mut ledger), served);
+    let behind = served.iter().position(|&app| app == 8);
+    let ann = served.iter().rposition(|&app| app == 1);
+    assert!(
+        behind < ann,
+        "ann waits at her limit until all others are served"
+    );
+    // A first and a last container of each application, and ann's as she goes on.
+    assert_eq!(passes, 18);
+}
+
+#[test]
+fn applications_of_a_fair_leaf_take_turns_by_what_they_use() {
+    let mut ledger = ledger();
+    for (number, count) in [(1, 8), (2, 4), (3, 12)] {
+        ask(&mut ledger, number, "root.q", count);
+    }
+    let (served, passes) = waves(&ledger);
+    let turns = [[1, 2, 3].repeat(4), [1, 3].repeat(4), vec![3; 4]].concat();
+    assert_eq!(served, turns);
+    // The first and the last container of each, and where one asks for nothing more but stands in front.
+    assert_eq!(passes, 8);
+    assert_eq!(by_the_ledger(&mut ledger), turns);
+}
+
+#[test]
+fn larger_applications_of_a_fair_leaf_get_more_where_size_counts() {
+    let mut ledger = ledger_with("1", "100", 0, "true");
+    ask(&mut ledger, 1, "root.q", 10);
+    ask(&mut ledger, 2, "root.q", 60);
+    let (served, _) = waves(&ledger);
+    assert_eq!(by_the_ledger(&mut ledger), served);
+    // What one uses is divided by the logarithm of what it wants in all.
+    let got = |app| served[..16].iter().filter(|&&other| other == app).count();
+    assert!(got(2) > got(1), "{served:?}");
+}
+
+#[test]
+fn an_application_of_a_fair_leaf_that_is_behind_catches_up_first() {
+    let mut ledger = ledger();
+    ask(&mut ledger, 1, "root.q", 20);
+    for _ in 0..6 {
+        let (candidates, mut seen) = (Candidates::node(NodeSlot::at(0)), Vec::new());
+        let outcome = propose(ledger.state(), &candidates, Exclusivity::Respect, &mut seen);
+        assert_eq!(ledger.commit(&outcome, &seen), CommitOutcome::Committed);
+        ledger.settle();
+    }
+    ask(&mut ledger, 2, "root.q", 20);
+    ask(&mut ledger, 3, "root.p.a", 10);
+    let (served, _) = waves(&ledger);
+    let in_turn: Vec<_> = served.iter().copied().filter(|&app| app != 3).collect();
+    assert_eq!(in_turn[..6], [2; 6]);
+    assert_eq!(in_turn[6..14], [1, 2].repeat(4));
+    assert_eq!(by_the_ledger(&mut ledger), served);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::fair::place_in_order;
 use super::ledger::Ledger;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{compare_active, compare_waiting, master_limit, user_master_limits};
@@ -89,10 +90,7 @@ impl Ledger {
         if active.contains(&app) {
             return;
         }
-        let order = &queue.settings.leaf.app_order;
-        let at = active.partition_point(|&other| {
-            compare_active(order, &self.state.apps[other], &self.state.apps[app]).is_le()
-        });
+        let at = place_in_order(&self.state, leaf, app);
         self.cut_prefix(leaf, at);
         self.state.queues[leaf].as_leaf_mut().active.insert(at, app);
     }

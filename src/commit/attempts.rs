@@ -1,8 +1,7 @@
 //! Attempts: how applications enter and leave a leaf, and how their priority changes.
 
 use super::ledger::Ledger;
-use crate::id::{AppSlot, QueueSlot};
-use crate::queue::{AppOrder, refresh_fair_figures};
+use crate::id::AppSlot;
 
 impl Ledger {
     /// Enters an application in its leaf: parked, or waiting for room for its master.
@@ -92,48 +91,5 @@ impl Ledger {
         }
         self.update_stage(app);
         priority
-    }
-
-    /// The application's place in a fair order is to be looked up anew.
-    #[inline]
-    pub(super) fn flag_for_reordering(&mut self, app: AppSlot) {
-        self.flag(app, false);
-    }
-
-    /// The same for a change of demand, which counts only with size-based weights.
-    pub(super) fn flag_for_demand(&mut self, app: AppSlot) {
-        self.flag(app, true);
-    }
-
-    #[inline]
-    fn flag(&mut self, app: AppSlot, demand: bool) {
-        let leaf = self.state.apps[app].leaf;
-        let queue = &mut self.state.queues[leaf];
-        let AppOrder::Fair { size_based_weight } = queue.settings.leaf.app_order else {
-            return;
-        };
-        let dirty = &mut queue.as_leaf_mut().dirty;
-        if (size_based_weight || !demand) && !dirty.contains(&app) {
-            dirty.push(app);
-        }
-    }
-
-    /// Puts the applications of a fair leaf in order by what they use now. A waiting one that
-    /// was flagged slips in.
-    // As AbstractComparatorOrderingPolicy.reorderScheduleEntities.
-    pub(super) fn sort_flagged(&mut self, leaf: QueueSlot) {
-        self.cut_prefix(leaf, 0);
-        let dirty = std::mem::take(&mut self.state.queues[leaf].as_leaf_mut().dirty);
-        for &app in &dirty {
-            refresh_fair_figures(&mut self.state.apps[app]);
-            self.state.queues[leaf]
-                .as_leaf_mut()
-                .active
-                .retain(|&other| other != app);
-        }
-        for app in dirty {
-            self.insert_active(leaf, app);
-            self.update_stage(app);
-        }
     }
 }

@@ -19,6 +19,7 @@ mod capacity;
 mod containers;
 mod deferred;
 mod event;
+mod fair;
 mod gates;
 mod later;
 mod ledger;

@@ -3,6 +3,7 @@
 //! It follows what limits and orders read: node, asks, queues, user. Containers, events and names
 //! belong to the ledger alone.
 
+use super::fair::{follow_in_order, sort_copy};
 use super::prefix::grow_prefix;
 use super::usage::{Charge, add_queue_pending, charge_queues};
 use super::users::{charge_user, deactivate_user};
@@ -12,15 +13,16 @@ use crate::proposer::{Observation, Proposal, ProposalKind};
 use crate::resource::{ResourceVector, with_width};
 use crate::snapshot::State;
 
-/// How far a working copy follows a proposal.
+/// Whether a working copy follows a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Followed {
-    /// It does not: reservations and exchanges wait for the ledger's answer, and only the ledger finds the
-    /// records of users that were dropped, or are of another leaf.
+    /// It does not: what releases something, or concerns a reservation, waits for the ledger's answer;
+    /// what an application or a node got that is gone is nothing; and only the ledger finds the records of
+    /// users that were dropped, or are of another leaf.
     No,
     /// As the ledger does.
-    Wholly,
+    Yes,
 }
 
 /// Applies a proposal to a working copy as the ledger would.
@@ -29,9 +31,10 @@ pub fn apply_to_copy(state: &mut State, proposal: &Proposal) -> Followed {
         && proposal.reserved.is_none()
         && proposal.exchange.is_none()
         && proposal.kill.is_empty();
-    let app = &state.apps[proposal.app];
+    let (app, node) = (&state.apps[proposal.app], &state.nodes[proposal.node]);
+    let there = app.generation == proposal.generation && node.incarnation == proposal.incarnation;
     let user = &state.users[app.user];
-    if !simple || user.removed || user.leaf != app.leaf {
+    if !simple || !there || user.removed || user.leaf != app.leaf {
         return Followed::No;
     }
     with_width!(state.calculator, N => apply_allocation::<N>(state, proposal))
@@ -89,10 +92,13 @@ fn apply_allocation<const N: usize>(state: &mut State, proposal: &Proposal) -> F
     let used = size;
     charge_queues(state, leaf, partition, &Charge { used, pending });
     charge_user(state, leaf, user, partition, size);
+    if state.queues[leaf].as_leaf().fair {
+        follow_in_order(state, leaf, app);
+    }
     if served {
         follow_end_of_asks(state, app);
     }
-    Followed::Wholly
+    Followed::Yes
 }
 
 /// Takes a container's room on a node.
@@ -167,11 +173,11 @@ pub fn observe_on_copy(state: &mut State, observations: &[Observation]) {
                 users.published_limit.clone_from(&users.current_limit);
                 state.apps[app].provider = Some(provider);
             }
-            // Passes on copies tell no limits, and take the order as they find it.
+            Observation::Sorted { leaf } => sort_copy(state, leaf),
+            // Passes on copies tell no limits.
             Observation::NobodyHere { .. }
             | Observation::LimitTold { .. }
-            | Observation::PrefixTold { .. }
-            | Observation::Sorted { .. } => {}
+            | Observation::PrefixTold { .. } => {}
         }
     }
 }

@@ -8,8 +8,8 @@ use super::refresh_error::RefreshError;
 use crate::id::{Map, QueueSlot};
 use crate::policy::Limits;
 use crate::queue::{
-    Amounts, CapacityMode, ConfiguredState, CreationScheme, LegacyCapacity, PerPartition, Queue,
-    QueueKind, QueueSettings, QueueState,
+    Amounts, AppOrder, CapacityMode, ConfiguredState, CreationScheme, LegacyCapacity, PerPartition,
+    Queue, QueueKind, QueueSettings, QueueState,
 };
 use crate::resource::{PackedVector, ResourceVector, share};
 
@@ -100,6 +100,9 @@ fn initial_state(
 /// Fills a queue's figures from its settings; figures of use stay.
 pub(super) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
     let settings = Arc::clone(&ledger.state.queues[slot].settings);
+    if let Some(leaf) = &mut ledger.state.queues[slot].leaf {
+        leaf.fair = matches!(settings.leaf.app_order, AppOrder::Fair { .. });
+    }
     for name in settings.partitions.keys() {
         ledger.add_partition(name, false, false);
     }

@@ -2,6 +2,7 @@
 
 use std::iter;
 
+use super::fair::follow_in_order;
 use super::overlay::{Followed, apply_to_copy, observe_on_copy, put_on_node};
 use super::usage::{Account, Charge, charge_on};
 use super::users::charge_user;
@@ -134,6 +135,9 @@ fn charge_next<const N: usize>(
     };
     charge_on(state, leaf, account, &charge);
     charge_user(state, leaf, user, partition, size);
+    if state.queues[leaf].as_leaf().fair {
+        follow_in_order(state, leaf, next.app);
+    }
     size
 }
 
@@ -157,7 +161,7 @@ fn comes_one_by_one(after: &State, mut state: State, mut lane: FitIndex, wave: &
         single.alternate = expected.alternate;
         let followed = apply_to_copy(&mut state, &single);
         lane.lessen(single.node, &state.nodes[single.node].free);
-        single == *expected && seen.is_empty() && followed == Followed::Wholly
+        single == *expected && seen.is_empty() && followed == Followed::Yes
     }) && is_alike(&state, after)
 }
 
@@ -173,7 +177,8 @@ fn is_alike(one: &State, other: &State) -> bool {
                 let moved: Vec<_> = parts
                     .map(|part| (part.usage_ratio.to_bits(), &part.active_used))
                     .collect();
-                (leaf.users_version, moved)
+                let users = (leaf.users_version, leaf.asking_users);
+                (users, leaf.active_weight.to_bits(), &leaf.active, moved)
             })
         });
         leaves[0] == leaves[1]
@@ -186,15 +191,17 @@ fn is_alike(one: &State, other: &State) -> bool {
     let mut users = one.users.iter().zip(&other.users);
     let users = users.all(|(one, other)| {
         let mut parts = one.parts.iter().zip(&other.parts);
-        parts.all(|(one, other)| {
-            (&one.used, one.usage_ratio.to_bits()) == (&other.used, other.usage_ratio.to_bits())
-        })
+        (one.active, one.asking_apps) == (other.active, other.asking_apps)
+            && parts.all(|(one, other)| {
+                (&one.used, one.usage_ratio.to_bits()) == (&other.used, other.usage_ratio.to_bits())
+            })
     });
     let mut apps = one.apps.iter().zip(&other.apps);
     let apps = apps.all(|(one, other)| {
         let mut parts = one.parts.iter().zip(&other.parts);
         let mut keys = one.keys.iter().zip(&other.keys);
-        parts.all(|(one, other)| (&one.used, &one.pending) == (&other.used, &other.pending))
+        one.asking == other.asking
+            && parts.all(|(one, other)| (&one.used, &one.pending) == (&other.used, &other.pending))
             && keys.all(|(one, other)| {
                 (&one.asks, one.opportunities, one.missed)
                     == (&other.asks, other.opportunities, other.missed)

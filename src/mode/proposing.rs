@@ -25,8 +25,9 @@ use super::view::View;
 /// How long a proposer with fruitless counters waits before it looks again.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// Own decisions after which the view of a sole proposer is refreshed though nothing else happened: it
-/// follows them by itself, but keeps what was published before them from being forgotten.
+/// Own decisions after which the view of a sole proposer is refreshed though nothing else happened, with
+/// the first publication after them. It follows them by itself; but while it reads an old snapshot, none of
+/// the rows of that one can be freed.
 const DRIFT: u64 = 262_144;
 
 /// The same where others decide, too.

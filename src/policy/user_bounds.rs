@@ -110,9 +110,13 @@ fn is_within_average<const N: usize>(
     }
 }
 
-/// The weight of a leaf's active users from which on users of a `weight` who use at least `used` are
-/// over their limit, while active users have no more than the leaf's guarantee in this epoch; infinite
-/// where that is not so now, or not known.
+/// How often the interval is halved in which [`surely_over_from`] looks for the smallest weight.
+const HALVINGS: usize = 6;
+
+/// A weight of a leaf's active users from which on users of a `weight` who use at least `used` are
+/// over their limit, while active users have no more than the leaf's guarantee in this epoch: near the
+/// smallest such weight, so that users who ask for nothing more do not end what is certain. Infinite
+/// where it is not so at the weight of now, or not known.
 #[must_use]
 pub fn surely_over_from<const N: usize>(
     state: &State,
@@ -127,16 +131,29 @@ pub fn surely_over_from<const N: usize>(
         return f32::INFINITY;
     };
     let (calculator, step) = (state.calculator, state.minimum.narrow());
-    let equal = calculator.divide_ceil_f32(&(bounds.capacity.narrow() + step), active);
-    let most = equal.component_max(&bounds.least.narrow());
-    // The limit is one of these two, if neither exceeds what a user may have by the factor.
-    let limit = weighted_value(state, &calculator.round_up(&most, &step), weight);
-    let over = calculator.compare(&state.cluster.narrow(), used, &limit);
-    if calculator.fits_in(&most, &bounds.most.narrow()) && over.is_gt() {
-        active
-    } else {
-        f32::INFINITY
+    let base = bounds.capacity.narrow() + step;
+    // The more the active users weigh, the less each may have.
+    let is_over = |active: f32| {
+        let equal = calculator.divide_ceil_f32(&base, active);
+        let most = equal.component_max(&bounds.least.narrow());
+        // The limit is one of these two, if neither exceeds what a user may have by the factor.
+        let limit = weighted_value(state, &calculator.round_up(&most, &step), weight);
+        let over = calculator.compare(&state.cluster.narrow(), used, &limit);
+        calculator.fits_in(&most, &bounds.most.narrow()) && over.is_gt()
+    };
+    if !is_over(active) {
+        return f32::INFINITY;
     }
+    let (mut open, mut sure) = (0.0, active);
+    for _ in 0..HALVINGS {
+        let middle = share::product(share::sum(open, sure), 0.5);
+        if is_over(middle) {
+            sure = middle;
+        } else {
+            open = middle;
+        }
+    }
+    sure
 }
 
 /// Whether all users on a floor are surely over their limit: no limit is computed then.

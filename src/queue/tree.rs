@@ -289,6 +289,8 @@ pub struct Leaf {
     pub prefix: Prefix,
     /// Sum of the weights of active users.
     pub active_weight: f32,
+    /// Whether the order is a fair one, which every container moves; as the settings say.
+    pub fair: bool,
     /// Figures by partition.
     pub parts: PerPartition<LeafPart>,
     /// Applications that wait for room for their master.
