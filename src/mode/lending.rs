@@ -186,8 +186,7 @@ impl<C: Clock> Committer<C> {
             }
             self.roused = !self.awake.is_zero();
         }
-        let landed = self.taken != self.snapshot.taken;
-        if self.is_wanted() || landed || !self.quiet.is_empty() {
+        if self.is_wanted() || self.has_landed() || !self.quiet.is_empty() {
             self.show();
         }
         self.tell();
