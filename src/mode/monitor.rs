@@ -2,7 +2,8 @@
 //!
 //! The committer lends it the ledger for a look between two commands; it decides on its own
 //! thread, and what it decided comes back as a command like everybody else's. Verdicts that no
-//! longer hold by then have no effect.
+//! longer hold by then have no effect. A call of the monitor that panics is counted and comes to
+//! nothing; its thread goes on, since callers wait for it.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -119,9 +120,26 @@ struct Watcher<C> {
 }
 
 impl<C: Clock> Watcher<C> {
+    /// Runs until shutdown. Whatever panics, here or in the clock, is counted and the thread goes on:
+    /// an inbox that is lost while a panic unwinds keeps what it accepted, and the callers with it.
     fn run(mut self) {
-        // The first round is due at once.
-        self.due_ms = self.monitor.interval_ms().map(|_| self.clock.now_ms());
+        let panics = Arc::clone(&self.panics);
+        let mut begun = false;
+        let mut watch = || {
+            if !std::mem::replace(&mut begun, true) {
+                // The first round is due at once.
+                self.due_ms = self.interval_ms().map(|_| self.clock.now_ms());
+            }
+            self.watch();
+        };
+        while catch_unwind(AssertUnwindSafe(&mut watch)).is_err() {
+            count(&panics);
+        }
+        // Accepted requests are dropped, so that their callers stop waiting.
+        self.requests.finish(&self.parker, drop);
+    }
+
+    fn watch(&mut self) {
         while !self.shutdown.is_requested() {
             if let Received::Item(request) = self.requests.try_recv() {
                 self.carry_out(request);
@@ -129,15 +147,17 @@ impl<C: Clock> Watcher<C> {
                 self.rest();
             }
         }
-        let _: u64 = self.requests.close();
-        // Accepted requests are dropped, so that their callers stop waiting.
-        loop {
-            match self.requests.try_recv() {
-                Received::Item(request) => drop(request),
-                Received::Finished => return,
-                Received::Empty => self.parker.park_until(|| self.requests.has_news()),
-            }
-        }
+    }
+
+    /// Calls the monitor; nothing when it panicked.
+    fn consult<T>(&mut self, call: impl FnOnce(&mut dyn Monitor, &Access) -> T) -> Option<T> {
+        let (monitor, access) = (&mut *self.monitor, &self.access);
+        let answer = catch_unwind(AssertUnwindSafe(|| call(monitor, access)));
+        answer.map_err(|_| count(&self.panics)).ok()
+    }
+
+    fn interval_ms(&mut self) -> Option<u64> {
+        self.consult(|monitor, _| monitor.interval_ms()).flatten()
     }
 
     fn carry_out(&mut self, request: Request) {
@@ -145,20 +165,28 @@ impl<C: Clock> Watcher<C> {
             Request::Due(reply) => answer(&reply, self.round_if_due()),
             Request::Now(reply) => answer(&reply, self.round()),
             Request::Message(message, reply) => {
-                let before = self.monitor.interval_ms();
-                self.monitor.message(message, &self.access);
-                let interval = self.monitor.interval_ms();
-                if interval != before {
-                    let now = self.clock.now_ms();
-                    let from_now = |interval| match before {
-                        Some(_) => now.saturating_add(interval),
-                        None => now,
-                    };
-                    self.due_ms = interval.map(from_now);
+                let before = self.interval_ms();
+                let taken = self.consult(|monitor, access| monitor.message(message, access));
+                self.follow_interval(before);
+                if taken.is_some() {
+                    answer(&reply, ());
                 }
-                answer(&reply, ());
             }
         }
+    }
+
+    /// Takes over another interval than there was before a message.
+    fn follow_interval(&mut self, before: Option<u64>) {
+        let interval = self.interval_ms();
+        if interval == before {
+            return;
+        }
+        let now = self.clock.now_ms();
+        let from_now = |interval| match before {
+            Some(_) => now.saturating_add(interval),
+            None => now,
+        };
+        self.due_ms = interval.map(from_now);
     }
 
     /// Rounds come at a fixed rate; those that were missed are left out.
@@ -167,21 +195,23 @@ impl<C: Clock> Watcher<C> {
         if now < due {
             return None;
         }
-        let interval = self.monitor.interval_ms()?.max(1);
+        let Some(interval) = self.interval_ms() else {
+            // None is due until a message gives it another interval.
+            self.due_ms = None;
+            return None;
+        };
+        let interval = interval.max(1);
         let missed = (now - due) / interval;
         let steps = missed.saturating_add(1).saturating_mul(interval);
         self.due_ms = Some(due.saturating_add(steps));
         Some(self.round())
     }
 
-    /// A round that panics is counted and decides nothing; the next one runs.
+    /// A round that panics decides nothing; the next one runs.
     fn round(&mut self) -> PreemptionRound {
-        let (monitor, access) = (&mut self.monitor, &self.access);
-        let decided = catch_unwind(AssertUnwindSafe(|| monitor.round(access)));
-        // Relaxed: counts that nothing else depends on.
-        self.rounds.fetch_add(1, Ordering::Relaxed);
-        let Ok(verdicts) = decided else {
-            self.panics.fetch_add(1, Ordering::Relaxed);
+        let decided = self.consult(|monitor, access| monitor.round(access));
+        count(&self.rounds);
+        let Some(verdicts) = decided else {
             return PreemptionRound::default();
         };
         if verdicts.verdicts.is_empty() && verdicts.observations.is_empty() {
@@ -201,6 +231,11 @@ impl<C: Clock> Watcher<C> {
             None => self.parker.park_until(ready),
         }
     }
+}
+
+fn count(one_more: &AtomicU64) {
+    // Relaxed: counts that nothing else depends on.
+    one_more.fetch_add(1, Ordering::Relaxed);
 }
 
 impl Threaded {
@@ -253,8 +288,8 @@ impl Threaded {
         self.monitor.as_ref()?.call(Request::Now)
     }
 
-    /// Gives the monitor a message of a type that it knows, and waits until it was taken. Whether
-    /// there is a monitor.
+    /// Gives the monitor a message of a type that it knows, and waits until it was taken. Whether it
+    /// was: not without a monitor, nor by one that panicked over it.
     pub fn tell_monitor(&self, message: Box<dyn Any + Send>) -> bool {
         let call = |monitor: &MonitorHandle| monitor.call(|reply| Request::Message(message, reply));
         self.monitor.as_ref().and_then(call).is_some()
@@ -273,5 +308,73 @@ impl Threaded {
         // Relaxed: a count that nothing else depends on.
         let count = |monitor: &MonitorHandle| monitor.rounds.load(Ordering::Relaxed);
         self.monitor.as_ref().map_or(0, count)
+    }
+}
+
+#[cfg(all(test, not(any(capsched_loom, capsched_shuttle))))]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::config;
+    use crate::mode::Mode;
+    use crate::time::ManualClock;
+
+    /// Panics over every message, once it is let.
+    struct Fragile {
+        gate: mpsc::Receiver<()>,
+    }
+
+    impl Monitor for Fragile {
+        fn interval_ms(&self) -> Option<u64> {
+            None
+        }
+
+        fn round(&mut self, _: &Access) -> Verdicts {
+            Verdicts::default()
+        }
+
+        fn message(&mut self, _: Box<dyn Any + Send>, _: &Access) {
+            self.gate.recv().unwrap();
+            panic!("as planned");
+        }
+    }
+
+    fn engine() -> Threaded {
+        let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
+            .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
+        let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+        let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types);
+        let settings = loaded.unwrap().settings;
+        Threaded::start(settings, &[], Mode::Heartbeat, ManualClock::default()).unwrap()
+    }
+
+    #[test]
+    fn who_waits_behind_a_message_that_panics_gets_an_answer() {
+        let (opener, gate) = mpsc::channel();
+        let mut engine = engine();
+        let fragile = Box::new(Fragile { gate });
+        engine
+            .start_monitor(fragile, ManualClock::default())
+            .unwrap();
+        std::thread::scope(|scope| {
+            let requests = &engine.monitor.as_ref().unwrap().requests;
+            let accepted = |number| {
+                while requests.counts().accepted < number {
+                    std::thread::yield_now();
+                }
+            };
+            let told = scope.spawn(|| engine.tell_monitor(Box::new(())));
+            accepted(1);
+            let asked = scope.spawn(|| engine.preempt_now());
+            accepted(2);
+            opener.send(()).unwrap();
+            assert!(!told.join().unwrap(), "the message was not taken");
+            assert_eq!(asked.join().unwrap(), Some(PreemptionRound::default()));
+        });
+        assert_eq!((engine.worker_panics(), engine.monitor_rounds()), (1, 1));
+        assert_eq!(engine.preempt_now(), Some(PreemptionRound::default()));
+        assert!(engine.is_running());
     }
 }
