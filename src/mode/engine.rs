@@ -9,7 +9,7 @@ use super::command::{Asking, Command, Commands, Look, Reply, answer};
 use super::committer::Committer;
 use super::cores::Cores;
 use super::fate::Fate;
-use super::index::{NodeIndex, NodeSorter};
+use super::index::NodeIndex;
 use super::lending::Lending;
 use super::monitor::MonitorHandle;
 use super::proposing::Proposer;
@@ -17,6 +17,7 @@ use super::reading::EventReader;
 use super::resting::Sleep;
 use super::restraint::Restraint;
 use super::room::Room;
+use super::sorting::Sorting;
 use super::spot::Spot;
 use super::standing::Standing;
 use super::start::{Mode, Running, StartError};
@@ -30,8 +31,8 @@ use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSetting
 use crate::resource::ResourceVector;
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicBool, AtomicU64, JoinHandle, Mutex, Ordering, Parked, Parker, Published, Publisher,
-    Shutdown, ThreadBuilder, Waker, inbox, parking, published, ring, shutdown,
+    Arc, AtomicBool, AtomicU64, JoinHandle, Mutex, Ordering, Published, Shutdown, ThreadBuilder,
+    Waker, inbox, parking, published, ring, shutdown,
 };
 use crate::time::Clock;
 
@@ -216,20 +217,21 @@ impl Threaded {
         }
         if matches!(mode, Mode::Global { .. }) {
             let every = sort_every.map_or(SORT_EVERY, |ms| Duration::from_millis(ms.max(1)));
-            let shown = started.commands.clone();
+            let sorting = Sorting {
+                commands: started.commands.clone(),
+                snapshots,
+                publisher: index_publisher,
+                shutdown: stop,
+                parker: sort_parker,
+                every,
+                panics: Arc::clone(&started.panics),
+            };
             started.spawn("capsched-sort", move || {
                 // While the committer works on threads of callers, its core is free.
                 if awake.is_zero() {
                     commits.take();
                 }
-                sort_nodes(
-                    &shown,
-                    &snapshots,
-                    index_publisher,
-                    &stop,
-                    &sort_parker,
-                    every,
-                );
+                sorting.run();
             })?;
         }
         started.spawn("capsched-commit", move || {
@@ -435,7 +437,8 @@ impl Threaded {
         self.fates.read()
     }
 
-    /// Rounds of proposers that panicked; each such proposer started afresh.
+    /// Panics of proposers, of the node sorter and of the monitor so far; whoever panicked started
+    /// afresh.
     #[must_use]
     pub fn worker_panics(&self) -> u64 {
         // Relaxed: a count that nothing else depends on.
@@ -456,26 +459,5 @@ impl Threaded {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         collector.collect().clone()
-    }
-}
-
-/// The node sorter: sorts the nodes of the latest snapshot again and again.
-fn sort_nodes(
-    commands: &Commands,
-    snapshots: &Published<Snapshot>,
-    mut publisher: Publisher<NodeIndex>,
-    shutdown: &Shutdown,
-    parker: &Parker,
-    every: Duration,
-) {
-    let (mut sorter, mut sorted) = (NodeSorter::default(), Version(0));
-    while !shutdown.is_requested() {
-        commands.show_gently();
-        let snapshot = snapshots.load();
-        if snapshot.version > sorted {
-            sorted = snapshot.version;
-            drop(publisher.publish(sorted, StdArc::new(sorter.sort(&snapshot))));
-        }
-        let _: Parked = parker.park_for(every, || shutdown.is_requested());
     }
 }

@@ -23,6 +23,7 @@ mod restraint;
 mod room;
 mod round;
 mod sequential;
+mod sorting;
 mod spot;
 mod standing;
 mod start;

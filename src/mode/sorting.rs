@@ -1,0 +1,127 @@
+//! The thread that sorts the nodes of the latest snapshot again and again.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc as StdArc;
+use std::time::Duration;
+
+use super::command::Commands;
+use super::index::{NodeIndex, NodeSorter};
+use crate::id::Version;
+use crate::snapshot::Snapshot;
+use crate::sync::{Arc, AtomicU64, Ordering, Parked, Parker, Published, Publisher, Shutdown};
+
+/// What the sorter's thread owns.
+pub(super) struct Sorting {
+    pub(super) commands: Commands,
+    pub(super) snapshots: Published<Snapshot>,
+    pub(super) publisher: Publisher<NodeIndex>,
+    pub(super) shutdown: Shutdown,
+    pub(super) parker: Parker,
+    /// Time between two sorts.
+    pub(super) every: Duration,
+    /// Panics of all threads that start afresh after one.
+    pub(super) panics: Arc<AtomicU64>,
+}
+
+impl Sorting {
+    /// Runs until shutdown.
+    pub(super) fn run(self) {
+        self.run_with(|| {
+            let mut sorter = NodeSorter::default();
+            move |snapshot: &Snapshot| sorter.sort(snapshot)
+        });
+    }
+
+    /// The same with another sort, which is begun `afresh` after a panic, since what it learnt may be
+    /// half of something. A panic is counted, the snapshot in question is not sorted again, and
+    /// the index stays as it was: a sorter that ended would leave it to grow old without a word.
+    fn run_with<S: FnMut(&Snapshot) -> NodeIndex>(mut self, afresh: impl Fn() -> S) {
+        let (mut sorted, panics) = (Version(0), Arc::clone(&self.panics));
+        let mut work = || self.sort_again_and_again(&mut sorted, afresh());
+        while catch_unwind(AssertUnwindSafe(&mut work)).is_err() {
+            // Relaxed: a count that nothing else depends on.
+            panics.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Sorts each snapshot that is newer than the one `sorted` last, until shutdown.
+    fn sort_again_and_again(
+        &mut self,
+        sorted: &mut Version,
+        mut sort: impl FnMut(&Snapshot) -> NodeIndex,
+    ) {
+        while !self.shutdown.is_requested() {
+            self.commands.show_gently();
+            let snapshot = self.snapshots.load();
+            if snapshot.version > *sorted {
+                *sorted = snapshot.version;
+                let index = StdArc::new(sort(&snapshot));
+                drop(self.publisher.publish(*sorted, index));
+            }
+            let shutdown = &self.shutdown;
+            let _: Parked = self.parker.park_for(self.every, || shutdown.is_requested());
+        }
+    }
+}
+
+#[cfg(all(test, not(any(capsched_loom, capsched_shuttle))))]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::config;
+    use crate::mode::lending::Lend;
+    use crate::sync::{inbox, parking, published, shutdown};
+
+    /// A committer that is not there.
+    #[derive(Debug)]
+    struct Nobody;
+
+    impl Lend for Nobody {
+        fn lend(&self) {}
+
+        fn show(&self) {}
+    }
+
+    fn snapshot(version: u64) -> StdArc<Snapshot> {
+        let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
+            .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
+        let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+        let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types);
+        let mut snapshot = Snapshot::empty(StdArc::new(loaded.unwrap().settings.scheduler));
+        snapshot.version = Version(version);
+        StdArc::new(snapshot)
+    }
+
+    #[test]
+    fn a_sort_that_panics_is_counted_and_the_next_snapshot_is_sorted() {
+        let (mut committer, snapshots) = published(Version(1), snapshot(1));
+        let (publisher, index) = published(Version(0), StdArc::new(NodeIndex::default()));
+        let (shutdown, _owner) = shutdown(Vec::new());
+        let panics = Arc::new(AtomicU64::new(0));
+        let sorting = Sorting {
+            commands: Commands::new(inbox(1).0, StdArc::new(Nobody)),
+            snapshots,
+            publisher,
+            shutdown: shutdown.clone(),
+            parker: parking().1,
+            every: Duration::ZERO,
+            panics: Arc::clone(&panics),
+        };
+        let committer = std::cell::RefCell::new(&mut committer);
+        let begun = std::cell::Cell::new(0);
+        sorting.run_with(|| {
+            begun.set(begun.get() + 1);
+            |found: &Snapshot| {
+                if found.version == Version(1) {
+                    drop(committer.borrow_mut().publish(Version(2), snapshot(2)));
+                    panic!("as planned");
+                }
+                let _ = shutdown.request();
+                NodeIndex::default()
+            }
+        });
+        assert_eq!((panics.load(Ordering::Relaxed), begun.get()), (1, 2));
+        assert_eq!(index.version(), Version(2));
+    }
+}
