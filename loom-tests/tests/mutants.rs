@@ -40,6 +40,8 @@ fn killers(mutant: Mutant) -> &'static [&'static str] {
             &["inbox::the_last_sender_that_goes_away_finishes_the_inbox"]
         }
         Mutant::B12 => &["inbox::what_a_lost_receiver_accepted_is_dropped"],
+        Mutant::B13 => &["ring::a_parked_sender_is_woken_for_room"],
+        Mutant::B14 => &["ring::a_parked_sender_is_woken_for_the_close"],
         Mutant::C1 => &[END_TO_END],
         Mutant::C7 => &["end_to_end::two_decisions_race_for_the_last_container_of_a_user"],
         Mutant::C12 => &["end_to_end::a_decision_races_with_the_end_of_its_application"],

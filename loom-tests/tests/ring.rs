@@ -3,10 +3,11 @@
 //! Threads: one sender and the receiver (main).
 //! Property: the receiver gets exactly the items whose sender was told that they were accepted, in
 //! their order; a refused item comes back; a parked receiver is woken for each item and for the
-//! end.
-//! Fails when: B1Ring, B2Ring, B5Ring, B6Ring, B7Ring, B8Ring, B9Ring, B10Ring or B11Ring is planted.
+//! end, a parked sender for room and for the close.
+//! Fails when: B1Ring, B2Ring, B5Ring, B6Ring, B7Ring, B8Ring, B9Ring, B10Ring, B11Ring, B13 or B14
+//! is planted.
 
-use capsched::sync::{Received, RingReceiver, RingSender, TrySendError, parking, ring};
+use capsched::sync::{Parker, Received, RingReceiver, RingSender, TrySendError, parking, ring};
 use loom::thread;
 use loom_tests::{Witness, explore};
 
@@ -126,5 +127,76 @@ fn an_item_alone_wakes_a_parked_receiver() {
         SLEPT.met_if(looks > 1);
         assert_eq!(receiver.try_recv(), Received::Item(0));
         drop(proposer.join().expect("the sender does not panic"));
+    });
+}
+
+/// Sends the numbers below `n`, asleep while the ring is full, until it is closed; the accepted ones
+/// and whether it had to sleep.
+fn send_all(sender: &mut RingSender<u32>, rest: &Parker, n: u32) -> (u32, bool) {
+    let mut slept = false;
+    for value in 0..n {
+        loop {
+            match sender.try_send(value) {
+                Ok(()) => break,
+                Err(TrySendError::Closed(_)) => return (value, slept),
+                Err(TrySendError::Full(_)) => {
+                    let mut looks = 0;
+                    rest.park_until(|| {
+                        looks += 1;
+                        sender.has_room()
+                    });
+                    slept |= looks > 1;
+                }
+            }
+        }
+    }
+    (n, slept)
+}
+
+#[test]
+fn a_parked_sender_is_woken_for_room() {
+    static SLEPT: Witness = Witness::of("the sender had to sleep");
+    static READY: Witness = Witness::of("the sender never had to sleep");
+    explore(&[&SLEPT, &READY], || {
+        let (waker, parker) = parking();
+        let (bell, rest) = parking();
+        let (sender, receiver) = ring(1);
+        let mut receiver = receiver.waking(bell);
+        let proposer = thread::spawn(move || {
+            let mut sender = sender.waking(waker);
+            send_all(&mut sender, &rest, 2)
+        });
+        let mut drained = 0;
+        loop {
+            match receiver.try_recv() {
+                Received::Item(value) => {
+                    assert_eq!(value, drained, "another item");
+                    drained += 1;
+                }
+                Received::Empty => parker.park_until(|| receiver.has_news()),
+                Received::Finished => break,
+            }
+        }
+        let (accepted, slept) = proposer.join().expect("the sender does not panic");
+        assert_eq!((accepted, drained), (2, 2));
+        SLEPT.met_if(slept);
+        READY.met_if(!slept);
+    });
+}
+
+#[test]
+fn a_parked_sender_is_woken_for_the_close() {
+    static SLEPT: Witness = Witness::of("the sender had to sleep");
+    static LATE: Witness = Witness::of("nothing was accepted");
+    explore(&[&SLEPT, &LATE], || {
+        let (bell, rest) = parking();
+        let (mut sender, receiver) = ring(1);
+        let mut receiver = receiver.waking(bell);
+        let proposer = thread::spawn(move || send_all(&mut sender, &rest, 2));
+        let count = receiver.close();
+        let (accepted, slept) = proposer.join().expect("the sender does not panic");
+        assert_eq!(u64::from(accepted), count, "accepted and counted differ");
+        SLEPT.met_if(slept);
+        LATE.met_if(accepted == 0);
     });
 }

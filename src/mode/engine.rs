@@ -178,9 +178,9 @@ impl Threaded {
             sleep: Sleep::ForCall,
             roused: false,
         });
-        for (i, (_, parker)) in parks.into_iter().enumerate() {
+        for (i, (waker, parker)) in parks.into_iter().enumerate() {
             let (sender, receiver) = ring(room.ring);
-            committer.rings.push(receiver);
+            committer.rings.push(receiver.waking(waker));
             let standing = Standing::new();
             committer.standings.push(Arc::clone(&standing));
             let proposer = Proposer {

@@ -25,6 +25,9 @@ use super::view::View;
 /// How long a proposer with fruitless counters waits before it looks again.
 const PATIENCE: Duration = Duration::from_millis(5);
 
+/// Times that a proposer gives its core away before it sleeps until its ring has room.
+const TURNS: u32 = 16;
+
 /// Own decisions after which the view of a sole proposer is refreshed though nothing else happened, with
 /// the first publication after them. It follows them by itself; but while it reads an old snapshot, none of
 /// the rows of that one can be freed.
@@ -189,7 +192,7 @@ impl<C: Clock> Proposer<C> {
         self.catch_up(view, true);
     }
 
-    /// Hands the open batch over; waits while the committer is behind.
+    /// Hands the open batch over; waits while the committer is behind, asleep if that lasts.
     pub(super) fn send(&mut self, version: Version) {
         let measured = self.recorder.is_active();
         self.batches.open.sent_ns = measured.then(|| self.clock.now_ns());
@@ -200,18 +203,26 @@ impl<C: Clock> Proposer<C> {
             held.push(batch);
             return;
         }
-        for tries in 0_u32.. {
-            match self.ring.try_send(batch) {
-                Ok(()) | Err(TrySendError::Closed(_)) => return,
-                Err(TrySendError::Full(back)) => batch = back,
-            }
-            if tries % SPINS == SPINS - 1 {
-                crate::sync::yield_now();
-            } else {
-                spin_loop();
-            }
+        while let Err(TrySendError::Full(back)) = self.ring.try_send(batch) {
+            batch = back;
+            await_room(&self.ring, &self.parker);
         }
     }
+}
+
+/// Waits until a ring takes a batch or is closed. While the committer is at work that is soon, and it
+/// may need this core; while events wait for their reader it may be never.
+fn await_room<T>(ring: &RingSender<T>, parker: &Parker) {
+    for _ in 0..TURNS {
+        for _ in 0..SPINS {
+            if ring.has_room() {
+                return;
+            }
+            spin_loop();
+        }
+        crate::sync::yield_now();
+    }
+    parker.park_until(|| ring.has_room());
 }
 
 /// Waits until something is ready, or until patience ends: awake at first, then asleep.

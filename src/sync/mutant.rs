@@ -94,6 +94,10 @@ mutants! {
     B11Inbox,
     /// An inbox that loses its receiver keeps the items that it accepted.
     B12,
+    /// A ring's receiver wakes a sender that waits for room before it hands the slot back.
+    B13,
+    /// A ring's receiver that closes does not wake a sender that waits for room.
+    B14,
     /// A commit does not look at the room on the node.
     C1,
     /// A commit does not look at the registration of the node.

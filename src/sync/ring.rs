@@ -6,7 +6,9 @@
 //! 2. One compare-exchange counts the item and checks the closed bit together. It fails only when
 //!    the ring was closed; the sender then takes its item back out of the slot.
 //! 3. The receiver empties the slots that the tail counts and hands them back through the head.
-//! 4. Either side closes by setting the bit in the tail. The count in the same word is final:
+//! 4. A sender that found no free slot may sleep until the head moves on or the ring is closed: the
+//!    receiver wakes it after either.
+//! 5. Either side closes by setting the bit in the tail. The count in the same word is final:
 //!    accepted items are exactly the counted ones, and the receiver is finished when it took them.
 
 use crossbeam_utils::CachePadded;
@@ -41,6 +43,7 @@ pub fn ring<T>(capacity: usize) -> (RingSender<T>, RingReceiver<T>) {
         shared,
         cursor: Cursor::default(),
         count_seen: 0,
+        waker: None,
     };
     (sender, receiver)
 }
@@ -167,6 +170,15 @@ impl<T> RingSender<T> {
         self.cursor.count - self.head_seen == capacity
     }
 
+    /// Whether the next [`Self::try_send`] will answer anything but full; for a last look before
+    /// parking.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        // Acquire: pairs with the Release in `RingReceiver::try_recv`.
+        let head = self.shared.head.load(Ordering::Acquire);
+        self.cursor.count - head < self.shared.slots.len() as u64 || self.is_closed()
+    }
+
     /// What became of the items so far.
     #[must_use]
     pub fn counts(&self) -> SendCounts {
@@ -209,9 +221,17 @@ pub struct RingReceiver<T> {
     cursor: Cursor,
     /// The count of the tail when it was last looked at; the true one is at least that.
     count_seen: u64,
+    waker: Option<Waker>,
 }
 
 impl<T> RingReceiver<T> {
+    /// Lets each slot that is handed back and the close wake the sender's thread.
+    #[must_use]
+    pub fn waking(mut self, sender: Waker) -> Self {
+        self.waker = Some(sender);
+        self
+    }
+
     /// Takes the oldest item; never waits.
     pub fn try_recv(&mut self) -> Received<T> {
         if self.cursor.count == self.count_seen && !injected(Mutant::B6Ring) {
@@ -226,8 +246,28 @@ impl<T> RingReceiver<T> {
         self.cursor.advance(self.shared.slots.len());
         // Release: pairs with the Acquire in `RingSender::is_full`; the slot is empty.
         let order = weakened(Mutant::B9Ring, Ordering::Release);
+        if injected(Mutant::B13) {
+            self.wake_sender();
+        }
         self.shared.head.store(self.cursor.count, order);
+        if !injected(Mutant::B13) {
+            self.wake_sender();
+        }
         Received::Item(value)
+    }
+
+    fn wake_sender(&self) {
+        if let Some(waker) = &self.waker {
+            waker.wake();
+        }
+    }
+
+    fn close_and_wake(&self) -> u64 {
+        let count = self.shared.close().count();
+        if !injected(Mutant::B14) {
+            self.wake_sender();
+        }
+        count
     }
 
     fn nothing_left(&self, tail: Tail) -> Received<T> {
@@ -255,7 +295,7 @@ impl<T> RingReceiver<T> {
     ///
     /// Those not yet taken stay: the receiver goes on until [`Received::Finished`].
     pub fn close(&mut self) -> u64 {
-        self.shared.close().count()
+        self.close_and_wake()
     }
 
     /// Items taken so far; equals the accepted ones once the receiver is finished.
@@ -267,7 +307,7 @@ impl<T> RingReceiver<T> {
 
 impl<T> Drop for RingReceiver<T> {
     fn drop(&mut self) {
-        self.shared.close();
+        self.close_and_wake();
     }
 }
 
@@ -379,6 +419,43 @@ mod tests {
             }
         });
         assert_eq!(next, N);
+    }
+
+    #[test]
+    fn room_is_a_free_slot_or_the_close() {
+        let (mut sender, mut receiver) = ring(1);
+        assert!(sender.has_room());
+        assert_eq!(sender.try_send(1), Ok(()));
+        assert!(!sender.has_room());
+        assert_eq!(receiver.try_recv(), Received::Item(1));
+        assert!(sender.has_room());
+        assert_eq!(sender.try_send(2), Ok(()));
+        drop(receiver);
+        assert!(sender.has_room());
+    }
+
+    #[test]
+    fn a_sender_asleep_on_a_full_ring_is_woken_for_room_and_for_the_close() {
+        let (waker, parker) = crate::sync::parking();
+        let (mut sender, receiver) = ring(1);
+        let mut receiver = receiver.waking(waker);
+        std::thread::scope(|scope| {
+            let sender = scope.spawn(move || {
+                (0..)
+                    .take_while(|value| {
+                        parker.park_until(|| sender.has_room());
+                        sender.try_send(*value).is_ok()
+                    })
+                    .count()
+            });
+            for value in 0..100 {
+                while receiver.try_recv() != Received::Item(value) {
+                    std::thread::yield_now();
+                }
+            }
+            drop(receiver);
+            assert!(sender.join().unwrap() >= 100);
+        });
     }
 
     #[test]
