@@ -6,13 +6,12 @@
 //! Fails when: the pointer is stored Relaxed (A1), the version word is stored Relaxed (A1Version)
 //! or before the pointer (A2), or the publisher accepts an older version (A4).
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use capsched::id::Version;
-use capsched::sync::{Published, PublishedReader, published};
+use capsched::sync::{AtomicBool, Ordering, Published, PublishedReader, published};
 use loom::thread;
-use loom_tests::{Witness, explore};
+use loom_tests::{Witness, explore, panics};
 
 struct Snapshot {
     version: u64,
@@ -92,14 +91,21 @@ fn three_readers_of_one_publication_never_go_back() {
 
 #[test]
 fn an_older_version_is_refused() {
-    explore(&[], || {
+    static BEFORE: Witness = Witness::of("a reader looked before the older version was refused");
+    static AFTER: Witness = Witness::of("a reader looked after the older version was refused");
+    explore(&[&BEFORE, &AFTER], || {
         let (mut publisher, shared) = published(Version(5), snapshot(5));
-        let reader = thread::spawn(move || read_twice(&shared));
-        let older = AssertUnwindSafe(|| publisher.publish(Version(4), snapshot(4)));
-        assert!(
-            catch_unwind(older).is_err(),
-            "an older version was published"
-        );
+        // Set by whoever is done first, and found by the other one.
+        let done = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&done);
+        let reader = thread::spawn(move || {
+            let seen = read_twice(&shared);
+            BEFORE.met_if(!over.swap(true, Ordering::AcqRel));
+            seen
+        });
+        let refused = panics(|| drop(publisher.publish(Version(4), snapshot(4))));
+        assert!(refused, "an older version was published");
+        AFTER.met_if(!done.swap(true, Ordering::AcqRel));
         assert_eq!(reader.join().expect("a reader does not panic"), (5, 5));
     });
 }
