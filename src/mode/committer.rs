@@ -3,8 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use crate::commit::{CommitOutcome, Conflict, Event};
-use crate::id::Version;
+use crate::commit::{CommitOutcome, Conflict, Event, Freed};
 use crate::metrics::{CounterWriter, Phase, Recorder};
 use crate::snapshot::Snapshot;
 use crate::sync::{
@@ -89,8 +88,8 @@ pub(super) struct Committer<C> {
     pub(super) recorder: Recorder,
     pub(super) clock: C,
     pub(super) quiet: Vec<Reply<()>>,
-    /// The last version at which slots were freed; observations made before are not applied.
-    pub(super) freed_at: Version,
+    /// Since when slots are what they are; observations made before are not applied.
+    pub(super) freed: Freed,
     /// Whether something happened since the last publication besides looks at reservations.
     pub(super) news: bool,
     /// How long it looks out for commands before it sleeps.
@@ -247,7 +246,7 @@ impl<C: Clock> Committer<C> {
             self.recorder.record(Phase::HandOff, stay);
         }
         let mut checked_ns = 0;
-        let stale = batch.version < self.freed_at && !injected(Mutant::H2);
+        let stale = self.freed.outdates(batch.version);
         let (mut committed, mut elsewhere, mut refused, mut kept) = (0, 0, 0, 0);
         self.engine.ledger_mut().defer(true);
         for (outcome, seen) in batch.iter() {
@@ -367,7 +366,7 @@ impl<C: Clock> Committer<C> {
         ledger.set_time(self.clock.now_ms());
         ledger.catch_up();
         let result = change(&mut self.engine);
-        self.freed_at = Version(self.snapshot.version.0 + 1);
+        self.freed = Freed::behind(self.snapshot.version);
         result
     }
 
@@ -377,7 +376,7 @@ impl<C: Clock> Committer<C> {
         if self.engine.ledger().next_deadline().is_some_and(due) {
             self.engine.ledger_mut().catch_up();
             self.engine.advance_to(self.clock.now_ms());
-            self.freed_at = Version(self.snapshot.version.0 + 1);
+            self.freed = Freed::behind(self.snapshot.version);
             self.outside += 1;
             self.news = true;
             self.changes += 1;

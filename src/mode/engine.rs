@@ -22,7 +22,7 @@ use super::spot::Spot;
 use super::standing::Standing;
 use super::start::{Mode, Running, StartError};
 use crate::commit::{
-    AppError, AskError, HeartbeatReply, Ledger, NodeError, PartitionSpec, RefreshError,
+    AppError, AskError, Freed, HeartbeatReply, Ledger, NodeError, PartitionSpec, RefreshError,
     SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName, Version};
@@ -172,7 +172,7 @@ impl Threaded {
             recorder: latencies.recorder(&mut collector),
             clock: clock.clone(),
             quiet: Vec::new(),
-            freed_at: Version(0),
+            freed: Freed::default(),
             news: false,
             awake,
             sleep: Sleep::ForCall,

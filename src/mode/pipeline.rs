@@ -21,7 +21,7 @@ use super::standing::Standing;
 use super::start::Mode;
 use super::stopwatch::Latencies;
 use super::view::View;
-use crate::commit::{CommitOutcome, Event, PartitionSpec, RefreshError};
+use crate::commit::{CommitOutcome, Event, Freed, PartitionSpec, RefreshError};
 use crate::id::Version;
 use crate::metrics::{CounterReader, Recorder, counters};
 use crate::proposer::Outcome;
@@ -147,7 +147,7 @@ impl Pipeline {
             recorder: Recorder::idle(),
             clock: clock.clone(),
             quiet: Vec::new(),
-            freed_at: Version(0),
+            freed: Freed::default(),
         };
         let mut seats = Vec::new();
         for i in 0..mode.threads() {
@@ -261,7 +261,7 @@ impl Pipeline {
         if engine.ledger().next_deadline().is_some_and(due) {
             engine.ledger_mut().catch_up();
             engine.advance_to(now_ms);
-            self.committer.freed_at = Version(self.committer.snapshot.version.0 + 1);
+            self.committer.freed = Freed::behind(self.committer.snapshot.version);
             self.committer.outside += 1;
             self.committer.changes += 1;
             self.changed = true;

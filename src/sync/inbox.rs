@@ -267,7 +267,7 @@ impl<T> InboxReceiver<T> {
             return self.nothing_left();
         }
         let value = cell.slot.take();
-        let lap = self.shared.capacity() + u64::from(injected(Mutant::B3));
+        let lap = self.shared.capacity() + u64::from(injected(Mutant::B3Inbox));
         // Release: pairs with the Acquire in `Shared::claim`; the slot is empty.
         let order = weakened(Mutant::B9Inbox, Ordering::Release);
         let free = Stamp::free_for(self.drained + lap);

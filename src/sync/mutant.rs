@@ -60,8 +60,10 @@ mutants! {
     B2Ring,
     /// An inbox's sender checks "closed" and then claims its slot in a second step.
     B2Inbox,
+    /// A ring's receiver hands back one slot more than it emptied.
+    B3Ring,
     /// An inbox's receiver frees its slot for the wrong lap.
-    B3,
+    B3Inbox,
     /// An inbox's stamps do not tell "full" from "free in the next lap" at capacity one.
     B4,
     /// A full ring answers that it took the item.
@@ -122,6 +124,10 @@ mutants! {
     Q1,
     /// Observations of stale batches are applied to rows that others took over.
     H2,
+    /// The last snapshot before slots are freed is taken for one that shows it.
+    H2Late,
+    /// The first snapshot that shows freed slots is taken for one that does not.
+    H2Early,
     /// The collector of latencies copies an outbox and empties it in a second step.
     F5,
     /// The bell is rung without holding its lock.

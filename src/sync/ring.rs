@@ -249,7 +249,8 @@ impl<T> RingReceiver<T> {
         if injected(Mutant::B13) {
             self.wake_sender();
         }
-        self.shared.head.store(self.cursor.count, order);
+        let emptied = self.cursor.count + u64::from(injected(Mutant::B3Ring));
+        self.shared.head.store(emptied, order);
         if !injected(Mutant::B13) {
             self.wake_sender();
         }

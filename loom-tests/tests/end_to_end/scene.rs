@@ -1,14 +1,10 @@
-//! A cluster of one node, and the turns of proposer and committer over it.
+//! The turns of proposer and committer over a cluster of one node.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use capsched::commit::{CommitOutcome, Conflict, Event, Ledger};
-use capsched::config;
-use capsched::id::{ApplicationId, NodeSlot, Version};
-use capsched::proposer::{Candidates, Observation, Outcome, propose};
-use capsched::queue::{AppSpec, Ask, AskCall, Exclusivity, NodeSpec};
-use capsched::resource::ResourceVector;
+use capsched::commit::{CommitOutcome, Event, Freed, Ledger};
+use capsched::id::{AppSlot, ApplicationId, Version};
+use capsched::proposer::{Observation, Outcome};
 use capsched::snapshot::{Snapshot, State};
 use capsched::sync::{
     Parker, PublishedReader, Publisher, Received, RingReceiver, RingSender, Waker, parking,
@@ -17,88 +13,9 @@ use capsched::sync::{
 use loom::thread;
 
 use super::Witnesses;
+use super::cluster::{APP, NEXT_APP, NODE, Prepared, SIZE, decide, node, node_name, submit};
 
-/// The application at the beginning, and the one that takes its place.
-const APP: ApplicationId = ApplicationId::new(1);
-const NEXT_APP: ApplicationId = ApplicationId::new(2);
-
-/// The only node.
-const NODE: NodeSlot = NodeSlot(0);
-
-/// Size of each container in MiB and vcores.
-const SIZE: [i64; 2] = [1024, 1];
-
-/// What a model starts from.
-#[derive(Clone, Copy)]
-pub(super) struct Scene {
-    /// Containers that the node has room for.
-    pub(super) room: i64,
-    /// Containers after which the user gets no more.
-    pub(super) limit: i64,
-    /// Containers that are placed before the threads start.
-    pub(super) placed: u64,
-    /// Containers that are asked for, those included.
-    pub(super) asked: i32,
-    /// Why a decision on an older state is refused.
-    pub(super) refusal: Conflict,
-}
-
-impl Scene {
-    fn ledger(self) -> Ledger {
-        let factor = format!("0.{:02}", 100 * self.limit / self.room);
-        let pairs = [
-            ("maximum-am-resource-percent", "1"),
-            ("root.queues", "a"),
-            ("root.a.capacity", "100"),
-            (
-                "root.a.user-limit-factor",
-                if self.limit < self.room { &factor } else { "1" },
-            ),
-        ];
-        let pairs = pairs.map(|(key, value)| {
-            let key = format!("yarn.scheduler.capacity.{key}");
-            (key, value.to_owned())
-        });
-        let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-        let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types);
-        let settings = loaded.expect("the settings are sound").settings;
-        let mut ledger = Ledger::new(settings, &[]).expect("they make a tree");
-        ledger.track(true);
-        let total = SIZE.map(|amount| amount * self.room);
-        let node = NodeSpec::new(
-            "n1:1".parse().expect("a name of a node"),
-            ResourceVector::of(&total),
-        );
-        ledger.add_node(&node).expect("the node is sound");
-        ledger.settle();
-        submit(&mut ledger, APP, self.asked);
-        for _ in 0..self.placed {
-            let mut seen = Vec::new();
-            let outcome = decide(ledger.state(), &mut seen);
-            let committed = ledger.commit(&outcome, &seen);
-            assert_eq!(committed, CommitOutcome::Committed);
-            ledger.settle();
-        }
-        ledger.take_events();
-        ledger
-    }
-}
-
-fn submit(ledger: &mut Ledger, app: ApplicationId, asked: i32) {
-    let spec = AppSpec::new(app, "root.a", "ann");
-    let slot = ledger.submit(&spec).expect("the application is sound");
-    ledger.settle();
-    let ask = Ask::anywhere(ResourceVector::of(&SIZE), asked);
-    let answer = ledger.ask(slot, &AskCall::asking(vec![ask]));
-    answer.expect("the ask is sound");
-    ledger.settle();
-}
-
-fn decide(state: &State, seen: &mut Vec<Observation>) -> Outcome {
-    propose(state, &Candidates::node(NODE), Exclusivity::Respect, seen)
-}
-
-impl Scene {
+impl Prepared {
     /// One execution: a proposer of `rounds` decisions against the committer, which changes the state
     /// by itself in its first turn.
     pub(super) fn play(self, rounds: u64, change: Option<Change>, w: &'static Witnesses) {
@@ -118,7 +35,7 @@ impl Scene {
             parker: rest,
             seen: Arc::new(empty),
             state: State::new(settings),
-            placed: self.placed,
+            placed: self.scene.before(),
             sent: 0,
             w,
         };
@@ -135,10 +52,14 @@ impl Scene {
             refused: 0,
             served: 0,
             outside: 0,
-            refusal: self.refusal,
-            room: self.room,
+            prepared: self,
+            room: self.scene.room,
             // Who is at its limit still gets one more, as in the original.
-            most: self.room.min(self.limit + 1),
+            most: self.scene.room.min(self.scene.limit + 1),
+            live: i64::try_from(self.scene.before()).expect("a few containers"),
+            freed: Freed::default(),
+            changed: None,
+            reloaded: false,
             w,
         };
         let proposer = thread::spawn(move || proposer.run(rounds));
@@ -157,6 +78,7 @@ struct Decision {
     number: u64,
     /// Whom it is for.
     app: ApplicationId,
+    slot: AppSlot,
     outcome: Outcome,
     seen: Vec<Observation>,
 }
@@ -194,6 +116,7 @@ impl Proposer {
                 version: self.seen.version,
                 number: self.sent,
                 app: self.state.apps[proposal.app].id,
+                slot: proposal.app,
                 outcome,
                 seen,
             };
@@ -259,6 +182,13 @@ pub(super) enum Change {
     Decide,
     /// It ends the application, and submits one that gets its slot.
     Replace,
+    /// It loses the node, which comes back with another size and gets the same slot.
+    ReplaceNode {
+        /// Containers that it has room for then.
+        room: i64,
+    },
+    /// It takes over a configuration that leaves half of the node to `root.p`.
+    Reload,
 }
 
 /// The committer with its ledger; the model's main thread.
@@ -278,12 +208,20 @@ struct Committer {
     refused: u64,
     /// Decisions of its own.
     served: u64,
-    /// Applications that were replaced.
+    /// Changes that no proposal brought about.
     outside: u64,
-    refusal: Conflict,
+    prepared: Prepared,
     /// Containers that the node has room for, and the most that the only user may have.
     room: i64,
     most: i64,
+    /// Containers that live, by the events alone.
+    live: i64,
+    /// Which observations come too late, as the engine's committer reckons.
+    freed: Freed,
+    /// The first version that shows the change, after which what was decided before may not count.
+    changed: Option<Version>,
+    /// Whether the other configuration holds.
+    reloaded: bool,
     w: &'static Witnesses,
 }
 
@@ -324,12 +262,16 @@ impl Committer {
         self.taken += 1;
         assert_eq!(self.taken, decision.number, "P4: order of a ring");
         let present = decision.version == self.snapshot.version && self.unpublished == 0;
+        let outdated = self.changed.is_some_and(|at| decision.version < at);
+        let before = self.observed(decision.slot);
+        let stale = self.freed.outdates(decision.version);
+        let seen = if stale { &[] } else { &*decision.seen };
         self.ledger.defer(true);
-        let outcome = self.ledger.commit(&decision.outcome, &decision.seen);
+        let outcome = self.ledger.commit(&decision.outcome, seen);
         self.ledger.defer(false);
         self.unpublished += 1;
+        let events = self.hear();
         self.check();
-        let events = self.ledger.take_events();
         match outcome {
             CommitOutcome::Committed => {
                 let meant = |event: &Event| match event {
@@ -339,20 +281,66 @@ impl Committer {
                     _ => false,
                 };
                 assert!(events.iter().any(meant), "U8: committed for another one");
+                assert!(!outdated, "N11: committed on what is no more");
+                let half = self.room / 2;
+                assert!(!self.reloaded || self.live <= half, "Q4: {}", self.live);
             }
             CommitOutcome::Rejected(conflict) => {
                 assert!(!present, "P7: refused on the live state: {conflict}");
-                assert_eq!(conflict, self.refusal, "another reason than expected");
+                let expected = self.prepared.scene.refusal;
+                assert_eq!(conflict, expected, "another reason than expected");
                 self.refused += 1;
                 self.w.lost.met_if(true);
             }
             other => panic!("{other:?} of a decision with one node"),
         }
+        if outdated {
+            let after = self.observed(decision.slot);
+            assert_eq!(before, after, "an observation of what is no more");
+        } else {
+            self.check_observations(decision);
+        }
     }
 
-    /// Every container is one user's, and on the one node.
+    /// What observations of passes leave at an application.
+    fn observed(&self, slot: AppSlot) -> String {
+        let app = &self.ledger.state().apps[slot];
+        let counters = app
+            .keys
+            .iter()
+            .map(|asks| (asks.opportunities, asks.missed));
+        format!("{:?}, {:?}", app.provider, counters.collect::<Vec<_>>())
+    }
+
+    /// What was observed on rows that are still the same ones must have been taken over.
+    fn check_observations(&self, decision: &Decision) {
+        let apps = &self.ledger.state().apps;
+        for observation in &decision.seen {
+            if let Observation::Served { app, provider } = observation {
+                self.w.observed.met_if(true);
+                let known = apps[*app].provider;
+                assert_eq!(known, Some(*provider), "an observation was lost");
+            }
+        }
+    }
+
+    /// Writes down what happened to containers.
+    fn hear(&mut self) -> Vec<Event> {
+        let events = self.ledger.take_events();
+        for event in &events {
+            self.live += match event {
+                Event::Allocated { .. } => 1,
+                Event::Ended { .. } => -1,
+                _ => 0,
+            };
+        }
+        events
+    }
+
+    /// Every container is on the one node, and those that the limits are about are one user's.
     fn check(&self) {
         let containers = i64::from(self.ledger.state().nodes[NODE].containers);
+        assert_eq!(containers, self.live, "N4: on the node, and told");
         assert!(containers <= self.room, "N1: {containers} on the node");
         assert!(containers <= self.most, "U2: {containers} of the user");
     }
@@ -362,7 +350,9 @@ impl Committer {
         self.ledger.catch_up();
         match change {
             Change::Decide => self.decide(),
-            Change::Replace => self.replace(),
+            Change::Replace => self.outsider(Self::replace),
+            Change::ReplaceNode { room } => self.outsider(|committer| committer.replace_node(room)),
+            Change::Reload => self.outsider(Self::reload),
         }
         self.unpublished += 1;
     }
@@ -376,19 +366,47 @@ impl Committer {
             "P7: refused on the live state"
         );
         self.served += u64::from(committed.is_committed());
+        self.hear();
         self.check();
-        self.ledger.take_events();
+    }
+
+    /// A change that no proposal brings about; it may free slots.
+    fn outsider(&mut self, change: impl FnOnce(&mut Self)) {
+        change(self);
+        self.freed = Freed::behind(self.snapshot.version);
+        self.outside += 1;
+        self.hear();
+        self.check();
     }
 
     fn replace(&mut self) {
         let app = self.ledger.app(APP).expect("it ends once");
         self.ledger.end_app(app);
         self.ledger.settle();
-        submit(&mut self.ledger, NEXT_APP, 1);
+        submit(&mut self.ledger, NEXT_APP, ("root.p.a", "ann"), 1);
         let next = self.ledger.app(NEXT_APP);
         assert_eq!(next, Some(app), "the model is about a slot used again");
-        self.ledger.take_events();
-        self.outside += 1;
+        self.changed = Some(Version(self.snapshot.version.0 + 1));
+    }
+
+    fn replace_node(&mut self, room: i64) {
+        let left = self.ledger.remove_node(&node_name());
+        left.expect("it leaves once");
+        self.ledger.settle();
+        self.hear();
+        assert_eq!(self.live, 0, "N4: containers outlive their node");
+        let slot = self.ledger.add_node(&node(room));
+        assert_eq!(slot, Ok(NODE), "the model is about a slot used again");
+        self.ledger.settle();
+        (self.room, self.most) = (room, room);
+        self.changed = Some(Version(self.snapshot.version.0 + 1));
+    }
+
+    fn reload(&mut self) {
+        let taken_over = self.ledger.refresh(self.prepared.tight.clone());
+        taken_over.expect("the settings are sound");
+        self.ledger.settle();
+        self.reloaded = true;
     }
 
     fn publish(&mut self) {
