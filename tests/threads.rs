@@ -213,6 +213,38 @@ fn an_application_that_blacklists_every_node_leaves_the_engine_quiet() {
     });
 }
 
+/// The copy of a proposer still has the reservation until a newer snapshot comes, and a sole proposer
+/// that is busy gets one after thousands of decisions.
+#[test]
+fn a_reservation_is_given_up_once() {
+    for mode in [
+        Mode::Asynchronous { threads: 1 },
+        Mode::Global { threads: 1 },
+    ] {
+        let engine = Threaded::start(settings(), &[], mode, SystemClock::new()).unwrap();
+        for name in ["n0:1", "n1:1"] {
+            let size = ResourceVector::of(&[4096, 8]);
+            let node = NodeSpec::new(name.parse().unwrap(), size);
+            engine.add_node(node).unwrap();
+        }
+        let ask = |mib, count| {
+            let ask = Ask::anywhere(ResourceVector::of(&[mib, 1]), count);
+            AskCall::asking(vec![ask])
+        };
+        asking(&engine, 1, &[ask(3072, 2)]);
+        let waiting = asking(&engine, 2, &[ask(2048, 1)]);
+        drop(quiet_while_events_are_read(&engine));
+        assert_eq!(reserved_nodes(&engine), 1, "{mode:?}");
+        let before = engine.fates().get(Fate::Committed);
+        engine.ask(waiting, ask(2048, 0)).unwrap();
+        drop(quiet_while_events_are_read(&engine));
+        assert_eq!(reserved_nodes(&engine), 0, "{mode:?}");
+        let since = engine.fates().get(Fate::Committed) - before;
+        // Others than the one that gives it up look whether it goes on waiting.
+        assert!(since < 100, "{mode:?}: {since} decisions");
+    }
+}
+
 /// A reservation on lent capacity that the commit refuses is proposed again whenever the state
 /// changes, but two refusals in a row do not keep committer and proposer awake for ever.
 #[test]

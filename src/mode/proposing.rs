@@ -111,7 +111,7 @@ impl<C: Clock> Proposer<C> {
             }
             if !round.proposed {
                 self.rest(&mut view, looked, round.counted);
-            } else if round.stuck {
+            } else if round.stuck || round.gave_up {
                 self.await_landing(&mut view);
             }
         }

@@ -32,6 +32,9 @@ pub(super) struct Round {
     pub(super) counted: bool,
     /// The view cannot follow what was proposed: a newer snapshot is needed.
     pub(super) stuck: bool,
+    /// A reservation is given up, which the view does not follow either: until that has landed, every
+    /// further round would give it up again.
+    pub(super) gave_up: bool,
     /// Nodes that it had passed by then; these come last in the next round.
     passed: usize,
 }
@@ -175,6 +178,7 @@ impl<C: Clock> Proposer<C> {
             self.seen.clear();
             return;
         }
+        round.gave_up |= matches!(outcome, Outcome::GiveUp(_));
         let noted = view.note(outcome, &mut self.seen, &mut self.batches.open);
         self.seen.clear();
         round.count(noted);
