@@ -5,6 +5,7 @@
 mod trees;
 
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec};
+use capsched::cluster::Killable;
 use capsched::commit::{CommitOutcome, Conflict, Ledger};
 use capsched::id::NodeSlot;
 use capsched::proposer::{
@@ -133,6 +134,52 @@ fn nobody_gives_up_what_another_has_reserved_or_more_than_there_is() {
     }
     let after = &ledger.state().nodes[NodeSlot::at(0)];
     assert_eq!(after.reserved, Some(held));
+    assert_eq!(commit(&mut ledger, proposal), CommitOutcome::Committed);
+}
+
+#[test]
+fn nobody_is_killed_who_is_not_marked_for_it() {
+    let mut ledger = ledger();
+    ask(&mut ledger, 2, 5, 1024);
+    let app = ledger.app(ApplicationId::new(1)).unwrap();
+    let live = ledger.live_containers(app).next().unwrap();
+    let victim = Killable {
+        container: live.id,
+        app,
+        leaf: ledger.state().apps[app].leaf,
+        size: live.size.get(),
+        ended: false,
+    };
+    let proposal = proposed(&ledger, 1);
+    assert_ne!(proposal.node, live.node, "its space would be no room there");
+    let here = Proposal {
+        node: live.node,
+        incarnation: ledger.state().nodes[live.node].incarnation,
+        ..proposal.clone()
+    };
+    for proposal in [here, proposal.clone()] {
+        let nonsense = Proposal {
+            kill: vec![victim],
+            ..proposal
+        };
+        let refused = CommitOutcome::Rejected(Conflict::VictimGone);
+        assert_eq!(commit(&mut ledger, nonsense), refused);
+    }
+    assert_eq!(ledger.live_containers(app).count(), 1);
+    assert_eq!(commit(&mut ledger, proposal), CommitOutcome::Committed);
+}
+
+#[test]
+fn nothing_is_lent_on_a_node_of_a_partition_that_lends_nothing() {
+    let mut ledger = ledger();
+    ask(&mut ledger, 2, 5, 1024);
+    let proposal = proposed(&ledger, 1);
+    let nonsense = Proposal {
+        exclusivity: Exclusivity::Ignore,
+        ..proposal.clone()
+    };
+    let refused = CommitOutcome::Rejected(Conflict::NodeState);
+    assert_eq!(commit(&mut ledger, nonsense), refused);
     assert_eq!(commit(&mut ledger, proposal), CommitOutcome::Committed);
 }
 

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::ledger::Ledger;
-use crate::cluster::NodeState;
-use crate::id::{NameId, QueueSlot, UserSlot};
+use crate::cluster::{Killable, NodeState};
+use crate::id::{NameId, NodeSlot, PartitionId, QueueSlot, UserSlot};
 use crate::metrics::Closed;
 use crate::policy::{Locality, constraint_holds, is_granted};
 use crate::proposer::{Proposal, ProposalKind};
@@ -19,7 +19,7 @@ pub enum Conflict {
     AppGone,
     /// The node left, or came back as another one.
     NodeGone,
-    /// The node takes no containers.
+    /// The node takes no containers, or none on lent capacity.
     NodeState,
     /// Nothing is outstanding under the key at the level used.
     AskGone,
@@ -27,7 +27,7 @@ pub enum Conflict {
     ReservationChanged,
     /// The reservation to give up is gone.
     ExchangeGone,
-    /// A container to kill is gone.
+    /// A container to kill is gone, or not free to be killed any more.
     VictimGone,
     /// The container does not fit on the node.
     DoesNotFit,
@@ -82,11 +82,16 @@ impl Ledger {
         if !self.is_registered(proposal.node, proposal.incarnation) && !injected(Mutant::C2) {
             return Err(Conflict::NodeGone);
         }
-        let alive = |id| self.live_container(id).is_some();
-        if proposal.kill.iter().any(|victim| !alive(victim.container)) {
+        if !proposal
+            .kill
+            .iter()
+            .all(|victim| self.may_kill(proposal.node, victim))
+        {
             return Err(Conflict::VictimGone);
         }
-        if self.state.nodes[proposal.node].state != NodeState::Running {
+        let node = &self.state.nodes[proposal.node];
+        let lends = proposal.exclusivity == Exclusivity::Respect || self.lends(node.partition);
+        if node.state != NodeState::Running || !lends {
             return Err(Conflict::NodeState);
         }
         let leaf = app.leaf;
@@ -98,6 +103,18 @@ impl Ledger {
             return Ok(());
         }
         self.validate_limits::<N>(proposal, leaf)
+    }
+
+    /// Whether a container lives on a node and is marked to be killed there: only what it takes is room.
+    fn may_kill(&self, node: NodeSlot, victim: &Killable) -> bool {
+        let mut marked = self.state.nodes[node].killable.iter();
+        marked.any(|known| (known.container, known.size) == (victim.container, victim.size))
+            && self.live_container(victim.container).is_some()
+    }
+
+    /// Whether a partition lends what is idle. A node may have come to another one since the proposal.
+    fn lends(&self, partition: PartitionId) -> bool {
+        partition != PartitionId::DEFAULT && !self.state.partitions[partition].exclusive
     }
 
     fn validate_allocation<const N: usize>(&self, proposal: &Proposal) -> Result<(), Conflict> {
