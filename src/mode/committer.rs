@@ -61,6 +61,8 @@ pub(super) struct Committer<C> {
     pub(super) taken: Vec<u64>,
     /// How many of them were refused.
     pub(super) refused: Vec<u64>,
+    /// How many of all of them proposed nothing.
+    pub(super) skipped: u64,
     /// Counts what changed the state other than accepted proposals.
     pub(super) outside: u64,
     /// Counts what changed the state: commands and accepted proposals.
@@ -231,13 +233,19 @@ impl<C: Clock> Committer<C> {
         any
     }
 
-    /// Commits a batch; `told` hears what became of each decision.
+    /// Commits a batch; `told` hears what became of each decision. Batches of a proposer come in their
+    /// order, and none is missing.
     pub(super) fn commit(
         &mut self,
         proposer: usize,
         batch: &Batch,
         mut told: impl FnMut(&mut Sequential, CommitOutcome),
     ) {
+        debug_assert_eq!(
+            self.taken[proposer] + batch.len() as u64,
+            batch.end,
+            "a batch of proposer {proposer} is missing or came twice"
+        );
         self.batches = self.batches.wrapping_add(1);
         let timed = self.recorder.is_active() && self.batches.is_multiple_of(SAMPLE);
         let before = if timed { self.clock.now_ns() } else { 0 };
@@ -275,7 +283,7 @@ impl<C: Clock> Committer<C> {
                     refused += 1;
                     count_refusal(&mut self.fates, conflict);
                 }
-                CommitOutcome::Nothing => {}
+                CommitOutcome::Nothing => self.skipped += 1,
             }
         }
         self.engine.ledger_mut().defer(false);

@@ -152,6 +152,7 @@ impl Threaded {
             spot: matches!(mode, Mode::Global { .. }).then(|| Spot::new(index.reader(), latencies)),
             taken: vec![0; mode.threads()],
             refused: vec![0; mode.threads()],
+            skipped: 0,
             outside: 0,
             changes: 0,
             unpublished: 0,

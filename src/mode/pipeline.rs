@@ -123,6 +123,7 @@ impl Pipeline {
             spot: None,
             taken: vec![0; mode.threads()],
             refused: vec![0; mode.threads()],
+            skipped: 0,
             outside: 0,
             news: false,
             awake: Duration::ZERO,

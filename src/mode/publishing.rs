@@ -82,6 +82,7 @@ impl<C: Clock> Committer<C> {
         next.taken.clone_from(&self.taken);
         (next.served, next.served_refused) = self.served;
         next.refused.clone_from(&self.refused);
+        next.skipped = self.skipped;
         next.outside = self.outside;
         next.changes = self.changes;
         let landed = self.has_landed();

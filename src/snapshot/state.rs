@@ -213,6 +213,9 @@ pub struct Snapshot {
     pub taken: Vec<u64>,
     /// How many of them were refused.
     pub refused: Vec<u64>,
+    /// How many of all of them proposed nothing: they tell what was observed on the way, and have no
+    /// fate.
+    pub skipped: u64,
     /// How many decisions the committer made by itself, accepted or refused.
     pub served: u64,
     /// How many of them were refused.
@@ -256,6 +259,7 @@ impl Snapshot {
             served: 0,
             served_refused: 0,
             refused: Vec::new(),
+            skipped: 0,
             outside: 0,
             changes: 0,
             settings,
