@@ -5,10 +5,11 @@
 mod engines;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, Conflict, Decision, Engine, Fate, Latencies, Mode,
-    NodeReport, NodeSpec, PartitionSpec, Sequential, Threaded, TreeSettings,
+    NodeReport, NodeSpec, PartitionSpec, Running, Sequential, Threaded, TreeSettings,
 };
 use capsched::config;
 use capsched::id::{NodeSlot, PartitionId};
@@ -363,6 +364,26 @@ fn the_steps_of_some_decisions_are_measured() {
     }
     let placed = engine.fates().iter().map(|(_, n)| n).sum::<u64>();
     assert!(placed >= 20_000, "{placed}");
+}
+
+#[test]
+fn events_that_nobody_made_room_for_are_told_after_the_end() {
+    let engine = Engine::builder(settings()).sequential().unwrap();
+    let (clock, mode) = (SystemClock::new(), Mode::Global { threads: 1 });
+    let running = Running {
+        capacity: NonZeroUsize::new(1),
+        ..Running::default()
+    };
+    let mut engine = Threaded::take_over(engine, mode, clock, running).unwrap();
+    let apps = [1, 2, 3, 4, 5].map(|number| asking(&engine, number, &[]));
+    assert_eq!(engine.end(), capsched::sync::Ended::Stopped);
+    let started = |event: &Decision| match event {
+        Decision::MasterStarted { app, .. } => Some(*app),
+        _ => None,
+    };
+    let told: Vec<_> = engine.take_events().iter().filter_map(started).collect();
+    assert_eq!(told, apps);
+    assert_eq!(engine.take_events(), []);
 }
 
 /// Neither those on another partition, nor one another.

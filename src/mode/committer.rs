@@ -1,6 +1,7 @@
 //! The committer: the only writer. Takes proposals and commands in turn, publishes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::commit::{CommitOutcome, Conflict, Event, Freed};
@@ -17,7 +18,7 @@ use super::batch::Batch;
 use super::command::{Command, Reply, answer};
 use super::fate::Fate;
 use super::lending::Lending;
-use super::reading::Telling;
+use super::reading::{Rest, Telling};
 use super::resting::Sleep;
 use super::spot::{Served, Spot};
 use super::standing::{Standing, patience};
@@ -84,6 +85,8 @@ pub(super) struct Committer<C> {
     pub(super) events: RingSender<Telling>,
     /// Empty buffers that readers of events gave back.
     pub(super) spent: RingReceiver<Vec<Event>>,
+    /// Where those are left that found no room until the end.
+    pub(super) rest: Rest,
     /// Events that nobody has made room for. While there are any, no proposal is taken.
     pub(super) untold: Vec<Event>,
     pub(super) fates: CounterWriter<Fate>,
@@ -135,6 +138,14 @@ impl<C: Clock> Committer<C> {
             answer(&reply, ());
         }
         self.publish();
+        // Before the ring is finished, as it is when this committer is dropped.
+        if !self.untold.is_empty() {
+            let rest = Telling {
+                at_ns: self.clock.now_ns(),
+                events: std::mem::take(&mut self.untold),
+            };
+            *self.rest.lock().unwrap_or_else(PoisonError::into_inner) = Some(rest);
+        }
         self.recorder.hand_over();
     }
 

@@ -15,8 +15,8 @@ impl Threaded {
     }
 
     /// Ends the engine: every accepted command has its answer, all threads are joined.
-    /// What was told, measured and published up to then stays readable, but events that found no
-    /// room in the queue of events are gone.
+    /// What was told, measured and published up to then stays readable. Events that found no room in
+    /// the queue of events are handed over behind those that did.
     pub fn end(&mut self) -> Ended {
         let _ = self.shutdown.request();
         self.wake_monitor();

@@ -13,7 +13,7 @@ use super::index::NodeIndex;
 use super::lending::Lending;
 use super::monitor::MonitorHandle;
 use super::proposing::Proposer;
-use super::reading::EventReader;
+use super::reading::{EventReader, Rest};
 use super::resting::Sleep;
 use super::restraint::Restraint;
 use super::room::Room;
@@ -109,8 +109,10 @@ impl Threaded {
         let (event_sender, told) = ring(room.events);
         let (spent_sender, spent) = ring(room.spent);
         let (reader_waker, parker) = parking();
+        let rest: Rest = Arc::new(Mutex::new(None));
         let reader = EventReader {
             told,
+            rest: Arc::clone(&rest),
             spent: spent_sender,
             parker,
         };
@@ -168,6 +170,7 @@ impl Threaded {
             shutdown: owner,
             events: event_sender.waking(reader_waker),
             spent,
+            rest,
             untold: Vec::new(),
             fates: fate_writer,
             recorder: latencies.recorder(&mut collector),

@@ -28,8 +28,8 @@ use crate::proposer::Outcome;
 use crate::queue::TreeSettings;
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicBool, AtomicU64, Published, Publisher, Received, TrySendError, inbox, parking,
-    published, ring, shutdown,
+    Arc, AtomicBool, AtomicU64, Mutex, Published, Publisher, Received, TrySendError, inbox,
+    parking, published, ring, shutdown,
 };
 use crate::time::{Clock, ManualClock};
 
@@ -143,6 +143,7 @@ impl Pipeline {
             shutdown: owner,
             events,
             spent: ring(1).1,
+            rest: Arc::new(Mutex::new(None)),
             untold: Vec::new(),
             fates: fate_writer,
             recorder: Recorder::idle(),

@@ -7,7 +7,7 @@ use super::Threaded;
 use super::proposing::wait;
 use super::resting::look_out;
 use crate::commit::Event;
-use crate::sync::{MutexGuard, Parker, Received, RingReceiver, RingSender};
+use crate::sync::{Arc, Mutex, MutexGuard, Parker, Received, RingReceiver, RingSender};
 use crate::time::{Clock, SystemClock};
 
 /// Events that the committer handed over together.
@@ -26,10 +26,15 @@ pub struct Told {
     pub end: usize,
 }
 
+/// Where the committer leaves, at its end, what finds no room in the ring.
+pub(super) type Rest = Arc<Mutex<Option<Telling>>>;
+
 /// What readers of events share.
 #[derive(Debug)]
 pub(super) struct EventReader {
     pub(super) told: RingReceiver<Telling>,
+    /// What found no room in the ring when the engine ended; complete once the ring is finished.
+    pub(super) rest: Rest,
     pub(super) spent: RingSender<Vec<Event>>,
     pub(super) parker: Parker,
 }
@@ -49,9 +54,22 @@ impl EventReader {
                     drop(self.spent.try_send(telling.events));
                 }
                 Received::Empty => return true,
-                Received::Finished => return false,
+                Received::Finished => break,
             }
         }
+        let rest = self
+            .rest
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(mut telling) = rest {
+            events.append(&mut telling.events);
+            heard(Told {
+                at_ns: telling.at_ns,
+                end: events.len(),
+            });
+        }
+        false
     }
 }
 
