@@ -89,6 +89,14 @@ impl Side {
     fn spread(&self) -> Spread {
         Spread::of(&self.rates).unwrap_or_default()
     }
+
+    /// Takes in the rounds of the same side beside another way to run Hadoop.
+    fn join(&mut self, other: &Self) {
+        self.rates.extend(&other.rates);
+        self.alone.extend(&other.alone);
+        self.placed = other.placed;
+        self.complete &= other.complete;
+    }
 }
 
 /// The rounds of one way to run Hadoop, and those of each of our modes that took turns with them.
@@ -99,11 +107,15 @@ struct Pairing {
     ours: Vec<(ModeName, Side)>,
 }
 
-impl Pairing {
-    fn ours(&self, mode: ModeName) -> Option<&Side> {
-        let found = self.ours.iter().find(|(known, _)| *known == mode);
-        found.map(|(_, side)| side)
+/// All rounds of one of our modes, whatever they took turns with: the ratios to two ways to run Hadoop then
+/// differ by Hadoop's rates alone, and the one to its fastest is never the greater one.
+fn ours_in_all(mode: ModeName, pairings: &[Pairing]) -> Side {
+    let mut all = Side::named(mode.name());
+    let sides = pairings.iter().flat_map(|pairing| &pairing.ours);
+    for (_, side) in sides.filter(|(known, _)| *known == mode) {
+        all.join(side);
     }
+    all
 }
 
 /// One line of the result: a shape in one of our modes.
@@ -115,11 +127,14 @@ struct Comparison {
     shape: String,
     mode: &'static str,
     threads: usize,
-    /// Medians of the rounds that took turns with Hadoop's best; a ratio is one of medians.
+    /// Median of all rounds of this mode in the run; a ratio is one of medians, its least is our slowest round
+    /// over Hadoop's fastest one and its greatest the reverse.
     ours_per_second: u64,
     ours_min: u64,
     ours_max: u64,
     ours_rounds: usize,
+    /// The rounds in their order, so that those of several runs can be taken together.
+    ours_rates: Vec<u64>,
     ours_placed: u64,
     ours_complete: bool,
     peer_best: &'static str,
@@ -127,6 +142,7 @@ struct Comparison {
     peer_best_min: u64,
     peer_best_max: u64,
     peer_best_rounds: usize,
+    peer_best_rates: Vec<u64>,
     peer_best_placed: u64,
     peer_best_complete: bool,
     ratio_best: f64,
@@ -136,16 +152,15 @@ struct Comparison {
     peer_same_mode_per_second: u64,
     peer_same_mode_min: u64,
     peer_same_mode_max: u64,
+    peer_same_mode_rates: Vec<u64>,
     peer_same_mode_placed: u64,
     peer_same_mode_complete: bool,
-    /// Of our rounds that took turns with these.
     ratio_same_mode: f64,
     ratio_same_mode_min: f64,
     ratio_same_mode_max: f64,
     /// Churn only: without the time of the applications' calls.
     ours_scheduling_per_second: Option<u64>,
     peer_best_scheduling_per_second: Option<u64>,
-    command: String,
 }
 
 /// Runs the command.
@@ -214,7 +229,7 @@ fn compare(shape: &Shape, args: &Args) -> Result<Vec<Comparison>> {
     }
     let judged = modes
         .iter()
-        .map(|&mode| judge(shape, mode, &pairings, args));
+        .map(|&mode| judge(shape, mode, &pairings, args.threads));
     judged.collect()
 }
 
@@ -230,7 +245,12 @@ fn how(shape: &Shape, mode: ModeName, threads: usize) -> How {
     }
 }
 
-fn judge(shape: &Shape, mode: ModeName, pairings: &[Pairing], args: &Args) -> Result<Comparison> {
+fn judge(
+    shape: &Shape,
+    mode: ModeName,
+    pairings: &[Pairing],
+    threads: usize,
+) -> Result<Comparison> {
     let fastest = |of: &dyn Fn(ModeName) -> bool| {
         let pairings = pairings.iter().filter(|pairing| of(pairing.mode));
         pairings.max_by_key(|pairing| pairing.peer.spread().median)
@@ -238,16 +258,15 @@ fn judge(shape: &Shape, mode: ModeName, pairings: &[Pairing], args: &Args) -> Re
     let by_best = fastest(&|_| true).context("Hadoop ran")?;
     let by_same = fastest(&|other| other == mode).context("Hadoop ran in this mode")?;
     let (best, same) = (&by_best.peer, &by_same.peer);
-    let ours = by_best.ours(mode).context("this mode ran beside it")?;
-    let beside_same = by_same.ours(mode).context("this mode ran beside it")?;
+    let ours = &ours_in_all(mode, pairings);
     let [our, peer, equal] = [ours, best, same].map(Side::spread);
-    let (to_best, to_same): (Ratio, Ratio) = (our.over(peer), beside_same.spread().over(equal));
+    let (to_best, to_same): (Ratio, Ratio) = (our.over(peer), our.over(equal));
     let alone = |side: &Side| Spread::of(&side.alone).map(|spread| spread.median);
     let fastest_alone = pairings
         .iter()
         .filter_map(|pairing| alone(&pairing.peer))
         .max();
-    let threads = how(shape, mode, args.threads).threads;
+    let threads = how(shape, mode, threads).threads;
     Ok(Comparison {
         origin: Origin::now(),
         kind: "peers",
@@ -258,6 +277,7 @@ fn judge(shape: &Shape, mode: ModeName, pairings: &[Pairing], args: &Args) -> Re
         ours_min: our.min,
         ours_max: our.max,
         ours_rounds: our.rounds,
+        ours_rates: ours.rates.clone(),
         ours_placed: ours.placed,
         ours_complete: ours.complete,
         peer_best: best.name,
@@ -265,6 +285,7 @@ fn judge(shape: &Shape, mode: ModeName, pairings: &[Pairing], args: &Args) -> Re
         peer_best_min: peer.min,
         peer_best_max: peer.max,
         peer_best_rounds: peer.rounds,
+        peer_best_rates: best.rates.clone(),
         peer_best_placed: best.placed,
         peer_best_complete: best.complete,
         ratio_best: to_best.median,
@@ -274,6 +295,7 @@ fn judge(shape: &Shape, mode: ModeName, pairings: &[Pairing], args: &Args) -> Re
         peer_same_mode_per_second: equal.median,
         peer_same_mode_min: equal.min,
         peer_same_mode_max: equal.max,
+        peer_same_mode_rates: same.rates.clone(),
         peer_same_mode_placed: same.placed,
         peer_same_mode_complete: same.complete,
         ratio_same_mode: to_same.median,
@@ -281,10 +303,6 @@ fn judge(shape: &Shape, mode: ModeName, pairings: &[Pairing], args: &Args) -> Re
         ratio_same_mode_max: to_same.max,
         ours_scheduling_per_second: alone(ours),
         peer_best_scheduling_per_second: fastest_alone,
-        command: format!(
-            "cargo run --release -p perf -- peers --shapes {} --rounds {}",
-            shape.name, args.rounds
-        ),
     })
 }
 
@@ -329,41 +347,47 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_best_peer_is_the_fastest_by_its_median_and_judged_by_what_ran_beside_it() {
-        let pairing = |mode, name, rates: &[u64], ours: &[u64]| Pairing {
+    fn pairing(mode: ModeName, name: &'static str, rates: &[u64], ours: &[u64]) -> Pairing {
+        Pairing {
             mode,
             peer: side(name, rates),
             ours: vec![(ModeName::Global, side("ours", ours))],
-        };
-        let steady = [90, 100, 110];
-        let pairings = [
-            pairing(ModeName::Heartbeat, "steady", &steady, &[1_000, 1_100, 900]),
-            pairing(
-                ModeName::Global,
-                "once lucky",
-                &[10, 10, 900],
-                &[500, 450, 550],
-            ),
-        ];
-        let args = Args {
-            shapes: Vec::new(),
-            modes: Vec::new(),
-            rounds: 3,
-            warmup: None,
-            threads: 1,
-            json: false,
-            record: false,
-        };
+        }
+    }
+
+    fn judged(pairings: &[Pairing]) -> Comparison {
         let shape = Shape::named("S1").unwrap();
-        let found = judge(&shape, ModeName::Global, &pairings, &args).unwrap();
+        judge(&shape, ModeName::Global, pairings, 1).unwrap()
+    }
+
+    #[test]
+    fn the_best_peer_is_the_fastest_by_its_median_and_judged_by_all_rounds_of_ours() {
+        let (steady, lucky) = ([90, 100, 110], [10, 10, 900]);
+        let found = judged(&[
+            pairing(ModeName::Heartbeat, "steady", &steady, &[1_000, 1_100, 900]),
+            pairing(ModeName::Global, "once lucky", &lucky, &[500, 450, 550]),
+        ]);
         assert_eq!(
             (found.peer_best, found.peer_same_mode),
             ("steady", "once lucky")
         );
-        assert_eq!(found.ours_per_second, 1_000);
-        assert!((found.ratio_best - 10.0).abs() < 1e-9);
-        assert!((found.ratio_same_mode - 50.0).abs() < 1e-9);
-        assert!((found.ratio_same_mode_min - 0.5).abs() < 1e-9);
+        assert_eq!(found.ours_rates, [1_000, 1_100, 900, 500, 450, 550]);
+        assert_eq!((found.ours_per_second, found.ours_rounds), (725, 6));
+        let close = |one: f64, other: f64| (one - other).abs() < 1e-9;
+        assert!(close(found.ratio_best, 7.25) && close(found.ratio_same_mode, 72.5));
+        let ends = (found.ratio_best_min, found.ratio_best_max);
+        assert!(close(ends.0, 4.09) && close(ends.1, 12.22), "{ends:?}");
+        assert!(close(found.ratio_same_mode_min, 0.5));
+    }
+
+    #[test]
+    fn the_ratio_to_the_same_mode_is_never_below_that_to_the_best() {
+        // Our rounds beside the same mode were slow: by themselves they would make its ratio the smaller one.
+        let found = judged(&[
+            pairing(ModeName::Asynchronous, "fastest", &[100], &[3_000]),
+            pairing(ModeName::Global, "same", &[99], &[1_000]),
+        ]);
+        assert_eq!((found.peer_best, found.peer_same_mode), ("fastest", "same"));
+        assert!(found.ratio_same_mode > found.ratio_best);
     }
 }

@@ -12,7 +12,7 @@ use crate::rounds::{How, Round};
 use crate::shape::Shape;
 
 /// Version of the fields below; it grows with every change of their meaning.
-const SCHEMA: u32 = 3;
+const SCHEMA: u32 = 4;
 
 /// Where and by what a figure was made.
 #[derive(Clone, Debug, Serialize)]
@@ -31,6 +31,30 @@ pub(crate) struct Origin {
     rustc: &'static str,
     profile: &'static str,
     allocator: &'static str,
+    /// What repeats the measurement.
+    command: String,
+}
+
+/// The command line of this process, as cargo runs it from the folder of the workspace.
+fn command() -> String {
+    let profile = match env!("PERF_PROFILE") {
+        "release" => "--release ".to_owned(),
+        "dev" => String::new(),
+        other => format!("--profile {other} "),
+    };
+    let arguments = std::env::args().skip(1).map(|argument| quoted(&argument));
+    let arguments = arguments.collect::<Vec<_>>().join(" ");
+    let line = format!("cargo run {profile}-p perf -- {arguments}");
+    line.trim_end_matches(" -- ").to_owned()
+}
+
+/// An argument as a shell takes it.
+fn quoted(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,:/@%+".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        return argument.to_owned();
+    }
+    format!("'{}'", argument.replace('\'', "'\\''"))
 }
 
 impl Origin {
@@ -49,6 +73,7 @@ impl Origin {
             rustc: env!("PERF_RUSTC"),
             profile: env!("PERF_PROFILE"),
             allocator: "mimalloc",
+            command: command(),
         }
     }
 }
@@ -145,5 +170,18 @@ impl Record {
             aside: round.aside,
             decision_hash: round.hash.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_can_be_given_to_a_shell() {
+        assert_eq!(quoted("S1,S3"), "S1,S3");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("a b'c"), "'a b'\\''c'");
+        assert!(command().starts_with("cargo run "));
     }
 }

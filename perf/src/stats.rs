@@ -16,12 +16,14 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// The figures of some rates; nothing when there are none.
+    /// The figures of some rates; nothing when there are none. Between two middle ones lies the median.
     pub(crate) fn of(rates: &[u64]) -> Option<Self> {
         let mut sorted = rates.to_vec();
         sorted.sort_unstable();
+        let above = *sorted.get(sorted.len() / 2)?;
+        let below = *sorted.get((sorted.len() - 1) / 2)?;
         Some(Self {
-            median: *sorted.get(sorted.len() / 2)?,
+            median: below.midpoint(above),
             min: *sorted.first()?,
             max: *sorted.last()?,
             rounds: sorted.len(),
@@ -101,7 +103,7 @@ mod tests {
         let ours = Spread::of(&[300, 100, 200]).unwrap();
         let peers = Spread::of(&[10, 20]).unwrap();
         let found = ours.over(peers);
-        assert_eq!((found.median, found.min, found.max), (10.0, 5.0, 30.0));
+        assert_eq!((found.median, found.min, found.max), (13.33, 5.0, 30.0));
     }
 
     #[test]
