@@ -52,7 +52,8 @@ struct Line {
     per_second: Spread,
 }
 
-const DESIGNS: [&str; 5] = [
+/// All designs, simplest first.
+pub(crate) const DESIGNS: [&str; 5] = [
     "one big lock",
     "lock per node",
     "sequential",

@@ -43,6 +43,8 @@ pub(crate) struct Aside {
     /// Nodes with a container at rest after it, and most containers on one.
     used_nodes: u64,
     most_on_node: u32,
+    /// Containers at rest after it; on the used nodes, their mean of these.
+    containers_at_rest: u64,
     /// Nodes beyond the fewest that could hold it all, in a million of those; the gap to a sequential
     /// best fit is no more.
     packing_gap_ppm: u64,
@@ -94,6 +96,7 @@ impl Beside {
             rss_end_kib,
             used_nodes: totals.used_nodes,
             most_on_node: totals.most_on_node,
+            containers_at_rest: totals.containers,
             packing_gap_ppm: totals.packing_gap_ppm(),
         }
     }

@@ -21,6 +21,7 @@ mod output;
 mod peers;
 mod phases;
 mod plot;
+mod pool;
 mod probe;
 mod record;
 mod relate;
@@ -32,6 +33,7 @@ mod shape;
 mod spec;
 mod stats;
 mod suite;
+mod table;
 mod tally;
 mod trace;
 

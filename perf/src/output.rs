@@ -17,6 +17,19 @@ pub(crate) fn line(text: fmt::Arguments<'_>) {
     }
 }
 
+/// Writes a line for whoever watches; results stand elsewhere, so that nothing is lost where nobody does.
+pub(crate) fn beside(text: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Prints a line beside the results, as `eprintln!`, through [`beside()`].
+macro_rules! aside {
+    ($($text:tt)*) => {
+        $crate::output::beside(format_args!($($text)*))
+    };
+}
+pub(crate) use aside;
+
 /// Prints a line of results, as `println!`, through [`line()`].
 macro_rules! say {
     ($($text:tt)*) => {

@@ -1,16 +1,17 @@
 //! `perf report`: the tables of the README, from the records of this machine.
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::output::say;
+use crate::output::{aside, say};
+use crate::pool::{self, Pair};
 use crate::results;
 use crate::stats::{Spread, grouped, ratio};
+use crate::table::{self, Column, table, workload};
 
 /// Between these lines of a page the tables stand.
 const BEGIN: &str = "<!-- figures of perf: begin -->";
@@ -22,6 +23,10 @@ pub(crate) struct Args {
     /// Records; those of this machine unless given.
     #[arg(long)]
     records: Option<PathBuf>,
+    /// Takes the newest commit of a row that has so many rounds, instead of the newest one; where none has, the
+    /// newest.
+    #[arg(long, default_value_t = 1)]
+    least_rounds: u64,
     /// Page that has the two lines between which the tables are written; printed without one.
     #[arg(long)]
     page: Option<PathBuf>,
@@ -33,7 +38,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .records
         .clone()
         .unwrap_or_else(results::of_this_machine);
-    let text = tables(&results::read(&path)?);
+    let (records, left_out) = clean(results::read(&path)?);
+    for ((kind, commit), workloads) in left_out {
+        let workloads = workloads.into_iter().collect::<Vec<_>>().join(", ");
+        aside!(
+            "left out, measured with changes that are not in its commit {commit}: {kind} {workloads}"
+        );
+    }
+    let text = tables(&records, args.least_rounds);
     let Some(page) = &args.page else {
         say!("{}", text.trim_end_matches('\n'));
         return Ok(());
@@ -50,129 +62,114 @@ fn put_between(page: &str, text: &str) -> Option<String> {
     Some(format!("{before}{BEGIN}\n\n{text}\n{END}{after}"))
 }
 
+/// Workloads that records are of, by kind and commit.
+type LeftOut = BTreeMap<(String, String), BTreeSet<String>>;
+
+/// The records whose commit has all of their sources, and what the others are of: nobody can repeat those.
+fn clean(records: Vec<Value>) -> (Vec<Value>, LeftOut) {
+    let mut left_out = LeftOut::new();
+    let mut keep = |record: &Value| {
+        let dirty = record.get("dirty").and_then(Value::as_bool) == Some(true);
+        if dirty {
+            let [kind, commit] = ["kind", "commit"].map(|field| results::text(record, field));
+            let kind = if kind.is_empty() { "run" } else { kind };
+            let workloads = left_out.entry((kind.to_owned(), commit.to_owned()));
+            workloads.or_default().insert(workload(record).to_owned());
+        }
+        !dirty
+    };
+    let kept = records.into_iter().filter(|record| keep(record)).collect();
+    (kept, left_out)
+}
+
 /// All tables, each with where its figures come from.
-fn tables(records: &[Value]) -> String {
+fn tables(records: &[Value], rounds: u64) -> String {
     let mut out = String::new();
-    against_hadoop(&mut out, records);
+    against_hadoop(&mut out, records, rounds);
     open_loops(&mut out, records);
-    alone(&mut out, records);
+    alone(&mut out, records, rounds);
     ceiling(&mut out, records);
+    simpler(&mut out, records, rounds);
     out
 }
 
-/// The latest record of each key, in the order of the first appearance of the keys.
-fn latest(
-    records: &[Value],
-    fits: impl Fn(&Value) -> bool,
-    key: impl Fn(&Value) -> String,
-) -> Vec<&Value> {
-    let mut order: Vec<String> = Vec::new();
-    let mut found = BTreeMap::new();
-    for record in records.iter().filter(|record| fits(record)) {
-        let key = key(record);
-        if !order.contains(&key) {
-            order.push(key.clone());
-        }
-        found.insert(key, record);
+/// A row of a table, with the records that it is of.
+type Row<'a> = (Vec<&'a Value>, Vec<String>);
+
+/// A table with what it needs to be understood and repeated.
+fn write(out: &mut String, columns: &[Column], rows: Vec<Row<'_>>) {
+    if rows.is_empty() {
+        return;
     }
-    order.iter().map(|key| found[key]).collect()
+    let (records, cells): (Vec<Vec<&Value>>, Vec<Vec<String>>) = rows.into_iter().unzip();
+    table(out, columns, &cells);
+    let alone = |cell: &String| cell.ends_with(table::NO_THREADS);
+    if cells.iter().flatten().any(alone) {
+        out.push_str(WHAT_NO_THREADS_MEANS);
+    }
+    let records: Vec<&Value> = records.into_iter().flatten().collect();
+    table::sources(out, &records);
 }
 
-/// The commits that a table's rows are of, each with its shapes where there are several.
-fn commits(rows: &[&Value]) -> String {
-    let mut shapes: Vec<(String, Vec<&str>)> = Vec::new();
-    for row in rows {
-        let dirty = row.get("dirty").and_then(Value::as_bool) == Some(true);
-        let changed = if dirty { " with changes" } else { "" };
-        let commit = format!("{}{changed}", results::text(row, "commit"));
-        let shape = ["shape", "workload"].map(|field| results::text(row, field));
-        let shape = shape.into_iter().find(|name| !name.is_empty());
-        let at = shapes.iter().position(|(known, _)| *known == commit);
-        let at = at.unwrap_or_else(|| {
-            shapes.push((commit, Vec::new()));
-            shapes.len() - 1
-        });
-        let of_commit = &mut shapes[at].1;
-        of_commit.extend(shape.filter(|shape| !of_commit.contains(shape)));
-    }
-    if let [(commit, _)] = shapes.as_slice() {
-        return format!("Commit {commit}");
-    }
-    let each = shapes
-        .iter()
-        .map(|(commit, shapes)| format!("{commit} ({})", shapes.join(", ")));
-    format!("Commits {}", each.collect::<Vec<_>>().join(" and "))
-}
+const WHAT_NO_THREADS_MEANS: &str = "\n`no threads`: whoever calls decides, on the calling thread; there is no \
+    committer thread to hand over to.\n";
 
-fn source(out: &mut String, rows: &[&Value], command: &str) {
-    let Some(record) = rows.last() else { return };
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "\n{}, {}, {} cores, Linux {}, {}, build `{}`: `{command}`\n",
-        commits(rows),
-        results::text(record, "machine"),
-        results::number(record, "cores").unwrap_or(0),
-        results::text(record, "kernel"),
-        results::text(record, "rustc"),
-        results::text(record, "profile"),
-    );
+/// The latest record of each group, by itself.
+fn latest(groups: Vec<Vec<&Value>>) -> impl Iterator<Item = &Value> {
+    groups.into_iter().filter_map(|group| group.last().copied())
 }
 
 fn figure(record: &Value, field: &str) -> String {
     grouped(results::number(record, field).unwrap_or(0))
 }
 
-fn times(record: &Value, field: &str) -> String {
-    let found = record.get(field).and_then(Value::as_f64).unwrap_or(0.0);
-    format!("{found:.1}")
+/// A median with the ends of what it is of.
+fn with_ends(spread: Spread) -> String {
+    let [median, min, max] = [spread.median, spread.min, spread.max].map(grouped);
+    format!("{median} ({min} to {max})")
 }
 
 /// Ratios, from alternating runs only.
-fn against_hadoop(out: &mut String, records: &[Value]) {
-    let is_pair = |record: &Value| results::text(record, "kind") == "peers";
-    let key = |record: &Value| {
-        format!(
-            "{} {}",
-            results::text(record, "shape"),
-            results::text(record, "mode")
-        )
-    };
-    let pairs = latest(records, is_pair, key);
-    if pairs.is_empty() {
-        return;
-    }
-    out.push_str(
-        "| shape | our mode | ours/s | Hadoop's best/s | times its best (min to max) | times the same mode | rounds |\n\
-         | --- | --- | ---: | ---: | ---: | ---: | ---: |\n",
-    );
-    for pair in &pairs {
-        let in_part = |field: &str| match pair.get(field).and_then(Value::as_bool) {
-            Some(false) => ", in part",
-            _ => "",
-        };
-        let _ = writeln!(
-            out,
-            "| {} | {} | {} | {} ({}{}) | {} ({} to {}) | {}{} | {} |",
-            results::text(pair, "shape"),
-            results::text(pair, "mode"),
-            figure(pair, "ours_per_second"),
-            figure(pair, "peer_best_per_second"),
-            results::text(pair, "peer_best"),
-            in_part("peer_best_complete"),
-            times(pair, "ratio_best"),
-            times(pair, "ratio_best_min"),
-            times(pair, "ratio_best_max"),
-            times(pair, "ratio_same_mode"),
-            in_part("peer_same_mode_complete"),
-            results::number(pair, "peer_best_rounds").unwrap_or(0),
-        );
-    }
-    source(out, &pairs, "cargo run --release -p perf -- peers --record");
+fn against_hadoop<'a>(out: &mut String, records: &'a [Value], rounds: u64) {
+    let pairs = pool::pairs(records, rounds);
+    let columns = [
+        Column::words("shape"),
+        Column::words("our mode"),
+        Column::numbers("ours/s"),
+        Column::numbers("Hadoop's best/s"),
+        Column::numbers("times its best (min to max)"),
+        Column::numbers("times the same mode"),
+        Column::numbers("rounds, ours and Hadoop's"),
+    ];
+    let row = |pair: Pair<'a>| (pair.records.clone(), cells(&pair));
+    write(out, &columns, pairs.into_iter().map(row).collect());
 }
 
-/// Open loops at fixed rates.
-fn open_loops(out: &mut String, records: &[Value]) {
+fn cells(pair: &Pair<'_>) -> Vec<String> {
+    let in_part = |complete: bool| if complete { "" } else { ", in part" };
+    let (best, same) = (&pair.best, &pair.same);
+    let to_best = pair.to_best();
+    vec![
+        workload(pair.records[0]).to_owned(),
+        table::mode(pair.records[0]),
+        grouped(pair.ours.median),
+        format!(
+            "{} ({}{})",
+            grouped(best.spread().median),
+            best.name,
+            in_part(best.complete)
+        ),
+        format!(
+            "{:.1} ({:.1} to {:.1})",
+            to_best.median, to_best.min, to_best.max
+        ),
+        format!("{:.1}{}", pair.to_same().median, in_part(same.complete)),
+        format!("{} and {}", pair.ours.rounds, best.spread().rounds),
+    ]
+}
+
+/// Open loops at fixed rates. Percentiles of several runs have no common one: the latest run is shown.
+fn open_loops<'a>(out: &mut String, records: &'a [Value]) {
     let is_open = |record: &Value| results::text(record, "kind") == "open";
     let number = |record: &Value, field: &str| results::number(record, field).unwrap_or(0);
     let key = |record: &Value| {
@@ -186,82 +183,102 @@ fn open_loops(out: &mut String, records: &[Value]) {
         let [workload, mode] = ["workload", "mode"].map(|field| results::text(record, field));
         format!("{workload} {mode} {threads} {awake} {rate}")
     };
-    let rows = latest(records, is_open, key);
-    if rows.is_empty() {
-        return;
-    }
-    out.push_str(
-        "| workload | mode | awake, us | asks/s offered | served | p50, us | p99, us | p99.9, us | of an echo |\n\
-         | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-    );
-    for row in &rows {
-        let micros = |field: &str| {
-            let tenths = number(row, field) / 100;
-            format!("{}.{}", grouped(tenths / 10), tenths % 10)
-        };
-        let echo = match row.get("echo_latency_ns") {
-            Some(_) => micros("echo_latency_ns.p999"),
-            None => String::new(),
-        };
-        let _ = writeln!(
-            out,
-            "| {} | {} | {} | {} | {} | {} | {} | {} | {echo} |",
-            results::text(row, "workload"),
-            results::text(row, "mode"),
-            figure(row, "awake_us"),
-            figure(row, "offered_per_second"),
-            figure(row, "served_per_second"),
-            micros("latency_ns.p50"),
-            micros("latency_ns.p99"),
-            micros("latency_ns.p999"),
-        );
-    }
-    source(out, &rows, "cargo run --release -p perf -- open --record");
+    let columns = [
+        Column::words("workload"),
+        Column::words("mode"),
+        Column::numbers("threads stay awake, us").if_any(),
+        Column::numbers("asks/s offered"),
+        Column::numbers("asks/s served"),
+        Column::numbers("p50, us"),
+        Column::numbers("p99, us"),
+        Column::numbers("p99.9, us"),
+        Column::numbers("p99.9 of an echo, us").if_any(),
+    ];
+    let micros = |record: &Value, field: &str| {
+        let tenths = number(record, field) / 100;
+        format!("{}.{}", grouped(tenths / 10), tenths % 10)
+    };
+    let awake = |record: &Value| match number(record, "awake_us") {
+        0 => String::new(),
+        us => grouped(us),
+    };
+    let row = |record: &'a Value| {
+        let echo = record.get("echo_latency_ns");
+        let cells = vec![
+            workload(record).to_owned(),
+            table::mode(record),
+            awake(record),
+            figure(record, "offered_per_second"),
+            figure(record, "served_per_second"),
+            micros(record, "latency_ns.p50"),
+            micros(record, "latency_ns.p99"),
+            micros(record, "latency_ns.p999"),
+            echo.map_or_else(String::new, |_| micros(record, "echo_latency_ns.p999")),
+        ];
+        (vec![record], cells)
+    };
+    let rows = latest(pool::newest(records, 1, is_open, key)).map(row);
+    write(out, &columns, rows.collect());
 }
 
 /// Our engine on all workloads.
-fn alone(out: &mut String, records: &[Value]) {
+fn alone<'a>(out: &mut String, records: &'a [Value], rounds: u64) {
     let is_round = |record: &Value| record.get("decisions_per_second").is_some();
-    let key = |record: &Value| {
-        format!(
-            "{} {} {}",
-            results::text(record, "workload"),
-            results::text(record, "mode"),
-            results::number(record, "threads").unwrap_or(0)
-        )
-    };
-    let rows = latest(records, is_round, key);
-    if rows.is_empty() {
-        return;
-    }
-    out.push_str(
-        "| workload | mode | proposers | decisions/s (min to max) | refused, % | peak memory, MiB |\n\
-         | --- | --- | ---: | ---: | ---: | ---: |\n",
-    );
-    for row in &rows {
-        let same = |record: &&Value| {
-            is_round(record)
-                && key(record) == key(row)
-                && results::text(record, "commit") == results::text(row, "commit")
+    let columns = [
+        Column::words("workload"),
+        Column::words("mode"),
+        Column::numbers("decisions/s (min to max)"),
+        Column::numbers("rounds"),
+        Column::numbers("proposals refused at most, %"),
+        Column::numbers("nodes beyond the fewest at most, %").if_any(),
+        Column::numbers("containers on a node, most and mean").if_any(),
+        Column::numbers("peak memory, MiB"),
+    ];
+    let row = |group: Vec<&'a Value>| {
+        let most = |field: &str| {
+            let found = group
+                .iter()
+                .filter_map(|record| results::number(record, field));
+            found.max()
         };
-        let rate = |record| results::number(record, "decisions_per_second");
-        let rates: Vec<u64> = records.iter().filter(same).filter_map(rate).collect();
-        let spread = Spread::of(&rates).unwrap_or_default();
-        let refused = results::number(row, "rejected_ppm").unwrap_or(0);
-        let _ = writeln!(
-            out,
-            "| {} | {} | {} | {} ({} to {}) | {} | {} |",
-            results::text(row, "workload"),
-            results::text(row, "mode"),
-            results::number(row, "threads").unwrap_or(0),
-            grouped(spread.median),
-            grouped(spread.min),
-            grouped(spread.max),
-            ratio(refused, 10_000),
-            results::number(row, "peak_rss_kib").unwrap_or(0) / 1024,
-        );
+        let percent = |ppm: Option<u64>| ppm.map(|ppm| ratio(ppm, 10_000).to_string());
+        let spread = pool::spread(&group);
+        let cells = vec![
+            workload(group[0]).to_owned(),
+            table::mode(group[0]),
+            with_ends(spread),
+            spread.rounds.to_string(),
+            percent(most("rejected_ppm")).unwrap_or_default(),
+            percent(most("packing_gap_ppm")).unwrap_or_default(),
+            on_a_node(&group),
+            (most("peak_rss_kib").unwrap_or(0) / 1024).to_string(),
+        ];
+        (group, cells)
+    };
+    let groups = pool::newest(records, rounds, is_round, of_a_mode);
+    write(out, &columns, groups.into_iter().map(row).collect());
+}
+
+/// How evenly a churn left its containers: the most on one node, and the mean of the nodes that have any, where
+/// the records say how many there are.
+fn on_a_node(group: &[&Value]) -> String {
+    let most = |record: &&&Value| results::number(record, "most_on_node").unwrap_or(0);
+    let Some(record) = group.iter().max_by_key(most) else {
+        return String::new();
+    };
+    let [most, all, nodes] = ["most_on_node", "containers_at_rest", "used_nodes"]
+        .map(|field| results::number(record, field));
+    match (most, all, nodes) {
+        (Some(most), Some(all), Some(nodes)) => format!("{most} and {}", ratio(all, nodes)),
+        (Some(most), _, _) => most.to_string(),
+        _ => String::new(),
     }
-    source(out, &rows, "cargo run --release -p perf -- record");
+}
+
+fn of_a_mode(record: &Value) -> String {
+    let threads = results::number(record, "threads").unwrap_or(0);
+    let mode = results::text(record, "mode");
+    format!("{} {mode} {threads}", workload(record))
 }
 
 /// What a record of a ceiling measured; the oldest do not say, and are of the hand-over alone.
@@ -272,33 +289,78 @@ fn design_of(record: &Value) -> &str {
     }
 }
 
-/// Bare pipeline and simpler designs.
-fn ceiling(out: &mut String, records: &[Value]) {
-    let kind = |record: &Value| ["probe", "baseline"].contains(&results::text(record, "kind"));
-    let key = |record: &Value| format!("{} {}", results::text(record, "shape"), design_of(record));
-    let lines = latest(records, kind, key);
-    if lines.is_empty() {
-        return;
+fn of_a_design(record: &Value) -> String {
+    format!("{} {}", workload(record), design_of(record))
+}
+
+/// Bare pipelines, and what part of them the engine reached in the same rounds.
+fn ceiling<'a>(out: &mut String, records: &'a [Value]) {
+    let columns = [
+        Column::words("shape"),
+        Column::words("bare pipeline, 1 proposer and 1 committer"),
+        Column::numbers("records/s (min to max)"),
+        Column::numbers("ours, % of it"),
+    ];
+    let is_probe = |record: &Value| results::text(record, "kind") == "probe";
+    let row = |record: &'a Value| {
+        let share = record.get("ours_percent").and_then(Value::as_f64);
+        let cells = vec![
+            workload(record).to_owned(),
+            design_of(record).to_owned(),
+            with_ends(pool::spread(&[record])),
+            share.map_or_else(String::new, |percent| percent.to_string()),
+        ];
+        (vec![record], cells)
+    };
+    // Each run is judged by the engine beside it, so that several are not taken together.
+    let rows = latest(pool::newest(records, 1, is_probe, of_a_design)).map(row);
+    write(out, &columns, rows.collect());
+}
+
+/// Simpler designs beside ours.
+fn simpler<'a>(out: &mut String, records: &'a [Value], rounds: u64) {
+    let columns = [
+        Column::words("shape"),
+        Column::words("design"),
+        Column::words("mode"),
+        Column::numbers("threads that decide"),
+        Column::numbers("containers/s (min to max)"),
+        Column::numbers("rounds"),
+    ];
+    let is_baseline = |record: &Value| results::text(record, "kind") == "baseline";
+    let key = |record: &Value| format!("{} {:?}", of_a_design(record), how_of_design(record));
+    let mut groups = pool::newest(records, rounds, is_baseline, key);
+    groups.sort_by_key(|group| {
+        let at = |design: &&str| *design == design_of(group[0]);
+        let place = crate::baselines::DESIGNS.iter().position(at);
+        (table::rank(workload(group[0])), place)
+    });
+    let row = |group: Vec<&'a Value>| {
+        let (mode, threads) = how_of_design(group[0]);
+        let spread = pool::spread(&group);
+        let cells = vec![
+            workload(group[0]).to_owned(),
+            design_of(group[0]).to_owned(),
+            mode.to_owned(),
+            threads.to_string(),
+            with_ends(spread),
+            spread.rounds.to_string(),
+        ];
+        (group, cells)
+    };
+    write(out, &columns, groups.into_iter().map(row).collect());
+}
+
+/// Mode and deciding threads of a baseline; records up to schema 3 have the number that was asked for, which
+/// is not that of the design on one thread.
+fn how_of_design(record: &Value) -> (&str, u64) {
+    let threads = results::number(record, "threads").unwrap_or(0);
+    match design_of(record) {
+        "ours, global" => ("global", threads),
+        "lock per node" => ("nodes in turn, simple rules", threads),
+        "sequential" => ("asynchronous", 1),
+        _ => ("asynchronous", threads),
     }
-    out.push_str("| shape | design | per second (min to max) |\n| --- | --- | ---: |\n");
-    for line in &lines {
-        let design = design_of(line);
-        let share = line.get("ours_percent").and_then(Value::as_f64);
-        let share = share.map_or_else(String::new, |percent| format!("; ours {percent} % of it"));
-        let _ = writeln!(
-            out,
-            "| {} | {design}{share} | {} ({} to {}) |",
-            results::text(line, "shape"),
-            figure(line, "median"),
-            figure(line, "min"),
-            figure(line, "max"),
-        );
-    }
-    source(
-        out,
-        &lines,
-        "cargo run --release -p perf -- probe --record` and `... baselines --record",
-    );
 }
 
 #[cfg(test)]
@@ -314,12 +376,14 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_pair_of_a_shape_and_mode_is_shown_once() {
+    fn a_shape_and_mode_is_shown_once_as_of_its_newest_commit() {
         let pair = |rate: u64| {
             serde_json::json!({"kind": "peers", "shape": "S1", "mode": "global",
-                "ours_per_second": rate, "ratio_best": 12.5})
+                "ours_per_second": rate, "commit": rate.to_string(),
+                "peer_best": "global, 1 thread", "peer_best_per_second": 160,
+                "peer_same_mode": "global, 1 thread", "peer_same_mode_per_second": 160})
         };
-        let text = tables(&[pair(1_000), pair(2_000)]);
+        let text = tables(&[pair(1_000), pair(2_000)], 1);
         assert!(!text.contains("in part"), "{text}");
         assert!(text.contains("2,000") && !text.contains("1,000"), "{text}");
         assert!(text.contains("12.5"), "{text}");
@@ -328,11 +392,12 @@ mod tests {
     #[test]
     fn what_hadoop_did_not_finish_is_marked() {
         let pair = serde_json::json!({"kind": "peers", "shape": "S1", "mode": "global",
-            "peer_best": "x", "peer_best_complete": true, "peer_same_mode_complete": false,
-            "ratio_same_mode": 7.5});
-        let text = tables(&[pair]);
+            "ours_per_second": 75, "peer_best": "x", "peer_best_per_second": 20,
+            "peer_best_complete": true, "peer_same_mode": "global, 1 thread",
+            "peer_same_mode_per_second": 10, "peer_same_mode_complete": false});
+        let text = tables(&[pair], 1);
         assert!(
-            text.contains("(x)") && text.contains("7.5, in part |"),
+            text.contains("20 (x)") && text.contains("7.5, in part |"),
             "{text}"
         );
     }
@@ -340,26 +405,57 @@ mod tests {
     #[test]
     fn an_open_loop_is_shown_with_its_echo() {
         let open = |p50: u64| {
-            serde_json::json!({"kind": "open", "workload": "W", "mode": "global",
+            serde_json::json!({"kind": "open", "workload": "W", "mode": "global", "threads": 1,
                 "offered_per_second": 500, "latency_ns": {"p50": p50, "p99": 2_000_000, "p999": 1},
                 "echo_latency_ns": {"p999": 70_250}})
         };
-        let text = tables(&[open(900), open(12_340)]);
-        let row = "| W | global | 0 | 500 | 0 | 12.3 | 2,000.0 | 0.0 | 70.2 |";
+        let text = tables(&[open(900), open(12_340)], 1);
+        let row = "| W | global, 1 proposer | 500 | 0 | 12.3 | 2,000.0 | 0.0 | 70.2 |";
         assert!(text.contains(row) && !text.contains("| 0.9 |"), "{text}");
+        assert!(
+            text.contains("p99.9 of an echo, us") && !text.contains("awake"),
+            "{text}"
+        );
     }
 
     #[test]
-    fn every_commit_that_rows_are_of_is_named() {
-        let pair = |shape: &str, commit: &str, dirty: bool| {
-            serde_json::json!({"kind": "peers", "shape": shape, "mode": "global",
-                "commit": commit, "dirty": dirty})
+    fn records_of_changed_sources_are_left_out_and_counted() {
+        let round = |dirty: bool| {
+            serde_json::json!({"workload": "W9", "mode": "global", "commit": "aa", "dirty": dirty,
+                "decisions_per_second": 5})
         };
-        let old = [pair("S1", "aa", false), pair("S2", "aa", false)];
-        assert!(tables(&old).contains("Commit aa,"));
-        let both = [old, [pair("S2", "bb", true), pair("S3", "bb", true)]].concat();
-        let text = tables(&both);
-        let named = "Commits aa (S1) and bb with changes (S2, S3),";
-        assert!(text.contains(named), "{text}");
+        let (kept, left_out) = clean(vec![round(true), round(false), round(true)]);
+        assert_eq!(kept, [round(false)]);
+        let told: Vec<_> = left_out.into_iter().collect();
+        let text = |text: &str| text.to_owned();
+        assert_eq!(
+            told,
+            [((text("run"), text("aa")), BTreeSet::from([text("W9")]))]
+        );
+    }
+
+    #[test]
+    fn a_churn_is_shown_with_how_it_left_its_nodes() {
+        let round = |rate: u64, gap: u64| {
+            serde_json::json!({"workload": "W9", "mode": "global", "threads": 2,
+                "decisions_per_second": rate, "rejected_ppm": 300, "packing_gap_ppm": gap,
+                "most_on_node": 32, "used_nodes": 1000, "containers_at_rest": 31_040})
+        };
+        let text = tables(&[round(100, 0), round(300, 24_500)], 1);
+        let row =
+            "| W9 | global, 2 proposers | 200 (100 to 300) | 2 | 0.03 | 2.45 | 32 and 31.04 | 0 |";
+        assert!(text.contains(row), "{text}");
+    }
+
+    #[test]
+    fn a_simpler_design_is_shown_with_its_mode_and_threads() {
+        let line = |design: &str| {
+            serde_json::json!({"kind": "baseline", "shape": "S1", "design": design, "threads": 2,
+                "median": 7, "min": 7, "max": 7, "rounds": 1})
+        };
+        let text = tables(&[line("ours, global"), line("sequential")], 1);
+        let rows = "| S1 | sequential | asynchronous | 1 | 7 (7 to 7) | 1 |\n\
+                    | S1 | ours, global | global | 2 | 7 (7 to 7) | 1 |";
+        assert!(text.contains(rows), "{text}");
     }
 }
