@@ -4,21 +4,25 @@
 //! node`: threads that lock a node and then its queues, with the most starved leaf first and a
 //! first-in-first-out line of applications, but without user limits, classes, events and snapshots;
 //! having less to do flatters it. `sequential`: this engine on one thread.
+//!
+//! All are timed alike: from the moment of the first containers to the one of the target, over fills
+//! of new clusters until half a second was measured.
 
 use anyhow::{Result, ensure};
-use capsched::api::{Decision, NodeName, Sequential};
+use capsched::api::NodeName;
 use capsched::sync::Mutex;
 use capsched::time::{Clock, SystemClock};
 use serde::Serialize;
 use std::sync::PoisonError;
 
-use crate::ModeName;
 use crate::output::say;
 use crate::record::Origin;
 use crate::results;
-use crate::rounds::{self, How};
+use crate::rounds::{self, How, LEAST_NS};
 use crate::shape::Shape;
 use crate::stats::{Spread, grouped};
+use crate::tally::Tally;
+use crate::{ModeName, machine};
 
 /// Arguments of `perf baselines`.
 #[derive(clap::Args, Debug)]
@@ -47,9 +51,13 @@ struct Line {
     kind: &'static str,
     shape: String,
     design: &'static str,
+    /// In which mode this engine decides; none where it does not.
+    mode: &'static str,
+    /// Threads that decide.
     threads: usize,
     #[serde(flatten)]
     per_second: Spread,
+    rates: Vec<u64>,
 }
 
 /// All designs, simplest first.
@@ -60,6 +68,9 @@ pub(crate) const DESIGNS: [&str; 5] = [
     "ours, asynchronous",
     "ours, global",
 ];
+
+/// Longest time of a round.
+const PATIENCE_NS: u64 = 30_000_000_000;
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -76,22 +87,36 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 }
             }
         }
-        for (design, rates) in DESIGNS.into_iter().zip(rates) {
-            let per_second = Spread::of(&rates).unwrap_or_default();
-            tell(args, &shape, design, per_second)?;
+        for (design, rates) in rates.into_iter().enumerate() {
+            tell(args, &shape, design, rates)?;
         }
     }
     Ok(())
 }
 
-fn tell(args: &Args, shape: &Shape, design: &'static str, per_second: Spread) -> Result<()> {
+/// The mode in which a design decides, and its threads.
+fn how_of(design: usize, threads: usize) -> (&'static str, usize) {
+    match design {
+        1 => ("none", threads),
+        2 => (ModeName::Asynchronous.name(), 1),
+        4 => (ModeName::Global.name(), threads),
+        _ => (ModeName::Asynchronous.name(), threads),
+    }
+}
+
+fn tell(args: &Args, shape: &Shape, design: usize, rates: Vec<u64>) -> Result<()> {
+    let per_second = Spread::of(&rates).unwrap_or_default();
+    let (mode, threads) = how_of(design, args.threads);
+    let design = DESIGNS[design];
     let line = Line {
         origin: Origin::now(),
         kind: "baseline",
         shape: shape.name.clone(),
         design,
-        threads: args.threads,
+        mode,
+        threads,
         per_second,
+        rates,
     };
     if args.record {
         results::append(&results::of_this_machine(), &line)?;
@@ -100,7 +125,7 @@ fn tell(args: &Args, shape: &Shape, design: &'static str, per_second: Spread) ->
         say!("{}", serde_json::to_string(&line)?);
     } else {
         say!(
-            "{} {design}: {}/s ({} to {})",
+            "{} {design}, mode {mode}, {threads} deciding: {}/s ({} to {})",
             shape.name,
             grouped(per_second.median),
             grouped(per_second.min),
@@ -113,14 +138,14 @@ fn tell(args: &Args, shape: &Shape, design: &'static str, per_second: Spread) ->
 fn measure(shape: &Shape, design: usize, threads: usize) -> Result<u64> {
     let ours = |mode, threads| {
         let how = How {
-            seconds: Some(30),
+            seconds: Some(PATIENCE_NS / 1_000_000_000),
             ..How::of(mode, threads)
         };
-        rounds::run(shape, how).map(|round| round.per_second())
+        rounds::whole(shape, how).map(|round| round.per_second())
     };
     match design {
-        0 => one_big_lock(shape, threads),
-        1 => lock_per_node(shape, threads),
+        0 => repeated(|| one_big_lock(shape, threads)),
+        1 => repeated(|| lock_per_node(shape, threads)),
         2 => ours(ModeName::Asynchronous, 0),
         3 => ours(ModeName::Asynchronous, threads),
         _ => ours(ModeName::Global, threads),
@@ -131,44 +156,58 @@ fn locked<T, R>(lock: &Mutex<T>, body: impl FnOnce(&mut T) -> R) -> R {
     body(&mut lock.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Nodes one by one by all threads, each step under the lock of the whole engine.
-fn one_big_lock(shape: &Shape, threads: usize) -> Result<u64> {
-    let engine = Mutex::new((shape.engine(ModeName::Asynchronous)?, 0_u64));
-    let nodes = shape.node_names()?;
-    let target = u64::from(shape.target());
+/// Containers and the time that they took, of as many fills as a round of the engine has.
+fn repeated(mut fill: impl FnMut() -> Result<(u64, u64)>) -> Result<u64> {
     let clock = SystemClock::new();
-    let began = clock.now_ns();
-    let work = |thread: usize| {
+    let end = clock.now_ns() + PATIENCE_NS;
+    let (mut counted, mut elapsed_ns) = (0, 0);
+    while elapsed_ns < LEAST_NS && clock.now_ns() < end {
+        let (n, ns) = fill()?;
+        counted += n;
+        elapsed_ns += ns;
+    }
+    Ok(rounds::rate(counted, elapsed_ns))
+}
+
+/// Runs threads, each on a core as those of the engine, until all of them return.
+fn together(threads: usize, work: impl Fn(usize) + Sync) {
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let work = &work;
+            scope.spawn(move || {
+                machine::stand_on(thread);
+                work(thread);
+            });
+        }
+    });
+}
+
+/// Nodes one by one by all threads, each step under the lock of the whole engine; containers and time.
+fn one_big_lock(shape: &Shape, threads: usize) -> Result<(u64, u64)> {
+    let target = u64::from(shape.target());
+    let engine = shape.engine(ModeName::Asynchronous)?;
+    let shared = Mutex::new((engine, Tally::up_to(target)));
+    let nodes = shape.node_names()?;
+    together(threads, |thread| {
         let mine: Vec<&NodeName> = nodes.iter().skip(thread).step_by(threads).collect();
         let mut idle = 0;
         for node in mine.iter().cycle() {
-            let step = |(engine, placed): &mut (Sequential, u64)| {
+            let (found, placed) = locked(&shared, |(engine, tally)| {
                 engine.schedule_node(node);
-                let decisions = engine.take_events();
-                let found = decisions
-                    .iter()
-                    .filter(|one| matches!(one, Decision::Allocated { .. }))
-                    .count();
-                *placed += found as u64;
-                (found, *placed)
-            };
-            let (found, placed) = locked(&engine, step);
+                let found = tally.take(engine.take_events());
+                (found, tally.placed())
+            });
             idle = if found > 0 { 0 } else { idle + 1 };
             if placed >= target || idle > mine.len() {
                 return;
             }
         }
-    };
-    std::thread::scope(|scope| {
-        for thread in 0..threads {
-            let work = &work;
-            scope.spawn(move || work(thread));
-        }
     });
-    let elapsed_ns = clock.now_ns() - began;
-    let placed = locked(&engine, |(_, placed)| *placed);
+    let (engine, tally) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let placed = tally.placed();
     ensure!(placed >= target, "{placed} of {target} placed");
-    Ok(rounds::rate(placed, elapsed_ns))
+    rounds::totals(&engine).check(placed, &tally.sum())?;
+    Ok(tally.counted())
 }
 
 /// A leaf of the simple scheduler.
@@ -178,8 +217,16 @@ struct Leaf {
     pending: Vec<u64>,
 }
 
-/// Threads that walk their nodes; each container locks its node, a leaf and the root.
-fn lock_per_node(shape: &Shape, threads: usize) -> Result<u64> {
+/// Containers under the root of the simple scheduler, and when the first and the last were placed.
+#[derive(Debug, Default)]
+struct Root {
+    placed: u64,
+    first_ns: u64,
+    last_ns: u64,
+}
+
+/// Threads that walk their nodes; each container locks its node, a leaf and the root. Containers and time.
+fn lock_per_node(shape: &Shape, threads: usize) -> Result<(u64, u64)> {
     let [node, container] = [&shape.cluster.node, &shape.load.containers[0]].map(|v| [v[0], v[1]]);
     let slots = (node[0] / container[0]).min(node[1] / container[1]);
     let nodes: Vec<Mutex<i64>> = (0..shape.cluster.nodes)
@@ -195,16 +242,27 @@ fn lock_per_node(shape: &Shape, threads: usize) -> Result<u64> {
         leaves[at].pending.push(u64::try_from(app.count)?);
     }
     let leaves: Vec<Mutex<Leaf>> = leaves.into_iter().map(Mutex::new).collect();
-    let root = Mutex::new(0_u64);
+    let root = Mutex::new(Root::default());
     let target = u64::from(shape.target());
     let clock = SystemClock::new();
-    let began = clock.now_ns();
-    let work = |thread: usize| {
+    let count = |served: bool| {
+        locked(&root, |root| {
+            root.placed += u64::from(served);
+            // The clock is read twice in all, so that it takes no time from the others.
+            match root.placed {
+                1 if served => root.first_ns = clock.now_ns(),
+                placed if served && placed == target => root.last_ns = clock.now_ns(),
+                _ => {}
+            }
+            root.placed < target
+        })
+    };
+    together(threads, |thread| {
         let mine: Vec<&Mutex<i64>> = nodes.iter().skip(thread).step_by(threads).collect();
         for node in mine.iter().cycle() {
             let more = locked(node, |free| {
                 if *free == 0 {
-                    return locked(&root, |placed| *placed < target);
+                    return count(false);
                 }
                 // The most starved leaf; shares are equal, so that use decides.
                 let used = |leaf: &&Mutex<Leaf>| locked(leaf, |leaf| leaf.used);
@@ -220,26 +278,16 @@ fn lock_per_node(shape: &Shape, threads: usize) -> Result<u64> {
                     })
                 });
                 *free -= i64::from(served);
-                locked(&root, |placed| {
-                    *placed += u64::from(served);
-                    *placed < target
-                })
+                count(served)
             });
             if !more {
                 return;
             }
         }
-    };
-    std::thread::scope(|scope| {
-        for thread in 0..threads {
-            let work = &work;
-            scope.spawn(move || work(thread));
-        }
     });
-    let elapsed_ns = clock.now_ns() - began;
-    let placed = locked(&root, |placed| *placed);
-    ensure!(placed >= target, "{placed} of {target} placed");
-    Ok(rounds::rate(placed, elapsed_ns))
+    let root = root.into_inner().unwrap_or_else(PoisonError::into_inner);
+    ensure!(root.placed >= target, "{} of {target} placed", root.placed);
+    Ok((target.saturating_sub(1), root.last_ns - root.first_ns))
 }
 
 #[cfg(test)]

@@ -351,13 +351,15 @@ fn simpler<'a>(out: &mut String, records: &'a [Value], rounds: u64) {
     write(out, &columns, groups.into_iter().map(row).collect());
 }
 
-/// Mode and deciding threads of a baseline; records up to schema 3 have the number that was asked for, which
-/// is not that of the design on one thread.
+/// Mode and deciding threads of a baseline; records up to schema 3 have no mode, and the number of threads that
+/// was asked for, which is not that of the design on one thread.
 fn how_of_design(record: &Value) -> (&str, u64) {
     let threads = results::number(record, "threads").unwrap_or(0);
+    let said = results::text(record, "mode");
     match design_of(record) {
+        _ if !said.is_empty() => (said, threads),
         "ours, global" => ("global", threads),
-        "lock per node" => ("nodes in turn, simple rules", threads),
+        "lock per node" => ("none", threads),
         "sequential" => ("asynchronous", 1),
         _ => ("asynchronous", threads),
     }

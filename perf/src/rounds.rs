@@ -57,6 +57,18 @@ impl Round {
         rate(self.counted, self.elapsed_ns)
     }
 
+    /// Refuses a round that ran out of time, whose rate is that of another task.
+    pub(crate) fn ensure_complete(&self, shape: &Shape) -> Result<()> {
+        ensure!(
+            self.complete,
+            "{}: out of time at {} of {} containers; --seconds gives it more",
+            shape.name,
+            self.placed,
+            shape.target()
+        );
+        Ok(())
+    }
+
     /// Refused proposals.
     pub(crate) fn rejected(&self) -> u64 {
         self.conflicts.values().sum()
@@ -142,6 +154,13 @@ pub(crate) fn run(shape: &Shape, how: How) -> Result<Round> {
     }
 }
 
+/// The same for figures that are no record by themselves: a round that ran out of time has none.
+pub(crate) fn whole(shape: &Shape, how: How) -> Result<Round> {
+    let round = run(shape, how)?;
+    round.ensure_complete(shape)?;
+    Ok(round)
+}
+
 impl How {
     /// The same for a round that only warms up.
     pub(crate) fn briefly(self, shape: &Shape) -> Self {
@@ -161,7 +180,7 @@ impl How {
 
 /// Shortest time that a round of fills measures. What a machine does in a few milliseconds says
 /// more about its caches and its other work than about the engine.
-const LEAST_NS: u64 = 500_000_000;
+pub(crate) const LEAST_NS: u64 = 500_000_000;
 
 /// Fills of new engines, one after the other, until long enough was measured; counted together.
 fn fills(shape: &Shape, how: How) -> Result<Round> {
