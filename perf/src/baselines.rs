@@ -22,7 +22,7 @@ use crate::rounds::{self, How, LEAST_NS};
 use crate::shape::Shape;
 use crate::stats::{Spread, grouped};
 use crate::tally::Tally;
-use crate::{ModeName, machine};
+use crate::{ModeName, limits, machine};
 
 /// Arguments of `perf baselines`.
 #[derive(clap::Args, Debug)]
@@ -31,10 +31,10 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', default_value = "S1,S3")]
     shapes: Vec<String>,
     /// Threads of the designs that have them.
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 2, value_parser = limits::proposers())]
     threads: usize,
     /// Measured rounds, all designs in turn.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = limits::rounds())]
     rounds: usize,
     /// Prints one JSON object for each shape and design.
     #[arg(long)]
@@ -74,10 +74,7 @@ const PATIENCE_NS: u64 = 30_000_000_000;
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    ensure!(args.rounds > 0, "at least one round is needed for a figure");
-    ensure!(args.threads > 0, "at least one thread is needed");
-    for name in &args.shapes {
-        let shape = Shape::named(name)?;
+    for shape in Shape::all(&args.shapes)? {
         let mut rates = vec![Vec::new(); DESIGNS.len()];
         for round in 0..=args.rounds {
             for (design, rates) in rates.iter_mut().enumerate() {

@@ -11,7 +11,7 @@ use crate::output::say;
 use crate::record::Record;
 use crate::rounds::{self, How};
 use crate::shape::{Run, Shape};
-use crate::{ModeName, open, results};
+use crate::{ModeName, limits, open, results};
 
 /// Arguments of `perf check`.
 #[derive(clap::Args, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[arg(long)]
     records: Option<PathBuf>,
     /// Rounds of each run; the median of a figure is judged.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 3, value_parser = limits::rounds())]
     rounds: usize,
 }
 
@@ -63,31 +63,20 @@ impl Bound {
 
 /// Runs the command; fails when a figure is out of its range.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/ranges"));
-    let mut names = args.workloads.clone();
-    if names.is_empty() {
-        for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            names.extend(name.strip_suffix(".toml").map(str::to_owned));
-        }
-        names.sort_unstable();
-    }
+    let all = ranges(&args.workloads)?;
     let records = args
         .records
         .as_ref()
         .map(|path| results::read(path))
         .transpose()?;
     let mut wrong = 0;
-    for name in &names {
-        let path = folder.join(format!("{name}.toml"));
-        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let ranges: Ranges = toml::from_str(&text).with_context(|| path.display().to_string())?;
-        let shape = Shape::named(name)?;
+    for (shape, ranges) in &all {
+        let name = &shape.name;
         for bound in &ranges.bound {
             let place = format!("{name} {} with {}", bound.mode.name(), bound.threads);
             let found = match &records {
                 Some(records) => latest(records, name, bound),
-                None => Some(measure(&shape, bound, args.rounds)?),
+                None => Some(measure(shape, bound, args.rounds)?),
             };
             let Some(found) = found else {
                 say!("{place}: no record");
@@ -107,6 +96,44 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// Some workloads with their ranges, of those that have any; all of them where none is named. Nothing is
+/// measured before everything was read.
+fn ranges(wanted: &[String]) -> Result<Vec<(Shape, Ranges)>> {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/ranges"));
+    let mut known = Vec::new();
+    for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        known.extend(name.strip_suffix(".toml").map(str::to_owned));
+    }
+    known.sort_unstable();
+    for name in wanted {
+        ensure!(
+            known.contains(name),
+            "no ranges of {name}; there are those of {}",
+            known.join(", ")
+        );
+    }
+    let names = if wanted.is_empty() { &known } else { wanted };
+    let read = |name: &String| -> Result<(Shape, Ranges)> {
+        let path = folder.join(format!("{name}.toml"));
+        let place = || path.display().to_string();
+        let text = fs::read_to_string(&path).with_context(place)?;
+        let ranges: Ranges = toml::from_str(&text).with_context(place)?;
+        for bound in &ranges.bound {
+            let few = bound.threads as u64 <= limits::THREADS;
+            ensure!(
+                few,
+                "{}: threads = {}: 0 to {}",
+                place(),
+                bound.threads,
+                limits::THREADS
+            );
+        }
+        Ok((Shape::named(name)?, ranges))
+    };
+    names.iter().map(read).collect()
+}
+
 /// The figure of the latest record of a run.
 fn latest(records: &[Value], name: &str, bound: &Bound) -> Option<u64> {
     let fits = |record: &&Value| {
@@ -122,7 +149,7 @@ fn latest(records: &[Value], name: &str, bound: &Bound) -> Option<u64> {
 fn measure(shape: &Shape, bound: &Bound, rounds: usize) -> Result<u64> {
     let how = How::of(bound.mode, bound.threads);
     let mut found = Vec::new();
-    for number in 1..=rounds.max(1) {
+    for number in 1..=rounds {
         let record = match (&shape.run, bound.rate) {
             (Run::Open { seconds, .. }, Some(rate)) => {
                 let seconds = u64::from(*seconds);
@@ -130,7 +157,7 @@ fn measure(shape: &Shape, bound: &Bound, rounds: usize) -> Result<u64> {
             }
             (Run::Open { .. }, None) => bail!("{}: a bound of an open run has a rate", shape.name),
             _ => {
-                let round = rounds::run(shape, how)?;
+                let round = rounds::whole(shape, how)?;
                 serde_json::to_value(Record::new(shape, how, number, &round))?
             }
         };
@@ -164,6 +191,17 @@ mod tests {
                 .judge(21)
                 .is_some_and(|what| what.contains("more than 20"))
         );
+    }
+
+    #[test]
+    fn ranges_that_are_not_there_are_answered_with_those_that_are() {
+        let wanted = |name: &str| ranges(&[name.to_owned()]);
+        for name in ["NOPE", "../ranges/S1"] {
+            let error = wanted(name).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("W9-pack"), "{error}");
+        }
+        assert_eq!(wanted("S1").unwrap()[0].0.name, "S1");
+        assert!(ranges(&[]).unwrap().len() > 5);
     }
 
     #[test]

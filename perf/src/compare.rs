@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use crate::limits;
 use crate::output::say;
 use crate::results;
 use crate::stats::{Spread, grouped};
@@ -25,16 +26,15 @@ pub(crate) struct Args {
     #[arg(long, default_value = "global")]
     mode: String,
     /// Proposer threads of both.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = limits::threads())]
     threads: usize,
     /// Rounds of each, in turn.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = limits::rounds())]
     rounds: usize,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    ensure!(args.rounds > 0, "at least one round is needed for a ratio");
     let (mut a, mut b) = (Vec::new(), Vec::new());
     let mut hashes = Vec::new();
     let mut decisions = [BTreeSet::new(), BTreeSet::new()];
@@ -42,6 +42,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let [by_a, by_b] = &mut decisions;
         for (binary, rates, decisions) in [(&args.a, &mut a, by_a), (&args.b, &mut b, by_b)] {
             let record = one(binary, args)?;
+            let whole = record.get("complete").and_then(Value::as_bool) != Some(false);
+            ensure!(whole, "{}: a round ran out of time", binary.display());
             let rate = results::number(&record, "decisions_per_second");
             rates.push(rate.context("a record has a rate")?);
             decisions.insert(results::text(&record, "decision_hash").to_owned());

@@ -139,16 +139,45 @@ pub(crate) fn normal_warmup(shape: &Shape, variant: &Variant) -> usize {
     }
 }
 
-/// The first of the tools that Hadoop's driver needs and that is not there.
-pub(crate) fn missing_tool() -> Option<&'static str> {
-    ["java", "javac", "mvn"].into_iter().find(|tool| {
-        let version = Command::new(tool)
-            .arg("-version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        !version.is_ok_and(|status| status.success())
+/// Shapes that Hadoop's driver has under the same names.
+pub(crate) const SHAPES: [&str; 10] = [
+    "S1", "S2", "S3", "S4", "S4U", "S5", "W1", "W1-50k", "W6", "W7",
+];
+
+/// Oldest JDK that compiles the driver and runs it.
+const LEAST_JDK: u32 = 17;
+
+/// What Hadoop's driver needs and is not there; nothing when it can be built and run.
+pub(crate) fn missing_tool() -> Option<String> {
+    ["java", "javac", "mvn"].into_iter().find_map(|tool| {
+        let output = Command::new(tool).arg("-version").output();
+        let Some(output) = output.ok().filter(|output| output.status.success()) else {
+            return Some(format!("`{tool}` cannot be run"));
+        };
+        if tool == "mvn" {
+            return None;
+        }
+        // Old ones tell on standard error.
+        let told = [output.stdout, output.stderr].concat();
+        let release = release(&String::from_utf8_lossy(&told));
+        let old = release.filter(|&release| release < LEAST_JDK)?;
+        Some(format!("`{tool}` is of version {old}"))
     })
+}
+
+/// The release that a tool of a JDK tells, 8 for `1.8.0`; nothing where it tells none.
+fn release(told: &str) -> Option<u32> {
+    let numbers = |text: &str| -> Option<u32> {
+        let mut parts = text.split(|c: char| !c.is_ascii_digit());
+        let first = parts.next()?.parse().ok()?;
+        match first {
+            1 => parts.next()?.parse().ok(),
+            release => Some(release),
+        }
+    };
+    // `openjdk version "17.0.15"`, `javac 17.0.15`, with lines about options before it in some.
+    told.split(|c: char| c.is_whitespace() || c == '"')
+        .find_map(numbers)
 }
 
 /// Compiles the driver; the first time Maven fetches Hadoop.
@@ -166,4 +195,27 @@ pub(crate) fn build() -> Result<()> {
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("peers/hadoop")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_release_of_a_jdk_is_read_from_what_its_tools_tell() {
+        for (told, expected) in [
+            ("openjdk version \"17.0.15\" 2025-04-15\nOpenJDK", Some(17)),
+            ("java version \"1.8.0_392\"", Some(8)),
+            ("openjdk version \"21\" 2023-09-19", Some(21)),
+            ("openjdk version \"22-ea\"", Some(22)),
+            ("javac 11.0.2", Some(11)),
+            (
+                "Picked up JAVA_TOOL_OPTIONS: -Xmx1g\njavac 17.0.1",
+                Some(17),
+            ),
+            ("no version", None),
+        ] {
+            assert_eq!(release(told), expected, "{told}");
+        }
+    }
 }

@@ -99,6 +99,7 @@ fn shape(args: &Args) -> Shape {
 /// Places, hands over and launches every container.
 fn fill(args: &Args) -> Result<Measured> {
     let shape = shape(args);
+    shape.check("")?;
     let clock = SystemClock::new();
     let began = clock.now_ns();
     let mut engine = shape.engine(ModeName::Heartbeat)?;

@@ -25,7 +25,7 @@ use crate::record::{Origin, Percentiles};
 use crate::rounds::{self, How};
 use crate::shape::{Run, Shape};
 use crate::stats::grouped;
-use crate::{HowArgs, ModeName, machine, results};
+use crate::{HowArgs, ModeName, limits, machine, results};
 
 /// Shares of saturation that a sweep offers, in percent.
 const SWEEP: [u64; 5] = [10, 30, 50, 70, 90];
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     how: HowArgs,
     /// Asks a second, separated by commas; those of the workload unless given.
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', value_parser = limits::rate())]
     rates: Vec<u64>,
     /// Measures saturation first and offers 10 to 90 % of it; a churn is saturated by its closed
     /// loop.

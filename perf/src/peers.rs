@@ -6,12 +6,12 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
 use crate::hadoop::{self, Peer, PeerLine, VARIANTS};
-use crate::output::say;
+use crate::output::{aside, say};
 use crate::record::Origin;
 use crate::rounds::{self, How, Round};
 use crate::shape::{Run, Shape};
 use crate::stats::{Ratio, Spread, grouped};
-use crate::{ModeName, results};
+use crate::{ModeName, limits, results};
 
 /// Arguments of `perf peers`.
 #[derive(clap::Args, Debug)]
@@ -32,13 +32,13 @@ pub(crate) struct Args {
     )]
     modes: Vec<ModeName>,
     /// Measured rounds of each side in each pair.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 3, value_parser = limits::rounds())]
     rounds: usize,
     /// Rounds of Hadoop before the measured ones; by the size of the shape unless given.
-    #[arg(long)]
+    #[arg(long, value_parser = limits::more_rounds())]
     warmup: Option<usize>,
     /// Our proposer threads in the modes that have them.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = limits::proposers())]
     threads: usize,
     /// Prints one JSON object for each shape and mode of ours.
     #[arg(long)]
@@ -165,21 +165,26 @@ struct Comparison {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    ensure!(args.rounds > 0, "at least one round is needed for a ratio");
+    let shapes = shapes(&args.shapes)?;
     if let Some(missing) = hadoop::missing_tool() {
-        say!(
-            "Hadoop is not measured: `{missing}` cannot be run. Its driver needs a JDK of version \
-             17 or later and Maven; `perf run` measures our engine alone."
+        let told = format!(
+            "Hadoop is not measured: {missing}. Its driver needs a JDK of version 17 or later and Maven; \
+             `perf run` measures our engine alone."
         );
+        if args.json {
+            // Whoever reads lines of results finds none.
+            aside!("{told}");
+        } else {
+            say!("{told}");
+        }
         return Ok(());
     }
     hadoop::build()?;
     if !args.json {
         say!("{HEAD}");
     }
-    for name in &args.shapes {
-        let shape = Shape::named(name)?;
-        for comparison in compare(&shape, args)? {
+    for shape in &shapes {
+        for comparison in compare(shape, args)? {
             if args.record {
                 results::append(&results::of_this_machine(), &comparison)?;
             }
@@ -191,6 +196,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The shapes of some names, all of which Hadoop's driver has to know too.
+fn shapes(names: &[String]) -> Result<Vec<Shape>> {
+    let shapes = Shape::all(names)?;
+    for name in names {
+        ensure!(
+            hadoop::SHAPES.contains(&name.as_str()),
+            "Hadoop's driver has no shape {name}; it has {}",
+            hadoop::SHAPES.join(", ")
+        );
+    }
+    Ok(shapes)
 }
 
 /// All rounds of a shape: one in each of our modes, one of Hadoop's, in turn.
@@ -389,5 +407,16 @@ mod tests {
         ]);
         assert_eq!((found.peer_best, found.peer_same_mode), ("fastest", "same"));
         assert!(found.ratio_same_mode > found.ratio_best);
+    }
+
+    #[test]
+    fn shapes_are_refused_before_anything_is_looked_for() {
+        let refused = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            shapes(&names).unwrap_err().to_string()
+        };
+        assert!(refused(&["S1", "NOPE"]).contains("NOPE"));
+        let error = refused(&["W9", "S1"]);
+        assert!(error.contains("W9") && error.contains("S4U"), "{error}");
     }
 }

@@ -15,7 +15,7 @@ use crate::rounds::{self, How};
 use crate::shape::{Run, Shape};
 use crate::stats::{Paired, Spread};
 use crate::tally::Tally;
-use crate::{HowArgs, ModeName, open};
+use crate::{HowArgs, ModeName, limits, open};
 
 /// Arguments of `perf phases`.
 #[derive(clap::Args, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long)]
     out: Option<PathBuf>,
     /// Measures with and without recording in turn, this many rounds each.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = limits::more_rounds())]
     cost: usize,
 }
 
@@ -40,10 +40,10 @@ pub(crate) struct PercentileArgs {
     #[arg(default_value = "S5-open")]
     shape: String,
     /// Asks a second.
-    #[arg(long, default_value_t = 2_000)]
+    #[arg(long, default_value_t = 2_000, value_parser = limits::rate())]
     rate: u64,
     /// Length of each run.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = limits::seconds())]
     seconds: u64,
     /// Folder of the drawing.
     #[arg(long, default_value = "perf/plots")]
@@ -113,7 +113,7 @@ fn write_log(path: &Path, latencies: HistogramSet<Phase>, length: Duration) -> R
 /// Rounds with and without recording in turn, now the one first and now the other.
 fn cost(shape: &Shape, how: How, count: usize) -> Result<()> {
     let rate = |latencies| {
-        Ok::<_, anyhow::Error>(rounds::run(shape, How { latencies, ..how })?.per_second())
+        Ok::<_, anyhow::Error>(rounds::whole(shape, How { latencies, ..how })?.per_second())
     };
     rate(Latencies::Off)?;
     let mut pairs = Vec::with_capacity(count);

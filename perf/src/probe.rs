@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::ModeName;
 use crate::handoff;
+use crate::limits;
 use crate::machine;
 use crate::output::say;
 use crate::record::Origin;
@@ -41,7 +42,7 @@ pub(crate) struct Args {
     shapes: Vec<String>,
     /// Measured rounds of each shape: the probe, the engine in global mode with one proposer, and
     /// the mere hand-over in batches take turns.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = limits::rounds())]
     rounds: usize,
     /// Prints one JSON object for each shape and design.
     #[arg(long)]
@@ -92,19 +93,19 @@ struct App {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    ensure!(args.rounds > 0, "at least one round is needed for a figure");
-    for name in &args.shapes {
-        let shape = Shape::named(name)?;
+    let shapes = Shape::all(&args.shapes)?;
+    for shape in &shapes {
         ensure!(
             matches!(shape.run, Run::Fill { .. }),
-            "{name}: the probe fills a cluster, which this workload does not"
+            "{}: the probe fills a cluster, which this workload does not",
+            shape.name
         );
         let how = How::of(ModeName::Global, 1);
         let mut rates: [Vec<u64>; 3] = Default::default();
         for round in 0..=args.rounds {
-            let engine = rounds::run(&shape, how)?;
+            let engine = rounds::whole(shape, how)?;
             let engine = rounds::rate(engine.counted, engine.elapsed_ns);
-            let found = [measure(&shape)?, engine, handoff::measure(&shape)?];
+            let found = [measure(shape)?, engine, handoff::measure(shape)?];
             for (rates, found) in rates.iter_mut().zip(found) {
                 if round > 0 {
                     rates.push(found);
@@ -113,7 +114,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         let [probe, ours, batched] = rates.map(|rates| Spread::of(&rates).unwrap_or_default());
         for (design, found) in [(DESIGN, &probe), (handoff::DESIGN, &batched)] {
-            tell(args, &shape, design, found, &ours)?;
+            tell(args, shape, design, found, &ours)?;
         }
     }
     Ok(())

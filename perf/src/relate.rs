@@ -4,6 +4,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
 use crate::HowArgs;
+use crate::limits;
 use crate::output::say;
 use crate::record::Origin;
 use crate::results;
@@ -20,7 +21,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     how: HowArgs,
     /// Measured rounds of each, in turn.
-    #[arg(long, default_value_t = 9)]
+    #[arg(long, default_value_t = 9, value_parser = limits::rounds())]
     rounds: usize,
     /// Prints one JSON object for each workload but the first.
     #[arg(long)]
@@ -51,21 +52,19 @@ struct Relation {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    ensure!(args.rounds > 0, "at least one round is needed for a ratio");
     ensure!(
         args.shapes.len() > 1,
         "name a workload and one to relate it to"
     );
     let how = How::from(args.how);
-    let shapes = args.shapes.iter().map(|name| Shape::named(name));
-    let shapes: Vec<Shape> = shapes.collect::<Result<_>>()?;
+    let shapes = Shape::all(&args.shapes)?;
     for shape in &shapes {
         rounds::run(shape, how.briefly(shape))?;
     }
     let mut rates = vec![Vec::new(); shapes.len()];
     for _ in 0..args.rounds {
         for (shape, rates) in shapes.iter().zip(&mut rates) {
-            rates.push(rounds::run(shape, how)?.per_second());
+            rates.push(rounds::whole(shape, how)?.per_second());
         }
     }
     let median = |rates: &[u64]| Spread::of(rates).unwrap_or_default().median;

@@ -184,8 +184,11 @@ pub(crate) const LEAST_NS: u64 = 500_000_000;
 
 /// Fills of new engines, one after the other, until long enough was measured; counted together.
 fn fills(shape: &Shape, how: How) -> Result<Round> {
+    let clock = SystemClock::new();
+    let end = clock.now_ns() + how.patience_ns();
     let mut all = fill(shape, how)?;
-    while all.complete && all.elapsed_ns < LEAST_NS {
+    // Making engines takes its time too, the more of it the less a fill takes.
+    while all.complete && all.elapsed_ns < LEAST_NS && clock.now_ns() < end {
         let next = fill(shape, how)?;
         all.complete = next.complete;
         all.counted += next.counted;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use crate::output::say;
 use crate::plot::{Chart, Series, svg};
@@ -11,7 +11,7 @@ use crate::record::Record;
 use crate::rounds::{self, How};
 use crate::shape::Shape;
 use crate::stats::{Spread, grouped};
-use crate::{ModeName, results};
+use crate::{ModeName, limits, results};
 
 /// Arguments of `perf scale`.
 #[derive(clap::Args, Debug)]
@@ -20,13 +20,13 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', default_value = "S1,W9")]
     workloads: Vec<String>,
     /// Numbers of proposers, separated by commas.
-    #[arg(long, value_delimiter = ',', default_value = "1,2,4")]
+    #[arg(long, value_delimiter = ',', default_value = "1,2,4", value_parser = limits::proposers())]
     threads: Vec<usize>,
     /// Measured rounds of each point.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 3, value_parser = limits::rounds())]
     rounds: usize,
     /// Length of a round, or its limit where it has another end.
-    #[arg(long)]
+    #[arg(long, value_parser = limits::seconds())]
     seconds: Option<u64>,
     /// Folder of the drawings.
     #[arg(long, default_value = "perf/plots")]
@@ -38,10 +38,9 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    ensure!(args.rounds > 0, "at least one round is needed for a point");
     fs::create_dir_all(&args.plots).with_context(|| args.plots.display().to_string())?;
-    for name in &args.workloads {
-        let shape = Shape::named(name)?;
+    for shape in Shape::all(&args.workloads)? {
+        let name = &shape.name;
         let mut rates = Vec::new();
         let mut conflicts = Vec::new();
         for mode in [ModeName::Asynchronous, ModeName::Global] {
@@ -84,7 +83,7 @@ fn lines(args: &Args, shape: &Shape, mode: ModeName) -> Result<(Series, Series)>
         };
         let (mut rates, mut proposals, mut rejected) = (Vec::new(), 0, 0);
         for number in 1..=args.rounds {
-            let round = rounds::run(shape, how)?;
+            let round = rounds::whole(shape, how)?;
             rates.push(round.per_second());
             proposals += round.counted + round.rejected();
             rejected += round.rejected();

@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use crate::ModeName;
 use crate::hash::Hash;
+use crate::limits;
 pub(crate) use crate::spec::{Cluster, Hopeless, Load, NodeOrder, Queues, Run};
 
 /// A workload as its file describes it.
@@ -42,41 +43,28 @@ impl Shape {
     /// Reads `configs/workloads/NAME.toml`.
     pub(crate) fn named(name: &str) -> Result<Self> {
         let path = folder().join(format!("{name}.toml"));
-        let Ok(text) = fs::read_to_string(&path) else {
+        let text = limits::is_name(name).then(|| fs::read_to_string(&path).ok());
+        let Some(text) = text.flatten() else {
             bail!("no workload {name}; there are {}", names()?.join(", "));
         };
         let read = || -> Result<Self> {
             let mut shape: Self = toml::from_str(&text)?;
             name.clone_into(&mut shape.name);
-            shape.check()?;
+            shape.check(&text)?;
             Ok(shape)
         };
         read().with_context(|| path.display().to_string())
     }
 
-    fn check(&self) -> Result<()> {
-        let types = self.types().len();
-        let sizes = self.load.containers.iter().chain([&self.cluster.node]);
-        for size in sizes {
-            ensure!(
-                size.len() == types && size.iter().all(|&amount| amount > 0),
-                "{size:?}: one positive amount for each of {}",
-                self.types().join(", ")
-            );
-        }
-        ensure!(!self.load.containers.is_empty(), "no container size");
-        ensure!(self.load.apps > 0 && self.load.users > 0, "nobody asks");
-        ensure!(self.cluster.nodes > 0, "no nodes");
-        let divides = |count: &u32| *count > 0 && 100 % count == 0;
-        ensure!(
-            self.queues.levels.iter().all(divides),
-            "queues of a level share 100 % evenly: 1, 2, 4, 5, 10, 20, 25, 50 or 100"
-        );
-        ensure!(self.load.hopeless_tenths <= 9, "hopeless_tenths is 0 to 9");
-        ensure!(
-            self.heartbeat_interval_ms() != Some(0),
-            "heartbeat_interval_ms is 0: an interval is at least one millisecond"
-        );
+    /// Reads several workloads; fails before any is measured when one is not there or not valid.
+    pub(crate) fn all(names: &[String]) -> Result<Vec<Self>> {
+        names.iter().map(|name| Self::named(name)).collect()
+    }
+
+    /// Refuses what cannot be run, with places in the text of its file.
+    pub(crate) fn check(&self, text: &str) -> Result<()> {
+        let refusals = limits::refusals(self, text);
+        ensure!(refusals.is_empty(), "{}", refusals.join("\n"));
         Ok(())
     }
 
@@ -121,14 +109,17 @@ impl Shape {
         };
         let amounts = self.cluster.node.iter().enumerate();
         let a_node = amounts.map(of_type).min().unwrap_or(0);
-        u32::try_from(a_node).unwrap_or(0) * self.cluster.nodes
+        let all = u64::try_from(a_node).unwrap_or(0) * u64::from(self.cluster.nodes);
+        u32::try_from(all).unwrap_or(u32::MAX)
     }
 
     /// A round of filling ends with this many containers.
     pub(crate) fn target(&self) -> u32 {
         match self.run {
             Run::Fill { until_percent } => self.share(until_percent).min(self.asked()),
-            Run::Churn { .. } | Run::Open { .. } => self.asked_each() * self.load.apps,
+            Run::Churn { .. } | Run::Open { .. } => {
+                self.asked_each().saturating_mul(self.load.apps)
+            }
             Run::Beats { .. } | Run::Trace { .. } => self.fits(),
         }
     }
@@ -143,7 +134,10 @@ impl Shape {
             Run::Churn { full_percent, .. } | Run::Open { full_percent, .. } => {
                 self.share(full_percent)
             }
-            _ => self.load.asked.unwrap_or_else(|| self.fits() / 4 * 5),
+            _ => self
+                .load
+                .asked
+                .unwrap_or_else(|| (self.fits() / 4).saturating_mul(5)),
         }
     }
 
@@ -476,7 +470,7 @@ mod tests {
     #[test]
     fn a_churn_whose_nodes_report_without_an_interval_is_refused() {
         let mut shape = Shape::named("W12-1000").unwrap();
-        shape.check().unwrap();
+        shape.check("").unwrap();
         let named = shape.hash();
         for (found, refused) in [(Some(0), true), (None, false)] {
             if let Run::Churn {
@@ -486,16 +480,18 @@ mod tests {
             {
                 *heartbeat_interval_ms = found;
             }
-            let error = shape.check().err().map(|error| error.to_string());
+            let error = shape.check("").err().map(|error| error.to_string());
             let error = error.unwrap_or_default();
-            assert_eq!(error.contains("heartbeat_interval_ms is 0"), refused);
+            assert_eq!(error.contains("heartbeat_interval_ms = 0"), refused);
         }
         assert_ne!(shape.hash(), named);
     }
 
     #[test]
     fn a_workload_without_a_file_is_answered_with_those_that_have_one() {
-        let error = Shape::named("S17").unwrap_err().to_string();
-        assert!(error.contains("S17") && error.contains("S4U"), "{error}");
+        for name in ["S17", "../workloads/S1", "S1/"] {
+            let error = Shape::named(name).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("S4U"), "{error}");
+        }
     }
 }

@@ -2,11 +2,11 @@
 
 use anyhow::{Result, ensure};
 
-use crate::output::say;
+use crate::output::{aside, say};
 use crate::record::Record;
 use crate::rounds::{self, How};
 use crate::shape::{self, Run, Shape};
-use crate::{ModeName, open, results};
+use crate::{ModeName, limits, open, results};
 
 /// Arguments of `perf record`.
 #[derive(clap::Args, Debug)]
@@ -23,13 +23,13 @@ pub(crate) struct Args {
     )]
     modes: Vec<ModeName>,
     /// Numbers of proposers, separated by commas, for the modes that have them.
-    #[arg(long, value_delimiter = ',', default_value = "1,2,4")]
+    #[arg(long, value_delimiter = ',', default_value = "1,2,4", value_parser = limits::threads())]
     threads: Vec<usize>,
     /// Measured rounds of each.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = limits::rounds())]
     rounds: usize,
     /// Length of a round, or its limit where it has another end.
-    #[arg(long)]
+    #[arg(long, value_parser = limits::seconds())]
     seconds: Option<u64>,
     /// Prints the records and keeps no file.
     #[arg(long)]
@@ -44,11 +44,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         args.workloads.clone()
     };
     let mut failed = 0;
-    for name in &names {
-        let shape = Shape::named(name)?;
+    for shape in Shape::all(&names)? {
         for how in ways(args, &shape) {
             if let Err(error) = measure(args, &shape, how) {
-                say!("{name} {} with {}: {error:#}", how.mode.name(), how.threads);
+                let (name, mode) = (&shape.name, how.mode.name());
+                aside!("{name} {mode} with {}: {error:#}", how.threads);
                 failed += 1;
             }
         }
@@ -82,7 +82,7 @@ fn measure(args: &Args, shape: &Shape, how: How) -> Result<()> {
         }
         results::append(&results::of_this_machine(), line)
     };
-    for number in 1..=args.rounds.max(1) {
+    for number in 1..=args.rounds {
         if let Run::Open { rates, seconds, .. } = &shape.run {
             let seconds = how.seconds.unwrap_or(u64::from(*seconds));
             for &rate in rates {
@@ -93,6 +93,7 @@ fn measure(args: &Args, shape: &Shape, how: How) -> Result<()> {
             let round = rounds::run(shape, how)?;
             let record = Record::new(shape, how, number, &round);
             keep(&serde_json::to_value(record)?)?;
+            round.ensure_complete(shape)?;
         }
     }
     Ok(())
