@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 use serde_json::Value;
 
 use crate::output::{aside, say};
@@ -27,9 +28,27 @@ pub(crate) struct Args {
     /// newest.
     #[arg(long, default_value_t = 1)]
     least_rounds: u64,
+    /// Tables, separated by commas; all unless given.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    tables: Vec<Which>,
     /// Page that has the two lines between which the tables are written; printed without one.
     #[arg(long)]
     page: Option<PathBuf>,
+}
+
+/// A table by what its records measured.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    /// Ours beside Hadoop's scheduler.
+    Peers,
+    /// Latencies of open loops.
+    Open,
+    /// Workloads by themselves.
+    Runs,
+    /// Bare pipelines.
+    Probe,
+    /// Simpler designs.
+    Baselines,
 }
 
 /// Runs the command.
@@ -45,7 +64,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             "left out, measured with changes that are not in its commit {commit}: {kind} {workloads}"
         );
     }
-    let text = tables(&records, args.least_rounds);
+    let wanted = match args.tables.as_slice() {
+        [] => Which::value_variants(),
+        some => some,
+    };
+    let text = tables(&records, args.least_rounds, wanted);
     let Some(page) = &args.page else {
         say!("{}", text.trim_end_matches('\n'));
         return Ok(());
@@ -82,14 +105,18 @@ fn clean(records: Vec<Value>) -> (Vec<Value>, LeftOut) {
     (kept, left_out)
 }
 
-/// All tables, each with where its figures come from.
-fn tables(records: &[Value], rounds: u64) -> String {
+/// Tables, each with where its figures come from.
+fn tables(records: &[Value], rounds: u64, wanted: &[Which]) -> String {
     let mut out = String::new();
-    against_hadoop(&mut out, records, rounds);
-    open_loops(&mut out, records);
-    alone(&mut out, records, rounds);
-    ceiling(&mut out, records);
-    simpler(&mut out, records, rounds);
+    for table in wanted {
+        match table {
+            Which::Peers => against_hadoop(&mut out, records, rounds),
+            Which::Open => open_loops(&mut out, records),
+            Which::Runs => alone(&mut out, records, rounds),
+            Which::Probe => ceiling(&mut out, records),
+            Which::Baselines => simpler(&mut out, records, rounds),
+        }
+    }
     out
 }
 
@@ -385,7 +412,7 @@ mod tests {
                 "peer_best": "global, 1 thread", "peer_best_per_second": 160,
                 "peer_same_mode": "global, 1 thread", "peer_same_mode_per_second": 160})
         };
-        let text = tables(&[pair(1_000), pair(2_000)], 1);
+        let text = tables(&[pair(1_000), pair(2_000)], 1, Which::value_variants());
         assert!(!text.contains("in part"), "{text}");
         assert!(text.contains("2,000") && !text.contains("1,000"), "{text}");
         assert!(text.contains("12.5"), "{text}");
@@ -397,7 +424,7 @@ mod tests {
             "ours_per_second": 75, "peer_best": "x", "peer_best_per_second": 20,
             "peer_best_complete": true, "peer_same_mode": "global, 1 thread",
             "peer_same_mode_per_second": 10, "peer_same_mode_complete": false});
-        let text = tables(&[pair], 1);
+        let text = tables(&[pair], 1, Which::value_variants());
         assert!(
             text.contains("20 (x)") && text.contains("7.5, in part |"),
             "{text}"
@@ -411,7 +438,7 @@ mod tests {
                 "offered_per_second": 500, "latency_ns": {"p50": p50, "p99": 2_000_000, "p999": 1},
                 "echo_latency_ns": {"p999": 70_250}})
         };
-        let text = tables(&[open(900), open(12_340)], 1);
+        let text = tables(&[open(900), open(12_340)], 1, Which::value_variants());
         let row = "| W | global, 1 proposer | 500 | 0 | 12.3 | 2,000.0 | 0.0 | 70.2 |";
         assert!(text.contains(row) && !text.contains("| 0.9 |"), "{text}");
         assert!(
@@ -443,7 +470,11 @@ mod tests {
                 "decisions_per_second": rate, "rejected_ppm": 300, "packing_gap_ppm": gap,
                 "most_on_node": 32, "used_nodes": 1000, "containers_at_rest": 31_040})
         };
-        let text = tables(&[round(100, 0), round(300, 24_500)], 1);
+        let text = tables(
+            &[round(100, 0), round(300, 24_500)],
+            1,
+            Which::value_variants(),
+        );
         let row =
             "| W9 | global, 2 proposers | 200 (100 to 300) | 2 | 0.03 | 2.45 | 32 and 31.04 | 0 |";
         assert!(text.contains(row), "{text}");
@@ -455,7 +486,11 @@ mod tests {
             serde_json::json!({"kind": "baseline", "shape": "S1", "design": design, "threads": 2,
                 "median": 7, "min": 7, "max": 7, "rounds": 1})
         };
-        let text = tables(&[line("ours, global"), line("sequential")], 1);
+        let text = tables(
+            &[line("ours, global"), line("sequential")],
+            1,
+            Which::value_variants(),
+        );
         let rows = "| S1 | sequential | asynchronous | 1 | 7 (7 to 7) | 1 |\n\
                     | S1 | ours, global | global | 2 | 7 (7 to 7) | 1 |";
         assert!(text.contains(rows), "{text}");
