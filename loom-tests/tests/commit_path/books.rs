@@ -10,8 +10,20 @@ use capsched::id::PartitionId;
 use capsched::snapshot::Snapshot;
 use shuttle::thread::{self, ThreadId};
 
-/// What the books know of an application: its leaf and its user.
-pub(crate) type Apps = BTreeMap<ApplicationId, (&'static str, &'static str)>;
+/// What the books know of an application.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    pub(crate) leaf: &'static str,
+    pub(crate) user: &'static str,
+    /// Size of each container that it asks for.
+    pub(crate) size: ResourceVector,
+    /// The most that its user may have in its leaf, where something is.
+    pub(crate) most: Option<ResourceVector>,
+    /// Whether it ends before the others.
+    pub(crate) is_short: bool,
+}
+
+pub(crate) type Apps = BTreeMap<ApplicationId, Known>;
 
 /// Sums by name.
 type Sums<K> = BTreeMap<K, ResourceVector>;
@@ -28,16 +40,17 @@ pub(crate) struct Books {
     on_node: Sums<NodeName>,
     pub(crate) placed: u64,
     pub(crate) reservations: u64,
-    pub(crate) moved: u64,
     pub(crate) fulfilled: u64,
     pub(crate) refused: u64,
+    /// Containers killed of applications that stay, as by a lost node, and of the one that ends.
     pub(crate) killed: u64,
+    pub(crate) ended_with_app: u64,
     /// Looks at the ledger that the committer took on this thread.
     pub(crate) lent: u64,
 }
 
 impl Books {
-    /// Books of a cluster whose nodes all have the same size.
+    /// Books of a cluster none of whose nodes is larger than `total`.
     pub(crate) fn new(total: ResourceVector, apps: Apps) -> Self {
         Self {
             total,
@@ -58,8 +71,9 @@ impl Books {
                 ..
             } => {
                 self.placed += 1;
-                let known = self.apps.get(&container.app).map(|(leaf, _)| *leaf);
-                assert_eq!(known, Some(&**queue), "{container} is of another queue");
+                let known = self.apps[&container.app];
+                assert_eq!(known.leaf, &**queue, "{container} is of another queue");
+                assert_eq!(known.size, *size, "{container} was not asked for");
                 if *from_reservation {
                     self.fulfilled += 1;
                     let held = self.reserved.remove(node);
@@ -78,6 +92,7 @@ impl Books {
                 let sum = self.on_node.entry(node.clone()).or_default();
                 *sum = *sum + *size;
                 assert!(sum.fits_in(&self.total), "{node} holds {sum:?}");
+                self.check_user(known);
             }
             Decision::Ended {
                 container,
@@ -85,7 +100,12 @@ impl Books {
                 size,
                 ending,
             } => {
-                self.killed += u64::from(*ending == Ending::Killed);
+                let killed = u64::from(*ending == Ending::Killed);
+                if self.apps[&container.app].is_short {
+                    self.ended_with_app += killed;
+                } else {
+                    self.killed += killed;
+                }
                 let live = self.live.remove(container);
                 assert_eq!(
                     live,
@@ -106,6 +126,7 @@ impl Books {
                 assert!(!again, "a reservation that is kept is not told");
                 self.reservations += 1;
                 self.reserve(node, *container, *size);
+                self.check_user(self.apps[&container.app]);
             }
             Decision::Unreserved {
                 container,
@@ -113,15 +134,8 @@ impl Books {
                 size,
                 ..
             } => self.unreserve(node, *container, *size),
-            Decision::ReservationMoved {
-                container,
-                from,
-                to,
-                size,
-            } => {
-                self.moved += 1;
-                self.unreserve(from, *container, *size);
-                self.reserve(to, *container, *size);
+            Decision::ReservationMoved { container, .. } => {
+                panic!("{container} was moved, which only preemption does")
             }
             Decision::Rejected { .. } => self.refused += 1,
             Decision::MasterStarted { .. } => {}
@@ -137,6 +151,20 @@ impl Books {
     fn unreserve(&mut self, node: &NodeName, container: ContainerId, size: ResourceVector) {
         let held = self.reserved.remove(node);
         assert_eq!(held, Some((container, size)), "{node} was not reserved so");
+    }
+
+    /// No commit brings a user above the most that it may have.
+    fn check_user(&self, known: Known) {
+        let Some(most) = known.most else {
+            return;
+        };
+        let same = |app: ApplicationId| {
+            let other = self.apps[&app];
+            (other.leaf, other.user) == (known.leaf, known.user)
+        };
+        let sizes = self.charged().filter(|(app, _)| same(*app));
+        let used = sizes.fold(ResourceVector::NONE, |sum, (_, size)| sum + size);
+        assert!(used.fits_in(&most), "{known:?} has {used:?}");
     }
 
     /// Whether nothing lives or waits.
@@ -155,7 +183,7 @@ impl Books {
     fn by_queue(&self) -> Sums<String> {
         let mut sums = Sums::new();
         for (app, size) in self.charged() {
-            let mut path = self.apps[&app].0;
+            let mut path = self.apps[&app].leaf;
             loop {
                 let sum = sums.entry(path.to_owned()).or_insert(ResourceVector::NONE);
                 *sum = *sum + size;
@@ -171,7 +199,7 @@ impl Books {
     fn by_user(&self) -> Sums<(String, String)> {
         let mut sums = Sums::new();
         for (app, size) in self.charged() {
-            let (leaf, user) = self.apps[&app];
+            let Known { leaf, user, .. } = self.apps[&app];
             let sum = sums.entry((leaf.to_owned(), user.to_owned()));
             let sum = sum.or_insert(ResourceVector::NONE);
             *sum = *sum + size;
@@ -224,7 +252,7 @@ impl Books {
         assert_eq!(refused, by_decider, "refusals by reason and by who decided");
         let taken: u64 = snapshot.taken.iter().sum::<u64>() + snapshot.served;
         assert!(committed + refused <= taken, "{fates} of {taken} decisions");
-        let told = self.placed + self.reservations + self.moved;
+        let told = self.placed + self.reservations;
         assert!(told <= committed, "{told} of {committed} were told");
     }
 }
@@ -246,11 +274,14 @@ pub(crate) fn add_up(state: &Snapshot) {
     }
 }
 
-/// What a node has allocated: the rest of its size is free.
+/// What a node has allocated: the rest of its size is free. A reservation is for no more than it has.
 fn allocated_within(node: &Node) -> ResourceVector {
     let [total, allocated, free] = [&node.total, &node.allocated, &node.free].map(|one| one.get());
     assert_eq!(free, total - allocated, "{}", node.name);
     assert!(allocated.fits_in(&total), "{}", node.name);
+    let reserved = node.reserved.map(|held| held.size);
+    let ever = reserved.is_none_or(|size| size.fits_in(&total));
+    assert!(ever, "{} is reserved for {reserved:?}", node.name);
     allocated
 }
 

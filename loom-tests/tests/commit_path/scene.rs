@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, AskError, ContainerId, Engine, Latencies, Mode,
-    NodeError, NodeName, NodeReport, NodeSpec, RefreshError, ResourceVector, Threaded,
-    TreeSettings,
+    AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, Conflict, ContainerId,
+    Engine, Fate, Latencies, Mode, NodeError, NodeName, NodeReport, NodeSpec, RefreshError,
+    ResourceVector, SubmitError, Threaded, TreeSettings,
 };
 use capsched::config;
 use capsched::id::PartitionId;
+use capsched::metrics::Counts as FateCounts;
 use capsched::snapshot::Snapshot;
 use capsched::sync::Ended;
 use capsched::time::ManualClock;
 use shuttle::rand::{Rng, thread_rng};
 
-use crate::books::{self, Apps, Books};
+use crate::books::{self, Apps, Books, Known};
 
 #[expect(
     clippy::disallowed_types,
@@ -27,19 +28,56 @@ type Count = std::sync::atomic::AtomicU64;
 /// Nodes of the cluster.
 const NODES: u32 = 6;
 
-/// Size of each in MiB and vcores.
+/// Size of each in MiB and vcores, and of one that was lost and comes back: the largest containers fit there
+/// no more.
 const TOTAL: [i64; 2] = [4096, 4];
+const SMALL: [i64; 2] = [3072, 3];
 
 /// The most that the queues below `root.p` get together in the end: three fifths of the cluster.
 const MOST_OF_P: [i64; 2] = [14_745, 14];
 
-/// Applications: number, leaf, user, size of a container, containers.
-const APPS: [(u32, &str, &str, [i64; 2], i32); 4] = [
-    (1, "root.a", "ann", [1024, 1], 6),
-    (2, "root.p.x", "bob", [3072, 2], 3),
-    (3, "root.p.y", "ann", [2048, 2], 4),
-    (4, "root.a", "cid", [4096, 3], 2),
+/// After that much a user of `root.a` gets no more: three tenths of its half of the cluster, rounded up to whole
+/// smallest containers. Who has no more than that still gets one container.
+const MOST_OF_USER: [i64; 2] = [4096, 4];
+
+/// An application that asks for containers.
+struct App {
+    number: u32,
+    leaf: &'static str,
+    user: &'static str,
+    size: [i64; 2],
+    count: i32,
+}
+
+const fn app(
+    number: u32,
+    leaf: &'static str,
+    user: &'static str,
+    size: [i64; 2],
+    count: i32,
+) -> App {
+    App {
+        number,
+        leaf,
+        user,
+        size,
+        count,
+    }
+}
+
+/// The applications in the order in which they come.
+const APPS: [App; 5] = [
+    app(1, "root.a", "ann", [1024, 1], 9),
+    app(2, "root.p.x", "bob", [3072, 2], 3),
+    app(SHORT, "root.p.y", "ann", [2048, 2], 4),
+    app(AFTER_SHORT, "root.p.y", "dan", [2048, 1], 2),
+    app(4, "root.a", "cid", [4096, 3], 2),
 ];
+
+/// The one that ends before the others, and the one that comes then and gets its slot. Their containers
+/// differ in size, so that one of the first is not taken for one of the second.
+const SHORT: u32 = 3;
+const AFTER_SHORT: u32 = 5;
 
 /// How the scene ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +97,15 @@ struct Counts {
     placed: Count,
     reserved: Count,
     fulfilled: Count,
-    moved: Count,
     refused: Count,
     killed: Count,
+    ended_with_app: Count,
+    /// Refusals because the application, the node or the room of the user was gone.
+    app_gone: Count,
+    node_gone: Count,
+    over_user_limit: Count,
+    /// Schedules in which somebody was refused as closed.
+    cut: Count,
     /// Decisions of the committer itself.
     served: Count,
     /// Looks that it took on the thread of its caller.
@@ -69,15 +113,19 @@ struct Counts {
 }
 
 impl Witnesses {
-    fn note(&self, books: &Books, last: &Snapshot) {
+    fn note(&self, books: &Books, fates: &FateCounts<Fate>, last: &Snapshot) {
+        let refused = |conflict| fates.get(Fate::Refused(conflict));
         let counts = &self.0;
         for (count, number) in [
             (&counts.placed, books.placed),
             (&counts.reserved, books.reservations),
             (&counts.fulfilled, books.fulfilled),
-            (&counts.moved, books.moved),
             (&counts.refused, books.refused),
             (&counts.killed, books.killed),
+            (&counts.ended_with_app, books.ended_with_app),
+            (&counts.app_gone, refused(Conflict::AppGone)),
+            (&counts.node_gone, refused(Conflict::NodeGone)),
+            (&counts.over_user_limit, refused(Conflict::OverUserLimit)),
             (&counts.served, last.served),
             (&counts.lent, books.lent),
         ] {
@@ -100,21 +148,43 @@ impl Witnesses {
 
     /// What the scene is for must have happened. `rests`: whether the schedules let all proposers
     /// rest at once, so that the committer decides by itself; with priorities they seldom do.
-    pub(crate) fn demand(&self, rests: bool) {
+    pub(crate) fn demand(&self, end: End, rests: bool) {
         let counts = &self.0;
-        let served = counts.served.load(Ordering::Relaxed);
-        assert!(served > 0 || !rests, "no decision of the committer");
-        let lent = counts.lent.load(Ordering::Relaxed);
-        assert!(lent > 0 || !rests, "no work on the thread of a caller");
-        for (count, what) in [
+        if end == End::Sudden {
+            return demand(&[
+                (&counts.placed, "a container was placed"),
+                (&counts.cut, "the end came in the midst of calls"),
+            ]);
+        }
+        if rests {
+            demand(&[
+                (&counts.served, "the committer decided by itself"),
+                (&counts.lent, "it worked on the thread of a caller"),
+                (&counts.app_gone, "a proposal came after its application"),
+                (&counts.node_gone, "a proposal came after its node"),
+            ]);
+        }
+        demand(&[
             (&counts.placed, "a container was placed"),
             (&counts.reserved, "a reservation was made"),
             (&counts.fulfilled, "a reservation was fulfilled"),
             (&counts.refused, "a proposal was refused"),
             (&counts.killed, "a lost node killed a container"),
-        ] {
-            assert!(count.load(Ordering::Relaxed) > 0, "in no schedule: {what}");
-        }
+            (
+                &counts.ended_with_app,
+                "an application ended with its containers",
+            ),
+            (
+                &counts.over_user_limit,
+                "a proposal came after its user had enough",
+            ),
+        ]);
+    }
+}
+
+fn demand(events: &[(&Count, &str)]) {
+    for (count, what) in events {
+        assert!(count.load(Ordering::Relaxed) > 0, "in no schedule: {what}");
     }
 }
 
@@ -143,8 +213,8 @@ fn settings(most_of_p: &str) -> TreeSettings {
         set(&format!("root.{queue}.maximum-capacity"), "100");
     }
     set("root.p.maximum-capacity", most_of_p);
-    for leaf in ["a", "p.x", "p.y"] {
-        set(&format!("root.{leaf}.user-limit-factor"), "10");
+    for (leaf, factor) in [("a", "0.3"), ("p.x", "10"), ("p.y", "10")] {
+        set(&format!("root.{leaf}.user-limit-factor"), factor);
     }
     let types = ["memory-mb".to_owned(), "vcores".to_owned()];
     config::from_pairs(&BTreeMap::new(), &pairs, &types)
@@ -156,17 +226,34 @@ fn node(number: u32) -> NodeName {
     format!("n{number}:1").parse().unwrap()
 }
 
-fn spec(number: u32) -> NodeSpec {
-    NodeSpec::new(node(number), ResourceVector::of(&TOTAL))
+fn spec(number: u32, total: [i64; 2]) -> NodeSpec {
+    NodeSpec::new(node(number), ResourceVector::of(&total))
 }
 
-/// Whether a call was carried out; one that was refused as closed is an answer, too.
-fn open<T, E: PartialEq + std::fmt::Debug>(answer: Result<T, E>, closed: &E) -> bool {
+/// What the books know of the applications.
+fn known() -> Apps {
+    let known = |app: &App| {
+        let size = ResourceVector::of(&app.size);
+        let bounded = app.leaf == "root.a";
+        let known = Known {
+            leaf: app.leaf,
+            user: app.user,
+            size,
+            most: bounded.then(|| ResourceVector::of(&MOST_OF_USER) + size),
+            is_short: app.number == SHORT,
+        };
+        (ApplicationId::new(app.number), known)
+    };
+    APPS.iter().map(known).collect()
+}
+
+/// The answer to a call that is sound, and nothing when it was refused as closed.
+fn carried_out<T, E: PartialEq + std::fmt::Debug>(answer: Result<T, E>, closed: &E) -> Option<T> {
     match answer {
-        Ok(_) => true,
+        Ok(answer) => Some(answer),
         Err(why) => {
             assert_eq!(&why, closed, "a call was refused");
-            false
+            None
         }
     }
 }
@@ -186,19 +273,17 @@ impl Scene {
         let engine = Engine::builder(self.wide.clone()).sequential().unwrap();
         let clock = ManualClock::default();
         let engine = Threaded::take_over(engine, self.mode, clock, Latencies::Off).unwrap();
-        let apps: Apps = APPS
-            .iter()
-            .map(|(number, leaf, user, ..)| (ApplicationId::new(*number), (*leaf, *user)))
-            .collect();
-        let mut books = Books::new(ResourceVector::of(&TOTAL), apps);
+        let mut books = Books::new(ResourceVector::of(&TOTAL), known());
         for number in 0..NODES {
-            engine.add_node(spec(number)).unwrap();
+            engine.add_node(spec(number, TOTAL)).unwrap();
         }
-        shuttle::thread::scope(|scope| {
-            scope.spawn(|| ask(&engine));
-            scope.spawn(|| remove_nodes(&engine));
-            scope.spawn(|| self.reconfigure(&engine));
-            scope.spawn(|| release(&engine));
+        let done = shuttle::thread::scope(|scope| {
+            let calls = [
+                scope.spawn(|| ask(&engine)),
+                scope.spawn(|| remove_nodes(&engine)),
+                scope.spawn(|| self.reconfigure(&engine)),
+                scope.spawn(|| release(&engine)),
+            ];
             for event in engine.take_events() {
                 books.hear(&event);
             }
@@ -206,18 +291,23 @@ impl Scene {
                 pause(9);
                 engine.request_stop();
             }
+            calls.map(|thread| thread.join().unwrap().is_some())
         });
         match self.end {
             End::Calm => settle(&engine, &mut books),
-            End::Sudden => while engine.add_node(spec(0)) != Err(NodeError::Closed) {},
+            End::Sudden => while engine.add_node(spec(0, TOTAL)) != Err(NodeError::Closed) {},
         }
         assert_eq!(engine.worker_panics(), 0, "a proposer panicked");
         hear(&engine, &mut books);
+        let fates = engine.fates();
         let (ended, last) = engine.stop_with_state();
         assert_eq!(ended, Ended::Stopped);
-        witnesses.note(&books, &last);
+        witnesses.note(&books, &fates, &last);
+        let cut = done.contains(&false);
+        witnesses.0.cut.fetch_add(cut.into(), Ordering::Relaxed);
         books::add_up(&last);
         if self.end == End::Calm {
+            assert!(!cut, "a call was refused as closed");
             assert!(
                 last.queues
                     .iter()
@@ -227,31 +317,36 @@ impl Scene {
         }
     }
 
-    /// The reloader: tightens a limit and widens it again.
-    fn reconfigure(&self, engine: &Threaded) {
+    /// The reloader: tightens a limit and widens it again. Nothing when the engine closed meanwhile, as of
+    /// the other threads.
+    fn reconfigure(&self, engine: &Threaded) -> Option<()> {
         for settings in [&self.tight, &self.wide] {
             pause(6);
             let answer = engine.reconfigure(settings.clone());
             if let Err(why) = answer {
                 assert!(matches!(why, RefreshError::Closed), "{why}");
-                return;
+                return None;
             }
         }
+        Some(())
     }
 }
 
-fn ask(engine: &Threaded) {
-    for (number, leaf, user, size, count) in APPS {
-        let app = ApplicationId::new(number);
-        let closed = capsched::api::SubmitError::Closed;
-        if !open(engine.submit(AppSpec::new(app, leaf, user)), &closed) {
-            return;
+/// The applications come and ask; one of them ends soon, and its slot goes to the next one.
+fn ask(engine: &Threaded) -> Option<()> {
+    for app in APPS {
+        let id = ApplicationId::new(app.number);
+        if app.number == AFTER_SHORT {
+            pause(5);
+            let short = ApplicationId::new(SHORT);
+            carried_out(engine.finish_app(short), &AppError::Closed)?;
         }
-        let asks = vec![Ask::anywhere(ResourceVector::of(&size), count)];
-        if !open(engine.ask(app, AskCall::asking(asks)), &AskError::Closed) {
-            return;
-        }
+        let spec = AppSpec::new(id, app.leaf, app.user);
+        carried_out(engine.submit(spec), &SubmitError::Closed)?;
+        let asks = vec![Ask::anywhere(ResourceVector::of(&app.size), app.count)];
+        carried_out(engine.ask(id, AskCall::asking(asks)), &AskError::Closed)?;
     }
+    Some(())
 }
 
 /// Lets others take their turns, some or many of them.
@@ -261,33 +356,33 @@ fn pause(doublings: u32) {
     }
 }
 
-/// Loses nodes, one after the other, and takes each back.
-fn remove_nodes(engine: &Threaded) {
+/// Loses nodes, one after the other, and takes each back with less than it had.
+fn remove_nodes(engine: &Threaded) -> Option<()> {
     for _ in 0..3 {
         pause(6);
         let number = thread_rng().gen_range(0..NODES);
-        if !open(engine.remove_node(node(number)), &NodeError::Closed)
-            || !open(engine.add_node(spec(number)), &NodeError::Closed)
-        {
-            return;
-        }
+        carried_out(engine.remove_node(node(number)), &NodeError::Closed)?;
+        carried_out(engine.add_node(spec(number, SMALL)), &NodeError::Closed)?;
+    }
+    Some(())
+}
+
+/// A call of an application that is not there yet, or not any more, comes to nothing.
+fn call(engine: &Threaded, app: ApplicationId, call: AskCall) -> Option<AskReply> {
+    match engine.ask(app, call) {
+        Err(AskError::UnknownApplication(_)) => Some(AskReply::default()),
+        answer => carried_out(answer, &AskError::Closed),
     }
 }
 
 /// Fetches containers and gives some of them back, in either way; nodes report meanwhile.
-fn release(engine: &Threaded) {
+fn release(engine: &Threaded) -> Option<()> {
     let mut held: Vec<ContainerId> = Vec::new();
     for _ in 0..3 {
         pause(6);
-        for (number, ..) in APPS {
-            let app = ApplicationId::new(number);
-            match engine.ask(app, AskCall::default()) {
-                Ok(reply) => held.extend(reply.allocated.iter().map(|one| one.container)),
-                Err(AskError::Closed) => return,
-                // Not submitted yet.
-                Err(AskError::UnknownApplication(_)) => {}
-                Err(why) => panic!("{why}"),
-            }
+        for app in APPS {
+            let reply = call(engine, ApplicationId::new(app.number), AskCall::default())?;
+            held.extend(reply.allocated.iter().map(|one| one.container));
         }
         if held.is_empty() {
             continue;
@@ -297,21 +392,19 @@ fn release(engine: &Threaded) {
             let _gone_with_its_node = engine.container_finished(one);
             assert!(!engine.container_finished(one), "{one} ended twice");
         } else {
-            let call = AskCall {
+            let release = AskCall {
                 release: vec![one.number],
                 ..AskCall::default()
             };
-            if !open(engine.ask(one.app, call), &AskError::Closed) {
-                return;
-            }
+            call(engine, one.app, release)?;
         }
         let number = thread_rng().gen_range(0..NODES);
         match engine.heartbeat(node(number), NodeReport::AsExpected) {
-            Ok(_) | Err(NodeError::Unknown(_)) => {}
-            Err(NodeError::Closed) => return,
-            Err(why) => panic!("{why}"),
+            Err(NodeError::Unknown(_)) => {}
+            answer => drop(carried_out(answer, &NodeError::Closed)?),
         }
     }
+    Some(())
 }
 
 fn hear(engine: &Threaded, books: &mut Books) {
@@ -336,9 +429,12 @@ fn settle(engine: &Threaded, books: &mut Books) {
     hear(engine, books);
     books.compare(engine, &[("root.p", ResourceVector::of(&MOST_OF_P))]);
     // Those that end with their applications are killed, too.
-    let lost = books.killed;
-    for (number, ..) in APPS {
-        engine.finish_app(ApplicationId::new(number)).unwrap();
+    let lost = (books.killed, books.ended_with_app);
+    for app in APPS {
+        let id = ApplicationId::new(app.number);
+        let ended = engine.finish_app(id);
+        let is_over = ended == Err(AppError::Unknown(id));
+        assert_eq!(is_over, app.number == SHORT, "{id}: {ended:?}");
     }
     for _ in 0..2 {
         for number in 0..NODES {
@@ -352,5 +448,5 @@ fn settle(engine: &Threaded, books: &mut Books) {
     assert!(books.is_empty(), "something outlived its application");
     books.compare(engine, &[]);
     books.outcomes(engine);
-    books.killed = lost;
+    (books.killed, books.ended_with_app) = lost;
 }
