@@ -15,6 +15,8 @@ pub use crate::commit::{
     UnreserveReason,
 };
 pub use crate::id::{ApplicationId, ContainerId, NodeName};
+#[doc(hidden)]
+pub use crate::mode::Nonsense;
 pub use crate::mode::{
     Accounts, Attempt, Fate, Intent, Latencies, Mode, Pipeline, Placement, Running, Sequential,
     StartError, Step, Threaded, Told, TurnOutcome,

@@ -9,6 +9,7 @@ use super::command::{Asking, Command, Commands, Look, Reply, answer};
 use super::committer::Committer;
 use super::cores::Cores;
 use super::fate::Fate;
+use super::garble::Raving;
 use super::index::NodeIndex;
 use super::lending::Lending;
 use super::monitor::MonitorHandle;
@@ -94,6 +95,7 @@ impl Threaded {
             placement,
             awake,
             capacity,
+            nonsense,
         } = running.into();
         let room = Room::of(mode, capacity);
         let mut cores = Cores::of(placement);
@@ -212,6 +214,7 @@ impl Threaded {
                 restraint: Restraint::default(),
                 counted: false,
                 held: None,
+                raving: nonsense.map(|nonsense| Raving::new(nonsense, i)),
             };
             let seat = cores.seat();
             started.spawn(&format!("capsched-propose-{i}"), move || {

@@ -33,6 +33,8 @@ mod view;
 pub use accounts::{Accounts, Intent, Step};
 pub use engine::Threaded;
 pub use fate::Fate;
+#[doc(hidden)]
+pub use garble::Nonsense;
 pub use monitor::{Access, Monitor};
 pub use pipeline::{Pipeline, TurnOutcome};
 pub use reading::Told;

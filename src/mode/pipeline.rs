@@ -180,6 +180,7 @@ impl Pipeline {
                 restraint: Restraint::default(),
                 counted: false,
                 held: Some(Vec::new()),
+                raving: None,
             };
             let view = proposer.begin();
             seats.push(Seat {

@@ -15,6 +15,7 @@ use crate::sync::{
 use crate::time::Clock;
 
 use super::batch::{Batch, Batches};
+use super::garble::Raving;
 use super::index::NodeIndex;
 use super::restraint::Restraint;
 use super::standing::Standing;
@@ -79,6 +80,8 @@ pub(super) struct Proposer<C> {
     pub(super) counted: bool,
     /// Where batches wait instead of the ring, when rounds are run step by step.
     pub(super) held: Option<Vec<StdArc<Batch>>>,
+    /// What it sends instead of its proposals, in tests.
+    pub(super) raving: Option<Raving>,
 }
 
 impl<C: Clock> Proposer<C> {
@@ -193,12 +196,15 @@ impl<C: Clock> Proposer<C> {
     }
 
     /// Hands the open batch over; waits while the committer is behind, asleep if that lasts.
-    pub(super) fn send(&mut self, version: Version) {
+    pub(super) fn send(&mut self, view: &View) {
         let measured = self.recorder.is_active();
         self.batches.open.sent_ns = measured.then(|| self.clock.now_ns());
-        let Some(mut batch) = self.batches.close(version) else {
+        let Some(mut batch) = self.batches.close(view.version()) else {
             return;
         };
+        if let Some(raving) = &mut self.raving {
+            batch = StdArc::new(raving.instead_of(&batch, &view.state));
+        }
         if let Some(held) = &mut self.held {
             held.push(batch);
             return;

@@ -105,7 +105,7 @@ impl<C: Clock> Proposer<C> {
                 round.stuck |= noted == Noted::Ahead;
             }
             if self.batches.open.len() >= BATCH {
-                self.send(view.version());
+                self.send(view);
                 self.catch_up(view, false);
             }
             if round.stuck {
@@ -113,7 +113,7 @@ impl<C: Clock> Proposer<C> {
                 break;
             }
         }
-        self.send(view.version());
+        self.send(view);
         round
     }
 
@@ -133,7 +133,7 @@ impl<C: Clock> Proposer<C> {
             self.fulfil_all(view, behind, &mut round);
             self.fulfil_all(view, before, &mut round);
         }
-        self.send(view.version());
+        self.send(view);
         round
     }
 
@@ -164,7 +164,7 @@ impl<C: Clock> Proposer<C> {
         for &node in nodes {
             self.fulfil(view, node, round);
             if self.batches.open.len() >= BATCH {
-                self.send(view.version());
+                self.send(view);
             }
         }
     }

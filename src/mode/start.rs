@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::commit::RefreshError;
 
+use super::garble::Nonsense;
 use super::stopwatch::Latencies;
 
 /// How the threads of an engine run.
@@ -27,6 +28,9 @@ pub struct Running {
     /// events (4,096) unless told otherwise. Where few events may wait, somebody has to read them all
     /// the time: no proposal is taken meanwhile.
     pub capacity: Option<NonZeroUsize>,
+    /// What proposers send instead of their proposals, for tests.
+    #[doc(hidden)]
+    pub nonsense: Option<Nonsense>,
 }
 
 impl From<Latencies> for Running {
