@@ -313,18 +313,25 @@ impl Threaded {
 
 #[cfg(all(test, not(any(capsched_loom, capsched_shuttle))))]
 mod tests {
-    use std::collections::BTreeMap;
-    use std::sync::mpsc;
+    use std::sync::Arc as StdArc;
 
     use super::*;
-    use crate::config;
-    use crate::mode::Mode;
+    use crate::mode::lending::Lend;
+    use crate::sync::{ShutdownOwner, shutdown};
     use crate::time::ManualClock;
 
-    /// Panics over every message, once it is let.
-    struct Fragile {
-        gate: mpsc::Receiver<()>,
+    /// A committer that is not there.
+    #[derive(Debug)]
+    struct Nobody;
+
+    impl Lend for Nobody {
+        fn lend(&self) {}
+
+        fn show(&self) {}
     }
+
+    /// Panics over every message, and ends its thread with its first round.
+    struct Fragile(Shutdown);
 
     impl Monitor for Fragile {
         fn interval_ms(&self) -> Option<u64> {
@@ -332,49 +339,53 @@ mod tests {
         }
 
         fn round(&mut self, _: &Access) -> Verdicts {
+            let _ = self.0.request();
             Verdicts::default()
         }
 
         fn message(&mut self, _: Box<dyn Any + Send>, _: &Access) {
-            self.gate.recv().unwrap();
             panic!("as planned");
         }
     }
 
-    fn engine() -> Threaded {
-        let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-            .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-        let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-        let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types);
-        let settings = loaded.unwrap().settings;
-        Threaded::start(settings, &[], Mode::Heartbeat, ManualClock::default()).unwrap()
+    fn watcher() -> (InboxSender<Request>, Watcher<ManualClock>, ShutdownOwner) {
+        let (requests, receiver) = inbox(CALLS);
+        let (shutdown, owner) = shutdown(Vec::new());
+        let watcher = Watcher {
+            monitor: Box::new(Fragile(shutdown.clone())),
+            access: Access {
+                commands: Commands::new(inbox(1).0, StdArc::new(Nobody)),
+            },
+            requests: receiver,
+            parker: parking().1,
+            shutdown,
+            clock: ManualClock::default(),
+            panics: Arc::default(),
+            rounds: Arc::default(),
+            due_ms: None,
+        };
+        (requests, watcher, owner)
     }
 
     #[test]
     fn who_waits_behind_a_message_that_panics_gets_an_answer() {
-        let (opener, gate) = mpsc::channel();
-        let mut engine = engine();
-        let fragile = Box::new(Fragile { gate });
-        engine
-            .start_monitor(fragile, ManualClock::default())
-            .unwrap();
-        std::thread::scope(|scope| {
-            let requests = &engine.monitor.as_ref().unwrap().requests;
-            let accepted = |number| {
-                while requests.counts().accepted < number {
-                    std::thread::yield_now();
-                }
-            };
-            let told = scope.spawn(|| engine.tell_monitor(Box::new(())));
-            accepted(1);
-            let asked = scope.spawn(|| engine.preempt_now());
-            accepted(2);
-            opener.send(()).unwrap();
-            assert!(!told.join().unwrap(), "the message was not taken");
-            assert_eq!(asked.join().unwrap(), Some(PreemptionRound::default()));
-        });
-        assert_eq!((engine.worker_panics(), engine.monitor_rounds()), (1, 1));
-        assert_eq!(engine.preempt_now(), Some(PreemptionRound::default()));
-        assert!(engine.is_running());
+        let (requests, watcher, _owner) = watcher();
+        let (panics, rounds) = (Arc::clone(&watcher.panics), Arc::clone(&watcher.rounds));
+        let (told, taken) = sync_channel(1);
+        let (asked, decided) = sync_channel(1);
+        let (late, never) = sync_channel(1);
+        for request in [
+            Request::Message(Box::new(()), told),
+            Request::Now(asked),
+            Request::Now(late),
+        ] {
+            assert!(requests.try_send(request).is_ok());
+        }
+        watcher.run();
+        assert!(taken.recv().is_err(), "the message was not taken");
+        assert_eq!(decided.recv(), Ok(PreemptionRound::default()));
+        assert!(never.recv().is_err(), "the end comes before the third");
+        let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        assert_eq!((count(&panics), count(&rounds)), (1, 1));
     }
 }

@@ -69,8 +69,12 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::config;
     use crate::mode::lending::Lend;
+    use crate::queue::{
+        AsynchronousSettings, ConstraintHandler, HeartbeatSettings, MultiNodeSettings,
+        SchedulerSettings, UserParallelSettings,
+    };
+    use crate::resource::{Calculator, ResourceVector};
     use crate::sync::{inbox, parking, published, shutdown};
 
     /// A committer that is not there.
@@ -83,12 +87,43 @@ mod tests {
         fn show(&self) {}
     }
 
+    fn settings() -> SchedulerSettings {
+        SchedulerSettings {
+            resource_types: Vec::new(),
+            calculator: Calculator::Dominant { types: 2 },
+            minimum_allocation: ResourceVector::of(&[1024, 1]),
+            maximum_allocation: ResourceVector::of(&[8192, 4]),
+            legacy_queue_mode: true,
+            maximum_applications: 10_000,
+            global_queue_maximum_applications: None,
+            maximum_application_priority: 0,
+            continue_looking: true,
+            skip_reserved_nodes: false,
+            master_non_exclusive: false,
+            lazy_preemption: false,
+            heartbeat: HeartbeatSettings {
+                maximum_offswitch: 1,
+                multiple_assignments: true,
+                maximum_assignments: -1,
+            },
+            asynchronous: AsynchronousSettings {
+                enabled: false,
+                threads: 1,
+                interval_ms: 5,
+                maximum_backlog: 100,
+            },
+            multi_node: MultiNodeSettings::default(),
+            user_parallel: UserParallelSettings {
+                default: i32::MAX,
+                by_user: BTreeMap::new(),
+            },
+            node_labels: false,
+            constraint_handler: ConstraintHandler::Disabled,
+        }
+    }
+
     fn snapshot(version: u64) -> StdArc<Snapshot> {
-        let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-            .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-        let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-        let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types);
-        let mut snapshot = Snapshot::empty(StdArc::new(loaded.unwrap().settings.scheduler));
+        let mut snapshot = Snapshot::empty(StdArc::new(settings()));
         snapshot.version = Version(version);
         StdArc::new(snapshot)
     }
