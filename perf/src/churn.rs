@@ -12,7 +12,7 @@ use capsched::metrics::{Closed, Histogram};
 use capsched::time::{Clock, SystemClock};
 
 use crate::beside::Beside;
-use crate::conserve::Totals;
+use crate::conserve::{Containers, Totals};
 use crate::rounds::{self, How, Round};
 use crate::shape::Shape;
 use crate::tally::Tally;
@@ -53,7 +53,7 @@ pub(crate) struct Master {
 pub(crate) struct Masters {
     pub(crate) all: Vec<Master>,
     random: Random,
-    released: u64,
+    released: Containers,
 }
 
 impl Masters {
@@ -66,7 +66,7 @@ impl Masters {
         Self {
             all: shape.app_plans().into_iter().map(master).collect(),
             random: Random::new(),
-            released: 0,
+            released: Containers::default(),
         }
     }
 
@@ -77,8 +77,8 @@ impl Masters {
         while release.len() < count && !master.live.is_empty() {
             let at = self.random.below(master.live.len());
             release.push(master.live.swap_remove(at));
+            self.released.add(&master.size);
         }
-        self.released += release.len() as u64;
         let asks = vec![Ask::anywhere(
             master.size,
             i32::try_from(open).unwrap_or(i32::MAX),
@@ -101,10 +101,9 @@ impl Masters {
     }
 
     /// Checks that what was placed and not given back is everywhere accounted for.
-    pub(crate) fn check(&self, placed: u64, totals: &Totals) -> Result<()> {
-        let live = placed - self.released;
-        let size = self.all[0].size;
-        totals.check(live, &size.times(i64::try_from(live)?))
+    pub(crate) fn check(&self, placed: &Containers, totals: &Totals) -> Result<()> {
+        let gone = &self.released;
+        totals.check(placed.count - gone.count, &(placed.sum - gone.sum))
     }
 }
 
@@ -206,7 +205,7 @@ impl Turns {
 }
 
 /// Fills the cluster as far as the shape says and hands every container to its application.
-pub(crate) fn filled(shape: &Shape, how: How) -> Result<(Driven, Turns, Masters, u64)> {
+pub(crate) fn filled(shape: &Shape, how: How) -> Result<(Driven, Turns, Masters, Containers)> {
     let mut engine = shape.engine(how.mode)?;
     let turns = Turns::new(how, shape)?;
     let target = u64::from(shape.target());
@@ -226,7 +225,7 @@ pub(crate) fn filled(shape: &Shape, how: How) -> Result<(Driven, Turns, Masters,
             tally.placed()
         );
     }
-    let placed = tally.placed();
+    let placed = tally.containers();
     let mut masters = Masters::of(shape);
     let mut driven = if how.threads == 0 {
         Driven::Stepped(Box::new(engine))
@@ -267,19 +266,7 @@ fn drive(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
     let mut now = began;
     while now - began < seconds * 1_000_000_000 {
         let before = now;
-        while !ready.is_empty() {
-            let apps: Vec<usize> = ready.drain(..ready.len().min(TOGETHER)).collect();
-            let mut calls = Vec::with_capacity(apps.len());
-            for &app in &apps {
-                let call = masters.call(app, 1, 1);
-                asked_at[app] = clock.now_ns();
-                calls.push((masters.all[app].id, call));
-            }
-            for (&app, reply) in apps.iter().zip(engine.ask_all(calls)?) {
-                masters.learn(app, &reply);
-                open += 1;
-            }
-        }
+        open += ask_ready(&mut engine, &mut masters, &mut ready, &mut asked_at, &clock)?;
         asking_ns += clock.now_ns() - before;
         while open > window / 2 {
             beside.tend(&mut engine, now)?;
@@ -290,7 +277,10 @@ fn drive(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
             }
             for decision in &decisions {
                 match decision {
-                    Decision::Allocated { container, .. } => {
+                    Decision::Allocated {
+                        container, size, ..
+                    } => {
+                        placed.add(size);
                         let app = container.app.sequence as usize - 1;
                         latency.record(now.saturating_sub(asked_at[app]));
                         ready.push_back(app);
@@ -305,7 +295,6 @@ fn drive(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
         }
         now = clock.now_ns();
     }
-    placed += n;
     let elapsed_ns = now - began;
     let rss_kib = machine::status_kib("VmRSS");
     let totals = finish(&mut engine, &masters, &mut placed, &mut conflicts)?;
@@ -326,6 +315,31 @@ fn drive(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
     })
 }
 
+/// Lets every application that is ready give back a container and ask for one; how many did.
+fn ask_ready(
+    engine: &mut Driven,
+    masters: &mut Masters,
+    ready: &mut VecDeque<usize>,
+    asked_at: &mut [u64],
+    clock: &SystemClock,
+) -> Result<usize> {
+    let mut asked = 0;
+    while !ready.is_empty() {
+        let apps: Vec<usize> = ready.drain(..ready.len().min(TOGETHER)).collect();
+        let mut calls = Vec::with_capacity(apps.len());
+        for &app in &apps {
+            let call = masters.call(app, 1, 1);
+            asked_at[app] = clock.now_ns();
+            calls.push((masters.all[app].id, call));
+        }
+        for (&app, reply) in apps.iter().zip(engine.ask_all(calls)?) {
+            masters.learn(app, &reply);
+            asked += 1;
+        }
+    }
+    Ok(asked)
+}
+
 /// Proposals that went to their second node.
 fn retries(engine: &Driven) -> u64 {
     match engine {
@@ -338,7 +352,7 @@ fn retries(engine: &Driven) -> u64 {
 pub(crate) fn finish(
     engine: &mut Driven,
     masters: &Masters,
-    placed: &mut u64,
+    placed: &mut Containers,
     conflicts: &mut std::collections::BTreeMap<&'static str, u64>,
 ) -> Result<Totals> {
     let totals = match engine {
@@ -346,11 +360,30 @@ pub(crate) fn finish(
         Driven::Threaded(engine) => {
             let mut tally = Tally::new();
             let totals = rounds::settle(engine, &mut tally);
-            *placed += tally.placed();
+            placed.join(tally.containers());
             *conflicts = rounds::conflicts(engine);
             totals
         }
     };
-    masters.check(*placed, &totals)?;
+    masters.check(placed, &totals)?;
     Ok(totals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_churn_of_several_sizes_adds_up_in_every_mode() {
+        let mut shape = Shape::named("W9-mixed").unwrap();
+        shape.cluster.nodes = 50;
+        for (mode, threads) in [
+            (ModeName::Heartbeat, 0),
+            (ModeName::Asynchronous, 1),
+            (ModeName::Global, 0),
+        ] {
+            let round = run(&shape, How::of(mode, threads), 1).unwrap();
+            assert!(round.placed > 0, "{}", mode.name());
+        }
+    }
 }

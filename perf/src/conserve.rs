@@ -4,6 +4,27 @@ use anyhow::{Result, ensure};
 use capsched::api::ResourceVector;
 use capsched::resource::MAX_TYPES;
 
+/// Containers, and the resources of all of them together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Containers {
+    pub(crate) count: u64,
+    pub(crate) sum: ResourceVector,
+}
+
+impl Containers {
+    /// Takes in one more of some size.
+    pub(crate) fn add(&mut self, size: &ResourceVector) {
+        self.count += 1;
+        self.sum += *size;
+    }
+
+    /// Takes in others.
+    pub(crate) fn join(&mut self, others: Self) {
+        self.count += others.count;
+        self.sum += others.sum;
+    }
+}
+
 /// What a state says, summed up.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {

@@ -19,6 +19,7 @@ use serde::Serialize;
 use crate::beside::{Aside, Beside};
 use crate::calm::{Calm, Found};
 use crate::churn::{self, Driven, Masters, Turns};
+use crate::conserve::Containers;
 use crate::echo;
 use crate::output::say;
 use crate::record::{Origin, Percentiles};
@@ -244,7 +245,7 @@ struct Book {
     open: u64,
     /// Served in the measured time, whenever they were due.
     served: u64,
-    placed: u64,
+    placed: Containers,
     latency: Histogram,
     calm: Calm,
     /// What was due before belongs to the warm-up, ns.
@@ -259,7 +260,7 @@ impl Book {
             surplus: vec![0; apps],
             open: 0,
             served: 0,
-            placed: 0,
+            placed: Containers::default(),
             latency: Histogram::new(),
             calm: Calm::new(from),
         }
@@ -274,9 +275,12 @@ impl Book {
     /// Closes the oldest ask of each application that got a container.
     fn serve(&mut self, decisions: &[Decision], now: u64) {
         for decision in decisions {
-            if let Decision::Allocated { container, .. } = decision {
+            if let Decision::Allocated {
+                container, size, ..
+            } = decision
+            {
                 let app = container.app.sequence as usize - 1;
-                self.placed += 1;
+                self.placed.add(size);
                 if let Some(due) = self.due[app].pop_front() {
                     self.open -= 1;
                     self.served += u64::from(now >= self.from);
@@ -350,7 +354,7 @@ fn drive(
         turn(how, &mut engine, &mut turns, &mut book)?;
         book.serve(&engine.take_events(), clock.now_ns());
     }
-    placed += book.placed;
+    placed.join(book.placed);
     let totals = churn::finish(&mut engine, &masters, &mut placed, &mut Default::default())?;
     let aside = beside.finish(ended, rss_kib, &totals);
     ensure!(served > 0, "nothing was served");

@@ -6,6 +6,7 @@ use capsched::api::{ApplicationId, Decision, ResourceVector, Threaded, Told};
 use capsched::metrics::Closed;
 use capsched::time::{Clock, SystemClock};
 
+use crate::conserve::Containers;
 use crate::hash::Hash;
 
 /// Decisions of a round, and the moments between which they are counted.
@@ -160,6 +161,14 @@ impl Tally {
             hash.bytes(sum.to_string().as_bytes());
         }
         hash.hex()
+    }
+
+    /// All containers placed.
+    pub(crate) fn containers(&self) -> Containers {
+        Containers {
+            count: self.placed,
+            sum: self.sum(),
+        }
     }
 
     /// The resources of all containers placed.
