@@ -9,7 +9,7 @@ use capsched::api::{Latencies, Threaded};
 use capsched::metrics::{Closed, Histogram, HistogramSet, Interval, Phase, write_hlog};
 use capsched::time::{Clock, SystemClock};
 
-use crate::output::say;
+use crate::output::{aside, say};
 use crate::plot::{Chart, Series, svg};
 use crate::rounds::{self, How};
 use crate::shape::{Run, Shape};
@@ -25,6 +25,10 @@ pub(crate) struct Args {
     shape: String,
     #[command(flatten)]
     how: HowArgs,
+    /// Fills new clusters, for `--seconds` at most (ten unless given), until every phase was measured so often: a
+    /// fill has few publications.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    samples: u64,
     /// Log of histograms to write, for `capsched hist`.
     #[arg(long)]
     out: Option<PathBuf>,
@@ -63,9 +67,23 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         bail!("phases are measured in engines with proposers: --mode global --threads 1");
     }
     how.latencies = Latencies::Sampled;
-    let (latencies, length) = fill(&shape, how)?;
+    let limit = Duration::from_secs(how.seconds.take().unwrap_or(SECONDS));
+    let found = fills(&shape, how, args.samples, limit)?;
+    let Fills {
+        latencies,
+        length,
+        count,
+    } = found;
     for (phase, histogram) in latencies.iter() {
         say!("{:12} {}", phase.name(), histogram.latency());
+    }
+    let rarest = rarest(&latencies);
+    say!("{count} fills, {rarest} samples of the rarest phase");
+    if rarest < args.samples {
+        aside!(
+            "the time was up before every phase had {}; --seconds gives it more",
+            args.samples
+        );
     }
     if let Some(path) = &args.out {
         write_log(path, latencies, length)?;
@@ -75,6 +93,44 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         cost(&shape, how, args.cost)?;
     }
     Ok(())
+}
+
+/// How long fills are repeated unless told.
+const SECONDS: u64 = 10;
+
+/// What some fills came to, one after the other.
+struct Fills {
+    latencies: HistogramSet<Phase>,
+    /// Of all fills together, set-ups left out.
+    length: Duration,
+    count: u32,
+}
+
+/// Fills until every phase has so many samples or the time is up; at least one, and as many as were begun in time.
+fn fills(shape: &Shape, how: How, samples: u64, limit: Duration) -> Result<Fills> {
+    let clock = SystemClock::new();
+    let began = clock.now_ns();
+    let mut all = Fills {
+        latencies: HistogramSet::new(),
+        length: Duration::ZERO,
+        count: 0,
+    };
+    loop {
+        let (latencies, length) = fill(shape, how)?;
+        all.latencies.merge(&latencies);
+        all.length += length;
+        all.count += 1;
+        let elapsed = Duration::from_nanos(clock.now_ns() - began);
+        if rarest(&all.latencies) >= samples || elapsed >= limit {
+            return Ok(all);
+        }
+    }
+}
+
+/// Samples of the phase that was measured least, of those that the mode has.
+fn rarest(latencies: &HistogramSet<Phase>) -> u64 {
+    let measured = latencies.iter().map(|(_, histogram)| histogram.len());
+    measured.filter(|&n| n > 0).min().unwrap_or(0)
 }
 
 /// One fill; the latencies of its decisions.
@@ -225,5 +281,23 @@ mod tests {
         for phase in [Phase::QueueOrder, Phase::NodePick, Phase::Publish] {
             assert!(latencies.get(phase).is_some(), "{}", phase.name());
         }
+    }
+
+    #[test]
+    fn fills_are_repeated_until_the_rarest_phase_has_its_samples() {
+        let mut shape = Shape::named("S1").unwrap();
+        shape.cluster.nodes = 16;
+        let how = How::of(ModeName::Asynchronous, 1);
+        let day = Duration::from_secs(86_400);
+        let one = fills(&shape, how, 1, day).unwrap();
+        assert_eq!(one.count, 1);
+        let wanted = 4 * rarest(&one.latencies);
+        let more = fills(&shape, how, wanted, day).unwrap();
+        assert!(more.count > 1 && rarest(&more.latencies) >= wanted);
+        // Without any time there is one all the same.
+        assert_eq!(
+            fills(&shape, how, u64::MAX, Duration::ZERO).unwrap().count,
+            1
+        );
     }
 }
