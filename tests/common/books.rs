@@ -1,0 +1,398 @@
+//! The oracle of engines with threads: books kept from events and answers alone, against which a
+//! state is held.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use capsched::api::{ApplicationId, ContainerId, Decision, Ending, Fate, NodeName, ResourceVector};
+use capsched::cluster::{Node, NodeState};
+use capsched::commit::Ledger;
+use capsched::id::PartitionId;
+use capsched::metrics::{Closed, Counts};
+use capsched::queue::{App, Queue, User};
+use capsched::snapshot::Snapshot;
+
+/// What the books know of an application: its leaf and its user.
+pub(crate) type Apps = BTreeMap<ApplicationId, (&'static str, &'static str)>;
+
+/// Containers with their nodes and sizes.
+pub(crate) type Containers = BTreeMap<ContainerId, (NodeName, ResourceVector)>;
+
+/// Sums by name.
+type Sums<K> = BTreeMap<K, ResourceVector>;
+
+/// Whether a state may have more space taken than what lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    /// Every node has reported since its containers ended.
+    Exact,
+    /// Nodes may hold the space of containers that ended and whose nodes have not said so.
+    Held,
+}
+
+/// What no decision may exceed, whatever nodes there are.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    /// Size of every node.
+    pub(crate) node: ResourceVector,
+    /// The most that a queue may use.
+    pub(crate) queues: BTreeMap<&'static str, ResourceVector>,
+    /// The most that each user of a leaf may have.
+    pub(crate) users: BTreeMap<&'static str, ResourceVector>,
+}
+
+/// What happened so far.
+#[derive(Debug)]
+pub(crate) struct Books {
+    limits: Limits,
+    apps: Apps,
+    live: Containers,
+    ended: BTreeSet<ContainerId>,
+    reserved: BTreeMap<NodeName, (ContainerId, ResourceVector)>,
+    /// Containers on each node, in sum.
+    on_node: Sums<NodeName>,
+    /// Containers and reservations of each queue with all below it, in sum.
+    by_queue: Sums<String>,
+    /// The same of each user in each leaf.
+    by_user: Sums<(String, String)>,
+    pub(crate) placed: u64,
+    pub(crate) reservations: u64,
+    pub(crate) moved: u64,
+    pub(crate) fulfilled: u64,
+    pub(crate) killed: u64,
+    /// Refusals, by the fate that they are counted as.
+    refused: BTreeMap<usize, u64>,
+}
+
+impl Books {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            apps: Apps::new(),
+            live: Containers::new(),
+            ended: BTreeSet::new(),
+            reserved: BTreeMap::new(),
+            on_node: Sums::new(),
+            by_queue: Sums::new(),
+            by_user: Sums::new(),
+            placed: 0,
+            reservations: 0,
+            moved: 0,
+            fulfilled: 0,
+            killed: 0,
+            refused: BTreeMap::new(),
+        }
+    }
+
+    /// Takes note of applications; before their events are heard.
+    pub(crate) fn know(&mut self, apps: Apps) {
+        self.apps.extend(apps);
+    }
+
+    /// All refusals.
+    pub(crate) fn refusals(&self) -> u64 {
+        self.refused.values().sum()
+    }
+
+    /// Writes down one event, and panics when it cannot follow those before.
+    pub(crate) fn hear(&mut self, event: &Decision) {
+        match event {
+            Decision::Allocated {
+                container,
+                node,
+                size,
+                queue,
+                from_reservation,
+                ..
+            } => {
+                let known = self.apps.get(&container.app).map(|(leaf, _)| *leaf);
+                assert_eq!(known, Some(&**queue), "{container} is of another queue");
+                if *from_reservation {
+                    self.fulfilled += 1;
+                    self.unreserve(node, *container, *size);
+                }
+                self.place(node, *container, *size);
+            }
+            Decision::Ended {
+                container,
+                node,
+                size,
+                ending,
+            } => {
+                self.killed += u64::from(*ending == Ending::Killed);
+                self.end(node, *container, *size);
+            }
+            Decision::Reserved {
+                container,
+                node,
+                size,
+                again,
+                ..
+            } => {
+                assert!(!again, "a reservation that is kept is not told");
+                self.reservations += 1;
+                self.reserve(node, *container, *size);
+            }
+            Decision::Unreserved {
+                container,
+                node,
+                size,
+                ..
+            } => self.unreserve(node, *container, *size),
+            Decision::ReservationMoved {
+                container,
+                from,
+                to,
+                size,
+            } => {
+                self.moved += 1;
+                self.unreserve(from, *container, *size);
+                self.reserve(to, *container, *size);
+            }
+            Decision::Rejected { conflict, .. } => {
+                let fate = Fate::from(*conflict).index();
+                *self.refused.entry(fate).or_default() += 1;
+            }
+            Decision::MasterStarted { container, .. } => {
+                assert_eq!(*container, None, "nobody has a master");
+            }
+            Decision::MasterLost { app } => panic!("{app} has no master to lose"),
+        }
+    }
+
+    fn place(&mut self, node: &NodeName, container: ContainerId, size: ResourceVector) {
+        self.placed += 1;
+        assert!(
+            !self.ended.contains(&container),
+            "{container} was used before"
+        );
+        let before = self.live.insert(container, (node.clone(), size));
+        assert_eq!(before, None, "{container} was placed twice");
+        let sum = self.on_node.entry(node.clone()).or_default();
+        *sum += size;
+        assert!(sum.fits_in(&self.limits.node), "{node} holds {sum:?}");
+        self.charge(container.app, size);
+    }
+
+    fn end(&mut self, node: &NodeName, container: ContainerId, size: ResourceVector) {
+        let live = self.live.remove(&container);
+        let there = Some((node.clone(), size));
+        assert_eq!(live, there, "{container} was not there");
+        assert!(self.ended.insert(container), "{container} ended twice");
+        *self.on_node.entry(node.clone()).or_default() -= size;
+        self.charge(container.app, -size);
+    }
+
+    fn reserve(&mut self, node: &NodeName, container: ContainerId, size: ResourceVector) {
+        let before = self.reserved.insert(node.clone(), (container, size));
+        assert_eq!(before, None, "{node} was reserved twice");
+        self.charge(container.app, size);
+    }
+
+    fn unreserve(&mut self, node: &NodeName, container: ContainerId, size: ResourceVector) {
+        let held = self.reserved.remove(node);
+        assert_eq!(held, Some((container, size)), "{node} was not reserved so");
+        self.charge(container.app, -size);
+    }
+
+    /// Charges the user of an application, its leaf and all queues above, and looks at their limits.
+    fn charge(&mut self, app: ApplicationId, size: ResourceVector) {
+        let (leaf, user) = self.apps[&app];
+        let sum = self.by_user.entry((leaf.to_owned(), user.to_owned()));
+        let sum = sum.or_default();
+        *sum += size;
+        let most = self.limits.users.get(leaf);
+        let within = most.is_none_or(|most| sum.fits_in(most));
+        assert!(within, "{user} has {sum:?} of {most:?} in {leaf}");
+        let mut path = leaf;
+        loop {
+            let sum = self.by_queue.entry(path.to_owned()).or_default();
+            *sum += size;
+            let most = self.limits.queues.get(path);
+            let within = most.is_none_or(|most| sum.fits_in(most));
+            assert!(within, "{path} uses {sum:?} of {most:?}");
+            let Some((parent, _)) = path.rsplit_once('.') else {
+                return;
+            };
+            path = parent;
+        }
+    }
+
+    /// Whether nothing lives or waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.live.is_empty() && self.reserved.is_empty()
+    }
+
+    /// Containers that live.
+    pub(crate) fn live(&self) -> &Containers {
+        &self.live
+    }
+
+    /// Holds a state against the books.
+    pub(crate) fn compare(&self, seen: &Seen, space: Space) {
+        for (name, node) in &seen.nodes {
+            assert_eq!(node.total, self.limits.node, "{name}");
+            assert_eq!(node.free, node.total - node.allocated, "{name}");
+            assert!(node.allocated.fits_in(&node.total), "{name}: {node:?}");
+            let live = self.on_node.get(name).copied().unwrap_or_default();
+            let count = self.live.values().filter(|(on, _)| on == name).count();
+            match space {
+                Space::Exact => assert_eq!((node.allocated, node.containers), (live, count)),
+                Space::Held => {
+                    assert!(live.fits_in(&node.allocated), "{name}: {live:?}, {node:?}");
+                    assert!(count <= node.containers, "{name}: {count}, {node:?}");
+                }
+            }
+            let reserved = self.reserved.get(name).copied();
+            assert_eq!(node.reserved, reserved, "reservation on {name}");
+        }
+        let live = self.live.values().map(|(node, _)| node);
+        for node in live.chain(self.reserved.keys()) {
+            assert!(seen.nodes.contains_key(node), "{node} is gone");
+        }
+        assert_eq!(seen.queues, non_zero(&self.by_queue), "use of queues");
+        assert_eq!(seen.users, non_zero(&self.by_user), "use of users");
+    }
+
+    /// Every decision that the committer took or made has exactly one outcome, and each refusal is told
+    /// once. Once nothing changes any more: a proposer may go on looking whether its reservation
+    /// waits.
+    pub(crate) fn outcomes(&self, fates: &Counts<Fate>, shown: &Snapshot) {
+        for (fate, counted) in fates.iter().filter(|(fate, _)| fate.is_refused()) {
+            let told = self.refused.get(&fate.index()).copied().unwrap_or(0);
+            assert_eq!(counted, told, "{} counted and told", fate.name());
+        }
+        let by_decider = shown.refused.iter().sum::<u64>() + shown.served_refused;
+        assert_eq!(by_decider, self.refusals(), "refusals by who decided");
+        let decided = shown.taken.iter().sum::<u64>() + shown.served;
+        let outcomes = fates.total() + shown.skipped;
+        assert_eq!(decided, outcomes, "decisions and outcomes: {fates}");
+        let committed = fates.get(Fate::Committed) + fates.get(Fate::CommittedElsewhere);
+        let told = self.placed + self.reservations + self.moved;
+        // That a reservation is kept or given up is committed, too.
+        assert!(
+            told == committed || (told < committed && self.reservations > 0),
+            "{told} of {committed} were told"
+        );
+    }
+}
+
+fn non_zero<K: Ord + Clone>(sums: &Sums<K>) -> Sums<K> {
+    let some = sums.iter().filter(|(_, sum)| !sum.is_none());
+    some.map(|(key, sum)| (key.clone(), *sum)).collect()
+}
+
+/// Figures of a node.
+#[derive(Clone, Debug, PartialEq)]
+struct NodeSeen {
+    total: ResourceVector,
+    allocated: ResourceVector,
+    free: ResourceVector,
+    /// Containers that take space.
+    containers: usize,
+    reserved: Option<(ContainerId, ResourceVector)>,
+}
+
+/// What a state shows: registered nodes, applications that have not ended, and what queues and users
+/// use, without those that use nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Seen {
+    nodes: BTreeMap<NodeName, NodeSeen>,
+    queues: Sums<String>,
+    users: Sums<(String, String)>,
+    pub(crate) apps: BTreeSet<ApplicationId>,
+}
+
+impl Seen {
+    pub(crate) fn published(shown: &Snapshot) -> Self {
+        let (queues, users) = (shown.queues.iter(), shown.users.iter());
+        Self::of(queues, users, shown.nodes.iter(), shown.apps.iter())
+    }
+
+    pub(crate) fn live(ledger: &Ledger) -> Self {
+        let state = ledger.state();
+        let (queues, users) = (state.queues.iter(), state.users.iter());
+        Self::of(queues, users, state.nodes.iter(), state.apps.iter())
+    }
+
+    fn of<'a>(
+        queues: impl Iterator<Item = &'a Queue>,
+        users: impl Iterator<Item = &'a User>,
+        nodes: impl Iterator<Item = &'a Node>,
+        apps: impl Iterator<Item = &'a App>,
+    ) -> Self {
+        let apps: Vec<_> = apps.collect();
+        let nodes = nodes.filter(|row| row.state != NodeState::Lost).map(|row| {
+            let reserved = row.reserved.map(|held| {
+                let app = apps[held.app.index()].id;
+                let number = held.number;
+                (ContainerId { app, number }, held.size)
+            });
+            let seen = NodeSeen {
+                total: row.total.get(),
+                allocated: row.allocated.get(),
+                free: row.free.get(),
+                containers: row.containers as usize,
+                reserved,
+            };
+            (row.name.clone(), seen)
+        });
+        let nodes = nodes.collect();
+        let queues: Vec<_> = queues.collect();
+        let path = |queue: &Queue| queue.settings.path.to_string();
+        let users = users.filter(|user| !user.removed).map(|user| {
+            let leaf = path(queues[user.leaf.index()]);
+            let used = user.part(PartitionId::DEFAULT).used.get();
+            ((leaf, user.name.to_string()), used)
+        });
+        let users = non_zero(&users.collect());
+        let used = |queue: &Queue| queue.part(PartitionId::DEFAULT).used.get();
+        let there = queues.iter().filter(|queue| !queue.removed);
+        let queues = non_zero(&there.map(|queue| (path(queue), used(queue))).collect());
+        let there = apps.iter().filter(|app| !app.stage.is_over());
+        Self {
+            nodes,
+            queues,
+            users,
+            apps: there.map(|app| app.id).collect(),
+        }
+    }
+
+    /// Registered nodes.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &NodeName> {
+        self.nodes.keys()
+    }
+
+    /// Holds the parts of a state against each other: leaves and users against the root, and each node
+    /// against its size.
+    pub(crate) fn add_up(&self) {
+        let root = self.queues.get("root").copied().unwrap_or_default();
+        let sum = |sum: ResourceVector, one: &ResourceVector| sum + *one;
+        let leaf = |path: &&String| {
+            let below = format!("{path}.");
+            !self.queues.keys().any(|other| other.starts_with(&below))
+        };
+        let leaves = self
+            .queues
+            .keys()
+            .filter(leaf)
+            .map(|path| &self.queues[path]);
+        assert_eq!(leaves.fold(ResourceVector::NONE, sum), root, "leaves");
+        let users = self.users.values().fold(ResourceVector::NONE, sum);
+        assert_eq!(users, root, "users");
+        for (name, node) in &self.nodes {
+            assert_eq!(node.free, node.total - node.allocated, "{name}");
+            assert!(node.allocated.fits_in(&node.total), "{name}: {node:?}");
+        }
+    }
+}
+
+/// Containers that live by the ledger.
+pub(crate) fn containers(ledger: &Ledger) -> Containers {
+    let apps = ledger.apps_by_id();
+    let nodes = &ledger.state().nodes;
+    let live = apps
+        .iter()
+        .flat_map(|(_, app)| ledger.live_containers(*app));
+    let live = live.map(|one| (one.id, (nodes[one.node].name.clone(), one.size.get())));
+    live.collect()
+}
