@@ -4,14 +4,18 @@ use std::collections::BTreeSet;
 
 use capsched::api::{
     AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, ContainerId, NodeError, NodeName,
-    NodeReport, NodeSpec, ResourceVector, SubmitError, Threaded,
+    NodeReport, ResourceVector, SubmitError, Threaded,
 };
 use capsched::sync::{Arc, AtomicBool, AtomicU64, Ordering};
+
+use crate::books::{Apps, Seen};
+use crate::scene::{LEAVES, NODES, USERS, node, spec};
 
 /// Steps of each client, unless `CAPSCHED_STRESS_STEPS` says otherwise.
 const STEPS: u32 = 400;
 
-fn steps() -> u32 {
+/// Steps of each client.
+pub(crate) fn steps() -> u32 {
     let wished = std::env::var("CAPSCHED_STRESS_STEPS");
     wished.map_or(STEPS, |steps| steps.parse().unwrap())
 }
@@ -28,18 +32,32 @@ impl Random {
     }
 }
 
-fn node(i: u32) -> NodeName {
-    format!("n{i}:1").parse().unwrap()
+/// What clients know by their answers when they are done.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// Nodes that are registered.
+    pub(crate) nodes: BTreeSet<NodeName>,
+    /// Applications that were accepted and have not ended.
+    pub(crate) apps: Vec<ApplicationId>,
+    /// All that were accepted.
+    pub(crate) accepted: Apps,
 }
 
-const TOTAL: [i64; 2] = [8192, 8];
+impl Known {
+    /// What two clients know, who have nothing in common.
+    pub(crate) fn with(mut self, other: Self) -> Self {
+        self.nodes.extend(other.nodes);
+        self.apps.extend(other.apps);
+        self.accepted.extend(other.accepted);
+        self
+    }
 
-/// What a client knows by its answers when it is done.
-#[derive(Debug)]
-pub(crate) struct Known {
-    pub(crate) nodes: BTreeSet<NodeName>,
-    /// Applications that were accepted and not ended by this client.
-    pub(crate) apps: Vec<ApplicationId>,
+    /// Nodes and applications of a state are these.
+    pub(crate) fn agree(&self, seen: &Seen) {
+        assert!(seen.nodes().eq(&self.nodes), "{seen:?}, {self:?}");
+        let apps: BTreeSet<_> = self.apps.iter().copied().collect();
+        assert_eq!(seen.apps, apps, "applications");
+    }
 }
 
 /// Whether a run is about to end. Set before the end is asked for, so that a call that is refused as
@@ -63,8 +81,7 @@ pub(crate) struct Client<'a> {
     number: u32,
     sizes: &'static [[i64; 2]],
     random: Random,
-    nodes: BTreeSet<NodeName>,
-    apps: Vec<ApplicationId>,
+    known: Known,
     live: Vec<ContainerId>,
 }
 
@@ -77,35 +94,38 @@ enum Call {
 }
 
 impl<'a> Client<'a> {
-    pub(crate) fn new(engine: &'a Threaded, number: u32, sizes: &'static [[i64; 2]]) -> Self {
+    /// A client whose calls are drawn from its number and a seed.
+    pub(crate) fn new(
+        engine: &'a Threaded,
+        number: u32,
+        sizes: &'static [[i64; 2]],
+        seed: u64,
+    ) -> Self {
+        let own = seed * 10 + u64::from(number);
         Self {
             engine,
             number,
             sizes,
-            random: Random(0x9E37_79B9_7F4A_7C15 ^ u64::from(number)),
-            nodes: BTreeSet::new(),
-            apps: Vec::new(),
+            random: Random(own.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
+            known: Known::default(),
             live: Vec::new(),
         }
     }
 
-    /// Calls until it is done or refused. Nobody is refused before the end, and after a refusal
+    /// Calls so often, or until it is refused. Nobody is refused before the end, and after a refusal
     /// nobody is served.
-    pub(crate) fn run(mut self, ending: &Ending) -> Known {
-        for step in 0..steps() {
+    pub(crate) fn run(mut self, steps: u32, ending: &Ending) -> Known {
+        for step in 0..steps {
             if self.call(step) == Call::Answered {
                 continue;
             }
             assert!(ending.is_announced(), "a call before the end has no answer");
-            let name = node(self.number * 10);
+            let name = node(self.number, 0);
             let after = self.engine.heartbeat(name, NodeReport::AsExpected);
             assert_eq!(after, Err(NodeError::Closed));
             break;
         }
-        Known {
-            nodes: self.nodes,
-            apps: self.apps,
-        }
+        self.known
     }
 
     fn call(&mut self, step: u32) -> Call {
@@ -113,20 +133,20 @@ impl<'a> Client<'a> {
             0 => self.add_node(),
             1 => self.remove_node(),
             2 => self.submit(step),
-            3 if self.apps.len() > 3 => self.finish_app(),
-            4..=7 if !self.apps.is_empty() => self.ask(),
+            3 if self.known.apps.len() > 3 => self.finish_app(),
+            4..=7 if !self.known.apps.is_empty() => self.ask(),
             8 | 9 if !self.live.is_empty() => self.finish_container(),
             _ => self.report(),
         }
     }
 
     fn some_node(&mut self) -> NodeName {
-        node(self.number * 10 + self.random.below(4))
+        node(self.number, self.random.below(NODES))
     }
 
     /// Checks the answer of a call on a node against what this client knows of it.
     fn judge<T>(&self, name: &NodeName, answer: Result<T, NodeError>) -> Call {
-        let known = self.nodes.contains(name);
+        let known = self.known.nodes.contains(name);
         match answer {
             Ok(_) => assert!(known, "{name}"),
             Err(NodeError::Closed) => return Call::Closed,
@@ -137,13 +157,12 @@ impl<'a> Client<'a> {
 
     fn add_node(&mut self) -> Call {
         let name = self.some_node();
-        let total = ResourceVector::of(&TOTAL);
-        match self.engine.add_node(NodeSpec::new(name.clone(), total)) {
-            Ok(()) => assert!(self.nodes.insert(name.clone()), "{name} twice"),
+        match self.engine.add_node(spec(name.clone())) {
+            Ok(()) => assert!(self.known.nodes.insert(name.clone()), "{name} twice"),
             Err(NodeError::Closed) => return Call::Closed,
             Err(error) => {
                 assert_eq!(error, NodeError::Duplicate(name.clone()));
-                assert!(self.nodes.contains(&name), "{name}");
+                assert!(self.known.nodes.contains(&name), "{name}");
             }
         }
         Call::Answered
@@ -153,7 +172,7 @@ impl<'a> Client<'a> {
         let name = self.some_node();
         let call = self.judge(&name, self.engine.remove_node(name.clone()));
         if call == Call::Answered {
-            self.nodes.remove(&name);
+            self.known.nodes.remove(&name);
         }
         call
     }
@@ -166,9 +185,13 @@ impl<'a> Client<'a> {
 
     fn submit(&mut self, step: u32) -> Call {
         let app = ApplicationId::new(self.number * 100_000 + step + 1);
-        let leaf = ["root.a", "root.b"][self.random.below(2) as usize];
-        match self.engine.submit(AppSpec::new(app, leaf, "u")) {
-            Ok(_) => self.apps.push(app),
+        let leaf = LEAVES[self.random.below(3) as usize];
+        let user = USERS[self.random.below(2) as usize];
+        match self.engine.submit(AppSpec::new(app, leaf, user)) {
+            Ok(_) => {
+                self.known.apps.push(app);
+                self.known.accepted.insert(app, (leaf, user));
+            }
             Err(error) => {
                 assert_eq!(error, SubmitError::Closed);
                 return Call::Closed;
@@ -179,20 +202,19 @@ impl<'a> Client<'a> {
 
     fn finish_app(&mut self) -> Call {
         let at = self.random.below(3) as usize;
-        let app = self.apps[at];
+        let app = self.known.apps[at];
         match self.engine.finish_app(app) {
             Err(AppError::Closed) => return Call::Closed,
-            // It ended with its master.
-            Ok(()) | Err(AppError::Unknown(_)) => {}
+            Ok(()) => {}
             Err(error) => panic!("{app}: {error}"),
         }
-        self.apps.swap_remove(at);
+        self.known.apps.swap_remove(at);
         Call::Answered
     }
 
     fn ask(&mut self) -> Call {
-        let count = u32::try_from(self.apps.len()).unwrap();
-        let app = self.apps[self.random.below(count) as usize];
+        let count = u32::try_from(self.known.apps.len()).unwrap();
+        let app = self.known.apps[self.random.below(count) as usize];
         let count = u32::try_from(self.sizes.len()).unwrap();
         let size = self.sizes[self.random.below(count) as usize];
         let count = i32::try_from(self.random.below(6)).unwrap();
@@ -203,7 +225,6 @@ impl<'a> Client<'a> {
                 self.live.extend(granted);
             }
             Err(AskError::Closed) => return Call::Closed,
-            Err(AskError::UnknownApplication(_) | AskError::MasterNotRunning(_)) => {}
             Err(error) => panic!("{app}: {error}"),
         }
         Call::Answered

@@ -1,9 +1,10 @@
-//! Faults that come in through the clock, which every thread of an engine reads.
+//! Faults: what goes wrong in the threads of an engine.
 //!
-//! A proposer's reading panics or stalls while it holds a snapshot, the committer's stalls between
+//! Most come in through the clock, which every thread reads. A proposer's reading panics or stalls while it holds a snapshot, the committer's stalls between
 //! two batches. Proposers read it with every batch that they send and in one decision of 128; where
-//! all decisions are measured, before and after each.
+//! all decisions are measured, before and after each. Nonsense comes in through a switch of the engine.
 
+use capsched::api::Nonsense;
 use capsched::sync::{Arc, AtomicU64, Ordering};
 use capsched::time::{Clock, SystemClock};
 
@@ -17,6 +18,23 @@ pub(crate) enum Fault {
     ProposerStalls(u64),
     /// Every so many readings of the committer stall.
     CommitterIsSlow(u64),
+    /// Proposers send nonsense.
+    ProposersRave(Nonsense),
+}
+
+impl Fault {
+    /// Whether it comes when a clock is read.
+    pub(crate) fn is_of_the_clock(self) -> bool {
+        !matches!(self, Self::None | Self::ProposersRave(_))
+    }
+
+    /// What proposers send instead of their proposals.
+    pub(crate) fn nonsense(self) -> Option<Nonsense> {
+        match self {
+            Self::ProposersRave(nonsense) => Some(nonsense),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -42,7 +60,7 @@ impl FaultyClock {
         let thread = std::thread::current();
         let name = thread.name().unwrap_or_default();
         let (victim, every) = match self.fault {
-            Fault::None => return,
+            Fault::None | Fault::ProposersRave(_) => return,
             Fault::ProposerPanics(every) | Fault::ProposerStalls(every) => {
                 ("capsched-propose", every)
             }
