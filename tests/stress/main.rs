@@ -55,14 +55,14 @@ fn the_sums_hold_without_faults() {
 fn reservations_are_made_and_fulfilled() {
     for mode in MODES {
         let mut all = Sum::default();
-        let met = (1..=50).any(|seed| {
+        let met = (1..=100).any(|seed| {
             all += run(Plan {
                 seed,
                 ..Plan::of(mode, Fault::None)
             });
             all.reserved > 0 && all.fulfilled > 0
         });
-        assert!(met, "in fifty runs in {mode:?}: {all:?}");
+        assert!(met, "in a hundred runs in {mode:?}: {all:?}");
     }
 }
 
@@ -108,7 +108,7 @@ fn limits_hold_against_decisions_on_old_snapshots() {
     // The clients alone do not bring it about in every run that two proposers go up to the same limit.
     for mode in MODES.into_iter().filter(|mode| mode.threads() > 1) {
         let mut all = Sum::default();
-        let met = (1..=20).any(|seed| {
+        let met = (1..=100).any(|seed| {
             all += run(Plan {
                 latencies: Latencies::All,
                 steps: 0,
@@ -117,7 +117,7 @@ fn limits_hold_against_decisions_on_old_snapshots() {
             });
             all.beyond.iter().all(|refused| *refused > 0)
         });
-        assert!(met, "in twenty runs in {mode:?}: {all:?}");
+        assert!(met, "in a hundred runs in {mode:?}: {all:?}");
     }
 }
 
