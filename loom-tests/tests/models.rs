@@ -12,3 +12,4 @@ mod parking;
 mod publish;
 mod ring;
 mod shutdown;
+mod standing;

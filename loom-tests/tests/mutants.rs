@@ -74,6 +74,7 @@ fn killers(mutant: Mutant) -> &'static [&'static str] {
             &["baton::the_work_of_two_callers_is_done"]
         }
         Mutant::L5 | Mutant::L8 => &["baton::a_keeper_gets_what_it_claims"],
+        Mutant::R1 | Mutant::R2 | Mutant::R3 => &["standing::who_rests_has_nothing_on_its_way"],
         Mutant::S1 | Mutant::S5 => &["shutdown::every_accepted_item_is_answered"],
         Mutant::S2 | Mutant::S3 => &["shutdown::who_waits_for_the_end_sees_the_answers"],
         Mutant::S4 => &["shutdown::a_dying_owner_releases_who_waits"],

@@ -9,7 +9,7 @@ use crate::metrics::{CounterWriter, Phase, Recorder};
 use crate::snapshot::Snapshot;
 use crate::sync::{
     Arc, AtomicBool, InboxReceiver, Mutant, Parker, Publisher, Received, RingReceiver, RingSender,
-    SPINS, ShutdownOwner, TrySendError, Waker, injected, spin_loop,
+    SPINS, ShutdownOwner, Standing, TrySendError, Waker, injected, spin_loop,
 };
 use crate::time::Clock;
 
@@ -21,7 +21,7 @@ use super::lending::Lending;
 use super::reading::{Rest, Telling};
 use super::resting::Sleep;
 use super::spot::{Served, Spot};
-use super::standing::{Standing, patience};
+use super::standing::patience;
 
 /// Commands that are carried out before proposals get their turn again.
 const COMMANDS: usize = 256;

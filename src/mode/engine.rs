@@ -20,7 +20,6 @@ use super::restraint::Restraint;
 use super::room::Room;
 use super::sorting::Sorting;
 use super::spot::Spot;
-use super::standing::Standing;
 use super::start::{Mode, Running, StartError};
 use crate::commit::{
     AppError, AskError, Freed, HeartbeatReply, Ledger, NodeError, PartitionSpec, RefreshError,
@@ -32,8 +31,8 @@ use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSetting
 use crate::resource::ResourceVector;
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicBool, AtomicU64, JoinHandle, Mutex, Ordering, Published, Shutdown, ThreadBuilder,
-    Waker, inbox, parking, published, ring, shutdown,
+    Arc, AtomicBool, AtomicU64, JoinHandle, Mutex, Ordering, Published, Shutdown, Standing,
+    ThreadBuilder, Waker, inbox, parking, published, ring, shutdown,
 };
 use crate::time::Clock;
 
@@ -187,7 +186,7 @@ impl Threaded {
         for (i, (waker, parker)) in parks.into_iter().enumerate() {
             let (sender, receiver) = ring(room.ring);
             committer.rings.push(receiver.waking(waker));
-            let standing = Standing::new();
+            let standing = Standing::new(commit_waker.clone());
             committer.standings.push(Arc::clone(&standing));
             let proposer = Proposer {
                 mode,
@@ -198,7 +197,6 @@ impl Threaded {
                 parker,
                 shutdown: stop.clone(),
                 standing,
-                committer: commit_waker.clone(),
                 panics: Arc::clone(&started.panics),
                 recorder: latencies.recorder(&mut collector),
                 latencies,

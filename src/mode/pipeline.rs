@@ -17,7 +17,6 @@ use super::index::{NodeIndex, NodeSorter};
 use super::proposing::Proposer;
 use super::resting::Sleep;
 use super::restraint::Restraint;
-use super::standing::Standing;
 use super::start::Mode;
 use super::stopwatch::Latencies;
 use super::view::View;
@@ -28,8 +27,8 @@ use crate::proposer::Outcome;
 use crate::queue::TreeSettings;
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicBool, AtomicU64, Mutex, Published, Publisher, Received, TrySendError, inbox,
-    parking, published, ring, shutdown,
+    Arc, AtomicBool, AtomicU64, Mutex, Published, Publisher, Received, Standing, TrySendError,
+    inbox, parking, published, ring, shutdown,
 };
 use crate::time::{Clock, ManualClock};
 
@@ -163,8 +162,7 @@ impl Pipeline {
                 ring: sender,
                 parker: parker.clone(),
                 shutdown: stop.clone(),
-                standing: Standing::new(),
-                committer: waker.clone(),
+                standing: Standing::new(waker.clone()),
                 panics: Arc::new(AtomicU64::new(0)),
                 recorder: Recorder::idle(),
                 latencies: Latencies::Off,

@@ -10,7 +10,7 @@ use crate::proposer::Observation;
 use crate::snapshot::Snapshot;
 use crate::sync::{
     Arc, AtomicU64, Ordering, Parked, Parker, PublishedReader, RingSender, SPINS, Shutdown,
-    TrySendError, Waker, spin_loop,
+    Standing, TrySendError, spin_loop,
 };
 use crate::time::Clock;
 
@@ -18,7 +18,6 @@ use super::batch::{Batch, Batches};
 use super::garble::Raving;
 use super::index::NodeIndex;
 use super::restraint::Restraint;
-use super::standing::Standing;
 use super::start::Mode;
 use super::stopwatch::Latencies;
 use super::view::View;
@@ -52,8 +51,6 @@ pub(super) struct Proposer<C> {
     pub(super) shutdown: Shutdown,
     /// Where this proposer stands, for the committer.
     pub(super) standing: Arc<Standing>,
-    /// Woken when this proposer comes to rest, for those who wait for quiescence.
-    pub(super) committer: Waker,
     /// Rounds that panicked, of all proposers.
     pub(super) panics: Arc<AtomicU64>,
     pub(super) recorder: Recorder,
@@ -168,7 +165,6 @@ impl<C: Clock> Proposer<C> {
         self.recorder.hand_over();
         let version = view.version();
         self.standing.rest(version);
-        self.committer.wake();
         let (snapshots, shutdown) = (&mut self.snapshots, &self.shutdown);
         let ready = || snapshots.refresh().news > version || shutdown.is_requested();
         wait(&self.parker, counted.then_some(PATIENCE), ready);
@@ -187,7 +183,6 @@ impl<C: Clock> Proposer<C> {
         let age = |snapshot: &Snapshot| snapshot.version.0 + snapshot.served;
         let until = age(seen) + absence;
         self.standing.leave();
-        self.committer.wake();
         let (snapshots, shutdown) = (&mut self.snapshots, &self.shutdown);
         self.parker
             .park_until(|| age(snapshots.refresh()) >= until || shutdown.is_requested());

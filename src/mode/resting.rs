@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use super::command::answer;
 use super::committer::Committer;
-use super::standing::Standing;
 use crate::id::Version;
-use crate::sync::{Arc, Ordering, RingReceiver, SPINS, spin_loop};
+use crate::sync::{Arc, Ordering, RingReceiver, SPINS, Standing, is_quiet, spin_loop};
 use crate::time::Clock;
 
 /// How long the committer waits for a reader of events before it looks again.
@@ -88,8 +87,9 @@ impl<C: Clock> Committer<C> {
         if self.quiet.is_empty() {
             return;
         }
-        let waits = self.rings.iter().any(RingReceiver::has_news) || self.inbox.has_news();
-        let done = !waits && !self.goes_on && self.is_at_rest();
+        let (standings, rings) = (&self.standings, &self.rings);
+        let quiet = !self.news && is_quiet(standings, rings, self.snapshot.news);
+        let done = quiet && !self.goes_on && !self.inbox.has_news();
         if !done && self.untold.is_empty() {
             return;
         }

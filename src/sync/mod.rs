@@ -23,6 +23,7 @@ mod publish;
 mod ring;
 mod shutdown;
 mod slot;
+mod standing;
 mod tail;
 mod threads;
 
@@ -39,6 +40,7 @@ pub use parking::{Parked, Parker, Waker, parking};
 pub use publish::{Published, PublishedReader, Publisher, published};
 pub use ring::{RingReceiver, RingSender, ring};
 pub use shutdown::{Ended, Phase, Requested, Shutdown, ShutdownOwner, shutdown};
+pub use standing::{Standing, is_quiet};
 pub use tail::{Received, SendCounts, TrySendError};
 pub use threads::{
     JoinHandle, Receiver, SPINS, SyncSender, ThreadBuilder, TryRecvError, sync_channel,

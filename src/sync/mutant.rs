@@ -158,6 +158,12 @@ mutants! {
     L7,
     /// A call takes the keeper's claim back.
     L8,
+    /// The committer looks at the rings before it looks whether the proposers rest.
+    R1,
+    /// A proposer that rests does not release what it sent.
+    R2,
+    /// A proposer wakes the committer before it rests.
+    R3,
     /// A shutdown is requested by a load and a store.
     S1,
     /// A shutdown wakes its threads before it is visible.
