@@ -6,7 +6,8 @@ use super::view::View;
 use crate::commit::Event;
 use crate::id::{ApplicationId, NodeName, Version};
 use crate::metrics::Counts;
-use crate::proposer::{Outcome, Proposal};
+use crate::proposer::{Outcome, Proposal, ProposalKind};
+use crate::queue::Exclusivity;
 
 /// What is known of a batch on its way.
 #[derive(Debug)]
@@ -30,6 +31,14 @@ pub struct Intent {
     pub node: NodeName,
     /// Its second choice.
     pub alternate: Option<NodeName>,
+    /// Whether to allocate or to reserve.
+    pub kind: ProposalKind,
+    /// Number of the container that waits there and is to be fulfilled or kept.
+    pub reserved: Option<u32>,
+    /// Whether idle capacity of a partition is borrowed.
+    pub borrows: bool,
+    /// Whether a reservation elsewhere is given up for it.
+    pub exchanges: bool,
 }
 
 /// What became of one decision of a batch.
@@ -102,6 +111,10 @@ impl Intent {
             app: app.id,
             node: node.name.clone(),
             alternate: second.flatten(),
+            kind: proposal.kind,
+            reserved: proposal.reserved,
+            borrows: proposal.exclusivity == Exclusivity::Ignore,
+            exchanges: proposal.exchange.is_some(),
         })
     }
 }

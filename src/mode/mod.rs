@@ -6,6 +6,7 @@ mod beats;
 mod command;
 mod committer;
 mod cores;
+mod dying;
 mod ending;
 mod engine;
 mod fate;

@@ -11,6 +11,7 @@ use super::Sequential;
 use super::accounts::{Accounts, Known, Step};
 use super::batch::{Batch, Batches};
 use super::committer::Committer;
+use super::dying::FailingClock;
 use super::fate::Fate;
 use super::garble::garble;
 use super::index::{NodeIndex, NodeSorter};
@@ -35,7 +36,7 @@ use crate::time::{Clock, ManualClock};
 /// A committer with its proposers, run step by step.
 pub struct Pipeline {
     committer: Committer<ManualClock>,
-    seats: Vec<Seat>,
+    pub(super) seats: Vec<Seat>,
     snapshots: Published<Snapshot>,
     index: Publisher<NodeIndex>,
     sorter: NodeSorter,
@@ -52,8 +53,8 @@ pub struct Pipeline {
 }
 
 /// A proposer with its working copy and its batches on their way.
-struct Seat {
-    proposer: Proposer<ManualClock>,
+pub(super) struct Seat {
+    pub(super) proposer: Proposer<FailingClock>,
     view: View,
     /// What is known of the batches that are held back, and of those in the ring, oldest first.
     held: VecDeque<Known>,
@@ -166,7 +167,7 @@ impl Pipeline {
                 panics: Arc::new(AtomicU64::new(0)),
                 recorder: Recorder::idle(),
                 latencies: Latencies::Off,
-                clock: clock.clone(),
+                clock: FailingClock::new(clock.clone()),
                 batches: Batches::new(),
                 progress: 0,
                 seen: Vec::new(),
@@ -308,21 +309,25 @@ impl Pipeline {
     /// handed over.
     pub fn turn(&mut self, proposer: usize) -> TurnOutcome {
         let seat = &mut self.seats[proposer];
-        let before = seat.batches().len();
         let round = seat.proposer.look(&mut seat.view);
-        let known: Vec<_> = seat.batches()[before..]
-            .iter()
-            .map(|batch| Known::of(batch, &seat.view))
-            .collect();
-        for (i, known) in known.into_iter().enumerate() {
-            self.proposed += known.decisions;
-            let clean = i == 0 && seat.clean;
-            seat.held.push_back(Known { clean, ..known });
-        }
-        seat.clean &= !round.proposed && !round.counted;
+        self.note_turn(proposer);
+        self.seats[proposer].clean &= !round.proposed && !round.counted;
         TurnOutcome {
             proposed: round.proposed,
             counted: round.counted,
+        }
+    }
+
+    /// Takes note of the batches that a turn has closed.
+    pub(super) fn note_turn(&mut self, proposer: usize) {
+        let seat = &mut self.seats[proposer];
+        for at in seat.held.len()..seat.batches().len() {
+            let known = Known::of(&seat.batches()[at], &seat.view);
+            self.proposed += known.decisions;
+            seat.held.push_back(Known {
+                clean: std::mem::take(&mut seat.clean),
+                ..known
+            });
         }
     }
 
@@ -347,11 +352,11 @@ impl Pipeline {
         accepted
     }
 
-    /// A proposer dies and starts afresh with a new view. What it had closed is still sent.
+    /// A proposer starts afresh with a new view, as one does that died. What it had closed is still
+    /// sent.
     pub fn restart(&mut self, proposer: usize) {
         let seat = &mut self.seats[proposer];
-        seat.proposer.batches.reopen();
-        seat.proposer.seen.clear();
+        seat.proposer.forget_round();
         seat.view = seat.proposer.begin();
         seat.clean = seat.proposer.batches.in_flight().count() == 0;
     }
@@ -375,6 +380,15 @@ impl Pipeline {
 
     /// Commits the oldest batch of a proposer, decision by decision; nothing when there is none.
     pub fn commit(&mut self, proposer: usize) -> Option<Vec<Step>> {
+        self.commit_shown(proposer, |_| {})
+    }
+
+    /// The same as [`Pipeline::commit`]; the engine is shown before the first decision, and after each.
+    pub fn commit_shown(
+        &mut self,
+        proposer: usize,
+        mut show: impl FnMut(&Sequential),
+    ) -> Option<Vec<Step>> {
         let Received::Item(batch) = self.committer.rings[proposer].try_recv() else {
             return None;
         };
@@ -386,7 +400,9 @@ impl Pipeline {
         let mut must_hold = known.clean && present;
         let mut intents = known.intents.into_iter();
         let mut steps = Vec::with_capacity(batch.len());
+        show(&self.committer.engine);
         self.committer.commit(proposer, &batch, |engine, outcome| {
+            show(engine);
             let fate = match outcome {
                 CommitOutcome::Committed => Some(Fate::Committed),
                 CommitOutcome::CommittedElsewhere => Some(Fate::CommittedElsewhere),

@@ -89,10 +89,15 @@ impl<C: Clock> Proposer<C> {
             // Relaxed: a count that nothing else depends on.
             self.panics.fetch_add(1, Ordering::Relaxed);
             self.standing.set_waiting(false);
-            self.batches.reopen();
-            self.seen.clear();
-            self.progress = self.batches.sent();
+            self.forget_round();
         }
+    }
+
+    /// Drops what a round that panicked had not sent yet.
+    pub(super) fn forget_round(&mut self) {
+        self.batches.reopen();
+        self.seen.clear();
+        self.progress = self.batches.sent();
     }
 
     fn work(&mut self) {
