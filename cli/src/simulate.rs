@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use capsched::simulator::faults::{self, Replay, Setup, Summary, Violation};
 use capsched::time::{Clock, SystemClock};
 use clap::Args as Arguments;
@@ -15,6 +15,9 @@ use crate::output;
 
 /// Seeds that are run twice: one in this many.
 const TWICE: u64 = 20;
+
+/// Seeds from which on a run must have met everything that it is to judge.
+const MANY: u64 = 100;
 
 /// Simulate clusters with faults, judged by books kept from outputs alone.
 #[derive(Arguments, Debug)]
@@ -31,6 +34,14 @@ pub(crate) struct Args {
     /// Go on after a failure.
     #[arg(long)]
     keep_going: bool,
+    /// Succeed only if one of these invariants is broken, as by a planted bug; others are passed over.
+    #[arg(
+        long,
+        value_name = "ID,..",
+        value_delimiter = ',',
+        conflicts_with = "replay"
+    )]
+    demand: Vec<String>,
     /// Where replayable reports of failures go.
     #[arg(long, value_name = "DIR", default_value = "target/simulate")]
     reports: PathBuf,
@@ -66,7 +77,24 @@ struct Found {
     failures: Vec<(u64, usize, Violation)>,
 }
 
-/// Runs the seeds or the replay; the exit code says whether anything broke.
+impl Args {
+    /// Whether a failure is reported and ends the run: any, or one that is demanded.
+    fn wants(&self, violation: &Violation) -> bool {
+        self.demand.is_empty() || self.demand.iter().any(|id| id == violation.id)
+    }
+}
+
+impl Found {
+    /// What a run over many seeds did not meet though it must, so that its silence would mean nothing.
+    fn unmet(&self) -> Vec<&'static str> {
+        if self.seeds < MANY || !self.failures.is_empty() {
+            return Vec::new();
+        }
+        self.summary.unmet()
+    }
+}
+
+/// Runs the seeds or the replay; the exit code says whether anything broke, or what was demanded.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.events == 0 || args.threads == 0 {
         bail!("--events and --threads are at least 1");
@@ -97,11 +125,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     all.failures.sort_by_key(|(seed, ..)| *seed);
     let reports = report(args, &all.failures)?;
     tell(args, &all, &reports, seconds);
-    Ok(ExitCode::from(if all.failures.is_empty() {
-        0
+    let wanted = all.failures.iter().any(|(.., found)| args.wants(found));
+    let good = if args.demand.is_empty() {
+        !wanted && all.unmet().is_empty()
     } else {
-        output::PROBLEM
-    }))
+        wanted
+    };
+    Ok(ExitCode::from(if good { 0 } else { output::PROBLEM }))
 }
 
 /// The seeds of one thread.
@@ -124,7 +154,8 @@ fn share(args: &Args, own: u64) -> Found {
         if let Some((step, violation)) = outcome.failure {
             found.failures.push((seed, step, violation));
         }
-        if !found.failures.is_empty() && !args.keep_going {
+        let wanted = found.failures.iter().any(|(.., found)| args.wants(found));
+        if wanted && !args.keep_going {
             break;
         }
     }
@@ -136,7 +167,8 @@ fn report(args: &Args, failures: &[(u64, usize, Violation)]) -> Result<Vec<PathB
     let mut told = Vec::new();
     let mut files = Vec::new();
     for (seed, step, violation) in failures {
-        if told.contains(&violation.id) || violation.id == "determinism" {
+        let known = told.contains(&violation.id) || violation.id == "determinism";
+        if known || !args.wants(violation) {
             continue;
         }
         told.push(violation.id);
@@ -172,7 +204,7 @@ fn tell(args: &Args, found: &Found, reports: &[PathBuf], seconds: f64) {
         output::line(json!({
             "seeds": found.seeds, "from": args.seeds.start, "to": args.seeds.end,
             "events": args.events, "summary": found.summary, "seconds": seconds,
-            "steps_per_second": rate, "failures": failures, "reports": reports,
+            "steps_per_second": rate, "failures": failures, "reports": reports, "unmet": found.unmet(),
         }));
         return;
     }
@@ -192,6 +224,16 @@ fn tell(args: &Args, found: &Found, reports: &[PathBuf], seconds: f64) {
         .map(|(f, n)| format!("{f} {n}"))
         .collect();
     output::line(format_args!("decisions: {}", fates.join(", ")));
+    output::line(format_args!(
+        "{} proposers died in a turn with {} decisions in hand, {} reports came late; {} decisions were made on the live state, the state was compared around {} refusals; {} ends in rest were judged, {} excused",
+        summary.deaths,
+        summary.lost,
+        summary.late_reports,
+        summary.made_on_live,
+        summary.refusals_watched,
+        summary.rests_judged,
+        summary.rests_excused,
+    ));
     for (seed, step, violation) in found.failures.iter().take(20) {
         output::line(format_args!("seed {seed} broke {violation} (step {step})"));
     }
@@ -204,6 +246,17 @@ fn tell(args: &Args, found: &Found, reports: &[PathBuf], seconds: f64) {
     if found.failures.is_empty() {
         output::line("no invariant was broken");
     }
+    if !found.unmet().is_empty() {
+        let unmet = found.unmet().join(", ");
+        output::line(format_args!("too little was met to judge: {unmet}"));
+    }
+    let wanted = |(.., found): &(u64, usize, Violation)| args.wants(found);
+    if !args.demand.is_empty() && !found.failures.iter().any(wanted) {
+        output::line(format_args!(
+            "none of {} was broken",
+            args.demand.join(", ")
+        ));
+    }
 }
 
 /// Plays a report and shows its last steps.
@@ -212,6 +265,12 @@ fn replay(file: &Path) -> Result<ExitCode> {
         fs::read_to_string(file).with_context(|| format!("{}: cannot be read", file.display()))?;
     let replay: Replay = serde_json::from_str(&text)
         .with_context(|| format!("{}: is not a report", file.display()))?;
+    replay
+        .setup
+        .check()
+        .map_err(|refusal| anyhow!("{}: {refusal}", file.display()))?;
+    // A panic of the engine is a finding, as when the steps were drawn.
+    std::panic::set_hook(Box::new(|_| {}));
     let outcome = faults::run(&replay.setup, &replay.actions);
     let (step, violation) = match outcome.failure {
         None => {

@@ -56,8 +56,10 @@ pub enum Action {
     Turn { proposer: u8, follow: Follow },
     /// A proposer hands its batches over.
     HandOver { proposer: u8 },
-    /// A proposer dies and starts afresh.
+    /// A proposer dies between two turns and starts afresh.
     Restart { proposer: u8 },
+    /// A proposer dies in the midst of a turn, at a reading of its clock, and starts afresh.
+    Die { proposer: u8, reading: u8 },
     /// What a proposer is about to hand over becomes nonsense.
     Garble { proposer: u8, seed: u32 },
     /// The committer takes a batch of a proposer.
@@ -92,6 +94,9 @@ pub enum Report {
     Nothing,
     /// Containers of other nodes were launched and stopped.
     Others,
+    /// What it saw is on its way. An earlier report arrives, of this or another node, perhaps not for
+    /// the last time.
+    Late,
 }
 
 /// A family of faults, for shrinking.
@@ -122,6 +127,7 @@ impl Action {
             Self::Turn { .. }
                 | Self::HandOver { .. }
                 | Self::Restart { .. }
+                | Self::Die { .. }
                 | Self::Garble { .. }
                 | Self::Commit { .. }
         )
@@ -145,6 +151,7 @@ impl Action {
                 ..
             }
             | Self::Restart { .. }
+            | Self::Die { .. }
             | Self::Garble { .. } => Some(Family::Proposers),
             _ => None,
         }
@@ -163,6 +170,8 @@ pub(super) struct Draw<'a> {
     next: Option<Action>,
     /// Nodes that have registered at the beginning.
     begun: u8,
+    /// Proposers that died.
+    deaths: u8,
 }
 
 #[derive(Clone, Copy)]
@@ -251,6 +260,7 @@ impl<'a> Draw<'a> {
             submitted: 0,
             next: None,
             begun: 0,
+            deaths: 0,
         }
     }
 
@@ -337,10 +347,11 @@ impl<'a> Draw<'a> {
     fn heartbeat(&mut self) -> Action {
         let node = self.byte(self.setup.nodes);
         let odd = self.setup.faults.heartbeats && self.below(3) == 0;
-        let report = match (odd, self.below(2)) {
+        let report = match (odd, self.below(3)) {
             (false, _) => Report::Expected,
             (true, 0) => Report::Nothing,
-            (true, _) => Report::Others,
+            (true, 1) => Report::Others,
+            (true, _) => Report::Late,
         };
         Action::Heartbeat { node, report }
     }
@@ -414,7 +425,17 @@ impl<'a> Draw<'a> {
                 },
             },
             Kind::HandOver => Action::HandOver { proposer },
-            Kind::Restart => Action::Restart { proposer },
+            Kind::Restart => {
+                self.deaths = self.deaths.wrapping_add(1);
+                // Every other one comes in a turn, early or late.
+                match self.deaths % 2 {
+                    0 => Action::Restart { proposer },
+                    _ => Action::Die {
+                        proposer,
+                        reading: 1 + self.deaths / 2 % 17 * 5 % 17,
+                    },
+                }
+            }
             Kind::Garble => Action::Garble {
                 proposer,
                 seed: u32::try_from(self.below(1 << 32)).unwrap_or(u32::MAX),

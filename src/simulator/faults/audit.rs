@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::books::Books;
+use super::books::{Books, Held};
 use super::{Violation, fault};
 use crate::api::{Pipeline, ResourceVector, Sequential};
 use crate::id::QueueSlot;
 
-/// Compares nodes (N2, N3, N5), partitions (N6), queues (Q1, Q3), users (U1) and applications (K3).
+/// Compares nodes (N2, N3, N5), partitions (N6), queues (Q1, Q2, Q3), users (U1), applications (K3) and
+/// their reservations (R6). What the books have and the engine has no row for is a difference, too.
 pub(super) fn full_check(books: &Books, pipeline: &Pipeline) -> Result<(), Violation> {
     let engine = pipeline.engine();
     nodes(books, engine)?;
@@ -91,20 +92,44 @@ fn partitions(books: &Books, engine: &Sequential) -> Result<(), Violation> {
     )
 }
 
+/// What containers and reservations come to, by the path of a queue, or a leaf and a user, and a label.
+type Sums<K> = BTreeMap<K, ResourceVector>;
+
+/// Adds what is held to its leaf and every queue above it.
+fn add_upwards<'a>(
+    sums: &mut Sums<(&'a str, &'a str)>,
+    (leaf, label): (&'a str, &'a str),
+    size: ResourceVector,
+) {
+    let mut path = leaf;
+    loop {
+        *sums.entry((path, label)).or_default() += size;
+        match path.rsplit_once('.') {
+            Some((parent, _)) => path = parent,
+            None => break,
+        }
+    }
+}
+
+/// Sums for which the engine has no row: all that is left after each row took its own.
+fn all_found<K: std::fmt::Debug>(id: &'static str, left: &Sums<K>) -> Result<(), Violation> {
+    match left.iter().find(|(_, sum)| !sum.is_none()) {
+        Some((place, sum)) => fault(id, format!("the engine has no row for {sum} of {place:?}")),
+        None => Ok(()),
+    }
+}
+
 fn queues(books: &Books, engine: &Sequential) -> Result<(), Violation> {
     let state = engine.ledger().state();
     // One walk over the containers for all queues.
-    let mut used: BTreeMap<(&str, &str), ResourceVector> = BTreeMap::new();
+    let (mut used, mut reserved) = (Sums::new(), Sums::new());
     for (app, held) in books.charged() {
         let label = books.nodes[&held.node].label;
-        let mut path = app.leaf.as_str();
-        loop {
-            *used.entry((path, label)).or_default() += held.size;
-            match path.rsplit_once('.') {
-                Some((parent, _)) => path = parent,
-                None => break,
-            }
-        }
+        add_upwards(&mut used, (&app.leaf, label), held.size);
+    }
+    for (app, held) in books.waiting() {
+        let label = books.nodes[&held.node].label;
+        add_upwards(&mut reserved, (&app.leaf, label), held.size);
     }
     for (slot, queue) in state.queues.iter().enumerate() {
         if queue.removed {
@@ -113,13 +138,23 @@ fn queues(books: &Books, engine: &Sequential) -> Result<(), Violation> {
         let path = &*queue.settings.path;
         for (part, partition) in queue.parts.iter().zip(queue.parts.partitions()) {
             let label = &*state.partitions[partition].name;
-            let own = used.get(&(path, label)).copied().unwrap_or_default();
+            let own = used.remove(&(path, label)).unwrap_or_default();
             same(
                 "Q1",
                 || format!("use of {path} on `{label}`"),
                 engine.ledger().use_of(QueueSlot::at(slot), partition),
                 own,
             )?;
+            let waiting = reserved.remove(&(path, label)).unwrap_or_default();
+            let what = || format!("reservations of {path} on `{label}`");
+            // With an application that moves, its reservations stay behind in one of these figures, and
+            // those of other partitions move in the other, as in the reference.
+            if !books.reservations_moved {
+                same("Q2", what, part.reserved.get(), waiting)?;
+                if label.is_empty() {
+                    same("Q2", what, queue.reserved_by_present.get(), waiting)?;
+                }
+            }
             let types = state.calculator.types();
             if (0..types).any(|i| part.pending.get()[i] < 0) {
                 return fault(
@@ -129,26 +164,27 @@ fn queues(books: &Books, engine: &Sequential) -> Result<(), Violation> {
             }
         }
     }
-    Ok(())
+    all_found("Q1", &used)?;
+    all_found("Q2", &reserved)
 }
 
 fn users(books: &Books, engine: &Sequential) -> Result<(), Violation> {
     let state = engine.ledger().state();
-    let mut used: BTreeMap<(&str, &str, &str), ResourceVector> = BTreeMap::new();
+    let mut used = Sums::new();
     for (app, held) in books.charged() {
         let label = books.nodes[&held.node].label;
-        *used.entry((&app.leaf, &app.user, label)).or_default() += held.size;
+        *used.entry((&*app.leaf, &*app.user, label)).or_default() += held.size;
     }
     for user in state.users.iter().filter(|user| !user.removed) {
         let leaf = &*state.queues[user.leaf].settings.path;
         for (part, partition) in user.parts.iter().zip(state.partitions.iter()) {
             let label = &*partition.name;
-            let own = used.get(&(leaf, &*user.name, label)).copied();
+            let own = used.remove(&(leaf, &*user.name, label));
             let what = || format!("use of {} in {leaf} on `{label}`", user.name);
             same("U1", what, part.used.get(), own.unwrap_or_default())?;
         }
     }
-    Ok(())
+    all_found("U1", &used)
 }
 
 fn apps(books: &Books, engine: &Sequential) -> Result<(), Violation> {
@@ -164,11 +200,36 @@ fn apps(books: &Books, engine: &Sequential) -> Result<(), Violation> {
     let live = stated
         .iter()
         .flat_map(|&(_, slot)| ledger.live_containers(slot));
-    if !live
-        .map(|container| container.id)
-        .eq(books.live.keys().copied())
-    {
+    let live = live.map(|container| {
+        let node = &ledger.state().nodes[container.node].name;
+        (container.id, node, container.size.get())
+    });
+    let own = books.live.iter();
+    if !live.eq(own.map(|(id, held)| (*id, &held.node, held.size))) {
         return fault("K3", "the engine has other live containers".to_owned());
+    }
+    reservations(books, engine)
+}
+
+/// What each application has reserved, by partition and by key (R6).
+fn reservations(books: &Books, engine: &Sequential) -> Result<(), Violation> {
+    let ledger = engine.ledger();
+    let state = ledger.state();
+    for (id, slot) in ledger.apps_by_id() {
+        let app = &state.apps[slot];
+        for (part, partition) in app.parts.iter().zip(app.parts.partitions()) {
+            let label = &*state.partitions[partition].name;
+            let on_it = |held: &&Held| books.nodes[&held.node].label == label;
+            let own = books.reserved_by(id).map(|(_, held)| held).filter(on_it);
+            let own = own.fold(ResourceVector::NONE, |sum, held| sum + held.size);
+            let what = || format!("reservations of {id} on `{label}`");
+            same("R6", what, part.reserved.get(), own)?;
+        }
+        let listed: usize = app.keys.iter().map(|asks| asks.reserved.len()).sum();
+        let own = books.reserved_by(id).count();
+        if listed != own {
+            return fault("R6", format!("{id} lists {listed} reservations of {own}"));
+        }
     }
     Ok(())
 }

@@ -8,15 +8,18 @@
 //! | N4 | containers and reservations are on registered nodes |
 //! | N5 | at most one reservation per node |
 //! | Q4 | no allocation takes a queue or a queue above it beyond its maximum |
+//! | U2 | no new container is for a user who is beyond the limit |
 //! | U7 | never more containers than asked for under a key |
 //! | U8 | an ended application gets nothing and keeps nothing |
 //! | K1 | a container's number is given once |
 //! | K3 | what ends was live, where it was placed |
 //! | K6 | what is handed to an application was placed, and is handed over once |
-//! | R1 | a reservation is kept, fulfilled or given up by its owner, on its node |
+//! | R1 | a reservation is kept, fulfilled or given up by its owner, on its node, before which nobody goes |
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
+use super::limits::Configured;
 use super::{Violation, fault};
 use crate::api::{
     ApplicationId, AskReply, ContainerId, Decision, Ending, HeartbeatReply, NodeName,
@@ -35,10 +38,14 @@ pub(super) struct Books {
     pub(super) reserved: BTreeMap<ContainerId, Held>,
     /// Ended containers whose node has not said that their space is free.
     exiting: BTreeMap<ContainerId, (NodeName, ResourceVector)>,
-    /// The most each queue may use, in percent of its parent.
-    pub(super) maxima: BTreeMap<String, i64>,
+    /// What is configured of the queues below root, by path.
+    pub(super) configured: BTreeMap<String, Configured>,
+    /// Twice the weight of users that do not weigh 1.
+    pub(super) halves_of_weight: BTreeMap<String, i64>,
     /// Resource types that count.
-    types: usize,
+    pub(super) types: usize,
+    /// Whether an application moved that had reservations.
+    pub(super) reservations_moved: bool,
     /// Registrations so far, over all nodes.
     registrations: u64,
     /// Partition of the reservation that the next allocation gave up.
@@ -78,19 +85,25 @@ pub(super) struct Held {
     launched: bool,
 }
 
-type Checked = Result<(), Violation>;
+pub(super) type Checked = Result<(), Violation>;
 
 impl Books {
     /// Empty books over a tree of queues, where so many resource types count.
-    pub(super) fn new(maxima: BTreeMap<String, i64>, types: usize) -> Self {
+    pub(super) fn new(
+        configured: BTreeMap<String, Configured>,
+        halves_of_weight: BTreeMap<String, i64>,
+        types: usize,
+    ) -> Self {
         Self {
             nodes: BTreeMap::new(),
             apps: BTreeMap::new(),
             live: BTreeMap::new(),
             reserved: BTreeMap::new(),
             exiting: BTreeMap::new(),
-            maxima,
+            configured,
+            halves_of_weight,
             types,
+            reservations_moved: false,
             registrations: 0,
             exchanged: None,
             allocated: 0,
@@ -175,10 +188,7 @@ impl Books {
                 return fault("K6", format!("{id} is handed over twice or as another one"));
             }
         }
-        let own = ContainerId { app, number: 0 }..=ContainerId {
-            app,
-            number: u32::MAX,
-        };
+        let own = all_of(app);
         if let Some((id, _)) = self.live.range(own).find(|(_, held)| !held.fetched) {
             return fault("K6", format!("{id} is not handed over"));
         }
@@ -213,12 +223,17 @@ impl Books {
         Ok(())
     }
 
+    pub(super) fn app_moved(&mut self, app: ApplicationId, leaf: String) {
+        let moves = self.reserved_by(app).next().is_some();
+        self.reservations_moved |= moves;
+        if let Some(book) = self.apps.get_mut(&app) {
+            book.leaf = leaf;
+        }
+    }
+
     pub(super) fn app_ended(&mut self, app: ApplicationId) -> Checked {
         self.apps.remove(&app);
-        let own = ContainerId { app, number: 0 }..=ContainerId {
-            app,
-            number: u32::MAX,
-        };
+        let own = all_of(app);
         let mut left = self.live.range(own.clone()).chain(self.reserved.range(own));
         match left.next() {
             Some((id, _)) => fault("U8", format!("{id} outlives its application")),
@@ -299,8 +314,15 @@ impl Books {
     fn allocated(&mut self, id: ContainerId, held: Held, borrowed: bool, waited: bool) -> Checked {
         self.allocated += 1;
         if waited {
-            let node = held.node.clone();
-            self.unreserve(id, &node)?;
+            let before = self.unreserve(id, &held.node)?;
+            if (before.key, before.size) != (held.key, held.size) {
+                return fault(
+                    "R1",
+                    format!("{id} is fulfilled as another one: {before:?}"),
+                );
+            }
+        } else if let Some(first) = self.nodes.get(&held.node).and_then(|node| node.reserved) {
+            return fault("R1", format!("{id} goes before {first} on {}", held.node));
         }
         self.granted(id, !waited)?;
         let app = self.apps.get_mut(&id.app).expect("granted looked it up");
@@ -331,7 +353,7 @@ impl Books {
             return fault("N1", text);
         }
         let node = held.node.clone();
-        self.live.insert(id, held);
+        self.live.insert(id, held.clone());
         // A reservation that was given up on another partition counts against the maximum of this
         // one, as in the reference.
         let label = self.nodes.get(&node).map(|book| book.label);
@@ -339,6 +361,7 @@ impl Books {
         if borrowed || waited || elsewhere {
             return Ok(());
         }
+        self.within_user_limit(id, &held)?;
         self.within_maxima(id, &node)
     }
 
@@ -354,10 +377,11 @@ impl Books {
         }
         self.granted(id, true)?;
         let node = held.node.clone();
-        self.wait_on(id, held)?;
+        self.wait_on(id, held.clone())?;
         if borrowed {
             return Ok(());
         }
+        self.within_user_limit(id, &held)?;
         self.within_maxima(id, &node)
     }
 
@@ -415,63 +439,20 @@ impl Books {
         Ok(())
     }
 
-    /// Whether the queues above a container are within their maxima on its node's partition.
-    fn within_maxima(&self, id: ContainerId, node: &NodeName) -> Checked {
-        let label = self.nodes[node].label;
-        let leaf = &self.apps[&id.app].leaf;
-        let total = self.total(label);
-        let mut path = leaf.as_str();
-        while let Some((parent, _)) = path.rsplit_once('.') {
-            let used = self.used(path, label);
-            if let Some(most) = self.most(path, &total)
-                && (0..self.types).any(|i| used[i] > most[i])
-            {
-                let text = format!("{id}: {path} uses {used} of at most {most} on `{label}`");
-                return fault("Q4", text);
-            }
-            path = parent;
-        }
-        Ok(())
+    /// Live containers of some kind.
+    pub(super) fn live_where(
+        &self,
+        wanted: impl Fn(&Held) -> bool,
+    ) -> impl Iterator<Item = ContainerId> {
+        let all = self.live.iter();
+        all.filter_map(move |(id, held)| wanted(held).then_some(*id))
     }
 
-    /// The most that a queue may use, rounded in its favour.
-    fn most(&self, path: &str, total: &ResourceVector) -> Option<ResourceVector> {
-        let mut most = *total;
-        let mut at = path;
-        while let Some((parent, _)) = at.rsplit_once('.') {
-            let percent = *self.maxima.get(at)?;
-            most = ResourceVector::build(|i| (most[i] * percent + 99) / 100);
-            at = parent;
-        }
-        Some(ResourceVector::build(|i| most[i] + 1 + most[i] / 100_000))
-    }
-
-    /// Sum of the nodes of a partition.
-    pub(super) fn total(&self, label: &str) -> ResourceVector {
-        let nodes = self.nodes.values().filter(|node| node.label == label);
-        nodes.fold(ResourceVector::NONE, |sum, node| sum + node.total)
-    }
-
-    /// Containers and reservations, with their applications.
-    pub(super) fn charged(&self) -> impl Iterator<Item = (&AppBook, &Held)> {
-        let all = self.live.iter().chain(&self.reserved);
-        all.filter_map(|(id, held)| Some((self.apps.get(&id.app)?, held)))
-    }
-
-    /// Containers and reservations of a queue on a partition.
-    pub(super) fn used(&self, path: &str, label: &str) -> ResourceVector {
-        let below = |leaf: &str| {
-            let rest = leaf.strip_prefix(path);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        self.charged()
-            .filter(|(app, held)| below(&app.leaf) && self.nodes[&held.node].label == label)
-            .fold(ResourceVector::NONE, |sum, (_, held)| sum + held.size)
-    }
-
-    /// Whether a node holds containers that ended and still take space.
-    pub(super) fn has_exiting(&self, name: &NodeName) -> bool {
-        self.exiting.values().any(|(node, _)| node == name)
+    /// Containers that ended and still take space on a node.
+    pub(super) fn exiting_on(&self, name: &NodeName) -> Vec<ContainerId> {
+        let all = self.exiting.iter();
+        let on_it = all.filter(|(_, (node, _))| node == name);
+        on_it.map(|(id, _)| *id).collect()
     }
 
     /// Whether nothing is left of anything.
@@ -481,6 +462,12 @@ impl Books {
             && self.exiting.is_empty()
             && self.apps.is_empty()
     }
+}
+
+/// Every number that a container of an application may have.
+pub(super) fn all_of(app: ApplicationId) -> RangeInclusive<ContainerId> {
+    let id = |number| ContainerId { app, number };
+    id(0)..=id(u32::MAX)
 }
 
 impl Held {

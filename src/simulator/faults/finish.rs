@@ -41,13 +41,7 @@ impl World<'_> {
                 );
             }
             if quiet == QUIET {
-                // What is refused for ever may stand before what could be placed.
-                let refuses = self.refused_before_rest;
-                return if refuses {
-                    Ok(())
-                } else {
-                    self.nothing_is_left_to_place()
-                };
+                return self.nothing_is_left_to_place();
             }
             if quiet == 0 {
                 self.refused_before_rest = false;
@@ -100,11 +94,14 @@ impl World<'_> {
             }
         }
         self.check()?;
-        if self.books.allocated > before {
-            return fault(
-                "L1",
-                "a pass of its own places what the proposers left".to_owned(),
-            );
+        match self.books.allocated > before {
+            false => self.summary.rests_judged += 1,
+            // What is refused for ever may stand before what could be placed.
+            true if self.refused_before_rest => self.summary.rests_excused += 1,
+            true => {
+                let text = "a pass of its own places what the proposers left";
+                return fault("L1", text.to_owned());
+            }
         }
         Ok(())
     }

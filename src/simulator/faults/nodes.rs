@@ -9,6 +9,9 @@ use super::setup::{SetupMode, node_name, rack};
 use super::world::{Checked, World};
 use crate::api::{NodeName, NodeReport, NodeSpec};
 
+/// Reports that may be on their way at once.
+const MOST_LATE: usize = 8;
+
 impl World<'_> {
     pub(super) fn change_node(&mut self, action: &Action) -> Checked {
         match *action {
@@ -50,7 +53,7 @@ impl World<'_> {
                 let (name, label) = (node_name(node), self.setup.label(label));
                 // Containers that ended and still take space change partition once more, as in the
                 // reference: the figures of both are off then.
-                if self.books.has_exiting(&name) {
+                if !self.books.exiting_on(&name).is_empty() {
                     return Ok(());
                 }
                 let moved = self.pipeline.call(|e| e.relabel_node(&name, label));
@@ -82,38 +85,63 @@ impl World<'_> {
 
     pub(super) fn heartbeat(&mut self, node: u8, report: Report) -> Checked {
         let name = node_name(node);
-        let elsewhere = |held: &Held| held.node != name;
-        let others: Vec<_> = self
-            .books
-            .live
-            .iter()
-            .filter(|(_, held)| elsewhere(held))
-            .map(|(id, _)| *id)
-            .take(3)
-            .collect();
         let report = match report {
             Report::Expected => NodeReport::AsExpected,
             Report::Nothing => NodeReport::Exactly {
                 launched: Vec::new(),
                 exited: Vec::new(),
             },
-            Report::Others => NodeReport::Exactly {
-                launched: others.clone(),
-                exited: others,
-            },
+            Report::Others => {
+                let on_others = |held: &Held| held.node != name;
+                let others: Vec<_> = self.books.live_where(on_others).take(3).collect();
+                NodeReport::Exactly {
+                    launched: others.clone(),
+                    exited: others,
+                }
+            }
+            Report::Late => return self.late_heartbeat(node),
         };
+        self.report(&name, &report)
+    }
+
+    /// A node sends what is true now; one of the reports on their way arrives, in no order, and some arrive
+    /// again. With it the node may have been lost, or be another one.
+    fn late_heartbeat(&mut self, node: u8) -> Checked {
+        let name = node_name(node);
+        let seen = NodeReport::Exactly {
+            launched: self.books.live_where(|held| held.node == name).collect(),
+            exited: self.books.exiting_on(&name),
+        };
+        self.late.push_back((name, seen));
+        let at = usize::from(node) * 7 % MOST_LATE;
+        let arrives = match self.late.get(at) {
+            Some(again) if node.is_multiple_of(4) => Some(again.clone()),
+            _ => self.late.remove(at),
+        };
+        if self.late.len() > MOST_LATE {
+            // The oldest one is lost.
+            self.late.pop_front();
+        }
+        let Some((name, report)) = arrives else {
+            return Ok(());
+        };
+        self.summary.late_reports += 1;
+        self.report(&name, &report)
+    }
+
+    fn report(&mut self, name: &NodeName, report: &NodeReport) -> Checked {
         let schedules = self.setup.mode == SetupMode::Heartbeat;
         let reply = self.pipeline.call(|engine| {
             if schedules {
-                engine.heartbeat(&name, &report)
+                engine.heartbeat(name, report)
             } else {
-                engine.node_reported(&name, &report)
+                engine.node_reported(name, report)
             }
         });
-        self.expect_node(&name, reply.is_ok())?;
+        self.expect_node(name, reply.is_ok())?;
         // What the node reported happened before what it was given.
         if let Ok(reply) = reply {
-            self.books.reported(&name, &reply)?;
+            self.books.reported(name, &reply)?;
         }
         Ok(())
     }

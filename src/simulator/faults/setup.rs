@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::limits::Configured;
 use crate::api::{Mode, NodeName, PartitionSpec, ResourceVector, TreeSettings};
 use crate::config;
 use crate::simulator::Random;
@@ -13,6 +14,12 @@ pub(super) const LABEL: &str = "gpu";
 
 /// Number of configurations that a reload may choose from.
 pub(super) const VARIANTS: u8 = 8;
+
+/// Batches that a ring takes where queues are not short.
+pub(super) const QUEUE_CAPACITY: u8 = 64;
+
+/// Parents, and leaves below each, that a setup may have at most: their shares are whole percents.
+const MOST_CHILDREN: u8 = 20;
 
 /// Everything that a seed decides before the first step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,7 +133,7 @@ impl Setup {
             capacity: if faults.queue {
                 [1, 1, 2, 8][index(one_of(4))]
             } else {
-                64
+                QUEUE_CAPACITY
             },
             audit_every: [1, 4, 16, 64][index(one_of(4))],
             nodes: small(3 + one_of(18)),
@@ -146,6 +153,20 @@ impl Setup {
                 lazy_preemption: one_of(8) == 0,
             },
         }
+    }
+
+    /// Whether a setup from outside can be simulated.
+    ///
+    /// # Errors
+    ///
+    /// What is too large, in words.
+    pub fn check(&self) -> Result<(), String> {
+        for (name, number) in [("parents", self.parents), ("leaves", self.leaves)] {
+            if number > MOST_CHILDREN {
+                return Err(format!("setup.{name} is {number}, above {MOST_CHILDREN}"));
+            }
+        }
+        Ok(())
     }
 
     /// The mode of the pipeline.
@@ -219,11 +240,21 @@ impl Setup {
         format!("root.p{}.l{}", number / leaves, number % leaves)
     }
 
-    /// A configuration: 0 is the first one, others change something, the last one is broken.
+    /// Twice the weight of users that do not weigh 1.
+    pub(super) fn halves_of_weight(&self) -> BTreeMap<String, i64> {
+        let users = [("u0", 1), ("u1", 4)].into_iter();
+        let users = users.filter(|_| self.extras.weights);
+        users
+            .map(|(user, halves)| (user.to_owned(), halves))
+            .collect()
+    }
+
+    /// A configuration: 0 is the first one, others change something, the last one lacks the queues above its
+    /// leaves.
     pub(super) fn variant(&self, variant: u8) -> Variant {
         let mut pairs = self.general(variant);
-        let mut maxima = BTreeMap::from([("root".to_owned(), 100)]);
-        let shares = shares(self.parents.max(1), variant == VARIANTS - 1);
+        let mut configured = BTreeMap::new();
+        let shares = shares(self.parents.max(1));
         let names: Vec<String> = (0..shares.len()).map(|i| format!("p{i}")).collect();
         pairs.insert("root.queues".to_owned(), names.join(","));
         for (name, share) in names.iter().zip(shares) {
@@ -233,30 +264,42 @@ impl Setup {
             };
             let path = format!("root.{name}");
             self.queue(&mut pairs, &path, share.percent, most);
-            maxima.insert(path.clone(), most);
-            self.leaves(&mut pairs, &mut maxima, &path, share.number, variant);
+            let shares = Configured {
+                share: share.percent,
+                most,
+                factor: 0,
+            };
+            configured.insert(path.clone(), shares);
+            self.leaves(&mut pairs, &mut configured, &path, share.number, variant);
         }
         let prefixed = |(key, value)| (format!("yarn.scheduler.capacity.{key}"), value);
         let pairs = pairs.into_iter().map(prefixed).collect();
         let types = ["memory-mb", "vcores", "gpu"].map(str::to_owned);
         let types = &types[..self.types()];
         let loaded = config::from_pairs(&BTreeMap::new(), &pairs, types);
+        let mut settings = loaded
+            .expect("every variant is a valid configuration")
+            .settings;
+        if variant == VARIANTS - 1 {
+            let is_parent = |path: &str| path.matches('.').count() == 1;
+            settings.queues.retain(|queue| !is_parent(&queue.path));
+        }
         Variant {
-            settings: loaded.ok().map(|loaded| loaded.settings),
-            maxima,
+            settings,
+            configured,
         }
     }
 
     fn leaves(
         &self,
         pairs: &mut BTreeMap<String, String>,
-        maxima: &mut BTreeMap<String, i64>,
+        configured: &mut BTreeMap<String, Configured>,
         parent: &str,
         number: usize,
         variant: u8,
     ) {
         let all = self.leaves.max(1) + u8::from(variant == 5 && number == 0);
-        let shares = shares(all, false);
+        let shares = shares(all);
         // Variant 4 leaves the first leaf out, when there are others.
         let gone = usize::from(variant == 4 && number == 0 && all > 1);
         let names: Vec<String> = (gone..shares.len()).map(|i| format!("l{i}")).collect();
@@ -275,18 +318,24 @@ impl Setup {
             };
             let path = format!("{parent}.l{}", share.number);
             self.queue(pairs, &path, percent, most.max(percent));
-            maxima.insert(path.clone(), most.max(percent));
             let fair = (share.number + usize::from(variant == 6)) % 2 == 1;
             let order = if fair { "fair" } else { "fifo" };
             pairs.insert(format!("{path}.ordering-policy"), order.to_owned());
             let factor = [1, 10, 2][(share.number + number) % 3];
+            let shares = Configured {
+                share: percent,
+                most: most.max(percent),
+                factor,
+            };
+            configured.insert(path.clone(), shares);
             pairs.insert(format!("{path}.user-limit-factor"), factor.to_string());
             if self.extras.weights {
                 let percent = format!("{path}.minimum-user-limit-percent");
                 pairs.insert(percent, "50".to_owned());
-                for (user, weight) in [("u0", "0.5"), ("u1", "2")] {
+                for (user, halves) in self.halves_of_weight() {
                     let key = format!("{path}.user-settings.{user}.weight");
-                    pairs.insert(key, weight.to_owned());
+                    let weight = format!("{}.{}", halves / 2, halves % 2 * 5);
+                    pairs.insert(key, weight);
                 }
             }
             if variant == 3 && share.number == 0 && number == 0 {
@@ -344,10 +393,9 @@ impl Setup {
 
 /// A configuration and what the books have to know of it.
 pub(super) struct Variant {
-    /// Nothing when the configuration is refused before it reaches the engine.
-    pub(super) settings: Option<TreeSettings>,
-    /// The most that each queue may use, in percent of its parent.
-    pub(super) maxima: BTreeMap<String, i64>,
+    pub(super) settings: TreeSettings,
+    /// What it says of the queues below root, by path.
+    pub(super) configured: BTreeMap<String, Configured>,
 }
 
 struct Share {
@@ -355,15 +403,14 @@ struct Share {
     percent: i64,
 }
 
-/// Equal percentages with the rest for the first; broken ones do not add up.
-fn shares(count: u8, broken: bool) -> Vec<Share> {
+/// Equal percentages with the rest for the first.
+fn shares(count: u8) -> Vec<Share> {
     let count = i64::from(count);
     let each = 100 / count;
     (0..count)
         .map(|i| Share {
             number: usize::try_from(i).expect("a count of queues is small"),
             percent: match i {
-                0 if broken => each + 7,
                 0 => 100 - each * (count - 1),
                 _ => each,
             },
@@ -392,18 +439,17 @@ pub(super) fn index(number: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::Sequential;
 
     #[test]
-    fn every_variant_but_the_last_is_a_valid_configuration() {
+    fn an_engine_starts_with_every_variant_but_the_last() {
         for seed in 0..60 {
             let setup = Setup::of(seed);
             for variant in 0..VARIANTS {
-                let valid = setup.variant(variant).settings.is_some();
-                assert_eq!(
-                    valid,
-                    variant < VARIANTS - 1,
-                    "seed {seed} variant {variant}"
-                );
+                let settings = setup.variant(variant).settings;
+                let started = Sequential::new(settings, &setup.partitions());
+                let (starts, valid) = (started.is_ok(), variant < VARIANTS - 1);
+                assert_eq!(starts, valid, "seed {seed} variant {variant}");
             }
         }
     }

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use super::action::{Action, Follow};
 use super::audit::full_check;
-use super::books::Books;
+use super::books::{Books, all_of};
+use super::digest::Digest;
 use super::setup::{LABEL, Setup, VARIANTS, Variant, index, node_name, rack};
 use super::{Summary, Violation, fault};
 use crate::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Conflict, ContainerId, Decision, Fate, NodeName,
-    Pipeline, ResourceVector, Step,
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, NodeName, NodeReport, Pipeline,
+    ResourceVector,
 };
 use crate::simulator::Random;
 use crate::time::ManualClock;
@@ -19,7 +20,7 @@ use crate::time::ManualClock;
 pub(super) type Checked = Result<(), Violation>;
 
 /// Registrations of all nodes at one moment.
-type Registrations = Arc<BTreeMap<NodeName, u64>>;
+pub(super) type Registrations = Arc<BTreeMap<NodeName, u64>>;
 
 /// A pipeline, its clients and the books.
 pub(super) struct World<'a> {
@@ -29,15 +30,20 @@ pub(super) struct World<'a> {
     variants: Vec<Variant>,
     pub(super) registered: Registrations,
     /// Registrations as of each version that a proposer may still refer to.
-    as_of: VecDeque<(u64, Registrations)>,
-    version: u64,
+    pub(super) as_of: VecDeque<(u64, Registrations)>,
+    pub(super) version: u64,
     steps: u64,
     unchecked: u16,
     /// Whether counters moved in a turn since somebody looked.
     pub(super) counted: bool,
     /// Whether proposals were refused since the last container was placed.
     pub(super) refused_before_rest: bool,
-    pub(super) digest: u64,
+    /// Over everything that was decided.
+    pub(super) digest: Digest,
+    /// Batches committed, for sampling.
+    pub(super) batches: u64,
+    /// Reports of nodes that are on their way.
+    pub(super) late: VecDeque<(NodeName, NodeReport)>,
     pub(super) summary: Summary,
 }
 
@@ -45,7 +51,6 @@ impl<'a> World<'a> {
     pub(super) fn new(setup: &'a Setup) -> Self {
         let variants: Vec<_> = (0..VARIANTS).map(|v| setup.variant(v)).collect();
         let first = variants[0].settings.clone();
-        let first = first.expect("the first configuration of every setup is valid");
         let (mode, capacity) = (setup.mode(), usize::from(setup.capacity.max(1)));
         let clock = ManualClock::at(1_000_000);
         let pipeline = Pipeline::new(first, &setup.partitions(), mode, capacity, clock)
@@ -55,7 +60,11 @@ impl<'a> World<'a> {
         Self {
             setup,
             pipeline,
-            books: Books::new(variants[0].maxima.clone(), setup.counting()),
+            books: Books::new(
+                variants[0].configured.clone(),
+                setup.halves_of_weight(),
+                setup.counting(),
+            ),
             variants,
             as_of: VecDeque::from([(version, Arc::clone(&registered))]),
             registered,
@@ -64,7 +73,9 @@ impl<'a> World<'a> {
             unchecked: 0,
             counted: false,
             refused_before_rest: false,
-            digest: 0xcbf2_9ce4_8422_2325,
+            digest: Digest::new(),
+            batches: 0,
+            late: VecDeque::new(),
             summary: Summary::default(),
         }
     }
@@ -112,38 +123,8 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn note(&mut self, decision: &Decision) -> Checked {
-        let (kind, id) = match decision {
-            Decision::Allocated { container, .. } => (1, *container),
-            Decision::Reserved { container, .. } => (2, *container),
-            Decision::Unreserved { container, .. } => (3, *container),
-            Decision::ReservationMoved { container, .. } => (4, *container),
-            Decision::Ended { container, .. } => (5, *container),
-            Decision::Rejected { app, .. } => (
-                6,
-                ContainerId {
-                    app: *app,
-                    number: 0,
-                },
-            ),
-            Decision::MasterStarted { app, .. } => (
-                7,
-                ContainerId {
-                    app: *app,
-                    number: 0,
-                },
-            ),
-            Decision::MasterLost { app } => (
-                8,
-                ContainerId {
-                    app: *app,
-                    number: 0,
-                },
-            ),
-        };
-        for word in [kind, u64::from(id.app.sequence), u64::from(id.number)] {
-            self.digest = (self.digest ^ word).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+    pub(super) fn note(&mut self, decision: &Decision) -> Checked {
+        self.digest.add(decision);
         self.books.hear(decision)
     }
 
@@ -184,6 +165,14 @@ impl<'a> World<'a> {
             }
             Action::Restart { proposer } => {
                 self.with_proposer(proposer, |world, p| world.pipeline.restart(p));
+                Ok(())
+            }
+            Action::Die { proposer, reading } => {
+                self.with_proposer(proposer, |world, p| {
+                    let lost = world.pipeline.die_in_turn(p, u64::from(reading.max(1)));
+                    world.summary.deaths += u64::from(lost.is_some());
+                    world.summary.lost += lost.map_or(0, |lost| lost as u64);
+                });
                 Ok(())
             }
             Action::Garble { proposer, seed } => {
@@ -300,10 +289,7 @@ impl<'a> World<'a> {
     }
 
     fn nth_container(&self, app: ApplicationId, nth: u32) -> Option<ContainerId> {
-        let own = ContainerId { app, number: 0 }..=ContainerId {
-            app,
-            number: u32::MAX,
-        };
+        let own = all_of(app);
         let count = self.books.live.range(own.clone()).count();
         let nth = usize::try_from(nth).ok()?.checked_rem(count)?;
         self.books.live.range(own).nth(nth).map(|(id, _)| *id)
@@ -351,147 +337,33 @@ impl<'a> World<'a> {
         }
         let moved = self.pipeline.call(|engine| engine.move_app(app, &queue));
         self.expect_known(app, moved.is_ok())?;
-        if moved.is_ok()
-            && let Some(book) = self.books.apps.get_mut(&app)
-        {
-            book.leaf = queue;
+        if moved.is_ok() {
+            self.books.app_moved(app, queue);
         }
         Ok(())
     }
 
     fn reload(&mut self, variant: u8) -> Checked {
+        let broken = variant % VARIANTS == VARIANTS - 1;
         let variant = &self.variants[usize::from(variant % VARIANTS)];
-        let Some(settings) = variant.settings.clone() else {
-            return Ok(());
-        };
-        let refused = self
-            .pipeline
-            .call(|engine| engine.reconfigure(settings))
-            .is_err();
-        if refused {
-            // Whole or not at all: the check compares everything with the books.
+        let settings = variant.settings.clone();
+        let configured = variant.configured.clone();
+        self.pipeline.settle();
+        let before = Digest::of_settings(self.pipeline.engine());
+        let reloaded = self.pipeline.call(|engine| engine.reconfigure(settings));
+        if reloaded.is_err() {
+            // Whole or not at all: the check compares everything else with the books.
             self.summary.reloads_refused += 1;
+            if Digest::of_settings(self.pipeline.engine()) != before {
+                return fault("F1", "a refused configuration left something".to_owned());
+            }
             return self.check();
         }
+        if broken {
+            return fault("F1", "a tree without its parents was taken over".to_owned());
+        }
         self.summary.reloads += 1;
-        self.books.maxima.clone_from(&variant.maxima);
+        self.books.configured = configured;
         Ok(())
     }
-
-    fn commit(&mut self, proposer: u8) -> Checked {
-        let count = self.pipeline.proposers();
-        if count == 0 {
-            return Ok(());
-        }
-        let steps = self.pipeline.commit(usize::from(proposer) % count);
-        for step in steps.into_iter().flatten() {
-            self.committed(&step)?;
-        }
-        Ok(())
-    }
-
-    fn committed(&mut self, step: &Step) -> Checked {
-        if let Some(fate) = step.fate {
-            self.summary.count(fate);
-            if step.must_hold && !may_be_refused(fate) {
-                let text = format!(
-                    "{:?} was made on the live state and refused: {fate:?}",
-                    step.intent
-                );
-                return fault("P7", text);
-            }
-        }
-        let meant = step.intent.as_ref().and_then(|intent| match step.fate? {
-            Fate::Committed => Some((intent, Some(&intent.node))),
-            Fate::CommittedElsewhere => Some((intent, intent.alternate.as_ref())),
-            _ => None,
-        });
-        if let Some((intent, meant)) = meant {
-            let Some(meant) = meant else {
-                return fault("K6", format!("{intent:?} is committed elsewhere"));
-            };
-            let then = self.registration_as_of(intent.version, meant);
-            let now = self.registered.get(meant).copied();
-            if then != now {
-                let text = format!("{intent:?} is committed: registered {then:?}, now {now:?}");
-                return fault("N11", text);
-            }
-            let is_meant = |decision: &Decision| match decision {
-                Decision::Allocated {
-                    container, node, ..
-                }
-                | Decision::Reserved {
-                    container, node, ..
-                } => container.app == intent.app && node == meant,
-                _ => false,
-            };
-            if !step.events.iter().any(is_meant) {
-                return fault("K6", format!("{intent:?} is committed as another one"));
-            }
-        }
-        for decision in &step.events {
-            self.note(decision)?;
-        }
-        Ok(())
-    }
-
-    fn registration_as_of(&self, version: u64, node: &NodeName) -> Option<u64> {
-        let at = self.as_of.partition_point(|(known, _)| *known <= version);
-        let (_, registered) = self.as_of.get(at.checked_sub(1)?)?;
-        registered.get(node).copied()
-    }
-
-    pub(super) fn publish(&mut self) -> Checked {
-        self.pipeline.settle();
-        self.hear()?;
-        let version = self.pipeline.publish();
-        if version != self.version + 1 {
-            return fault("E3", format!("version {version} follows {}", self.version));
-        }
-        self.version = version;
-        self.as_of
-            .push_back((version, Arc::clone(&self.registered)));
-        let oldest = self.pipeline.oldest_version();
-        while self.as_of.len() > 1 && self.as_of[1].0 <= oldest {
-            self.as_of.pop_front();
-        }
-        self.same_as_published()
-    }
-
-    /// A snapshot is the live state at its publication.
-    fn same_as_published(&self) -> Checked {
-        let snapshot = self.pipeline.snapshot();
-        let state = self.pipeline.engine().ledger().state();
-        let live = state.queues.iter().map(|queue| &queue.parts);
-        let published = snapshot.queues.iter().map(|queue| &queue.parts);
-        for (live, published) in live.zip(published) {
-            let same = live.iter().zip(published).all(|(a, b)| a.used == b.used);
-            if !same {
-                return fault("E2", format!("snapshot {} has other queues", self.version));
-            }
-        }
-        if !state.demands.iter().eq(snapshot.demands.iter()) {
-            return fault("E2", format!("snapshot {} has other demands", self.version));
-        }
-        let mut nodes = state.nodes.iter().zip(snapshot.nodes.iter());
-        let alike = nodes.all(|(live, shown)| {
-            (live.free.get(), live.incarnation) == (shown.free.get(), shown.incarnation)
-        });
-        if !alike || state.nodes.len() != snapshot.nodes.len() {
-            return fault("E2", format!("snapshot {} has other nodes", self.version));
-        }
-        Ok(())
-    }
-}
-
-/// Whether a proposal that was made on the live state may end like this. The reference's proposers
-/// look at limits and reservations less closely than its commits do.
-fn may_be_refused(fate: Fate) -> bool {
-    matches!(
-        fate,
-        Fate::Committed
-            | Fate::Refused(
-                Conflict::OverQueueLimit | Conflict::OverUserLimit | Conflict::ReservationChanged
-            )
-    )
 }

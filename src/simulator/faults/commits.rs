@@ -1,0 +1,200 @@
+//! What commits and publications come to, judged step by step.
+
+use std::sync::Arc;
+
+use super::digest::Digest;
+use super::fault;
+use super::world::{Checked, World};
+use crate::api::{Conflict, ContainerId, Decision, Fate, Intent, NodeName, ProposalKind, Step};
+
+/// One batch in so many is committed under watch for traces of refused proposals.
+const WATCHED: u64 = 4;
+
+impl World<'_> {
+    pub(super) fn commit(&mut self, proposer: u8) -> Checked {
+        let count = self.pipeline.proposers();
+        if count == 0 {
+            return Ok(());
+        }
+        let proposer = usize::from(proposer) % count;
+        self.batches += 1;
+        let watched = self.batches.is_multiple_of(WATCHED);
+        let mut shown = Vec::new();
+        let steps = self.pipeline.commit_shown(proposer, |engine| {
+            shown.extend(watched.then(|| Digest::of_state(engine)));
+        });
+        let mut around = shown.windows(2);
+        for step in steps.into_iter().flatten() {
+            let around = around.next();
+            self.left_alone(&step, around)?;
+            self.committed(&step)?;
+        }
+        Ok(())
+    }
+
+    /// A refused proposal is told as refused and leaves no trace (P8); `around` is the state before and
+    /// after it.
+    fn left_alone(&mut self, step: &Step, around: Option<&[Digest]>) -> Checked {
+        if !step.fate.is_some_and(Fate::is_refused) {
+            return Ok(());
+        }
+        let told = step.events.as_slice();
+        if !matches!(told, [Decision::Rejected { conflict, .. }] if step.fate == Some(Fate::Refused(*conflict)))
+        {
+            return fault("P8", format!("{:?}, but {told:?} happened", step.fate));
+        }
+        let Some([before, after]) = around else {
+            return Ok(());
+        };
+        self.summary.refusals_watched += 1;
+        if before != after {
+            let text = format!("{:?} was refused and left a trace: {told:?}", step.intent);
+            return fault("P8", text);
+        }
+        Ok(())
+    }
+
+    fn committed(&mut self, step: &Step) -> Checked {
+        if let Some(fate) = step.fate {
+            self.summary.count(fate);
+            if step.must_hold {
+                self.summary.made_on_live += 1;
+                let (intent, types) = (step.intent.as_ref(), self.setup.counting());
+                if let Fate::Refused(conflict) = fate
+                    && !may_be_refused(conflict, intent, types)
+                {
+                    let text = format!("{intent:?} was made on the live state: {conflict}");
+                    return fault("P7", text);
+                }
+            }
+        }
+        let meant = step.intent.as_ref().and_then(|intent| match step.fate? {
+            Fate::Committed => Some((intent, Some(&intent.node))),
+            Fate::CommittedElsewhere => Some((intent, intent.alternate.as_ref())),
+            _ => None,
+        });
+        if let Some((intent, meant)) = meant {
+            let Some(meant) = meant else {
+                return fault("K6", format!("{intent:?} is committed elsewhere"));
+            };
+            let then = self.registration_as_of(intent.version, meant);
+            let now = self.registered.get(meant).copied();
+            if then != now {
+                let text = format!("{intent:?} is committed: registered {then:?}, now {now:?}");
+                return fault("N11", text);
+            }
+            let known = step
+                .events
+                .iter()
+                .find_map(|told| placed(told, intent.kind));
+            let Some((id, node, waited)) = known else {
+                return fault("K6", format!("{intent:?} is committed and nothing happens"));
+            };
+            if (id.app, node) != (intent.app, meant) {
+                return fault("K6", format!("{intent:?} is committed as {id} on {node}"));
+            }
+            if waited.then_some(id.number) != intent.reserved {
+                return fault("R3", format!("{intent:?} is committed as {id}"));
+            }
+        }
+        for decision in &step.events {
+            self.note(decision)?;
+        }
+        Ok(())
+    }
+
+    fn registration_as_of(&self, version: u64, node: &NodeName) -> Option<u64> {
+        let at = self.as_of.partition_point(|(known, _)| *known <= version);
+        let (_, registered) = self.as_of.get(at.checked_sub(1)?)?;
+        registered.get(node).copied()
+    }
+
+    pub(super) fn publish(&mut self) -> Checked {
+        self.pipeline.settle();
+        self.hear()?;
+        let version = self.pipeline.publish();
+        if version != self.version + 1 {
+            return fault("E3", format!("version {version} follows {}", self.version));
+        }
+        self.version = version;
+        self.as_of
+            .push_back((version, Arc::clone(&self.registered)));
+        let oldest = self.pipeline.oldest_version();
+        while self.as_of.len() > 1 && self.as_of[1].0 <= oldest {
+            self.as_of.pop_front();
+        }
+        self.same_as_published()
+    }
+
+    /// A snapshot is the live state at its publication.
+    fn same_as_published(&self) -> Checked {
+        let snapshot = self.pipeline.snapshot();
+        let state = self.pipeline.engine().ledger().state();
+        for queue in state.queues.iter().filter(|queue| !queue.removed) {
+            for (part, partition) in queue.parts.iter().zip(queue.parts.partitions()) {
+                let below = queue.children.iter().map(|&child| &state.queues[child]);
+                let below = below.map(|child| child.part(partition).pending.get());
+                let below = below.reduce(|sum, pending| sum + pending);
+                if below.is_some_and(|below| below != part.pending.get()) {
+                    let (path, pending) = (&queue.settings.path, part.pending.get());
+                    let text = format!("{path} waits for {pending}, its children for {below:?}");
+                    return fault("Q3", text);
+                }
+            }
+        }
+        let live = state.queues.iter().map(|queue| &queue.parts);
+        let published = snapshot.queues.iter().map(|queue| &queue.parts);
+        for (live, published) in live.zip(published) {
+            let same = live.iter().zip(published).all(|(a, b)| a.used == b.used);
+            if !same {
+                return fault("E2", format!("snapshot {} has other queues", self.version));
+            }
+        }
+        if !state.demands.iter().eq(snapshot.demands.iter()) {
+            return fault("E2", format!("snapshot {} has other demands", self.version));
+        }
+        let mut nodes = state.nodes.iter().zip(snapshot.nodes.iter());
+        let alike = nodes.all(|(live, shown)| {
+            (live.free.get(), live.incarnation) == (shown.free.get(), shown.incarnation)
+        });
+        if !alike || state.nodes.len() != snapshot.nodes.len() {
+            return fault("E2", format!("snapshot {} has other nodes", self.version));
+        }
+        Ok(())
+    }
+}
+
+/// What was placed or reserved with a proposal of some kind, where, and whether it had waited there.
+fn placed(told: &Decision, kind: ProposalKind) -> Option<(ContainerId, &NodeName, bool)> {
+    match (told, kind) {
+        (
+            Decision::Allocated {
+                container,
+                node,
+                from_reservation: waited,
+                ..
+            },
+            ProposalKind::Allocate,
+        )
+        | (
+            Decision::Reserved {
+                container,
+                node,
+                again: waited,
+                ..
+            },
+            ProposalKind::Reserve,
+        ) => Some((*container, node, *waited)),
+        _ => None,
+    }
+}
+
+/// Whether a proposal that was made on the live state may be refused like this. As in the reference,
+/// passes look at maxima less closely than commits in two ways. They choose the smallest of several limits by
+/// its largest share, whole, so that it may be above another in a further type; commits look at each type of
+/// each limit. And where a partition is borrowed, they stop at what is used, whatever a reservation is
+/// to add.
+fn may_be_refused(conflict: Conflict, intent: Option<&Intent>, types: usize) -> bool {
+    let reserves = |intent: &Intent| intent.borrows && intent.kind == ProposalKind::Reserve;
+    conflict == Conflict::OverQueueLimit && (types > 1 || intent.is_some_and(reserves))
+}
