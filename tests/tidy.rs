@@ -11,6 +11,7 @@ mod source;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use capsched::sync::Mutant;
 use rules::Floor;
 
 /// The floors, lowest first, with the floors that each may use.
@@ -315,6 +316,24 @@ fn links_between_pages_lead_somewhere() {
             .map(|target| format!("no file {target}"))
             .collect()
     });
+}
+
+#[test]
+fn every_planted_bug_of_the_commit_is_demanded_or_excused() {
+    let script = read(".ci/canaries");
+    let list = |name: &str| {
+        let (_, rest) = script.split_once(name).expect("the script has the list");
+        let (inside, _) = rest.split_once(')').expect("the list ends");
+        let names = inside.split_whitespace();
+        let names = names.map(|pair| pair.split(':').next().unwrap_or(pair).to_owned());
+        names.collect::<Vec<_>>()
+    };
+    let mut listed = [list("\ndemanded=("), list("\nexcused=(")].concat();
+    listed.sort();
+    let of_the_commit = Mutant::ALL.iter().filter(|bug| bug.is_of_the_commit());
+    let mut known: Vec<_> = of_the_commit.map(|bug| format!("{bug:?}")).collect();
+    known.sort();
+    assert_eq!(listed, known);
 }
 
 /// Applies a rule to every file of the engine, with the name of the file's floor.
