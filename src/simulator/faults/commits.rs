@@ -192,9 +192,9 @@ fn placed(told: &Decision, kind: ProposalKind) -> Option<(ContainerId, &NodeName
 /// Whether a proposal that was made on the live state may be refused like this. As in the reference,
 /// passes look at maxima less closely than commits in two ways. They choose the smallest of several limits by
 /// its largest share, whole, so that it may be above another in a further type; commits look at each type of
-/// each limit. And where a partition is borrowed, they stop at what is used, whatever a reservation is
-/// to add.
+/// each limit. And where a partition is borrowed, the queues above a leaf stop at what is used, whatever is to
+/// be added, and a leaf looks at its own use alone.
 fn may_be_refused(conflict: Conflict, intent: Option<&Intent>, types: usize) -> bool {
-    let reserves = |intent: &Intent| intent.borrows && intent.kind == ProposalKind::Reserve;
-    conflict == Conflict::OverQueueLimit && (types > 1 || intent.is_some_and(reserves))
+    let borrows = intent.is_some_and(|intent| intent.borrows);
+    conflict == Conflict::OverQueueLimit && (types > 1 || borrows)
 }
