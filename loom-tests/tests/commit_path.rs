@@ -6,7 +6,7 @@
 #![cfg(capsched_shuttle)]
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-#[path = "commit_path/books.rs"]
+#[path = "../../tests/common/books.rs"]
 mod books;
 #[path = "commit_path/scene.rs"]
 mod scene;

@@ -32,12 +32,14 @@ pub(crate) enum Space {
 /// What no decision may exceed, whatever nodes there are.
 #[derive(Debug)]
 pub(crate) struct Limits {
-    /// Size of every node.
-    pub(crate) node: ResourceVector,
+    /// Sizes that nodes may have.
+    pub(crate) nodes: Vec<ResourceVector>,
     /// The most that a queue may use.
     pub(crate) queues: BTreeMap<&'static str, ResourceVector>,
-    /// The most that each user of a leaf may have.
-    pub(crate) users: BTreeMap<&'static str, ResourceVector>,
+    /// The most that a user may have in a leaf, by leaf and user.
+    pub(crate) users: BTreeMap<(&'static str, &'static str), ResourceVector>,
+    /// Size of each container of the applications that ask for one size only.
+    pub(crate) sizes: BTreeMap<ApplicationId, ResourceVector>,
 }
 
 /// What happened so far.
@@ -58,7 +60,9 @@ pub(crate) struct Books {
     pub(crate) reservations: u64,
     pub(crate) moved: u64,
     pub(crate) fulfilled: u64,
-    pub(crate) killed: u64,
+    /// Containers killed, by application: whether by a lost node or by the end of an application is
+    /// not told.
+    pub(crate) killed: BTreeMap<ApplicationId, u64>,
     /// Refusals, by the fate that they are counted as.
     refused: BTreeMap<usize, u64>,
 }
@@ -78,7 +82,7 @@ impl Books {
             reservations: 0,
             moved: 0,
             fulfilled: 0,
-            killed: 0,
+            killed: BTreeMap::new(),
             refused: BTreeMap::new(),
         }
     }
@@ -118,7 +122,9 @@ impl Books {
                 size,
                 ending,
             } => {
-                self.killed += u64::from(*ending == Ending::Killed);
+                if *ending == Ending::Killed {
+                    *self.killed.entry(container.app).or_default() += 1;
+                }
                 self.end(node, *container, *size);
             }
             Decision::Reserved {
@@ -169,7 +175,9 @@ impl Books {
         assert_eq!(before, None, "{container} was placed twice");
         let sum = self.on_node.entry(node.clone()).or_default();
         *sum += size;
-        assert!(sum.fits_in(&self.limits.node), "{node} holds {sum:?}");
+        let within = self.limits.nodes.iter().any(|total| sum.fits_in(total));
+        assert!(within, "{node} holds {sum:?}");
+        self.was_asked_for(container, size);
         self.charge(container.app, size);
     }
 
@@ -185,6 +193,7 @@ impl Books {
     fn reserve(&mut self, node: &NodeName, container: ContainerId, size: ResourceVector) {
         let before = self.reserved.insert(node.clone(), (container, size));
         assert_eq!(before, None, "{node} was reserved twice");
+        self.was_asked_for(container, size);
         self.charge(container.app, size);
     }
 
@@ -194,13 +203,20 @@ impl Books {
         self.charge(container.app, -size);
     }
 
+    /// A container has the size that its application asks for, where that is one size only.
+    fn was_asked_for(&self, container: ContainerId, size: ResourceVector) {
+        let asked = self.limits.sizes.get(&container.app);
+        let right = asked.is_none_or(|asked| *asked == size);
+        assert!(right, "{container} has {size:?} instead of {asked:?}");
+    }
+
     /// Charges the user of an application, its leaf and all queues above, and looks at their limits.
     fn charge(&mut self, app: ApplicationId, size: ResourceVector) {
         let (leaf, user) = self.apps[&app];
         let sum = self.by_user.entry((leaf.to_owned(), user.to_owned()));
         let sum = sum.or_default();
         *sum += size;
-        let most = self.limits.users.get(leaf);
+        let most = self.limits.users.get(&(leaf, user));
         let within = most.is_none_or(|most| sum.fits_in(most));
         assert!(within, "{user} has {sum:?} of {most:?} in {leaf}");
         let mut path = leaf;
@@ -230,9 +246,9 @@ impl Books {
     /// Holds a state against the books.
     pub(crate) fn compare(&self, seen: &Seen, space: Space) {
         for (name, node) in &seen.nodes {
-            assert_eq!(node.total, self.limits.node, "{name}");
-            assert_eq!(node.free, node.total - node.allocated, "{name}");
-            assert!(node.allocated.fits_in(&node.total), "{name}: {node:?}");
+            let known = self.limits.nodes.contains(&node.total);
+            assert!(known, "{name} has another size: {node:?}");
+            node.adds_up(name);
             let live = self.on_node.get(name).copied().unwrap_or_default();
             let count = self.live.values().filter(|(on, _)| on == name).count();
             match space {
@@ -292,11 +308,29 @@ struct NodeSeen {
     reserved: Option<(ContainerId, ResourceVector)>,
 }
 
+impl NodeSeen {
+    /// What is not allocated is free, and a reservation is for no more than the node has.
+    fn adds_up(&self, name: &NodeName) {
+        assert_eq!(self.free, self.total - self.allocated, "{name}");
+        assert!(self.allocated.fits_in(&self.total), "{name}: {self:?}");
+        let ever = self
+            .reserved
+            .is_none_or(|(_, size)| size.fits_in(&self.total));
+        assert!(ever, "{name} is reserved for more than it has: {self:?}");
+    }
+
+    fn holds_nothing(&self) -> bool {
+        self.allocated.is_none() && self.containers == 0 && self.reserved.is_none()
+    }
+}
+
 /// What a state shows: registered nodes, applications that have not ended, and what queues and users
 /// use, without those that use nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Seen {
     nodes: BTreeMap<NodeName, NodeSeen>,
+    /// Lost nodes that still hold something.
+    leftover: Vec<(NodeName, NodeSeen)>,
     queues: Sums<String>,
     users: Sums<(String, String)>,
     pub(crate) apps: BTreeSet<ApplicationId>,
@@ -321,7 +355,8 @@ impl Seen {
         apps: impl Iterator<Item = &'a App>,
     ) -> Self {
         let apps: Vec<_> = apps.collect();
-        let nodes = nodes.filter(|row| row.state != NodeState::Lost).map(|row| {
+        let (mut registered, mut leftover) = (BTreeMap::new(), Vec::new());
+        for row in nodes {
             let reserved = row.reserved.map(|held| {
                 let app = apps[held.app.index()].id;
                 let number = held.number;
@@ -334,9 +369,12 @@ impl Seen {
                 containers: row.containers as usize,
                 reserved,
             };
-            (row.name.clone(), seen)
-        });
-        let nodes = nodes.collect();
+            if row.state != NodeState::Lost {
+                registered.insert(row.name.clone(), seen);
+            } else if !seen.holds_nothing() {
+                leftover.push((row.name.clone(), seen));
+            }
+        }
         let queues: Vec<_> = queues.collect();
         let path = |queue: &Queue| queue.settings.path.to_string();
         let users = users.filter(|user| !user.removed).map(|user| {
@@ -350,7 +388,8 @@ impl Seen {
         let queues = non_zero(&there.map(|queue| (path(queue), used(queue))).collect());
         let there = apps.iter().filter(|app| !app.stage.is_over());
         Self {
-            nodes,
+            nodes: registered,
+            leftover,
             queues,
             users,
             apps: there.map(|app| app.id).collect(),
@@ -363,7 +402,7 @@ impl Seen {
     }
 
     /// Holds the parts of a state against each other: leaves and users against the root, and each node
-    /// against its size.
+    /// against its size; lost ones hold nothing.
     pub(crate) fn add_up(&self) {
         let root = self.queues.get("root").copied().unwrap_or_default();
         let sum = |sum: ResourceVector, one: &ResourceVector| sum + *one;
@@ -380,9 +419,9 @@ impl Seen {
         let users = self.users.values().fold(ResourceVector::NONE, sum);
         assert_eq!(users, root, "users");
         for (name, node) in &self.nodes {
-            assert_eq!(node.free, node.total - node.allocated, "{name}");
-            assert!(node.allocated.fits_in(&node.total), "{name}: {node:?}");
+            node.adds_up(name);
         }
+        assert_eq!(self.leftover, [], "on lost nodes");
     }
 }
 

@@ -79,9 +79,11 @@ pub(crate) fn books(largest: [i64; 2]) -> Books {
     // Who is within the limit may have one more.
     let user = ResourceVector::of(&LIMIT_IN_A) + ResourceVector::of(&largest);
     Books::new(Limits {
-        node: ResourceVector::of(&TOTAL),
+        nodes: vec![ResourceVector::of(&TOTAL)],
         queues: BTreeMap::from([("root.b", ResourceVector::of(&MOST_OF_B))]),
-        users: BTreeMap::from([("root.a", user)]),
+        users: USERS.map(|name| (("root.a", name), user)).into(),
+        // Clients ask for all sizes.
+        sizes: BTreeMap::new(),
     })
 }
 

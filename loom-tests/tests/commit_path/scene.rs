@@ -1,6 +1,6 @@
 //! The scene: a small cluster, four applications, and threads that change what they count on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -9,15 +9,16 @@ use capsched::api::{
     Engine, Fate, Latencies, Mode, NodeError, NodeName, NodeReport, NodeSpec, RefreshError,
     ResourceVector, SubmitError, Threaded, TreeSettings,
 };
+use capsched::commit::Ledger;
 use capsched::config;
-use capsched::id::PartitionId;
 use capsched::metrics::Counts as FateCounts;
 use capsched::snapshot::Snapshot;
 use capsched::sync::Ended;
 use capsched::time::ManualClock;
 use shuttle::rand::{Rng, thread_rng};
+use shuttle::thread;
 
-use crate::books::{self, Apps, Books, Known};
+use crate::books::{Apps, Books, Limits, Seen, Space, containers};
 
 #[expect(
     clippy::disallowed_types,
@@ -112,22 +113,44 @@ struct Counts {
     lent: Count,
 }
 
+/// What was met before the applications that stay end: those that end then would be counted as killed, too.
+#[derive(Clone, Copy, Debug)]
+struct Settled {
+    /// Containers killed of applications that stay, as by a lost node, and of the one that ends.
+    killed: u64,
+    ended_with_app: u64,
+    /// Looks at the ledger that the committer took on the thread of their caller.
+    lent: u64,
+}
+
+impl Settled {
+    fn of(books: &Books) -> Self {
+        let short = ApplicationId::new(SHORT);
+        let ended_with_app = books.killed.get(&short).copied().unwrap_or(0);
+        Self {
+            killed: books.killed.values().sum::<u64>() - ended_with_app,
+            ended_with_app,
+            lent: 0,
+        }
+    }
+}
+
 impl Witnesses {
-    fn note(&self, books: &Books, fates: &FateCounts<Fate>, last: &Snapshot) {
+    fn note(&self, books: &Books, settled: Settled, fates: &FateCounts<Fate>, last: &Snapshot) {
         let refused = |conflict| fates.get(Fate::Refused(conflict));
         let counts = &self.0;
         for (count, number) in [
             (&counts.placed, books.placed),
             (&counts.reserved, books.reservations),
             (&counts.fulfilled, books.fulfilled),
-            (&counts.refused, books.refused),
-            (&counts.killed, books.killed),
-            (&counts.ended_with_app, books.ended_with_app),
+            (&counts.refused, books.refusals()),
+            (&counts.killed, settled.killed),
+            (&counts.ended_with_app, settled.ended_with_app),
             (&counts.app_gone, refused(Conflict::AppGone)),
             (&counts.node_gone, refused(Conflict::NodeGone)),
             (&counts.over_user_limit, refused(Conflict::OverUserLimit)),
             (&counts.served, last.served),
-            (&counts.lent, books.lent),
+            (&counts.lent, settled.lent),
         ] {
             count.fetch_add(number, Ordering::Relaxed);
         }
@@ -230,21 +253,28 @@ fn spec(number: u32, total: [i64; 2]) -> NodeSpec {
     NodeSpec::new(node(number), ResourceVector::of(&total))
 }
 
-/// What the books know of the applications.
-fn known() -> Apps {
-    let known = |app: &App| {
+/// Books that know the applications and what holds for them.
+fn new_books() -> Books {
+    let (mut apps, mut users, mut sizes) = (Apps::new(), BTreeMap::new(), BTreeMap::new());
+    for app in APPS {
+        let id = ApplicationId::new(app.number);
         let size = ResourceVector::of(&app.size);
-        let bounded = app.leaf == "root.a";
-        let known = Known {
-            leaf: app.leaf,
-            user: app.user,
-            size,
-            most: bounded.then(|| ResourceVector::of(&MOST_OF_USER) + size),
-            is_short: app.number == SHORT,
-        };
-        (ApplicationId::new(app.number), known)
-    };
-    APPS.iter().map(known).collect()
+        apps.insert(id, (app.leaf, app.user));
+        sizes.insert(id, size);
+        if app.leaf == "root.a" {
+            // Each of its users has one application.
+            let most = ResourceVector::of(&MOST_OF_USER) + size;
+            users.insert((app.leaf, app.user), most);
+        }
+    }
+    let mut books = Books::new(Limits {
+        nodes: [TOTAL, SMALL].map(|size| ResourceVector::of(&size)).into(),
+        queues: BTreeMap::from([("root.p", ResourceVector::of(&MOST_OF_P))]),
+        users,
+        sizes,
+    });
+    books.know(apps);
+    books
 }
 
 /// The answer to a call that is sound, and nothing when it was refused as closed.
@@ -272,12 +302,12 @@ impl Scene {
     pub(crate) fn play(&self, witnesses: &Witnesses) {
         let engine = Engine::builder(self.wide.clone()).sequential().unwrap();
         let clock = ManualClock::default();
-        let engine = Threaded::take_over(engine, self.mode, clock, Latencies::Off).unwrap();
-        let mut books = Books::new(ResourceVector::of(&TOTAL), known());
+        let mut engine = Threaded::take_over(engine, self.mode, clock, Latencies::Off).unwrap();
+        let mut books = new_books();
         for number in 0..NODES {
             engine.add_node(spec(number, TOTAL)).unwrap();
         }
-        let done = shuttle::thread::scope(|scope| {
+        let done = thread::scope(|scope| {
             let calls = [
                 scope.spawn(|| ask(&engine)),
                 scope.spawn(|| remove_nodes(&engine)),
@@ -293,27 +323,29 @@ impl Scene {
             }
             calls.map(|thread| thread.join().unwrap().is_some())
         });
-        match self.end {
-            End::Calm => settle(&engine, &mut books),
-            End::Sudden => while engine.add_node(spec(0, TOTAL)) != Err(NodeError::Closed) {},
-        }
+        let (settled, space) = match self.end {
+            End::Calm => (Some(settle(&engine, &mut books)), Space::Exact),
+            End::Sudden => {
+                while engine.add_node(spec(0, TOTAL)) != Err(NodeError::Closed) {}
+                (None, Space::Held)
+            }
+        };
         assert_eq!(engine.worker_panics(), 0, "a proposer panicked");
+        assert_eq!(engine.end(), Ended::Stopped);
         hear(&engine, &mut books);
-        let fates = engine.fates();
-        let (ended, last) = engine.stop_with_state();
-        assert_eq!(ended, Ended::Stopped);
-        witnesses.note(&books, &fates, &last);
+        let (fates, last) = (engine.fates(), engine.snapshot());
+        let settled = settled.unwrap_or_else(|| Settled::of(&books));
+        witnesses.note(&books, settled, &fates, &last);
         let cut = done.contains(&false);
         witnesses.0.cut.fetch_add(cut.into(), Ordering::Relaxed);
-        books::add_up(&last);
+        let seen = Seen::published(&last);
+        books.compare(&seen, space);
+        seen.add_up();
+        books.outcomes(&fates, &last);
+        assert_eq!(books.moved, 0, "only preemption moves reservations");
         if self.end == End::Calm {
             assert!(!cut, "a call was refused as closed");
-            assert!(
-                last.queues
-                    .iter()
-                    .all(|queue| queue.part(PartitionId::DEFAULT).used.is_none())
-            );
-            assert!(last.nodes.iter().all(|node| node.allocated.is_none()));
+            assert!(books.is_empty(), "something was placed after all ended");
         }
     }
 
@@ -352,7 +384,7 @@ fn ask(engine: &Threaded) -> Option<()> {
 /// Lets others take their turns, some or many of them.
 fn pause(doublings: u32) {
     for _ in 0..1 << thread_rng().gen_range(0..=doublings) {
-        shuttle::thread::yield_now();
+        thread::yield_now();
     }
 }
 
@@ -413,40 +445,53 @@ fn hear(engine: &Threaded, books: &mut Books) {
     }
 }
 
-/// Lets the engine come to rest and holds it against the books; then all applications end, and
-/// nothing may be left.
-fn settle(engine: &Threaded, books: &mut Books) {
-    // A heartbeat frees the space of containers that were given back, which others then take.
+/// Holds an engine at rest, whose nodes all have reported, against the books and against the
+/// applications that have not ended; whether the committer took the look on this thread.
+fn compare(engine: &Threaded, books: &Books, apps: &BTreeSet<ApplicationId>) -> bool {
+    let look = |ledger: &Ledger| {
+        let (seen, live) = (Seen::live(ledger), containers(ledger));
+        (seen, live, thread::current().id())
+    };
+    let (seen, live, taken_on) = engine.inspect(look).unwrap();
+    books.compare(&seen, Space::Exact);
+    seen.add_up();
+    assert!(seen.nodes().cloned().eq((0..NODES).map(node)), "{seen:?}");
+    assert_eq!(&seen.apps, apps, "applications");
+    assert_eq!(&live, books.live(), "containers of the ledger");
+    taken_on == thread::current().id()
+}
+
+/// Lets all nodes report, twice: that frees the space of containers that were given back, which others
+/// then take. At rest in the end.
+fn report(engine: &Threaded) {
     for _ in 0..2 {
         engine.quiesce();
         for number in 0..NODES {
-            engine
-                .heartbeat(node(number), NodeReport::AsExpected)
-                .unwrap();
+            let name = node(number);
+            engine.heartbeat(name, NodeReport::AsExpected).unwrap();
         }
     }
     engine.quiesce();
+}
+
+/// Lets the engine come to rest and holds it against the books; then all applications end, and
+/// nothing may be left.
+fn settle(engine: &Threaded, books: &mut Books) -> Settled {
+    report(engine);
     hear(engine, books);
-    books.compare(engine, &[("root.p", ResourceVector::of(&MOST_OF_P))]);
-    // Those that end with their applications are killed, too.
-    let lost = (books.killed, books.ended_with_app);
+    let stay = APPS.iter().filter(|app| app.number != SHORT);
+    let stay = stay.map(|app| ApplicationId::new(app.number)).collect();
+    let mut settled = Settled::of(books);
+    settled.lent += u64::from(compare(engine, books, &stay));
     for app in APPS {
         let id = ApplicationId::new(app.number);
         let ended = engine.finish_app(id);
         let is_over = ended == Err(AppError::Unknown(id));
         assert_eq!(is_over, app.number == SHORT, "{id}: {ended:?}");
     }
-    for _ in 0..2 {
-        for number in 0..NODES {
-            engine
-                .heartbeat(node(number), NodeReport::AsExpected)
-                .unwrap();
-        }
-    }
-    engine.quiesce();
+    report(engine);
     hear(engine, books);
     assert!(books.is_empty(), "something outlived its application");
-    books.compare(engine, &[]);
-    books.outcomes(engine);
-    (books.killed, books.ended_with_app) = lost;
+    settled.lent += u64::from(compare(engine, books, &BTreeSet::new()));
+    settled
 }
