@@ -107,9 +107,10 @@ fn who_is_at_the_limit_stays_there_without_a_look_while_nothing_can_raise_it_so_
         let (state, floor) = (ledger.state(), floor(&ledger).unwrap());
         let sure = |floor: &Floor| is_surely_over::<NARROW>(state, leaf(state), DEFAULT, floor);
         assert!(sure(&floor));
+        let active = state.queues[leaf(state)].as_leaf().active_weight;
         let others = [
             Floor {
-                surely_from: floor.surely_from + 1.0,
+                surely_from: active + 1.0,
                 ..floor
             },
             Floor {
