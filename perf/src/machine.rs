@@ -21,6 +21,20 @@ pub(crate) fn cores() -> usize {
     *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
+/// Whether the allocator was told how long to keep what was freed, as `.cargo/config.toml` tells it.
+pub(crate) fn keeps_memory() -> bool {
+    std::env::var_os("MIMALLOC_PURGE_DELAY").is_some()
+}
+
+/// The allocator of this driver, and whether it runs as by itself.
+pub(crate) fn allocator() -> &'static str {
+    if keeps_memory() {
+        "mimalloc"
+    } else {
+        "mimalloc, without MIMALLOC_PURGE_DELAY"
+    }
+}
+
 /// Release of the kernel.
 pub(crate) fn kernel() -> String {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

@@ -167,7 +167,14 @@ impl ModeName {
 }
 
 fn main() -> Result<()> {
-    match Cli::parse().command {
+    let command = Cli::parse().command;
+    if !matches!(command, Some(Command::List | Command::Report(_))) && !machine::keeps_memory() {
+        output::aside!(
+            "MIMALLOC_PURGE_DELAY is not set, as `cargo run` sets it: memory goes back to the system between \
+             two rounds, and figures are lower by up to a half"
+        );
+    }
+    match command {
         Some(Command::Run(args)) => run(&args),
         Some(Command::Peers(args)) => peers::run(&args),
         Some(Command::Open(args)) => open::run(&args),

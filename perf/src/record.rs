@@ -72,7 +72,7 @@ impl Origin {
             kernel: machine::kernel(),
             rustc: env!("PERF_RUSTC"),
             profile: env!("PERF_PROFILE"),
-            allocator: "mimalloc",
+            allocator: machine::allocator(),
             command: command(),
         }
     }
