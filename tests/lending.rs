@@ -136,6 +136,26 @@ fn what_a_call_at_rest_asks_for_is_placed_in_every_mode() {
     }
 }
 
+/// A caller who never pauses may find the committer with its own thread, as after the start, but not
+/// for ever: where nobody proposes that thread looks out for nothing.
+#[test]
+fn calls_without_a_pause_come_to_find_the_committer_at_rest() {
+    let here = std::thread::current().id();
+    for _ in 0..10 {
+        let builder = Engine::builder(settings(&[])).mode(Mode::Heartbeat);
+        let engine = builder.start().unwrap();
+        engine.add_node(node(1)).unwrap();
+        let found = (0..2000).map(|_| {
+            let name = "n1:1".parse().unwrap();
+            engine.heartbeat(name, NodeReport::AsExpected).unwrap();
+            thread_of(&engine)
+        });
+        let found: Vec<ThreadId> = found.collect();
+        assert!(found[1000..].contains(&here));
+        assert_eq!(engine.stop(), Ended::Stopped);
+    }
+}
+
 /// There is no sorter in heartbeat mode: nobody but who asks for it has the snapshot made.
 #[test]
 fn a_snapshot_at_rest_shows_what_was_answered() {

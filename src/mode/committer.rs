@@ -164,7 +164,7 @@ impl<C: Clock> Committer<C> {
                 continue;
             }
             fruitless = 0;
-            if self.unpublished > 0 {
+            if self.owes_snapshot() {
                 self.publish();
                 continue;
             }
@@ -215,10 +215,17 @@ impl<C: Clock> Committer<C> {
         while self.take_proposals() {}
     }
 
+    /// Whether somebody waits for what no snapshot shows yet. Without proposers only those do who ask.
+    fn owes_snapshot(&self) -> bool {
+        let proposes = !self.standings.is_empty();
+        self.is_wanted() || (self.unpublished > 0 && (proposes || !self.quiet.is_empty()))
+    }
+
     /// Looks for work in vain before it publishes, or rests where there is nothing to publish. While
-    /// every proposer rests only callers bring work, who find it at rest.
+    /// every proposer rests, or there is none, only callers bring work, who find it at rest: what it
+    /// waited they would wait asleep, and come just too late to find it so.
     fn patience(&self) -> u32 {
-        if self.is_at_rest() {
+        if self.standings.is_empty() || self.is_at_rest() {
             return 0;
         }
         if self.unpublished == 0 {
