@@ -45,9 +45,8 @@ fn commit(ledger: &mut Ledger, proposal: Proposal) -> CommitOutcome {
     committed
 }
 
-/// Two nodes; the first is nearly full and reserved by an application of `a`, which asks for
-/// something small besides.
-fn ledger() -> Ledger {
+/// Two nodes, of which the first is nearly full; what an application of `a` would reserve there.
+fn nearly_full() -> (Ledger, Proposal) {
     let pairs = [
         ("root.queues", "a,b"),
         ("root.a.capacity", "50"),
@@ -66,12 +65,20 @@ fn ledger() -> Ledger {
         ledger.submit(&spec).unwrap();
         ledger.settle();
     }
-    for kind in [ProposalKind::Allocate, ProposalKind::Reserve] {
-        ask(&mut ledger, 1, 5, 7168);
-        let proposal = proposed(&ledger, 0);
-        assert_eq!(proposal.kind, kind);
-        assert_eq!(commit(&mut ledger, proposal), CommitOutcome::Committed);
-    }
+    ask(&mut ledger, 1, 5, 7168);
+    let first = proposed(&ledger, 0);
+    assert_eq!(first.kind, ProposalKind::Allocate);
+    assert_eq!(commit(&mut ledger, first), CommitOutcome::Committed);
+    ask(&mut ledger, 1, 5, 7168);
+    let second = proposed(&ledger, 0);
+    assert_eq!(second.kind, ProposalKind::Reserve);
+    (ledger, second)
+}
+
+/// The same with the reservation, whose application asks for something small besides.
+fn ledger() -> Ledger {
+    let (mut ledger, reservation) = nearly_full();
+    assert_eq!(commit(&mut ledger, reservation), CommitOutcome::Committed);
     ask(&mut ledger, 1, 7, 1024);
     ledger
 }
@@ -97,6 +104,20 @@ fn a_reservation_serves_no_other_key() {
     }
     let after = &ledger.state().nodes[NodeSlot::at(0)];
     assert_eq!(after.reserved, Some(held));
+}
+
+/// It would keep others off the node for as long as its application waits.
+#[test]
+fn no_node_is_reserved_for_more_than_it_has() {
+    let (mut ledger, proposal) = nearly_full();
+    let too_large = Proposal {
+        size: ResourceVector::of(&[10_241, 1]).into(),
+        ..proposal.clone()
+    };
+    let refused = CommitOutcome::Rejected(Conflict::DoesNotFit);
+    assert_eq!(commit(&mut ledger, too_large), refused);
+    assert_eq!(ledger.state().nodes[NodeSlot::at(0)].reserved, None);
+    assert_eq!(commit(&mut ledger, proposal), CommitOutcome::Committed);
 }
 
 #[test]

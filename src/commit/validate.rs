@@ -175,15 +175,23 @@ impl Ledger {
         if asks.is_none_or(|asks| !asks.known || asks.count(NameId::ANY) <= 0) {
             return Err(Conflict::AskGone);
         }
-        let held = self.state.nodes[proposal.node].reserved;
+        let node = &self.state.nodes[proposal.node];
+        let held = node.reserved;
         let held = held.map(|held| (held.app, held.number, held.key));
         let expected = proposal.reserved;
         let expected = expected.map(|number| (proposal.app, number, proposal.key));
-        if held == expected {
-            Ok(())
-        } else {
-            Err(Conflict::ReservationChanged)
+        if held != expected {
+            return Err(Conflict::ReservationChanged);
         }
+        // One that is kept may be on a node that has become smaller since.
+        let ever = self
+            .state
+            .calculator
+            .fits_in(&proposal.size.get(), &node.total.get());
+        if expected.is_none() && !ever {
+            return Err(Conflict::DoesNotFit);
+        }
+        Ok(())
     }
 
     fn validate_limits<const N: usize>(

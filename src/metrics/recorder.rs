@@ -23,8 +23,9 @@ use crate::time::Clock;
 
 type Outbox<P> = Arc<Mutex<HistogramSet<P>>>;
 
-/// Notes that a recorder keeps before it counts them in its set.
-const NOTES: usize = 256;
+/// Notes that a recorder keeps before it counts them in its set. The set is some hundred KiB for each
+/// phase, and a thread that touches it loses what its caches hold: rarely, then, and for many at once.
+const NOTES: usize = 4096;
 
 /// The side of a hot thread.
 pub struct Recorder<P: Closed = Phase> {

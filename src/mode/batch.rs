@@ -9,6 +9,9 @@ use crate::proposer::{Observation, Outcome};
 /// Decisions that are handed to the committer together.
 pub(super) const BATCH: usize = 64;
 
+/// One batch in so many is measured on its way, the first among them.
+const SAMPLE: u64 = 8;
+
 /// Decisions of one proposer, in order.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
@@ -16,7 +19,7 @@ pub(super) struct Batch {
     pub(super) version: Version,
     /// Decisions that the proposer has sent with this batch and before.
     pub(super) end: u64,
-    /// When it was handed over, in ns; nothing when nobody measures.
+    /// When it was handed over, in ns; nothing unless it is one of those that are measured.
     pub(super) sent_ns: Option<u64>,
     /// Apart from `ends`: a record of both is put together on the stack, and reading it back at once, in wide pieces, stalls
     /// until the narrow writes have left the store buffer, which took a seventh of a proposer's time.
@@ -95,7 +98,9 @@ pub(super) struct Batches {
     /// Sent, and not yet in any snapshot that this proposer has seen.
     in_flight: VecDeque<Arc<Batch>>,
     spare: Vec<Arc<Batch>>,
+    /// Decisions that were sent, and batches.
     sent: u64,
+    closed: u64,
 }
 
 impl Batches {
@@ -105,6 +110,7 @@ impl Batches {
             in_flight: VecDeque::new(),
             spare: Vec::new(),
             sent: 0,
+            closed: 0,
         }
     }
 
@@ -118,12 +124,18 @@ impl Batches {
         self.sent
     }
 
+    /// Whether the open batch is one of those that are measured, where batches are.
+    pub(super) fn is_sampled(&self) -> bool {
+        self.closed.is_multiple_of(SAMPLE)
+    }
+
     /// Closes the open batch, to be sent; nothing when it is empty.
     pub(super) fn close(&mut self, version: Version) -> Option<Arc<Batch>> {
         if self.open.len() == 0 {
             return None;
         }
         self.sent += self.open.len() as u64;
+        self.closed += 1;
         (self.open.version, self.open.end) = (version, self.sent);
         let mut sent = self
             .spare
@@ -184,6 +196,21 @@ mod tests {
         let counts: Vec<_> = batch.iter().map(|(_, seen)| seen.len()).collect();
         assert_eq!((counts, batch.end), (vec![2, 0, 1], 3));
         assert!(batches.close(Version(1)).is_none());
+    }
+
+    #[test]
+    fn one_batch_in_eight_is_measured_and_empty_ones_do_not_count() {
+        let mut batches = Batches::new();
+        let sampled = (0..17).map(|_| {
+            let sampled = batches.is_sampled();
+            assert!(batches.close(Version(1)).is_none());
+            skipped(&mut batches, &[1]);
+            drop(batches.close(Version(1)));
+            sampled
+        });
+        let sampled: Vec<bool> = sampled.collect();
+        let expected: Vec<bool> = (0..17).map(|i| [0, 8, 16].contains(&i)).collect();
+        assert_eq!(sampled, expected);
     }
 
     #[test]

@@ -26,9 +26,6 @@ use super::standing::patience;
 /// Commands that are carried out before proposals get their turn again.
 const COMMANDS: usize = 256;
 
-/// One batch in so many is timed.
-const SAMPLE: u32 = 8;
-
 /// What was taken from the inbox in one turn, besides looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Taken {
@@ -103,8 +100,6 @@ pub(super) struct Committer<C> {
     pub(super) sleep: Sleep,
     /// Whether a call came while its thread slept, which shall stay awake for the next one.
     pub(super) roused: bool,
-    /// Batches taken, for sampling.
-    pub(super) batches: u32,
 }
 
 impl<C: Clock> Committer<C> {
@@ -264,10 +259,10 @@ impl<C: Clock> Committer<C> {
             batch.end,
             "a batch of proposer {proposer} is missing or came twice"
         );
-        self.batches = self.batches.wrapping_add(1);
-        let timed = self.recorder.is_active() && self.batches.is_multiple_of(SAMPLE);
+        let sent_ns = batch.sent_ns.filter(|_| self.recorder.is_active());
+        let timed = sent_ns.is_some();
         let before = if timed { self.clock.now_ns() } else { 0 };
-        if let Some(sent_ns) = batch.sent_ns.filter(|_| timed) {
+        if let Some(sent_ns) = sent_ns {
             let stay = before.saturating_sub(sent_ns);
             self.recorder.record(Phase::HandOff, stay);
         }

@@ -161,7 +161,6 @@ impl Threaded {
             unpublished: 0,
             wanted,
             copying: None,
-            batches: 0,
             inbox,
             publisher,
             snapshot,

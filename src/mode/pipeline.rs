@@ -133,7 +133,6 @@ impl Pipeline {
             unpublished: 0,
             wanted: Arc::new(AtomicBool::new(false)),
             copying: None,
-            batches: 0,
             inbox,
             publisher,
             snapshot,

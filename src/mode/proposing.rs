@@ -197,7 +197,7 @@ impl<C: Clock> Proposer<C> {
 
     /// Hands the open batch over; waits while the committer is behind, asleep if that lasts.
     pub(super) fn send(&mut self, view: &View) {
-        let measured = self.recorder.is_active();
+        let measured = self.recorder.is_active() && self.batches.is_sampled();
         self.batches.open.sent_ns = measured.then(|| self.clock.now_ns());
         let Some(mut batch) = self.batches.close(view.version()) else {
             return;

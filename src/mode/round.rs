@@ -16,7 +16,7 @@ use super::stopwatch::{Latencies, Stopwatch};
 use super::view::{Noted, View};
 
 /// One decision in so many is timed.
-const SAMPLE: u32 = 128;
+const SAMPLE: u32 = 512;
 
 /// Rounds after which the clock is asked whether latencies are to be handed over.
 const ROUNDS: u32 = 256;

@@ -97,14 +97,15 @@ pub(crate) fn rest(engine: &Threaded) -> Vec<Decision> {
             std::thread::yield_now();
         }
     });
-    // An engine that has nobody to tell its last events rests, and goes on once they are read.
+    // An engine that has nobody to tell its last events rests, and goes on once they are read. Only while
+    // nobody reads does an answer to quiescence say that there is something to read, or nothing left to do.
     loop {
+        engine.quiesce();
         let before = told.len();
         engine.append_events(&mut told);
         if told.len() == before {
             return told;
         }
-        engine.quiesce();
     }
 }
 
