@@ -244,12 +244,16 @@ impl<C: Clock> Proposer<C> {
         self.batches.open.len() > before
     }
 
-    /// The same up to the next decision of which the steps are measured; whether it came so far.
+    /// The same up to the next decision of which the steps are measured; whether it came so far, with
+    /// room for that one in the batch.
     fn extend_unmeasured(&mut self, view: &mut View, partition: PartitionId) -> bool {
-        let most = SAMPLE - 1 - self.decisions % SAMPLE;
+        let unmeasured = SAMPLE - 1 - self.decisions % SAMPLE;
+        // Measured or not, batches are of the same length.
+        let room = BATCH.saturating_sub(self.batches.open.len());
+        let most = room.min(unmeasured as usize);
         let all = self.latencies == Latencies::All;
         let before = if all { self.clock.now_ns() } else { 0 };
-        let placed = view.extend(&mut self.batches.open, partition, most as usize, None);
+        let placed = view.extend(&mut self.batches.open, partition, most, None);
         let placed = u32::try_from(placed).expect("no more than asked for");
         if all && placed > 0 {
             // Each took its part.
@@ -257,7 +261,7 @@ impl<C: Clock> Proposer<C> {
             (0..placed).for_each(|_| self.recorder.record(Phase::Propose, took));
         }
         self.decisions = self.decisions.wrapping_add(placed);
-        placed == most
+        placed == unmeasured && self.batches.open.len() < BATCH
     }
 
     /// Decides, and records where the time went for some of the decisions.
