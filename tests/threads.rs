@@ -4,14 +4,12 @@
 #[path = "common/engines.rs"]
 mod engines;
 
-use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Conflict, Decision, Engine, Fate, Latencies, Mode,
-    NodeReport, NodeSpec, PartitionSpec, Running, Sequential, Threaded, TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, Decision, Engine, Fate, Latencies, Mode, NodeReport,
+    NodeSpec, PartitionSpec, Running, Sequential, Threaded, TreeSettings,
 };
-use capsched::config;
 use capsched::id::{NodeSlot, PartitionId};
 use capsched::metrics::Phase;
 use capsched::proposer::{Candidates, FitIndex, Outcome, propose};
@@ -244,61 +242,6 @@ fn a_reservation_is_given_up_once() {
         // Others than the one that gives it up look whether it goes on waiting.
         assert!(since < 100, "{mode:?}: {since} decisions");
     }
-}
-
-/// A reservation on lent capacity that the commit refuses is proposed again whenever the state
-/// changes, but two refusals in a row do not keep committer and proposer awake for ever.
-#[test]
-fn a_proposal_that_is_always_refused_lets_the_engine_come_to_rest() {
-    for mode in [
-        Mode::Global { threads: 1 },
-        Mode::Global { threads: 3 },
-        Mode::Asynchronous { threads: 2 },
-    ] {
-        let lent = [PartitionSpec {
-            name: "gpu".to_owned(),
-            exclusive: false,
-        }];
-        let engine = Threaded::start(labelled(), &lent, mode, SystemClock::new()).unwrap();
-        let node = NodeSpec::new("n:1".parse().unwrap(), ResourceVector::of(&[8192, 8]));
-        let partition = "gpu".to_owned();
-        engine.add_node(NodeSpec { partition, ..node }).unwrap();
-        for (id, leaf, memory) in [(1, "root.a", 3072), (2, "root.b", 8192)] {
-            let app = ApplicationId::new(id);
-            engine.submit(AppSpec::new(app, leaf, "u")).unwrap();
-            let ask = Ask::anywhere(ResourceVector::of(&[memory, 1]), 1);
-            engine.ask(app, AskCall::asking(vec![ask])).unwrap();
-        }
-        engine.quiesce();
-        let refused = || engine.fates().get(Fate::Refused(Conflict::OverQueueLimit));
-        let before = refused();
-        assert!(before > 0, "{mode:?}: nothing was refused");
-        engine.quiesce();
-        assert_eq!(refused(), before, "{mode:?}");
-        assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
-    }
-}
-
-fn labelled() -> TreeSettings {
-    let mut pairs: BTreeMap<String, String> = BTreeMap::new();
-    let mut set = |key: &str, value: &str| {
-        pairs.insert(format!("yarn.scheduler.capacity.{key}"), value.to_owned());
-    };
-    set("root.queues", "a,b");
-    set("multi-node-placement-enabled", "true");
-    set("root.accessible-node-labels", "*");
-    set("root.accessible-node-labels.gpu.capacity", "100");
-    for leaf in ["a", "b"] {
-        for prefix in ["", "accessible-node-labels.gpu."] {
-            set(&format!("root.{leaf}.{prefix}capacity"), "50");
-            set(&format!("root.{leaf}.{prefix}maximum-capacity"), "100");
-        }
-        set(&format!("root.{leaf}.user-limit-factor"), "10");
-    }
-    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    config::from_pairs(&BTreeMap::new(), &pairs, &types)
-        .unwrap()
-        .settings
 }
 
 #[test]

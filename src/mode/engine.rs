@@ -18,6 +18,7 @@ use super::reading::{EventReader, Rest};
 use super::resting::Sleep;
 use super::restraint::Restraint;
 use super::room::Room;
+use super::round::Refused;
 use super::sorting::Sorting;
 use super::spot::Spot;
 use super::start::{Mode, Running, StartError};
@@ -207,7 +208,7 @@ impl Threaded {
                 rounds: 0,
                 handed_ns: 0,
                 start: i,
-                refused: (0, 0),
+                refused: Refused::default(),
                 restraint: Restraint::default(),
                 counted: false,
                 held: None,

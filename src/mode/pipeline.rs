@@ -18,6 +18,7 @@ use super::index::{NodeIndex, NodeSorter};
 use super::proposing::Proposer;
 use super::resting::Sleep;
 use super::restraint::Restraint;
+use super::round::Refused;
 use super::start::Mode;
 use super::stopwatch::Latencies;
 use super::view::View;
@@ -174,7 +175,7 @@ impl Pipeline {
                 rounds: 0,
                 handed_ns: 0,
                 start: i,
-                refused: (0, 0),
+                refused: Refused::default(),
                 restraint: Restraint::default(),
                 counted: false,
                 held: Some(Vec::new()),

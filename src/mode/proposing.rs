@@ -18,6 +18,7 @@ use super::batch::{Batch, Batches};
 use super::garble::Raving;
 use super::index::NodeIndex;
 use super::restraint::Restraint;
+use super::round::Refused;
 use super::start::Mode;
 use super::stopwatch::Latencies;
 use super::view::View;
@@ -69,8 +70,8 @@ pub(super) struct Proposer<C> {
     pub(super) handed_ns: u64,
     /// Where the next round begins, among nodes, partitions and reservations.
     pub(super) start: usize,
-    /// Changes of the state that the last rounds saw, and how many of these rounds proposed.
-    pub(super) refused: (u64, usize),
+    /// The last rounds, as long as nothing came of them.
+    pub(super) refused: Refused,
     /// Whether it had better leave the work to others.
     pub(super) restraint: Restraint,
     /// Whether counters moved in the last round.
@@ -248,7 +249,7 @@ pub(super) fn wait(parker: &Parker, patience: Option<Duration>, mut ready: impl 
 }
 
 /// Decisions of one proposer that a snapshot has seen.
-fn taken(snapshot: &Snapshot, proposer: usize) -> u64 {
+pub(super) fn taken(snapshot: &Snapshot, proposer: usize) -> u64 {
     snapshot.taken.get(proposer).copied().unwrap_or(0)
 }
 

@@ -10,7 +10,7 @@ use crate::queue::Exclusivity;
 use crate::time::Clock;
 
 use super::batch::BATCH;
-use super::proposing::Proposer;
+use super::proposing::{Proposer, taken};
 use super::start::Mode;
 use super::stopwatch::{Latencies, Stopwatch};
 use super::view::{Noted, View};
@@ -23,6 +23,17 @@ const ROUNDS: u32 = 256;
 
 /// How long a busy proposer keeps its latencies, in ns: adding them takes as long as a thousand decisions.
 const HAND_OVER_NS: u64 = 100_000_000;
+
+/// Rounds on a state that nothing has changed since.
+#[derive(Debug, Default)]
+pub(super) struct Refused {
+    /// Changes that had brought about that state.
+    changes: u64,
+    /// Decisions that the ledger had taken when this was first seen.
+    before: u64,
+    /// How many of the rounds proposed something.
+    rounds: usize,
+}
 
 /// What a round over all candidates came to.
 #[derive(Default)]
@@ -48,21 +59,30 @@ impl Round {
 
 impl<C: Clock> Proposer<C> {
     /// A round, unless rounds on this very state brought proposals that were all refused: they
-    /// would be made again at every version, and each refusal makes a version.
+    /// would be made again at every version, and each refusal makes a version. Once some are known to be,
+    /// those in flight are awaited first: behind a slow committer there would always be one.
     pub(super) fn look(&mut self, view: &mut View) -> Round {
-        let changes = self.snapshots.refresh().changes;
-        let landed = self.batches.in_flight().next().is_none();
-        if self.refused.0 != changes {
-            self.refused = (changes, 0);
-        } else if landed && self.refused.1 > view.state.nodes.len() {
-            let counted = std::mem::take(&mut self.counted);
-            if counted {
-                self.refused.1 -= 1;
-            }
-            return Round {
-                counted,
-                ..Round::default()
+        let own = self.share.0;
+        let newest = self.snapshots.refresh();
+        if self.refused.changes != newest.changes {
+            self.refused = Refused {
+                changes: newest.changes,
+                before: taken(newest, own),
+                rounds: 0,
             };
+        } else if self.refused.rounds > view.state.nodes.len() {
+            let landed = self.batches.in_flight().next().is_none();
+            if landed || taken(newest, own) > self.refused.before {
+                let counted = self.counted;
+                if landed && counted {
+                    self.counted = false;
+                    self.refused.rounds -= 1;
+                }
+                return Round {
+                    counted,
+                    ..Round::default()
+                };
+            }
         }
         let round = match self.mode {
             Mode::Heartbeat => Round::default(),
@@ -71,7 +91,7 @@ impl<C: Clock> Proposer<C> {
         };
         self.start = self.start.wrapping_add(round.passed.max(1));
         self.counted = round.counted;
-        self.refused.1 += usize::from(round.proposed);
+        self.refused.rounds += usize::from(round.proposed);
         round
     }
 

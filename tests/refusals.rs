@@ -1,0 +1,125 @@
+//! A reservation on lent capacity that the commit refuses, whenever it is proposed. A change of the state
+//! may let it hold, so that it is tried again; on the same state it is let be.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+#[path = "common/trees.rs"]
+mod trees;
+
+use capsched::api::{
+    AppSpec, ApplicationId, Ask, AskCall, Conflict, Fate, Mode, NodeSpec, PartitionSpec, Pipeline,
+    Threaded, TreeSettings,
+};
+use capsched::resource::ResourceVector;
+use capsched::sync::Ended;
+use capsched::time::{ManualClock, SystemClock};
+
+use trees::settings;
+
+const REFUSED: Fate = Fate::Refused(Conflict::OverQueueLimit);
+
+/// Two leaves, each with half of the default partition and of `gpu`.
+fn halves() -> TreeSettings {
+    settings([
+        ("root.queues", "a,b"),
+        ("multi-node-placement-enabled", "true"),
+        ("root.accessible-node-labels", "*"),
+        ("root.accessible-node-labels.gpu.capacity", "100"),
+        ("root.a.capacity", "50"),
+        ("root.a.user-limit-factor", "10"),
+        ("root.a.accessible-node-labels.gpu.capacity", "50"),
+        ("root.b.capacity", "50"),
+        ("root.b.user-limit-factor", "10"),
+        ("root.b.accessible-node-labels.gpu.capacity", "50"),
+    ])
+}
+
+fn gpu() -> [PartitionSpec; 1] {
+    let name = "gpu".to_owned();
+    let exclusive = false;
+    [PartitionSpec { name, exclusive }]
+}
+
+fn node(name: &str, partition: &str) -> NodeSpec {
+    let size = ResourceVector::of(&[8192, 8]);
+    NodeSpec {
+        partition: partition.to_owned(),
+        ..NodeSpec::new(name.parse().unwrap(), size)
+    }
+}
+
+/// Applications that ask for one container each: the first gets it, the second reserves for it.
+fn asking() -> [(AppSpec, AskCall); 2] {
+    [(1, "root.a", 3072), (2, "root.b", 8192)].map(|(number, leaf, mib)| {
+        let app = AppSpec::new(ApplicationId::new(number), leaf, "ann");
+        let ask = Ask::anywhere(ResourceVector::of(&[mib, 1]), 1);
+        (app, AskCall::asking(vec![ask]))
+    })
+}
+
+/// Two refusals in a row do not keep committer and proposer awake for ever.
+#[test]
+fn the_engine_comes_to_rest() {
+    for mode in [
+        Mode::Global { threads: 1 },
+        Mode::Global { threads: 3 },
+        Mode::Asynchronous { threads: 2 },
+    ] {
+        let engine = Threaded::start(halves(), &gpu(), mode, SystemClock::new()).unwrap();
+        engine.add_node(node("n:1", "gpu")).unwrap();
+        for (app, call) in asking() {
+            let id = app.id;
+            engine.submit(app).unwrap();
+            engine.ask(id, call).unwrap();
+        }
+        engine.quiesce();
+        let before = engine.fates().get(REFUSED);
+        assert!(before > 0, "{mode:?}: nothing was refused");
+        engine.quiesce();
+        assert_eq!(engine.fates().get(REFUSED), before, "{mode:?}");
+        assert_eq!(engine.stop(), Ended::Stopped);
+    }
+}
+
+/// Behind a slow committer with short queues some batch is always on its way, and no snapshot ever shows
+/// that all have landed.
+#[test]
+fn a_proposer_comes_to_rest_though_something_is_always_in_flight() {
+    for mode in [
+        Mode::Global { threads: 1 },
+        Mode::Asynchronous { threads: 1 },
+    ] {
+        let mut pipeline = Pipeline::new(halves(), &gpu(), mode, 8, ManualClock::at(0)).unwrap();
+        let only = node("n:1", "gpu");
+        pipeline.call(|engine| engine.add_node(&only)).unwrap();
+        for (app, call) in asking() {
+            pipeline.call(|engine| engine.submit(&app)).unwrap();
+            pipeline.call(|engine| engine.ask(app.id, &call)).unwrap();
+        }
+        show(&mut pipeline);
+        let turns = (0..100).take_while(|&turn| {
+            let proposed = pipeline.turn(0).proposed;
+            assert_eq!(pipeline.hand_over(0), usize::from(proposed));
+            // The one before; the last one stays where it is.
+            if turn > 0 {
+                pipeline.commit(0).unwrap();
+            }
+            show(&mut pipeline);
+            proposed
+        });
+        let turns = turns.count();
+        let refused = pipeline.accounts().fates.get(REFUSED);
+        assert!(refused > 0 && turns < 100, "{mode:?}: {refused} in {turns}");
+        assert!(!pipeline.turn(0).proposed, "{mode:?}: on the same state");
+        let other = node("other:1", "");
+        pipeline.call(|engine| engine.add_node(&other)).unwrap();
+        show(&mut pipeline);
+        assert!(pipeline.turn(0).proposed, "{mode:?}: on another state");
+    }
+}
+
+/// Publishes, and lets the proposer follow.
+fn show(pipeline: &mut Pipeline) {
+    pipeline.publish();
+    pipeline.sort_nodes();
+    pipeline.catch_up(0, true);
+}
