@@ -1,10 +1,14 @@
 //! The node index: the nodes of every partition in the order of the policy, sorted periodically.
 
-use crate::cluster::Node;
-use crate::id::PartitionId;
+use std::sync::Arc;
+
+use super::pieces::{PIECE, Runs};
+use crate::cluster::{Node, Partition};
+use crate::id::{NodeSlot, PartitionId};
 use crate::proposer::{NodeOrder, use_key};
 use crate::queue::NodePolicy;
-use crate::snapshot::{Snapshot, State};
+use crate::resource::with_width;
+use crate::snapshot::{Frozen, Snapshot, State};
 
 /// Nodes by partition, sorted at one moment; it may lag behind the state.
 #[derive(Clone, Debug, Default)]
@@ -22,48 +26,75 @@ struct Sorted {
 /// Sorts nodes, and remembers the order of their names, which changes only as nodes come and go.
 #[derive(Debug, Default)]
 pub(super) struct NodeSorter {
-    /// Of each slot when the names were last compared.
-    incarnations: Vec<u32>,
-    /// Position of each slot in the order of the names.
+    /// Changes of the list of each partition when the names were last compared.
+    changes: Vec<u64>,
+    /// The slots in the order of the names, and the position of each.
+    by_name: Vec<NodeSlot>,
     ranks: Vec<u32>,
 }
 
 impl NodeSorter {
-    /// Sorts the nodes of a snapshot.
-    pub(super) fn sort(&mut self, snapshot: &Snapshot) -> NodeIndex {
+    /// Sorts the nodes of a snapshot. There is a pause wherever others may have waited for the core.
+    pub(super) fn sort(&mut self, snapshot: Arc<Snapshot>, pause: &mut impl FnMut()) -> NodeIndex {
+        let settings = Arc::clone(&snapshot.settings);
+        with_width!(settings.calculator, N => self.sort_by::<N>(snapshot, pause))
+    }
+
+    /// The same with keys of so many resource types.
+    fn sort_by<const N: usize>(
+        &mut self,
+        snapshot: Arc<Snapshot>,
+        pause: &mut impl FnMut(),
+    ) -> NodeIndex {
         let policies = &snapshot.settings.multi_node.policies;
         let policy = policies
             .first()
             .map_or(NodePolicy::ResourceUsage, |policy| policy.order);
         let nodes: Vec<&Node> = snapshot.nodes.iter().collect();
-        self.learn_names(&nodes);
+        self.learn_names(&snapshot.partitions, &nodes, pause);
         let partitions = snapshot.partitions.iter().map(|partition| {
-            let mut sorted = partition.nodes.clone();
-            sorted.sort_by_cached_key(|slot| {
+            let keys = partition.nodes.iter().map(|slot| {
                 let at = slot.index();
-                (use_key(policy, nodes[at]), self.ranks[at])
+                (use_key(policy, nodes[at]).narrow::<N>(), self.ranks[at])
             });
+            (partition.changes, Runs::of(keys, pause))
+        });
+        let partitions: Vec<_> = partitions.collect();
+        if let Some(snapshot) = Arc::into_inner(snapshot) {
+            snapshot.nodes.forget(PIECE, &mut *pause);
+        }
+        let sorted = partitions.into_iter().map(|(changes, keys)| {
+            let slots = keys.merge(pause).into_iter();
+            let slots = slots.map(|(_, rank)| self.by_name[rank as usize]);
             Sorted {
-                changes: partition.changes,
-                order: sorted.into(),
+                changes,
+                order: slots.collect::<Vec<_>>().into(),
             }
         });
         NodeIndex {
-            partitions: partitions.collect(),
+            partitions: sorted.collect(),
         }
     }
 
-    fn learn_names(&mut self, nodes: &[&Node]) {
-        let incarnations = nodes.iter().map(|node| node.incarnation);
-        if incarnations.clone().eq(self.incarnations.iter().copied()) {
+    fn learn_names(
+        &mut self,
+        partitions: &Frozen<Partition>,
+        nodes: &[&Node],
+        pause: &mut impl FnMut(),
+    ) {
+        let changes = partitions.iter().map(|partition| partition.changes);
+        let changes: Vec<u64> = changes.collect();
+        if changes == self.changes {
             return;
         }
-        self.incarnations = incarnations.collect();
-        let mut by_name: Vec<_> = (0_u32..).zip(nodes).collect();
-        by_name.sort_by_key(|(_, node)| &node.name);
+        self.changes = changes;
+        let names = nodes.iter().enumerate();
+        let names = names.map(|(slot, node)| (&node.name, NodeSlot::at(slot)));
+        let sorted = Runs::of(names, pause).merge(pause).into_iter();
+        self.by_name = sorted.map(|(_, slot)| slot).collect();
         self.ranks = vec![0; nodes.len()];
-        for (rank, (slot, _)) in (0..).zip(by_name) {
-            self.ranks[slot as usize] = rank;
+        for (rank, slot) in (0..).zip(&self.by_name) {
+            self.ranks[slot.index()] = rank;
         }
     }
 }

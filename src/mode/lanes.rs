@@ -8,9 +8,10 @@ use crate::cluster::NodeState;
 use crate::id::{NodeSlot, PartitionId};
 use crate::proposer::{Alternate, FitIndex, Proposal, second_node};
 use crate::queue::SchedulerSettings;
+use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
-/// One layout in so many looks at the nodes again: the largest of them may have become smaller.
+/// One layout in so many looks at the nodes again, if the largest of them may have become smaller.
 const AFRESH: u32 = 16;
 
 /// The nodes of one state, by partition; they follow what they are told of it.
@@ -19,9 +20,13 @@ pub(super) struct Lanes {
     /// Nodes of each partition, the own share first; only where asks look for nodes.
     lanes: Vec<FitIndex>,
     sorted: Option<Arc<NodeIndex>>,
-    layouts: u32,
     /// Those of the last layout.
     settings: Option<Arc<SchedulerSettings>>,
+    /// What the nodes of each partition offered in all then.
+    offered: Vec<ResourceVector>,
+    layouts: u32,
+    /// Whether that became less since the nodes were looked at.
+    shrunk: bool,
     /// Reserved nodes.
     reserved: BTreeSet<NodeSlot>,
     /// Position among the proposers, and their number.
@@ -33,8 +38,10 @@ impl Lanes {
         Self {
             lanes: Vec::new(),
             sorted: None,
-            layouts: 0,
             settings: None,
+            offered: Vec::new(),
+            layouts: 0,
+            shrunk: false,
             reserved: BTreeSet::new(),
             share,
         }
@@ -104,9 +111,10 @@ impl Lanes {
         let settings = self.settings.replace(Arc::clone(&state.settings));
         // Whatever changed since was looked at: the nodes are merely put in another order.
         let same_rules = settings.is_some_and(|known| Arc::ptr_eq(&known, &state.settings));
+        self.note_offers(state);
         self.layouts = self.layouts.wrapping_add(1);
-        let may_keep = before.is_some() && !self.layouts.is_multiple_of(AFRESH);
-        if may_keep && same_rules && orders.len() == self.lanes.len() {
+        let due = self.shrunk && self.layouts.is_multiple_of(AFRESH);
+        if before.is_some() && !due && same_rules && orders.len() == self.lanes.len() {
             let lanes = self.lanes.iter().zip(&orders);
             let reordered = lanes.map(|(lane, order)| lane.reordered(order));
             if let Some(lanes) = reordered.collect() {
@@ -114,6 +122,7 @@ impl Lanes {
                 return;
             }
         }
+        self.shrunk = false;
         let types = state.calculator.fitting_types();
         let lanes = orders.into_iter().map(|order| FitIndex::new(order, types));
         self.lanes = lanes.collect();
@@ -123,6 +132,15 @@ impl Lanes {
                 self.look_at(state, node);
             }
         }
+    }
+
+    /// Notes whether some partition offers less than at the last layout. While a node becomes smaller and
+    /// others make up for it, that is not noticed: what no node holds any more is tried in vain until it is.
+    fn note_offers(&mut self, state: &State) {
+        let offered = state.partitions.iter().map(|partition| partition.total);
+        let before = std::mem::replace(&mut self.offered, offered.collect());
+        let mut pairs = before.iter().zip(&self.offered);
+        self.shrunk |= pairs.any(|(before, now)| before.component_max(now) != *now);
     }
 
     /// The lane of a partition that has nodes.
@@ -166,5 +184,37 @@ impl Lanes {
     /// Whether any node is reserved.
     pub(super) fn is_reserved_anywhere(&self) -> bool {
         !self.reserved.is_empty()
+    }
+}
+
+#[cfg(all(test, not(any(capsched_loom, capsched_shuttle))))]
+mod tests {
+    use super::*;
+    use crate::cluster::Partition;
+    use crate::mode::sorting::tests::settings;
+
+    /// As many layouts as are made until one may look at the nodes again; whether that is still owed.
+    fn lay_out(lanes: &mut Lanes, state: &mut State, mib: i64) -> bool {
+        state.partitions[PartitionId::DEFAULT].total = ResourceVector::of(&[mib, 8]);
+        (0..AFRESH).for_each(|_| lanes.lay_out(state, &Arc::default()));
+        lanes.shrunk
+    }
+
+    #[test]
+    fn the_nodes_are_looked_at_again_only_when_the_largest_may_be_smaller() {
+        let mut state = State::new(Arc::new(settings()));
+        let name = Arc::from("");
+        state.partitions.push(Partition::new(name, true, true));
+        let mut lanes = Lanes::new((0, 1));
+        for mib in [8192, 8192, 12_288] {
+            lanes.layouts = 0;
+            assert!(!lay_out(&mut lanes, &mut state, mib), "{mib} MiB");
+        }
+        // The first of these is the first behind a look.
+        lanes.layouts = 0;
+        state.partitions[PartitionId::DEFAULT].total = ResourceVector::of(&[8192, 8]);
+        lanes.lay_out(&state, &Arc::default());
+        assert!(lanes.shrunk, "a look is owed");
+        assert!(!lay_out(&mut lanes, &mut state, 8192), "it was made");
     }
 }

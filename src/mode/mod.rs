@@ -15,6 +15,7 @@ mod index;
 mod lanes;
 mod lending;
 mod monitor;
+mod pieces;
 mod pipeline;
 mod proposing;
 mod publishing;

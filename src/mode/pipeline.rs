@@ -288,9 +288,10 @@ impl Pipeline {
     /// Sorts the nodes of the latest snapshot, as the sorter's thread does.
     pub fn sort_nodes(&mut self) {
         let snapshot = self.snapshots.load();
-        if snapshot.version > self.index.version() {
-            let index = StdArc::new(self.sorter.sort(&snapshot));
-            drop(self.index.publish(snapshot.version, index));
+        let version = snapshot.version;
+        if version > self.index.version() {
+            let index = StdArc::new(self.sorter.sort(snapshot, &mut || ()));
+            drop(self.index.publish(version, index));
         }
     }
 

@@ -10,6 +10,10 @@ use crate::id::Version;
 use crate::snapshot::Snapshot;
 use crate::sync::{Arc, AtomicU64, Ordering, Parked, Parker, Published, Publisher, Shutdown};
 
+/// How long it leaves its core between two pieces of a sort. A thread that wakes takes its core from one
+/// that is busy, as one with calls is, and may keep it for some ms: the calls wait for a piece only.
+const PAUSE: Duration = Duration::from_millis(1);
+
 /// What the sorter's thread owns.
 pub(super) struct Sorting {
     pub(super) commands: Commands,
@@ -26,16 +30,20 @@ pub(super) struct Sorting {
 impl Sorting {
     /// Runs until shutdown.
     pub(super) fn run(self) {
+        let (parker, shutdown) = (self.parker.clone(), self.shutdown.clone());
         self.run_with(|| {
             let mut sorter = NodeSorter::default();
-            move |snapshot: &Snapshot| sorter.sort(snapshot)
+            let mut pause = || {
+                let _: Parked = parker.park_for(PAUSE, || shutdown.is_requested());
+            };
+            move |snapshot| sorter.sort(snapshot, &mut pause)
         });
     }
 
     /// The same with another sort, which is begun `afresh` after a panic, since what it learnt may be
     /// half of something. A panic is counted, the snapshot in question is not sorted again, and
     /// the index stays as it was: a sorter that ended would leave it to grow old without a word.
-    fn run_with<S: FnMut(&Snapshot) -> NodeIndex>(mut self, afresh: impl Fn() -> S) {
+    fn run_with<S: FnMut(StdArc<Snapshot>) -> NodeIndex>(mut self, afresh: impl Fn() -> S) {
         let (mut sorted, panics) = (Version(0), Arc::clone(&self.panics));
         let mut work = || self.sort_again_and_again(&mut sorted, afresh());
         while catch_unwind(AssertUnwindSafe(&mut work)).is_err() {
@@ -48,14 +56,17 @@ impl Sorting {
     fn sort_again_and_again(
         &mut self,
         sorted: &mut Version,
-        mut sort: impl FnMut(&Snapshot) -> NodeIndex,
+        mut sort: impl FnMut(StdArc<Snapshot>) -> NodeIndex,
     ) {
         while !self.shutdown.is_requested() {
-            self.commands.show_gently();
+            // A newer one is there while calls keep coming. What it does not show yet, the next one does.
+            if self.snapshots.version() <= *sorted {
+                self.commands.show_gently();
+            }
             let snapshot = self.snapshots.load();
             if snapshot.version > *sorted {
                 *sorted = snapshot.version;
-                let index = StdArc::new(sort(&snapshot));
+                let index = StdArc::new(sort(snapshot));
                 drop(self.publisher.publish(*sorted, index));
             }
             let shutdown = &self.shutdown;
@@ -65,7 +76,7 @@ impl Sorting {
 }
 
 #[cfg(all(test, not(any(capsched_loom, capsched_shuttle))))]
-mod tests {
+pub(super) mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
@@ -77,17 +88,20 @@ mod tests {
     use crate::resource::{Calculator, ResourceVector};
     use crate::sync::{inbox, parking, published, shutdown};
 
-    /// A committer that is not there.
+    /// A committer that is not there, for which the first wish for a snapshot is the end.
     #[derive(Debug)]
-    struct Nobody;
+    struct Nobody(Shutdown);
 
     impl Lend for Nobody {
         fn lend(&self) {}
 
-        fn show(&self) {}
+        fn show(&self) {
+            let _ = self.0.request();
+        }
     }
 
-    fn settings() -> SchedulerSettings {
+    /// Settings of no queues.
+    pub(in crate::mode) fn settings() -> SchedulerSettings {
         SchedulerSettings {
             resource_types: Vec::new(),
             calculator: Calculator::Dominant { types: 2 },
@@ -135,7 +149,7 @@ mod tests {
         let (shutdown, _owner) = shutdown(Vec::new());
         let panics = Arc::new(AtomicU64::new(0));
         let sorting = Sorting {
-            commands: Commands::new(inbox(1).0, StdArc::new(Nobody)),
+            commands: Commands::new(inbox(1).0, StdArc::new(Nobody(shutdown.clone()))),
             snapshots,
             publisher,
             shutdown: shutdown.clone(),
@@ -144,19 +158,26 @@ mod tests {
             panics: Arc::clone(&panics),
         };
         let committer = std::cell::RefCell::new(&mut committer);
-        let begun = std::cell::Cell::new(0);
+        let (begun, sorted) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
         sorting.run_with(|| {
             begun.set(begun.get() + 1);
-            |found: &Snapshot| {
+            |found: StdArc<Snapshot>| {
+                assert!(
+                    !shutdown.is_requested(),
+                    "wished for one though one is there"
+                );
                 if found.version == Version(1) {
                     drop(committer.borrow_mut().publish(Version(2), snapshot(2)));
                     panic!("as planned");
                 }
-                let _ = shutdown.request();
+                sorted.set(sorted.get() + 1);
                 NodeIndex::default()
             }
         });
-        assert_eq!((panics.load(Ordering::Relaxed), begun.get()), (1, 2));
+        // When no newer one is there, one is wished for; no snapshot is sorted twice.
+        assert!(shutdown.is_requested());
+        let panics = panics.load(Ordering::Relaxed);
+        assert_eq!((panics, begun.get(), sorted.get()), (1, 2, 1));
         assert_eq!(index.version(), Version(2));
     }
 }

@@ -231,6 +231,32 @@ impl<T: Clone> Frozen<T> {
         self.0.rows().into_iter().map(Arc::as_ref)
     }
 
+    /// Frees what nobody else reads, with a pause after each piece of about so many rows: there may be as
+    /// many of them as were written while this was read.
+    pub fn forget(self, piece: usize, mut pause: impl FnMut()) {
+        let Some(shown) = Arc::into_inner(self.0) else {
+            return;
+        };
+        let mut freed = 0;
+        let mut count = |rows| {
+            freed += rows;
+            if freed >= piece {
+                freed = 0;
+                pause();
+            }
+        };
+        for written in shown.log.into_iter().filter_map(Arc::into_inner) {
+            for row in written.rows {
+                drop(row);
+                count(1);
+            }
+        }
+        for chunk in Arc::into_inner(shown.chunks).into_iter().flatten() {
+            drop(chunk);
+            count(CHUNK);
+        }
+    }
+
     /// Takes over the rows written since the last publication, which are forgotten in `table`.
     ///
     /// Cost: one copy of each written row that was not copied ahead, and about as many references;
@@ -625,6 +651,32 @@ mod tests {
             }
         }
         assert_eq!((freed, Arc::strong_count(&first)), (size, 1));
+    }
+
+    /// What a reader kept from being freed is freed by him, in pieces; and nothing that others read.
+    #[test]
+    fn a_reader_frees_what_he_alone_reads_with_pauses() {
+        let (first, size, piece) = (Arc::new(0), 1000, 100);
+        let mut table: Table<NodeSlot, Arc<u64>> = Table::default();
+        (0..size).for_each(|_| _ = table.push(Arc::clone(&first)));
+        table.track();
+        let mut frozen = Frozen::default();
+        frozen.publish(&mut table);
+        let (reader, another) = (frozen.clone(), frozen.clone());
+        let next = Arc::new(1);
+        for _ in 0..3 {
+            (0..size).for_each(|i| table[at(i)] = Arc::clone(&next));
+            frozen.publish(&mut table);
+        }
+        assert_eq!(Arc::strong_count(&first), size + 1, "somebody reads them");
+        another.forget(piece, || panic!("there is nothing to free"));
+        let mut counts = Vec::new();
+        reader.forget(piece, || counts.push(Arc::strong_count(&first)));
+        assert!(counts.len() >= size / (piece + CHUNK), "{counts:?}");
+        let freed = counts.windows(2).map(|pair| pair[0] - pair[1]);
+        assert!(freed.max() <= Some(piece + CHUNK), "{counts:?}");
+        assert_eq!(Arc::strong_count(&first), 1);
+        assert!(frozen.iter().all(|row| **row == 1));
     }
 
     /// However small publications are and however many, the log stays about as long as the table.
