@@ -64,7 +64,9 @@ impl<C: Clock> Proposer<C> {
     pub(super) fn look(&mut self, view: &mut View) -> Round {
         let own = self.share.0;
         let newest = self.snapshots.refresh();
-        if self.refused.changes != newest.changes {
+        // On an older state they say nothing of this one, on which their proposals may hold.
+        let older = view.seen().changes != newest.changes;
+        if older || self.refused.changes != newest.changes {
             self.refused = Refused {
                 changes: newest.changes,
                 before: taken(newest, own),
