@@ -1,13 +1,13 @@
-//! A reservation on lent capacity that the commit refuses, whenever it is proposed. A change of the state
-//! may let it hold, so that it is tried again; on the same state it is let be.
+//! What the commit refuses is tried again when the state changes, which may let it hold; on the same state it
+//! is let be. What is always refused here is a reservation on lent capacity.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 #[path = "common/trees.rs"]
 mod trees;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Conflict, Fate, Mode, NodeSpec, PartitionSpec, Pipeline,
-    Threaded, TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, Conflict, Fate, Mode, NodeReport, NodeSpec,
+    PartitionSpec, Pipeline, Threaded, TreeSettings,
 };
 use capsched::resource::ResourceVector;
 use capsched::sync::Ended;
@@ -21,6 +21,7 @@ const REFUSED: Fate = Fate::Refused(Conflict::OverQueueLimit);
 fn halves() -> TreeSettings {
     settings([
         ("root.queues", "a,b"),
+        ("maximum-am-resource-percent", "1"),
         ("multi-node-placement-enabled", "true"),
         ("root.accessible-node-labels", "*"),
         ("root.accessible-node-labels.gpu.capacity", "100"),
@@ -115,6 +116,74 @@ fn a_proposer_comes_to_rest_though_something_is_always_in_flight() {
         show(&mut pipeline);
         assert!(pipeline.turn(0).proposed, "{mode:?}: on another state");
     }
+}
+
+/// No copy follows a reservation that is fulfilled: until the view is refreshed it is fulfilled again, and
+/// refused. Such rounds, on a view older than the state, say nothing of what else the state has room for.
+#[test]
+fn rounds_on_an_old_view_do_not_hold_back_what_the_state_has_room_for() {
+    let mode = Mode::Asynchronous { threads: 1 };
+    let mut pipeline = Pipeline::new(halves(), &gpu(), mode, 8, ManualClock::at(0)).unwrap();
+    for name in ["n0:1", "n1:1"] {
+        let node = node(name, "");
+        pipeline.call(|engine| engine.add_node(&node)).unwrap();
+    }
+    // The third finds room in the cluster for one more, but on no node; the second one it does not want.
+    for (number, mib, count) in [(0, 6144, 1), (1, 6144, 1), (2, 4096, 2)] {
+        let app = AppSpec::new(ApplicationId::new(number), "root.a", "ann");
+        let ask = Ask::anywhere(ResourceVector::of(&[mib, 1]), count);
+        let mut call = AskCall::asking(vec![ask]);
+        if number == 2 {
+            call.blacklist_add.push("n1".to_owned());
+        }
+        pipeline.call(|engine| engine.submit(&app)).unwrap();
+        pipeline.call(|engine| engine.ask(app.id, &call)).unwrap();
+        show(&mut pipeline);
+        for _ in 0..3 {
+            let _ = pipeline.turn(0);
+            pipeline.hand_over(0);
+            while pipeline.commit(0).is_some() {}
+            show(&mut pipeline);
+        }
+    }
+    let reserved = |pipeline: &Pipeline| {
+        let snapshot = pipeline.snapshot();
+        snapshot
+            .nodes
+            .iter()
+            .position(|node| node.reserved.is_some())
+    };
+    let on = reserved(&pipeline).expect("one waits on a node");
+    let there = ApplicationId::new(u32::try_from(on).unwrap());
+    pipeline.call(|engine| engine.finish_app(there)).unwrap();
+    let name = format!("n{on}:1").parse().unwrap();
+    let report = NodeReport::AsExpected;
+    let reported = pipeline.call(|engine| engine.node_reported(&name, &report));
+    reported.unwrap();
+    show(&mut pipeline);
+    let placed = |pipeline: &Pipeline| pipeline.accounts().fates.get(Fate::Committed);
+    let before = placed(&pipeline);
+    // It is fulfilled; the view is not due to follow that, and fulfils it again and again.
+    assert!(pipeline.turn(0).proposed);
+    pipeline.hand_over(0);
+    pipeline.commit(0).unwrap();
+    pipeline.publish();
+    assert!(!pipeline.catch_up(0, false), "the view is not due");
+    assert_eq!(reserved(&pipeline), None, "{on} {:?}", pipeline.accounts());
+    for _ in 0..3 {
+        assert!(pipeline.turn(0).proposed);
+        pipeline.hand_over(0);
+    }
+    pipeline.commit(0).unwrap();
+    pipeline.publish();
+    assert!(pipeline.catch_up(0, false), "one was refused");
+    assert!(
+        pipeline.turn(0).proposed,
+        "there is room for the second one"
+    );
+    pipeline.hand_over(0);
+    while pipeline.commit(0).is_some() {}
+    assert_eq!(placed(&pipeline) - before, 2);
 }
 
 /// Publishes, and lets the proposer follow.

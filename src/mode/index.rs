@@ -34,7 +34,8 @@ pub(super) struct NodeSorter {
 }
 
 impl NodeSorter {
-    /// Sorts the nodes of a snapshot. There is a pause wherever others may have waited for the core.
+    /// Sorts the nodes of a snapshot, with a pause after each piece of a partition that is larger than one. The
+    /// result holds as long as no node comes or goes: with 100,000 nodes it takes some 0.3 s to get there.
     pub(super) fn sort(&mut self, snapshot: Arc<Snapshot>, pause: &mut impl FnMut()) -> NodeIndex {
         let settings = Arc::clone(&snapshot.settings);
         with_width!(settings.calculator, N => self.sort_by::<N>(snapshot, pause))

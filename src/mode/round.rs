@@ -59,8 +59,8 @@ impl Round {
 
 impl<C: Clock> Proposer<C> {
     /// A round, unless rounds on this very state brought proposals that were all refused: they
-    /// would be made again at every version, and each refusal makes a version. Once some are known to be,
-    /// those in flight are awaited first: behind a slow committer there would always be one.
+    /// would be made again at every version, and each refusal makes a version. Once the ledger took some and
+    /// nothing came of them, those in flight are awaited first: behind a slow committer there is always one.
     pub(super) fn look(&mut self, view: &mut View) -> Round {
         let own = self.share.0;
         let newest = self.snapshots.refresh();
