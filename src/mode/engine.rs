@@ -230,6 +230,7 @@ impl Threaded {
                 parker: sort_parker,
                 every,
                 panics: Arc::clone(&started.panics),
+                clock,
             };
             started.spawn("capsched-sort", move || {
                 // While the committer works on threads of callers, its core is free.

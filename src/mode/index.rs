@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use super::pieces::{PIECE, Runs};
+use super::turns::Runs;
 use crate::cluster::{Node, Partition};
 use crate::id::{NodeSlot, PartitionId};
 use crate::proposer::{NodeOrder, use_key};
 use crate::queue::NodePolicy;
 use crate::resource::with_width;
 use crate::snapshot::{Frozen, Snapshot, State};
+
+/// No registration, and no place.
+const NONE: u32 = u32::MAX;
 
 /// Nodes by partition, sorted at one moment; it may lag behind the state.
 #[derive(Clone, Debug, Default)]
@@ -28,44 +31,50 @@ struct Sorted {
 pub(super) struct NodeSorter {
     /// Changes of the list of each partition when the names were last compared.
     changes: Vec<u64>,
+    /// The registration of each slot whose name was compared.
+    incarnations: Vec<u32>,
     /// The slots in the order of the names, and the position of each.
     by_name: Vec<NodeSlot>,
     ranks: Vec<u32>,
 }
 
 impl NodeSorter {
-    /// Sorts the nodes of a snapshot, with a pause after each piece of a partition that is larger than one. The
-    /// result holds as long as no node comes or goes: with 100,000 nodes it takes some 0.3 s to get there.
-    pub(super) fn sort(&mut self, snapshot: Arc<Snapshot>, pause: &mut impl FnMut()) -> NodeIndex {
+    /// Sorts the nodes of a snapshot; `did` hears of what was dealt with, a few items at a time, and may make
+    /// a pause.
+    pub(super) fn sort(
+        &mut self,
+        snapshot: Arc<Snapshot>,
+        did: &mut impl FnMut(usize),
+    ) -> NodeIndex {
         let settings = Arc::clone(&snapshot.settings);
-        with_width!(settings.calculator, N => self.sort_by::<N>(snapshot, pause))
+        with_width!(settings.calculator, N => self.sort_by::<N>(snapshot, did))
     }
 
     /// The same with keys of so many resource types.
     fn sort_by<const N: usize>(
         &mut self,
         snapshot: Arc<Snapshot>,
-        pause: &mut impl FnMut(),
+        did: &mut impl FnMut(usize),
     ) -> NodeIndex {
         let policies = &snapshot.settings.multi_node.policies;
         let policy = policies
             .first()
             .map_or(NodePolicy::ResourceUsage, |policy| policy.order);
-        let nodes: Vec<&Node> = snapshot.nodes.iter().collect();
-        self.learn_names(&snapshot.partitions, &nodes, pause);
+        let nodes: Vec<&Node> = snapshot.nodes.iter_in_turns(&mut *did).collect();
+        self.learn_names(&snapshot.partitions, &nodes, did);
         let partitions = snapshot.partitions.iter().map(|partition| {
             let keys = partition.nodes.iter().map(|slot| {
                 let at = slot.index();
                 (use_key(policy, nodes[at]).narrow::<N>(), self.ranks[at])
             });
-            (partition.changes, Runs::of(keys, pause))
+            (partition.changes, Runs::of(keys, did))
         });
         let partitions: Vec<_> = partitions.collect();
         if let Some(snapshot) = Arc::into_inner(snapshot) {
-            snapshot.nodes.forget(PIECE, &mut *pause);
+            snapshot.forget(&mut *did);
         }
         let sorted = partitions.into_iter().map(|(changes, keys)| {
-            let slots = keys.merge(pause).into_iter();
+            let slots = keys.merge(did).into_iter();
             let slots = slots.map(|(_, rank)| self.by_name[rank as usize]);
             Sorted {
                 changes,
@@ -77,11 +86,12 @@ impl NodeSorter {
         }
     }
 
+    /// Puts the slots that were taken since it last did where their names belong.
     fn learn_names(
         &mut self,
         partitions: &Frozen<Partition>,
         nodes: &[&Node],
-        pause: &mut impl FnMut(),
+        did: &mut impl FnMut(usize),
     ) {
         let changes = partitions.iter().map(|partition| partition.changes);
         let changes: Vec<u64> = changes.collect();
@@ -89,26 +99,156 @@ impl NodeSorter {
             return;
         }
         self.changes = changes;
-        let names = nodes.iter().enumerate();
-        let names = names.map(|(slot, node)| (&node.name, NodeSlot::at(slot)));
-        let sorted = Runs::of(names, pause).merge(pause).into_iter();
-        self.by_name = sorted.map(|(_, slot)| slot).collect();
-        self.ranks = vec![0; nodes.len()];
+        let taken = self.take_note(nodes, did);
+        let name_of = |slot: NodeSlot| (&nodes[slot.index()].name, slot);
+        let taken = Runs::of(taken.into_iter().map(name_of), did).merge(did);
+        let mut by_name = Vec::with_capacity(nodes.len());
+        let mut known = self.by_name.as_slice();
+        for (name, slot) in taken {
+            let place = known.partition_point(|&known| name_of(known) < (name, slot));
+            let (before, behind) = known.split_at(place);
+            by_name.extend_from_slice(before);
+            by_name.push(slot);
+            known = behind;
+            did(1);
+        }
+        by_name.extend_from_slice(known);
+        self.by_name = by_name;
         for (rank, slot) in (0..).zip(&self.by_name) {
             self.ranks[slot.index()] = rank;
+            did(1);
         }
+    }
+
+    /// The slots that are new, or taken by another node than before; these lose their places.
+    fn take_note(&mut self, nodes: &[&Node], did: &mut impl FnMut(usize)) -> Vec<NodeSlot> {
+        let mut taken = Vec::new();
+        self.incarnations.resize(nodes.len(), NONE);
+        self.ranks.resize(nodes.len(), NONE);
+        for (i, node) in nodes.iter().enumerate() {
+            if self.incarnations[i] != node.incarnation {
+                self.incarnations[i] = node.incarnation;
+                self.ranks[i] = NONE;
+                taken.push(NodeSlot::at(i));
+            }
+            did(1);
+        }
+        self.by_name.retain(|slot| self.ranks[slot.index()] != NONE);
+        taken
     }
 }
 
 impl NodeIndex {
-    /// The nodes of a partition; in order of arrival while these were not sorted.
+    /// The nodes of a partition: those that were sorted as they were, and behind them in order of arrival
+    /// those that were not yet. A node that took the slot of another stands in its place until the next sort.
     ///
-    /// Cost: where they were, that of sharing their order.
+    /// Cost: where none came or went since, that of sharing the order; else a look at each.
     pub(super) fn order(&self, state: &State, partition: PartitionId) -> NodeOrder {
         let arrived = &state.partitions[partition];
         match self.partitions.get(partition.index()) {
             Some(sorted) if sorted.changes == arrived.changes => sorted.order.clone(),
-            _ => arrived.nodes.clone().into(),
+            Some(sorted) => sorted.order.following(&arrived.nodes),
+            None => arrived.nodes.clone().into(),
+        }
+    }
+}
+
+#[cfg(all(test, not(any(capsched_loom, capsched_shuttle))))]
+mod tests {
+    use super::*;
+    use crate::id::Set;
+    use crate::mode::fixtures::Cluster;
+    use proptest::prelude::*;
+
+    /// What becomes of the nodes; numbers are taken for whichever are there.
+    #[derive(Clone, Copy, Debug)]
+    enum Change {
+        Use(u16, i64),
+        Leave(u16),
+        /// A name, a partition, and whether a slot that was left is taken.
+        Join(u16, bool, bool),
+        Sort,
+    }
+
+    fn change() -> impl Strategy<Value = Change> {
+        prop_oneof![
+            4 => (any::<u16>(), 0..5_i64).prop_map(|(node, mib)| Change::Use(node, mib)),
+            1 => any::<u16>().prop_map(Change::Leave),
+            1 => (1..2000_u16, any::<bool>(), any::<bool>())
+                .prop_map(|(name, partition, again)| Change::Join(name, partition, again)),
+            1 => Just(Change::Sort),
+        ]
+    }
+
+    fn partition(second: bool) -> PartitionId {
+        PartitionId::at(usize::from(second))
+    }
+
+    /// The nodes of a partition as a plain sort puts them.
+    fn plainly(state: &State, partition: PartitionId) -> Vec<NodeSlot> {
+        let mut nodes = state.partitions[partition].nodes.clone();
+        nodes.sort_by_key(|&slot| {
+            let node = &state.nodes[slot];
+            (node.allocated.get(), node.name.clone(), slot)
+        });
+        nodes
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Names come and go between sorts, slots are taken again, and more than one node has had a name.
+        #[test]
+        fn the_order_is_that_of_a_plain_sort_and_outlives_joins_and_leaves(
+            changes in proptest::collection::vec(change(), 1..100),
+            nodes in prop_oneof![0..5_u16, 1200..1500_u16],
+        ) {
+            let mut cluster = Cluster::of(2);
+            let mut here: Vec<NodeSlot> = (0..nodes)
+                .map(|i| cluster.join(None, i.wrapping_mul(7919) % nodes + 1, partition(i % 3 == 0), 8192))
+                .collect();
+            let mut left = Vec::new();
+            let mut sorter = NodeSorter::default();
+            let mut index = NodeIndex::default();
+            let mut known = [false, true].map(|_| Vec::new());
+            for change in changes {
+                let chosen = |i: u16| usize::from(i) % here.len().max(1);
+                match change {
+                    Change::Use(node, mib) if !here.is_empty() => {
+                        cluster.allocate(here[chosen(node)], mib);
+                    }
+                    Change::Leave(node) if !here.is_empty() => {
+                        let slot = here.swap_remove(chosen(node));
+                        cluster.leave(slot);
+                        left.push(slot);
+                    }
+                    Change::Join(name, second, again) => {
+                        let slot = again.then(|| left.pop()).flatten();
+                        here.push(cluster.join(slot, name, partition(second), 8192));
+                    }
+                    Change::Sort => {
+                        let shown = cluster.show();
+                        let mut dealt = 0;
+                        index = sorter.sort(shown, &mut |items| dealt += items);
+                        prop_assert!(dealt >= here.len());
+                        known = [false, true].map(|second| plainly(&cluster.state, partition(second)));
+                        for (second, known) in [false, true].into_iter().zip(&known) {
+                            let sorted = &index.partitions[usize::from(second)].order;
+                            prop_assert_eq!(sorted.nodes(), known);
+                        }
+                    }
+                    Change::Use(..) | Change::Leave(_) => {}
+                }
+                for (second, known) in [false, true].into_iter().zip(&known) {
+                    let arrived = &cluster.state.partitions[partition(second)].nodes;
+                    let (here, sorted): (Set<_>, Set<_>) =
+                        (arrived.iter().collect(), known.iter().collect());
+                    let stays = known.iter().filter(|slot| here.contains(slot));
+                    let comes = arrived.iter().filter(|slot| !sorted.contains(slot));
+                    let order = index.order(&cluster.state, partition(second));
+                    prop_assert!(order.nodes().iter().eq(stays.chain(comes)));
+                }
+            }
         }
     }
 }

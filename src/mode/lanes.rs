@@ -107,30 +107,30 @@ impl Lanes {
             [mine, others].concat().into()
         });
         let orders: Vec<_> = orders.collect();
-        let before = self.sorted.replace(Arc::clone(index));
+        self.sorted = Some(Arc::clone(index));
         let settings = self.settings.replace(Arc::clone(&state.settings));
         // Whatever changed since was looked at: the nodes are merely put in another order.
         let same_rules = settings.is_some_and(|known| Arc::ptr_eq(&known, &state.settings));
         self.note_offers(state);
         self.layouts = self.layouts.wrapping_add(1);
         let due = self.shrunk && self.layouts.is_multiple_of(AFRESH);
-        if before.is_some() && !due && same_rules && orders.len() == self.lanes.len() {
+        let unseen: Vec<_> = if !due && same_rules && orders.len() == self.lanes.len() {
             let lanes = self.lanes.iter().zip(&orders);
             let reordered = lanes.map(|(lane, order)| lane.reordered(order));
-            if let Some(lanes) = reordered.collect() {
-                self.lanes = lanes;
-                return;
-            }
-        }
-        self.shrunk = false;
-        let types = state.calculator.fitting_types();
-        let lanes = orders.into_iter().map(|order| FitIndex::new(order, types));
-        self.lanes = lanes.collect();
-        for partition in state.partition_ids() {
-            for &node in &state.partitions[partition].nodes {
-                self.note_total(state, node);
-                self.look_at(state, node);
-            }
+            let (lanes, unseen): (_, Vec<_>) = reordered.unzip();
+            self.lanes = lanes;
+            unseen.concat()
+        } else {
+            self.shrunk = false;
+            let types = state.calculator.fitting_types();
+            let lanes = orders.into_iter().map(|order| FitIndex::new(order, types));
+            self.lanes = lanes.collect();
+            let partitions = state.partitions.iter();
+            partitions.flat_map(|p| &p.nodes).copied().collect()
+        };
+        for node in unseen {
+            self.note_total(state, node);
+            self.look_at(state, node);
         }
     }
 
@@ -190,31 +190,68 @@ impl Lanes {
 #[cfg(all(test, not(any(capsched_loom, capsched_shuttle))))]
 mod tests {
     use super::*;
-    use crate::cluster::Partition;
-    use crate::mode::sorting::tests::settings;
+    use crate::mode::fixtures::Cluster;
 
-    /// As many layouts as are made until one may look at the nodes again; whether that is still owed.
-    fn lay_out(lanes: &mut Lanes, state: &mut State, mib: i64) -> bool {
-        state.partitions[PartitionId::DEFAULT].total = ResourceVector::of(&[mib, 8]);
-        (0..AFRESH).for_each(|_| lanes.lay_out(state, &Arc::default()));
-        lanes.shrunk
+    /// Lays the lanes out as often as it takes until one layout may look at the nodes again.
+    fn lay_out(lanes: &mut Lanes, cluster: &Cluster) {
+        (0..AFRESH).for_each(|_| lanes.lay_out(&cluster.state, &Arc::default()));
+    }
+
+    fn largest(lanes: &Lanes) -> i64 {
+        lanes.lanes[0].largest()[0]
+    }
+
+    /// Where the lanes find 8 GiB.
+    fn first_fit(lanes: &Lanes) -> Option<NodeSlot> {
+        lanes.lanes[0].first_fit(&ResourceVector::of(&[8192, 1]))
     }
 
     #[test]
     fn the_nodes_are_looked_at_again_only_when_the_largest_may_be_smaller() {
-        let mut state = State::new(Arc::new(settings()));
-        let name = Arc::from("");
-        state.partitions.push(Partition::new(name, true, true));
+        let mut cluster = Cluster::of(1);
+        let small = cluster.join(None, 1, PartitionId::DEFAULT, 8192);
+        let large = cluster.join(None, 2, PartitionId::DEFAULT, 12_288);
         let mut lanes = Lanes::new((0, 1));
-        for mib in [8192, 8192, 12_288] {
-            lanes.layouts = 0;
-            assert!(!lay_out(&mut lanes, &mut state, mib), "{mib} MiB");
-        }
-        // The first of these is the first behind a look.
+        lay_out(&mut lanes, &cluster);
+        assert_eq!((largest(&lanes), lanes.shrunk), (12_288, false));
+        // What the lanes are not told would be seen by a look.
+        cluster.allocate(small, 8192);
+        lay_out(&mut lanes, &cluster);
+        assert_eq!(first_fit(&lanes), Some(small));
+        cluster.leave(large);
+        lanes.look_at(&cluster.state, large);
         lanes.layouts = 0;
-        state.partitions[PartitionId::DEFAULT].total = ResourceVector::of(&[8192, 8]);
-        lanes.lay_out(&state, &Arc::default());
-        assert!(lanes.shrunk, "a look is owed");
-        assert!(!lay_out(&mut lanes, &mut state, 8192), "it was made");
+        lanes.lay_out(&cluster.state, &Arc::default());
+        assert_eq!(
+            (largest(&lanes), lanes.shrunk),
+            (12_288, true),
+            "a look is owed"
+        );
+        lay_out(&mut lanes, &cluster);
+        assert_eq!(
+            (largest(&lanes), lanes.shrunk),
+            (8192, false),
+            "it was made"
+        );
+        assert_eq!(first_fit(&lanes), None);
+    }
+
+    /// A node that comes is looked at, and of the others everything stays known.
+    #[test]
+    fn a_node_that_comes_is_looked_at_alone() {
+        let mut cluster = Cluster::of(1);
+        let first = cluster.join(None, 1, PartitionId::DEFAULT, 8192);
+        let mut lanes = Lanes::new((0, 1));
+        let index = Arc::default();
+        lanes.lay_out(&cluster.state, &index);
+        // The lanes are not told.
+        cluster.allocate(first, 8192);
+        let second = cluster.join(None, 2, PartitionId::DEFAULT, 4096);
+        lanes.look_at(&cluster.state, second);
+        lanes.lay_out(&cluster.state, &index);
+        let lane = lanes.of(PartitionId::DEFAULT).unwrap();
+        assert_eq!(lane.order(), [first, second]);
+        assert!(lane.open().eq([first, second]));
+        assert_eq!(first_fit(&lanes), Some(first));
     }
 }

@@ -10,12 +10,13 @@ mod dying;
 mod ending;
 mod engine;
 mod fate;
+#[cfg(all(test, not(any(capsched_loom, capsched_shuttle))))]
+mod fixtures;
 mod garble;
 mod index;
 mod lanes;
 mod lending;
 mod monitor;
-mod pieces;
 mod pipeline;
 mod proposing;
 mod publishing;
@@ -30,6 +31,7 @@ mod spot;
 mod standing;
 mod start;
 mod stopwatch;
+mod turns;
 mod view;
 
 pub use accounts::{Accounts, Intent, Step};

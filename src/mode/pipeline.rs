@@ -290,7 +290,7 @@ impl Pipeline {
         let snapshot = self.snapshots.load();
         let version = snapshot.version;
         if version > self.index.version() {
-            let index = StdArc::new(self.sorter.sort(snapshot, &mut || ()));
+            let index = StdArc::new(self.sorter.sort(snapshot, &mut |_| {}));
             drop(self.index.publish(version, index));
         }
     }

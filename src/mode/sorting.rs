@@ -6,37 +6,45 @@ use std::time::Duration;
 
 use super::command::Commands;
 use super::index::{NodeIndex, NodeSorter};
+use super::turns::Turns;
 use crate::id::Version;
 use crate::snapshot::Snapshot;
 use crate::sync::{Arc, AtomicU64, Ordering, Parked, Parker, Published, Publisher, Shutdown};
+use crate::time::Clock;
 
-/// How long it leaves its core between two pieces of a sort. A thread that wakes takes its core from one
-/// that is busy, as one with calls is, and may keep it for some ms: the calls wait for a piece only.
+/// How long it leaves its core between two turns of a sort. A thread that wakes takes its core from one
+/// that is busy, as one with calls is, and may keep it for some ms: the calls wait for a turn only.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// What the sorter's thread owns.
-pub(super) struct Sorting {
+pub(super) struct Sorting<C> {
     pub(super) commands: Commands,
     pub(super) snapshots: Published<Snapshot>,
     pub(super) publisher: Publisher<NodeIndex>,
     pub(super) shutdown: Shutdown,
     pub(super) parker: Parker,
-    /// Time between two sorts.
+    /// Time between the beginnings of two sorts; one that takes longer is followed by the next at once. As
+    /// `MultiNodeSorter`, which sorts at a fixed rate.
     pub(super) every: Duration,
     /// Panics of all threads that start afresh after one.
     pub(super) panics: Arc<AtomicU64>,
+    pub(super) clock: C,
 }
 
-impl Sorting {
+impl<C: Clock + Clone> Sorting<C> {
     /// Runs until shutdown.
     pub(super) fn run(self) {
         let (parker, shutdown) = (self.parker.clone(), self.shutdown.clone());
+        let clock = self.clock.clone();
         self.run_with(|| {
             let mut sorter = NodeSorter::default();
-            let mut pause = || {
+            let mut turns = Turns::new(&clock, || {
                 let _: Parked = parker.park_for(PAUSE, || shutdown.is_requested());
-            };
-            move |snapshot| sorter.sort(snapshot, &mut pause)
+            });
+            move |snapshot| {
+                turns.begin();
+                sorter.sort(snapshot, &mut |items| turns.did(items))
+            }
         });
     }
 
@@ -59,6 +67,7 @@ impl Sorting {
         mut sort: impl FnMut(StdArc<Snapshot>) -> NodeIndex,
     ) {
         while !self.shutdown.is_requested() {
+            let began_ns = self.clock.now_ns();
             // A newer one is there while calls keep coming. What it does not show yet, the next one does.
             if self.snapshots.version() <= *sorted {
                 self.commands.show_gently();
@@ -69,24 +78,21 @@ impl Sorting {
                 let index = StdArc::new(sort(snapshot));
                 drop(self.publisher.publish(*sorted, index));
             }
-            let shutdown = &self.shutdown;
-            let _: Parked = self.parker.park_for(self.every, || shutdown.is_requested());
+            let took = Duration::from_nanos(self.clock.now_ns().saturating_sub(began_ns));
+            let (rest, shutdown) = (self.every.saturating_sub(took), &self.shutdown);
+            let _: Parked = self.parker.park_for(rest, || shutdown.is_requested());
         }
     }
 }
 
 #[cfg(all(test, not(any(capsched_loom, capsched_shuttle))))]
-pub(super) mod tests {
-    use std::collections::BTreeMap;
-
+mod tests {
     use super::*;
+    use crate::id::PartitionId;
+    use crate::mode::fixtures::{Cluster, settings};
     use crate::mode::lending::Lend;
-    use crate::queue::{
-        AsynchronousSettings, ConstraintHandler, HeartbeatSettings, MultiNodeSettings,
-        SchedulerSettings, UserParallelSettings,
-    };
-    use crate::resource::{Calculator, ResourceVector};
     use crate::sync::{inbox, parking, published, shutdown};
+    use crate::time::ManualClock;
 
     /// A committer that is not there, for which the first wish for a snapshot is the end.
     #[derive(Debug)]
@@ -97,42 +103,6 @@ pub(super) mod tests {
 
         fn show(&self) {
             let _ = self.0.request();
-        }
-    }
-
-    /// Settings of no queues.
-    pub(in crate::mode) fn settings() -> SchedulerSettings {
-        SchedulerSettings {
-            resource_types: Vec::new(),
-            calculator: Calculator::Dominant { types: 2 },
-            minimum_allocation: ResourceVector::of(&[1024, 1]),
-            maximum_allocation: ResourceVector::of(&[8192, 4]),
-            legacy_queue_mode: true,
-            maximum_applications: 10_000,
-            global_queue_maximum_applications: None,
-            maximum_application_priority: 0,
-            continue_looking: true,
-            skip_reserved_nodes: false,
-            master_non_exclusive: false,
-            lazy_preemption: false,
-            heartbeat: HeartbeatSettings {
-                maximum_offswitch: 1,
-                multiple_assignments: true,
-                maximum_assignments: -1,
-            },
-            asynchronous: AsynchronousSettings {
-                enabled: false,
-                threads: 1,
-                interval_ms: 5,
-                maximum_backlog: 100,
-            },
-            multi_node: MultiNodeSettings::default(),
-            user_parallel: UserParallelSettings {
-                default: i32::MAX,
-                by_user: BTreeMap::new(),
-            },
-            node_labels: false,
-            constraint_handler: ConstraintHandler::Disabled,
         }
     }
 
@@ -156,6 +126,7 @@ pub(super) mod tests {
             parker: parking().1,
             every: Duration::ZERO,
             panics: Arc::clone(&panics),
+            clock: ManualClock::default(),
         };
         let committer = std::cell::RefCell::new(&mut committer);
         let (begun, sorted) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
@@ -179,5 +150,51 @@ pub(super) mod tests {
         let panics = panics.load(Ordering::Relaxed);
         assert_eq!((panics, begun.get(), sorted.get()), (1, 2, 1));
         assert_eq!(index.version(), Version(2));
+    }
+
+    /// A clock by which each look is at the end of a turn, and the fifth one finds the engine shut down.
+    #[derive(Clone, Debug)]
+    struct Hasty(ManualClock, Shutdown);
+
+    impl Clock for Hasty {
+        fn now_ms(&self) -> u64 {
+            self.0.now_ms()
+        }
+
+        fn now_ns(&self) -> u64 {
+            self.0.advance(Duration::from_millis(1));
+            if self.0.now_ms() == 5 {
+                let _ = self.1.request();
+            }
+            self.0.now_ns()
+        }
+    }
+
+    #[test]
+    fn a_shutdown_within_a_sort_ends_pauses_and_leaves_nothing_half_sorted() {
+        let mut cluster = Cluster::of(1);
+        let nodes = (1..=1000).map(|name| cluster.join(None, name, PartitionId::DEFAULT, 8192));
+        let nodes: Vec<_> = nodes.collect();
+        let shown = cluster.show();
+        let (_committer, snapshots) = published(shown.version, shown);
+        let (publisher, index) = published(Version(0), StdArc::new(NodeIndex::default()));
+        let (shutdown, _owner) = shutdown(Vec::new());
+        let clock = Hasty(ManualClock::default(), shutdown.clone());
+        let sorting = Sorting {
+            commands: Commands::new(inbox(1).0, StdArc::new(Nobody(shutdown.clone()))),
+            snapshots,
+            publisher,
+            shutdown,
+            parker: parking().1,
+            // It would go on for as long.
+            every: Duration::from_secs(3600),
+            panics: Arc::new(AtomicU64::new(0)),
+            clock: clock.clone(),
+        };
+        sorting.run();
+        assert!(clock.now_ms() > 10, "there were turns after it");
+        let order = index.load().order(&cluster.state, PartitionId::DEFAULT);
+        assert_eq!(order.nodes(), nodes);
+        assert_eq!(index.version(), Version(1));
     }
 }

@@ -63,6 +63,23 @@ impl NodeOrder {
         &self.nodes
     }
 
+    /// An order of these nodes, each named once: first those that stand in this one, as they do here, then the
+    /// others as they come.
+    #[must_use]
+    pub fn following(&self, nodes: &[NodeSlot]) -> Self {
+        let mut stays = vec![false; self.nodes.len()];
+        let mut others = Vec::new();
+        for &node in nodes {
+            match self.place(node) {
+                Some(place) => stays[place] = true,
+                None => others.push(node),
+            }
+        }
+        let known = self.nodes.iter().zip(stays);
+        let known = known.filter_map(|(&node, stays)| stays.then_some(node));
+        known.chain(others).collect::<Vec<_>>().into()
+    }
+
     #[inline]
     fn place(&self, node: NodeSlot) -> Option<usize> {
         let place = self.places.get(node.0 as usize).copied();
@@ -104,27 +121,25 @@ impl FitIndex {
         }
     }
 
-    /// The same nodes in another order, with what is known of each; nothing if they are not the
-    /// same.
+    /// An index over nodes in another order, with what this one knows of each; and those that it does not know,
+    /// which are closed.
     ///
     /// Cost: a look at each place, and none at a node.
     #[must_use]
-    pub fn reordered(&self, order: &NodeOrder) -> Option<Self> {
-        if order.nodes.len() != self.order.nodes.len() {
-            return None;
-        }
-        let empty = self
-            .free
-            .iter()
-            .map(|_| Vec::with_capacity(order.nodes.len()));
-        let mut free: Vec<_> = empty.collect();
+    pub fn reordered(&self, order: &NodeOrder) -> (Self, Vec<NodeSlot>) {
+        let empty = |_| Vec::with_capacity(order.nodes.len());
+        let mut free: Vec<_> = self.free.iter().map(empty).collect();
+        let mut unknown = Vec::new();
         for &node in order.nodes.iter() {
-            let place = self.order.place(node)?;
+            let place = self.order.place(node);
+            if place.is_none() {
+                unknown.push(node);
+            }
             for (free, known) in free.iter_mut().zip(&self.free) {
-                free.push(known[place]);
+                free.push(place.map_or(CLOSED, |place| known[place]));
             }
         }
-        Some(Self::with(order.clone(), self.largest, free))
+        (Self::with(order.clone(), self.largest, free), unknown)
     }
 
     /// The nodes in order, closed ones among them.
@@ -387,18 +402,38 @@ mod tests {
     }
 
     #[test]
-    fn other_nodes_are_no_other_order() {
-        let index = FitIndex::new(vec![NodeSlot(3), NodeSlot(1)], 2);
-        assert!(index.reordered(&vec![NodeSlot(3)].into()).is_none());
-        assert!(
-            index
-                .reordered(&vec![NodeSlot(3), NodeSlot(2)].into())
-                .is_none()
+    fn nodes_that_come_stand_behind_those_that_stay() {
+        let slots = |slots: &[u32]| slots.iter().copied().map(NodeSlot).collect::<Vec<_>>();
+        let order = NodeOrder::from(slots(&[3, 1, 4, 0]));
+        let same = order.following(&slots(&[0, 1, 3, 4]));
+        assert_eq!(same.nodes(), order.nodes());
+        let others = order.following(&slots(&[9, 0, 2, 3]));
+        assert_eq!(others.nodes(), slots(&[3, 0, 9, 2]));
+        assert_eq!(others.place(NodeSlot(9)), Some(2));
+        assert_eq!(
+            (others.place(NodeSlot(1)), others.place(NodeSlot(5))),
+            (None, None)
         );
-        let swapped = index
-            .reordered(&vec![NodeSlot(1), NodeSlot(3)].into())
-            .unwrap();
-        assert_eq!(swapped.order(), [NodeSlot(1), NodeSlot(3)]);
+        assert!(order.following(&[]).nodes().is_empty());
+    }
+
+    #[test]
+    fn what_was_known_of_a_node_stays_known_in_another_order() {
+        let mut index = FitIndex::new(vec![NodeSlot(3), NodeSlot(1)], 2);
+        index.set(NodeSlot(1), Some(&size(4, 4)));
+        index.set(NodeSlot(3), Some(&size(2, 2)));
+        index.note_total(&size(8, 8));
+        let (mut other, unknown) = index.reordered(&vec![NodeSlot(7), NodeSlot(1)].into());
+        assert_eq!(
+            (unknown, other.order()),
+            (vec![NodeSlot(7)], &[NodeSlot(7), NodeSlot(1)][..])
+        );
+        assert!(!other.is_open(NodeSlot(7)));
+        assert_eq!(other.largest(), &size(8, 8));
+        assert_eq!(other.first_fit(&size(1, 1)), Some(NodeSlot(1)));
+        assert!(!other.set(NodeSlot(3), Some(&size(9, 9))), "it left");
+        assert!(other.set(NodeSlot(7), Some(&size(1, 1))));
+        assert_eq!(other.first_fit(&size(1, 1)), Some(NodeSlot(7)));
     }
 
     proptest! {
@@ -417,7 +452,7 @@ mod tests {
                 if i % 50 == 49 {
                     order.rotate_left(node as usize);
                     order.swap(0, node as usize);
-                    index = index.reordered(&order.clone().into()).unwrap();
+                    (index, _) = index.reordered(&order.clone().into());
                 }
                 let free = (memory >= 0).then(|| size(memory, vcores));
                 let before = std::mem::replace(&mut plain[node as usize], free);

@@ -228,32 +228,36 @@ impl<T: Clone> Frozen<T> {
     ///
     /// Cost: a look at every row and at the log, before the first one.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.0.rows().into_iter().map(Arc::as_ref)
+        self.iter_in_turns(|_| {})
     }
 
-    /// Frees what nobody else reads, with a pause after each piece of about so many rows: there may be as
-    /// many of them as were written while this was read.
-    pub fn forget(self, piece: usize, mut pause: impl FnMut()) {
+    /// The same for those who share their core: `did` hears of rows as they are looked at, a few at a
+    /// time, and may make a pause.
+    pub fn iter_in_turns(&self, did: impl FnMut(usize)) -> impl Iterator<Item = &T> {
+        self.0.rows(did).into_iter().map(Arc::as_ref)
+    }
+
+    /// Frees what nobody else reads, which may be as many rows as were written while this was read. `did`
+    /// hears of rows as they are freed, a few at a time, and may make a pause.
+    pub fn forget(self, mut did: impl FnMut(usize)) {
         let Some(shown) = Arc::into_inner(self.0) else {
             return;
-        };
-        let mut freed = 0;
-        let mut count = |rows| {
-            freed += rows;
-            if freed >= piece {
-                freed = 0;
-                pause();
-            }
         };
         for written in shown.log.into_iter().filter_map(Arc::into_inner) {
             for row in written.rows {
                 drop(row);
-                count(1);
+                did(1);
             }
         }
         for chunk in Arc::into_inner(shown.chunks).into_iter().flatten() {
+            // Of rows that others read, a reference is dropped.
+            let freed = if Arc::strong_count(&chunk.rows) == 1 {
+                CHUNK
+            } else {
+                1
+            };
             drop(chunk);
-            count(CHUNK);
+            did(freed);
         }
     }
 
@@ -296,16 +300,18 @@ impl<T: Clone> Frozen<T> {
 }
 
 impl<T> Shown<T> {
-    /// References to all rows in order.
-    fn rows(&self) -> Vec<&Arc<T>> {
+    /// References to all rows in order; `did` hears of rows as they are looked at.
+    fn rows(&self, mut did: impl FnMut(usize)) -> Vec<&Arc<T>> {
         let mut rows = vec![None; self.len];
         for (index, row) in self.log.iter().flat_map(|written| &written.rows) {
             rows[*index as usize] = Some(row);
+            did(1);
         }
         for (i, chunk) in self.chunks.iter().enumerate() {
             for (place, row) in rows[i * CHUNK..].iter_mut().zip(chunk.rows.iter()) {
                 place.get_or_insert(row);
             }
+            did(CHUNK);
         }
         let shown = |row: Option<_>| row.expect("the log has every row that no chunk shows");
         rows.into_iter().map(shown).collect()
@@ -391,7 +397,7 @@ impl<S: Slot, T: Clone> Table<S, T> {
             copied.clear();
             self.copied = copied;
         } else {
-            for (index, row) in newer.rows().into_iter().enumerate() {
+            for (index, row) in newer.rows(|_| {}).into_iter().enumerate() {
                 self.copy(index, row);
                 changed(index);
             }
@@ -480,6 +486,18 @@ mod tests {
         table
     }
 
+    type Row = Arc<u64>;
+
+    /// A published table of so many rows that share one value, by which those left are counted.
+    fn counted(size: usize) -> (Row, Table<NodeSlot, Row>, Frozen<Row>) {
+        let (first, mut table) = (Row::new(0), Table::default());
+        (0..size).for_each(|_| _ = table.push(Arc::clone(&first)));
+        table.track();
+        let mut frozen = Frozen::default();
+        frozen.publish(&mut table);
+        (first, table, frozen)
+    }
+
     fn rows(frozen: &Frozen<u64>) -> Vec<u64> {
         frozen.iter().copied().collect()
     }
@@ -495,7 +513,7 @@ mod tests {
         assert_eq!(rows(&first), (0..100).collect::<Vec<_>>());
         assert_eq!(second.iter().nth(40), Some(&7));
         let shared =
-            |i: usize| std::ptr::eq(first.0.rows()[i].as_ref(), second.0.rows()[i].as_ref());
+            |i: usize| std::ptr::eq(first.iter().nth(i).unwrap(), second.iter().nth(i).unwrap());
         assert_eq!((0..100).filter(|&i| !shared(i)).collect::<Vec<_>>(), [40]);
     }
 
@@ -625,13 +643,9 @@ mod tests {
     /// free it, a few rows at a time.
     #[test]
     fn what_was_replaced_is_freed_a_few_rows_at_a_time() {
-        let (first, size, few) = (Arc::new(0), 1000, 10);
-        let mut table: Table<NodeSlot, Arc<u64>> = Table::default();
-        (0..size).for_each(|_| _ = table.push(Arc::clone(&first)));
-        table.track();
-        let mut frozen = Frozen::default();
-        frozen.publish(&mut table);
-        let go_ahead = |table: &mut Table<NodeSlot, Arc<u64>>, to_copy, to_forget| {
+        let (size, few) = (1000, 10);
+        let (first, mut table, mut frozen) = counted(size);
+        let go_ahead = |table: &mut Table<NodeSlot, Row>, to_copy, to_forget| {
             table.go_ahead(&mut Ahead { to_copy, to_forget });
         };
         let mut freed = 0;
@@ -653,15 +667,11 @@ mod tests {
         assert_eq!((freed, Arc::strong_count(&first)), (size, 1));
     }
 
-    /// What a reader kept from being freed is freed by him, in pieces; and nothing that others read.
+    /// What a reader kept from being freed is freed by him, a few rows at a time; and nothing that others read.
     #[test]
-    fn a_reader_frees_what_he_alone_reads_with_pauses() {
-        let (first, size, piece) = (Arc::new(0), 1000, 100);
-        let mut table: Table<NodeSlot, Arc<u64>> = Table::default();
-        (0..size).for_each(|_| _ = table.push(Arc::clone(&first)));
-        table.track();
-        let mut frozen = Frozen::default();
-        frozen.publish(&mut table);
+    fn a_reader_frees_what_he_alone_reads_a_few_rows_at_a_time() {
+        let size = 1000;
+        let (first, mut table, mut frozen) = counted(size);
         let (reader, another) = (frozen.clone(), frozen.clone());
         let next = Arc::new(1);
         for _ in 0..3 {
@@ -669,14 +679,24 @@ mod tests {
             frozen.publish(&mut table);
         }
         assert_eq!(Arc::strong_count(&first), size + 1, "somebody reads them");
-        another.forget(piece, || panic!("there is nothing to free"));
-        let mut counts = Vec::new();
-        reader.forget(piece, || counts.push(Arc::strong_count(&first)));
-        assert!(counts.len() >= size / (piece + CHUNK), "{counts:?}");
-        let freed = counts.windows(2).map(|pair| pair[0] - pair[1]);
-        assert!(freed.max() <= Some(piece + CHUNK), "{counts:?}");
+        another.forget(|_| panic!("there is nothing to free"));
+        let (mut left, mut all) = (Arc::strong_count(&first), 0);
+        reader.forget(|told| {
+            all += told;
+            let freed = std::mem::replace(&mut left, Arc::strong_count(&first)) - left;
+            assert!(freed <= told && told <= CHUNK, "{freed} freed, {told} told");
+        });
         assert_eq!(Arc::strong_count(&first), 1);
-        assert!(frozen.iter().all(|row| **row == 1));
+        assert!(all >= 2 * size, "the log has them, too: {all}");
+        // Of the chunks that others read, no row is freed.
+        let reader = frozen.clone();
+        (0..CHUNK).for_each(|i| table[at(i)] = Arc::clone(&first));
+        frozen.publish(&mut table);
+        let mut told = 0;
+        reader.forget(|rows| told += rows);
+        let chunks = size.div_ceil(CHUNK);
+        assert!((chunks..chunks + CHUNK).contains(&told), "{told}");
+        assert!(frozen.iter().skip(CHUNK).all(|row| **row == 1));
     }
 
     /// However small publications are and however many, the log stays about as long as the table.

@@ -295,6 +295,16 @@ impl Snapshot {
         next.nodes.publish(&mut state.nodes);
         next
     }
+
+    /// Frees what nobody else reads of it, as [`Frozen::forget`] does.
+    pub fn forget(self, mut did: impl FnMut(usize)) {
+        self.nodes.forget(&mut did);
+        self.apps.forget(&mut did);
+        self.demands.forget(&mut did);
+        self.users.forget(&mut did);
+        self.queues.forget(&mut did);
+        self.partitions.forget(&mut did);
+    }
 }
 
 impl State {
