@@ -14,12 +14,18 @@ use crate::snapshot::State;
 /// One layout in so many looks at the nodes again, if the largest of them may have become smaller.
 const AFRESH: u32 = 16;
 
+/// Nodes that are put in the order of a new sort at once, some 10 ns each: a call may wait for it.
+const PLACES: usize = 4096;
+
 /// The nodes of one state, by partition; they follow what they are told of it.
 #[derive(Debug)]
 pub(super) struct Lanes {
     /// Nodes of each partition, the own share first; only where asks look for nodes.
     lanes: Vec<FitIndex>,
+    /// The sort whose order they are in, or are being put in.
     sorted: Option<Arc<NodeIndex>>,
+    /// Whether a node runs that the order does not know.
+    stranger: bool,
     /// Those of the last layout.
     settings: Option<Arc<SchedulerSettings>>,
     /// What the nodes of each partition offered in all then.
@@ -38,6 +44,7 @@ impl Lanes {
         Self {
             lanes: Vec::new(),
             sorted: None,
+            stranger: false,
             settings: None,
             offered: Vec::new(),
             layouts: 0,
@@ -48,7 +55,7 @@ impl Lanes {
     }
 
     /// Notes what a node offers in all.
-    pub(super) fn note_total(&mut self, state: &State, node: NodeSlot) {
+    fn note_total(&mut self, state: &State, node: NodeSlot) {
         let row = &state.nodes[node];
         if let Some(lane) = self.lanes.get_mut(row.partition.index()) {
             lane.note_total(&row.total.get());
@@ -71,8 +78,7 @@ impl Lanes {
             let here = row.partition.index() == i;
             let known = lane.set(node, free.as_ref().filter(|_| here));
             if here && runs && !known {
-                // A node that the order does not know: the lanes are laid out anew.
-                self.sorted = None;
+                self.stranger = true;
             }
         }
     }
@@ -85,14 +91,18 @@ impl Lanes {
         }
     }
 
-    /// Lays out the lanes when the nodes were sorted anew or others joined.
+    /// Lays out the lanes when others joined; puts them in the order of a new sort, some nodes at each
+    /// call, and those of the last one first.
+    ///
+    /// Cost: a look at some thousand places; at all of them when others joined.
     pub(super) fn lay_out(&mut self, state: &State, index: &Arc<NodeIndex>) {
-        if self
-            .sorted
-            .as_ref()
-            .is_some_and(|sorted| Arc::ptr_eq(sorted, index))
-        {
-            return;
+        if !self.stranger {
+            self.go_on(PLACES);
+            let sorted = self.sorted.as_ref();
+            let is_known = sorted.is_some_and(|sorted| Arc::ptr_eq(sorted, index));
+            if is_known || self.lanes.iter().any(FitIndex::is_reordering) {
+                return;
+            }
         }
         let (own, of) = self.share;
         let orders = state.partition_ids().map(|partition| {
@@ -114,24 +124,39 @@ impl Lanes {
         self.note_offers(state);
         self.layouts = self.layouts.wrapping_add(1);
         let due = self.shrunk && self.layouts.is_multiple_of(AFRESH);
-        let unseen: Vec<_> = if !due && same_rules && orders.len() == self.lanes.len() {
-            let lanes = self.lanes.iter().zip(&orders);
-            let reordered = lanes.map(|(lane, order)| lane.reordered(order));
-            let (lanes, unseen): (_, Vec<_>) = reordered.unzip();
-            self.lanes = lanes;
-            unseen.concat()
-        } else {
+        let stranger = std::mem::take(&mut self.stranger);
+        if due || !same_rules || orders.len() != self.lanes.len() {
             self.shrunk = false;
             let types = state.calculator.fitting_types();
             let lanes = orders.into_iter().map(|order| FitIndex::new(order, types));
             self.lanes = lanes.collect();
-            let partitions = state.partitions.iter();
-            partitions.flat_map(|p| &p.nodes).copied().collect()
-        };
-        for node in unseen {
-            self.note_total(state, node);
-            self.look_at(state, node);
+            let nodes = state.partitions.iter().flat_map(|p| &p.nodes);
+            return nodes.for_each(|&node| self.see(state, node));
         }
+        let mut unseen = Vec::new();
+        for (lane, order) in self.lanes.iter_mut().zip(orders) {
+            if stranger {
+                let nodes = order.nodes().iter();
+                unseen.extend(nodes.filter(|&&node| !lane.knows(node)));
+            }
+            lane.reorder(order);
+        }
+        self.go_on(if stranger { usize::MAX } else { PLACES });
+        unseen.into_iter().for_each(|node| self.see(state, node));
+    }
+
+    /// Puts at most so many nodes in their places in the order of the last sort.
+    fn go_on(&mut self, most: usize) {
+        let mut left = most;
+        for lane in &mut self.lanes {
+            left -= lane.go_on(left);
+        }
+    }
+
+    /// Notes everything of a node.
+    pub(super) fn see(&mut self, state: &State, node: NodeSlot) {
+        self.note_total(state, node);
+        self.look_at(state, node);
     }
 
     /// Notes whether some partition offers less than at the last layout. While a node becomes smaller and
@@ -191,6 +216,7 @@ impl Lanes {
 mod tests {
     use super::*;
     use crate::mode::fixtures::Cluster;
+    use crate::mode::index::NodeSorter;
 
     /// Lays the lanes out as often as it takes until one layout may look at the nodes again.
     fn lay_out(lanes: &mut Lanes, cluster: &Cluster) {
@@ -253,5 +279,59 @@ mod tests {
         assert_eq!(lane.order(), [first, second]);
         assert!(lane.open().eq([first, second]));
         assert_eq!(first_fit(&lanes), Some(first));
+    }
+
+    #[test]
+    fn a_new_order_is_taken_a_part_at_a_time_and_nothing_is_missed() {
+        let mut cluster = Cluster::of(1);
+        let nodes: Vec<_> = (1..=3 * PLACES)
+            .map(|i| cluster.join(None, u16::try_from(i).unwrap(), PartitionId::DEFAULT, 8192))
+            .collect();
+        let mut lanes = Lanes::new((0, 1));
+        lanes.lay_out(&cluster.state, &Arc::default());
+        assert_eq!(lanes.lanes[0].order(), nodes);
+        let mut sorter = NodeSorter::default();
+        let mut sort = |cluster: &mut Cluster| {
+            let sorted = sorter.sort(cluster.show(), &mut |_| {});
+            let order = sorted.order(&cluster.state, PartitionId::DEFAULT);
+            (Arc::new(sorted), order)
+        };
+        cluster.allocate(nodes[0], 1024);
+        lanes.see(&cluster.state, nodes[0]);
+        let first = sort(&mut cluster);
+        assert_eq!(first.1.nodes().last(), Some(&nodes[0]));
+        cluster.allocate(nodes[1], 2048);
+        lanes.see(&cluster.state, nodes[1]);
+        let second = sort(&mut cluster);
+        assert_eq!(second.1.nodes().last(), Some(&nodes[1]));
+        // The next sort is there when the order of the first one is half done.
+        let orders = [&nodes, first.1.nodes(), second.1.nodes()];
+        for (step, order) in [0, 0, 1, 1, 2].map(|i| orders[i]).into_iter().enumerate() {
+            let newest = if step == 0 { &first.0 } else { &second.0 };
+            lanes.lay_out(&cluster.state, newest);
+            assert!(lanes.lanes[0].order() == order, "in step {step}");
+            // Nodes in all parts fill up, the first ones among them.
+            for &node in order.iter().skip(step).step_by(1000) {
+                cluster.allocate(node, 8192);
+                lanes.see(&cluster.state, node);
+            }
+            for &node in nodes.iter().skip(step).step_by(999) {
+                cluster.allocate(node, 0);
+                lanes.see(&cluster.state, node);
+            }
+            let free = |node: &&NodeSlot| cluster.state.nodes[**node].free.get()[0] == 8192;
+            assert_eq!(
+                first_fit(&lanes),
+                order.iter().find(free).copied(),
+                "in step {step}"
+            );
+        }
+        // Who joins is not kept waiting.
+        let joined = cluster.join(None, 1, PartitionId::DEFAULT, 8192);
+        lanes.see(&cluster.state, joined);
+        lanes.lay_out(&cluster.state, &first.0);
+        let (last, others) = lanes.lanes[0].order().split_last().unwrap();
+        assert!(*last == joined && others == first.1.nodes());
+        assert!(lanes.lanes[0].is_open(joined) && !lanes.stranger);
     }
 }

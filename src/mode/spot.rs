@@ -108,8 +108,7 @@ impl Spot {
         state.nodes.take_recent(&mut self.written);
         for &node in &self.written {
             let node = NodeSlot(node);
-            self.lanes.note_total(state, node);
-            self.lanes.look_at(state, node);
+            self.lanes.see(state, node);
         }
     }
 

@@ -60,8 +60,7 @@ impl View {
             .refresh(&self.seen, &newer, |node| changed.push(node));
         self.seen = newer;
         for node in changed {
-            self.lanes.note_total(&self.state, node);
-            self.lanes.look_at(&self.state, node);
+            self.lanes.see(&self.state, node);
         }
         for batch in batches.in_flight() {
             self.replay(batch);

@@ -15,6 +15,7 @@ mod candidates;
 mod fit;
 mod front;
 mod leaf;
+mod order;
 mod plain;
 mod walk;
 mod watch;
@@ -24,8 +25,9 @@ pub use assignment::{
     Alternate, Growth, Observation, Outcome, Proposal, ProposalKind, Release, SkipReason,
 };
 pub use candidates::{Candidates, has_room, sort_nodes, use_key};
-pub use fit::{FitIndex, NodeOrder};
+pub use fit::FitIndex;
 pub(crate) use front::{is_idle, may_join};
+pub use order::NodeOrder;
 pub use plain::second_node;
 pub use walk::{propose, propose_reserved, propose_watched};
 pub use watch::{Step, Watch};

@@ -1,0 +1,136 @@
+//! The order of the nodes of a partition, and the way from one order to another.
+
+use std::sync::Arc;
+
+use crate::id::NodeSlot;
+
+const ABSENT: u32 = u32::MAX;
+
+/// Nodes in an order, each once, and the place of each; cloning shares it.
+#[derive(Clone, Debug, Default)]
+pub struct NodeOrder {
+    nodes: Arc<[NodeSlot]>,
+    /// By slot.
+    places: Arc<[u32]>,
+}
+
+impl From<Vec<NodeSlot>> for NodeOrder {
+    fn from(nodes: Vec<NodeSlot>) -> Self {
+        let last = nodes.iter().map(|node| node.0 as usize + 1).max();
+        let mut places = vec![ABSENT; last.unwrap_or(0)];
+        for (place, node) in nodes.iter().enumerate() {
+            places[node.0 as usize] = u32::try_from(place).expect("slots are 32 bits wide");
+        }
+        Self {
+            nodes: nodes.into(),
+            places: places.into(),
+        }
+    }
+}
+
+impl NodeOrder {
+    /// The nodes in order.
+    #[inline]
+    #[must_use]
+    pub fn nodes(&self) -> &[NodeSlot] {
+        &self.nodes
+    }
+
+    /// An order of these nodes, each named once: first those that stand in this one, as they do here, then the
+    /// others as they come.
+    #[must_use]
+    pub fn following(&self, nodes: &[NodeSlot]) -> Self {
+        let mut stays = vec![false; self.nodes.len()];
+        let mut others = Vec::new();
+        for &node in nodes {
+            match self.place(node) {
+                Some(place) => stays[place] = true,
+                None => others.push(node),
+            }
+        }
+        let known = self.nodes.iter().zip(stays);
+        let known = known.filter_map(|(&node, stays)| stays.then_some(node));
+        known.chain(others).collect::<Vec<_>>().into()
+    }
+
+    #[inline]
+    pub(super) fn place(&self, node: NodeSlot) -> Option<usize> {
+        let place = self.places.get(node.0 as usize).copied();
+        place.filter(|&place| place != ABSENT).map(|p| p as usize)
+    }
+}
+
+/// What is free on nodes by their places in an order, as far as they were put there.
+#[derive(Clone, Debug)]
+pub(super) struct Reordering {
+    order: NodeOrder,
+    /// By resource type.
+    free: Vec<Vec<i64>>,
+}
+
+impl Reordering {
+    pub(super) fn new(order: NodeOrder, types: usize) -> Self {
+        let empty = || Vec::with_capacity(order.nodes.len());
+        Self {
+            free: std::iter::repeat_with(empty).take(types).collect(),
+            order,
+        }
+    }
+
+    /// Puts at most so many further nodes in their places, with what is `known` of a type on each; how many.
+    pub(super) fn go_on(&mut self, most: usize, known: impl Fn(NodeSlot, usize) -> i64) -> usize {
+        let rest = self.order.nodes.iter().skip(self.placed()).take(most);
+        let moved = rest.len();
+        for &node in rest {
+            for (i, free) in self.free.iter_mut().enumerate() {
+                free.push(known(node, i));
+            }
+        }
+        moved
+    }
+
+    fn placed(&self) -> usize {
+        self.free.first().map_or(self.order.nodes.len(), Vec::len)
+    }
+
+    /// Notes what is free on a node now; one that was not put in its place yet will be known then.
+    pub(super) fn note(&mut self, node: NodeSlot, value: impl Fn(usize) -> i64) {
+        let Some(place) = self.order.place(node) else {
+            return;
+        };
+        for (i, free) in self.free.iter_mut().enumerate() {
+            if let Some(known) = free.get_mut(place) {
+                *known = value(i);
+            }
+        }
+    }
+
+    /// The order and what is free in it, when all nodes are in their places.
+    pub(super) fn finish(self: Box<Self>) -> Result<(NodeOrder, Vec<Vec<i64>>), Box<Self>> {
+        if self.placed() < self.order.nodes.len() {
+            return Err(self);
+        }
+        Ok((self.order, self.free))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_that_come_stand_behind_those_that_stay() {
+        let slots = |slots: &[u32]| slots.iter().copied().map(NodeSlot).collect::<Vec<_>>();
+        let order = NodeOrder::from(slots(&[3, 1, 4, 0]));
+        let same = order.following(&slots(&[0, 1, 3, 4]));
+        assert_eq!(same.nodes(), order.nodes());
+        let others = order.following(&slots(&[9, 0, 2, 3]));
+        assert_eq!(others.nodes(), slots(&[3, 0, 9, 2]));
+        assert_eq!(others.place(NodeSlot(9)), Some(2));
+        assert_eq!(
+            (others.place(NodeSlot(1)), others.place(NodeSlot(5))),
+            (None, None)
+        );
+        assert!(order.following(&[]).nodes().is_empty());
+    }
+}
