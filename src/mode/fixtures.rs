@@ -60,15 +60,19 @@ impl Cluster {
     pub(super) fn of(partitions: usize) -> Self {
         let settings = Arc::new(settings());
         let mut state = State::new(Arc::clone(&settings));
-        for i in 0..partitions {
-            let name = Arc::from(format!("p{i}"));
-            state.partitions.push(Partition::new(name, true, true));
-        }
         state.track();
-        Self {
+        let mut cluster = Self {
             state,
             snapshot: Snapshot::empty(settings),
-        }
+        };
+        (0..partitions).for_each(|_| cluster.add_partition());
+        cluster
+    }
+
+    pub(super) fn add_partition(&mut self) {
+        let name = Arc::from(format!("p{}", self.state.partitions.len()));
+        let partition = Partition::new(name, true, true);
+        self.state.partitions.push(partition);
     }
 
     /// A node of so many MiB, with a name of its number, comes to a partition; to a slot that another one had,
@@ -122,6 +126,18 @@ impl Cluster {
         let partition = &mut self.state.partitions[node.partition];
         partition.leave(slot);
         partition.total -= node.total.get();
+    }
+
+    /// A node changes its partition.
+    pub(super) fn relabel(&mut self, slot: NodeSlot, to: PartitionId) {
+        let node = &mut self.state.nodes[slot];
+        let total = node.total.get();
+        let from = &mut self.state.partitions[std::mem::replace(&mut node.partition, to)];
+        from.leave(slot);
+        from.total -= total;
+        let to = &mut self.state.partitions[to];
+        to.enter(slot);
+        to.total += total;
     }
 
     /// So many MiB of a node are allocated.

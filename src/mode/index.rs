@@ -10,8 +10,8 @@ use crate::queue::NodePolicy;
 use crate::resource::with_width;
 use crate::snapshot::{Frozen, Snapshot, State};
 
-/// No registration, and no place.
-const NONE: u32 = u32::MAX;
+/// The place of a slot whose name has none yet.
+const NOWHERE: u32 = u32::MAX;
 
 /// Nodes by partition, sorted at one moment; it may lag behind the state.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +32,7 @@ pub(super) struct NodeSorter {
     /// Changes of the list of each partition when the names were last compared.
     changes: Vec<u64>,
     /// The registration of each slot whose name was compared.
-    incarnations: Vec<u32>,
+    incarnations: Vec<Option<u32>>,
     /// The slots in the order of the names, and the position of each.
     by_name: Vec<NodeSlot>,
     ranks: Vec<u32>,
@@ -123,17 +123,19 @@ impl NodeSorter {
     /// The slots that are new, or taken by another node than before; these lose their places.
     fn take_note(&mut self, nodes: &[&Node], did: &mut impl FnMut(usize)) -> Vec<NodeSlot> {
         let mut taken = Vec::new();
-        self.incarnations.resize(nodes.len(), NONE);
-        self.ranks.resize(nodes.len(), NONE);
+        self.incarnations.resize(nodes.len(), None);
+        self.ranks.resize(nodes.len(), NOWHERE);
         for (i, node) in nodes.iter().enumerate() {
-            if self.incarnations[i] != node.incarnation {
-                self.incarnations[i] = node.incarnation;
-                self.ranks[i] = NONE;
+            let incarnation = Some(node.incarnation);
+            if self.incarnations[i] != incarnation {
+                self.incarnations[i] = incarnation;
+                self.ranks[i] = NOWHERE;
                 taken.push(NodeSlot::at(i));
             }
             did(1);
         }
-        self.by_name.retain(|slot| self.ranks[slot.index()] != NONE);
+        self.by_name
+            .retain(|slot| self.ranks[slot.index()] != NOWHERE);
         taken
     }
 }
@@ -142,7 +144,7 @@ impl NodeIndex {
     /// The nodes of a partition: those that were sorted as they were, and behind them in order of arrival
     /// those that were not yet. A node that took the slot of another stands in its place until the next sort.
     ///
-    /// Cost: where none came or went since, that of sharing the order; else a look at each.
+    /// Cost: where none came or went since, that of sharing the order; else some looks at each, and a copy.
     pub(super) fn order(&self, state: &State, partition: PartitionId) -> NodeOrder {
         let arrived = &state.partitions[partition];
         match self.partitions.get(partition.index()) {
@@ -158,6 +160,7 @@ mod tests {
     use super::*;
     use crate::id::Set;
     use crate::mode::fixtures::Cluster;
+    use crate::mode::turns::RUN;
     use proptest::prelude::*;
 
     /// What becomes of the nodes; numbers are taken for whichever are there.
@@ -230,7 +233,13 @@ mod tests {
                         let shown = cluster.show();
                         let mut dealt = 0;
                         index = sorter.sort(shown, &mut |items| dealt += items);
-                        prop_assert!(dealt >= here.len());
+                        // Of every row, and of every node as its run is sorted and when runs are merged.
+                        let several = [false, true].map(|second| {
+                            let nodes = cluster.state.partitions[partition(second)].nodes.len();
+                            if nodes > RUN { nodes } else { 0 }
+                        });
+                        let least = 2 * here.len() + several.iter().sum::<usize>();
+                        prop_assert!(dealt >= least, "{} of {}", dealt, least);
                         known = [false, true].map(|second| plainly(&cluster.state, partition(second)));
                         for (second, known) in [false, true].into_iter().zip(&known) {
                             let sorted = &index.partitions[usize::from(second)].order;

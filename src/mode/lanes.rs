@@ -1,4 +1,4 @@
-//! Lanes: where the nodes of each partition have room, in the order of the last sort.
+//! Lanes: where the nodes of each partition have room, in the order of a sort; a newer one may be on its way.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::snapshot::State;
 /// One layout in so many looks at the nodes again, if the largest of them may have become smaller.
 const AFRESH: u32 = 16;
 
-/// Nodes that are put in the order of a new sort at once, some 10 ns each: a call may wait for it.
-const PLACES: usize = 4096;
+/// Nodes that the committer puts in the order of a new sort at once, some 10 ns each: a call waits for it.
+pub(super) const PLACES: usize = 4096;
 
 /// The nodes of one state, by partition; they follow what they are told of it.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Lanes {
     lanes: Vec<FitIndex>,
     /// The sort whose order they are in, or are being put in.
     sorted: Option<Arc<NodeIndex>>,
-    /// Whether a node runs that the order does not know.
+    /// Whether a node runs that the order does not know, or the one to be.
     stranger: bool,
     /// Those of the last layout.
     settings: Option<Arc<SchedulerSettings>>,
@@ -37,11 +37,14 @@ pub(super) struct Lanes {
     reserved: BTreeSet<NodeSlot>,
     /// Position among the proposers, and their number.
     share: (usize, usize),
+    /// Nodes that are put in a new order at once.
+    places: usize,
 }
 
 impl Lanes {
-    pub(super) fn new(share: (usize, usize)) -> Self {
+    pub(super) fn new(share: (usize, usize), places: usize) -> Self {
         Self {
+            places,
             lanes: Vec::new(),
             sorted: None,
             stranger: false,
@@ -74,6 +77,9 @@ impl Lanes {
         let unlisted = row.unlisted && state.settings.multi_node.enabled;
         let runs = row.state == NodeState::Running && !unlisted;
         let free = (runs && !reserved).then(|| row.free.get());
+        if runs && row.partition.index() >= self.lanes.len() {
+            self.stranger = true;
+        }
         for (i, lane) in self.lanes.iter_mut().enumerate() {
             let here = row.partition.index() == i;
             let known = lane.set(node, free.as_ref().filter(|_| here));
@@ -91,16 +97,16 @@ impl Lanes {
         }
     }
 
-    /// Lays out the lanes when others joined; puts them in the order of a new sort, some nodes at each
-    /// call, and those of the last one first.
+    /// Lays out the lanes anew when others joined; else puts some more nodes in the order of a new sort. An
+    /// order under way is finished before a newer one is begun: with few calls it takes a while.
     ///
-    /// Cost: a look at some thousand places; at all of them when others joined.
+    /// Cost: a look at some places, and with the last of them one at each; where a newer sort is begun, some looks
+    /// at each if nodes came or went since.
     pub(super) fn lay_out(&mut self, state: &State, index: &Arc<NodeIndex>) {
         if !self.stranger {
-            self.go_on(PLACES);
             let sorted = self.sorted.as_ref();
             let is_known = sorted.is_some_and(|sorted| Arc::ptr_eq(sorted, index));
-            if is_known || self.lanes.iter().any(FitIndex::is_reordering) {
+            if self.go_on(self.places) > 0 || is_known {
                 return;
             }
         }
@@ -141,16 +147,17 @@ impl Lanes {
             }
             lane.reorder(order);
         }
-        self.go_on(if stranger { usize::MAX } else { PLACES });
+        self.go_on(if stranger { usize::MAX } else { self.places });
         unseen.into_iter().for_each(|node| self.see(state, node));
     }
 
-    /// Puts at most so many nodes in their places in the order of the last sort.
-    fn go_on(&mut self, most: usize) {
+    /// Puts at most so many more nodes in their places in the order to be; how many.
+    fn go_on(&mut self, most: usize) -> usize {
         let mut left = most;
         for lane in &mut self.lanes {
             left -= lane.go_on(left);
         }
+        most - left
     }
 
     /// Notes everything of a node.
@@ -215,8 +222,9 @@ impl Lanes {
 #[cfg(all(test, not(any(capsched_loom, capsched_shuttle))))]
 mod tests {
     use super::*;
-    use crate::mode::fixtures::Cluster;
+    use crate::mode::fixtures::{Cluster, settings};
     use crate::mode::index::NodeSorter;
+    use proptest::prelude::*;
 
     /// Lays the lanes out as often as it takes until one layout may look at the nodes again.
     fn lay_out(lanes: &mut Lanes, cluster: &Cluster) {
@@ -237,7 +245,7 @@ mod tests {
         let mut cluster = Cluster::of(1);
         let small = cluster.join(None, 1, PartitionId::DEFAULT, 8192);
         let large = cluster.join(None, 2, PartitionId::DEFAULT, 12_288);
-        let mut lanes = Lanes::new((0, 1));
+        let mut lanes = Lanes::new((0, 1), PLACES);
         lay_out(&mut lanes, &cluster);
         assert_eq!((largest(&lanes), lanes.shrunk), (12_288, false));
         // What the lanes are not told would be seen by a look.
@@ -267,7 +275,7 @@ mod tests {
     fn a_node_that_comes_is_looked_at_alone() {
         let mut cluster = Cluster::of(1);
         let first = cluster.join(None, 1, PartitionId::DEFAULT, 8192);
-        let mut lanes = Lanes::new((0, 1));
+        let mut lanes = Lanes::new((0, 1), PLACES);
         let index = Arc::default();
         lanes.lay_out(&cluster.state, &index);
         // The lanes are not told.
@@ -287,7 +295,7 @@ mod tests {
         let nodes: Vec<_> = (1..=3 * PLACES)
             .map(|i| cluster.join(None, u16::try_from(i).unwrap(), PartitionId::DEFAULT, 8192))
             .collect();
-        let mut lanes = Lanes::new((0, 1));
+        let mut lanes = Lanes::new((0, 1), PLACES);
         lanes.lay_out(&cluster.state, &Arc::default());
         assert_eq!(lanes.lanes[0].order(), nodes);
         let mut sorter = NodeSorter::default();
@@ -306,7 +314,11 @@ mod tests {
         assert_eq!(second.1.nodes().last(), Some(&nodes[1]));
         // The next sort is there when the order of the first one is half done.
         let orders = [&nodes, first.1.nodes(), second.1.nodes()];
-        for (step, order) in [0, 0, 1, 1, 2].map(|i| orders[i]).into_iter().enumerate() {
+        for (step, order) in [0, 0, 1, 1, 1, 2]
+            .map(|i| orders[i])
+            .into_iter()
+            .enumerate()
+        {
             let newest = if step == 0 { &first.0 } else { &second.0 };
             lanes.lay_out(&cluster.state, newest);
             assert!(lanes.lanes[0].order() == order, "in step {step}");
@@ -326,12 +338,131 @@ mod tests {
                 "in step {step}"
             );
         }
-        // Who joins is not kept waiting.
+        // Who joins is not kept waiting, not by an order that is half done either.
+        lanes.lay_out(&cluster.state, &first.0);
+        assert!(lanes.lanes[0].is_reordering());
         let joined = cluster.join(None, 1, PartitionId::DEFAULT, 8192);
         lanes.see(&cluster.state, joined);
         lanes.lay_out(&cluster.state, &first.0);
         let (last, others) = lanes.lanes[0].order().split_last().unwrap();
         assert!(*last == joined && others == first.1.nodes());
         assert!(lanes.lanes[0].is_open(joined) && !lanes.stranger);
+    }
+
+    /// The order that is half done does not have it, though the present one does.
+    #[test]
+    fn a_node_that_comes_back_while_an_order_is_half_done_stays_known() {
+        let mut cluster = Cluster::of(1);
+        let joined = (1..=7).map(|name| cluster.join(None, name, PartitionId::DEFAULT, 8192));
+        let nodes: Vec<_> = joined.collect();
+        let mut lanes = Lanes::new((0, 1), 3);
+        lanes.lay_out(&cluster.state, &Arc::default());
+        cluster.leave(nodes[2]);
+        lanes.see(&cluster.state, nodes[2]);
+        let index = Arc::new(NodeSorter::default().sort(cluster.show(), &mut |_| {}));
+        lanes.lay_out(&cluster.state, &index);
+        assert!(lanes.lanes[0].is_reordering());
+        cluster.join(Some(nodes[2]), 9, PartitionId::DEFAULT, 8192);
+        lanes.see(&cluster.state, nodes[2]);
+        (0..3).for_each(|_| lanes.lay_out(&cluster.state, &index));
+        assert!(lanes.lanes[0].is_open(nodes[2]));
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Change {
+        Use(usize, i64),
+        Leave(usize),
+        Join(usize, bool),
+        Relabel(usize, usize),
+        Rules,
+        Sort,
+        LayOut,
+    }
+
+    fn change() -> impl Strategy<Value = Change> {
+        prop_oneof![
+            2 => (any::<usize>(), 0..9_i64).prop_map(|(node, mib)| Change::Use(node, mib)),
+            2 => any::<usize>().prop_map(Change::Leave),
+            2 => (0..3_usize, any::<bool>()).prop_map(|(to, again)| Change::Join(to, again)),
+            2 => (any::<usize>(), 0..3_usize).prop_map(|(node, to)| Change::Relabel(node, to)),
+            1 => Just(Change::Rules),
+            2 => Just(Change::Sort),
+            9 => Just(Change::LayOut),
+        ]
+    }
+
+    proptest! {
+        /// Orders are half done nearly always, while nodes come, go and come back.
+        #[test]
+        fn the_lanes_know_what_is_free_on_every_node(
+            changes in proptest::collection::vec(change(), 1..200),
+            share in prop_oneof![Just((0, 1)), Just((1, 2))],
+            places in 1..4_usize,
+        ) {
+            let mut cluster = Cluster::of(2);
+            let joined = (501..520).map(|name| cluster.join(None, name, PartitionId::DEFAULT, 8));
+            let (mut here, mut left): (Vec<_>, Vec<_>) = (joined.collect(), Vec::new());
+            let mut lanes = Lanes::new(share, places);
+            let (mut sorter, mut index) = (NodeSorter::default(), Arc::default());
+            for (i, change) in changes.into_iter().enumerate() {
+                let known = cluster.state.partitions.len();
+                let count = here.len().max(1);
+                let slot = match change {
+                    Change::Use(node, mib) if !here.is_empty() => {
+                        cluster.allocate(here[node % count], mib);
+                        here[node % count]
+                    }
+                    Change::Leave(node) if !here.is_empty() => {
+                        let slot = here.swap_remove(node % count);
+                        cluster.leave(slot);
+                        left.push(slot);
+                        slot
+                    }
+                    Change::Join(to, again) => {
+                        if to == known {
+                            cluster.add_partition();
+                        }
+                        let slot = again.then(|| left.pop()).flatten();
+                        let name = u16::try_from(i).unwrap() + 1;
+                        let slot = cluster.join(slot, name, PartitionId::at(to), 8);
+                        here.push(slot);
+                        slot
+                    }
+                    Change::Relabel(node, to) if !here.is_empty() && to < known => {
+                        cluster.relabel(here[node % count], PartitionId::at(to));
+                        here[node % count]
+                    }
+                    Change::Rules => {
+                        cluster.state.settings = Arc::new(settings());
+                        continue;
+                    }
+                    Change::Sort => {
+                        index = Arc::new(sorter.sort(cluster.show(), &mut |_| {}));
+                        continue;
+                    }
+                    Change::LayOut => {
+                        lanes.lay_out(&cluster.state, &index);
+                        for partition in cluster.state.partition_ids() {
+                            let lane = &lanes.lanes[partition.index()];
+                            let open: BTreeSet<_> = lane.open().collect();
+                            let nodes = &cluster.state.partitions[partition].nodes;
+                            prop_assert_eq!(&open, &nodes.iter().copied().collect());
+                            for mib in 0..9 {
+                                let size = ResourceVector::of(&[mib, 1]);
+                                let fits = |node: &NodeSlot| {
+                                    open.contains(node)
+                                        && size.fits_in(&cluster.state.nodes[*node].free.get())
+                                };
+                                let first = lane.order().iter().copied().find(fits);
+                                prop_assert_eq!(lane.first_fit(&size), first);
+                            }
+                        }
+                        continue;
+                    }
+                    _ => continue,
+                };
+                lanes.see(&cluster.state, slot);
+            }
+        }
     }
 }

@@ -23,12 +23,17 @@ pub(super) struct Sorting<C> {
     pub(super) publisher: Publisher<NodeIndex>,
     pub(super) shutdown: Shutdown,
     pub(super) parker: Parker,
-    /// Time between the beginnings of two sorts; one that takes longer is followed by the next at once. As
-    /// `MultiNodeSorter`, which sorts at a fixed rate.
+    /// Time between the beginnings of two sorts, as `MultiNodeSorter`, which sorts at a fixed rate; more where
+    /// a sort takes longer than half of it.
     pub(super) every: Duration,
     /// Panics of all threads that start afresh after one.
     pub(super) panics: Arc<AtomicU64>,
     pub(super) clock: C,
+}
+
+/// How long it rests behind a sort: until the next is due, and half of that time at least.
+fn rest_behind(took: Duration, every: Duration) -> Duration {
+    every.saturating_sub(took).max(every / 2)
 }
 
 impl<C: Clock + Clone> Sorting<C> {
@@ -79,7 +84,7 @@ impl<C: Clock + Clone> Sorting<C> {
                 drop(self.publisher.publish(*sorted, index));
             }
             let took = Duration::from_nanos(self.clock.now_ns().saturating_sub(began_ns));
-            let (rest, shutdown) = (self.every.saturating_sub(took), &self.shutdown);
+            let (rest, shutdown) = (rest_behind(took, self.every), &self.shutdown);
             let _: Parked = self.parker.park_for(rest, || shutdown.is_requested());
         }
     }
@@ -152,6 +157,13 @@ mod tests {
         assert_eq!(index.version(), Version(2));
     }
 
+    #[test]
+    fn sorts_begin_at_a_fixed_rate_unless_they_take_long() {
+        let rest = |took| rest_behind(Duration::from_millis(took), Duration::from_millis(100));
+        let rests = [0, 30, 50, 80, 500].map(|took| rest(took).as_millis());
+        assert_eq!(rests, [100, 70, 50, 50, 50]);
+    }
+
     /// A clock by which each look is at the end of a turn, and the fifth one finds the engine shut down.
     #[derive(Clone, Debug)]
     struct Hasty(ManualClock, Shutdown);
@@ -173,7 +185,9 @@ mod tests {
     #[test]
     fn a_shutdown_within_a_sort_ends_pauses_and_leaves_nothing_half_sorted() {
         let mut cluster = Cluster::of(1);
-        let nodes = (1..=1000).map(|name| cluster.join(None, name, PartitionId::DEFAULT, 8192));
+        let nodes = (1..=1000)
+            .rev()
+            .map(|name| cluster.join(None, name, PartitionId::DEFAULT, 8192));
         let nodes: Vec<_> = nodes.collect();
         let shown = cluster.show();
         let (_committer, snapshots) = published(shown.version, shown);
@@ -194,7 +208,7 @@ mod tests {
         sorting.run();
         assert!(clock.now_ms() > 10, "there were turns after it");
         let order = index.load().order(&cluster.state, PartitionId::DEFAULT);
-        assert_eq!(order.nodes(), nodes);
+        assert!(order.nodes().iter().eq(nodes.iter().rev()));
         assert_eq!(index.version(), Version(1));
     }
 }

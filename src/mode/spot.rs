@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::Sequential;
 use super::index::NodeIndex;
-use super::lanes::Lanes;
+use super::lanes::{Lanes, PLACES};
 use super::stopwatch::Latencies;
 use super::view::matters;
 use crate::commit::CommitOutcome;
@@ -72,7 +72,7 @@ pub(super) enum Served {
 impl Spot {
     pub(super) fn new(index: PublishedReader<NodeIndex>, latencies: Latencies) -> Self {
         Self {
-            lanes: Lanes::new((0, 1)),
+            lanes: Lanes::new((0, 1), PLACES),
             index,
             seen: Vec::new(),
             written: Vec::new(),

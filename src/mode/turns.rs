@@ -9,11 +9,11 @@ use crate::time::Clock;
 /// How long a turn takes, in ns, and a little more.
 const TURN_NS: u64 = 100_000;
 
-/// Items between two looks at the clock, none of which takes more than some 0.2 us.
+/// Items between two looks at the clock: most take no more than some 0.2 us.
 const LOOK: usize = 64;
 
 /// Items that are sorted at once, which takes some 20 us.
-const RUN: usize = 512;
+pub(super) const RUN: usize = 512;
 
 /// Work that makes a pause when it took so long, counted by the items that it dealt with.
 #[derive(Debug)]

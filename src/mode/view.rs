@@ -37,7 +37,8 @@ impl View {
         let mut view = Self {
             state: State::new(Arc::clone(&seen.settings)),
             seen: Arc::new(Snapshot::empty(Arc::clone(&seen.settings))),
-            lanes: Lanes::new(share),
+            // Nobody waits for it.
+            lanes: Lanes::new(share, usize::MAX),
         };
         view.refresh(seen, batches);
         view
@@ -85,7 +86,7 @@ impl View {
         true
     }
 
-    /// Lays out the lanes when the nodes were sorted anew or others joined.
+    /// As [`Lanes::lay_out`], at once.
     pub(super) fn lay_out(&mut self, index: &Arc<NodeIndex>) {
         self.lanes.lay_out(&self.state, index);
     }

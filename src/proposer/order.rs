@@ -93,24 +93,28 @@ impl Reordering {
         self.free.first().map_or(self.order.nodes.len(), Vec::len)
     }
 
-    /// Notes what is free on a node now; one that was not put in its place yet will be known then.
-    pub(super) fn note(&mut self, node: NodeSlot, value: impl Fn(usize) -> i64) {
+    /// Whether all nodes are in their places.
+    pub(super) fn is_done(&self) -> bool {
+        self.placed() == self.order.nodes.len()
+    }
+
+    /// Notes what is free on a node now; one that was not put in its place yet will be known then. Whether
+    /// the order has the node.
+    pub(super) fn note(&mut self, node: NodeSlot, value: impl Fn(usize) -> i64) -> bool {
         let Some(place) = self.order.place(node) else {
-            return;
+            return false;
         };
         for (i, free) in self.free.iter_mut().enumerate() {
             if let Some(known) = free.get_mut(place) {
                 *known = value(i);
             }
         }
+        true
     }
 
-    /// The order and what is free in it, when all nodes are in their places.
-    pub(super) fn finish(self: Box<Self>) -> Result<(NodeOrder, Vec<Vec<i64>>), Box<Self>> {
-        if self.placed() < self.order.nodes.len() {
-            return Err(self);
-        }
-        Ok((self.order, self.free))
+    /// The order, and what is free in it by resource type.
+    pub(super) fn into_parts(self) -> (NodeOrder, Vec<Vec<i64>>) {
+        (self.order, self.free)
     }
 }
 

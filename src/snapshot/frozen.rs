@@ -696,7 +696,6 @@ mod tests {
         reader.forget(|rows| told += rows);
         let chunks = size.div_ceil(CHUNK);
         assert!((chunks..chunks + CHUNK).contains(&told), "{told}");
-        assert!(frozen.iter().skip(CHUNK).all(|row| **row == 1));
     }
 
     /// However small publications are and however many, the log stays about as long as the table.

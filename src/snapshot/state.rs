@@ -298,12 +298,21 @@ impl Snapshot {
 
     /// Frees what nobody else reads of it, as [`Frozen::forget`] does.
     pub fn forget(self, mut did: impl FnMut(usize)) {
-        self.nodes.forget(&mut did);
-        self.apps.forget(&mut did);
-        self.demands.forget(&mut did);
-        self.users.forget(&mut did);
-        self.queues.forget(&mut did);
-        self.partitions.forget(&mut did);
+        let Self {
+            partitions,
+            queues,
+            users,
+            apps,
+            demands,
+            nodes,
+            ..
+        } = self;
+        partitions.forget(&mut did);
+        queues.forget(&mut did);
+        users.forget(&mut did);
+        apps.forget(&mut did);
+        demands.forget(&mut did);
+        nodes.forget(&mut did);
     }
 }
 
