@@ -244,9 +244,13 @@ mod tests {
     fn the_nodes_are_looked_at_again_only_when_the_largest_may_be_smaller() {
         let mut cluster = Cluster::of(1);
         let small = cluster.join(None, 1, PartitionId::DEFAULT, 8192);
-        let large = cluster.join(None, 2, PartitionId::DEFAULT, 12_288);
         let mut lanes = Lanes::new((0, 1), PLACES);
         lay_out(&mut lanes, &cluster);
+        assert_eq!((largest(&lanes), lanes.shrunk), (8192, false));
+        let large = cluster.join(None, 2, PartitionId::DEFAULT, 12_288);
+        lanes.see(&cluster.state, large);
+        lanes.layouts = 0;
+        lanes.lay_out(&cluster.state, &Arc::default());
         assert_eq!((largest(&lanes), lanes.shrunk), (12_288, false));
         // What the lanes are not told would be seen by a look.
         cluster.allocate(small, 8192);
