@@ -10,25 +10,16 @@
 
 mod audit;
 pub mod driver;
-mod error;
 pub mod faults;
 pub mod import;
-mod maprules;
-mod ordered;
-mod random;
-mod report;
-mod stat;
-mod synthetic;
-mod tally;
+mod statistics;
 mod workload;
 
 pub use audit::Ledger;
 pub use driver::{Driver, DriverSettings, JsonLog, RunCounts, RunReport, Sample, Waits, Watch};
-pub use error::{TraceError, TraceErrorKind};
-pub use maprules::{MapRuleError, MapRules};
-pub use ordered::{Duplicates, InOrder, OrderSettings, Sorting};
-pub use random::Random;
-pub use report::MappingReport;
-pub use stat::{Spread, TraceStat};
-pub use synthetic::{Archetype, Share, Synthetic, SyntheticSettings, equal_nodes};
-pub use workload::{Job, Merged, NodeLine, Ready, ResourceTypes, Run, TaskGroup, Workload};
+pub use statistics::Random;
+pub use workload::{
+    Archetype, Duplicates, InOrder, Job, MapRuleError, MapRules, MappingReport, Merged, NodeLine,
+    OrderSettings, Ready, ResourceTypes, Run, Share, Sorting, Spread, Synthetic, SyntheticSettings,
+    TaskGroup, TraceError, TraceErrorKind, TraceStat, Workload, equal_nodes,
+};

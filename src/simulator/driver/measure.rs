@@ -5,7 +5,7 @@ use super::record::{Sample, Waits, Watch};
 use super::run::Driver;
 use super::settings::RunReport;
 use crate::api::Scheduler;
-use crate::simulator::report::MappingReport;
+use crate::simulator::workload::MappingReport;
 
 impl<S: Scheduler> Driver<S> {
     pub(super) fn sample(&mut self, watch: &mut dyn Watch) {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::Write;
 
 use crate::api::{Event, MAX_TYPES, ReleaseReason, ResourceVector};
-use crate::simulator::tally::Tally;
+use crate::simulator::statistics::Tally;
 
 /// Lines of the time series that are kept; when there are more, every second one goes and the
 /// period doubles, so that memory stays bounded.

@@ -13,9 +13,8 @@ use crate::api::{
 };
 use crate::id::Map;
 use crate::simulator::audit::Ledger;
-use crate::simulator::error::TraceError;
-use crate::simulator::tally::Tally;
-use crate::simulator::workload::{Job, NodeLine, Workload};
+use crate::simulator::statistics::Tally;
+use crate::simulator::workload::{Job, NodeLine, TraceError, Workload};
 
 /// Refusals of the scheduler that are kept as text.
 const MESSAGES: usize = 20;

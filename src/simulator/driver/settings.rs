@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::record::{Sample, Waits};
-use crate::simulator::report::MappingReport;
+use crate::simulator::workload::MappingReport;
 
 /// How a run is driven.
 #[derive(Clone, Debug, PartialEq, Eq)]

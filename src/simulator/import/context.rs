@@ -3,10 +3,9 @@
 use serde_json::{Map, Value};
 
 use crate::api::{MAX_VALUE, ResourceVector};
-use crate::simulator::error::{TraceError, clip};
-use crate::simulator::maprules::MapRules;
-use crate::simulator::report::MappingReport;
-use crate::simulator::workload::{Job, ResourceTypes, Run, TaskGroup, Workload};
+use crate::simulator::workload::{
+    Job, MapRules, MappingReport, ResourceTypes, Run, TaskGroup, TraceError, Workload, clip,
+};
 
 /// Latest time of a trace in ms (3,170 years): beyond it a number is not a time.
 pub(super) const MAX_MS: u64 = 100_000_000_000_000;

@@ -11,9 +11,9 @@ use super::context::{
 use super::lines::Lines;
 use super::source::Source;
 use crate::api::ResourceVector;
-use crate::simulator::error::{TraceError, TraceErrorKind};
-use crate::simulator::report::MappingReport;
-use crate::simulator::workload::{Job, Run, TaskGroup, Workload};
+use crate::simulator::workload::{
+    Job, MappingReport, Run, TaskGroup, TraceError, TraceErrorKind, Workload,
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::lines::column_name;
 use super::source::Source;
-use crate::simulator::error::{TraceError, TraceErrorKind};
+use crate::simulator::workload::{TraceError, TraceErrorKind};
 
 /// A trace format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -191,7 +191,7 @@ impl FromStr for Format {
         Self::ALL
             .into_iter()
             .find(|format| format.name() == text)
-            .ok_or_else(|| UnknownFormat(crate::simulator::error::clip(text)))
+            .ok_or_else(|| UnknownFormat(crate::simulator::workload::clip(text)))
     }
 }
 

@@ -3,8 +3,7 @@
 use std::io::{BufRead, Read};
 
 use super::source::Source;
-use crate::simulator::error::{TraceError, TraceErrorKind};
-use crate::simulator::workload::FileName;
+use crate::simulator::workload::{FileName, TraceError, TraceErrorKind};
 
 /// Longest line, record or line of JSON, in bytes.
 pub const MAX_LINE: usize = 1 << 20;

@@ -37,8 +37,8 @@ pub use swf::swf;
 pub use swim::swim;
 pub use synth::synth;
 
-use super::error::TraceError;
-use super::ordered::{InOrder, OrderSettings};
+use super::workload::TraceError;
+use super::workload::{InOrder, OrderSettings};
 use super::workload::{Merged, Workload};
 
 /// A source as a workload in its own order, with its own times.

@@ -14,9 +14,10 @@ use super::context::{
 use super::lines::{Lines, MAX_LINE};
 use super::source::Source;
 use crate::api::ResourceVector;
-use crate::simulator::error::{TraceError, TraceErrorKind};
-use crate::simulator::report::MappingReport;
-use crate::simulator::workload::{Job, NodeLine, ResourceTypes, Run, TaskGroup, Workload};
+use crate::simulator::workload::{
+    Job, MappingReport, NodeLine, ResourceTypes, Run, TaskGroup, TraceError, TraceErrorKind,
+    Workload,
+};
 
 /// The version that is written, and the only one that is read.
 const VERSION: u32 = 1;

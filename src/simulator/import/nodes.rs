@@ -11,8 +11,7 @@ use super::rumen::LoggedJob;
 use super::source::Source;
 use crate::api::ResourceVector;
 use crate::id::Set;
-use crate::simulator::error::{TraceError, TraceErrorKind};
-use crate::simulator::workload::NodeLine;
+use crate::simulator::workload::{NodeLine, TraceError, TraceErrorKind};
 
 /// Most nodes of a cluster.
 const MAX_NODES: usize = 1_000_000;

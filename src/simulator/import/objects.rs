@@ -7,8 +7,7 @@
 use std::io::{BufRead, Bytes, Read};
 
 use super::source::Source;
-use crate::simulator::error::{TraceError, TraceErrorKind};
-use crate::simulator::workload::FileName;
+use crate::simulator::workload::{FileName, TraceError, TraceErrorKind};
 
 /// Largest JSON object, in bytes. A line of a text trace has the smaller limit of 1 MiB; one
 /// object of a job history is a whole job with all its attempts.

@@ -9,10 +9,8 @@ use super::context::{Context, ImportOptions, Imported, Reader, Step, amount, sec
 use super::lines::Records;
 use super::source::Source;
 use crate::api::ResourceVector;
-use crate::simulator::error::TraceError;
-use crate::simulator::random::mix;
-use crate::simulator::report::MappingReport;
-use crate::simulator::workload::{Job, Run, TaskGroup, Workload};
+use crate::simulator::statistics::mix;
+use crate::simulator::workload::{Job, MappingReport, Run, TaskGroup, TraceError, Workload};
 
 const REQUIRED: [&str; 5] = ["name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"];
 const OPTIONAL: [&str; 6] = [
@@ -213,7 +211,7 @@ fn priority_of(qos: &str) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulator::maprules::MapRules;
+    use crate::simulator::workload::MapRules;
     use crate::simulator::workload::ResourceTypes;
 
     const HEADER: &str = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,\

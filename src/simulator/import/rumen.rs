@@ -8,9 +8,7 @@ use serde::Deserialize;
 use super::context::{Context, Groups, ImportOptions, Imported, Reader, Step, split_host, time};
 use super::objects::Objects;
 use super::source::Source;
-use crate::simulator::error::TraceError;
-use crate::simulator::report::MappingReport;
-use crate::simulator::workload::{Job, Run, TaskGroup, Workload};
+use crate::simulator::workload::{Job, MappingReport, Run, TaskGroup, TraceError, Workload};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

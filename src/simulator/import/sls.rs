@@ -10,9 +10,7 @@ use super::context::{
 };
 use super::objects::Objects;
 use super::source::Source;
-use crate::simulator::error::TraceError;
-use crate::simulator::report::MappingReport;
-use crate::simulator::workload::{Job, Run, TaskGroup, Workload};
+use crate::simulator::workload::{Job, MappingReport, Run, TaskGroup, TraceError, Workload};
 
 /// Keys of a task that begin like those of its resources.
 const OTHER_KEYS: [&str; 9] = [

@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use crate::simulator::error::TraceError;
-use crate::simulator::workload::FileName;
+use crate::simulator::workload::{FileName, TraceError};
 
 /// Most bytes that one compressed source may expand to, unless told otherwise: 64 GiB.
 pub const MAX_INFLATED: u64 = 64 << 30;

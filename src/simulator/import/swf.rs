@@ -10,9 +10,9 @@ use super::context::{
 use super::lines::Lines;
 use super::source::Source;
 use crate::api::ResourceVector;
-use crate::simulator::error::{TraceError, TraceErrorKind};
-use crate::simulator::report::MappingReport;
-use crate::simulator::workload::{Job, Run, TaskGroup, Workload};
+use crate::simulator::workload::{
+    Job, MappingReport, Run, TaskGroup, TraceError, TraceErrorKind, Workload,
+};
 
 /// Memory of a container when the log knows none, in MiB.
 const GUESSED_MIB: u64 = 2048;

@@ -12,10 +12,10 @@ use super::context::{
 use super::lines::Lines;
 use super::source::Source;
 use crate::api::ResourceVector;
-use crate::simulator::error::{TraceError, TraceErrorKind};
-use crate::simulator::random::Random;
-use crate::simulator::report::MappingReport;
-use crate::simulator::workload::{Job, Run, TaskGroup, Workload};
+use crate::simulator::statistics::Random;
+use crate::simulator::workload::{
+    Job, MappingReport, Run, TaskGroup, TraceError, TraceErrorKind, Workload,
+};
 
 const SPLIT: u64 = 128 << 20;
 const SHUFFLE_PER_REDUCE: u64 = 1 << 30;

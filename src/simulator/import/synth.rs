@@ -11,10 +11,8 @@ use super::context::{
 };
 use super::objects::Objects;
 use super::source::Source;
-use crate::simulator::error::{TraceError, clip};
-use crate::simulator::random::{Random, whole};
-use crate::simulator::report::MappingReport;
-use crate::simulator::workload::{Job, Run, TaskGroup, Workload};
+use crate::simulator::statistics::{Random, whole};
+use crate::simulator::workload::{Job, MappingReport, Run, TaskGroup, TraceError, Workload, clip};
 
 /// Most jobs of one generator; their submission times are drawn first, 24 bytes each.
 const MAX_JOBS: u64 = 10_000_000;

@@ -125,7 +125,7 @@ impl Random {
 
 /// The finalizer of splitmix64: spreads every bit of `value` over the result.
 #[must_use]
-pub(super) const fn mix(value: u64) -> u64 {
+pub(in crate::simulator) const fn mix(value: u64) -> u64 {
     let z = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
@@ -137,7 +137,7 @@ pub(super) const fn mix(value: u64) -> u64 {
     clippy::cast_sign_loss,
     reason = "the range is checked first"
 )]
-pub(super) fn whole(value: f64) -> u64 {
+pub(in crate::simulator) fn whole(value: f64) -> u64 {
     const TOP: f64 = 9_007_199_254_740_992.0;
     if value >= TOP {
         1 << 53

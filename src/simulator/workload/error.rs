@@ -120,7 +120,7 @@ impl fmt::Display for TraceError {
 impl std::error::Error for TraceError {}
 
 /// A value for a message: at most 64 characters, control characters escaped.
-pub(super) fn clip(text: &str) -> String {
+pub(in crate::simulator) fn clip(text: &str) -> String {
     text.chars().take(64).flat_map(char::escape_debug).collect()
 }
 

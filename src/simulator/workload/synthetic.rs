@@ -4,10 +4,10 @@
 //! but services are a Poisson process; services come first, one a second.
 
 use super::error::TraceError;
-use super::random::Random;
+use super::job::{Job, NodeLine, ResourceTypes, Run, TaskGroup, Workload};
 use super::report::MappingReport;
-use super::workload::{Job, NodeLine, ResourceTypes, Run, TaskGroup, Workload};
 use crate::api::ResourceVector;
+use crate::simulator::statistics::Random;
 
 const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::error::{TraceError, TraceErrorKind};
+use super::job::{FileName, Job, Run, Workload};
 use super::report::MappingReport;
-use super::workload::{FileName, Job, Run, Workload};
 use crate::id::Set;
 
 /// Names that are remembered for the test of duplicates, 16 bytes each; beyond them the test ends

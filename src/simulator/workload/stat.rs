@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::error::TraceError;
+use super::job::{Job, Workload};
 use super::report::MappingReport;
-use super::tally::Tally;
-use super::workload::{Job, Workload};
+use crate::simulator::statistics::Tally;
 
 /// Queues and users that are counted by name; others are counted together.
 const NAMES: usize = 1000;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::error::TraceError;
-use super::random::Random;
 use super::report::MappingReport;
 use crate::api::{MAX_TYPES, ResourceVector};
+use crate::simulator::statistics::Random;
 
 /// The resource types of a trace, memory (MiB) and vcores first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -281,7 +281,7 @@ impl Workload for Merged {
 }
 
 /// The name of a source, shared by its errors.
-pub(super) type FileName = Arc<str>;
+pub(in crate::simulator) type FileName = Arc<str>;
 
 #[cfg(test)]
 mod tests {

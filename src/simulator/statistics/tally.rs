@@ -8,7 +8,7 @@ const BITS: u32 = 9;
 
 /// Values and how often each came; at most some 14,000 distinct ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(in crate::simulator) struct Tally {
     alike: BTreeMap<u64, Alike>,
     n: u64,
     max: u64,
@@ -23,7 +23,7 @@ struct Alike {
 
 impl Tally {
     /// Counts a value `n` times.
-    pub(super) fn record(&mut self, value: u64, n: u64) {
+    pub(in crate::simulator) fn record(&mut self, value: u64, n: u64) {
         if n == 0 {
             return;
         }
@@ -36,17 +36,17 @@ impl Tally {
     }
 
     /// Values counted.
-    pub(super) const fn len(&self) -> u64 {
+    pub(in crate::simulator) const fn len(&self) -> u64 {
         self.n
     }
 
     /// The largest value.
-    pub(super) const fn max(&self) -> u64 {
+    pub(in crate::simulator) const fn max(&self) -> u64 {
         self.max
     }
 
     /// The value that `permille` thousandths of all values do not exceed; 0 when there is none.
-    pub(super) fn permille(&self, permille: u64) -> u64 {
+    pub(in crate::simulator) fn permille(&self, permille: u64) -> u64 {
         let wanted = (u128::from(self.n) * u128::from(permille)).div_ceil(1000);
         let mut seen = 0_u128;
         for alike in self.alike.values() {

@@ -1,0 +1,22 @@
+//! Workloads: jobs and nodes as plain data, their order, rules for queue and user, and the account.
+//!
+//! A [`Workload`] is a stream of [`Job`]s in virtual time together with a [`MappingReport`]. It
+//! comes from an importer, from [`Synthetic`], or from memory ([`Ready`]).
+
+mod error;
+mod job;
+mod maprules;
+mod ordered;
+mod report;
+mod stat;
+mod synthetic;
+
+pub(super) use error::clip;
+pub use error::{TraceError, TraceErrorKind};
+pub(super) use job::FileName;
+pub use job::{Job, Merged, NodeLine, Ready, ResourceTypes, Run, TaskGroup, Workload};
+pub use maprules::{MapRuleError, MapRules};
+pub use ordered::{Duplicates, InOrder, OrderSettings, Sorting};
+pub use report::MappingReport;
+pub use stat::{Spread, TraceStat};
+pub use synthetic::{Archetype, Share, Synthetic, SyntheticSettings, equal_nodes};
