@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capsched::commit::{
-    CommitOutcome, Event, Extent, Followed, apply_to_copy, observe_on_copy, place_wave,
+    CommitOutcome, Event, Extent, OverlayResult, apply_to_copy, observe_on_copy, place_wave,
 };
 use capsched::id::{NodeSlot, PartitionId};
 use capsched::proposer::{Candidates, FitIndex, Observation, Outcome, propose};
@@ -126,7 +126,7 @@ fn go_on(state: &mut State, lane: &mut FitIndex, seen: &mut Vec<Observation>, sh
     seen.clear();
     match found {
         Outcome::Proposed(proposal) => {
-            assert_eq!(apply_to_copy(state, &proposal), Followed::Yes);
+            assert_eq!(apply_to_copy(state, &proposal), OverlayResult::Yes);
             lane.lessen(proposal.node, &state.nodes[proposal.node].free);
         }
         _ => (*state, *lane) = copy(shown),

@@ -20,7 +20,7 @@ pub mod policy;
 pub mod proposer;
 
 pub mod commit;
-pub mod mode;
+pub mod runtime;
 
 pub mod rescheduler;
 

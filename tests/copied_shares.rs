@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec};
-use capsched::commit::{CommitOutcome, Followed, Ledger, apply_to_copy, observe_on_copy};
+use capsched::commit::{CommitOutcome, Ledger, OverlayResult, apply_to_copy, observe_on_copy};
 use capsched::config;
 use capsched::id::{NodeSlot, PartitionId};
 use capsched::policy::may_kill;
@@ -64,7 +64,7 @@ fn a_copy_tells_whether_a_leaf_that_is_guaranteed_nothing_may_kill() {
         panic!("there is room: {found:?}");
     };
     observe_on_copy(&mut copy, &seen);
-    assert_ne!(apply_to_copy(&mut copy, proposal), Followed::No);
+    assert_ne!(apply_to_copy(&mut copy, proposal), OverlayResult::No);
     assert_eq!(ledger.commit(&found, &seen), CommitOutcome::Committed);
     ledger.settle();
     ledger.catch_up();

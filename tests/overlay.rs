@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, ConstrainedAsk, NodeName, NodeSpec, PartitionSpec,
 };
-use capsched::commit::{CommitOutcome, Followed, Ledger, apply_to_copy, observe_on_copy};
+use capsched::commit::{CommitOutcome, Ledger, OverlayResult, apply_to_copy, observe_on_copy};
 use capsched::config;
 use capsched::id::{PartitionId, QueueSlot};
 use capsched::policy::{Locality, is_idle, order_children, visited_children};
@@ -212,7 +212,7 @@ fn step(
     copy: &mut State,
     host: &str,
     lent: Exclusivity,
-) -> Option<(Proposal, Followed)> {
+) -> Option<(Proposal, OverlayResult)> {
     let node = ledger.node(&NodeName::new(host, 1).unwrap()).unwrap();
     let mut seen = Vec::new();
     let outcome = propose(copy, &Candidates::node(node), lent, &mut seen);
@@ -242,7 +242,7 @@ fn copy_and_ledger_agree_while_a_partition_lends_to_asks_of_the_default_one() {
         let before = placed.len();
         for (host, _) in NODES {
             if let Some((one, followed)) = step(&mut ledger, &mut copy, host, Exclusivity::Ignore) {
-                assert_eq!(followed, Followed::Yes, "{one:?}");
+                assert_eq!(followed, OverlayResult::Yes, "{one:?}");
                 placed.push(one);
             }
             assert_eq!(
@@ -282,7 +282,7 @@ fn a_copy_follows_users_until_they_ask_for_nothing_more() {
     let mut asking = Vec::new();
     for _ in 0..6 {
         let (one, followed) = step(&mut ledger, &mut copy, "h3", Exclusivity::Respect).unwrap();
-        assert_eq!(followed, Followed::Yes, "{one:?}");
+        assert_eq!(followed, OverlayResult::Yes, "{one:?}");
         assert_eq!(difference(&copy, ledger.state()), None, "{one:?}");
         asking.push(copy.queues[queue].as_leaf().asking_users);
     }
@@ -311,7 +311,7 @@ fn an_application_asks_until_its_last_key_is_served() {
     let mut asked = Vec::new();
     while copy.apps[app].asking {
         let (one, followed) = step(&mut ledger, &mut copy, "h3", Exclusivity::Respect).unwrap();
-        assert_eq!(followed, Followed::Yes, "{one:?}");
+        assert_eq!(followed, OverlayResult::Yes, "{one:?}");
         assert_eq!(difference(&copy, ledger.state()), None, "{one:?}");
         asked.extend((one.app == app).then_some(copy.apps[app].asking));
     }
@@ -346,13 +346,13 @@ fn a_copy_leaves_users_with_another_record_to_the_ledger() {
         let before = figures(&copy);
         let followed = apply_to_copy(&mut copy, &proposal);
         if changed == "nothing" {
-            assert_eq!(followed, Followed::Yes);
+            assert_eq!(followed, OverlayResult::Yes);
             assert_eq!(
                 (copy.apps[app].asking, copy.users[user].asking_apps),
                 (false, 1)
             );
         } else {
-            assert_eq!(followed, Followed::No, "{changed}");
+            assert_eq!(followed, OverlayResult::No, "{changed}");
             assert_eq!(figures(&copy), before, "{changed}");
         }
     }

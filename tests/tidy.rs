@@ -43,7 +43,7 @@ const FLOORS: &[Floor] = &[
         ],
     ),
     floor(
-        "mode",
+        "runtime",
         &[
             "id", "time", "sync", "metrics", "resource", "cluster", "queue", "snapshot", "policy",
             "proposer", "commit",
@@ -53,7 +53,7 @@ const FLOORS: &[Floor] = &[
         "rescheduler",
         &[
             "id", "metrics", "resource", "cluster", "queue", "snapshot", "policy", "proposer",
-            "commit", "mode",
+            "commit", "runtime",
         ],
     ),
     floor(
@@ -64,7 +64,7 @@ const FLOORS: &[Floor] = &[
             "cluster",
             "queue",
             "policy",
-            "mode",
+            "runtime",
             "rescheduler",
         ],
     ),
@@ -95,7 +95,7 @@ const FLOORS: &[Floor] = &[
             "policy",
             "proposer",
             "commit",
-            "mode",
+            "runtime",
             "rescheduler",
             "config",
             "explain",
@@ -122,7 +122,7 @@ const IMPURE: &[&str] = &["time", "sync", "metrics"];
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("arc_swap", &["sync"]),
     ("crossbeam_queue", &["sync"]),
-    ("core_affinity", &["mode"]),
+    ("core_affinity", &["runtime"]),
     ("crossbeam_utils", &["time", "sync"]),
     ("loom", &["sync"]),
     ("shuttle", &["sync"]),

@@ -6,7 +6,7 @@ mod trees;
 
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec};
 use capsched::commit::{
-    CommitOutcome, Extent, Followed, Ledger, apply_to_copy, observe_on_copy, place_wave,
+    CommitOutcome, Extent, Ledger, OverlayResult, apply_to_copy, observe_on_copy, place_wave,
 };
 use capsched::id::{NodeSlot, PartitionId};
 use capsched::proposer::{Candidates, FitIndex, Outcome, propose};
@@ -153,7 +153,7 @@ fn filled(
             return (served, passes, free.collect());
         };
         passes += 1;
-        assert_ne!(apply_to_copy(&mut state, &single), Followed::No);
+        assert_ne!(apply_to_copy(&mut state, &single), OverlayResult::No);
         lane.lessen(single.node, &state.nodes[single.node].free);
         served.push(state.apps[single.app].id);
     }

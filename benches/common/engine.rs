@@ -5,9 +5,9 @@ mod tree;
 
 use capsched::api::{Ask, AskCall, Engine};
 use capsched::id::{ApplicationId, NodeName};
-use capsched::mode::Sequential;
 use capsched::queue::{AppSpec, NodeSpec};
 use capsched::resource::ResourceVector;
+use capsched::runtime::Sequential;
 use tree::{S1, settings};
 
 pub(crate) use tree::container;

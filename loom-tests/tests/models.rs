@@ -2,14 +2,14 @@
 
 #![cfg(capsched_loom)]
 
-mod baton;
 mod end_to_end;
+mod handoff;
 mod inbox;
 mod latencies;
 mod litmus;
 mod mutants;
 mod parking;
+mod proposer_status;
 mod publish;
 mod ring;
 mod shutdown;
-mod standing;

@@ -4,9 +4,9 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use crate::commit::{PartitionSpec, RefreshError};
-use crate::mode::{Mode, Placement, Running, Sequential, StartError, Threaded};
 use crate::queue::TreeSettings;
 use crate::rescheduler::{Rescheduler, Settings};
+use crate::runtime::{Mode, Placement, Running, Sequential, StartError, Threaded};
 use crate::time::{Clock, SystemClock};
 
 /// Where engines are made: [`Engine::builder`].

@@ -2,8 +2,8 @@
 
 use crate::commit::NodeError;
 use crate::metrics::{Latency, Phase};
-use crate::mode::Threaded;
 use crate::queue::NodeSpec;
+use crate::runtime::Threaded;
 
 impl Threaded {
     /// Describes a registered node anew: its total and its partition. Nothing is killed; a total

@@ -15,12 +15,6 @@ pub use crate::commit::{
     UnreserveReason,
 };
 pub use crate::id::{ApplicationId, ContainerId, NodeName};
-#[doc(hidden)]
-pub use crate::mode::Nonsense;
-pub use crate::mode::{
-    Accounts, Attempt, Fate, Intent, Latencies, Mode, Pipeline, Placement, Running, Sequential,
-    StartError, Step, Threaded, Told, TurnOutcome,
-};
 pub use crate::policy::Locality;
 pub use crate::proposer::ProposalKind;
 pub use crate::queue::{
@@ -31,6 +25,12 @@ pub use crate::rescheduler::{
     AppVerdict, Rescheduler, Settings as PreemptionSettings, Taken, WhyNot,
 };
 pub use crate::resource::{MAX_TYPES, MAX_VALUE, ResourceVector};
+#[doc(hidden)]
+pub use crate::runtime::BadProposals;
+pub use crate::runtime::{
+    Accounts, Attempt, Fate, Intent, Latencies, Mode, Pipeline, Placement, Running, Sequential,
+    StartError, Step, Threaded, Told, TurnOutcome,
+};
 pub use builder::{Engine, EngineBuilder};
 pub use live_queues::LiveQueues;
 pub use scheduler::{ContainerError, Event, ReleaseReason, Scheduler};

@@ -8,9 +8,9 @@ use crate::commit::{
     Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
-use crate::mode::{Fate, Sequential, Threaded};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
 use crate::rescheduler::{AppVerdict, Rescheduler, Settings};
+use crate::runtime::{Fate, Sequential, Threaded};
 
 /// Which of the three modes decides, when rounds are run step by step.
 ///

@@ -34,7 +34,7 @@ impl StateView {
     }
 }
 
-impl crate::mode::Threaded {
+impl crate::runtime::Threaded {
     /// The whole state at one moment, as the committer sees it; nothing once the engine has shut
     /// down. Cost: proportional to everything there is, in the committer's time.
     #[must_use]

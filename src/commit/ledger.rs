@@ -4,17 +4,17 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::arrears::Arrears;
-use super::containers::Container;
-use super::deferred::Deferred;
 use super::event::Event;
-use super::gates::DroppedGates;
-use super::live::Live;
-use super::nodes::DueReports;
-use super::refresh_error::RefreshError;
-use super::slab::Slab;
-use super::tree;
+use super::follow_up_events::FollowUpEvent;
 use crate::cluster::Partition;
+use crate::commit::containers::container::Container;
+use crate::commit::containers::live::Live;
+use crate::commit::containers::slab::Slab;
+use crate::commit::nodes::registration::DueReports;
+use crate::commit::proposals::deferred_ancestor_charges::DeferredAncestorCharges;
+use crate::commit::tree::build::build;
+use crate::commit::tree::refresh_error::RefreshError;
+use crate::commit::users::user_limit_cache::RemovedUserLimits;
 use crate::id::{
     AppSlot, ApplicationId, Map, NameId, NodeName, NodeSlot, PartitionId, QueueSlot, SchedulerKey,
     UserSlot,
@@ -81,7 +81,7 @@ pub struct Ledger {
     /// Dropped records of users that still have outstanding asks.
     pub(super) dropped_users: Map<(QueueSlot, Arc<str>), UserSlot>,
     /// What passes found about users whose records went, for one version of a leaf's users.
-    pub(super) dropped_gates: BTreeMap<QueueSlot, DroppedGates>,
+    pub(super) dropped_gates: BTreeMap<QueueSlot, RemovedUserLimits>,
     /// The application that enters its new leaf, and the leaf that it comes from.
     pub(super) moving: Option<(AppSlot, QueueSlot)>,
     /// Running applications of each user, against the limit of parallel ones.
@@ -90,11 +90,11 @@ pub struct Ledger {
     pub(super) tagged: Map<(AppSlot, SchedulerKey), Arc<ConstrainedKey>>,
     /// Constraints of applications and of the cluster.
     pub(super) constraints: ConstraintRegistry,
-    pub(super) deferred: VecDeque<Deferred>,
+    pub(super) deferred: VecDeque<FollowUpEvent>,
     /// Whether commits leave queues above leaves, and used shares, for [`Ledger::catch_up`].
     pub(super) defers: bool,
     /// What is left for it.
-    pub(super) arrears: Arrears,
+    pub(super) arrears: DeferredAncestorCharges,
     /// The epoch that was last published: all bounds of user limits held in it.
     published_epoch: u64,
     /// Users who got containers since they were last told a limit, and the partition of it.
@@ -155,7 +155,7 @@ impl Ledger {
             constraints: ConstraintRegistry::new(),
             deferred: VecDeque::new(),
             defers: false,
-            arrears: Arrears::default(),
+            arrears: DeferredAncestorCharges::default(),
             published_epoch: 0,
             untold: Vec::new(),
             events: Vec::new(),
@@ -171,7 +171,7 @@ impl Ledger {
         for partition in partitions {
             ledger.add_partition(&partition.name, true, partition.exclusive);
         }
-        tree::build(&mut ledger, &settings.queues)?;
+        build(&mut ledger, &settings.queues)?;
         ledger.update_cluster();
         Ok(ledger)
     }

@@ -3,7 +3,7 @@
 use super::assignment::{Observation, Outcome, Proposal, ProposalKind, Release, SkipReason};
 use super::candidates::node_policy;
 use super::fit::FitIndex;
-use super::plain::plain_ask;
+use super::simple_ask::plain_ask;
 use super::walk::{Found, Pass};
 use crate::cluster::{Killable, Node, Reservation};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, java_order};

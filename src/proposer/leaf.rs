@@ -1,7 +1,7 @@
 //! A leaf queue: its applications in order, gated by queue maximum and user limit.
 
 use super::assignment::{Observation, SkipReason};
-use super::front::Front;
+use super::skippable_head::Front;
 use super::walk::{Found, Pass};
 use super::watch::Step;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};

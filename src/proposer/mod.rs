@@ -9,26 +9,26 @@
 //! * A [`Watch`] hears of the steps of a pass; no decision depends on whether there is one.
 
 mod allocator;
-mod ample;
 mod assignment;
+mod bulk_placement;
 mod candidates;
 mod fit;
-mod front;
+mod headroom_fast_path;
 mod leaf;
 mod order;
-mod plain;
+mod simple_ask;
+mod skippable_head;
 mod walk;
 mod watch;
-mod wave;
 
 pub use assignment::{
     Alternate, Growth, Observation, Outcome, Proposal, ProposalKind, Release, SkipReason,
 };
+pub use bulk_placement::{Next, next_in_wave};
 pub use candidates::{Candidates, has_room, sort_nodes, use_key};
 pub use fit::FitIndex;
-pub(crate) use front::{is_idle, may_join};
 pub use order::NodeOrder;
-pub use plain::second_node;
+pub use simple_ask::second_node;
+pub(crate) use skippable_head::{is_idle, may_join};
 pub use walk::{propose, propose_reserved, propose_watched};
 pub use watch::{Step, Watch};
-pub use wave::{Next, next_in_wave};

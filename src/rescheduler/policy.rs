@@ -14,8 +14,8 @@ use super::view::{UserLimits, View};
 use crate::commit::{Ledger, PreemptionReason, Verdict, Verdicts};
 use crate::id::{ApplicationId, ContainerId};
 use crate::metrics::Closed;
-use crate::mode::{Access, Monitor, Threaded};
 use crate::resource::ResourceVector;
+use crate::runtime::{Access, Monitor, Threaded};
 
 /// The preemption policy: its settings and what it asked back when.
 #[derive(Clone, Debug, Default)]

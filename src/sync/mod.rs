@@ -14,33 +14,33 @@
 //! * A refused call gives its value back.
 
 mod arc_cell;
-mod baton;
 mod facade;
+mod handoff;
 mod inbox;
 mod mutant;
 mod parking;
+mod proposer_status;
 mod publish;
 mod ring;
 mod shutdown;
 mod slot;
-mod standing;
 mod tail;
 mod threads;
 
-pub use baton::{Asked, Baton, Laid};
 pub use facade::{
     Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering,
     fence, spin_loop, yield_now,
 };
 #[cfg(capsched_loom)]
 pub use facade::{Flavour, with_flavour};
+pub use handoff::{Asked, Handoff, Laid};
 pub use inbox::{InboxReceiver, InboxSender, inbox};
 pub use mutant::{Mutant, injected};
 pub use parking::{Parked, Parker, Waker, parking};
+pub use proposer_status::{ProposerStatus, is_quiet};
 pub use publish::{Published, PublishedReader, Publisher, published};
 pub use ring::{RingReceiver, RingSender, ring};
 pub use shutdown::{Ended, Phase, Requested, Shutdown, ShutdownOwner, shutdown};
-pub use standing::{Standing, is_quiet};
 pub use tail::{Received, SendCounts, TrySendError};
 pub use threads::{
     JoinHandle, Receiver, SPINS, SyncSender, ThreadBuilder, TryRecvError, sync_channel,

@@ -2,9 +2,9 @@
 //!
 //! Most come in through the clock, which every thread reads. A proposer's reading panics or stalls while it holds a snapshot, the committer's stalls between
 //! two batches. Proposers read it with one of eight batches that they send and in one decision of 512; where
-//! all decisions are measured, before and after each. Nonsense comes in through a switch of the engine.
+//! all decisions are measured, before and after each. BadProposals comes in through a switch of the engine.
 
-use capsched::api::Nonsense;
+use capsched::api::BadProposals;
 use capsched::sync::{Arc, AtomicU64, Ordering};
 use capsched::time::{Clock, SystemClock};
 
@@ -19,7 +19,7 @@ pub(crate) enum Fault {
     /// Every so many readings of the committer stall.
     CommitterIsSlow(u64),
     /// Proposers send nonsense.
-    ProposersRave(Nonsense),
+    ProposersRave(BadProposals),
 }
 
 impl Fault {
@@ -29,7 +29,7 @@ impl Fault {
     }
 
     /// What proposers send instead of their proposals.
-    pub(crate) fn nonsense(self) -> Option<Nonsense> {
+    pub(crate) fn nonsense(self) -> Option<BadProposals> {
         match self {
             Self::ProposersRave(nonsense) => Some(nonsense),
             _ => None,

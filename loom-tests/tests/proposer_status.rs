@@ -1,0 +1,65 @@
+//! M13: a proposer comes to rest, and the committer takes everything for quiet.
+//!
+//! Threads: a proposer, which sends one item or two and then rests, and the committer (main).
+//! Property: once all rest and the rings are empty, everything that was sent has been taken; a
+//! committer that sleeps until then is woken.
+//! Fails when: R1, R2 or R3 is planted.
+
+use capsched::id::Version;
+use capsched::sync::{ProposerStatus, Received, is_quiet, parking, ring};
+use loom::thread;
+use loom_tests::{Witness, explore};
+
+/// The version at which the proposer rests.
+const LOOKED: Version = Version(1);
+
+fn rest_after(n: u32, w: &'static [Witness; 2]) {
+    let (waker, parker) = parking();
+    let (mut sender, receiver) = ring(2);
+    let standings = [ProposerStatus::new(waker)];
+    let [standing] = standings.clone();
+    let proposer = thread::spawn(move || {
+        for value in 0..n {
+            assert_eq!(sender.try_send(value), Ok(()));
+        }
+        standing.rest(LOOKED);
+        // The ring stays open, so that not its end is taken for news.
+        sender
+    });
+    let mut rings = [receiver];
+    let mut taken = 0;
+    while !is_quiet(&standings, &rings, LOOKED) {
+        if let Received::Item(_) = rings[0].try_recv() {
+            taken += 1;
+            w[0].met_if(standings[0].has_seen(LOOKED));
+            continue;
+        }
+        let mut looks = 0;
+        parker.park_until(|| {
+            looks += 1;
+            rings[0].has_news() || standings[0].has_seen(LOOKED)
+        });
+        w[1].met_if(looks > 1);
+    }
+    assert_eq!(taken, n, "quiet though an item was on its way");
+    drop(proposer.join().expect("the proposer does not panic"));
+}
+
+const fn witnesses() -> [Witness; 2] {
+    [
+        Witness::of("an item was left when its sender rested"),
+        Witness::of("the committer slept"),
+    ]
+}
+
+#[test]
+fn who_rests_has_nothing_on_its_way() {
+    static W: [Witness; 2] = witnesses();
+    explore(&[&W[0], &W[1]], || rest_after(1, &W));
+}
+
+#[test]
+fn who_rests_has_none_of_two_on_its_way() {
+    static W: [Witness; 2] = witnesses();
+    explore(&[&W[0], &W[1]], || rest_after(2, &W));
+}

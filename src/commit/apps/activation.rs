@@ -1,0 +1,186 @@
+//! Activation: which waiting applications get room for their master.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::fair::place_in_order;
+use crate::commit::ledger::Ledger;
+use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
+use crate::policy::{compare_active, compare_waiting, master_limit, user_master_limits};
+use crate::queue::{Accessible, AppStage};
+use crate::resource::ResourceVector;
+
+impl Ledger {
+    /// Activates what fits in the limits for masters.
+    // As AbstractLeafQueue.activateApplications.
+    pub(in crate::commit) fn activate(&mut self, leaf: QueueSlot) {
+        for partition in self.partitions_of(leaf) {
+            self.compute_master_limit(leaf, partition);
+        }
+        let mut order = self.state.queues[leaf].as_leaf().waiting.clone();
+        order.sort_by(|&a, &b| compare_waiting(&self.state.apps[a], &self.state.apps[b]));
+        // The reference caches the user's limit by partition for the whole call, so that the
+        // first user's weight counts for all.
+        let mut user_limits = BTreeMap::new();
+        for app in order {
+            self.try_activate(leaf, app, &mut user_limits);
+        }
+    }
+
+    fn try_activate(
+        &mut self,
+        leaf: QueueSlot,
+        app: AppSlot,
+        user_limits: &mut BTreeMap<PartitionId, ResourceVector>,
+    ) {
+        let row = &self.state.apps[app];
+        let (partition, size) = (row.master_partition, row.submission.master_size);
+        let limit = self.known_master_limit(leaf, partition);
+        let queue = &self.state.queues[leaf];
+        let used = queue.part(partition).master_used.get();
+        let calculator = self.state.calculator;
+        let free_pass =
+            queue.as_leaf().active.is_empty() || !calculator.above_none(&self.state.cluster, &used);
+        if !calculator.fits_in(&(size + used), &limit) && !free_pass {
+            self.explain_waiting(leaf, app);
+            return;
+        }
+        let user = self.user_here(leaf, app);
+        let user_limit = match user_limits.get(&partition) {
+            Some(&limit) => limit,
+            None => {
+                let limit = self.compute_user_master_limit(leaf, partition, app);
+                user_limits.insert(partition, limit);
+                limit
+            }
+        };
+        let user_used = self.state.users[user].part(partition).master_used.get();
+        if !calculator.fits_in(&(size + user_used), &user_limit) && !free_pass {
+            self.explain_waiting(leaf, app);
+            return;
+        }
+        let record = &mut self.state.users[user];
+        record.waiting_apps -= 1;
+        record.active_apps += 1;
+        record.parts[partition].master_used += size;
+        let part = self.state.queues[leaf].part_mut(partition);
+        part.counting().master_used += size;
+        self.state.queues[leaf]
+            .as_leaf_mut()
+            .waiting
+            .retain(|&other| other != app);
+        self.insert_active(leaf, app);
+        self.update_stage(app);
+    }
+
+    /// The record of an application's user in a leaf, which may list one that was moved away: a
+    /// waiting one that slipped into a fair order stays in the list of those that wait.
+    fn user_here(&mut self, leaf: QueueSlot, app: AppSlot) -> UserSlot {
+        if self.state.apps[app].leaf == leaf {
+            return self.user_of(app);
+        }
+        let name = Arc::clone(&self.state.apps[app].submission.user_name);
+        self.user(leaf, &name)
+    }
+
+    /// Puts an application in the order of its leaf, unless it is there already.
+    pub(in crate::commit) fn insert_active(&mut self, leaf: QueueSlot, app: AppSlot) {
+        let queue = &self.state.queues[leaf];
+        let active = &queue.as_leaf().active;
+        if active.contains(&app) {
+            return;
+        }
+        let at = place_in_order(&self.state, leaf, app);
+        self.cut_prefix(leaf, at);
+        self.state.queues[leaf].as_leaf_mut().active.insert(at, app);
+    }
+
+    /// Sorts the active applications of a leaf anew.
+    pub(in crate::commit) fn sort_active(&mut self, leaf: QueueSlot) {
+        let settings = Arc::clone(&self.state.queues[leaf].settings);
+        self.cut_prefix(leaf, 0);
+        let mut active = std::mem::take(&mut self.state.queues[leaf].as_leaf_mut().active);
+        active.sort_by(|&a, &b| {
+            compare_active(
+                &settings.leaf.app_order,
+                &self.state.apps[a],
+                &self.state.apps[b],
+            )
+        });
+        self.state.queues[leaf].as_leaf_mut().active = active;
+    }
+
+    /// Where an application stands, by the lists that hold it.
+    pub(in crate::commit) fn update_stage(&mut self, app: AppSlot) {
+        let row = &self.state.apps[app];
+        if row.stage.is_over() {
+            return;
+        }
+        let leaf = self.state.queues[row.leaf].as_leaf();
+        let stage = if leaf.active.contains(&app) {
+            AppStage::Active
+        } else if leaf.waiting.contains(&app) {
+            AppStage::Waiting
+        } else {
+            AppStage::Parked
+        };
+        self.state.apps[app].stage = stage;
+    }
+
+    /// Partitions that a leaf may use and knows, the default one included.
+    fn partitions_of(&self, leaf: QueueSlot) -> Vec<PartitionId> {
+        let queue = &self.state.queues[leaf];
+        let any = queue.settings.accessible == Accessible::All;
+        self.state
+            .partition_ids()
+            .filter(|&partition| {
+                let part = queue.part(partition);
+                partition == PartitionId::DEFAULT
+                    || if any {
+                        part.known || part.counted
+                    } else {
+                        part.accessible
+                    }
+            })
+            .collect()
+    }
+
+    fn known_master_limit(&mut self, leaf: QueueSlot, partition: PartitionId) -> ResourceVector {
+        let known = self.state.queues[leaf].as_leaf().parts[partition].master_limit;
+        known.unwrap_or_else(|| self.compute_master_limit(leaf, partition))
+    }
+
+    fn compute_master_limit(&mut self, leaf: QueueSlot, partition: PartitionId) -> ResourceVector {
+        let limit = master_limit(&self.state, leaf, partition);
+        let users = self.state.queues[leaf].as_leaf_mut();
+        users.parts[partition].master_limit = Some(limit);
+        limit
+    }
+
+    fn compute_user_master_limit(
+        &mut self,
+        leaf: QueueSlot,
+        partition: PartitionId,
+        app: AppSlot,
+    ) -> ResourceVector {
+        let user = self.user_in(leaf, app);
+        let weight = user.map_or(1.0, |user| self.state.users[user].weight);
+        let (shown, limit) = user_master_limits(&self.state, leaf, partition, weight);
+        let users = self.state.queues[leaf].as_leaf_mut();
+        users.parts[partition].user_master_limit.set(shown);
+        limit
+    }
+
+    /// The text that says why an application waits shows the user's limit, computed afresh: of
+    /// the leaf that it leaves while it moves.
+    pub(in crate::commit) fn explain_waiting(&mut self, leaf: QueueSlot, app: AppSlot) {
+        let row = &self.state.apps[app];
+        if !row.unmanaged && row.master.is_none() {
+            let moving = self.moving.filter(|&(moved, _)| moved == app);
+            let leaf = moving.map_or(leaf, |(_, from)| from);
+            let partition = row.master_partition;
+            self.known_master_limit(leaf, partition);
+            self.compute_user_master_limit(leaf, partition, app);
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! Applications: submission with its checks, and the end.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::ask_error::AskError;
+use crate::commit::event::{Ending, Event};
+use crate::commit::follow_up_events::FollowUpEvent;
+use crate::commit::ledger::Ledger;
+use crate::commit::tree::build;
+use crate::commit::tree::managed::creator_of;
+use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot};
+use crate::queue::{App, AppSpec, AppStage, Demand, PerPartition, QueueState, Submission};
+use crate::resource::ResourceVector;
+use crate::snapshot::State;
+
+/// An application that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submitted {
+    /// Full path of its queue.
+    pub queue: Arc<str>,
+    /// Where it stands after the submission.
+    pub stage: AppStage,
+    /// Container of its master, raised and rounded; nothing when unmanaged.
+    pub master: Option<ResourceVector>,
+}
+
+/// Why a submission was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SubmitError {
+    /// The engine has shut down.
+    Closed,
+    /// A live application has the number.
+    Duplicate(ApplicationId),
+    /// The user's name is empty, too long, or holds control characters.
+    UserName(String),
+    /// The request for the master's container is not valid.
+    Master(AskError),
+    /// The scheduler has as many applications as it may.
+    TooManyInScheduler {
+        /// The bound.
+        limit: i32,
+    },
+    /// There is no such queue, and none may be created.
+    UnknownQueue(String),
+    /// Several queues have the name.
+    AmbiguousQueue(String),
+    /// The leaf belongs to a managed parent, and no placement rule named that parent.
+    WithoutMapping(String),
+    /// The queue holds queues.
+    NotALeaf(String),
+    /// The queue or one above it accepts no applications.
+    QueueStopped(String),
+    /// The queue has as many applications as it may.
+    TooManyInQueue {
+        /// The queue.
+        queue: String,
+        /// The bound.
+        limit: i32,
+    },
+    /// The user has as many applications in the queue as one may.
+    TooManyOfUser {
+        /// The queue.
+        queue: String,
+        /// The bound.
+        limit: i32,
+    },
+}
+
+impl SubmitError {
+    /// A stable word for the reason.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Duplicate(_) => "duplicate_application",
+            Self::UserName(_) => "user_name",
+            Self::Master(error) => error.code(),
+            Self::TooManyInScheduler { .. } => "max_system_applications",
+            Self::UnknownQueue(_) => "unknown_queue",
+            Self::AmbiguousQueue(_) => "ambiguous_queue",
+            Self::WithoutMapping(_) => "auto_created_queue_without_mapping",
+            Self::NotALeaf(_) => "not_a_leaf",
+            Self::QueueStopped(_) => "queue_stopped",
+            Self::TooManyInQueue { .. } | Self::TooManyOfUser { .. } => "max_applications",
+        }
+    }
+}
+
+impl fmt::Display for SubmitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("the engine has shut down"),
+            Self::Duplicate(id) => write!(f, "{id} was submitted before"),
+            Self::UserName(name) => write!(f, "`{name}` is not a user name"),
+            Self::Master(error) => write!(f, "the container of the master: {error}"),
+            Self::TooManyInScheduler { limit } => {
+                write!(
+                    f,
+                    "the scheduler has {limit} applications, as many as it may"
+                )
+            }
+            Self::UnknownQueue(queue) => write!(f, "there is no queue `{queue}`"),
+            Self::AmbiguousQueue(queue) => {
+                write!(f, "several queues are named `{queue}`; give a full path")
+            }
+            Self::WithoutMapping(queue) => {
+                write!(
+                    f,
+                    "`{queue}` is only open to what placement rules put there"
+                )
+            }
+            Self::NotALeaf(queue) => write!(f, "`{queue}` holds queues, not applications"),
+            Self::QueueStopped(queue) => write!(f, "`{queue}` accepts no applications"),
+            Self::TooManyInQueue { queue, limit } => {
+                write!(f, "`{queue}` has {limit} applications, as many as it may")
+            }
+            Self::TooManyOfUser { queue, limit } => {
+                write!(
+                    f,
+                    "the user has {limit} applications in `{queue}`, as many as one may"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for SubmitError {}
+
+/// Why a call about an application was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AppError {
+    /// The engine has shut down.
+    Closed,
+    /// No live application has the number.
+    Unknown(ApplicationId),
+    /// The queue to move to refuses it.
+    Move(SubmitError),
+    /// The queue to move to may not use a label that the application asked for.
+    Label(String),
+}
+
+impl AppError {
+    /// A stable word for the reason.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Unknown(_) => "unknown_application",
+            Self::Move(error) => error.code(),
+            Self::Label(_) => "label_access",
+        }
+    }
+}
+
+impl fmt::Display for AppError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("the engine has shut down"),
+            Self::Unknown(id) => write!(f, "there is no live application {id}"),
+            Self::Move(error) => write!(f, "the application stays where it is: {error}"),
+            Self::Label(label) => write!(
+                f,
+                "the application stays where it is: it asked for label `{label}`, which is not \
+                 accessible to the queue"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for AppError {}
+
+/// What is known of the master's container before the application exists.
+struct Master {
+    size: ResourceVector,
+    label: Option<PartitionId>,
+}
+
+/// The queue that a submission goes to: below the parent of the placement rules, if they had an
+/// opinion.
+// As CapacityScheduler.getAddedAppQueueName.
+fn named_queue(spec: &AppSpec) -> Cow<'_, str> {
+    let name = &spec.queue;
+    match &spec.placement_parent {
+        Some(parent) => {
+            let leaf = name.rsplit('.').next().unwrap_or(name);
+            format!("{parent}.{leaf}").into()
+        }
+        None => name.into(),
+    }
+}
+
+impl Ledger {
+    /// Submits an application.
+    ///
+    /// # Errors
+    ///
+    /// As [`SubmitError`]. The state is unchanged but for the user's record in the leaf and the
+    /// queues that were missing, which a refused submission leaves behind as in the reference.
+    pub fn submit(&mut self, spec: &AppSpec) -> Result<AppSlot, SubmitError> {
+        let bad = |c: char| c.is_control();
+        if spec.user.is_empty() || spec.user.len() > 256 || spec.user.contains(bad) {
+            let clipped = spec.user.chars().take(64).flat_map(char::escape_debug);
+            return Err(SubmitError::UserName(clipped.collect()));
+        }
+        if self.app(spec.id).is_some() {
+            return Err(SubmitError::Duplicate(spec.id));
+        }
+        let name = named_queue(spec);
+        let queue = self.queue(&name);
+        let master = self
+            .check_master(spec, queue)
+            .map_err(SubmitError::Master)?;
+        let wanted = spec.priority.unwrap_or_else(|| {
+            let settings = queue.map(|queue| &self.state.queues[queue]);
+            settings
+                .filter(|queue| queue.is_leaf())
+                .map_or(0, |queue| queue.settings.leaf.default_priority)
+        });
+        let priority = wanted.min(self.state.settings.maximum_application_priority);
+        let limit = self.state.settings.maximum_applications;
+        if self.state.queues[State::ROOT].apps >= limit {
+            return Err(SubmitError::TooManyInScheduler { limit });
+        }
+        let leaf = match queue {
+            Some(leaf) => leaf,
+            None => self.create_leaf(&name)?,
+        };
+        self.check_placement(leaf, spec)?;
+        self.check_submission(leaf, &spec.user)?;
+        let app = self.new_app(spec, leaf, priority, &master);
+        self.count_app(leaf, 1);
+        self.state.apps[app].runnable = self.may_run(app);
+        if self.state.apps[app].runnable {
+            self.count_runnable(app, 1);
+        }
+        self.start_lifetime(app);
+        self.add_attempt(app);
+        if spec.master.is_none() {
+            self.events.push(Event::MasterStarted {
+                app: spec.id,
+                container: None,
+            });
+        } else {
+            self.deferred
+                .push_back(FollowUpEvent::AskForMaster(app, master.label));
+        }
+        Ok(app)
+    }
+
+    /// Creates the leaf of a submission whose queue does not exist.
+    // As CapacityScheduler.getOrCreateQueueFromPlacementContext.
+    fn create_leaf(&mut self, name: &str) -> Result<QueueSlot, SubmitError> {
+        if self.is_ambiguous(name) {
+            return Err(SubmitError::AmbiguousQueue(name.to_owned()));
+        }
+        let created = build::create(self, name);
+        created.ok_or_else(|| SubmitError::UnknownQueue(name.to_owned()))
+    }
+
+    /// A leaf that a managed parent created takes only what placement rules put below that parent.
+    fn check_placement(&self, leaf: QueueSlot, spec: &AppSpec) -> Result<(), SubmitError> {
+        let placed = spec.placement_parent.as_deref();
+        match creator_of(&self.state, leaf) {
+            Some(creator) if placed != Some(&*creator.settings.path) => {
+                let path = self.state.queues[leaf].settings.path.to_string();
+                Err(SubmitError::WithoutMapping(path))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the request for the master's container and normalizes it.
+    fn check_master(&self, spec: &AppSpec, queue: Option<QueueSlot>) -> Result<Master, AskError> {
+        let Some(size) = &spec.master else {
+            return Ok(Master {
+                size: self.state.minimum,
+                label: None,
+            });
+        };
+        let largest = self.largest_allocation(queue);
+        // As RMAppManager.validateAndCreateResourceRequest, to which an empty one is none.
+        let own = spec.master_partition.as_ref();
+        let own = own.filter(|label| !label.is_empty());
+        let label = own.or(spec.partition.as_ref());
+        let label = self.check_ask(queue, size, "*", label.map(String::as_str), &largest)?;
+        let minimum = &self.state.minimum;
+        let size = self
+            .state
+            .calculator
+            .normalize(size, minimum, &largest, minimum);
+        Ok(Master { size, label })
+    }
+
+    /// The checks that a leaf and its ancestors make; they create the user's record.
+    // As AbstractLeafQueue.validateSubmitApplication.
+    pub(in crate::commit) fn check_submission(
+        &mut self,
+        leaf: QueueSlot,
+        user: &str,
+    ) -> Result<(), SubmitError> {
+        let queue = &self.state.queues[leaf];
+        let path = || queue.settings.path.to_string();
+        let Some(users) = &queue.leaf else {
+            return Err(SubmitError::NotALeaf(path()));
+        };
+        if queue.state != QueueState::Running {
+            return Err(SubmitError::QueueStopped(path()));
+        }
+        let apps = users.active.len() + users.waiting.len() + users.parked.len();
+        // Leaves that a managed parent created have no limits of applications.
+        let unlimited = creator_of(&self.state, leaf).map(|_| i32::MAX);
+        let limit = unlimited.unwrap_or(users.maximum_applications);
+        if i64::try_from(apps).unwrap_or(i64::MAX) >= i64::from(limit) {
+            return Err(SubmitError::TooManyInQueue {
+                queue: path(),
+                limit,
+            });
+        }
+        let limit = unlimited.unwrap_or(users.maximum_applications_per_user);
+        let path = path();
+        let record = self.user(leaf, user);
+        let record = &self.state.users[record];
+        if record.waiting_apps + record.active_apps >= limit {
+            return Err(SubmitError::TooManyOfUser { queue: path, limit });
+        }
+        for above in self.state.chain(leaf).skip(1) {
+            let above = &self.state.queues[above];
+            if above.state != QueueState::Running {
+                return Err(SubmitError::QueueStopped(above.settings.path.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    fn new_app(
+        &mut self,
+        spec: &AppSpec,
+        leaf: QueueSlot,
+        priority: i32,
+        master: &Master,
+    ) -> AppSlot {
+        self.starts += 1;
+        let mut app = App {
+            id: spec.id,
+            generation: 0,
+            start: self.starts,
+            submission: Arc::new(Submission {
+                user_name: spec.user.as_str().into(),
+                priority,
+                master_size: master.size,
+                default_partition: spec.partition.as_deref().map(Arc::from),
+                tags: spec.tags.iter().map(|tag| tag.as_str().into()).collect(),
+            }),
+            user: self.user(leaf, &spec.user),
+            leaf,
+            priority,
+            unmanaged: spec.master.is_none(),
+            master_partition: master.label.unwrap_or(PartitionId::DEFAULT),
+            master: None,
+            stage: AppStage::Waiting,
+            runnable: true,
+            parts: PerPartition::new(self.state.partitions.len()),
+            keys: SmallVec::new(),
+            requested: SmallVec::new(),
+            blacklist: Vec::new(),
+            provider: None,
+            fair_used: 0,
+            fair_demand: 0,
+            asking: false,
+            next_container: 1,
+        };
+        let slot = if let Some(slot) = self.free_apps.pop() {
+            app.generation = self.state.apps[slot].generation + 1;
+            self.state.apps[slot] = app;
+            self.state.demands[slot] = Demand::default();
+            slot
+        } else {
+            self.live.push(Default::default());
+            self.unfetched.push(Vec::new());
+            self.finished.push(Vec::new());
+            self.asked_back.push(BTreeSet::new());
+            self.spaces.push(0);
+            self.skipped.push(false);
+            self.state.demands.push(Demand::default());
+            AppSlot::at(self.state.apps.push(app))
+        };
+        self.apps.insert(spec.id, slot);
+        slot
+    }
+
+    /// Counts an application at the parents of its leaf.
+    pub(in crate::commit) fn count_app(&mut self, leaf: QueueSlot, by: i32) {
+        let mut above = self.state.queues[leaf].parent;
+        while let Some(queue) = above {
+            self.state.queues[queue].apps += by;
+            if by < 0 {
+                self.app_left(queue);
+            }
+            above = self.state.queues[queue].parent;
+        }
+    }
+
+    /// Ends an application: its containers, its reservations, then itself.
+    pub fn end_app(&mut self, app: AppSlot) {
+        let live: Vec<_> = self.live[app.index()].values().collect();
+        for container in live {
+            self.end_container(container, Ending::Killed);
+        }
+        for container in self.reservations_of(app) {
+            self.end_container(container, Ending::Killed);
+        }
+        let row = &mut self.state.apps[app];
+        row.stage = AppStage::Done;
+        let (id, leaf) = (row.id, row.leaf);
+        for asks in std::mem::take(&mut self.state.apps[app].keys) {
+            if let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) {
+                let size = any.size.get().times(i64::from(any.count));
+                self.add_queue_pending(leaf, asks.partition, -size);
+            }
+        }
+        self.state.queues[leaf]
+            .as_leaf_mut()
+            .dirty
+            .retain(|&other| other != app);
+        self.remove_attempt(app, false);
+        self.stop_asking(app, leaf);
+        self.app_left(leaf);
+        self.count_app(leaf, -1);
+        self.set_provider(app, None);
+        self.apps.remove(&id);
+        self.constraints.unregister_application(id);
+        self.finished[app.index()].clear();
+        self.deferred.push_back(FollowUpEvent::Forget(app));
+    }
+}

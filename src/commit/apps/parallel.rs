@@ -1,0 +1,152 @@
+//! The limits of parallel applications: who is parked, and who goes on when one ends.
+
+use std::sync::Arc;
+
+use crate::commit::ledger::Ledger;
+use crate::id::{AppSlot, QueueSlot};
+use crate::snapshot::State;
+
+impl Ledger {
+    /// Whether an application may run beside those that do.
+    // As CSMaxRunningAppsEnforcer.checkRunnabilityWithUpdate.
+    pub(in crate::commit) fn may_run(&self, app: AppSlot) -> bool {
+        let row = &self.state.apps[app];
+        let running = self
+            .running_of
+            .get(&row.submission.user_name)
+            .copied()
+            .unwrap_or(0);
+        running
+            < self
+                .state
+                .settings
+                .user_parallel
+                .of(&row.submission.user_name)
+            && self.state.chain(row.leaf).all(|queue| {
+                let queue = &self.state.queues[queue];
+                queue.runnable < queue.settings.maximum_parallel
+            })
+    }
+
+    /// Counts an application as running, or no longer, for its user and above its leaf.
+    ///
+    /// The leaf counts those that it holds, also after a move; the parents of the leaf that an
+    /// application left keep counting it, and those of its new leaf count one too few at its end.
+    // As CSMaxRunningAppsEnforcer.trackRunnableApp, untrackRunnableApp.
+    pub(in crate::commit) fn count_runnable(&mut self, app: AppSlot, by: i32) {
+        let row = &self.state.apps[app];
+        let (leaf, name) = (row.leaf, Arc::clone(&row.submission.user_name));
+        *self.running_of.entry(name).or_default() += by;
+        let mut next = self.state.queues[leaf].parent;
+        while let Some(queue) = next {
+            self.state.queues[queue].runnable += by;
+            next = self.state.queues[queue].parent;
+        }
+    }
+
+    /// A running application ended and left its leaf: others may go on in its place.
+    // As CSMaxRunningAppsEnforcer.updateRunnabilityOnAppRemoval.
+    pub(in crate::commit) fn runnable_ended(&mut self, app: AppSlot) {
+        let row = &self.state.apps[app];
+        let (leaf, name) = (row.leaf, Arc::clone(&row.submission.user_name));
+        self.count_runnable(app, -1);
+        let top = self
+            .state
+            .chain(leaf)
+            .filter(|&queue| self.was_at_parallel_limit(queue))
+            .last();
+        let running = self.running_of.get(&name).copied().unwrap_or(0);
+        let mut lists = Vec::new();
+        if let Some(top) = top {
+            self.gather_parked(top, &mut lists);
+        }
+        if running
+            == self
+                .state
+                .settings
+                .user_parallel
+                .of(&name)
+                .saturating_sub(1)
+        {
+            let mut parked = self.all_parked();
+            parked.retain(|&app| self.state.apps[app].submission.user_name == name);
+            lists.push(parked);
+        }
+        let most = lists.len();
+        self.promote(&lists, most);
+    }
+
+    fn was_at_parallel_limit(&self, queue: QueueSlot) -> bool {
+        let queue = &self.state.queues[queue];
+        queue.runnable == queue.settings.maximum_parallel.saturating_sub(1)
+    }
+
+    /// Parked applications of all leaves, in the order of their submission.
+    fn all_parked(&self) -> Vec<AppSlot> {
+        let queues = self.state.subtree(State::ROOT);
+        let leaves = queues
+            .iter()
+            .filter_map(|&queue| self.state.queues[queue].leaf.as_ref());
+        let mut parked: Vec<_> = leaves
+            .flat_map(|leaf| leaf.parked.iter().copied())
+            .collect();
+        parked.sort_by_key(|&app| self.state.apps[app].start);
+        parked
+    }
+
+    /// Reconsiders every parked application whose queues have slack; after a refresh.
+    pub(in crate::commit) fn reconsider_parked(&mut self) {
+        let mut lists = Vec::new();
+        self.gather_parked(State::ROOT, &mut lists);
+        self.promote(&lists, usize::MAX);
+    }
+
+    /// The parked applications of each leaf that has slack, up to a queue; empty lists count.
+    fn gather_parked(&self, queue: QueueSlot, lists: &mut Vec<Vec<AppSlot>>) {
+        let row = &self.state.queues[queue];
+        if row.runnable >= row.settings.maximum_parallel {
+            return;
+        }
+        if let Some(leaf) = &row.leaf {
+            lists.push(leaf.parked.clone());
+        }
+        for &child in &row.children {
+            self.gather_parked(child, lists);
+        }
+    }
+
+    /// Lets parked applications run, `most` of them at most: the older of the first ones of the
+    /// lists goes first. A list is in order of arrival, which differs from age after a move.
+    // As CSMaxRunningAppsEnforcer.updateAppsRunnability.
+    fn promote(&mut self, lists: &[Vec<AppSlot>], most: usize) {
+        let mut lists: Vec<_> = lists.iter().map(|list| list.iter().peekable()).collect();
+        let start = |app: AppSlot| self.state.apps[app].start;
+        let mut merged = Vec::new();
+        while let Some(first) = lists
+            .iter_mut()
+            .filter_map(|list| list.peek().copied().copied().map(|app| (start(app), list)))
+            .min_by_key(|&(start, _)| start)
+        {
+            merged.extend(first.1.next());
+        }
+        merged.dedup();
+        let mut promoted = 0;
+        for &app in merged {
+            if promoted >= most {
+                break;
+            }
+            if !self.may_run(app) {
+                continue;
+            }
+            self.count_runnable(app, 1);
+            self.state.apps[app].runnable = true;
+            let leaf = self.state.apps[app].leaf;
+            self.state.queues[leaf]
+                .as_leaf_mut()
+                .parked
+                .retain(|&other| other != app);
+            self.add_attempt(app);
+            promoted += 1;
+        }
+    }
+}

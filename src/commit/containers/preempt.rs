@@ -1,0 +1,278 @@
+//! Carrying out the verdicts of preemption, and what its rounds read of containers.
+
+use std::collections::BTreeSet;
+
+use super::container::{Container, ContainerState};
+use crate::cluster::{Killable, NodeState};
+use crate::commit::event::{Ending, Event, UnreserveReason};
+use crate::commit::ledger::{ContainerSlot, Ledger};
+use crate::id::{AppSlot, ContainerId, NodeSlot};
+use crate::proposer::Observation;
+use crate::queue::ReservedAt;
+
+/// A decision of preemption about one container or reservation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The container.
+    pub container: ContainerId,
+    /// The node that it was seen on.
+    pub node: NodeSlot,
+    /// Why it was chosen.
+    pub reason: PreemptionReason,
+    /// What is to happen.
+    pub kind: VerdictKind,
+}
+
+/// What is to happen to a container or reservation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VerdictKind {
+    /// Its application is asked to give it back before a time in ms.
+    AskBack {
+        /// When it may be killed.
+        deadline_ms: u64,
+    },
+    /// It ends now; under lazy preemption when its place is needed.
+    Kill,
+    /// The reservation is dropped.
+    DropReservation,
+    /// The reservation goes to another node.
+    MoveReservation {
+        /// The node.
+        to: NodeSlot,
+    },
+}
+
+/// Why preemption chose a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PreemptionReason {
+    /// A queue of higher priority has a reservation on its node.
+    QueuePriority,
+    /// Its queue is above its share, and a reservation on its node needs the place.
+    Reservation,
+    /// Its queue is above its share and others want theirs.
+    OverGuarantee,
+    /// Queues above their guarantees are levelled.
+    Balance,
+    /// Another application of its queue is to have it.
+    WithinQueue,
+    /// A reservation that waited longer than reservations may.
+    ReservationTimeout,
+}
+
+crate::closed_enum!(PreemptionReason {
+    QueuePriority => "queue-priority",
+    Reservation => "reservation",
+    OverGuarantee => "over-guarantee",
+    Balance => "balance",
+    WithinQueue => "within-queue",
+    ReservationTimeout => "reservation-timeout",
+});
+
+/// A round's verdicts with what the round learnt by looking.
+#[derive(Clone, Debug, Default)]
+pub struct Verdicts {
+    /// Limits that were computed and orders that were looked up.
+    pub observations: Vec<Observation>,
+    /// Verdicts in the order in which they take effect.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// What a round of preemption decided, in the order of its verdicts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PreemptionRound {
+    /// Containers asked back.
+    pub marks: Vec<ContainerId>,
+    /// Containers killed, or under lazy preemption free to be killed.
+    pub kills: Vec<ContainerId>,
+    /// Reservations dropped.
+    pub dropped: Vec<ContainerId>,
+    /// Reservations moved.
+    pub moved: Vec<ContainerId>,
+}
+
+impl Ledger {
+    /// Moves the clock forward.
+    pub fn advance_clock(&mut self, ms: u64) {
+        self.now_ms = self.now_ms.saturating_add(ms);
+    }
+
+    /// Time in ms since the start, as the ledger was told.
+    #[must_use]
+    pub fn now_ms(&self) -> u64 {
+        self.now_ms
+    }
+
+    /// Containers whose space on a node is taken, ended ones too, in order of placement.
+    pub fn containers_of_node(&self, node: NodeSlot) -> impl Iterator<Item = &Container> {
+        self.on_node[node.index()]
+            .iter()
+            .map(|&slot| self.container(slot))
+    }
+
+    /// The reservation on a node.
+    #[must_use]
+    pub fn reservation_on(&self, node: NodeSlot) -> Option<&Container> {
+        self.reserved_on[node.index()].map(|slot| self.container(slot))
+    }
+
+    /// Registered nodes in the order in which they registered.
+    #[must_use]
+    pub fn nodes_by_registration(&self) -> Vec<NodeSlot> {
+        let mut nodes: Vec<_> = self.nodes.values().copied().collect();
+        nodes.sort_unstable_by_key(|node| self.registered_at[node.index()]);
+        nodes
+    }
+
+    /// Prepares a round of preemption: it asks for the limit of every user with an active
+    /// application, and a user whose record was dropped before that application ended gets one.
+    // As AbstractLeafQueue.getTotalPendingResourcesConsideringUserLimit.
+    pub fn know_active_users(&mut self) {
+        let queues = self.state.queues.iter();
+        let leaves = queues.filter_map(|queue| queue.leaf.as_ref());
+        let apps = leaves.flat_map(|leaf| leaf.active.iter().copied());
+        for app in apps.collect::<Vec<_>>() {
+            self.user_of(app);
+        }
+    }
+
+    /// Carries out verdicts in order; those that no longer hold have no effect.
+    pub fn preempt(&mut self, round: &Verdicts) -> PreemptionRound {
+        self.observe(&round.observations);
+        let lazy = self.state.settings.lazy_preemption;
+        let mut done = PreemptionRound::default();
+        for verdict in &round.verdicts {
+            let id = verdict.container;
+            match verdict.kind {
+                VerdictKind::AskBack { .. } => {
+                    done.marks.push(id);
+                    self.ask_back(id);
+                }
+                VerdictKind::Kill if lazy => {
+                    done.kills.push(id);
+                    self.make_killable(verdict.node, id);
+                }
+                VerdictKind::Kill => {
+                    done.kills.push(id);
+                    self.end_by_verdict(verdict);
+                }
+                VerdictKind::DropReservation => {
+                    done.dropped.push(id);
+                    self.end_by_verdict(verdict);
+                }
+                VerdictKind::MoveReservation { to } => {
+                    done.moved.push(id);
+                    self.move_reservation(verdict, to);
+                }
+            }
+        }
+        done
+    }
+
+    /// The next answer to the application lists a live container once.
+    pub(in crate::commit) fn ask_back(&mut self, id: ContainerId) {
+        let Some(slot) = self.live_container(id) else {
+            return;
+        };
+        let app = self.container(slot).app;
+        self.asked_back[app.index()].insert(id.number);
+    }
+
+    fn end_by_verdict(&mut self, verdict: &Verdict) {
+        let slot = self.live_container(verdict.container);
+        if let Some(slot) = slot.or_else(|| self.reservation(verdict)) {
+            let reason = match verdict.reason {
+                PreemptionReason::ReservationTimeout => UnreserveReason::Timeout,
+                _ => UnreserveReason::Kill,
+            };
+            self.end_as(slot, Ending::Killed, reason);
+        }
+    }
+
+    fn reservation(&self, verdict: &Verdict) -> Option<ContainerSlot> {
+        let slot = self.reserved_on[verdict.node.index()]?;
+        (self.container(slot).id == verdict.container).then_some(slot)
+    }
+
+    /// Marks a container that takes space on its node as free to be killed for others.
+    // As FiCaSchedulerNode.markContainerToKillable.
+    pub(in crate::commit) fn make_killable(&mut self, node: NodeSlot, id: ContainerId) {
+        let mut on_node = self.on_node[node.index()].iter();
+        let found = on_node.find(|&&slot| self.container(slot).id == id);
+        let Some(&slot) = found else { return };
+        let container = self.container(slot);
+        let killable = Killable {
+            container: container.id,
+            app: container.app,
+            leaf: self.state.apps[container.app].leaf,
+            size: container.size.get(),
+            ended: container.state == ContainerState::Done,
+        };
+        let known = &mut self.state.nodes[node].killable;
+        if known
+            .iter()
+            .all(|other| other.container != killable.container)
+        {
+            known.push(killable);
+        }
+    }
+
+    /// Killable containers of an application count for the leaf that it moved to.
+    pub(in crate::commit) fn move_killable(&mut self, app: AppSlot) {
+        let leaf = self.state.apps[app].leaf;
+        let slots = self.live[app.index()].values();
+        let nodes: BTreeSet<_> = slots.map(|slot| self.container(slot).node).collect();
+        for node in nodes {
+            let marked = |killable: &Killable| killable.app == app;
+            if self.state.nodes[node].killable.iter().any(marked) {
+                for killable in &mut self.state.nodes[node].killable {
+                    if killable.app == app {
+                        killable.leaf = leaf;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Moves a reservation to a node of the same partition without one.
+    // As CapacityScheduler.moveReservedContainer.
+    fn move_reservation(&mut self, verdict: &Verdict, to: NodeSlot) {
+        let from = verdict.node;
+        let Some(slot) = self.reservation(verdict) else {
+            return;
+        };
+        let (source, target) = (&self.state.nodes[from], &self.state.nodes[to]);
+        let free = target.reserved.is_none() && target.state != NodeState::Lost;
+        let reserved = source.reserved;
+        if source.partition != target.partition || !free {
+            return;
+        }
+        let (from_name, to_name) = (source.name.clone(), target.name.clone());
+        let java_hash = target.java_hash;
+        let container = self.container_mut(slot);
+        container.node = to;
+        let (id, app, key, size) = (
+            container.id,
+            container.app,
+            container.key,
+            container.size.get(),
+        );
+        let held = &mut self.state.apps[app].key_mut(key).reserved;
+        held.retain(|held| (held.node, held.number) != (from, id.number));
+        held.push(ReservedAt {
+            number: id.number,
+            node: to,
+            java_hash,
+            size,
+        });
+        self.state.nodes[from].reserved = None;
+        self.state.nodes[to].reserved = reserved;
+        self.reserved_on[from.index()] = None;
+        self.reserved_on[to.index()] = Some(slot);
+        self.events.push(Event::ReservationMoved {
+            container: id,
+            from: from_name,
+            to: to_name,
+            size,
+        });
+    }
+}

@@ -1,0 +1,152 @@
+//! Calls that the scheduler makes on its resource manager: they wait until the present call has
+//! returned, and are then carried out in order.
+
+use super::event::Event;
+use super::ledger::{ContainerSlot, Ledger};
+use crate::commit::apps::answer::emptied;
+use crate::commit::containers::container::{ContainerState, GiveBack};
+use crate::id::{AppSlot, NameId, NodeSlot, PartitionId};
+use crate::queue::{AppStage, PlaceAsk};
+use crate::resource::ResourceVector;
+
+/// One call that waits.
+#[derive(Clone, Debug)]
+pub(super) enum FollowUpEvent {
+    /// A new attempt asks for its master's container, on a partition.
+    AskForMaster(AppSlot, Option<PartitionId>),
+    /// The label manager tells a node's partition once more; without a node only the cluster is
+    /// looked at again.
+    Labels(Option<(NodeSlot, u32, PartitionId)>),
+    /// An application got a container; a waiting master takes it over.
+    Allocated(AppSlot),
+    /// A container's node is to stop it.
+    Stop(ContainerSlot),
+    /// A container ended.
+    Finished(ContainerSlot),
+    /// A node's total is to become this.
+    NodeTotal(NodeSlot, u32, ResourceVector),
+    /// A container on a node without room for it is to end.
+    Kill(ContainerSlot),
+    /// An application ended; its slot may be used again.
+    Forget(AppSlot),
+}
+
+impl Ledger {
+    /// Carries out what waits, and what that brings about; drops ended containers.
+    pub fn settle(&mut self) {
+        if !self.deferred.is_empty() {
+            self.catch_up();
+        }
+        while let Some(call) = self.deferred.pop_front() {
+            match call {
+                FollowUpEvent::AskForMaster(app, partition) => self.ask_for_master(app, partition),
+                FollowUpEvent::Labels(node) => self.labels_told(node),
+                FollowUpEvent::Allocated(app) => self.start_master(app),
+                FollowUpEvent::Stop(slot) => {
+                    let launched = self.container(slot).launched;
+                    self.set_due(slot, false, launched);
+                }
+                FollowUpEvent::Finished(slot) => self.container_finished_told(slot),
+                FollowUpEvent::NodeTotal(node, incarnation, total) => {
+                    if self.is_registered(node, incarnation) {
+                        self.shrink_to_allocated(node, total);
+                    }
+                }
+                FollowUpEvent::Kill(slot) => self.kill_or_mark(slot),
+                FollowUpEvent::Forget(app) => self.forget_app(app),
+            }
+        }
+        self.drop_ended();
+    }
+
+    /// Frees the slot of an ended application once none of its containers takes space and its leaf
+    /// does not list it: a waiting attempt that slipped into a fair order stays in the list of
+    /// waiting ones when it ends, as in the reference.
+    pub(super) fn forget_app(&mut self, app: AppSlot) {
+        let row = &self.state.apps[app];
+        let over = self.spaces[app.index()] == 0 && row.stage == AppStage::Done;
+        if over && !self.entered(row.leaf).any(|other| other == app) {
+            self.state.apps[app].stage = AppStage::Gone;
+            self.tagged.retain(|(owner, _), _| *owner != app);
+            self.free_apps.push(app);
+        }
+    }
+
+    fn drop_ended(&mut self) {
+        let mut ended = std::mem::take(&mut self.ended);
+        for slot in ended.drain(..) {
+            let container = self.container_mut(slot);
+            if container.state == ContainerState::Done && !container.on_node {
+                container.state = ContainerState::Gone;
+                self.free_containers.push(slot.0);
+            }
+        }
+        self.ended = emptied(ended);
+    }
+
+    /// A waiting master takes over its container as soon as it is allocated.
+    fn start_master(&mut self, app: AppSlot) {
+        if !self.state.apps[app].waits_for_master() {
+            return;
+        }
+        let fetched = self.fetch(app);
+        // The answer that fetches it reads the headroom, which may recompute a user limit.
+        self.told_headroom(app);
+        if let Some(&slot) = fetched.first() {
+            let container = self.container_mut(slot);
+            container.master = true;
+            let id = container.id;
+            self.state.apps[app].master = Some(id.number);
+            self.events.push(Event::MasterStarted {
+                app: id.app,
+                container: Some(id),
+            });
+        }
+    }
+
+    /// What a container had been asked with that was lost or given back before its application
+    /// fetched it is asked again at once, before anything else happens: its user may become active
+    /// by that.
+    // As AbstractYarnScheduler.recoverResourceRequestForContainer.
+    pub(super) fn give_back_container(&mut self, slot: ContainerSlot) {
+        let container = self.container_mut(slot);
+        let (app, key, size) = (container.app, container.key, container.size.get());
+        let given = std::mem::take(&mut container.give_back);
+        if self.state.apps[app].stage.is_over() {
+            return;
+        }
+        match given {
+            GiveBack::Nothing => {}
+            GiveBack::Anywhere {
+                count,
+                relax,
+                partition,
+            } => {
+                let ask = PlaceAsk {
+                    place: NameId::ANY,
+                    size: size.into(),
+                    count,
+                    relax,
+                    partition,
+                };
+                self.give_back(app, key, &[ask]);
+            }
+            GiveBack::Places(asks) => self.give_back(app, key, &asks),
+        }
+    }
+
+    /// The application learns of the end with its next call; without its master it ends too.
+    fn container_finished_told(&mut self, slot: ContainerSlot) {
+        let container = self.container(slot);
+        let (id, app) = (container.id, container.app);
+        let row = &self.state.apps[app];
+        if row.id != id.app || row.stage.is_over() {
+            return;
+        }
+        self.finished[app.index()].push(id.number);
+        if row.master == Some(id.number) {
+            self.events.push(Event::MasterLost { app: id.app });
+            self.end_app(app);
+        }
+    }
+}

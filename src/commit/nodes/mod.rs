@@ -1,0 +1,4 @@
+//! Nodes as the ledger keeps them: registration, loss, reports, overcommitment.
+
+pub(super) mod overcommit;
+pub(super) mod registration;

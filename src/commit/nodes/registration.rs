@@ -1,0 +1,500 @@
+//! Nodes: registration, loss, new totals, new labels, heartbeats.
+
+use std::fmt;
+
+use crate::cluster::{Node, NodeState};
+use crate::commit::containers::container::{Container, ContainerState};
+use crate::commit::event::Ending;
+use crate::commit::follow_up_events::FollowUpEvent;
+use crate::commit::ledger::{ContainerSlot, Ledger};
+use crate::id::{ContainerId, NodeName, NodeNameError, NodeSlot, PartitionId};
+use crate::queue::{NodeReport, NodeSpec};
+use crate::resource::{MAX_VALUE, PackedVector, ResourceVector};
+use crate::sync::{Mutant, injected};
+
+/// Why a call about a node was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NodeError {
+    /// The engine has shut down.
+    Closed,
+    /// The name is not one of a node.
+    Name(NodeNameError),
+    /// A node of that name is registered.
+    Duplicate(NodeName),
+    /// No node of that name is registered.
+    Unknown(NodeName),
+    /// The total is negative or above the bound of one value, or the cluster's would be.
+    Total(ResourceVector),
+    /// The cluster does not know the label.
+    Label(String),
+    /// The rack's name is empty, too long, holds control characters, or is `*`, which means
+    /// anywhere.
+    Rack(String),
+}
+
+impl fmt::Display for NodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("the engine has shut down"),
+            Self::Name(error) => error.fmt(f),
+            Self::Duplicate(name) => write!(f, "node {name} is registered already"),
+            Self::Unknown(name) => write!(f, "there is no node {name}"),
+            Self::Total(total) => write!(f, "{total} cannot be the total of a node"),
+            Self::Label(label) => write!(f, "the cluster does not know the label `{label}`"),
+            Self::Rack(rack) => write!(f, "`{rack}` is not the name of a rack"),
+        }
+    }
+}
+
+impl std::error::Error for NodeError {}
+
+/// What a node's heartbeat reported, ascending by application and number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeartbeatReply {
+    /// Containers launched since the last heartbeat.
+    pub launched: Vec<ContainerId>,
+    /// Containers stopped on order, whose space is free again.
+    pub exited: Vec<ContainerId>,
+    /// Containers that the node is to stop.
+    pub to_stop: Vec<ContainerId>,
+}
+
+impl Ledger {
+    /// The component-wise largest total of the nodes; looked for once for each change of them.
+    pub(in crate::commit) fn biggest_node(&self) -> ResourceVector {
+        self.biggest.get().unwrap_or_else(|| {
+            let totals = self
+                .nodes
+                .values()
+                .map(|&node| self.state.nodes[node].total.get());
+            let biggest = totals.fold(ResourceVector::NONE, |a, b| a.component_max(&b));
+            self.biggest.set(Some(biggest));
+            biggest
+        })
+    }
+
+    /// Registers a node.
+    ///
+    /// # Errors
+    ///
+    /// As [`NodeError`]; the state is unchanged then.
+    pub fn add_node(&mut self, spec: &NodeSpec) -> Result<NodeSlot, NodeError> {
+        if self.nodes.contains_key(&spec.name) {
+            return Err(NodeError::Duplicate(spec.name.clone()));
+        }
+        let total = self.state.calculator.known(&spec.total);
+        self.check_total(&total, &ResourceVector::NONE)?;
+        let partition = self.known_label(&spec.partition)?;
+        let (rack, anywhere) = (&spec.rack, spec.rack == "*");
+        if rack.is_empty() || rack.len() > 256 || rack.contains(char::is_control) || anywhere {
+            let clipped = spec.rack.chars().take(64).flat_map(char::escape_debug);
+            return Err(NodeError::Rack(clipped.collect()));
+        }
+        let mut node = Node {
+            host: self.intern(spec.name.host()),
+            rack: self.intern(&spec.rack),
+            java_hash: spec.name.java_hash(),
+            name: spec.name.clone(),
+            incarnation: 0,
+            partition,
+            state: NodeState::Running,
+            total: total.into(),
+            allocated: PackedVector::default(),
+            free: total.into(),
+            reserved: None,
+            killable: Vec::new(),
+            containers: 0,
+            labelled: partition != PartitionId::DEFAULT,
+            unlisted: false,
+            attributes: spec.attributes.clone(),
+            tags: Vec::new(),
+            enforced: false,
+        };
+        let departed = self.departed.remove(&spec.name);
+        if let Some(slot) = departed {
+            node.tags = std::mem::take(&mut self.state.nodes[slot].tags);
+        }
+        let slot = if let Some(slot) = departed.or_else(|| self.free_nodes.pop()) {
+            node.incarnation = self.state.nodes[slot].incarnation + 1;
+            self.state.nodes[slot] = node;
+            slot
+        } else {
+            self.on_node.push(Vec::new());
+            self.reports_due.push(DueReports::default());
+            self.reserved_on.push(None);
+            self.registered_at.push(0);
+            NodeSlot::at(self.state.nodes.push(node))
+        };
+        self.registrations += 1;
+        self.registered_at[slot.index()] = self.registrations;
+        self.nodes.insert(spec.name.clone(), slot);
+        self.state.node_count = self.nodes.len();
+        self.biggest.set(None);
+        self.state.cluster += total;
+        self.state.epoch += 1;
+        self.state.partitions[partition].total += total;
+        self.state.partitions[partition].enter(slot);
+        self.tell_labels(slot);
+        self.update_cluster();
+        Ok(slot)
+    }
+
+    /// Removes a lost node: its containers are killed in ascending order, then its reservation is
+    /// dropped.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    pub fn remove_node(&mut self, name: &NodeName) -> Result<(), NodeError> {
+        let slot = self.registered(name)?;
+        let row = &mut self.state.nodes[slot];
+        row.state = NodeState::Lost;
+        let (partition, total) = (row.partition, row.total.get());
+        self.state.epoch += 1;
+        self.state.partitions[partition].total -= total;
+        self.deferred.push_back(FollowUpEvent::Labels(None));
+        for container in self.containers_on(slot) {
+            if injected(Mutant::C9) {
+                break;
+            }
+            self.end_container(container, Ending::Killed);
+            self.free_space(container);
+        }
+        if let Some(reserved) = self.reserved_on[slot.index()] {
+            self.end_container(reserved, Ending::Killed);
+        }
+        self.deferred.push_back(FollowUpEvent::Labels(None));
+        self.nodes.remove(name);
+        self.state.node_count = self.nodes.len();
+        self.biggest.set(None);
+        self.state.partitions[partition].leave(slot);
+        if self.state.nodes[slot].tags.is_empty() {
+            self.free_nodes.push(slot);
+        } else {
+            self.departed.insert(name.clone(), slot);
+        }
+        self.state.cluster -= total;
+        self.update_cluster();
+        Ok(())
+    }
+
+    /// Changes a node's total; nothing is killed, and its reservation is dropped.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered or the total is out of range.
+    pub fn resize_node(&mut self, name: &NodeName, total: ResourceVector) -> Result<(), NodeError> {
+        let slot = self.registered(name)?;
+        let total = self.state.calculator.known(&total);
+        self.check_total(&total, &self.state.nodes[slot].total.get())?;
+        let before = self.state.nodes[slot].total.get();
+        self.set_total(slot, total);
+        if total != before {
+            self.ask_back_overcommitted(slot);
+        }
+        Ok(())
+    }
+
+    pub(in crate::commit) fn set_total(&mut self, slot: NodeSlot, total: ResourceVector) {
+        let row = &mut self.state.nodes[slot];
+        if row.total != total {
+            let (before, partition) = (row.total.get(), row.partition);
+            row.total.set(total);
+            row.free.set(total - row.allocated.get());
+            row.unlisted = false;
+            self.biggest.set(None);
+            self.deferred.push_back(FollowUpEvent::Labels(None));
+            self.tell_labels(slot);
+            self.state.epoch += 1;
+            self.state.partitions[partition].total += total - before;
+            self.state.cluster += total - before;
+        }
+        self.update_cluster();
+    }
+
+    /// Moves a node to another partition.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered or the cluster does not know the label.
+    pub fn relabel_node(&mut self, name: &NodeName, label: &str) -> Result<(), NodeError> {
+        let slot = self.registered(name)?;
+        let partition = self.known_label(label)?;
+        let row = &mut self.state.nodes[slot];
+        let (before, total) = (row.partition, row.total.get());
+        if before == partition && row.labelled {
+            return Ok(());
+        }
+        row.labelled = true;
+        self.state.epoch += 1;
+        self.state.partitions[before].total -= total;
+        self.state.partitions[partition].total += total;
+        let incarnation = self.state.nodes[slot].incarnation;
+        self.deferred
+            .push_back(FollowUpEvent::Labels(Some((slot, incarnation, partition))));
+        Ok(())
+    }
+
+    /// A node takes no new containers; at later heartbeats its total follows what is left.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    pub fn decommission_node(&mut self, name: &NodeName) -> Result<(), NodeError> {
+        let slot = self.registered(name)?;
+        self.state.nodes[slot].state = NodeState::Decommissioning;
+        Ok(())
+    }
+
+    /// Takes over what a node reports; scheduling is up to the caller.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    pub fn node_reported(
+        &mut self,
+        name: &NodeName,
+        report: &NodeReport,
+    ) -> Result<HeartbeatReply, NodeError> {
+        let slot = self.registered(name)?;
+        Ok(self.take_report(slot, report))
+    }
+
+    /// Takes over what a registered node reports. Nodes with nothing to report, which most are,
+    /// cost no look at their containers.
+    pub fn take_report(&mut self, slot: NodeSlot, report: &NodeReport) -> HeartbeatReply {
+        let reply = if self.reports_due[slot.index()].is_empty() {
+            HeartbeatReply::default()
+        } else {
+            self.take_due_reports(slot, report)
+        };
+        let row = &self.state.nodes[slot];
+        if row.state == NodeState::Decommissioning && row.total != row.allocated {
+            let total = row.allocated.get();
+            self.deferred
+                .push_back(FollowUpEvent::NodeTotal(slot, row.incarnation, total));
+        }
+        self.kill_overcommitted(slot);
+        reply
+    }
+
+    fn take_due_reports(&mut self, slot: NodeSlot, report: &NodeReport) -> HeartbeatReply {
+        let due = &self.reports_due[slot.index()];
+        let (launched, exited) = match report {
+            NodeReport::AsExpected => (self.by_id(&due.launch), self.by_id(&due.stop)),
+            NodeReport::Exactly { launched, exited } => (
+                self.reported(&due.launch, launched),
+                self.reported(&due.stop, exited),
+            ),
+        };
+        let ids = |ledger: &Self, slots: &[ContainerSlot]| {
+            slots
+                .iter()
+                .map(|&slot| ledger.container(slot).id)
+                .collect()
+        };
+        let mut reply = HeartbeatReply {
+            launched: ids(self, &launched),
+            exited: ids(self, &exited),
+            to_stop: Vec::new(),
+        };
+        for container in launched {
+            let to_stop = self.container(container).to_stop;
+            self.set_due(container, false, to_stop);
+            let row = self.container_mut(container);
+            row.launched = true;
+            if row.state == ContainerState::Acquired {
+                row.state = ContainerState::Running;
+            }
+        }
+        for container in exited {
+            let to_launch = self.container(container).to_launch;
+            self.set_due(container, to_launch, false);
+            self.free_space(container);
+        }
+        let left = self.by_id(&self.reports_due[slot.index()].stop);
+        reply.to_stop = ids(self, &left);
+        reply
+    }
+
+    /// Those of some containers that a node reports, by id.
+    fn reported(&self, due: &[ContainerSlot], said: &[ContainerId]) -> Vec<ContainerSlot> {
+        if said.is_empty() {
+            return Vec::new();
+        }
+        let mut reported = self.by_id(due);
+        reported.retain(|&slot| said.contains(&self.container(slot).id));
+        reported
+    }
+
+    /// Sets what a container's node reports of it next.
+    pub(in crate::commit) fn set_due(
+        &mut self,
+        slot: ContainerSlot,
+        to_launch: bool,
+        to_stop: bool,
+    ) {
+        let container = self.container_mut(slot);
+        let before = (container.to_launch, container.to_stop);
+        container.to_launch = to_launch;
+        container.to_stop = to_stop;
+        if container.on_node {
+            let node = container.node;
+            let due = &mut self.reports_due[node.index()];
+            list(&mut due.launch, slot, before.0, to_launch);
+            list(&mut due.stop, slot, before.1, to_stop);
+        }
+    }
+
+    /// A container ended by itself and its node has reported it.
+    pub fn container_exited(&mut self, slot: ContainerSlot) {
+        self.end_container(slot, Ending::Finished);
+        self.free_space(slot);
+        self.set_due(slot, false, false);
+        self.container_mut(slot).launched = false;
+    }
+
+    /// A live container by id, reservations excluded.
+    #[must_use]
+    pub fn live_container(&self, id: ContainerId) -> Option<ContainerSlot> {
+        let app = self.app(id.app)?;
+        self.live[app.index()].get(id.number)
+    }
+
+    /// Live containers of an application, by number.
+    pub fn live_containers(&self, app: crate::id::AppSlot) -> impl Iterator<Item = &Container> {
+        self.live[app.index()]
+            .values()
+            .map(|slot| self.container(slot))
+    }
+
+    fn registered(&self, name: &NodeName) -> Result<NodeSlot, NodeError> {
+        self.node(name)
+            .ok_or_else(|| NodeError::Unknown(name.clone()))
+    }
+
+    pub(in crate::commit) fn is_registered(&self, node: NodeSlot, incarnation: u32) -> bool {
+        let row = &self.state.nodes[node];
+        row.incarnation == incarnation && row.state != NodeState::Lost
+    }
+
+    /// Checks a node's new total, with the cluster's as it would be then.
+    fn check_total(
+        &self,
+        total: &ResourceVector,
+        before: &ResourceVector,
+    ) -> Result<(), NodeError> {
+        let largest = ResourceVector::build(|_| MAX_VALUE);
+        let valid = ResourceVector::NONE.fits_in(total)
+            && total.fits_in(&largest)
+            && (self.state.cluster - *before + *total).fits_in(&largest);
+        valid.then_some(()).ok_or(NodeError::Total(*total))
+    }
+
+    fn known_label(&self, label: &str) -> Result<PartitionId, NodeError> {
+        self.partition(label)
+            .filter(|&id| self.state.partitions[id].exists)
+            .ok_or_else(|| NodeError::Label(label.to_owned()))
+    }
+
+    /// Containers whose space on a node is taken, by application and number.
+    pub(in crate::commit) fn containers_on(&self, node: NodeSlot) -> Vec<ContainerSlot> {
+        self.by_id(&self.on_node[node.index()])
+    }
+
+    fn by_id(&self, containers: &[ContainerSlot]) -> Vec<ContainerSlot> {
+        let mut containers = containers.to_vec();
+        containers.sort_unstable_by_key(|&slot| self.container(slot).id);
+        containers
+    }
+
+    /// The label manager tells the scheduler a node's present label.
+    fn tell_labels(&mut self, slot: NodeSlot) {
+        let row = &self.state.nodes[slot];
+        let told = (slot, row.incarnation, row.partition);
+        self.deferred.push_back(FollowUpEvent::Labels(Some(told)));
+    }
+
+    /// Running containers stay and their charge moves; a reservation is dropped.
+    // As CapacityScheduler.updateLabelsOnNode with updateNodeLabelsAndQueueResource.
+    pub(in crate::commit) fn labels_told(&mut self, node: Option<(NodeSlot, u32, PartitionId)>) {
+        if let Some((slot, incarnation, partition)) = node
+            && self.is_registered(slot, incarnation)
+        {
+            let before = self.state.nodes[slot].partition;
+            for container in self.containers_on(slot) {
+                self.move_charge(container, before, partition);
+            }
+            if let Some(reserved) = self.reserved_on[slot.index()] {
+                self.end_container(reserved, Ending::Killed);
+            }
+            self.state.nodes[slot].partition = partition;
+            if before != partition {
+                self.state.nodes[slot].unlisted = partition == PartitionId::DEFAULT;
+                self.state.partitions[before].leave(slot);
+                self.state.partitions[partition].enter(slot);
+            }
+        }
+        self.update_cluster();
+    }
+
+    fn move_charge(&mut self, container: ContainerSlot, from: PartitionId, to: PartitionId) {
+        let row = self.container(container);
+        let (app, size, master) = (row.app, row.size.get(), row.master);
+        if self.app(row.id.app) != Some(app) {
+            return;
+        }
+        self.state.apps[app].part_mut(from).used -= size;
+        self.state.apps[app].part_mut(to).used += size;
+        for (partition, size) in [(from, -size), (to, size)] {
+            let leaf = self.state.apps[app].leaf;
+            let user = self.user_of(app);
+            self.charge_user(leaf, user, partition, size);
+            self.charge_queues(leaf, partition, size);
+        }
+        if master {
+            let user = self.user_of(app);
+            let row = &mut self.state.apps[app];
+            row.master_partition = to;
+            let leaf = row.leaf;
+            for (partition, size) in [(from, -size), (to, size)] {
+                let part = self.state.queues[leaf].part_mut(partition);
+                part.counting().master_used += size;
+                self.state.users[user].parts[partition].master_used += size;
+            }
+        }
+    }
+}
+
+/// Containers on a node that are launched or stopped at its next report.
+#[derive(Clone, Debug, Default)]
+pub(in crate::commit) struct DueReports {
+    launch: Vec<ContainerSlot>,
+    stop: Vec<ContainerSlot>,
+}
+
+impl DueReports {
+    fn is_empty(&self) -> bool {
+        self.launch.is_empty() && self.stop.is_empty()
+    }
+
+    /// Takes a container off.
+    pub(in crate::commit) fn forget(&mut self, slot: ContainerSlot) {
+        list(&mut self.launch, slot, true, false);
+        list(&mut self.stop, slot, true, false);
+    }
+}
+
+/// Puts a container on a list, or takes it off.
+fn list(due: &mut Vec<ContainerSlot>, slot: ContainerSlot, was: bool, is: bool) {
+    match (was, is) {
+        (false, true) => due.push(slot),
+        (true, false) => {
+            if let Some(at) = due.iter().position(|&other| other == slot) {
+                due.swap_remove(at);
+            }
+        }
+        _ => {}
+    }
+}

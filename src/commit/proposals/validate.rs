@@ -1,0 +1,268 @@
+//! Validation: whether a proposal still holds against the live state.
+
+use std::fmt;
+
+use crate::cluster::{Killable, NodeState};
+use crate::commit::ledger::Ledger;
+use crate::id::{NameId, NodeSlot, PartitionId, QueueSlot, UserSlot};
+use crate::metrics::Closed;
+use crate::policy::{Locality, constraint_holds, is_granted};
+use crate::proposer::{Proposal, ProposalKind};
+use crate::queue::Exclusivity;
+use crate::resource::ResourceVector;
+use crate::sync::{Mutant, injected};
+
+/// Why a proposal was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Conflict {
+    /// The application ended.
+    AppGone,
+    /// The node left, or came back as another one.
+    NodeGone,
+    /// The node takes no containers, or none on lent capacity.
+    NodeState,
+    /// Nothing is outstanding under the key at the level used.
+    AskGone,
+    /// The reservation on the node is not the expected one.
+    ReservationChanged,
+    /// The reservation to give up is gone.
+    ExchangeGone,
+    /// A container to kill is gone, or not free to be killed any more.
+    VictimGone,
+    /// The container does not fit on the node.
+    DoesNotFit,
+    /// The user is over the limit.
+    OverUserLimit,
+    /// A queue would be over its maximum.
+    OverQueueLimit,
+    /// The placement constraint does not hold any more.
+    Constraint,
+}
+
+impl Conflict {
+    /// Whether it is about the node, so that another one may do.
+    #[must_use]
+    pub const fn is_of_node(self) -> bool {
+        matches!(
+            self,
+            Self::NodeGone | Self::NodeState | Self::ReservationChanged | Self::DoesNotFit
+        )
+    }
+}
+
+crate::closed_enum!(Conflict {
+    AppGone => "app-gone",
+    NodeGone => "node-gone",
+    NodeState => "node-state",
+    AskGone => "ask-gone",
+    ReservationChanged => "reservation-changed",
+    ExchangeGone => "exchange-gone",
+    VictimGone => "victim-gone",
+    DoesNotFit => "does-not-fit",
+    OverUserLimit => "over-user-limit",
+    OverQueueLimit => "over-queue-limit",
+    Constraint => "constraint",
+});
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Ledger {
+    /// Whether a proposal holds, in the reference's order of tests.
+    // As FiCaSchedulerApp.accept, AbstractLeafQueue.accept, AbstractCSQueue.accept.
+    pub(in crate::commit) fn validate<const N: usize>(
+        &mut self,
+        proposal: &Proposal,
+    ) -> Result<(), Conflict> {
+        let app = &self.state.apps[proposal.app];
+        let gone = app.generation != proposal.generation || app.stage.is_over();
+        if gone && !injected(Mutant::C12) {
+            return Err(Conflict::AppGone);
+        }
+        if !self.is_registered(proposal.node, proposal.incarnation) && !injected(Mutant::C2) {
+            return Err(Conflict::NodeGone);
+        }
+        if !proposal
+            .kill
+            .iter()
+            .all(|victim| self.may_kill(proposal.node, victim))
+        {
+            return Err(Conflict::VictimGone);
+        }
+        let node = &self.state.nodes[proposal.node];
+        let lends = proposal.exclusivity == Exclusivity::Respect || self.lends(node.partition);
+        if node.state != NodeState::Running || !lends {
+            return Err(Conflict::NodeState);
+        }
+        let leaf = app.leaf;
+        match proposal.kind {
+            ProposalKind::Allocate => self.validate_allocation::<N>(proposal)?,
+            ProposalKind::Reserve => self.validate_reservation(proposal)?,
+        }
+        if proposal.reserved.is_some() {
+            return Ok(());
+        }
+        self.validate_limits::<N>(proposal, leaf)
+    }
+
+    /// Whether a container lives on a node and is marked to be killed there: only what it takes is room.
+    fn may_kill(&self, node: NodeSlot, victim: &Killable) -> bool {
+        let mut marked = self.state.nodes[node].killable.iter();
+        marked.any(|known| (known.container, known.size) == (victim.container, victim.size))
+            && self.live_container(victim.container).is_some()
+    }
+
+    /// Whether a partition lends what is idle. A node may have come to another one since the proposal.
+    fn lends(&self, partition: PartitionId) -> bool {
+        partition != PartitionId::DEFAULT && !self.state.partitions[partition].exclusive
+    }
+
+    fn validate_allocation<const N: usize>(&self, proposal: &Proposal) -> Result<(), Conflict> {
+        let node = &self.state.nodes[proposal.node];
+        let app = &self.state.apps[proposal.app];
+        let asks = app.key(proposal.key).filter(|asks| asks.known);
+        let Some(asks) = asks.filter(|asks| asks.count(NameId::ANY) > 0) else {
+            return Err(Conflict::AskGone);
+        };
+        if !constraint_holds(&self.state, proposal.app, asks, node) {
+            return Err(Conflict::Constraint);
+        }
+        let level_gone = match proposal.locality {
+            Locality::Any => false,
+            Locality::Rack => asks.count(node.rack) <= 0,
+            Locality::Node => asks.count(node.rack) <= 0 || asks.count(node.host) <= 0,
+        };
+        if level_gone {
+            return Err(Conflict::AskGone);
+        }
+        let own = node.reserved.filter(|held| held.app == proposal.app);
+        let expected = own.map(|held| held.number);
+        let of_another_key = own.is_some_and(|held| held.key != proposal.key);
+        let other = proposal.reserved != expected || of_another_key;
+        if (other && !injected(Mutant::C11)) || (node.reserved.is_some() && expected.is_none()) {
+            return Err(Conflict::ReservationChanged);
+        }
+        if let Some(exchange) = &proposal.exchange {
+            // Only the application's own reservation, as large as it is, counts against what its queues
+            // use.
+            let held = self.state.nodes[exchange.node].reserved;
+            let given_up = Some((proposal.app, exchange.number, exchange.size));
+            if held.map(|held| (held.app, held.number, held.size)) != given_up {
+                return Err(Conflict::ExchangeGone);
+            }
+        }
+        let room = proposal
+            .kill
+            .iter()
+            .fold(node.free.narrow::<N>(), |room, victim| {
+                room + victim.size.narrow()
+            });
+        let size = match node.reserved.filter(|_| proposal.reserved.is_some()) {
+            Some(held) if self.state.concurrent => {
+                let held = held.size.narrow();
+                proposal.size.narrow().component_max(&held)
+            }
+            _ => proposal.size.narrow(),
+        };
+        if !self.state.calculator.fits_in(&size, &room) && !injected(Mutant::C1) {
+            return Err(Conflict::DoesNotFit);
+        }
+        Ok(())
+    }
+
+    fn validate_reservation(&self, proposal: &Proposal) -> Result<(), Conflict> {
+        let asks = self.state.apps[proposal.app].key(proposal.key);
+        if asks.is_none_or(|asks| !asks.known || asks.count(NameId::ANY) <= 0) {
+            return Err(Conflict::AskGone);
+        }
+        let node = &self.state.nodes[proposal.node];
+        let held = node.reserved;
+        let held = held.map(|held| (held.app, held.number, held.key));
+        let expected = proposal.reserved;
+        let expected = expected.map(|number| (proposal.app, number, proposal.key));
+        if held != expected {
+            return Err(Conflict::ReservationChanged);
+        }
+        // One that is kept may be on a node that has become smaller since.
+        let ever = self
+            .state
+            .calculator
+            .fits_in(&proposal.size.get(), &node.total.get());
+        if expected.is_none() && !ever {
+            return Err(Conflict::DoesNotFit);
+        }
+        Ok(())
+    }
+
+    fn validate_limits<const N: usize>(
+        &mut self,
+        proposal: &Proposal,
+        leaf: QueueSlot,
+    ) -> Result<(), Conflict> {
+        let partition = self.state.nodes[proposal.node].partition;
+        let user = self.state.apps[proposal.app].user;
+        if self.state.users[user].removed {
+            return Err(Conflict::OverUserLimit);
+        }
+        // A reservation gives nothing up.
+        let allocates = proposal.kind == ProposalKind::Allocate;
+        let mut released = ResourceVector::<N>::NONE;
+        if allocates {
+            for victim in &proposal.kill {
+                released += victim.size.narrow();
+            }
+            if let Some(exchange) = &proposal.exchange {
+                released += exchange.size.narrow();
+            }
+        }
+        if !self.is_within_user_limit(proposal, leaf, user, &released) {
+            return Err(Conflict::OverUserLimit);
+        }
+        let calculator = self.state.calculator;
+        let net = proposal.size.narrow() - released;
+        let total = self.state.total(partition).narrow();
+        for queue in self.state.chain(leaf) {
+            let part = self.state.queues[queue].part(partition);
+            let most = match proposal.exclusivity {
+                Exclusivity::Respect => part.limit.narrow(),
+                Exclusivity::Ignore => total,
+            };
+            if injected(Mutant::C6) && queue != leaf {
+                break;
+            }
+            if !calculator.fits_in(&(part.used.narrow() + net), &most) {
+                return Err(Conflict::OverQueueLimit);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a user, relieved of what a proposal releases, is within the limit, which the user is told.
+    pub(in crate::commit) fn is_within_user_limit<const N: usize>(
+        &mut self,
+        proposal: &Proposal,
+        leaf: QueueSlot,
+        user: UserSlot,
+        released: &ResourceVector<N>,
+    ) -> bool {
+        let partition = self.state.nodes[proposal.node].partition;
+        let granted = self.state.concurrent
+            && proposal.exclusivity == Exclusivity::Respect
+            && is_granted::<N>(&self.state, leaf, partition, &self.state.users[user]);
+        if granted {
+            self.note_granted(user, partition);
+            return true;
+        }
+        let kind = proposal.exclusivity.limit_kind();
+        let limit = self.user_limit(leaf, Some(user), partition, kind);
+        let used = self.state.users[user].part(partition).used.narrow() - *released;
+        let beyond = self
+            .state
+            .calculator
+            .compare(&self.state.cluster.narrow(), &used, &limit);
+        beyond.is_le() || injected(Mutant::C7)
+    }
+}

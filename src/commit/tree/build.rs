@@ -1,0 +1,351 @@
+//! Building queues from settings, and creating queues that submissions name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::refresh_error::RefreshError;
+use crate::commit::ledger::Ledger;
+use crate::id::{Map, QueueSlot};
+use crate::policy::Limits;
+use crate::queue::{
+    Amounts, AppOrder, CapacityMode, ConfiguredState, CreationScheme, LegacyCapacity, PerPartition,
+    Queue, QueueKind, QueueSettings, QueueState,
+};
+use crate::resource::{PackedVector, ResourceVector, share};
+
+/// Builds the tree of a new ledger.
+pub(in crate::commit) fn build(
+    ledger: &mut Ledger,
+    queues: &[QueueSettings],
+) -> Result<(), RefreshError> {
+    let mut slots: Map<Arc<str>, QueueSlot> = Map::default();
+    for settings in queues {
+        let parent = match settings.parent_path() {
+            Some(path) => Some(
+                *slots
+                    .get(path)
+                    .ok_or_else(|| RefreshError::UnknownParent(settings.path.to_string()))?,
+            ),
+            None => None,
+        };
+        let settings = Arc::new(settings.clone());
+        let path = Arc::clone(&settings.path);
+        let slot = new_queue(ledger, settings, parent)?;
+        slots.insert(path, slot);
+    }
+    Ok(())
+}
+
+/// Adds a queue below its parent.
+pub(in crate::commit) fn new_queue(
+    ledger: &mut Ledger,
+    settings: Arc<QueueSettings>,
+    parent: Option<QueueSlot>,
+) -> Result<QueueSlot, RefreshError> {
+    let state = initial_state(ledger, &settings, parent)?;
+    let partitions = ledger.state.partitions.len();
+    let path = Arc::clone(&settings.path);
+    let leaf = (settings.kind == QueueKind::Leaf).then(Default::default);
+    let queue = Queue {
+        parent,
+        children: Vec::new(),
+        place: 0,
+        most_children: 0,
+        state,
+        parts: PerPartition::new(partitions),
+        mode: CapacityMode::Percent,
+        apps: 0,
+        runnable: 0,
+        reserved_by_present: PackedVector::default(),
+        template: BTreeMap::new(),
+        leaf,
+        removed: false,
+        settings: Arc::clone(&settings),
+    };
+    let slot = QueueSlot::at(ledger.state.queues.push(queue));
+    if let Some(leaf) = &mut ledger.state.queues[slot].leaf {
+        leaf.parts.widen(partitions);
+    }
+    configure(ledger, slot);
+    ledger.update_absolute(slot);
+    ledger.read_template(slot, &settings);
+    if let Some(parent) = parent {
+        let row = &mut ledger.state.queues[parent];
+        row.children.push(slot);
+        row.most_children = row.most_children.max(row.children.len());
+        ledger.state.epoch += 1;
+    }
+    ledger.paths.insert(path, slot);
+    Ok(slot)
+}
+
+/// The state of a queue at its first initialisation.
+// As AbstractCSQueue.initializeQueueState.
+fn initial_state(
+    ledger: &Ledger,
+    settings: &QueueSettings,
+    parent: Option<QueueSlot>,
+) -> Result<QueueState, RefreshError> {
+    let above = parent.map_or(QueueState::Running, |parent| {
+        ledger.state.queues[parent].state
+    });
+    match settings.state {
+        None if above == QueueState::Draining => Ok(QueueState::Stopped),
+        None => Ok(above),
+        Some(ConfiguredState::Running) if above != QueueState::Running => {
+            Err(RefreshError::RunningBelowStopped(settings.path.to_string()))
+        }
+        Some(ConfiguredState::Running) => Ok(QueueState::Running),
+        Some(ConfiguredState::Stopped) => Ok(QueueState::Stopped),
+    }
+}
+
+/// Fills a queue's figures from its settings; figures of use stay.
+pub(in crate::commit) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
+    let settings = Arc::clone(&ledger.state.queues[slot].settings);
+    if let Some(leaf) = &mut ledger.state.queues[slot].leaf {
+        leaf.fair = matches!(settings.leaf.app_order, AppOrder::Fair { .. });
+    }
+    for name in settings.partitions.keys() {
+        ledger.add_partition(name, false, false);
+    }
+    let calculator = ledger.state.calculator;
+    let root = ledger.state.queues[slot].parent.is_none();
+    for partition in ledger.state.partition_ids() {
+        let name = Arc::clone(&ledger.state.partitions[partition].name);
+        let above = ledger.state.queues[slot].parent;
+        let above = above.map(|parent| ledger.state.queues[parent].part(partition));
+        let highest = above.map_or(ResourceVector::NONE, |part| part.configured_maximum.get());
+        let part = ledger.state.queues[slot].part_mut(partition);
+        part.accessible = settings.accessible.contains(&name);
+        let of = settings.partitions.get(&name);
+        part.configured = of.is_some();
+        let Some(of) = of else { continue };
+        part.known = true;
+        part.mode = CapacityMode::Percent;
+        part.capacity = 0.0;
+        // A value in brackets may have a weight, too, beside its mode.
+        part.weight = of
+            .capacity
+            .common_weight(calculator.types())
+            .unwrap_or(-1.0);
+        part.configured_minimum = PackedVector::default();
+        match of.capacity.legacy {
+            LegacyCapacity::Percent(percent) => part.capacity = share::quotient(percent, 100.0),
+            LegacyCapacity::Weight(weight) if root => {
+                part.capacity = 1.0;
+                part.weight = weight;
+            }
+            LegacyCapacity::Weight(weight) => {
+                part.mode = CapacityMode::Weight;
+                part.weight = weight;
+            }
+            LegacyCapacity::Absolute(amount) => {
+                part.mode = CapacityMode::Absolute;
+                part.configured_minimum.set(calculator.known(&amount));
+            }
+            LegacyCapacity::Unusable => {}
+        }
+        // A maximum in brackets counts as 100 % until resources are derived from it, which happens
+        // only beside an absolute capacity.
+        part.maximum_capacity = 1.0;
+        part.configured_maximum = PackedVector::default();
+        match of.maximum.legacy {
+            LegacyCapacity::Percent(percent) => {
+                part.maximum_capacity = share::quotient(percent, 100.0);
+            }
+            LegacyCapacity::Absolute(amount) => {
+                part.configured_maximum.set(calculator.known(&amount));
+            }
+            LegacyCapacity::Weight(_) | LegacyCapacity::Unusable => {}
+        }
+        if part.configured_maximum.is_none() && !part.configured_minimum.is_none() {
+            part.configured_maximum.set(highest);
+        }
+        part.master_share = of.maximum_master_share;
+    }
+    ledger.state.queues[slot].mode = mode_of(ledger, slot);
+}
+
+/// The capacity mode of a queue as a whole, from those of its partitions.
+// As AbstractCSQueue.updateCapacityConfigType, which the first partition decides outside legacy mode.
+fn mode_of(ledger: &Ledger, slot: QueueSlot) -> CapacityMode {
+    let queue = &ledger.state.queues[slot];
+    let configured = queue.parts.iter().filter(|part| part.configured);
+    let has = |mode| configured.clone().any(|part| part.mode == mode);
+    let absolute = if ledger.state.settings.legacy_queue_mode {
+        has(CapacityMode::Absolute)
+    } else {
+        let of = queue.settings.partitions.get("");
+        of.is_some_and(|of| of.capacity.is_absolute_vector())
+    };
+    if queue.parent.is_some() && absolute {
+        CapacityMode::Absolute
+    } else if has(CapacityMode::Weight) {
+        CapacityMode::Weight
+    } else {
+        CapacityMode::Percent
+    }
+}
+
+/// Creates a leaf, with the parents that are missing, where automatic creation allows it; nothing
+/// otherwise. The path may start with the name of any queue instead of the root.
+// As CapacitySchedulerQueueManager.createQueue; differs: below a name, the original creates once
+// more what exists by its full path.
+pub(in crate::commit) fn create(ledger: &mut Ledger, path: &str) -> Option<QueueSlot> {
+    let mut missing = Vec::new();
+    let mut above = path;
+    let ancestor = loop {
+        let (parent, name) = above.rsplit_once('.')?;
+        if name.trim().is_empty() {
+            return None;
+        }
+        missing.push(name);
+        above = parent;
+        if let Some(slot) = ledger.queue(above) {
+            break slot;
+        }
+    };
+    let row = &ledger.state.queues[ancestor];
+    // The levels count from a configured queue, which is looked for along the path as given.
+    if row.settings.dynamic && *row.settings.path != *above {
+        return None;
+    }
+    let creation = row.settings.creation.as_ref()?;
+    let allowed = match creation.scheme {
+        CreationScheme::Managed => missing.len() == 1,
+        CreationScheme::Flexible => {
+            missing.len() <= levels_left(ledger, ancestor)? && takes_weights(ledger, ancestor)
+        }
+    };
+    if row.is_leaf() || !allowed || row.children.len() >= creation.maximum_queues {
+        return None;
+    }
+    let managed = creation.scheme == CreationScheme::Managed;
+    if managed && creation.fail_on_exceeding_parent && ledger.is_given_away(ancestor) {
+        return None;
+    }
+    let mut parent = ancestor;
+    while let Some(name) = missing.pop() {
+        let path = format!("{}.{name}", ledger.state.queues[parent].settings.path);
+        if let Some(&known) = ledger.paths.get(&*path) {
+            let row = &ledger.state.queues[known];
+            if !missing.is_empty() && (row.is_leaf() || !row.settings.dynamic) {
+                return None;
+            }
+            parent = known;
+            continue;
+        }
+        let settings = ledger.make(parent, name, missing.is_empty()).ok()?;
+        let created = new_queue(ledger, Arc::new(settings), Some(parent)).ok()?;
+        if managed {
+            ledger.guarantee_new(parent, created);
+        }
+        update_from(ledger, parent);
+        parent = created;
+    }
+    Some(parent)
+}
+
+/// Everything that follows for a parent and those below it from a child that was added.
+// As AbstractParentQueue.updateClusterResource, which outside legacy mode begins one level higher.
+fn update_from(ledger: &mut Ledger, parent: QueueSlot) {
+    let mut from = parent;
+    if !ledger.state.settings.legacy_queue_mode {
+        match ledger.state.queues[parent].parent {
+            Some(above) => from = above,
+            None => ledger.set_root_capacity(),
+        }
+    }
+    let mut limits = Limits::new(ledger.state.cluster);
+    ledger.update_queue(from, &mut limits);
+}
+
+/// Levels that may still be created below a queue.
+// As CapacitySchedulerQueueManager.determineMissingParents: levels count from the nearest queue
+// that the configuration has.
+fn levels_left(ledger: &Ledger, queue: QueueSlot) -> Option<usize> {
+    let row = &ledger.state.queues[queue];
+    let mut used = 0;
+    let mut fixed = row;
+    while fixed.settings.dynamic {
+        used += 1;
+        fixed = &ledger.state.queues[fixed.parent?];
+    }
+    let creation = fixed.settings.creation.as_ref();
+    let creation = creation.or(row.settings.creation.as_ref())?;
+    creation.maximum_depth.checked_sub(used)
+}
+
+/// Whether the children of a parent go by weights, which legacy mode asks for.
+// As AbstractParentQueue.addDynamicChildQueue.
+fn takes_weights(ledger: &Ledger, queue: QueueSlot) -> bool {
+    let children = &ledger.state.queues[queue].children;
+    let weighs = |&child: &QueueSlot| {
+        let parts = &ledger.state.queues[child].parts;
+        parts
+            .iter()
+            .any(|part| part.configured && part.weight >= 0.0)
+    };
+    !ledger.state.settings.legacy_queue_mode || children.is_empty() || children.iter().any(weighs)
+}
+
+impl Ledger {
+    /// Settings of a queue that a submission creates or created, by the present templates.
+    pub(in crate::commit) fn make(
+        &self,
+        parent: QueueSlot,
+        name: &str,
+        leaf: bool,
+    ) -> Result<QueueSettings, RefreshError> {
+        let above = &self.state.queues[parent];
+        let path = || format!("{}.{name}", above.settings.path);
+        let settings = self.templates.dynamic(&above.settings, name, leaf);
+        let settings = settings.ok_or_else(|| RefreshError::CreatedQueue(path()))?;
+        for (label, of) in &settings.partitions {
+            let partition = self.partitions.get(label);
+            let highest =
+                partition.map(|&partition| above.part(partition).configured_maximum.get());
+            let (calculator, cluster) = (self.state.calculator, &self.state.cluster);
+            let amounts = Amounts::of(of);
+            let (_, excesses) = amounts.check(calculator, cluster, highest.unwrap_or_default());
+            if let Some(excess) = excesses.into_iter().flatten().next() {
+                return Err(RefreshError::Excess(path(), Box::new(excess)));
+            }
+        }
+        Ok(settings)
+    }
+
+    /// A draining queue stops with its last application.
+    // As QueueStateManager and AbstractCSQueue.appFinished.
+    pub(in crate::commit) fn app_left(&mut self, queue: QueueSlot) {
+        let row = &self.state.queues[queue];
+        if row.state != QueueState::Draining {
+            return;
+        }
+        let empty = match &row.leaf {
+            Some(leaf) => {
+                leaf.active.is_empty() && leaf.waiting.is_empty() && leaf.parked.is_empty()
+            }
+            None => row
+                .children
+                .iter()
+                .all(|&child| self.state.queues[child].state == QueueState::Stopped),
+        };
+        if empty {
+            self.state.queues[queue].state = QueueState::Stopped;
+        }
+    }
+
+    /// Stops a queue and everything below it; those with applications drain first.
+    pub(in crate::commit) fn stop_queue(&mut self, queue: QueueSlot) {
+        if self.state.queues[queue].state != QueueState::Running {
+            return;
+        }
+        for child in self.state.queues[queue].children.clone() {
+            self.stop_queue(child);
+        }
+        self.state.queues[queue].state = QueueState::Draining;
+        self.app_left(queue);
+    }
+}

@@ -1,0 +1,304 @@
+//! Refreshing the tree on a live scheduler: checked as a whole, then applied as a whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::build;
+use super::refresh_checks::{by_parent, check_allocation};
+use super::refresh_error::RefreshError;
+use crate::commit::ledger::Ledger;
+use crate::id::{PartitionId, QueueSlot, java_order};
+use crate::queue::{
+    ConfiguredState, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings,
+    QueueState, TreeSettings,
+};
+use crate::snapshot::State;
+
+impl Ledger {
+    /// Takes over a new configuration.
+    ///
+    /// # Errors
+    ///
+    /// As [`RefreshError`]; the tree stays as it is then.
+    // As CapacitySchedulerQueueManager.reinitializeQueues.
+    pub fn refresh(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
+        self.check_refresh(&settings)?;
+        let applied = self.apply_refresh(settings);
+        debug_assert_eq!(applied, Ok(()), "what was checked is applied as a whole");
+        applied?;
+        self.reconsider_parked();
+        Ok(())
+    }
+
+    /// What the reference does to itself when it refuses a configuration: that one is applied as far
+    /// as it goes, then the present one once more, which may be refused on the way as well.
+    ///
+    /// A refused configuration that could not be read, or has other queues than the present one, is
+    /// passed over.
+    // As CapacityScheduler.reinitialize.
+    pub fn reapply(&mut self, refused: Option<TreeSettings>, present: TreeSettings) {
+        let paths = |settings: &TreeSettings| -> BTreeSet<Arc<str>> {
+            let queues = settings.queues.iter();
+            queues.map(|queue| Arc::clone(&queue.path)).collect()
+        };
+        let refused = refused.filter(|refused| {
+            paths(refused) == paths(&present) && self.check_hierarchy(refused).is_ok()
+        });
+        if let Some(refused) = refused {
+            self.apply_refresh(refused).unwrap_or_default();
+        }
+        if self.check_hierarchy(&present).is_ok() {
+            self.apply_refresh(present).unwrap_or_default();
+        }
+    }
+
+    /// Applies settings, which fails half-way only if they were not checked before.
+    fn apply_refresh(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
+        for slot in self.state.subtree(State::ROOT) {
+            if self.state.queues[slot].is_leaf() {
+                self.cut_prefix(slot, 0);
+            }
+        }
+        self.state.epoch += 1;
+        let mut scheduler = settings.scheduler;
+        // These never change on a live scheduler.
+        scheduler.calculator = self.state.calculator;
+        scheduler.asynchronous = self.state.settings.asynchronous;
+        let leaves_legacy = self.state.settings.legacy_queue_mode && !scheduler.legacy_queue_mode;
+        let calculator = self.state.calculator;
+        self.state.minimum = calculator.known(&scheduler.minimum_allocation);
+        self.state.settings = Arc::new(scheduler);
+        self.templates = settings.templates;
+        if let Some(root) = settings.queues.first() {
+            self.merge(State::ROOT, root, &by_parent(&settings.queues))?;
+        }
+        let fractions = leaves_legacy.then(|| self.configured_fractions());
+        self.update_cluster();
+        if let Some(fractions) = fractions {
+            self.show_fractions(fractions);
+        }
+        Ok(())
+    }
+
+    /// Capacities that are configured in percent, as fractions.
+    fn configured_fractions(&self) -> Vec<(QueueSlot, PartitionId, f32)> {
+        let queues = self.state.subtree(State::ROOT).into_iter().skip(1);
+        let fractions = |slot: QueueSlot| {
+            let row = &self.state.queues[slot];
+            let of_partition = move |(name, of): (&Arc<str>, &PartitionSettings)| {
+                let partition = *self.partitions.get(name)?;
+                let percent = matches!(of.capacity.legacy, LegacyCapacity::Percent(_));
+                percent.then(|| (slot, partition, row.part(partition).capacity))
+            };
+            row.settings.partitions.iter().filter_map(of_partition)
+        };
+        queues.flat_map(fractions).collect()
+    }
+
+    /// The refresh that leaves legacy mode shares out resources in the new way, but shows
+    /// percentages as configured until capacities are next computed.
+    fn show_fractions(&mut self, fractions: Vec<(QueueSlot, PartitionId, f32)>) {
+        for (slot, partition, capacity) in fractions {
+            self.state.queues[slot].part_mut(partition).capacity = capacity;
+        }
+        for slot in self.state.subtree(State::ROOT).into_iter().skip(1) {
+            self.update_absolute(slot);
+            if self.state.queues[slot].is_leaf() {
+                self.update_maximum_applications(slot);
+            }
+        }
+    }
+
+    /// Reinitialises a queue in place, then its children; they end up in the order of a hash map
+    /// of their paths.
+    // As AbstractParentQueue.reinitialize.
+    pub(in crate::commit) fn merge(
+        &mut self,
+        slot: QueueSlot,
+        settings: &QueueSettings,
+        below: &BTreeMap<&str, Vec<&QueueSettings>>,
+    ) -> Result<(), RefreshError> {
+        if settings.kind == QueueKind::ManagedParent {
+            return self.merge_managed(slot, settings, below);
+        }
+        if self.state.queues[slot].is_leaf() {
+            check_allocation(&self.state.queues[slot], settings)?;
+            self.reconfigure(slot, settings);
+            return Ok(());
+        }
+        self.reconfigure(slot, settings);
+        let path = Arc::clone(&self.state.queues[slot].settings.path);
+        let mut new = below.get(path.as_ref()).cloned().unwrap_or_default();
+        java_order::sort(&mut new, 0, |queue| java_order::string_hash(&queue.path));
+        let old = self.state.queues[slot].children.clone();
+        let known: BTreeMap<Arc<str>, QueueSlot> = old
+            .iter()
+            .map(|&child| (Arc::clone(&self.state.queues[child].settings.path), child))
+            .collect();
+        self.merge_dynamic(slot, &new)?;
+        let mut order = old;
+        let mut seen = known.len();
+        for queue in &new {
+            let kept = known.get(&queue.path).copied().filter(|&child| {
+                self.state.queues[child].is_leaf() == (queue.kind == QueueKind::Leaf)
+            });
+            match kept {
+                Some(child) => self.merge(child, queue, below)?,
+                None => {
+                    let built = self.build_below(slot, queue, below);
+                    match known.get(&queue.path) {
+                        Some(&replaced) => {
+                            self.remove_queue(replaced);
+                            let at = order.iter().position(|&child| child == replaced);
+                            order[at.expect("the replaced child is in the list")] = built;
+                        }
+                        None => {
+                            order.push(built);
+                            seen += 1;
+                        }
+                    }
+                }
+            }
+        }
+        self.check_merged(slot, settings, &new)?;
+        self.keep_children(slot, order, &new, seen);
+        Ok(())
+    }
+
+    /// Whether the children of a parent, each set up anew, go together.
+    fn check_merged(
+        &self,
+        parent: QueueSlot,
+        settings: &QueueSettings,
+        new: &[&QueueSettings],
+    ) -> Result<(), RefreshError> {
+        if !self.state.settings.legacy_queue_mode {
+            return Ok(());
+        }
+        let row = &self.state.queues[parent];
+        let children = row.children.iter();
+        let children = children.map(|&child| &*self.state.queues[child].settings);
+        let listed = |own: &&QueueSettings| new.iter().any(|queue| queue.path == own.path);
+        let dynamic = children.filter(|own| own.dynamic && !listed(own));
+        self.check_children(row, settings, new, &dynamic.collect::<Vec<_>>())
+    }
+
+    /// Reinitialises the children that submissions created and the new configuration does not list.
+    fn merge_dynamic(
+        &mut self,
+        parent: QueueSlot,
+        new: &[&QueueSettings],
+    ) -> Result<(), RefreshError> {
+        let children = self.state.queues[parent].children.iter().copied();
+        let dynamic = |&child: &QueueSlot| {
+            let own = &self.state.queues[child].settings;
+            own.dynamic && new.iter().all(|queue| queue.path != own.path)
+        };
+        let mut dynamic: Vec<QueueSlot> = children.filter(dynamic).collect();
+        let most = self.state.queues[parent].children.len();
+        java_order::sort(&mut dynamic, most, |&child| {
+            java_order::string_hash(&self.state.queues[child].settings.path)
+        });
+        for child in dynamic {
+            let row = &self.state.queues[child];
+            let (own, leaf) = (Arc::clone(&row.settings), row.is_leaf());
+            let settings = self.make(parent, own.name(), leaf)?;
+            self.merge(child, &settings, &BTreeMap::new())?;
+        }
+        Ok(())
+    }
+
+    /// Drops children that the new configuration does not list; dynamic ones stay.
+    fn keep_children(
+        &mut self,
+        slot: QueueSlot,
+        order: Vec<QueueSlot>,
+        new: &[&QueueSettings],
+        most: usize,
+    ) {
+        let mut kept = Vec::new();
+        for child in order {
+            let own = &self.state.queues[child].settings;
+            if own.dynamic || new.iter().any(|queue| queue.path == own.path) {
+                kept.push(child);
+            } else {
+                self.remove_queue(child);
+            }
+        }
+        java_order::sort(&mut kept, most, |&child| {
+            java_order::string_hash(&self.state.queues[child].settings.path)
+        });
+        self.state.queues[slot].children = kept;
+    }
+
+    /// Takes a queue out of the tree. What still runs in it is charged to those above it.
+    fn remove_queue(&mut self, slot: QueueSlot) {
+        self.state.queues[slot].place = Queue::NOWHERE;
+        for queue in self.state.subtree(slot) {
+            let row = &mut self.state.queues[queue];
+            row.removed = true;
+            let path = Arc::clone(&row.settings.path);
+            if self.paths.get(&path) == Some(&queue) {
+                self.paths.remove(&path);
+            }
+        }
+    }
+
+    /// Adds a new queue with everything below it.
+    fn build_below(
+        &mut self,
+        parent: QueueSlot,
+        settings: &QueueSettings,
+        below: &BTreeMap<&str, Vec<&QueueSettings>>,
+    ) -> QueueSlot {
+        let slot = build::new_queue(self, Arc::new(settings.clone()), Some(parent))
+            .expect("states were checked before the refresh was applied");
+        self.state.queues[parent]
+            .children
+            .retain(|&child| child != slot);
+        for queue in below.get(settings.path.as_ref()).into_iter().flatten() {
+            let child = self.build_below(slot, queue, below);
+            self.state.queues[slot].children.push(child);
+        }
+        slot
+    }
+
+    /// Sets up a queue anew.
+    // As AbstractCSQueue.setupQueueConfigs and AbstractLeafQueue.setupQueueConfigs.
+    pub(in crate::commit) fn reconfigure(&mut self, slot: QueueSlot, settings: &QueueSettings) {
+        let before = self.state.queues[slot].state;
+        for part in self.state.queues[slot].parts.iter_mut() {
+            part.capacity = 0.0;
+            part.maximum_capacity = 0.0;
+            part.absolute_capacity = 0.0;
+            part.absolute_maximum = 0.0;
+            part.weight = -1.0;
+        }
+        self.state.queues[slot].settings = Arc::new(settings.clone());
+        build::configure(self, slot);
+        match settings.state {
+            Some(ConfiguredState::Stopped) if before == QueueState::Running => {
+                self.stop_queue(slot);
+            }
+            Some(ConfiguredState::Running) if before != QueueState::Running => {
+                self.state.queues[slot].state = QueueState::Running;
+            }
+            _ => {}
+        }
+        self.update_absolute(slot);
+        self.update_statistics(slot);
+        if self.state.queues[slot].is_leaf() {
+            let every = self.state.settings.global_queue_maximum_applications;
+            let most = settings.leaf.maximum_applications.or(every).unwrap_or(-1);
+            let cluster = self.state.cluster;
+            let leaf = self.state.queues[slot].as_leaf_mut();
+            leaf.maximum_applications = most;
+            leaf.current_limit.set(cluster);
+            leaf.published_limit.set(cluster);
+            // The ordering policy is a new object: it knows of no application to look up anew.
+            leaf.dirty.clear();
+            self.sort_active(slot);
+            self.refresh_weights(slot);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Capacities outside legacy mode: each resource type is shared out on its own, absolute amounts
+//! first, then percentages of what they left, then weights of the rest. All in `f64`.
+#![expect(
+    clippy::float_arithmetic,
+    clippy::float_cmp,
+    reason = "the driver of the reference computes in doubles, with exact tests for 0 and 1"
+)]
+
+use crate::commit::ledger::Ledger;
+use crate::id::{PartitionId, QueueSlot};
+use crate::queue::{QueueKind, VectorEntry};
+use crate::resource::{ResourceVector, share};
+use crate::snapshot::State;
+
+/// What is shared out among the children of one parent on one partition.
+struct Pot {
+    cluster: ResourceVector,
+    guaranteed: ResourceVector,
+    limit: ResourceVector,
+    /// Whether amounts are not scaled down, and who wants more than is left gets nothing.
+    // As AbsoluteResourceCapacityCalculator and ResourceCalculationDriver below managed parents.
+    all_or_nothing: bool,
+}
+
+/// One child while its parent's resources are shared out.
+struct Child {
+    queue: QueueSlot,
+    capacity: Vec<VectorEntry>,
+    maximum: Vec<VectorEntry>,
+    guaranteed: ResourceVector,
+    limit: ResourceVector,
+}
+
+/// The phases in which a type is shared out.
+#[derive(Clone, Copy, PartialEq)]
+enum Phase {
+    Absolute,
+    Percent,
+    Weight,
+}
+
+impl Ledger {
+    pub(in crate::commit) fn set_root_capacity(&mut self) {
+        self.state.epoch += 1;
+        for partition in self.state.partition_ids() {
+            let total = self.state.total(partition);
+            let part = self.state.queues[State::ROOT].part_mut(partition);
+            if part.configured || partition == PartitionId::DEFAULT {
+                part.known = true;
+                part.guaranteed.set(total);
+                part.limit.set(total);
+                part.capacity = 1.0;
+                part.absolute_capacity = 1.0;
+                part.maximum_capacity = 1.0;
+                part.absolute_maximum = 1.0;
+            }
+        }
+    }
+
+    /// Guaranteed and largest resources of all children of a parent, and their fractions.
+    // As CapacitySchedulerQueueCapacityHandler with ResourceCalculationDriver.
+    pub(in crate::commit) fn distribute(&mut self, parent: QueueSlot) {
+        let managed = self.state.queues[parent].settings.kind == QueueKind::ManagedParent;
+        for partition in self.state.partition_ids() {
+            if !self.state.queues[parent].part(partition).configured {
+                continue;
+            }
+            let part = self.state.queues[parent].part(partition);
+            let pot = Pot {
+                cluster: self.state.total(partition),
+                guaranteed: part.guaranteed.get(),
+                limit: part.limit.get(),
+                all_or_nothing: managed,
+            };
+            let mut children = self.children_on(parent, partition);
+            for i in 0..self.state.calculator.types() {
+                share_out(&pot, &mut children, i);
+            }
+            for child in children {
+                let part = self.state.queues[child.queue].part_mut(partition);
+                part.guaranteed.set(child.guaranteed);
+                part.limit.set(child.limit);
+            }
+            self.state.epoch += 1;
+        }
+        for child in self.state.queues[parent].children.clone() {
+            for partition in self.state.partition_ids() {
+                if self.state.queues[child].part(partition).configured {
+                    self.derive_fractions(child, parent, partition);
+                    // Of all partitions, also of those whose turn is yet to come.
+                    self.update_absolute(child);
+                }
+            }
+        }
+    }
+
+    fn children_on(&self, parent: QueueSlot, partition: PartitionId) -> Vec<Child> {
+        let name = &self.state.partitions[partition].name;
+        let children = self.state.queues[parent].children.iter();
+        children
+            .filter(|&&child| self.state.queues[child].part(partition).configured)
+            .map(|&queue| {
+                let settings = &self.state.queues[queue].settings.partitions;
+                let entries = settings.get(name.as_ref());
+                let capacity = entries.map_or(Vec::new(), |of| of.capacity.vector.clone());
+                // Where no type is given, none is visited: what there was remains.
+                let empty = capacity.iter().all(|entry| *entry == VectorEntry::Unset);
+                let part = self.state.queues[queue].part(partition);
+                let none = (ResourceVector::NONE, ResourceVector::NONE);
+                let (guaranteed, limit) = if empty {
+                    (part.guaranteed.get(), part.limit.get())
+                } else {
+                    none
+                };
+                Child {
+                    queue,
+                    capacity,
+                    maximum: entries.map_or(Vec::new(), |of| of.maximum.vector.clone()),
+                    guaranteed,
+                    limit,
+                }
+            })
+            .collect()
+    }
+}
+
+fn entry(vector: &[VectorEntry], i: usize) -> VectorEntry {
+    vector.get(i).copied().unwrap_or(VectorEntry::Unset)
+}
+
+/// Shares out one type.
+fn share_out(pot: &Pot, children: &mut [Child], i: usize) {
+    let own = share::to_f64(pot.guaranteed[i]);
+    let (mut overall, mut batch) = (own, own);
+    let (mut absolute, mut weights) = (0i64, 0.0);
+    for child in children.iter() {
+        match entry(&child.capacity, i) {
+            VectorEntry::Absolute(amount) => absolute += share::to_i64(amount),
+            VectorEntry::Weight(weight) => weights += weight,
+            VectorEntry::Unset | VectorEntry::Percent(_) => {}
+        }
+    }
+    let ratio = if absolute == 0 || pot.all_or_nothing {
+        1.0
+    } else {
+        f64::from(share::safe_div(absolute.min(pot.guaranteed[i]), absolute))
+    };
+    for phase in [Phase::Absolute, Phase::Percent, Phase::Weight] {
+        let mut spent = 0.0;
+        for child in children.iter_mut() {
+            let left = batch / own;
+            let of_cluster = own / share::to_f64(pot.cluster[i]);
+            let cluster = share::to_f64(pot.cluster[i]);
+            let wanted = match (phase, entry(&child.capacity, i)) {
+                (Phase::Absolute, VectorEntry::Absolute(amount)) => ratio * left * amount,
+                (Phase::Percent, VectorEntry::Percent(percent)) => {
+                    cluster * (of_cluster * left * percent / 100.0)
+                }
+                (Phase::Weight, VectorEntry::Weight(weight)) => {
+                    let normalized = weight / weights;
+                    if normalized == 1.0 {
+                        batch
+                    } else {
+                        cluster * (of_cluster * left * normalized)
+                    }
+                }
+                _ => continue,
+            };
+            let granted = grant(pot, child, i, rounded(wanted, phase), overall);
+            if !granted.is_nan() {
+                overall -= granted;
+                spent += granted;
+            }
+        }
+        batch -= spent;
+    }
+}
+
+/// Bounds what a child gets of a type by its maximum and by what is left; notes and returns it.
+fn grant(pot: &Pot, child: &mut Child, i: usize, wanted: f64, overall: f64) -> f64 {
+    let cluster = share::to_f64(pot.cluster[i]);
+    let limit = share::to_f64(pot.limit[i]);
+    let most = match entry(&child.maximum, i) {
+        VectorEntry::Absolute(amount) => rounded(amount, Phase::Absolute),
+        VectorEntry::Percent(percent) => rounded(
+            cluster * ((limit / cluster) * percent / 100.0),
+            Phase::Percent,
+        ),
+        VectorEntry::Unset | VectorEntry::Weight(_) => 0.0,
+    };
+    let mut granted = if i > 0 && child.guaranteed.memory() == 0 {
+        0.0
+    } else {
+        wanted
+    };
+    let most = if most == 0.0 || most > limit {
+        limit
+    } else {
+        most
+    };
+    if most < granted {
+        granted = most;
+    }
+    if granted > overall {
+        granted = if pot.all_or_nothing { 0.0 } else { overall };
+    }
+    child.guaranteed.set(i, share::to_i64(granted));
+    child.limit.set(i, share::to_i64(most));
+    granted
+}
+
+/// Weighted shares are rounded to the nearest unit, others down.
+// As DefaultQueueResourceRoundingStrategy.
+fn rounded(amount: f64, phase: Phase) -> f64 {
+    match phase {
+        Phase::Weight => (amount + 0.5).floor(),
+        Phase::Absolute | Phase::Percent => amount.floor(),
+    }
+}

@@ -1,0 +1,490 @@
+//! Users of a leaf: records, activity, usage ratios, limits (`UsersManager`).
+
+use std::sync::Arc;
+
+use super::user_limit_cache::gates_of;
+use crate::commit::apps::skippable_head::tell_user;
+use crate::commit::ledger::Ledger;
+use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot, java_order};
+use crate::policy::{compute_user_limit, user_bounds, user_value};
+use crate::queue::{HeadroomProvider, LimitKind, PerPartition, User, UserPart};
+use crate::resource::{Calculator, PackedVector, ResourceVector, share, with_calculator};
+use crate::snapshot::State;
+
+impl Ledger {
+    /// The record of a user in a leaf, if there is one.
+    fn find_user(&self, leaf: QueueSlot, name: &Arc<str>) -> Option<UserSlot> {
+        let key = (leaf, Arc::clone(name));
+        self.users.get(&key).copied()
+    }
+
+    /// The record of an application's user in a leaf, if there is one.
+    pub(in crate::commit) fn user_in(&self, leaf: QueueSlot, app: AppSlot) -> Option<UserSlot> {
+        let row = &self.state.apps[app];
+        let record = &self.state.users[row.user];
+        // Mostly the application knows it.
+        if !record.removed && record.leaf == leaf {
+            debug_assert_eq!(
+                self.find_user(leaf, &row.submission.user_name),
+                Some(row.user)
+            );
+            return Some(row.user);
+        }
+        self.find_user(leaf, &row.submission.user_name)
+    }
+
+    /// The dropped record of an application's user in a leaf, if it still asks.
+    fn dropped_user(&self, leaf: QueueSlot, app: AppSlot) -> Option<UserSlot> {
+        let key = (leaf, Arc::clone(&self.state.apps[app].submission.user_name));
+        self.dropped_users.get(&key).copied()
+    }
+
+    /// The record of a user in a leaf, created on first use.
+    pub(in crate::commit) fn user(&mut self, leaf: QueueSlot, name: &str) -> UserSlot {
+        let name: Arc<str> = name.into();
+        if let Some(user) = self.find_user(leaf, &name) {
+            return user;
+        }
+        let queue = &self.state.queues[leaf];
+        let weight = queue.settings.user_weights.get(name.as_ref()).copied();
+        let partitions = self.state.partitions.len();
+        let mut record = User {
+            name: Arc::clone(&name),
+            leaf,
+            generation: 0,
+            weight: weight.unwrap_or(1.0),
+            waiting_apps: 0,
+            active_apps: 0,
+            asking_apps: 0,
+            providers: 0,
+            active: false,
+            removed: false,
+            untold: false,
+            last_limit: PackedVector::default(),
+            telling: 0,
+            parts: PerPartition::new(partitions),
+        };
+        let slot = match self.free_users.pop() {
+            Some(slot) => {
+                record.generation = self.state.users[slot].generation + 1;
+                self.state.users[slot] = record;
+                slot
+            }
+            None => UserSlot::at(self.state.users.push(record)),
+        };
+        self.cut_prefix(leaf, 0);
+        self.take_over(leaf, &name, slot);
+        self.users.insert((leaf, name), slot);
+        let users = self.state.queues[leaf].as_leaf_mut();
+        users.users.push(slot);
+        users.most_users = users.most_users.max(users.users.len());
+        let total = sum_weights(&self.state, leaf, false);
+        self.state.queues[leaf].as_leaf_mut().total_weight = total;
+        slot
+    }
+
+    /// Who asks and what passes found is kept by name: a new record takes over what is left of a
+    /// dropped one, and the applications of the user in the leaf refer to it from now on.
+    fn take_over(&mut self, leaf: QueueSlot, name: &Arc<str>, slot: UserSlot) {
+        let dropped = self.dropped_users.remove(&(leaf, Arc::clone(name)));
+        if let Some(dropped) = dropped {
+            let asking = std::mem::take(&mut self.state.users[dropped].asking_apps);
+            self.state.users[slot].asking_apps = asking;
+        }
+        let mut before: Vec<_> = dropped.into_iter().collect();
+        let mut gates = self.take_dropped_gates(leaf, name);
+        for app in self.entered(leaf).collect::<Vec<_>>() {
+            let row = &self.state.apps[app];
+            if row.submission.user_name != *name || row.user == slot || row.leaf != leaf {
+                continue;
+            }
+            let old = row.user;
+            gates = Some(gates_of(&self.state.users[old]));
+            self.state.apps[app].user = slot;
+            before.push(old);
+        }
+        if let Some(gates) = gates {
+            let parts = &mut self.state.users[slot].parts;
+            for (part, gates) in parts.iter_mut().zip(gates) {
+                (part.told, part.gates) = (gates.told, gates.gates);
+            }
+        }
+        for old in before {
+            self.free_user(old);
+        }
+    }
+
+    /// The applications that a leaf holds; one may be in two of its lists.
+    pub(in crate::commit) fn entered(&self, leaf: QueueSlot) -> impl Iterator<Item = AppSlot> + '_ {
+        let users = self.state.queues[leaf].as_leaf();
+        let lists = [&users.active, &users.waiting, &users.parked];
+        lists.into_iter().flatten().copied()
+    }
+
+    /// The record of an application's user, created anew when it was dropped.
+    #[inline]
+    pub(in crate::commit) fn user_of(&mut self, app: AppSlot) -> UserSlot {
+        let row = &self.state.apps[app];
+        let record = &self.state.users[row.user];
+        if !record.removed && record.leaf == row.leaf {
+            return row.user;
+        }
+        self.renew_user(app)
+    }
+
+    #[cold]
+    fn renew_user(&mut self, app: AppSlot) -> UserSlot {
+        let row = &self.state.apps[app];
+        let (leaf, before) = (row.leaf, row.user);
+        let name = Arc::clone(&row.submission.user_name);
+        let user = self.user(leaf, &name);
+        self.state.apps[app].user = user;
+        if before != user {
+            self.free_user(before);
+        }
+        user
+    }
+
+    /// Drops the record of a user without applications.
+    pub(in crate::commit) fn remove_user(&mut self, leaf: QueueSlot, user: UserSlot) {
+        self.cut_prefix(leaf, 0);
+        self.keep_gates(leaf, user);
+        let record = &mut self.state.users[user];
+        record.removed = true;
+        record.active = false;
+        let (name, asking) = (Arc::clone(&record.name), record.asking_apps > 0);
+        self.users.remove(&(leaf, Arc::clone(&name)));
+        self.state.queues[leaf]
+            .as_leaf_mut()
+            .users
+            .retain(|&other| other != user);
+        self.update_weights(leaf);
+        if asking {
+            self.dropped_users.insert((leaf, name), user);
+        } else {
+            self.free_user(user);
+        }
+    }
+
+    /// Frees the slot of a dropped record once nobody refers to it.
+    fn free_user(&mut self, user: UserSlot) {
+        let record = &self.state.users[user];
+        let needed = !record.removed || record.asking_apps > 0 || record.providers > 0;
+        let of_app = |app| self.state.apps[app].user == user;
+        if needed || self.entered(record.leaf).any(of_app) || self.free_users.contains(&user) {
+            return;
+        }
+        self.free_users.push(user);
+    }
+
+    /// Notes whom an application's headroom is computed for. A dropped record stays for it with
+    /// what it last said.
+    pub(in crate::commit) fn set_provider(
+        &mut self,
+        app: AppSlot,
+        provider: Option<HeadroomProvider>,
+    ) {
+        if self.state.apps[app].provider == provider {
+            return;
+        }
+        self.stop_skipping(app);
+        let before = std::mem::replace(&mut self.state.apps[app].provider, provider);
+        if let Some(provider) = provider {
+            self.state.users[provider.user].providers += 1;
+        }
+        if let Some(before) = before {
+            self.state.users[before.user].providers -= 1;
+            self.free_user(before.user);
+        }
+    }
+
+    fn update_weights(&mut self, leaf: QueueSlot) {
+        let (active, total) = (
+            sum_weights(&self.state, leaf, true),
+            sum_weights(&self.state, leaf, false),
+        );
+        let users = self.state.queues[leaf].as_leaf_mut();
+        users.active_weight = active;
+        users.total_weight = total;
+    }
+
+    /// Takes over the weights of the configuration.
+    pub(in crate::commit) fn refresh_weights(&mut self, leaf: QueueSlot) {
+        self.cut_prefix(leaf, 0);
+        let settings = Arc::clone(&self.state.queues[leaf].settings);
+        for user in self.state.queues[leaf].as_leaf().users.clone() {
+            let record = &mut self.state.users[user];
+            let weight = settings.user_weights.get(record.name.as_ref()).copied();
+            record.weight = weight.unwrap_or(1.0);
+        }
+        self.update_weights(leaf);
+        self.users_changed(leaf);
+    }
+
+    /// Something that user limits depend on changed.
+    pub(in crate::commit) fn users_changed(&mut self, leaf: QueueSlot) {
+        self.state.queues[leaf].as_leaf_mut().users_version += 1;
+    }
+
+    /// A key of an application has outstanding asks.
+    // As UsersManager.activateApplication: not while the user has no activated application.
+    pub(in crate::commit) fn start_asking(&mut self, app: AppSlot) {
+        let row = &self.state.apps[app];
+        let leaf = row.leaf;
+        let known = self.user_in(leaf, app);
+        let idle = known.is_some_and(|user| self.state.users[user].active_apps <= 0);
+        if idle || row.asking {
+            return;
+        }
+        self.state.apps[app].asking = true;
+        let holder = known.or_else(|| self.dropped_user(leaf, app));
+        if let Some(holder) = holder.filter(|&user| self.state.users[user].asking_apps > 0) {
+            self.state.users[holder].asking_apps += 1;
+            return;
+        }
+        let user = known.unwrap_or_else(|| {
+            let name = Arc::clone(&self.state.apps[app].submission.user_name);
+            self.user(leaf, &name)
+        });
+        self.state.users[user].asking_apps = 1;
+        self.state.queues[leaf].as_leaf_mut().asking_users += 1;
+        self.users_changed(leaf);
+        if self.state.users[user].active {
+            return;
+        }
+        self.state.users[user].active = true;
+        let weight = sum_weights(&self.state, leaf, true);
+        self.state.queues[leaf].as_leaf_mut().active_weight = weight;
+        for partition in self.state.partition_ids() {
+            let used = self.state.users[user].part(partition).used.get();
+            let users = self.state.queues[leaf].as_leaf_mut();
+            users.parts[partition].active_used += used;
+        }
+    }
+
+    /// No key of an application has outstanding asks any more.
+    // As UsersManager.deactivateApplication.
+    pub(in crate::commit) fn stop_asking(&mut self, app: AppSlot, leaf: QueueSlot) {
+        let row = &self.state.apps[app];
+        if !row.asking {
+            return;
+        }
+        let known = self.user_in(leaf, app);
+        let Some(user) = known.or_else(|| self.dropped_user(leaf, app)) else {
+            return;
+        };
+        self.state.apps[app].asking = false;
+        self.state.users[user].asking_apps -= 1;
+        if self.state.users[user].asking_apps > 0 {
+            return;
+        }
+        if self.state.users[user].removed {
+            self.state.queues[leaf].as_leaf_mut().asking_users -= 1;
+            self.users_changed(leaf);
+            let name = Arc::clone(&self.state.apps[app].submission.user_name);
+            self.dropped_users.remove(&(leaf, name));
+            self.free_user(user);
+        } else {
+            deactivate_user(&mut self.state, leaf, user);
+        }
+    }
+
+    /// Charges a user; the usage ratio of the leaf moves by the difference, in `f32`.
+    // As UsersManager.updateUserResourceUsage.
+    pub(in crate::commit) fn charge_user<const N: usize>(
+        &mut self,
+        leaf: QueueSlot,
+        user: UserSlot,
+        partition: PartitionId,
+        size: ResourceVector<N>,
+    ) {
+        if !ResourceVector::NONE.fits_in(&size) {
+            self.recheck_bound(leaf);
+        }
+        charge_user(&mut self.state, leaf, user, partition, size);
+    }
+
+    /// Sums the usage ratios of a leaf afresh, in the order of a hash map of its users.
+    // As UsersManager.updateUsageRatio.
+    pub(in crate::commit) fn recompute_usage_ratio(
+        &mut self,
+        leaf: QueueSlot,
+        partition: PartitionId,
+    ) {
+        let users = self.state.queues[leaf].as_leaf();
+        let (mut order, most) = (users.users.clone(), users.most_users);
+        java_order::sort(&mut order, most, |&user| {
+            java_order::string_hash(&self.state.users[user].name)
+        });
+        let (calculator, total) = (self.state.calculator, self.state.total(partition));
+        let mut sum = 0.0;
+        for user in order {
+            let part = &mut self.state.users[user].parts[partition];
+            part.usage_ratio = 0.0;
+            sum = share::sum(sum, update_usage_ratio(calculator, &total, part));
+        }
+        let users = self.state.queues[leaf].as_leaf_mut();
+        users.parts[partition].usage_ratio = sum;
+    }
+
+    /// The limit of a user, through the cache by version; what is computed is remembered, and so
+    /// is what the user was told.
+    // As UsersManager.getComputedResourceLimitForActiveUsers (and …ForAllUsers).
+    pub(in crate::commit) fn user_limit<const N: usize>(
+        &mut self,
+        leaf: QueueSlot,
+        user: Option<UserSlot>,
+        partition: PartitionId,
+        kind: LimitKind,
+    ) -> ResourceVector<N> {
+        renew_bounds(&mut self.state, leaf, partition);
+        let users = self.state.queues[leaf].as_leaf();
+        let version = users.users_version;
+        let limit = match &users.parts[partition].limits[kind as usize] {
+            Some((known, limit)) if *known == version => limit.narrow(),
+            _ => {
+                let limit = compute_user_limit(&self.state, leaf, partition, kind);
+                self.keep_user_limit(leaf, partition, kind, version, limit.into());
+                limit
+            }
+        };
+        let told = user_value(
+            &self.state,
+            &limit,
+            user.map(|user| &self.state.users[user]),
+        );
+        if let Some(user) = user
+            && kind != LimitKind::All
+        {
+            tell_user(&mut self.state, user, told.into());
+        }
+        told
+    }
+
+    /// Renews the bounds of all user limits, so that no copy has to.
+    pub(in crate::commit) fn renew_all_bounds(&mut self) {
+        for queue in (0..self.state.queues.len()).map(QueueSlot::at) {
+            for partition in self.state.partition_ids() {
+                if self.state.queues[queue].is_leaf() {
+                    renew_bounds(&mut self.state, queue, partition);
+                }
+            }
+        }
+    }
+
+    /// Remembers a computed limit; users whose applications all wait are counted on the way.
+    pub(in crate::commit) fn keep_user_limit(
+        &mut self,
+        leaf: QueueSlot,
+        partition: PartitionId,
+        kind: LimitKind,
+        version: u64,
+        limit: PackedVector,
+    ) {
+        let users = self.state.queues[leaf].as_leaf();
+        let known = if users.waiting.is_empty() {
+            &[][..]
+        } else {
+            &users.users
+        };
+        let waiting = known
+            .iter()
+            .map(|&user| &self.state.users[user])
+            .filter(|user| user.waiting_apps > 0 && user.active_apps <= 0)
+            .count();
+        renew_bounds(&mut self.state, leaf, partition);
+        let users = self.state.queues[leaf].as_leaf_mut();
+        users.parts[partition].limits[kind as usize] = Some((version, limit));
+        users.waiting_users = i32::try_from(waiting).unwrap_or(i32::MAX);
+    }
+}
+
+/// Sum of the weights of the users of a leaf, in the order of a hash map of their names.
+fn sum_weights(state: &State, leaf: QueueSlot, only_active: bool) -> f32 {
+    let users = state.queues[leaf].as_leaf().users.iter();
+    let users = users
+        .map(|&user| &state.users[user])
+        .filter(|user| user.active || !only_active);
+    let add = |sum, user: &User| share::sum(sum, user.weight);
+    // Ones add up exactly, whatever their order.
+    if users
+        .clone()
+        .all(|user| user.weight.to_bits() == 1.0f32.to_bits())
+    {
+        return users.fold(0.0, add);
+    }
+    let mut users: Vec<&User> = users.collect();
+    java_order::sort(&mut users, 0, |user| java_order::string_hash(&user.name));
+    users.into_iter().fold(0.0, add)
+}
+
+/// The last application of a user that asked for something in a leaf does not any more: the user's use is
+/// not that of an active one from now on.
+// As UsersManager.deactivateApplication, where the user's last application stops.
+pub(in crate::commit) fn deactivate_user(state: &mut State, leaf: QueueSlot, user: UserSlot) {
+    let users = state.queues[leaf].as_leaf_mut();
+    users.asking_users -= 1;
+    users.users_version += 1;
+    if !std::mem::take(&mut state.users[user].active) {
+        return;
+    }
+    let weight = sum_weights(state, leaf, true);
+    state.queues[leaf].as_leaf_mut().active_weight = weight;
+    for partition in state.partition_ids() {
+        let used = state.users[user].part(partition).used.get();
+        let users = state.queues[leaf].as_leaf_mut();
+        users.parts[partition].active_used -= used;
+    }
+}
+
+/// Charges a user; the usage ratio of the leaf moves by the difference.
+pub(in crate::commit) fn charge_user<const N: usize>(
+    state: &mut State,
+    leaf: QueueSlot,
+    user: UserSlot,
+    partition: PartitionId,
+    size: ResourceVector<N>,
+) {
+    let total = state.partitions[partition].total.narrow::<N>();
+    let record = &mut state.users[user];
+    let active = record.active;
+    let part = &mut record.parts[partition];
+    part.used += size;
+    let delta = update_usage_ratio(state.calculator, &total, part);
+    let users = state.queues[leaf].as_leaf_mut();
+    users.users_version += 1;
+    let part = &mut users.parts[partition];
+    if active {
+        part.active_used += size;
+    }
+    part.usage_ratio = share::sum(part.usage_ratio, delta);
+    renew_bounds(state, leaf, partition);
+}
+
+/// Renews the bounds of a leaf's user limits, unless they hold: where limits matter and before
+/// publications, not whenever capacities change, which is many times for each node that comes.
+#[inline]
+pub(in crate::commit) fn renew_bounds(state: &mut State, leaf: QueueSlot, partition: PartitionId) {
+    let known = state.queues[leaf].as_leaf().parts[partition].bounds.epoch;
+    if known != state.epoch {
+        compute_bounds(state, leaf, partition);
+    }
+}
+
+#[cold]
+fn compute_bounds(state: &mut State, leaf: QueueSlot, partition: PartitionId) {
+    let bounds = user_bounds(state, leaf, partition);
+    state.queues[leaf].as_leaf_mut().parts[partition].bounds = bounds;
+}
+
+/// Recomputes a user's share of a partition; returns how much it moved.
+#[inline]
+fn update_usage_ratio<const N: usize>(
+    calculator: Calculator,
+    total: &ResourceVector<N>,
+    part: &mut UserPart,
+) -> f32 {
+    let (before, used) = (part.usage_ratio, part.used.narrow());
+    part.usage_ratio = with_calculator!(calculator, calculator => calculator.ratio(&used, total));
+    share::difference(part.usage_ratio, before)
+}

@@ -1,0 +1,259 @@
+//! Decisions on the spot: the committer serves calls by itself while all proposers rest.
+//!
+//! A call that asks for a container would otherwise wait until a proposer wakes, copies what
+//! changed, and hands its decision back. Here the committer passes over the live state, as a
+//! proposer does over its copy, and commits what it finds. It leaves to the proposers whatever takes
+//! long or needs more than passes: thousands of containers, reservations, asks that wait.
+
+use std::sync::Arc;
+
+use crate::commit::CommitOutcome;
+use crate::id::{NodeSlot, PartitionId};
+use crate::proposer::{Candidates, Observation, Outcome, ProposalKind, propose};
+use crate::queue::Exclusivity;
+use crate::runtime::Sequential;
+use crate::runtime::nodes::index::NodeIndex;
+use crate::runtime::nodes::node_candidates::{NodeCandidates, PLACES};
+use crate::runtime::proposer::stopwatch::Latencies;
+use crate::runtime::proposer::working_copy::matters;
+use crate::snapshot::State;
+use crate::sync::PublishedReader;
+use crate::time::Clock;
+
+/// Passes after which commands get their turn again.
+const MOST: u32 = 512;
+
+/// The same by time, in ns: commands wait for as long.
+const MOST_NS: u64 = 2_000_000;
+
+/// One pass in so many is timed.
+const SAMPLE: u32 = 32;
+
+/// Smallest allocations that may be outstanding when a turn ends by its length and the next one
+/// goes on; of more than that the proposers take their part. They take tens of ms to come where
+/// there are many nodes, would find the work done, and find no rest while calls keep coming: then
+/// three busy threads share what may be two cores.
+const BACKLOG: i64 = 8192;
+
+/// Passes that take longer than this, in ns, are left to the proposers for a while.
+const LONG_NS: u64 = 50_000;
+
+/// Calls that are left to the proposers at most before the next attempt.
+const LONGEST_ABSENCE: u32 = 1024;
+
+/// What the committer needs to decide by itself.
+#[derive(Debug)]
+pub(in crate::runtime) struct InlineScheduling {
+    lanes: NodeCandidates,
+    index: PublishedReader<NodeIndex>,
+    /// What the present pass observes; empty between passes.
+    seen: Vec<Observation>,
+    /// Nodes that were written before the last look at them.
+    written: Vec<u32>,
+    /// Which passes are measured, and how many there were.
+    latencies: Latencies,
+    passes: u32,
+    /// Calls to leave to the proposers, and how many it will be the next time.
+    absence: u32,
+    next_absence: u32,
+}
+
+/// What a turn of the committer's own decisions came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::runtime) enum Served {
+    /// Nothing is left that a proposer could do.
+    All,
+    /// More is to be done, by the next turn.
+    Some,
+    /// The rest is for the proposers.
+    NotAll,
+}
+
+impl InlineScheduling {
+    pub(in crate::runtime) fn new(index: PublishedReader<NodeIndex>, latencies: Latencies) -> Self {
+        Self {
+            lanes: NodeCandidates::new((0, 1), PLACES),
+            index,
+            seen: Vec::new(),
+            written: Vec::new(),
+            latencies,
+            passes: 0,
+            absence: 0,
+            next_absence: 0,
+        }
+    }
+
+    /// Whether calls are served here now, or rather left to the proposers.
+    pub(in crate::runtime) fn is_willing(&mut self) -> bool {
+        let willing = self.absence == 0;
+        self.absence = self.absence.saturating_sub(1);
+        willing
+    }
+
+    /// Notes how long a turn of so many passes took, in ns: when passes are long in two turns in a
+    /// row, so that it is not the thread that was kept waiting, the committer stays away, longer
+    /// each time.
+    fn judge(&mut self, passes: u32, took_ns: u64) {
+        if took_ns / u64::from(passes.max(1)) <= LONG_NS {
+            self.next_absence = 0;
+            return;
+        }
+        self.absence = self.next_absence;
+        self.next_absence = (2 * self.next_absence).clamp(1, LONGEST_ABSENCE);
+    }
+
+    /// Follows the nodes that were written since it last did; needed before every publication.
+    pub(in crate::runtime) fn follow(&mut self, engine: &mut Sequential) {
+        let state = engine.ledger_mut().state_to_publish();
+        state.nodes.take_recent(&mut self.written);
+        for &node in &self.written {
+            let node = NodeSlot(node);
+            self.lanes.see(state, node);
+        }
+    }
+
+    /// Decides and commits until nothing is found, or the rest is left to the proposers. `told`
+    /// hears what became of each decision, and how long its pass took if that was measured.
+    pub(in crate::runtime) fn serve(
+        &mut self,
+        engine: &mut Sequential,
+        clock: &impl Clock,
+        told: impl FnMut(CommitOutcome, Option<u64>),
+    ) -> Served {
+        self.follow(engine);
+        let index = Arc::clone(self.index.refresh());
+        self.lanes.lay_out(engine.ledger().state(), &index);
+        // What comes before is no pass: it says nothing of how long passes are.
+        let began_ns = clock.now_ns();
+        let mut passes = 0;
+        let served = self.take_turn(engine, &mut passes, clock, began_ns, told);
+        self.judge(passes, clock.now_ns().saturating_sub(began_ns));
+        served
+    }
+
+    fn take_turn(
+        &mut self,
+        engine: &mut Sequential,
+        passes: &mut u32,
+        clock: &impl Clock,
+        began_ns: u64,
+        mut told: impl FnMut(CommitOutcome, Option<u64>),
+    ) -> Served {
+        if self.lanes.is_reserved_anywhere() {
+            return Served::NotAll;
+        }
+        for partition in engine.ledger().state().partition_ids() {
+            while self.lanes.of(partition).is_some() {
+                match self.attempt(engine, partition, passes, clock, &mut told) {
+                    Found::Container if may_go_on(*passes, clock, began_ns) => {}
+                    Found::Nothing => break,
+                    Found::Container if outstanding(engine) <= BACKLOG => return Served::Some,
+                    Found::Container | Found::Other => return Served::NotAll,
+                }
+            }
+        }
+        Served::All
+    }
+
+    /// The two passes of an attempt among all nodes of a partition.
+    fn attempt(
+        &mut self,
+        engine: &mut Sequential,
+        partition: PartitionId,
+        passes: &mut u32,
+        clock: &impl Clock,
+        told: &mut impl FnMut(CommitOutcome, Option<u64>),
+    ) -> Found {
+        let found = self.pass(engine, partition, Exclusivity::Respect, passes, clock, told);
+        let row = &engine.ledger().state().partitions[partition];
+        if found != Found::Nothing || partition == PartitionId::DEFAULT || row.exclusive {
+            return found;
+        }
+        self.pass(engine, partition, Exclusivity::Ignore, passes, clock, told)
+    }
+
+    fn pass(
+        &mut self,
+        engine: &mut Sequential,
+        partition: PartitionId,
+        exclusivity: Exclusivity,
+        passes: &mut u32,
+        clock: &impl Clock,
+        told: &mut impl FnMut(CommitOutcome, Option<u64>),
+    ) -> Found {
+        let Some(lane) = self.lanes.of(partition) else {
+            return Found::Nothing;
+        };
+        *passes += 1;
+        self.passes = self.passes.wrapping_add(1);
+        let timed = match self.latencies {
+            Latencies::Off => false,
+            Latencies::Sampled => self.passes.is_multiple_of(SAMPLE),
+            Latencies::All => true,
+        };
+        let before = timed.then(|| clock.now_ns());
+        let state = engine.ledger().state();
+        let outcome = propose(
+            state,
+            &Candidates::indexed(lane, partition),
+            exclusivity,
+            &mut self.seen,
+        );
+        let took = before.map(|before| clock.now_ns().saturating_sub(before));
+        let found = match &outcome {
+            Outcome::Proposed(proposal) if proposal.kind == ProposalKind::Allocate => {
+                Found::Container
+            }
+            Outcome::Proposed(_) | Outcome::GiveUp(_) => Found::Other,
+            Outcome::Skipped(_) => {
+                // Counters that matter make a further pass worth while, after some time.
+                let counts = |seen: &Observation| matches!(seen, Observation::Counters { .. });
+                self.seen.retain(|seen| matters(state, seen));
+                if self.seen.iter().any(counts) {
+                    Found::Other
+                } else {
+                    Found::Nothing
+                }
+            }
+        };
+        let ledger = engine.ledger_mut();
+        let committed = ledger.commit(&outcome, &self.seen);
+        ledger.settle();
+        self.seen.clear();
+        told(committed, took);
+        if let Outcome::Proposed(proposal) = &outcome {
+            self.lanes.look_at(engine.ledger().state(), proposal.node);
+        }
+        match committed {
+            CommitOutcome::Rejected(_) => Found::Other,
+            CommitOutcome::Committed
+            | CommitOutcome::CommittedElsewhere
+            | CommitOutcome::Nothing => found,
+        }
+    }
+}
+
+/// What a pass came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// A container, placed.
+    Container,
+    /// Something that the proposers go on with.
+    Other,
+    /// Nothing.
+    Nothing,
+}
+
+/// Whether a turn may have more passes. The clock is asked as seldom as for a measurement.
+fn may_go_on(passes: u32, clock: &impl Clock, began_ns: u64) -> bool {
+    let asks = passes.is_multiple_of(SAMPLE);
+    passes < MOST && !(asks && clock.now_ns().saturating_sub(began_ns) >= MOST_NS)
+}
+
+/// What all applications ask for, by memory and in smallest allocations.
+fn outstanding(engine: &Sequential) -> i64 {
+    let state = engine.ledger().state();
+    let parts = state.queues[State::ROOT].parts.iter();
+    let memory = parts.map(|part| part.pending.memory());
+    memory.fold(0, i64::saturating_add) / state.minimum.memory().max(1)
+}

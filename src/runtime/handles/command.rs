@@ -1,0 +1,264 @@
+//! Commands: everything that outsiders change, in one order, each with its answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::commit::{
+    AppError, AskError, HeartbeatReply, Ledger, NodeError, PreemptionRound, RefreshError,
+    SubmitError, Submitted, Verdicts,
+};
+use crate::id::{ApplicationId, ContainerId, NodeName};
+use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
+use crate::resource::ResourceVector;
+use crate::sync::{InboxSender, Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use crate::time::SystemClock;
+
+use crate::runtime::Sequential;
+use crate::runtime::committer::caller_runs::Lend;
+use crate::runtime::committer::idle::look_out;
+
+/// Times that rows are copied ahead of a snapshot at most.
+const COPIED_AHEAD: usize = 4096;
+
+/// Where the answer to a command goes.
+pub(in crate::runtime) type Reply<T> = SyncSender<T>;
+
+/// A look at the ledger that answers by itself.
+pub(in crate::runtime) struct Look(pub(in crate::runtime) Box<dyn FnOnce(&Ledger) + Send>);
+
+impl std::fmt::Debug for Look {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Look")
+    }
+}
+
+/// Calls of applications with room for their answers. Their lists are made and dropped by the caller's
+/// thread: memory that another thread gives back costs both.
+#[derive(Debug)]
+pub(in crate::runtime) struct Asking {
+    calls: Vec<(ApplicationId, AskCall)>,
+    replies: Vec<AskReply>,
+    /// Positions of the calls that were refused.
+    refused: Vec<(usize, AskError)>,
+}
+
+impl Asking {
+    pub(in crate::runtime) fn new(calls: Vec<(ApplicationId, AskCall)>) -> Box<Self> {
+        let room = |(_, call): &(_, AskCall)| {
+            let gives_back = call.release.len();
+            AskReply {
+                allocated: Vec::with_capacity(gives_back.max(1)),
+                finished: Vec::with_capacity(gives_back),
+                ..AskReply::default()
+            }
+        };
+        Box::new(Self {
+            replies: calls.iter().map(room).collect(),
+            calls,
+            refused: Vec::new(),
+        })
+    }
+
+    fn carry_out(&mut self, engine: &mut Sequential) {
+        let calls = self.calls.iter().zip(&mut self.replies);
+        for (i, ((app, call), reply)) in calls.enumerate() {
+            if let Err(error) = engine.ask_into(*app, call, reply) {
+                self.refused.push((i, error));
+            }
+        }
+    }
+
+    /// The answers in the order of the calls.
+    pub(in crate::runtime) fn into_answers(self) -> Vec<Result<AskReply, AskError>> {
+        let mut answers: Vec<_> = self.replies.into_iter().map(Ok).collect();
+        for (i, error) in self.refused {
+            answers[i] = Err(error);
+        }
+        answers
+    }
+}
+
+/// One change that an outsider asks for.
+#[derive(Debug)]
+pub(in crate::runtime) enum Command {
+    AddNode(NodeSpec, Reply<Result<(), NodeError>>),
+    RemoveNode(NodeName, Reply<Result<(), NodeError>>),
+    ResizeNode(NodeName, ResourceVector, Reply<Result<(), NodeError>>),
+    RelabelNode(NodeName, String, Reply<Result<(), NodeError>>),
+    DecommissionNode(NodeName, Reply<Result<(), NodeError>>),
+    Submit(AppSpec, Reply<Result<Submitted, SubmitError>>),
+    Ask(Box<Asking>, Reply<Box<Asking>>),
+    Heartbeat(
+        NodeName,
+        NodeReport,
+        Reply<Result<HeartbeatReply, NodeError>>,
+    ),
+    HeartbeatAll(
+        Vec<(NodeName, NodeReport)>,
+        Reply<Vec<Result<HeartbeatReply, NodeError>>>,
+    ),
+    ContainerFinished(ContainerId, Reply<bool>),
+    FinishApp(ApplicationId, Reply<Result<(), AppError>>),
+    ChangePriority(ApplicationId, i32, Reply<Result<i32, AppError>>),
+    MoveApp(ApplicationId, String, Reply<Result<(), AppError>>),
+    Reconfigure(Box<TreeSettings>, Reply<Result<(), RefreshError>>),
+    Preempt(Box<Verdicts>, Reply<PreemptionRound>),
+    /// Looks at the ledger.
+    Inspect(Look),
+    /// Answered once every proposer has looked at the present state and found nothing.
+    Quiesce(Reply<()>),
+    /// Has rows copied ahead of a snapshot that is to be asked for; whether few are left.
+    CopyAhead(Reply<bool>),
+}
+
+impl Command {
+    /// Whether it is a call of applications or a report of nodes, which a few decisions may answer.
+    pub(in crate::runtime) fn is_call(&self) -> bool {
+        matches!(
+            self,
+            Self::Ask(..) | Self::Heartbeat(..) | Self::HeartbeatAll(..)
+        )
+    }
+
+    /// Whether it changes nothing.
+    pub(in crate::runtime) fn is_look(&self) -> bool {
+        matches!(
+            self,
+            Self::Inspect(_) | Self::Quiesce(_) | Self::CopyAhead(_)
+        )
+    }
+
+    /// Carries the command out and answers. A caller that no longer waits is no error. What is about
+    /// the committer itself (quiescence, snapshots) it answers when it is due.
+    pub(in crate::runtime) fn carry_out(self, engine: &mut Sequential, schedules: bool) {
+        match self {
+            Self::AddNode(node, reply) => answer(&reply, engine.add_node(&node)),
+            Self::RemoveNode(node, reply) => answer(&reply, engine.remove_node(&node)),
+            Self::ResizeNode(node, total, reply) => {
+                answer(&reply, engine.resize_node(&node, total));
+            }
+            Self::RelabelNode(node, label, reply) => {
+                answer(&reply, engine.relabel_node(&node, &label));
+            }
+            Self::DecommissionNode(node, reply) => answer(&reply, engine.decommission_node(&node)),
+            Self::Submit(app, reply) => answer(&reply, engine.submit(&app)),
+            Self::Ask(mut asking, reply) => {
+                asking.carry_out(engine);
+                answer(&reply, asking);
+            }
+            Self::Heartbeat(node, report, reply) => {
+                answer(&reply, take_report(engine, schedules, &node, &report));
+            }
+            Self::HeartbeatAll(reports, reply) => {
+                let reports = reports.iter();
+                let replies =
+                    reports.map(|(node, report)| take_report(engine, schedules, node, report));
+                answer(&reply, replies.collect());
+            }
+            Self::ContainerFinished(container, reply) => {
+                answer(&reply, engine.container_finished(container));
+            }
+            Self::FinishApp(app, reply) => answer(&reply, engine.finish_app(app)),
+            Self::ChangePriority(app, priority, reply) => {
+                answer(&reply, engine.change_priority(app, priority));
+            }
+            Self::MoveApp(app, queue, reply) => answer(&reply, engine.move_app(app, &queue)),
+            Self::Reconfigure(settings, reply) => answer(&reply, engine.reconfigure(*settings)),
+            Self::Preempt(verdicts, reply) => {
+                answer(&reply, engine.preempt(|_| *verdicts));
+            }
+            Self::Inspect(look) => (look.0)(engine.ledger()),
+            Self::Quiesce(reply) => answer(&reply, ()),
+            Self::CopyAhead(reply) => answer(&reply, true),
+        }
+    }
+}
+
+/// Takes over what a node reports, and schedules it where the mode does so then.
+fn take_report(
+    engine: &mut Sequential,
+    schedules: bool,
+    node: &NodeName,
+    report: &NodeReport,
+) -> Result<HeartbeatReply, NodeError> {
+    if schedules {
+        engine.heartbeat(node, report)
+    } else {
+        engine.node_reported(node, report)
+    }
+}
+
+/// Sends an answer; the caller may have given up.
+pub(in crate::runtime) fn answer<T>(reply: &Reply<T>, value: T) {
+    drop(reply.try_send(value));
+}
+
+/// The way to the committer, for everybody; clones lead to the same one.
+#[derive(Clone, Debug)]
+pub(in crate::runtime) struct Commands {
+    inbox: InboxSender<Command>,
+    lending: Arc<dyn Lend>,
+}
+
+impl Commands {
+    pub(in crate::runtime) fn new(inbox: InboxSender<Command>, lending: Arc<dyn Lend>) -> Self {
+        Self { inbox, lending }
+    }
+
+    /// Has what was answered shown by the snapshot, if the committer rests.
+    pub(in crate::runtime) fn show(&self) {
+        self.lending.show();
+    }
+
+    /// The same, with calls of others let in while rows are copied for it.
+    pub(in crate::runtime) fn show_gently(&self) {
+        let few = || {
+            self.call(Duration::ZERO, Command::CopyAhead)
+                .unwrap_or(true)
+        };
+        // What is left after so many times is copied at once.
+        let _ = (0..COPIED_AHEAD).any(|_| few());
+        self.show();
+    }
+
+    /// Sends a command and waits for its answer, at first awake for some time; nothing once the
+    /// engine has shut down. If the committer rests, it carries the command out on this thread.
+    pub(in crate::runtime) fn call<T>(
+        &self,
+        awake: Duration,
+        command: impl FnOnce(Reply<T>) -> Command,
+    ) -> Option<T> {
+        let (reply, answer): (_, Receiver<T>) = sync_channel(1);
+        let mut command = command(reply);
+        loop {
+            match self.inbox.try_send(command) {
+                Ok(()) => break,
+                Err(TrySendError::Closed(_)) => return None,
+                Err(TrySendError::Full(back)) => {
+                    command = back;
+                    self.lending.lend();
+                    crate::sync::yield_now();
+                }
+            }
+        }
+        self.lending.lend();
+        if awake.is_zero() {
+            return answer.recv().ok();
+        }
+        // A committer that is awake answers before this thread would be asleep.
+        let mut early = None;
+        look_out(
+            &SystemClock::new(),
+            awake,
+            || false,
+            || match answer.try_recv() {
+                Err(TryRecvError::Empty) => false,
+                found => {
+                    early = Some(found.ok());
+                    true
+                }
+            },
+        );
+        early.unwrap_or_else(|| answer.recv().ok())
+    }
+}

@@ -1,0 +1,48 @@
+//! Reports of many nodes, handed to the committer together.
+
+use super::command::Command;
+use crate::commit::{HeartbeatReply, NodeError};
+use crate::id::NodeName;
+use crate::queue::NodeReport;
+use crate::runtime::Threaded;
+
+impl Threaded {
+    /// Reports of several nodes, taken over in their order; in heartbeat mode each node is
+    /// scheduled at its turn. The answers stand in the order of the reports.
+    ///
+    /// One hand-over and one wait serve them all, which for nodes that have little to report, as
+    /// most do, is most of the cost of [`Threaded::heartbeat`]. The committer does nothing else
+    /// until the last report is taken over, so that some hundreds at a time keep the calls of
+    /// others short.
+    ///
+    /// ```
+    /// # use std::collections::BTreeMap;
+    /// # use capsched::{api::*, config};
+    /// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
+    /// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
+    /// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    /// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
+    /// let engine = Engine::builder(settings).start()?;
+    /// let (known, lost) = (NodeName::new("n0", 8041)?, NodeName::new("n1", 8041)?);
+    /// engine.add_node(NodeSpec::new(known.clone(), ResourceVector::of(&[8192, 8])))?;
+    ///
+    /// let reports = [known, lost.clone()].map(|node| (node, NodeReport::AsExpected));
+    /// let replies = engine.heartbeat_all(reports.into());
+    /// assert_eq!(replies[0], Ok(HeartbeatReply::default()));
+    /// assert_eq!(replies[1], Err(NodeError::Unknown(lost)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Each answer by itself, as that of [`Threaded::heartbeat`]: a node that is not registered is
+    /// refused alone. All of them are [`NodeError::Closed`] once the engine has ended.
+    pub fn heartbeat_all(
+        &self,
+        reports: Vec<(NodeName, NodeReport)>,
+    ) -> Vec<Result<HeartbeatReply, NodeError>> {
+        let number = reports.len();
+        self.call(|reply| Command::HeartbeatAll(reports, reply))
+            .unwrap_or_else(|| vec![Err(NodeError::Closed); number])
+    }
+}

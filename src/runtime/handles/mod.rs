@@ -1,0 +1,11 @@
+//! What callers hold: commands, events, start and end of an engine with threads.
+
+pub(super) mod command;
+pub(super) mod cores;
+pub(super) mod ending;
+pub(super) mod engine;
+pub(super) mod event_reader;
+pub(super) mod heartbeat_batch;
+pub(super) mod monitor;
+pub(super) mod queue_capacities;
+pub(super) mod start;

@@ -1,0 +1,119 @@
+//! What an engine with threads is asked to be, and why one could not start.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use crate::commit::RefreshError;
+
+use crate::runtime::proposer::stopwatch::Latencies;
+use crate::runtime::testing::fault_injection::BadProposals;
+
+/// How the threads of an engine run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Running {
+    /// Whether the engine measures itself.
+    pub latencies: Latencies,
+    /// On which cores they run.
+    pub placement: Placement,
+    /// How long the committer looks out for the next command, with nothing to do, before it sleeps.
+    /// Asleep, it takes its turns on the thread of whoever calls, and such a call waits for no other
+    /// thread; but a caller's core has the state yet to load, and callers take turns. Who keeps a
+    /// core for the committer has it work beside its callers, who then look out for their answers
+    /// and for events as long. They had better stand on another core than the committer's: there
+    /// each would wait for the other. Nothing by default: all of them sleep after a moment. By a
+    /// clock that stands still, any length is for ever.
+    pub awake: Duration,
+    /// Items that each queue between two threads takes; who writes to a full one waits. Batches of
+    /// proposals (64 of a sole proposer, 8 of each of several), commands (4,096) and batches of
+    /// events (4,096) unless told otherwise. Where few events may wait, somebody has to read them all
+    /// the time: no proposal is taken meanwhile.
+    pub capacity: Option<NonZeroUsize>,
+    /// What proposers send instead of their proposals, for tests.
+    #[doc(hidden)]
+    pub nonsense: Option<BadProposals>,
+}
+
+impl From<Latencies> for Running {
+    fn from(latencies: Latencies) -> Self {
+        Self {
+            latencies,
+            ..Self::default()
+        }
+    }
+}
+
+/// On which cores the threads of an engine run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// Where the operating system puts them; right where the machine has other work.
+    #[default]
+    Anywhere,
+    /// The committer on the first core that the process may use, each proposer on the next one, and
+    /// around again. An operating system that wakes a thread beside the one it was woken by keeps
+    /// both on one core for milliseconds, and halves the speed meanwhile. The node sorter stands beside
+    /// the committer, unless that stays awake. Without meaning where the
+    /// operating system has no such call.
+    Pinned,
+}
+
+/// Who runs rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Nodes are scheduled at their heartbeats, by the committer itself.
+    Heartbeat,
+    /// Threads walk the nodes one by one and never wait for heartbeats.
+    Asynchronous {
+        /// Number of proposers, at least 1.
+        threads: usize,
+    },
+    /// Threads take the most deserving ask and look for a node among all of a partition.
+    Global {
+        /// Number of proposers, at least 1.
+        threads: usize,
+    },
+}
+
+impl Mode {
+    /// Number of proposer threads.
+    #[must_use]
+    pub const fn threads(self) -> usize {
+        match self {
+            Self::Heartbeat => 0,
+            Self::Asynchronous { threads } | Self::Global { threads } => {
+                if threads == 0 {
+                    1
+                } else {
+                    threads
+                }
+            }
+        }
+    }
+}
+
+/// An engine that could not start.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The settings do not make a tree.
+    Settings(RefreshError),
+    /// The operating system refused a thread.
+    Thread(std::io::Error),
+}
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Settings(error) => error.fmt(f),
+            Self::Thread(error) => write!(f, "a thread could not be started: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Settings(error) => Some(error),
+            Self::Thread(error) => Some(error),
+        }
+    }
+}

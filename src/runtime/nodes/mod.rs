@@ -1,0 +1,5 @@
+//! The order of the nodes: sorting, publication, and the candidates of each proposer.
+
+pub(super) mod index;
+pub(super) mod node_candidates;
+pub(super) mod sorter;

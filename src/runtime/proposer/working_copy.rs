@@ -1,0 +1,205 @@
+//! A proposer's view: its working copy of the state, with its own decisions applied to it.
+
+use std::sync::Arc;
+
+use super::batch::{BATCH, Batch, Batches};
+use crate::commit::{Extent, OverlayResult, apply_to_copy, observe_on_copy, place_wave};
+use crate::id::{NodeSlot, PartitionId, Version};
+use crate::proposer::{FitIndex, Observation, Outcome, Proposal, Watch};
+use crate::runtime::nodes::index::NodeIndex;
+use crate::runtime::nodes::node_candidates::NodeCandidates;
+use crate::snapshot::{Snapshot, State};
+
+/// What became of a decision in the view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::runtime) enum Noted {
+    /// Something is proposed, and the view follows it.
+    OverlayResult,
+    /// Something is proposed that only the ledger can follow.
+    Ahead,
+    /// A reservation is merely kept, or counters moved: no progress.
+    Waiting,
+    /// Nothing.
+    Nothing,
+}
+
+/// The working copy and what is derived from it.
+#[derive(Debug)]
+pub(in crate::runtime) struct View {
+    /// The copy.
+    pub(in crate::runtime) state: State,
+    seen: Arc<Snapshot>,
+    lanes: NodeCandidates,
+}
+
+impl View {
+    pub(in crate::runtime) fn new(
+        seen: Arc<Snapshot>,
+        share: (usize, usize),
+        batches: &Batches,
+    ) -> Self {
+        let mut view = Self {
+            state: State::new(Arc::clone(&seen.settings)),
+            seen: Arc::new(Snapshot::empty(Arc::clone(&seen.settings))),
+            // Nobody waits for it.
+            lanes: NodeCandidates::new(share, usize::MAX),
+        };
+        view.refresh(seen, batches);
+        view
+    }
+
+    /// The version of the snapshot behind the view.
+    pub(in crate::runtime) fn version(&self) -> Version {
+        self.seen.version
+    }
+
+    /// The snapshot behind the view.
+    pub(in crate::runtime) fn seen(&self) -> &Snapshot {
+        &self.seen
+    }
+
+    /// Takes over a newer snapshot, and on top of it what is still in flight.
+    pub(in crate::runtime) fn refresh(&mut self, newer: Arc<Snapshot>, batches: &Batches) {
+        let mut changed = Vec::new();
+        self.state
+            .refresh(&self.seen, &newer, |node| changed.push(node));
+        self.seen = newer;
+        for node in changed {
+            self.lanes.see(&self.state, node);
+        }
+        for batch in batches.in_flight() {
+            self.replay(batch);
+        }
+    }
+
+    fn replay(&mut self, batch: &Batch) {
+        for (outcome, seen) in batch.iter() {
+            observe_on_copy(&mut self.state, seen);
+            if let Outcome::Proposed(proposal) = outcome {
+                self.follow(proposal);
+            }
+        }
+    }
+
+    /// Applies a proposal as far as a copy can; whether it could.
+    fn follow(&mut self, proposal: &Proposal) -> bool {
+        if apply_to_copy(&mut self.state, proposal) == OverlayResult::No {
+            return false;
+        }
+        self.lanes.follow(&self.state, proposal.node);
+        true
+    }
+
+    /// As [`NodeCandidates::lay_out`], at once.
+    pub(in crate::runtime) fn lay_out(&mut self, index: &Arc<NodeIndex>) {
+        self.lanes.lay_out(&self.state, index);
+    }
+
+    /// The lane of a partition that has nodes.
+    pub(in crate::runtime) fn lane(&self, partition: PartitionId) -> Option<&FitIndex> {
+        self.lanes.of(partition)
+    }
+
+    /// Reserved nodes of this proposer's share.
+    pub(in crate::runtime) fn reserved(&self) -> Vec<NodeSlot> {
+        self.lanes.reserved()
+    }
+
+    /// Lets the view follow a decision, and adds it to the open batch when the ledger has to know.
+    pub(in crate::runtime) fn note(
+        &mut self,
+        mut outcome: Outcome,
+        seen: &mut Vec<Observation>,
+        batch: &mut Batch,
+    ) -> Noted {
+        if matches!(outcome, Outcome::Skipped(_)) {
+            seen.retain(|seen| matters(&self.state, seen));
+        }
+        observe_on_copy(&mut self.state, seen);
+        let keeps = outcome.keeps_reservation();
+        let noted = match &mut outcome {
+            Outcome::Proposed(proposal) => {
+                if keeps {
+                    Noted::Waiting
+                } else if self.follow(proposal) {
+                    proposal.alternate = self.lanes.second(&self.state, proposal);
+                    Noted::OverlayResult
+                } else {
+                    Noted::Ahead
+                }
+            }
+            Outcome::GiveUp(_) => Noted::Ahead,
+            Outcome::Skipped(_) => {
+                let counters = |seen: &Observation| matches!(seen, Observation::Counters { .. });
+                seen.retain(counters);
+                if seen.is_empty() {
+                    return Noted::Nothing;
+                }
+                Noted::Waiting
+            }
+        };
+        seen.retain(is_told);
+        batch.push(outcome, seen);
+        noted
+    }
+
+    /// Adds to a batch, as long as it has room, what the next passes over a partition surely place, at
+    /// most so much; how much. A `watch` hears of the steps.
+    pub(in crate::runtime) fn extend(
+        &mut self,
+        batch: &mut Batch,
+        partition: PartitionId,
+        most: usize,
+        watch: Option<&mut dyn Watch>,
+    ) -> usize {
+        let most = most.min(BATCH.saturating_sub(batch.len()));
+        let second = self.lanes.distance(partition);
+        let Some(lane) = self.lanes.of_mut(partition).filter(|_| most > 0) else {
+            return 0;
+        };
+        let extent = Extent {
+            most,
+            second,
+            watch,
+        };
+        let state = &mut self.state;
+        batch.add(|placed| place_wave(state, lane, partition, extent, placed))
+    }
+}
+
+/// Whether an observation may change a decision. Counters of a key that passed every limit of
+/// patience, none of which is above the number of nodes, do not; they would move for ever.
+pub(in crate::runtime) fn matters(state: &State, seen: &Observation) -> bool {
+    let Observation::Counters {
+        app,
+        key,
+        opportunities,
+        missed,
+    } = *seen
+    else {
+        return true;
+    };
+    let nodes = i32::try_from(state.node_count).unwrap_or(i32::MAX);
+    let enough = nodes.saturating_add(1);
+    state.apps[app].key(key).is_some_and(|asks| {
+        asks.opportunities.min(enough) != opportunities.min(enough)
+            || asks.missed.min(enough) != missed.min(enough)
+    })
+}
+
+/// Whether the ledger is told of an observation. What follows from a version of the users of a
+/// leaf holds for the copy's version alone: other proposers' decisions may have come between.
+fn is_told(seen: &Observation) -> bool {
+    match seen {
+        Observation::CurrentLimit { .. }
+        | Observation::Served { .. }
+        | Observation::Counters { .. }
+        | Observation::Sorted { .. } => true,
+        Observation::UserLimit { .. }
+        | Observation::LimitTold { .. }
+        | Observation::PrefixTold { .. }
+        | Observation::PrefixGrown { .. }
+        | Observation::NobodyHere { .. }
+        | Observation::Gate { .. } => false,
+    }
+}

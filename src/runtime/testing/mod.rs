@@ -1,0 +1,8 @@
+//! Fault injection, and the same engine without threads, driven step by step.
+
+pub(super) mod accounts;
+pub(super) mod clock_fault;
+pub(super) mod fault_injection;
+#[cfg(all(test, not(any(capsched_loom, capsched_shuttle))))]
+pub(super) mod fixtures;
+pub(super) mod pipeline;
