@@ -5,6 +5,8 @@
 
 #[path = "tidy/rules.rs"]
 mod rules;
+#[path = "tidy/shape.rs"]
+mod shape;
 #[path = "tidy/source.rs"]
 mod source;
 
@@ -150,6 +152,65 @@ const LINES: usize = 500;
 /// Longer files with the lines they are allowed; a number here only ever goes down.
 const LONGER: &[(&str, usize)] = &[];
 
+/// Longest function, its signature included, without comments and empty lines.
+const FUNCTION: usize = 40;
+
+/// Longer functions, a line each: folder, name, lines that it may have, reason. The list only ever shrinks:
+/// a function that has become short enough, or has gone, is removed from it.
+const LONG_FUNCTIONS: &str = "tests/tidy/long-functions.txt";
+
+/// Names that several types have, with their number; a number here only ever goes down.
+const SHARED_NAMES: &[(&str, usize)] = &[
+    ("Action", 2),
+    ("App", 2),
+    ("AppView", 2),
+    ("Applications", 2),
+    ("ArcCell", 2),
+    ("Asked", 2),
+    ("CachedArc", 2),
+    ("Claim", 2),
+    ("Context", 2),
+    ("Entry", 4),
+    ("Event", 2),
+    ("Found", 3),
+    ("Held", 4),
+    ("History", 2),
+    ("LeafView", 2),
+    ("Ledger", 2),
+    ("Limits", 2),
+    ("Look", 3),
+    ("Mode", 2),
+    ("NodeView", 3),
+    ("Outcome", 2),
+    ("Phase", 3),
+    ("Place", 3),
+    ("Placement", 2),
+    ("Plan", 2),
+    ("QueueView", 2),
+    ("Reader", 2),
+    ("Report", 2),
+    ("Round", 2),
+    ("Rule", 2),
+    ("Run", 2),
+    ("Running", 2),
+    ("Sample", 2),
+    ("Seat", 2),
+    ("Share", 2),
+    ("Shared", 3),
+    ("Slot", 2),
+    ("Sorting", 2),
+    ("Source", 2),
+    ("Step", 3),
+    ("Submission", 2),
+    ("Taken", 3),
+    ("Use", 2),
+    ("UserLimits", 2),
+    ("UserView", 2),
+    ("View", 2),
+    ("Visit", 2),
+    ("Watch", 2),
+];
+
 /// Signs that texts for people may hold: section, times, middle dot, minus, at most, at least,
 /// unequal, ellipsis, arrow.
 const SIGNS: &str = "\u{a7}\u{d7}\u{b7}\u{2212}\u{2264}\u{2265}\u{2260}\u{2026}\u{2192}";
@@ -254,6 +315,58 @@ fn files_stay_short() {
         .filter(|path| gone(path))
         .collect();
     assert_none(stale);
+}
+
+/// The folder of a file up to the floor, under which the list of long functions names it: a function
+/// that moves within its floor keeps its place.
+fn floor_of(path: &str) -> String {
+    let inside = path.trim_end_matches(".rs");
+    let parts: Vec<&str> = inside.split('/').take(2).collect();
+    parts.join("/")
+}
+
+#[test]
+fn functions_stay_short() {
+    let list = read(LONG_FUNCTIONS);
+    let mut exceptions = Vec::new();
+    for line in list.lines().filter(|line| !line.starts_with('#')) {
+        let mut words = line.split_whitespace();
+        let (Some(folder), Some(name), Some(lines)) = (words.next(), words.next(), words.next())
+        else {
+            panic!("{LONG_FUNCTIONS}: not a folder, a name, a number and a reason: {line}");
+        };
+        assert!(
+            words.next().is_some(),
+            "{LONG_FUNCTIONS}: no reason: {line}"
+        );
+        let lines = lines.parse().expect("a number of lines");
+        exceptions.push((folder, name, lines));
+    }
+    let mut files = rust_files();
+    files.retain(|(path, _)| {
+        ["src/", "cli/src/", "perf/src/"]
+            .iter()
+            .any(|of| path.starts_with(of))
+    });
+    files.retain(|(path, _)| !path.ends_with("tests.rs"));
+    let found = files.iter().flat_map(|(path, text)| {
+        let functions = shape::functions(text).into_iter();
+        functions.map(|function| (floor_of(path), function))
+    });
+    let found: Vec<_> = found.collect();
+    assert_none(shape::too_long(&found, FUNCTION, &exceptions));
+}
+
+#[test]
+fn a_type_has_its_name_for_itself() {
+    let mut files = rust_files();
+    files.retain(|(path, _)| path.starts_with("src/") && !path.ends_with("tests.rs"));
+    let found = files.iter().flat_map(|(path, text)| {
+        let types = shape::types(text).into_iter();
+        types.map(|name| (floor_of(path), name))
+    });
+    let found: Vec<_> = found.collect();
+    assert_none(shape::shared_names(&found, SHARED_NAMES));
 }
 
 #[test]

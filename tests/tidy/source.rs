@@ -154,8 +154,13 @@ pub(crate) fn lines_without_tests(source: &str) -> usize {
     let lines: Vec<&str> = code.lines().map(str::trim).collect();
     let tests = lines
         .windows(2)
-        .position(|pair| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod "));
+        .position(|pair| is_for_tests(pair[0]) && pair[1].starts_with("mod "));
     tests.unwrap_or(lines.len())
+}
+
+/// Whether an attribute compiles what follows it for tests only, whatever else it demands.
+fn is_for_tests(line: &str) -> bool {
+    line == "#[cfg(test)]" || line.starts_with("#[cfg(all(test,")
 }
 
 #[cfg(test)]
@@ -202,5 +207,7 @@ mod tests {
         assert_eq!(lines_without_tests(source), 3);
         assert_eq!(without_tests(source), "//! a\nfn b() {}\n\n");
         assert_eq!(lines_without_tests("//! a\n#[cfg(test)]\nuse b;\n"), 3);
+        let source = "//! a\n#[cfg(all(test, not(b)))]\nmod tests {\n}\n";
+        assert_eq!(lines_without_tests(source), 1);
     }
 }
