@@ -1,12 +1,13 @@
 //! `capsched check`: judges configuration files as the Capacity Scheduler would.
 
-use std::fmt::{self, Write as _};
+mod shown;
+
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use capsched::config::{self, Diagnostic, Layer, Options, Report, Severity, Source, Span};
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
 use serde_json::{Value, json};
 
 use crate::output::{line, note, put};
@@ -174,19 +175,10 @@ fn counts(report: &Report) -> [usize; 3] {
 }
 
 fn human(out: &mut String, path: &Path, report: &Report, strict: bool, colour: bool) {
-    let theme = if colour {
-        GraphicalTheme::unicode()
-    } else {
-        GraphicalTheme::unicode_nocolor()
-    };
-    let handler = GraphicalReportHandler::new_themed(theme).with_links(false);
+    let renderer = shown::renderer(colour);
     for finding in &report.diagnostics {
-        let shown = Shown::new(finding, report);
-        if handler.render_report(out, &shown).is_err() {
-            // The place could not be shown; the message can.
-            let _ = writeln!(out, "{finding}");
-        }
-        out.push('\n');
+        out.push_str(&shown::rendered(&renderer, finding, report));
+        out.push_str("\n\n");
     }
     let [errors, warnings, hints] = counts(report);
     let verdict = if report.refuses(strict) {
@@ -202,89 +194,6 @@ fn human(out: &mut String, path: &Path, report: &Report, strict: bool, colour: b
         }
     }
     out.push('\n');
-}
-
-/// A finding in the shape that the renderer wants: one file, everything else as text.
-#[derive(Debug)]
-struct Shown {
-    message: String,
-    code: &'static str,
-    severity: miette::Severity,
-    help: Option<String>,
-    source: Option<NamedSource<String>>,
-    labels: Vec<LabeledSpan>,
-}
-
-impl Shown {
-    fn new(finding: &Diagnostic, report: &Report) -> Self {
-        let file = finding.span.as_ref().map(|span| span.file);
-        let source = file.and_then(|file| report.files.get(file));
-        let mut help: Vec<String> = finding.help.iter().cloned().collect();
-        let mut labels = Vec::new();
-        if let Some(span) = &finding.span {
-            labels.push(LabeledSpan::new_primary_with_span(None, span.bytes.clone()));
-        }
-        for label in &finding.labels {
-            if Some(label.span.file) == file {
-                let bytes = label.span.bytes.clone();
-                labels.push(LabeledSpan::new_with_span(Some(label.text.clone()), bytes));
-            } else if let Some(place) = place(report, &label.span) {
-                help.push(format!("{} ({place})", label.text));
-            }
-        }
-        Self {
-            message: finding.message.clone(),
-            code: finding.code,
-            severity: match finding.severity {
-                Severity::Error => miette::Severity::Error,
-                Severity::Warning => miette::Severity::Warning,
-                Severity::Hint => miette::Severity::Advice,
-            },
-            help: (!help.is_empty()).then(|| help.join("\n")),
-            source: source.map(|file| NamedSource::new(&file.name, file.text.clone())),
-            labels,
-        }
-    }
-}
-
-impl fmt::Display for Shown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Shown {}
-
-impl miette::Diagnostic for Shown {
-    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        Some(Box::new(self.code))
-    }
-
-    fn severity(&self) -> Option<miette::Severity> {
-        Some(self.severity)
-    }
-
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        let help = self.help.as_ref()?;
-        Some(Box::new(help))
-    }
-
-    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
-        let source = self.source.as_ref()?;
-        Some(source)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        self.source.as_ref()?;
-        Some(Box::new(self.labels.iter().cloned()))
-    }
-}
-
-/// `file:line:column` of a span.
-fn place(report: &Report, span: &Span) -> Option<String> {
-    let file = report.files.get(span.file)?;
-    let (line, column) = file.position(span.bytes.start);
-    Some(format!("{}:{line}:{column}", file.name))
 }
 
 fn json_text(results: &[Checked<'_>], strict: bool) -> String {

@@ -34,14 +34,14 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args, any_profile: bool) -> Result<()> {
     let (mut a, mut b) = (Vec::new(), Vec::new());
     let mut hashes = Vec::new();
     let mut decisions = [BTreeSet::new(), BTreeSet::new()];
     for _ in 0..args.rounds {
         let [by_a, by_b] = &mut decisions;
         for (binary, rates, decisions) in [(&args.a, &mut a, by_a), (&args.b, &mut b, by_b)] {
-            let record = one(binary, args)?;
+            let record = one(binary, args, any_profile)?;
             let whole = record.get("complete").and_then(Value::as_bool) != Some(false);
             ensure!(whole, "{}: a round ran out of time", binary.display());
             let rate = results::number(&record, "decisions_per_second");
@@ -93,11 +93,12 @@ fn alike([a, b]: &[BTreeSet<String>; 2]) -> &'static str {
     }
 }
 
-/// One round of one build.
-fn one(binary: &Path, args: &Args) -> Result<Value> {
+/// One round of one build, which refuses to measure in another profile than `max` unless `any_profile`.
+fn one(binary: &Path, args: &Args, any_profile: bool) -> Result<Value> {
     let output = Command::new(binary)
         .args(["run", &args.workload, "--mode", &args.mode, "--json"])
         .args(["--threads", &args.threads.to_string(), "--rounds", "1"])
+        .args(any_profile.then_some("--any-profile"))
         .output()
         .with_context(|| binary.display().to_string())?;
     ensure!(

@@ -56,6 +56,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser, Debug)]
 #[command(name = "perf", version)]
 struct Cli {
+    /// Measures with a build of any profile; such a figure is no basis for a comparison.
+    #[arg(long, global = true)]
+    any_profile: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -96,6 +99,14 @@ enum Command {
     Baselines(baselines::Args),
     /// Loads a large cluster and reports peak memory.
     Memory(memory::Args),
+}
+
+impl Command {
+    /// Whether the figures of the command come from the build of this process. `compare` starts other
+    /// builds, each of which judges its own profile.
+    fn measures(&self) -> bool {
+        !matches!(self, Self::List | Self::Report(_) | Self::Compare(_))
+    }
 }
 
 /// Arguments of `perf run`.
@@ -167,12 +178,20 @@ impl ModeName {
 }
 
 fn main() -> Result<()> {
-    let command = Cli::parse().command;
-    if !matches!(command, Some(Command::List | Command::Report(_))) && !machine::keeps_memory() {
-        output::aside!(
-            "MIMALLOC_PURGE_DELAY is not set, as `cargo run` sets it: memory goes back to the system between \
-             two rounds, and figures are lower by up to a half"
-        );
+    let Cli {
+        any_profile,
+        command,
+    } = Cli::parse();
+    if command.as_ref().is_none_or(Command::measures) {
+        if !any_profile {
+            record::ensure_profile()?;
+        }
+        if !machine::keeps_memory() {
+            output::aside!(
+                "MIMALLOC_PURGE_DELAY is not set, as `cargo run` sets it: memory goes back to the system between \
+                 two rounds, and figures are lower by up to a half"
+            );
+        }
     }
     match command {
         Some(Command::Run(args)) => run(&args),
@@ -180,7 +199,7 @@ fn main() -> Result<()> {
         Some(Command::Open(args)) => open::run(&args),
         Some(Command::Record(args)) => suite::run(&args),
         Some(Command::Check(args)) => check::run(&args),
-        Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Compare(args)) => compare::run(&args, any_profile),
         Some(Command::Relate(args)) => relate::run(&args),
         Some(Command::Scale(args)) => scale::run(&args),
         Some(Command::Phases(args)) => phases::run(&args),

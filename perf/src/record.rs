@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::{Result, ensure};
 use capsched::metrics::Histogram;
 use capsched::time::{Clock, SystemClock};
 use serde::Serialize;
@@ -12,7 +13,26 @@ use crate::rounds::{How, Round};
 use crate::shape::Shape;
 
 /// Version of the fields below; it grows with every change of their meaning.
-const SCHEMA: u32 = 4;
+const SCHEMA: u32 = 5;
+
+/// The profile of builds that figures are taken from.
+pub(crate) const FIGURES: &str = "max";
+
+/// Refuses to measure with a build of another profile than [`FIGURES`].
+///
+/// # Errors
+///
+/// Names the profile of this build, and the command to use instead.
+pub(crate) fn ensure_profile() -> Result<()> {
+    let built = env!("PERF_PROFILE");
+    ensure!(
+        built == FIGURES,
+        "figures are taken from builds of profile `{FIGURES}`, and this one has profile `{built}`\n\
+         run `{}`, or add `--any-profile` for a figure that is not to be compared",
+        command(FIGURES)
+    );
+    Ok(())
+}
 
 /// Where and by what a figure was made.
 #[derive(Clone, Debug, Serialize)]
@@ -35,9 +55,9 @@ pub(crate) struct Origin {
     command: String,
 }
 
-/// The command line of this process, as cargo runs it from the folder of the workspace.
-fn command() -> String {
-    let profile = match env!("PERF_PROFILE") {
+/// The command line of this process, as cargo runs it in a profile from the folder of the workspace.
+fn command(profile: &str) -> String {
+    let profile = match profile {
         "release" => "--release ".to_owned(),
         "dev" => String::new(),
         other => format!("--profile {other} "),
@@ -73,7 +93,7 @@ impl Origin {
             rustc: env!("PERF_RUSTC"),
             profile: env!("PERF_PROFILE"),
             allocator: machine::allocator(),
-            command: command(),
+            command: command(env!("PERF_PROFILE")),
         }
     }
 }
@@ -182,6 +202,13 @@ mod tests {
         assert_eq!(quoted("S1,S3"), "S1,S3");
         assert_eq!(quoted(""), "''");
         assert_eq!(quoted("a b'c"), "'a b'\\''c'");
-        assert!(command().starts_with("cargo run "));
+        assert_eq!(
+            command("release").find("cargo run --release -p perf -- "),
+            Some(0)
+        );
+        assert_eq!(
+            command("max").find("cargo run --profile max -p perf -- "),
+            Some(0)
+        );
     }
 }

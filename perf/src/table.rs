@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
+use crate::record::FIGURES;
 use crate::results;
 
 /// A column of a table.
@@ -136,7 +137,7 @@ pub(crate) fn sources(out: &mut String, records: &[&Value]) {
             results::number(record, "cores").unwrap_or(0),
             results::text(record, "kernel"),
             results::text(record, "rustc"),
-            results::text(record, "profile"),
+            profile(record),
         )
     };
     let commits = group(records, |record| results::text(record, "commit").to_owned());
@@ -150,11 +151,27 @@ pub(crate) fn sources(out: &mut String, records: &[&Value]) {
     out.push('\n');
 }
 
+/// The profile of a record by its present name: up to schema 4 `release` was built as `max` is now.
+fn profile(record: &Value) -> &str {
+    match results::text(record, "profile") {
+        "release" if was_renamed(record) => FIGURES,
+        profile => profile,
+    }
+}
+
+/// Whether a record is from before the profile of figures had a name of its own.
+fn was_renamed(record: &Value) -> bool {
+    results::number(record, "schema").is_none_or(|schema| schema <= 4)
+}
+
 /// What repeats a record; the oldest do not say, but for the pairs with Hadoop, and get one of their settings.
 fn command(record: &Value) -> String {
     let said = results::text(record, "command");
     if !said.is_empty() {
-        return said.to_owned();
+        return match said.strip_prefix("cargo run --release ") {
+            Some(rest) if was_renamed(record) => format!("cargo run --profile {FIGURES} {rest}"),
+            _ => said.to_owned(),
+        };
     }
     let number = |field: &str| results::number(record, field).unwrap_or(0);
     let workload = workload(record);
@@ -172,7 +189,7 @@ fn command(record: &Value) -> String {
         ),
         _ => format!("run {} --rounds 1", settings()),
     };
-    format!("cargo run --release -p perf -- {what}")
+    format!("cargo run --profile {FIGURES} -p perf -- {what}")
 }
 
 /// The command of an open loop: at a rate, or at a share of what saturated the engine.
