@@ -4,6 +4,8 @@
 //! by the edges of the table in `tests/tidy.rs`. The promise to outsiders is `api`, `config` and
 //! `simulator`; the other floors are public for the packages of this repository.
 
+pub mod fast_path;
+
 pub mod id;
 pub mod time;
 

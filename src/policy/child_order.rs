@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::fast_path::FastPath;
 use crate::id::{PartitionId, QueueSlot};
 use crate::queue::{ChildOrder, Claim, Exclusivity, QueuePart, Ranks, Use};
 use crate::resource::share;
@@ -43,7 +44,8 @@ fn ranks_of(
     let ranks = &state.queues[parent].part(partition).ranks;
     let known = ranks.epoch == state.epoch && ranks.first().is_some();
     let respects = exclusivity == Exclusivity::Respect || state.tells_leaves();
-    (known && respects).then_some(ranks)
+    // Must equal [`order_children`].
+    (known && respects && FastPath::WinnerTree.is_taken()).then_some(ranks)
 }
 
 /// The child that [`order_children`] puts first among those that a pass comes to, without sorting

@@ -1,6 +1,7 @@
 //! Limits: maximum capacity, user limit, headroom, the limit for application masters.
 
 use super::user_bounds::{known_bounds, user_bounds};
+use crate::fast_path::FastPath;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::queue::{Exclusivity, Leaf, LimitKind, User};
 use crate::resource::{ResourceVector, share, with_calculator, with_width};
@@ -217,7 +218,8 @@ pub fn compute_user_limit<const N: usize>(
         let is_within = |consumed: &ResourceVector<N>| {
             calculator.compare(total, consumed, &capacity).is_lt()
         };
-        let calm = figures.usage_ratio < bounds.calm;
+        // Must equal the comparison of what is consumed with the guarantee.
+        let calm = figures.usage_ratio < bounds.calm && FastPath::CalmLeaf.is_taken();
         debug_assert!(!calm || is_within(&consumed()));
         // What users have beyond the guarantee, where it is beyond.
         let beyond = if calm {

@@ -3,6 +3,7 @@
 use super::limits::{
     compute_user_limit, least_share, maximum_rounded_down, unbounded, user_value, weighted_value,
 };
+use crate::fast_path::FastPath;
 use crate::id::{PartitionId, QueueSlot};
 use crate::queue::{Floor, LeafPart, LimitKind, User, UserBounds};
 use crate::resource::{ResourceVector, share};
@@ -45,6 +46,10 @@ pub(super) fn known_bounds(
     leaf: QueueSlot,
     partition: PartitionId,
 ) -> Option<&UserBounds> {
+    // Must equal [`user_bounds`].
+    if !FastPath::UserBounds.is_taken() {
+        return None;
+    }
     let parts = &state.queues[leaf].as_leaf().parts;
     let known = &parts.get(partition)?.bounds;
     let holds = known.epoch == state.epoch;
@@ -62,6 +67,10 @@ pub fn is_granted<const N: usize>(
     partition: PartitionId,
     user: &User,
 ) -> bool {
+    // Must equal a comparison with [`compute_user_limit`].
+    if !FastPath::GrantedUser.is_taken() {
+        return false;
+    }
     let Some(bounds) = known_bounds(state, leaf, partition) else {
         return false;
     };
@@ -165,6 +174,10 @@ pub fn is_surely_over<const N: usize>(
     partition: PartitionId,
     floor: &Floor,
 ) -> bool {
+    // Must equal a comparison with [`compute_user_limit`].
+    if !FastPath::UserSurelyOver.is_taken() {
+        return false;
+    }
     let Some(bounds) = known_bounds(state, leaf, partition) else {
         return false;
     };

@@ -6,6 +6,7 @@ use super::fit::FitIndex;
 use super::simple_ask::plain_ask;
 use super::walk::{Found, Pass};
 use crate::cluster::{Killable, Node, Reservation};
+use crate::fast_path::FastPath;
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, java_order};
 use crate::policy::{Limits, Locality, constraint_holds, may_kill, may_use, reservations_starve};
 use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk, asks_on};
@@ -59,7 +60,8 @@ impl<const N: usize> Pass<'_, N> {
             if !asks.outstanding {
                 continue;
             }
-            if self.plain(slot, asks, limits) {
+            // Must equal [`Self::key`].
+            if FastPath::SimpleAsk.is_taken() && self.plain(slot, asks, limits) {
                 return Found::Proposal;
             }
             let surely_within = |ask: &PlaceAsk| ask.size.narrow().fits_in(&limits.headroom);

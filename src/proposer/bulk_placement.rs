@@ -9,6 +9,7 @@ use super::fit::FitIndex;
 use super::headroom_fast_path::first_leaf;
 use super::simple_ask::{plain_ask, plain_node};
 use super::watch::{Step, Watch};
+use crate::fast_path::FastPath;
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot};
 use crate::policy::{in_order, is_granted, is_surely_over};
 use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk, Prefix};
@@ -44,7 +45,8 @@ pub fn next_in_wave<const N: usize>(
             watch.ended(step);
         }
     };
-    if state.tells_leaves() || state.node_count == 0 {
+    // Must equal [`propose`](super::propose) with nothing observed.
+    if !FastPath::BulkPlacement.is_taken() || state.tells_leaves() || state.node_count == 0 {
         return None;
     }
     let (leaf, headroom) = first_leaf::<N>(state, partition)?;

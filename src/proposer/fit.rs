@@ -8,6 +8,7 @@
 use std::cell::RefCell;
 
 use super::order::{NodeOrder, Reordering};
+use crate::fast_path::FastPath;
 use crate::id::NodeSlot;
 use crate::resource::{MAX_TYPES, MEMORY, NARROW, PackedVector, ResourceVector, VCORES};
 
@@ -194,7 +195,13 @@ impl FitIndex {
     ///
     /// Cost: one look where the last search for the size ended, as long as that node holds more.
     #[must_use]
+    // Must equal [`Self::scan_from`] from the first place.
     pub fn first_fit<const N: usize>(&self, size: &ResourceVector<N>) -> Option<NodeSlot> {
+        if !FastPath::FitIndexBounds.is_taken() {
+            return self
+                .scan_from(0, size)
+                .map(|place| self.order.nodes()[place]);
+        }
         let mut hints = self.hints.borrow_mut();
         let known = hints.iter().position(|hint| hint.size == *size);
         let hint = known.unwrap_or_else(|| {
@@ -252,8 +259,19 @@ impl FitIndex {
         }
     }
 
+    /// The first place from one on with a size free, by a look at each.
+    ///
+    /// Cost: one look at every place.
+    fn scan_from<const N: usize>(&self, from: usize, size: &ResourceVector<N>) -> Option<usize> {
+        (from..self.order.nodes().len()).find(|&place| self.fits_at(place, size))
+    }
+
     /// The first place from one on with a size free.
+    // Must equal [`Self::scan_from`].
     fn place_from<const N: usize>(&self, from: usize, size: &ResourceVector<N>) -> Option<usize> {
+        if !FastPath::FitIndexBounds.is_taken() {
+            return self.scan_from(from, size);
+        }
         let bounds = &mut *self.bounds.borrow_mut();
         match self.free.as_slice() {
             [memory, vcores] => self.first_place(from, bounds, |bounds, level, at| {

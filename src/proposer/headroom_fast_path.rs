@@ -6,6 +6,7 @@ use super::assignment::{Observation, Outcome, ProposalKind};
 use super::leaf::Visit;
 use super::walk::{Found, Pass};
 use super::watch::Step;
+use crate::fast_path::FastPath;
 use crate::id::{PartitionId, QueueSlot};
 use crate::policy::{Limits, first_child, first_leaf_below, in_order};
 use crate::queue::Exclusivity;
@@ -17,7 +18,9 @@ impl<const N: usize> Pass<'_, N> {
     /// not to be computed. Whether one is found; otherwise nothing was observed.
     pub(super) fn amply(&mut self) -> bool {
         let state = self.state;
-        let may = !state.tells_leaves()
+        // Must equal [`Pass::queue`] from the root.
+        let may = FastPath::HeadroomLowerBound.is_taken()
+            && !state.tells_leaves()
             && self.exclusivity == Exclusivity::Respect
             && self.candidates.index().is_some();
         if !may {
@@ -91,6 +94,10 @@ fn first_leaf_far_from_maximum<const N: usize>(
     state: &State,
     partition: PartitionId,
 ) -> Option<(QueueSlot, ResourceVector<N>)> {
+    // Must equal [`first_leaf_looked_at`].
+    if !FastPath::DistantMaximum.is_taken() {
+        return None;
+    }
     let leaf = first_leaf_below(state, State::ROOT, partition)?;
     let total = state.total(partition).narrow();
     let (mut left, mut rounded) = (total, ResourceVector::NONE);

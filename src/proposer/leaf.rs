@@ -4,6 +4,7 @@ use super::assignment::{Observation, SkipReason};
 use super::skippable_head::Front;
 use super::walk::{Found, Pass};
 use super::watch::Step;
+use crate::fast_path::FastPath;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
     Limits, compute_user_limit, is_granted, passes_maximum, queue_current_limit, resorted,
@@ -355,7 +356,12 @@ impl<const N: usize> Pass<'_, N> {
         let users = state.queues[leaf].as_leaf();
         let cached = &users.parts[partition].limits[kind as usize];
         let limit = match cached {
-            Some((version, limit)) if *version == users.users_version => limit.narrow(),
+            // Must equal [`compute_user_limit`].
+            Some((version, limit))
+                if *version == users.users_version && FastPath::UserLimitCache.is_taken() =>
+            {
+                limit.narrow()
+            }
             _ => {
                 visit.computed = true;
                 compute_user_limit(state, leaf, partition, kind)

@@ -7,6 +7,7 @@
 use super::assignment::{Growth, Observation};
 use super::leaf::Visit;
 use super::walk::Pass;
+use crate::fast_path::FastPath;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
 use crate::policy::{Limits, is_surely_over, surely_over_from, weighted_value};
 use crate::queue::{App, Bound, Exclusivity, Floor};
@@ -63,7 +64,11 @@ pub(crate) fn may_join(state: &State, leaf: QueueSlot, app: AppSlot) -> bool {
 impl<const N: usize> Pass<'_, N> {
     /// The applications at the front, when each was told its limit in an earlier version or by a
     /// look in this one.
+    // Must equal a look at each application from the first one on.
     pub(super) fn front(&self, visit: &Visit<N>) -> Front {
+        if !FastPath::SkippableHead.is_taken() {
+            return Front::CLOSED;
+        }
         let users = self.state.queues[visit.leaf].as_leaf();
         let prefix = &users.prefix;
         let here = Some((self.partition, self.exclusivity));

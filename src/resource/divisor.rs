@@ -11,6 +11,9 @@ pub struct Divisor {
     /// Its largest share of the cluster, where all types count; its memory as the nearest `f32`, where that
     /// alone does.
     whole: f64,
+    /// The amount itself, for the division without preparation.
+    #[cfg(capsched_slow)]
+    by: ResourceVector,
 }
 
 impl Calculator {
@@ -26,12 +29,16 @@ impl Calculator {
             Self::MemoryOnly { .. } => Divisor {
                 inverses: [f64::NAN; NARROW],
                 whole: f64::from(share::to_f32(by.memory())),
+                #[cfg(capsched_slow)]
+                by: by.widen(),
             },
             Self::Dominant { types } => {
                 let share = share::largest_share(by, cluster, types);
                 Divisor {
                     inverses: share::inverses([cluster[MEMORY], cluster[VCORES]], share),
                     whole: share,
+                    #[cfg(capsched_slow)]
+                    by: by.widen(),
                 }
             }
         }
@@ -50,6 +57,11 @@ impl Calculator {
         a: &ResourceVector<N>,
         by: &Divisor,
     ) -> f32 {
+        // Must equal [`Calculator::divide`].
+        #[cfg(capsched_slow)]
+        if !crate::fast_path::FastPath::PreparedDivisor.is_taken() {
+            return self.divide(cluster, a, &by.by.narrow());
+        }
         match *self {
             Self::MemoryOnly { .. } => share::safe_div_f32(a.memory(), share::narrow(by.whole)),
             Self::Dominant { types: NARROW } => {

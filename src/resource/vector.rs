@@ -23,7 +23,9 @@ pub const VCORES: usize = 1;
 /// and vcores alone, which most clusters have, and for all there may be.
 macro_rules! with_width {
     ($calculator:expr, $width:ident => $result:expr) => {
-        if $calculator.types() == $crate::resource::NARROW {
+        if $calculator.types() == $crate::resource::NARROW
+            && $crate::fast_path::FastPath::NarrowVectors.is_taken()
+        {
             const $width: usize = $crate::resource::NARROW;
             $result
         } else {

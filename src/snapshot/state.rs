@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::frozen::Frozen;
 use super::table::{Ahead, Table};
 use crate::cluster::{Node, Partition};
+use crate::fast_path::FastPath;
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, UserSlot, Version};
 use crate::queue::{App, Demand, Queue, SchedulerSettings, User, asks_on, demand_of};
 use crate::resource::{Calculator, ResourceVector};
@@ -122,7 +123,8 @@ impl State {
     #[inline]
     #[must_use]
     pub fn asks_elsewhere(&self, app: AppSlot, partition: PartitionId) -> bool {
-        let elsewhere = !self.demands[app].may_be_on(partition);
+        // Must equal [`demand_of`].
+        let elsewhere = FastPath::DemandBits.is_taken() && !self.demands[app].may_be_on(partition);
         debug_assert!(!elsewhere || !demand_of(&self.apps[app]).may_be_on(partition));
         elsewhere
     }
