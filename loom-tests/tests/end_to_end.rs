@@ -10,7 +10,10 @@
 //! gets more than it may (N1, U2, U8), no lost node anything (N11), and no queue more than its maximum
 //! of now (Q4); containers end with their node (N4); observations are applied unless they are about
 //! what is no more; nobody waits for ever.
-//! Fails when: A1, A2, B11Ring, C1, C2, C6, C7, C9, C12, G1, G2Waker, G2Sleeper, H2, H2Early or H2Late is
+//! Fails when: PublishPointerRelaxed, PublishVersionBeforePointer, RingWakesBeforeCount, SkipRoomCheck,
+//! SkipRegistrationCheck, SkipAncestorMaximum, SkipUserLimitCheck, LostNodeKeepsContainers,
+//! CommitForEndedApp, BellWithoutLock, WakerWithoutFence, SleeperWithoutFence, ObserveOnReusedSlot,
+//! FreedSlotShownEarly or FreedSlotShownLate is
 //! planted.
 
 mod cluster;

@@ -6,7 +6,8 @@
 //! Property: no work is missed, the value is with one thread at a time (the slot checks that each
 //! access is ordered after the last), and a keeper that claims it, or whose value is lost, is woken.
 //! A snapshot shows what everybody was answered before his wish.
-//! Fails when: one of L1 to L8 is planted; the wishes, when an owner that is called back does not
+//! Fails when: one of HandoffSecondCallLost to HandoffCallEndsClaim is planted; the wishes, when an owner
+//! that is called back does not
 //! look for them again, which is among the tests.
 
 use capsched::sync::{

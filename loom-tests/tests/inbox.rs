@@ -3,8 +3,10 @@
 //! Threads: two or three senders and the receiver (main).
 //! Property: the receiver gets exactly the items whose senders were told that they were accepted,
 //! each sender's in their order; a receiver that parks for a claimed but unfilled slot is woken.
-//! Fails when: B1Inbox, B2Inbox, B3Inbox, B4, B5Inbox, B6Inbox, B7Inbox, B8Inbox, B9Inbox, B10Inbox
-//! or B11Inbox is planted.
+//! Fails when: InboxStampRelaxed, InboxCloseThenClaim, InboxFreesWrongLap, InboxFullLooksFree,
+//! InboxFullAccepts, InboxTakesWithoutStamp, InboxCloseNotAtomic, InboxEmptyTakenForEnd, InboxSlotRelaxed,
+//! InboxSendersLeaveOpen
+//! or InboxWakesBeforeFill is planted.
 
 use capsched::sync::{InboxReceiver, InboxSender, Parker, Received, TrySendError, inbox, parking};
 use loom::thread;

@@ -2,7 +2,7 @@
 //!
 //! Threads: two recorders that record twice each, and the collector (main).
 //! Property: every latency is collected once, also what a recorder still had when it went away.
-//! Fails when: F5 is planted.
+//! Fails when: LatenciesCopiedThenEmptied is planted.
 //!
 //! loom lets nobody run between the collector's lock and its release, because there is no other
 //! operation of the model in between. So no hand-over meets the held lock here; the unit test

@@ -27,59 +27,85 @@ const EXCUSED: &[(Mutant, &str)] = &[];
 /// The models that must notice the bug, each for itself; none for those that no model can meet.
 fn killers(mutant: Mutant) -> &'static [&'static str] {
     match mutant {
-        Mutant::A1 | Mutant::A2 => &[
+        Mutant::PublishPointerRelaxed | Mutant::PublishVersionBeforePointer => &[
             "publish::two_readers_of_two_publications_never_go_back",
             END_TO_END,
         ],
-        Mutant::A1Version => &["publish::two_readers_of_two_publications_never_go_back"],
-        Mutant::A4 => &["publish::an_older_version_is_refused"],
-        Mutant::B1Ring | Mutant::B2Ring | Mutant::B3Ring | Mutant::B5Ring => {
+        Mutant::PublishVersionRelaxed => {
+            &["publish::two_readers_of_two_publications_never_go_back"]
+        }
+        Mutant::PublishOlderVersion => &["publish::an_older_version_is_refused"],
+        Mutant::RingCountRelaxed
+        | Mutant::RingCloseThenCount
+        | Mutant::RingFreesTooMuch
+        | Mutant::RingFullAccepts => &["ring::closing_keeps_every_accepted_item_with_one_slot"],
+        Mutant::RingTakesWithoutCount | Mutant::RingCloseNotAtomic | Mutant::RingSlotRelaxed => {
             &["ring::closing_keeps_every_accepted_item_with_one_slot"]
         }
-        Mutant::B6Ring | Mutant::B7Ring | Mutant::B9Ring => {
-            &["ring::closing_keeps_every_accepted_item_with_one_slot"]
-        }
-        Mutant::B8Ring | Mutant::B10Ring => {
+        Mutant::RingEmptyTakenForEnd | Mutant::RingSenderLeavesOpen => {
             &["ring::a_parked_receiver_gets_every_item_and_the_end"]
         }
-        Mutant::B1Inbox | Mutant::B2Inbox | Mutant::B6Inbox | Mutant::B7Inbox | Mutant::B8Inbox => {
-            &["inbox::two_senders_of_one_item"]
-        }
-        Mutant::B4 | Mutant::B5Inbox | Mutant::B9Inbox => {
+        Mutant::InboxStampRelaxed
+        | Mutant::InboxCloseThenClaim
+        | Mutant::InboxTakesWithoutStamp
+        | Mutant::InboxCloseNotAtomic
+        | Mutant::InboxEmptyTakenForEnd => &["inbox::two_senders_of_one_item"],
+        Mutant::InboxFullLooksFree | Mutant::InboxFullAccepts | Mutant::InboxSlotRelaxed => {
             &["inbox::two_senders_of_two_items_share_one_slot"]
         }
-        Mutant::B11Ring => &["ring::an_item_alone_wakes_a_parked_receiver", END_TO_END],
-        Mutant::B11Inbox => &["inbox::items_alone_wake_a_parked_receiver"],
-        Mutant::B3Inbox | Mutant::B10Inbox => {
+        Mutant::RingWakesBeforeCount => {
+            &["ring::an_item_alone_wakes_a_parked_receiver", END_TO_END]
+        }
+        Mutant::InboxWakesBeforeFill => &["inbox::items_alone_wake_a_parked_receiver"],
+        Mutant::InboxFreesWrongLap | Mutant::InboxSendersLeaveOpen => {
             &["inbox::the_last_sender_that_goes_away_finishes_the_inbox"]
         }
-        Mutant::B12 => &["inbox::what_a_lost_receiver_accepted_is_dropped"],
-        Mutant::B13 => &["ring::a_parked_sender_is_woken_for_room"],
-        Mutant::B14 => &["ring::a_parked_sender_is_woken_for_the_close"],
-        Mutant::C1 => &[END_TO_END],
-        Mutant::C7 => &["end_to_end::two_decisions_race_for_the_last_container_of_a_user"],
-        Mutant::C12 | Mutant::H2 | Mutant::H2Early | Mutant::H2Late => &[END_OF_APP],
-        Mutant::C2 | Mutant::C9 => &[LOSS_OF_NODE],
-        Mutant::C6 => &[RELOAD],
-        Mutant::F5 => &["latencies::every_latency_is_collected_once"],
-        Mutant::G1 | Mutant::G2Waker | Mutant::G2Sleeper => &[
+        Mutant::InboxKeepsAfterReceiver => &["inbox::what_a_lost_receiver_accepted_is_dropped"],
+        Mutant::RingWakesSenderTooEarly => &["ring::a_parked_sender_is_woken_for_room"],
+        Mutant::RingCloseWakesNoSender => &["ring::a_parked_sender_is_woken_for_the_close"],
+        Mutant::SkipRoomCheck => &[END_TO_END],
+        Mutant::SkipUserLimitCheck => {
+            &["end_to_end::two_decisions_race_for_the_last_container_of_a_user"]
+        }
+        Mutant::CommitForEndedApp
+        | Mutant::ObserveOnReusedSlot
+        | Mutant::FreedSlotShownEarly
+        | Mutant::FreedSlotShownLate => &[END_OF_APP],
+        Mutant::SkipRegistrationCheck | Mutant::LostNodeKeepsContainers => &[LOSS_OF_NODE],
+        Mutant::SkipAncestorMaximum => &[RELOAD],
+        Mutant::LatenciesCopiedThenEmptied => &["latencies::every_latency_is_collected_once"],
+        Mutant::BellWithoutLock | Mutant::WakerWithoutFence | Mutant::SleeperWithoutFence => &[
             "parking::a_sleeper_is_woken_by_each_of_two_wakers",
             END_TO_END,
         ],
-        Mutant::G3 | Mutant::G4 | Mutant::G6 => {
+        Mutant::SleeperAnnouncesLate | Mutant::SleeperTicketLate | Mutant::WakerRingsEarly => {
             &["parking::a_sleeper_is_woken_by_each_of_two_wakers"]
         }
-        Mutant::L1 => &["baton::the_work_of_three_callers_is_done"],
-        Mutant::L2 | Mutant::L3 | Mutant::L4 | Mutant::L6 | Mutant::L7 => {
-            &["baton::the_work_of_two_callers_is_done"]
+        Mutant::HandoffSecondCallLost => &["handoff::the_work_of_three_callers_is_done"],
+        Mutant::HandoffCallRelaxed
+        | Mutant::HandoffReleasedThoughCalled
+        | Mutant::HandoffReleaseRelaxed
+        | Mutant::HandoffTakeRelaxed
+        | Mutant::HandoffRecallRelaxed => &["handoff::the_work_of_two_callers_is_done"],
+        Mutant::HandoffClaimNotReported | Mutant::HandoffCallEndsClaim => {
+            &["handoff::a_keeper_gets_what_it_claims"]
         }
-        Mutant::L5 | Mutant::L8 => &["baton::a_keeper_gets_what_it_claims"],
-        Mutant::R1 | Mutant::R2 | Mutant::R3 => &["standing::who_rests_has_nothing_on_its_way"],
-        Mutant::S1 | Mutant::S5 => &["shutdown::every_accepted_item_is_answered"],
-        Mutant::S2 | Mutant::S3 => &["shutdown::who_waits_for_the_end_sees_the_answers"],
-        Mutant::S4 => &["shutdown::a_dying_owner_releases_who_waits"],
+        Mutant::QuietRingsFirst | Mutant::QuietIdleRelaxed | Mutant::QuietWakeBeforeIdle => {
+            &["proposer_status::who_rests_has_nothing_on_its_way"]
+        }
+        Mutant::ShutdownRequestNotAtomic | Mutant::ShutdownDropsAccepted => {
+            &["shutdown::every_accepted_item_is_answered"]
+        }
+        Mutant::ShutdownWakesEarly | Mutant::ShutdownEndUnannounced => {
+            &["shutdown::who_waits_for_the_end_sees_the_answers"]
+        }
+        Mutant::ShutdownOwnerDiesSilently => &["shutdown::a_dying_owner_releases_who_waits"],
         // Sums and reservations: loom's cluster of one node has neither.
-        Mutant::C4 | Mutant::C5 | Mutant::C8 | Mutant::C11 | Mutant::Q1 => &[],
+        Mutant::RefusalNotCounted
+        | Mutant::RefusalCountedTwice
+        | Mutant::SkipQueueCharge
+        | Mutant::FulfilOtherReservation
+        | Mutant::KilledStaysCharged => &[],
     }
 }
 

@@ -4,7 +4,8 @@
 //! published version.
 //! Property: no wake-up is lost. A lost one leaves a sleeper waiting for ever, which loom reports
 //! as a deadlock.
-//! Fails when: G1, G2Waker, G2Sleeper, G3, G4 or G6 is planted.
+//! Fails when: BellWithoutLock, WakerWithoutFence, SleeperWithoutFence, SleeperAnnouncesLate,
+//! SleeperTicketLate or WakerRingsEarly is planted.
 
 use std::time::Duration;
 

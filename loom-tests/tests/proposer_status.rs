@@ -3,7 +3,7 @@
 //! Threads: a proposer, which sends one item or two and then rests, and the committer (main).
 //! Property: once all rest and the rings are empty, everything that was sent has been taken; a
 //! committer that sleeps until then is woken.
-//! Fails when: R1, R2 or R3 is planted.
+//! Fails when: QuietRingsFirst, QuietIdleRelaxed or QuietWakeBeforeIdle is planted.
 
 use capsched::id::Version;
 use capsched::sync::{ProposerStatus, Received, is_quiet, parking, ring};

@@ -3,8 +3,9 @@
 //! Threads: one publisher, and two or three readers by plain loads or by a cached handle.
 //! Property: a reader is ordered after the writer of what it reads, never goes back to an older
 //! version, and gets at least the version that it read from the version word before.
-//! Fails when: the pointer is stored Relaxed (A1), the version word is stored Relaxed (A1Version)
-//! or before the pointer (A2), or the publisher accepts an older version (A4).
+//! Fails when: the pointer is stored Relaxed (PublishPointerRelaxed), the version word is stored Relaxed
+//! (PublishVersionRelaxed)
+//! or before the pointer (PublishVersionBeforePointer), or the publisher accepts an older version (PublishOlderVersion).
 
 use std::sync::Arc;
 

@@ -4,7 +4,9 @@
 //! Property: the receiver gets exactly the items whose sender was told that they were accepted, in
 //! their order; a refused item comes back; a parked receiver is woken for each item and for the
 //! end, a parked sender for room and for the close.
-//! Fails when: B1Ring, B2Ring, B3Ring, B5Ring, B6Ring, B7Ring, B8Ring, B9Ring, B10Ring, B11Ring, B13 or B14
+//! Fails when: RingCountRelaxed, RingCloseThenCount, RingFreesTooMuch, RingFullAccepts,
+//! RingTakesWithoutCount, RingCloseNotAtomic, RingEmptyTakenForEnd, RingSlotRelaxed, RingSenderLeavesOpen,
+//! RingWakesBeforeCount, RingWakesSenderTooEarly or RingCloseWakesNoSender
 //! is planted.
 
 use capsched::sync::{Parker, Received, RingReceiver, RingSender, TrySendError, parking, ring};

@@ -4,7 +4,8 @@
 //! the owner (main).
 //! Property: exactly one request is the first; every accepted item has its answer when the wait
 //! ends; nobody waits for ever, not even when the owner dies.
-//! Fails when: S1, S2, S3, S4 or S5 is planted.
+//! Fails when: ShutdownRequestNotAtomic, ShutdownWakesEarly, ShutdownEndUnannounced,
+//! ShutdownOwnerDiesSilently or ShutdownDropsAccepted is planted.
 
 use capsched::sync::{
     Arc, AtomicU32, Ended, InboxReceiver, InboxSender, Ordering, Parker, Phase, Received,

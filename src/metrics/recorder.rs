@@ -156,7 +156,7 @@ impl<P: Closed> Collector<P> {
         for outbox in &self.outboxes {
             {
                 let mut handed = outbox.lock().unwrap_or_else(PoisonError::into_inner);
-                if injected(Mutant::F5) {
+                if injected(Mutant::LatenciesCopiedThenEmptied) {
                     self.spare.merge(&handed);
                     drop(handed);
                     handed = outbox.lock().unwrap_or_else(PoisonError::into_inner);

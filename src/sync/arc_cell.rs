@@ -132,7 +132,7 @@ mod stand_in {
                 entries.push(entry);
                 entries.len() - 1
             };
-            let order = weakened(Mutant::A1, Ordering::Release);
+            let order = weakened(Mutant::PublishPointerRelaxed, Ordering::Release);
             self.0.latest.store(idx, order);
             Arc::clone(&self.0.entry(idx - 1).value)
         }

@@ -83,7 +83,7 @@ impl Place {
         match self {
             Self::Here => Self::Away,
             Self::Away | Self::Called => Self::Called,
-            Self::Claimed if injected(Mutant::L8) => Self::Called,
+            Self::Claimed if injected(Mutant::HandoffCallEndsClaim) => Self::Called,
             Self::Claimed => Self::Claimed,
             Self::Kept => Self::Kept,
         }
@@ -124,14 +124,18 @@ impl<T> Handoff<T> {
         let mut found = self.place.load(Ordering::Relaxed);
         loop {
             let place = Place::of(found);
-            if place == Place::Called && injected(Mutant::L1) {
+            if place == Place::Called && injected(Mutant::HandoffSecondCallLost) {
                 return Asked::Away;
             }
             // Release, though the word may stay what it is: pairs with the Acquire in `lay_down`,
             // so that an owner that is called back sees the work. Acquire: pairs with the Release
             // there; what former owners did is seen, and the slot is filled.
-            let order = weakened_to(Mutant::L2, Ordering::Acquire, Ordering::AcqRel);
-            let order = weakened_to(Mutant::L6, Ordering::Release, order);
+            let order = weakened_to(
+                Mutant::HandoffCallRelaxed,
+                Ordering::Acquire,
+                Ordering::AcqRel,
+            );
+            let order = weakened_to(Mutant::HandoffTakeRelaxed, Ordering::Release, order);
             let asked =
                 self.place
                     .compare_exchange(found, after(place).word(), order, Ordering::Relaxed);
@@ -151,11 +155,15 @@ impl<T> Handoff<T> {
         let before = loop {
             let place = Place::of(found);
             let (here, away) = (Place::Here.word(), Place::Away.word());
-            let called = place == Place::Called && !injected(Mutant::L3);
+            let called = place == Place::Called && !injected(Mutant::HandoffReleasedThoughCalled);
             // Release: pairs with the Acquire in `ask`; the slot is filled, and the next owner sees
             // what this one did. Acquire: pairs with the Release there; the caller's work is seen.
-            let order = weakened_to(Mutant::L4, Ordering::Acquire, Ordering::AcqRel);
-            let order = weakened_to(Mutant::L7, Ordering::Release, order);
+            let order = weakened_to(
+                Mutant::HandoffReleaseRelaxed,
+                Ordering::Acquire,
+                Ordering::AcqRel,
+            );
+            let order = weakened_to(Mutant::HandoffRecallRelaxed, Ordering::Release, order);
             let next = if called { away } else { here };
             let laid = self
                 .place
@@ -166,8 +174,10 @@ impl<T> Handoff<T> {
             }
         };
         match before {
-            Place::Called if !injected(Mutant::L3) => Laid::CalledBack(self.slot.take()),
-            Place::Claimed if !injected(Mutant::L5) => Laid::DownForKeeper,
+            Place::Called if !injected(Mutant::HandoffReleasedThoughCalled) => {
+                Laid::CalledBack(self.slot.take())
+            }
+            Place::Claimed if !injected(Mutant::HandoffClaimNotReported) => Laid::DownForKeeper,
             _ => Laid::Down,
         }
     }

@@ -56,14 +56,14 @@ struct Stamp(u64);
 
 impl Stamp {
     fn free_for(position: u64) -> Self {
-        if injected(Mutant::B4) {
+        if injected(Mutant::InboxFullLooksFree) {
             return Self(position);
         }
         Self(2 * position)
     }
 
     fn filled_for(position: u64) -> Self {
-        if injected(Mutant::B4) {
+        if injected(Mutant::InboxFullLooksFree) {
             return Self(position + 1);
         }
         Self(2 * position + 1)
@@ -131,7 +131,9 @@ impl<T> Shared<T> {
         // `close`, so that what a sender did before an accepted item is known to the closer.
         let claimed = self.advance(tail);
         match claimed {
-            Err(found) if injected(Mutant::B2Inbox) && found.count() == tail.count() => {
+            Err(found)
+                if injected(Mutant::InboxCloseThenClaim) && found.count() == tail.count() =>
+            {
                 self.advance(found).is_ok()
             }
             _ => claimed.is_ok(),
@@ -146,7 +148,7 @@ impl<T> Shared<T> {
     }
 
     fn close(&self) -> Tail {
-        let word = if injected(Mutant::B7Inbox) {
+        let word = if injected(Mutant::InboxCloseNotAtomic) {
             let word = self.tail.load(Ordering::Acquire);
             self.tail.store(word | Tail::CLOSED, Ordering::Release);
             word
@@ -193,19 +195,19 @@ impl<T> InboxSender<T> {
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         match self.shared.claim() {
             Claim::Claimed(position, cell) => {
-                if injected(Mutant::B11Inbox) {
+                if injected(Mutant::InboxWakesBeforeFill) {
                     self.wake_receiver();
                 }
                 cell.slot.put(value);
                 // Release: pairs with the Acquire in `InboxReceiver`; publishes the filled slot.
-                let order = weakened(Mutant::B1Inbox, Ordering::Release);
+                let order = weakened(Mutant::InboxStampRelaxed, Ordering::Release);
                 cell.stamp.store(Stamp::filled_for(position).0, order);
-                if !injected(Mutant::B11Inbox) {
+                if !injected(Mutant::InboxWakesBeforeFill) {
                     self.wake_receiver();
                 }
                 Ok(())
             }
-            Claim::Full if injected(Mutant::B5Inbox) => Ok(()),
+            Claim::Full if injected(Mutant::InboxFullAccepts) => Ok(()),
             Claim::Full => {
                 self.shared.refused_full.fetch_add(1, Ordering::Relaxed);
                 Err(TrySendError::Full(value))
@@ -244,7 +246,7 @@ impl<T> Drop for InboxSender<T> {
     fn drop(&mut self) {
         // AcqRel: pairs with itself in the other senders; the last one closes after all of them.
         let before = self.shared.n_senders.fetch_sub(1, Ordering::AcqRel);
-        if before == 1 && !injected(Mutant::B10Inbox) {
+        if before == 1 && !injected(Mutant::InboxSendersLeaveOpen) {
             self.shared.close();
             self.wake_receiver();
         }
@@ -263,13 +265,13 @@ impl<T> InboxReceiver<T> {
     /// Takes the oldest item; never waits, not even for a sender that is about to fill its slot.
     pub fn try_recv(&mut self) -> Received<T> {
         let cell = self.shared.cell(self.drained);
-        if !self.next_is_filled() && !injected(Mutant::B6Inbox) {
+        if !self.next_is_filled() && !injected(Mutant::InboxTakesWithoutStamp) {
             return self.nothing_left();
         }
         let value = cell.slot.take();
-        let lap = self.shared.capacity() + u64::from(injected(Mutant::B3Inbox));
+        let lap = self.shared.capacity() + u64::from(injected(Mutant::InboxFreesWrongLap));
         // Release: pairs with the Acquire in `Shared::claim`; the slot is empty.
-        let order = weakened(Mutant::B9Inbox, Ordering::Release);
+        let order = weakened(Mutant::InboxSlotRelaxed, Ordering::Release);
         let free = Stamp::free_for(self.drained + lap);
         cell.stamp.store(free.0, order);
         self.drained += 1;
@@ -293,7 +295,8 @@ impl<T> InboxReceiver<T> {
     fn is_finished(&self) -> bool {
         // Acquire: pairs with the AcqRel in `Shared::close`; what preceded the close is seen.
         let tail = Tail::from_word(self.shared.tail.load(Ordering::Acquire));
-        tail.is_closed() && (tail.count() == self.drained || injected(Mutant::B8Inbox))
+        tail.is_closed()
+            && (tail.count() == self.drained || injected(Mutant::InboxEmptyTakenForEnd))
     }
 
     /// Whether the next [`Self::try_recv`] will answer anything but empty; for a last look before
@@ -318,7 +321,7 @@ impl<T> InboxReceiver<T> {
             match self.try_recv() {
                 Received::Item(item) => take(item),
                 Received::Finished => return,
-                Received::Empty if injected(Mutant::S5) => return,
+                Received::Empty if injected(Mutant::ShutdownDropsAccepted) => return,
                 Received::Empty => parker.park_until(|| self.has_news()),
             }
         }
@@ -340,7 +343,7 @@ impl<T> InboxReceiver<T> {
 impl<T> Drop for InboxReceiver<T> {
     fn drop(&mut self) {
         self.shared.close();
-        if std::thread::panicking() || injected(Mutant::B12) {
+        if std::thread::panicking() || injected(Mutant::InboxKeepsAfterReceiver) {
             return;
         }
         // The slots live as long as the senders: whoever waits for what an item answers would wait for ever.

@@ -25,18 +25,18 @@ macro_rules! mutants {
             pub const fn is_of_the_commit(self) -> bool {
                 matches!(
                     self,
-                    Self::C1
-                        | Self::C2
-                        | Self::C4
-                        | Self::C5
-                        | Self::C6
-                        | Self::C7
-                        | Self::C8
-                        | Self::C9
-                        | Self::C11
-                        | Self::C12
-                        | Self::Q1
-                        | Self::H2
+                    Self::SkipRoomCheck
+                        | Self::SkipRegistrationCheck
+                        | Self::RefusalNotCounted
+                        | Self::RefusalCountedTwice
+                        | Self::SkipAncestorMaximum
+                        | Self::SkipUserLimitCheck
+                        | Self::SkipQueueCharge
+                        | Self::LostNodeKeepsContainers
+                        | Self::FulfilOtherReservation
+                        | Self::CommitForEndedApp
+                        | Self::KilledStaysCharged
+                        | Self::ObserveOnReusedSlot
                 )
             }
         }
@@ -45,135 +45,135 @@ macro_rules! mutants {
 
 mutants! {
     /// The pointer of a published value is stored Relaxed (in loom's stand-in for arc-swap).
-    A1,
+    PublishPointerRelaxed,
     /// The version word is stored Relaxed.
-    A1Version,
+    PublishVersionRelaxed,
     /// The version word is stored before the pointer.
-    A2,
+    PublishVersionBeforePointer,
     /// The publisher accepts an older version.
-    A4,
+    PublishOlderVersion,
     /// A ring's item count is stored Relaxed.
-    B1Ring,
+    RingCountRelaxed,
     /// An inbox slot's stamp is stored Relaxed.
-    B1Inbox,
+    InboxStampRelaxed,
     /// A ring's sender checks "closed" and then counts its item in a second step.
-    B2Ring,
+    RingCloseThenCount,
     /// An inbox's sender checks "closed" and then claims its slot in a second step.
-    B2Inbox,
+    InboxCloseThenClaim,
     /// A ring's receiver hands back one slot more than it emptied.
-    B3Ring,
+    RingFreesTooMuch,
     /// An inbox's receiver frees its slot for the wrong lap.
-    B3Inbox,
+    InboxFreesWrongLap,
     /// An inbox's stamps do not tell "full" from "free in the next lap" at capacity one.
-    B4,
+    InboxFullLooksFree,
     /// A full ring answers that it took the item.
-    B5Ring,
+    RingFullAccepts,
     /// A full inbox answers that it took the item.
-    B5Inbox,
+    InboxFullAccepts,
     /// A ring's receiver takes from a slot without looking at the count.
-    B6Ring,
+    RingTakesWithoutCount,
     /// An inbox's receiver takes from a slot without looking at the stamp.
-    B6Inbox,
+    InboxTakesWithoutStamp,
     /// A ring is closed by a load and a store.
-    B7Ring,
+    RingCloseNotAtomic,
     /// An inbox is closed by a load and a store.
-    B7Inbox,
+    InboxCloseNotAtomic,
     /// A ring's receiver takes the first emptiness after the close for the end.
-    B8Ring,
+    RingEmptyTakenForEnd,
     /// An inbox's receiver takes the first emptiness after the close for the end.
-    B8Inbox,
+    InboxEmptyTakenForEnd,
     /// A ring's receiver hands a slot back Relaxed.
-    B9Ring,
+    RingSlotRelaxed,
     /// An inbox's receiver hands a slot back Relaxed.
-    B9Inbox,
+    InboxSlotRelaxed,
     /// A sender that goes away leaves its ring open.
-    B10Ring,
+    RingSenderLeavesOpen,
     /// The last sender that goes away leaves its inbox open.
-    B10Inbox,
+    InboxSendersLeaveOpen,
     /// A ring's sender wakes the receiver before it counts its item.
-    B11Ring,
+    RingWakesBeforeCount,
     /// An inbox's sender wakes the receiver before it fills its slot.
-    B11Inbox,
+    InboxWakesBeforeFill,
     /// An inbox that loses its receiver keeps the items that it accepted.
-    B12,
+    InboxKeepsAfterReceiver,
     /// A ring's receiver wakes a sender that waits for room before it hands the slot back.
-    B13,
+    RingWakesSenderTooEarly,
     /// A ring's receiver that closes does not wake a sender that waits for room.
-    B14,
+    RingCloseWakesNoSender,
     /// A commit does not look at the room on the node.
-    C1,
+    SkipRoomCheck,
     /// A commit does not look at the registration of the node.
-    C2,
+    SkipRegistrationCheck,
     /// A refused proposal is not counted.
-    C4,
+    RefusalNotCounted,
     /// A refused proposal is counted twice.
-    C5,
+    RefusalCountedTwice,
     /// A commit looks at the maximum of the leaf only.
-    C6,
+    SkipAncestorMaximum,
     /// A commit does not look at the limit of the user.
-    C7,
+    SkipUserLimitCheck,
     /// A commit charges the node and forgets the queues when the user had nothing there.
-    C8,
+    SkipQueueCharge,
     /// The loss of a node takes its capacity and leaves its containers.
-    C9,
+    LostNodeKeepsContainers,
     /// A reservation is fulfilled whose container is another one.
-    C11,
+    FulfilOtherReservation,
     /// Proposals for an ended application are committed.
-    C12,
+    CommitForEndedApp,
     /// A container that is killed stays charged to its queues.
-    Q1,
+    KilledStaysCharged,
     /// Observations of stale batches are applied to rows that others took over.
-    H2,
+    ObserveOnReusedSlot,
     /// The last snapshot before slots are freed is taken for one that shows it.
-    H2Late,
+    FreedSlotShownLate,
     /// The first snapshot that shows freed slots is taken for one that does not.
-    H2Early,
+    FreedSlotShownEarly,
     /// The collector of latencies copies an outbox and empties it in a second step.
-    F5,
+    LatenciesCopiedThenEmptied,
     /// The bell is rung without holding its lock.
-    G1,
+    BellWithoutLock,
     /// The waker has no fence between its work and "does anybody sleep?".
-    G2Waker,
+    WakerWithoutFence,
     /// The sleeper has no fence between its announcement and its last look.
-    G2Sleeper,
+    SleeperWithoutFence,
     /// The sleeper announces itself after its last look.
-    G3,
+    SleeperAnnouncesLate,
     /// The sleeper takes its ticket after its announcement.
-    G4,
+    SleeperTicketLate,
     /// The waker rings before it withdraws the announcement.
-    G6,
+    WakerRingsEarly,
     /// Who calls the owner of a baton that was called already writes nothing.
-    L1,
+    HandoffSecondCallLost,
     /// Who asks for a baton does not release its work.
-    L2,
+    HandoffCallRelaxed,
     /// An owner lays its baton down though it was called.
-    L3,
+    HandoffReleasedThoughCalled,
     /// An owner lays its baton down without release.
-    L4,
+    HandoffReleaseRelaxed,
     /// An owner lays down what the keeper claims and does not say so.
-    L5,
+    HandoffClaimNotReported,
     /// Who asks for a baton does not acquire what its last owner did.
-    L6,
+    HandoffTakeRelaxed,
     /// An owner that is called back does not acquire the work.
-    L7,
+    HandoffRecallRelaxed,
     /// A call takes the keeper's claim back.
-    L8,
+    HandoffCallEndsClaim,
     /// The committer looks at the rings before it looks whether the proposers rest.
-    R1,
+    QuietRingsFirst,
     /// A proposer that rests does not release what it sent.
-    R2,
+    QuietIdleRelaxed,
     /// A proposer wakes the committer before it rests.
-    R3,
+    QuietWakeBeforeIdle,
     /// A shutdown is requested by a load and a store.
-    S1,
+    ShutdownRequestNotAtomic,
     /// A shutdown wakes its threads before it is visible.
-    S2,
+    ShutdownWakesEarly,
     /// The end of a shutdown is announced to nobody.
-    S3,
+    ShutdownEndUnannounced,
     /// An owner that dies without finishing leaves the waiters waiting.
-    S4,
+    ShutdownOwnerDiesSilently,
     /// A receiver finishes while an accepted item is on its way into its slot.
-    S5,
+    ShutdownDropsAccepted,
 }
 
 /// Whether this process runs with that bug planted.

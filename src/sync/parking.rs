@@ -75,7 +75,7 @@ impl Lot {
 
     /// Steps 1 to 3: the ticket when there is nothing to do.
     fn prepare(&self, ready: &mut impl FnMut() -> bool) -> Option<u64> {
-        if injected(Mutant::G3) {
+        if injected(Mutant::SleeperAnnouncesLate) {
             let ticket = self.ticket();
             let found = ready();
             self.announce();
@@ -83,10 +83,10 @@ impl Lot {
         }
         let mut ticket = self.ticket();
         self.announce();
-        if injected(Mutant::G4) {
+        if injected(Mutant::SleeperTicketLate) {
             ticket = self.ticket();
         }
-        if !injected(Mutant::G2Sleeper) {
+        if !injected(Mutant::SleeperWithoutFence) {
             // Pairs with the fence in `Waker::wake`.
             fence(Ordering::SeqCst);
         }
@@ -128,7 +128,7 @@ impl Lot {
     }
 
     fn ring(&self) {
-        let held = (!injected(Mutant::G1)).then(|| self.lock());
+        let held = (!injected(Mutant::BellWithoutLock)).then(|| self.lock());
         // Release: pairs with the Acquire in `ticket`.
         self.generation.fetch_add(1, Ordering::Release);
         drop(held);
@@ -146,14 +146,14 @@ impl Waker {
     /// Costs a fence and a read when nobody sleeps.
     pub fn wake(&self) {
         let lot = &self.0;
-        if !injected(Mutant::G2Waker) {
+        if !injected(Mutant::WakerWithoutFence) {
             // Pairs with the fence in `Lot::prepare`.
             fence(Ordering::SeqCst);
         }
         if !lot.announced.load(Ordering::Relaxed) {
             return;
         }
-        if injected(Mutant::G6) {
+        if injected(Mutant::WakerRingsEarly) {
             lot.ring();
             lot.announced.swap(false, Ordering::AcqRel);
             return;

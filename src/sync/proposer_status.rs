@@ -35,7 +35,7 @@ impl ProposerStatus {
 
     /// It found nothing to do at a version.
     pub fn rest(&self, version: Version) {
-        if injected(Mutant::R3) {
+        if injected(Mutant::QuietWakeBeforeIdle) {
             self.committer.wake();
             return self.stand_at(version);
         }
@@ -45,7 +45,7 @@ impl ProposerStatus {
 
     fn stand_at(&self, version: Version) {
         // Release: pairs with the Acquire in `has_seen`; what was sent before is in the ring.
-        let order = weakened(Mutant::R2, Ordering::Release);
+        let order = weakened(Mutant::QuietIdleRelaxed, Ordering::Release);
         self.idle_at.store(version.0, order);
     }
 
@@ -90,7 +90,7 @@ pub fn is_quiet<T>(
 ) -> bool {
     let all_rest = || standings.iter().all(|standing| standing.has_seen(version));
     let none_has_news = || !rings.iter().any(RingReceiver::has_news);
-    if injected(Mutant::R1) {
+    if injected(Mutant::QuietRingsFirst) {
         return none_has_news() && all_rest();
     }
     // In this order: a proposer may send and come to rest between the two looks.

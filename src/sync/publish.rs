@@ -51,17 +51,17 @@ impl<T> Publisher<T> {
     /// When the version is not greater than the last one.
     pub fn publish(&mut self, version: Version, value: Arc<T>) -> Arc<T> {
         assert!(
-            version.0 > self.last.0 || injected(Mutant::A4),
+            version.0 > self.last.0 || injected(Mutant::PublishOlderVersion),
             "version {} was published after version {}",
             version.0,
             self.last.0
         );
         self.last = version;
-        if injected(Mutant::A2) {
+        if injected(Mutant::PublishVersionBeforePointer) {
             self.raise(version);
         }
         let retired = self.target.cell.swap(value);
-        if !injected(Mutant::A2) {
+        if !injected(Mutant::PublishVersionBeforePointer) {
             self.raise(version);
         }
         retired
@@ -69,7 +69,7 @@ impl<T> Publisher<T> {
 
     fn raise(&self, version: Version) {
         // Release: pairs with the Acquire in `Published::version`; the pointer was replaced before.
-        let order = weakened(Mutant::A1Version, Ordering::Release);
+        let order = weakened(Mutant::PublishVersionRelaxed, Ordering::Release);
         self.target.latest.store(version.0, order);
     }
 

@@ -59,7 +59,7 @@ struct Shared<T> {
 
 impl<T> Shared<T> {
     fn close(&self) -> Tail {
-        let word = if injected(Mutant::B7Ring) {
+        let word = if injected(Mutant::RingCloseNotAtomic) {
             let word = self.tail.load(Ordering::Acquire);
             self.tail.store(word | Tail::CLOSED, Ordering::Release);
             word
@@ -120,7 +120,7 @@ impl<T> RingSender<T> {
                 self.refused_closed += 1;
                 return Err(TrySendError::Closed(value));
             }
-            if injected(Mutant::B5Ring) {
+            if injected(Mutant::RingFullAccepts) {
                 return Ok(());
             }
             self.refused_full += 1;
@@ -128,12 +128,12 @@ impl<T> RingSender<T> {
         }
         let slot = &self.shared.slots[self.cursor.slot_idx];
         slot.put(value);
-        if injected(Mutant::B11Ring) {
+        if injected(Mutant::RingWakesBeforeCount) {
             self.wake_receiver();
         }
         if self.count_one_more() {
             self.cursor.advance(self.shared.slots.len());
-            if !injected(Mutant::B11Ring) {
+            if !injected(Mutant::RingWakesBeforeCount) {
                 self.wake_receiver();
             }
             Ok(())
@@ -148,7 +148,7 @@ impl<T> RingSender<T> {
         let before = Tail::open(self.cursor.count);
         let after = before.with_one_more().word();
         let tail = &self.shared.tail;
-        if injected(Mutant::B2Ring) {
+        if injected(Mutant::RingCloseThenCount) {
             let open = !Tail::from_word(tail.load(Ordering::Acquire)).is_closed();
             if open {
                 tail.store(after, Ordering::Release);
@@ -156,7 +156,7 @@ impl<T> RingSender<T> {
             return open;
         }
         // Release: pairs with the Acquire loads in `RingReceiver`; publishes the filled slot.
-        let order = weakened(Mutant::B1Ring, Ordering::Release);
+        let order = weakened(Mutant::RingCountRelaxed, Ordering::Release);
         tail.compare_exchange(before.word(), after, order, Ordering::Relaxed)
             .is_ok()
     }
@@ -206,7 +206,7 @@ impl<T> RingSender<T> {
 
 impl<T> Drop for RingSender<T> {
     fn drop(&mut self) {
-        if !injected(Mutant::B10Ring) {
+        if !injected(Mutant::RingSenderLeavesOpen) {
             self.shared.close();
         }
         self.wake_receiver();
@@ -234,7 +234,7 @@ impl<T> RingReceiver<T> {
 
     /// Takes the oldest item; never waits.
     pub fn try_recv(&mut self) -> Received<T> {
-        if self.cursor.count == self.count_seen && !injected(Mutant::B6Ring) {
+        if self.cursor.count == self.count_seen && !injected(Mutant::RingTakesWithoutCount) {
             // Acquire: pairs with the Release in `RingSender::count_one_more`; the slot is filled.
             let tail = Tail::from_word(self.shared.tail.load(Ordering::Acquire));
             self.count_seen = tail.count();
@@ -245,13 +245,13 @@ impl<T> RingReceiver<T> {
         let value = self.shared.slots[self.cursor.slot_idx].take();
         self.cursor.advance(self.shared.slots.len());
         // Release: pairs with the Acquire in `RingSender::is_full`; the slot is empty.
-        let order = weakened(Mutant::B9Ring, Ordering::Release);
-        if injected(Mutant::B13) {
+        let order = weakened(Mutant::RingSlotRelaxed, Ordering::Release);
+        if injected(Mutant::RingWakesSenderTooEarly) {
             self.wake_sender();
         }
-        let emptied = self.cursor.count + u64::from(injected(Mutant::B3Ring));
+        let emptied = self.cursor.count + u64::from(injected(Mutant::RingFreesTooMuch));
         self.shared.head.store(emptied, order);
-        if !injected(Mutant::B13) {
+        if !injected(Mutant::RingWakesSenderTooEarly) {
             self.wake_sender();
         }
         Received::Item(value)
@@ -265,14 +265,14 @@ impl<T> RingReceiver<T> {
 
     fn close_and_wake(&self) -> u64 {
         let count = self.shared.close().count();
-        if !injected(Mutant::B14) {
+        if !injected(Mutant::RingCloseWakesNoSender) {
             self.wake_sender();
         }
         count
     }
 
     fn nothing_left(&self, tail: Tail) -> Received<T> {
-        let tail = if injected(Mutant::B8Ring) {
+        let tail = if injected(Mutant::RingEmptyTakenForEnd) {
             Tail::from_word(self.shared.tail.load(Ordering::Acquire))
         } else {
             tail

@@ -100,7 +100,7 @@ impl Shared {
 
     fn begin(&self) -> Requested {
         let (running, draining) = (Phase::Running.word(), Phase::Draining.word());
-        if injected(Mutant::S1) {
+        if injected(Mutant::ShutdownRequestNotAtomic) {
             let before = self.phase();
             if before == Phase::Running {
                 self.phase.store(draining, Ordering::Release);
@@ -132,7 +132,7 @@ pub struct Shutdown(Arc<Shared>);
 impl Shutdown {
     /// Asks for the end; returns at once.
     pub fn request(&self) -> Requested {
-        if injected(Mutant::S2) {
+        if injected(Mutant::ShutdownWakesEarly) {
             self.0.wake_threads();
             return self.0.begin();
         }
@@ -191,7 +191,7 @@ impl ShutdownOwner {
         // that a request at the same moment is either before it or finds the end.
         self.shared.phase.swap(phase.word(), Ordering::AcqRel);
         self.shared.wake_threads();
-        if !injected(Mutant::S3) {
+        if !injected(Mutant::ShutdownEndUnannounced) {
             self.end_waker.wake();
         }
     }
@@ -199,7 +199,7 @@ impl ShutdownOwner {
 
 impl Drop for ShutdownOwner {
     fn drop(&mut self) {
-        if !self.finished && !injected(Mutant::S4) {
+        if !self.finished && !injected(Mutant::ShutdownOwnerDiesSilently) {
             self.end(Phase::Poisoned);
         }
     }

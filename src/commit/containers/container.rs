@@ -127,7 +127,7 @@ impl Ledger {
             return;
         }
         self.flag_for_reordering(app);
-        if injected(Mutant::Q1) && ending == Ending::Killed {
+        if injected(Mutant::KilledStaysCharged) && ending == Ending::Killed {
             return;
         }
         self.charge(app, partition, -size);

@@ -155,7 +155,7 @@ impl Ledger {
         self.state.partitions[partition].total -= total;
         self.deferred.push_back(FollowUpEvent::Labels(None));
         for container in self.containers_on(slot) {
-            if injected(Mutant::C9) {
+            if injected(Mutant::LostNodeKeepsContainers) {
                 break;
             }
             self.end_container(container, Ending::Killed);

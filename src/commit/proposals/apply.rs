@@ -210,7 +210,8 @@ impl Ledger {
         if let Some(exchange) = &proposal.exchange {
             self.release(exchange, UnreserveReason::Exchange);
         }
-        let skips = injected(Mutant::C8) && self.state.users[user].part(partition).used.is_none();
+        let skips = injected(Mutant::SkipQueueCharge)
+            && self.state.users[user].part(partition).used.is_none();
         if proposal.reserved.is_none() && !skips {
             self.charge_served(app, partition, size, served);
             self.flag_for_reordering(app);

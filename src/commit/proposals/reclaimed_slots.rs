@@ -13,7 +13,7 @@ impl Freed {
     /// that one shows it, and the next one does.
     #[must_use]
     pub fn behind(shown: Version) -> Self {
-        if injected(Mutant::H2Late) {
+        if injected(Mutant::FreedSlotShownLate) {
             return Self(shown);
         }
         Self(Version(shown.0 + 1))
@@ -22,10 +22,10 @@ impl Freed {
     /// Whether what was observed on a version may be about rows that are others' by now.
     #[must_use]
     pub fn outdates(self, observed: Version) -> bool {
-        if injected(Mutant::H2Early) {
+        if injected(Mutant::FreedSlotShownEarly) {
             return observed <= self.0;
         }
-        observed < self.0 && !injected(Mutant::H2)
+        observed < self.0 && !injected(Mutant::ObserveOnReusedSlot)
     }
 }
 

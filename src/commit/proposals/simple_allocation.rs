@@ -57,7 +57,7 @@ impl Ledger {
             && proposal.reserved.is_none()
             && proposal.exchange.is_none()
             && proposal.kill.is_empty()
-            && !injected(Mutant::C8);
+            && !injected(Mutant::SkipQueueCharge);
         if !plain {
             return None;
         }

@@ -79,10 +79,12 @@ impl Ledger {
     ) -> Result<(), Conflict> {
         let app = &self.state.apps[proposal.app];
         let gone = app.generation != proposal.generation || app.stage.is_over();
-        if gone && !injected(Mutant::C12) {
+        if gone && !injected(Mutant::CommitForEndedApp) {
             return Err(Conflict::AppGone);
         }
-        if !self.is_registered(proposal.node, proposal.incarnation) && !injected(Mutant::C2) {
+        if !self.is_registered(proposal.node, proposal.incarnation)
+            && !injected(Mutant::SkipRegistrationCheck)
+        {
             return Err(Conflict::NodeGone);
         }
         if !proposal
@@ -142,7 +144,9 @@ impl Ledger {
         let expected = own.map(|held| held.number);
         let of_another_key = own.is_some_and(|held| held.key != proposal.key);
         let other = proposal.reserved != expected || of_another_key;
-        if (other && !injected(Mutant::C11)) || (node.reserved.is_some() && expected.is_none()) {
+        if (other && !injected(Mutant::FulfilOtherReservation))
+            || (node.reserved.is_some() && expected.is_none())
+        {
             return Err(Conflict::ReservationChanged);
         }
         if let Some(exchange) = &proposal.exchange {
@@ -167,7 +171,7 @@ impl Ledger {
             }
             _ => proposal.size.narrow(),
         };
-        if !self.state.calculator.fits_in(&size, &room) && !injected(Mutant::C1) {
+        if !self.state.calculator.fits_in(&size, &room) && !injected(Mutant::SkipRoomCheck) {
             return Err(Conflict::DoesNotFit);
         }
         Ok(())
@@ -230,7 +234,7 @@ impl Ledger {
                 Exclusivity::Respect => part.limit.narrow(),
                 Exclusivity::Ignore => total,
             };
-            if injected(Mutant::C6) && queue != leaf {
+            if injected(Mutant::SkipAncestorMaximum) && queue != leaf {
                 break;
             }
             if !calculator.fits_in(&(part.used.narrow() + net), &most) {
@@ -263,6 +267,6 @@ impl Ledger {
             .state
             .calculator
             .compare(&self.state.cluster.narrow(), &used, &limit);
-        beyond.is_le() || injected(Mutant::C7)
+        beyond.is_le() || injected(Mutant::SkipUserLimitCheck)
     }
 }

@@ -444,10 +444,10 @@ impl<C: Clock> Committer<C> {
 
 /// Counts a proposal that did not hold.
 fn count_refusal(fates: &mut CounterWriter<Fate>, conflict: Conflict) {
-    if !injected(Mutant::C4) {
+    if !injected(Mutant::RefusalNotCounted) {
         fates.count(conflict.into());
     }
-    if injected(Mutant::C5) {
+    if injected(Mutant::RefusalCountedTwice) {
         fates.count(conflict.into());
     }
 }
