@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use capsched::api::ModeKind;
 use capsched::config::{Layer, Source};
+use capsched::simulator::MapRules;
 use capsched::simulator::import::{self, Format, MAX_INFLATED};
-use capsched::simulator::{InOrder, MapRules};
 use serde_json::json;
 
 use crate::output::{PROBLEM, line, put};
@@ -77,10 +77,12 @@ pub(crate) fn data(args: &mut TraceArgs, seed: u64) -> Result<(Cluster, Trace)> 
     }
     let options = args.options(types.clone());
     let nodes = import::nodes(import::Source::text("openb nodes", NODES), &options)?;
-    let pods = Box::new(Cursor::new(PODS.as_bytes()));
-    let source = import::Source::of("openb pods", pods, MAX_INFLATED)?;
-    let raw = import::read(source, Format::Openb, &options)?;
-    let trace = Trace::read(Box::new(InOrder::new(raw, "openb pods", args.order())))?;
+    let order = args.order();
+    let trace = Trace::made(move || {
+        let pods = Box::new(Cursor::new(PODS.as_bytes()));
+        let source = import::Source::of("openb pods", pods, MAX_INFLATED)?;
+        import::ordered(source, Some(Format::Openb), &options, &order)
+    })?;
     let mut cluster = Cluster::new(loaded, nodes, types)?;
     cluster.shuffle(seed);
     Ok((cluster, trace))
@@ -100,7 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         ModeKind::Global,
     ] {
         let row = Row::new(mode, args.threads, args.sequential);
-        let bar = progress(trace.jobs.len(), mode.name());
+        let bar = progress(trace.facts.jobs, mode.name());
         let outcome = row.play(&cluster, &trace, timing, &bar, &mut ());
         bar.finish_and_clear();
         runs.push(outcome?);
@@ -110,7 +112,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             "seed": args.seed,
             "machine": machine(),
             "nodes": cluster.nodes.len(),
-            "jobs": trace.jobs.len(),
+            "jobs": trace.facts.jobs,
             "same_containers_placed": same(&runs),
             "runs": runs.iter().map(Outcome::to_json).collect::<Vec<_>>(),
         }));
@@ -122,7 +124,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
 /// The end of the demonstration, unless another is wanted.
 pub(crate) fn timing(mut timing: Timing, trace: &Trace) -> Timing {
-    let last = trace.jobs.last().map_or(0, |job| job.at_ms);
+    let last = trace.facts.last_ms;
     timing.until_ms = timing.until_ms.or(Some(last + AFTER_MS));
     timing
 }
@@ -168,7 +170,7 @@ fn shown(cluster: &Cluster, trace: &Trace, runs: &[Outcome]) -> String {
          capsched check capacity-scheduler.xml  your own queues\n      \
          capsched compare --threads 1,2         more threads\n",
         cluster.nodes.len(),
-        crate::play::grouped(u64::try_from(trace.jobs.len()).unwrap_or(u64::MAX)),
+        crate::play::grouped(trace.facts.jobs),
         table(runs),
         footer(runs)
     )

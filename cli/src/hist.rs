@@ -13,6 +13,8 @@ use capsched::metrics::{
 };
 use clap::ValueEnum;
 
+use crate::aside;
+use crate::interrupt::{INTERRUPTED, MARKERS};
 use crate::output::{self, Problem};
 
 /// Show the latencies of a run and write them in the formats of the usual tools.
@@ -31,6 +33,9 @@ pub(crate) struct Args {
     /// Folder of the files; that of the run unless given.
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Replace files of the same names.
+    #[arg(long)]
+    force: bool,
 }
 
 /// Formats of files.
@@ -78,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             files.extend(rendered(*format, log)?);
         }
     }
-    write(folder, &files)?;
+    write(folder, &files, args.force)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -98,6 +103,7 @@ fn logs_within(folder: &Path) -> Result<Vec<Log>> {
     runs.extend(sorted(folder)?.into_iter().filter(|path| path.is_dir()));
     let mut logs = Vec::new();
     for run in runs {
+        warn_of_part(&run);
         let name = name_of(&run);
         for path in sorted(&run)?.into_iter().filter(|path| is_log(path)) {
             let stem = format!("{name}-{}", text(path.file_stem()));
@@ -116,6 +122,19 @@ fn logs_within(folder: &Path) -> Result<Vec<Log>> {
         folder.display()
     );
     Ok(logs)
+}
+
+/// Says when a folder is that of a run which did not come to its end.
+fn warn_of_part(run: &Path) {
+    let has = |name: &str| run.join(name).exists();
+    let whole = MARKERS.iter().any(|name| has(name));
+    if !whole && (has("decisions.jsonl") || has(INTERRUPTED)) {
+        output::note(format_args!(
+            "warning: {}: the run did not come to its end: there is no {}",
+            run.display(),
+            MARKERS[0]
+        ));
+    }
 }
 
 fn sorted(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -163,8 +182,9 @@ fn show(phases: &[TaggedInterval]) {
     }
 }
 
-/// Writes files by name and tells their paths. Nothing is written when two bear the same name.
-fn write(folder: &Path, files: &[(String, Vec<u8>)]) -> Result<()> {
+/// Writes files by name and tells their paths. Nothing is written when two bear the same name, or when
+/// one exists that is not to be replaced.
+fn write(folder: &Path, files: &[(String, Vec<u8>)], force: bool) -> Result<()> {
     let mut names = BTreeSet::new();
     if let Some((name, _)) = files.iter().find(|(name, _)| !names.insert(name)) {
         bail!("two histograms would be written as {name}; nothing was written");
@@ -172,9 +192,14 @@ fn write(folder: &Path, files: &[(String, Vec<u8>)]) -> Result<()> {
     if !files.is_empty() && !folder.as_os_str().is_empty() {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
-    for (name, text) in files {
-        let path = folder.join(name);
-        fs::write(&path, text).with_context(|| path.display().to_string())?;
+    let paths = || files.iter().map(|(name, _)| folder.join(name));
+    let taken = |path: &PathBuf| !force && path.symlink_metadata().is_ok();
+    if let Some(path) = paths().find(taken) {
+        let shown = path.display();
+        bail!("{shown} exists; say --force to replace it; nothing was written");
+    }
+    for (path, (_, text)) in paths().zip(files) {
+        aside::write(&path, text, force)?;
         output::note(path.display());
     }
     Ok(())
@@ -326,7 +351,7 @@ mod tests {
     fn nothing_is_written_when_two_files_bear_one_name() {
         let folder = std::env::temp_dir().join(format!("capsched-hist-{}", std::process::id()));
         let file = |text: &[u8]| ("a-b-c.hgrm".to_owned(), text.to_vec());
-        let error = write(&folder, &[file(b"1"), file(b"2")]).unwrap_err();
+        let error = write(&folder, &[file(b"1"), file(b"2")], true).unwrap_err();
         assert!(error.to_string().contains("a-b-c.hgrm"), "{error}");
         assert!(!folder.exists());
     }

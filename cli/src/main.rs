@@ -1,9 +1,11 @@
 //! The `capsched` command.
 
+mod aside;
 mod check;
 mod demo;
 mod generate;
 mod hist;
+mod interrupt;
 mod output;
 mod parity;
 mod play;
@@ -13,6 +15,7 @@ mod sink;
 mod teach;
 mod trace;
 mod values;
+mod watchdog;
 
 use std::process::ExitCode;
 

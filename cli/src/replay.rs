@@ -107,14 +107,14 @@ impl Input {
             None => ResourceTypes::with_extra(&["gpu-milli"])
                 .context("three resource types are within the limit")?,
         };
-        let trace = Trace::read(self.trace.open(files, types.clone())?)?;
+        let trace = self.trace.scan(files, &types)?;
         let path = self.nodes.as_ref().unwrap_or(&files[0]);
         let nodes = crate::play::nodes(path, &self.trace.options(types.clone()))?;
         let loaded = match configured {
             Some(loaded) => loaded,
             None => {
                 note("no --conf: the trace's own queues get equal weights");
-                crate::play::for_trace(&trace.jobs, &nodes, &types)?
+                crate::play::for_trace(&trace.facts.queues, &nodes, &types)?
             }
         };
         let mut cluster = Cluster::new(loaded, nodes, types)?;
@@ -153,7 +153,7 @@ impl Input {
         files: &[PathBuf],
         folder: Option<&RunFolder>,
     ) -> Result<Outcome> {
-        let bar = progress(trace.jobs.len(), row.mode.name());
+        let bar = progress(trace.facts.jobs, row.mode.name());
         let Some(folder) = folder else {
             let outcome = row.play(cluster, trace, self.timing, &bar, &mut ());
             bar.finish_and_clear();
@@ -161,11 +161,11 @@ impl Input {
         };
         let settings = self.settings(files, row);
         let began_ms = SystemClock::new().now_ms();
-        let mut log = folder.decisions(cluster.types.names().len(), &settings)?;
-        let outcome = row.play(cluster, trace, self.timing, &bar, &mut log);
+        let mut recorder = folder.recorder(cluster.types.names().len(), &settings)?;
+        let outcome = row.play(cluster, trace, self.timing, &bar, &mut recorder);
         bar.finish_and_clear();
         let outcome = outcome?;
-        folder.finish(log, began_ms, &outcome, &settings)?;
+        folder.finish(recorder, began_ms, &outcome, &settings)?;
         Ok(outcome)
     }
 
@@ -195,10 +195,10 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode> {
         .play(row, (&cluster, &trace), &args.files, folder.as_ref())?;
     let runs = [outcome];
     if args.input.json {
-        let jobs = (trace.jobs.len(), &trace.mapping);
+        let jobs = (trace.facts.jobs, &trace.facts.mapping);
         line(object(Some(&cluster), jobs, &runs, args.input.seed));
     } else {
-        put(&format!("{}\n{}\n", trace.mapping, table(&runs)));
+        put(&format!("{}\n{}\n", trace.facts.mapping, table(&runs)));
         if let Some(account) = &runs[0].preemption {
             put(&account.table(20));
         }
@@ -242,7 +242,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
         let own = own.transpose()?;
         runs.push(input.play(row, (&cluster, &trace), &args.files, own.as_ref())?);
     }
-    let jobs = (trace.jobs.len(), &trace.mapping);
+    let jobs = (trace.facts.jobs, &trace.facts.mapping);
     let whole = object(Some(&cluster), jobs, &runs, input.seed);
     if let Some(folder) = &folder {
         folder.document("compare.json", &whole)?;
@@ -253,7 +253,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
         put(&format!(
             "{} nodes, {} jobs, the same trace for every column\n\n{}\n{}",
             cluster.nodes.len(),
-            trace.jobs.len(),
+            trace.facts.jobs,
             table(&runs),
             footer(&runs)
         ));
@@ -267,7 +267,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
 /// The result of runs; without a cluster when none was read.
 fn object(
     cluster: Option<&Cluster>,
-    (jobs, account): (usize, &MappingReport),
+    (jobs, account): (u64, &MappingReport),
     runs: &[Outcome],
     seed: Option<u64>,
 ) -> Value {

@@ -7,11 +7,15 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use capsched::simulator::faults::{self, Replay, Setup, Summary, Violation};
+use capsched::sync::{AtomicBool, Ordering};
 use capsched::time::{Clock, SystemClock};
 use clap::Args as Arguments;
+use rayon::prelude::*;
 use serde_json::json;
 
+use crate::aside;
 use crate::output;
+use crate::watchdog::Watchdog;
 
 /// Seeds that are run twice: one in this many.
 const TWICE: u64 = 20;
@@ -29,8 +33,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 5000)]
     events: usize,
     /// Threads; seeds are shared out among them.
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    threads: u64,
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+    /// Report a seed that takes longer than so many seconds as stuck, and end; 0 waits for ever. A
+    /// minute and a tenth of a second a step unless given.
+    #[arg(long, value_name = "SECONDS", conflicts_with = "replay")]
+    watchdog: Option<u64>,
     /// Go on after a failure.
     #[arg(long)]
     keep_going: bool,
@@ -69,7 +77,7 @@ fn seeds(text: &str) -> Result<Range<u64>, String> {
     Ok(from..to)
 }
 
-/// What one thread found.
+/// What some seeds came to.
 #[derive(Default)]
 struct Found {
     summary: Summary,
@@ -96,34 +104,37 @@ impl Found {
 
 /// Runs the seeds or the replay; the exit code says whether anything broke, or what was demanded.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    if args.events == 0 || args.threads == 0 {
-        bail!("--events and --threads are at least 1");
+    if args.events == 0 {
+        bail!("--events is at least 1");
     }
     if let Some(file) = &args.replay {
         return replay(file);
     }
     // A panic of the engine is a finding and is told with the report.
     std::panic::set_hook(Box::new(|_| {}));
+    let steps = u64::try_from(args.events).unwrap_or(u64::MAX);
+    let limit = args.watchdog.unwrap_or(60 + steps / 10);
+    let watchdog = Watchdog::new(limit);
+    watchdog.watching(
+        |stuck| end_stuck(args, stuck, limit),
+        || judged(args, &watchdog),
+    )
+}
+
+/// Runs the seeds and tells what they came to.
+fn judged(args: &Args, watchdog: &Watchdog) -> Result<ExitCode> {
     let clock = SystemClock::new();
-    let parts: Vec<Found> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..args.threads)
-            .map(|own| scope.spawn(move || share(args, own)))
-            .collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, Found>| thread.join();
-        threads.into_iter().filter_map(|t| join(t).ok()).collect()
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(args.threads));
+    let pool = pool.build().context("threads cannot be started")?;
+    let stop = AtomicBool::new(false);
+    let seeds = args.seeds.clone().into_par_iter();
+    let mut all: Found = pool.install(|| {
+        let one = |found, seed| add(found, args, seed, watchdog, &stop);
+        seeds.fold(Found::default, one).reduce(Found::default, join)
     });
     let seconds = std::time::Duration::from_nanos(clock.now_ns()).as_secs_f64();
-    if u64::try_from(parts.len()) != Ok(args.threads) {
-        bail!("a thread of the simulation died");
-    }
-    let mut all = Found::default();
-    for part in parts {
-        all.summary.merge(&part.summary);
-        all.seeds += part.seeds;
-        all.failures.extend(part.failures);
-    }
     all.failures.sort_by_key(|(seed, ..)| *seed);
-    let reports = report(args, &all.failures)?;
+    let reports = report(args, &all.failures, watchdog)?;
     tell(args, &all, &reports, seconds);
     let wanted = all.failures.iter().any(|(.., found)| args.wants(found));
     let good = if args.demand.is_empty() {
@@ -134,36 +145,62 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::from(if good { 0 } else { output::PROBLEM }))
 }
 
-/// The seeds of one thread.
-fn share(args: &Args, own: u64) -> Found {
-    let mut found = Found::default();
-    let mine = args.seeds.clone().filter(|seed| seed % args.threads == own);
-    for seed in mine {
-        let setup = Setup::of(seed);
-        let actions = faults::draw(&setup, args.events);
-        let outcome = faults::run(&setup, &actions);
-        found.seeds += 1;
-        found.summary.merge(&outcome.summary);
-        if seed % TWICE == 0 && faults::run(&setup, &actions).digest != outcome.digest {
-            let violation = Violation {
-                id: "determinism",
-                text: "two runs of the seed decided differently".to_owned(),
-            };
-            found.failures.push((seed, args.events, violation));
-        }
-        if let Some((step, violation)) = outcome.failure {
-            found.failures.push((seed, step, violation));
-        }
-        let wanted = found.failures.iter().any(|(.., found)| args.wants(found));
-        if wanted && !args.keep_going {
-            break;
-        }
+fn join(mut all: Found, part: Found) -> Found {
+    all.summary.merge(&part.summary);
+    all.seeds += part.seeds;
+    all.failures.extend(part.failures);
+    all
+}
+
+/// Runs one seed more, unless a failure has ended the run.
+fn add(mut found: Found, args: &Args, seed: u64, watchdog: &Watchdog, stop: &AtomicBool) -> Found {
+    if stop.load(Ordering::Relaxed) {
+        return found;
+    }
+    let before = found.failures.len();
+    let setup = Setup::of(seed);
+    let actions = faults::draw(&setup, args.events);
+    let outcome = watchdog.seed(seed, || faults::run(&setup, &actions));
+    found.seeds += 1;
+    found.summary.merge(&outcome.summary);
+    let again = || watchdog.seed(seed, || faults::run(&setup, &actions)).digest;
+    if seed % TWICE == 0 && again() != outcome.digest {
+        let violation = Violation {
+            id: "determinism",
+            text: "two runs of the seed decided differently".to_owned(),
+        };
+        found.failures.push((seed, args.events, violation));
+    }
+    if let Some((step, violation)) = outcome.failure {
+        found.failures.push((seed, step, violation));
+    }
+    let mut new = found.failures[before..].iter();
+    if !args.keep_going && new.any(|(.., found)| args.wants(found)) {
+        stop.store(true, Ordering::Relaxed);
     }
     found
 }
 
+/// Reports a seed that does not end, and ends the process: its thread cannot be stopped.
+fn end_stuck(args: &Args, seed: u64, limit: u64) -> ! {
+    if args.json {
+        output::line(json!({"stuck": seed, "events": args.events, "after_seconds": limit}));
+    } else {
+        output::line(format_args!(
+            "seed {seed} is stuck: it runs for more than {limit} s; try it alone with: \
+             capsched simulate --seeds {seed} --events {}",
+            args.events
+        ));
+    }
+    std::process::exit(i32::from(output::PROBLEM))
+}
+
 /// Writes a shortened, replayable report for the first failure of each invariant.
-fn report(args: &Args, failures: &[(u64, usize, Violation)]) -> Result<Vec<PathBuf>> {
+fn report(
+    args: &Args,
+    failures: &[(u64, usize, Violation)],
+    watchdog: &Watchdog,
+) -> Result<Vec<PathBuf>> {
     let mut told = Vec::new();
     let mut files = Vec::new();
     for (seed, step, violation) in failures {
@@ -175,12 +212,12 @@ fn report(args: &Args, failures: &[(u64, usize, Violation)]) -> Result<Vec<PathB
         let setup = Setup::of(*seed);
         let mut actions = faults::draw(&setup, args.events);
         actions.truncate(*step);
-        let replay = faults::shrink(&setup, &actions, violation);
+        let replay = watchdog.seed(*seed, || faults::shrink(&setup, &actions, violation));
         fs::create_dir_all(&args.reports)
             .with_context(|| format!("{}: cannot be made", args.reports.display()))?;
         let file = args.reports.join(format!("{}-{seed}.json", violation.id));
-        fs::write(&file, serde_json::to_string_pretty(&replay)?)
-            .with_context(|| format!("{}: cannot be written", file.display()))?;
+        let text = serde_json::to_string_pretty(&replay)?;
+        aside::write(&file, text.as_bytes(), true)?;
         files.push(file);
     }
     Ok(files)

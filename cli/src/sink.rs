@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use capsched::simulator::import::NativeWriter;
 use capsched::simulator::{NodeLine, ResourceTypes, Workload};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::aside::Aside;
 use crate::play::explain;
 
 /// Arguments about the file that is written.
@@ -45,11 +46,13 @@ impl<W: Write> Write for Form<W> {
 }
 
 impl<W: Write> Form<W> {
-    fn finish(self) -> io::Result<()> {
-        match self {
-            Self::Plain(mut into) => into.flush(),
-            Self::Packed(into) => into.finish()?.flush(),
-        }
+    fn finish(self) -> io::Result<W> {
+        let mut into = match self {
+            Self::Plain(into) => into,
+            Self::Packed(into) => into.finish()?,
+        };
+        into.flush()?;
+        Ok(into)
     }
 }
 
@@ -87,7 +90,7 @@ impl OutArgs {
             return match written {
                 // Nobody reads on, which is no failure.
                 Err(error) if gone(&error) => std::process::exit(0),
-                written => written.context("standard output"),
+                written => Ok(written.context("standard output")?.0),
             };
         };
         let shown = path.display();
@@ -96,35 +99,22 @@ impl OutArgs {
             // A pipe or a device has a place of its own and cannot be moved to.
             let file = File::options().write(true).open(path);
             let file = file.with_context(|| format!("{shown} cannot be written"))?;
-            return write(packed(path, file)?, types, nodes, workload)
-                .with_context(|| shown.to_string());
+            let (jobs, _) = write(packed(path, BufWriter::new(file))?, types, nodes, workload)
+                .with_context(|| shown.to_string())?;
+            return Ok(jobs);
         }
-        if path.exists() && !self.force {
-            bail!("{shown} exists; say --force to replace it");
-        }
-        // Written beside its place and moved there, so that a failure leaves no half of a trace.
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(".partial");
-        let partial = PathBuf::from(partial);
-        let file = File::create(&partial)
-            .with_context(|| format!("{} cannot be written", partial.display()))?;
-        let written = packed(path, file).and_then(|out| write(out, types, nodes, workload));
-        match written {
-            Ok(jobs) => {
-                std::fs::rename(&partial, path).with_context(|| shown.to_string())?;
-                Ok(jobs)
-            }
-            Err(error) => {
-                let _absent = std::fs::remove_file(&partial);
-                Err(error.context(shown.to_string()))
-            }
-        }
+        let file = Aside::create(path, self.force)?;
+        let context = || shown.to_string();
+        let (jobs, file) = packed(path, file)
+            .and_then(|out| write(out, types, nodes, workload))
+            .with_context(context)?;
+        file.finish()?;
+        Ok(jobs)
     }
 }
 
 /// Packed when the name says so.
-fn packed(path: &Path, file: File) -> Result<Form<BufWriter<File>>> {
-    let plain = BufWriter::new(file);
+fn packed<W: Write>(path: &Path, plain: W) -> Result<Form<W>> {
     Ok(if path.extension().is_some_and(|end| end == "zst") {
         Form::Packed(zstd::Encoder::new(plain, 3)?)
     } else {
@@ -137,7 +127,7 @@ fn write<W: Write>(
     types: &ResourceTypes,
     nodes: &[NodeLine],
     workload: &mut dyn Workload,
-) -> Result<u64> {
+) -> Result<(u64, W)> {
     let bar = counting("written");
     let mut writer = NativeWriter::new(into, types)?;
     for node in nodes {
@@ -149,7 +139,7 @@ fn write<W: Write>(
         jobs += 1;
         bar.inc(1);
     }
-    writer.into_inner().finish()?;
+    let into = writer.into_inner().finish()?;
     bar.finish_and_clear();
-    Ok(jobs)
+    Ok((jobs, into))
 }

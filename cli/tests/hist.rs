@@ -64,7 +64,7 @@ fn hist_writes_beside_a_folder_of_one_run_and_never_reads_what_it_wrote() {
     let run = folder.join("cmp/global-1");
     let before = names(&run);
     let hist = |from: &Path, shown: &str| {
-        let mut hist = command(&["hist", shown, "--format", "hlog,csv"]);
+        let mut hist = command(&["hist", shown, "--format", "hlog,csv", "--force"]);
         let (code, out, err) = told(&hist.current_dir(from).output().unwrap());
         assert_eq!(code, 0, "{err}");
         let table: Vec<_> = out.lines().skip(1).map(str::to_owned).collect();
@@ -79,6 +79,23 @@ fn hist_writes_beside_a_folder_of_one_run_and_never_reads_what_it_wrote() {
         new,
         ["global-1-latency-merged.hlog", "global-1-latency.csv"]
     );
+}
+
+#[test]
+fn hist_replaces_files_only_when_it_is_told_to() {
+    let folder = compared("hist-force");
+    let (run, out) = (folder.join("cmp/global-1"), folder.join("out"));
+    let args = ["hist", run.to_str().unwrap(), "--format", "csv", "-o"];
+    let args = [&args[..], &[out.to_str().unwrap()]].concat();
+    printed(&args);
+    let file = out.join("global-1-latency.csv");
+    fs::write(&file, "mine").unwrap();
+    let (code, _, err) = crate::run(&args);
+    assert!(code == 2 && err.contains("--force"), "{err}");
+    assert_eq!(fs::read(&file).unwrap(), b"mine");
+    printed(&[&args[..], &["--force"]].concat());
+    assert_ne!(fs::read(&file).unwrap(), b"mine");
+    assert_eq!(names(&out), ["global-1-latency.csv"]);
 }
 
 #[test]

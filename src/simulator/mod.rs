@@ -16,7 +16,10 @@ mod statistics;
 mod workload;
 
 pub use audit::Ledger;
-pub use driver::{Driver, DriverSettings, JsonLog, RunCounts, RunReport, Sample, Waits, Watch};
+pub use driver::{
+    Driver, DriverSettings, JobLine, JobOutcome, JsonLog, RunCounts, RunReport, Sample, Waits,
+    Watch,
+};
 pub use statistics::Random;
 pub use workload::{
     Archetype, Duplicates, InOrder, Job, MapRuleError, MapRules, MappingReport, Merged, NodeLine,

@@ -1,13 +1,14 @@
 //! Recordings on disk: single files, lines, compressed lines, and folders of all three.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::configuration::Configuration;
+use crate::aside::Aside;
 
 /// Calls back with every recording below a path, files in order of their names.
 pub(super) fn each(path: &Path, call: &mut dyn FnMut(&Path, Result<Value>)) -> Result<()> {
@@ -94,10 +95,15 @@ pub(super) fn data_folder(path: &Path, given: Option<&Path>) -> PathBuf {
 
 /// Writes the recordings below paths into one archive, one a line, each with the text of its
 /// configuration.
-pub(super) fn pack(paths: &[PathBuf], archive: &Path, data: Option<&Path>) -> Result<()> {
+pub(super) fn pack(
+    paths: &[PathBuf],
+    archive: &Path,
+    data: Option<&Path>,
+    force: bool,
+) -> Result<()> {
     let context = || format!("cannot write {}", archive.display());
-    let file = File::create(archive).with_context(context)?;
-    let mut encoder = zstd::Encoder::new(BufWriter::new(file), 19).with_context(context)?;
+    let file = Aside::create(archive, force)?;
+    let mut encoder = zstd::Encoder::new(file, 19).with_context(context)?;
     encoder.long_distance_matching(true).with_context(context)?;
     let mut written = Ok(());
     for path in paths {
@@ -112,8 +118,7 @@ pub(super) fn pack(paths: &[PathBuf], archive: &Path, data: Option<&Path>) -> Re
         })?;
     }
     written?;
-    let mut file = encoder.finish().with_context(context)?;
-    file.flush().with_context(context)
+    encoder.finish().with_context(context)?.finish()
 }
 
 fn line_of(mut value: Value, data: &Path) -> Result<String> {

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use acl::Access;
@@ -56,6 +57,9 @@ pub(crate) struct Args {
     /// The archive to write.
     #[arg(short, long, value_name = "FILE.jsonl.zst", requires = "pack")]
     output: Option<PathBuf>,
+    /// Replace the archive when it exists.
+    #[arg(long, requires = "output")]
+    force: bool,
 }
 
 /// One recording of any kind.
@@ -135,7 +139,7 @@ struct Tally {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if let Some(archive) = &args.output {
-        archive::pack(&args.paths, archive, args.data.as_deref())?;
+        archive::pack(&args.paths, archive, args.data.as_deref(), args.force)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut tally = Tally::default();
@@ -168,7 +172,7 @@ impl Args {
 }
 
 /// Recordings that are played side by side.
-const BATCH: usize = 64;
+const BATCH: usize = 256;
 
 /// A recording's file, its name and what became of it.
 type Played = (PathBuf, String, Verdict);
@@ -187,28 +191,11 @@ fn play(file: PathBuf, value: Result<Value>, args: &Args, data: &Path) -> Option
 }
 
 impl Tally {
-    /// Plays recordings on all cores; tells and counts what became of them in their order.
+    /// Plays recordings on all cores; shows and counts what became of them in their order.
     fn play(&mut self, batch: Vec<(PathBuf, Result<Value>)>, args: &Args, data: &Path) {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut stripes: Vec<Vec<_>> = (0..cores).map(|_| Vec::new()).collect();
-        for (i, recording) in batch.into_iter().enumerate() {
-            stripes[i % cores].push((i, recording));
-        }
-        let all = |stripe: Vec<(usize, (PathBuf, Result<Value>))>| {
-            let played = |(i, (file, value))| Some((i, play(file, value, args, data)?));
-            stripe.into_iter().filter_map(played).collect::<Vec<_>>()
-        };
-        let mut played: Vec<(usize, Played)> = std::thread::scope(|scope| {
-            let threads: Vec<_> = stripes
-                .into_iter()
-                .map(|stripe| scope.spawn(|| all(stripe)))
-                .collect();
-            let done = threads.into_iter();
-            done.flat_map(|thread| thread.join().expect("playing a recording does not panic"))
-                .collect()
-        });
-        played.sort_by_key(|(i, _)| *i);
-        for (_, (file, name, verdict)) in &played {
+        let one = |(file, value)| play(file, value, args, data);
+        let played: Vec<Played> = batch.into_par_iter().filter_map(one).collect();
+        for (file, name, verdict) in &played {
             self.tell(file, name, verdict, args);
         }
     }

@@ -9,7 +9,7 @@ use capsched::api::{
     Sequential, StateView, Stepped, TreeSettings,
 };
 use capsched::config::{self, Layer, Loaded, Options, Report, Severity, Source};
-use capsched::simulator::{Job, NodeLine, Random, ResourceTypes};
+use capsched::simulator::{NodeLine, Random, ResourceTypes};
 
 use crate::output::{Problem, note};
 
@@ -96,15 +96,19 @@ pub(crate) fn types_of(settings: &TreeSettings) -> Result<ResourceTypes> {
 
 /// A configuration for a trace that came without one: its own queues with equal weights, and no
 /// limit for masters.
-pub(crate) fn for_trace(jobs: &[Job], nodes: &[NodeLine], types: &ResourceTypes) -> Result<Loaded> {
+pub(crate) fn for_trace(
+    queues: &BTreeSet<String>,
+    nodes: &[NodeLine],
+    types: &ResourceTypes,
+) -> Result<Loaded> {
     let mut pairs = BTreeMap::new();
     let mut put = |key: String, value: String| {
         pairs.insert(format!("yarn.scheduler.capacity.{key}"), value);
     };
     let mut children: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
-    for job in jobs {
+    for queue in queues {
         let mut parent = "root".to_owned();
-        let below = job.queue.strip_prefix("root.").unwrap_or(&job.queue);
+        let below = queue.strip_prefix("root.").unwrap_or(queue);
         for name in below.split('.') {
             children.entry(parent.clone()).or_default().insert(name);
             parent = format!("{parent}.{name}");

@@ -5,6 +5,7 @@ mod files;
 mod measured;
 mod outcome;
 mod preemption;
+mod recorder;
 mod run;
 mod table;
 mod trace;

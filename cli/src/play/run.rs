@@ -1,13 +1,12 @@
 //! One row: a mode with its threads plays a trace on a cluster.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use capsched::api::{Event, Latencies, Mode, ModeKind, Stepped, Threaded, TreeSettings};
 use capsched::queue::{NodePolicy, NodePolicySettings};
 use capsched::simulator::{
-    Driver, DriverSettings, Job, MappingReport, Ready, Sample, TraceError, Watch, Workload,
+    Driver, DriverSettings, Job, JobLine, MappingReport, Sample, TraceError, Watch, Workload,
 };
 use capsched::time::{Clock, SystemClock};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -108,7 +107,7 @@ impl Row {
     fn settings(self, cluster: &Cluster, trace: &Trace, timing: Timing) -> DriverSettings {
         let nodes = u64::try_from(cluster.nodes.len()).unwrap_or(1).max(1);
         let turns = 2 + OPPORTUNITIES.div_ceil(nodes);
-        let span = trace.jobs.last().map_or(0, |job| job.at_ms);
+        let span = trace.facts.last_ms;
         let (heartbeat_ms, round_ms, period) = match self.mode {
             ModeKind::Heartbeat => (timing.heartbeat_ms, None, timing.heartbeat_ms),
             ModeKind::Asynchronous | ModeKind::Global => {
@@ -133,7 +132,7 @@ impl Row {
             patience_ms,
             until_ms: timing.until_ms,
             sample_ms: (span / SAMPLES.0)
-                .max(trace.end_ms() / SAMPLES.1)
+                .max(trace.facts.end_ms / SAMPLES.1)
                 .max(patience_ms / SAMPLES.1)
                 .max(1000),
             guarantees: cluster.guarantees.clone(),
@@ -159,18 +158,18 @@ impl Row {
         added
             .map_err(|error| anyhow::Error::new(Problem(format!("a node is refused: {error}"))))?;
         let mut workload = Shown {
-            inner: Ready::new(trace.jobs.clone()),
+            inner: trace.jobs()?,
             bar,
         };
         let mut watch = Placed {
-            by_app: BTreeMap::new(),
+            set: 0,
             utilisation: Utilisation::new(trace, cluster.types.names().len()),
             beside: watch,
         };
         let (before, busy) = (clock.now_ns(), driver.scheduler().busy_ns());
         let mut report = driver.run(&mut workload, &mut watch).map_err(explain)?;
         let wall_ns = clock.now_ns() - before;
-        report.mapping = trace.mapping.clone();
+        report.mapping = trace.facts.mapping.clone();
         bar.finish_and_clear();
         note(format_args!(
             "{}, {} deciding: {} containers placed, {} h of virtual time in {} s",
@@ -188,7 +187,7 @@ impl Row {
             engine_ns: engine.busy_ns() - busy,
             latencies: engine.latencies(),
             conflicts: engine.conflicts(),
-            placed_set: watch.hash(),
+            placed_set: watch.set,
             utilisation: watch.utilisation.shares(),
             preemption: cluster
                 .preemption
@@ -221,8 +220,8 @@ fn among_all_nodes(mut settings: TreeSettings) -> TreeSettings {
 }
 
 /// A bar for the jobs of a run on standard error; nothing unless that is a terminal.
-pub(crate) fn progress(jobs: usize, title: &str) -> ProgressBar {
-    let bar = ProgressBar::new(u64::try_from(jobs).unwrap_or(u64::MAX));
+pub(crate) fn progress(jobs: u64, title: &str) -> ProgressBar {
+    let bar = ProgressBar::new(jobs);
     let style = ProgressStyle::with_template("{msg:14} {bar:30} {pos}/{len} jobs  {elapsed}");
     if let Ok(style) = style {
         bar.set_style(style);
@@ -233,7 +232,7 @@ pub(crate) fn progress(jobs: usize, title: &str) -> ProgressBar {
 
 /// Jobs that are counted on a bar.
 struct Shown<'a> {
-    inner: Ready,
+    inner: Box<dyn Workload + Send>,
     bar: &'a ProgressBar,
 }
 
@@ -252,32 +251,34 @@ impl Workload for Shown<'_> {
     }
 }
 
-/// Which application got how many containers.
+/// Which application got how many containers, and how full the cluster was.
 struct Placed<'a> {
-    by_app: BTreeMap<u32, u64>,
+    /// A sum of hashes, one for each application with containers: equal when every application got
+    /// the same number of them, in whatever order.
+    set: u64,
     utilisation: Utilisation,
     beside: &'a mut dyn Watch,
 }
 
-impl Placed<'_> {
-    /// Equal when every application got the same number of containers, in whatever order.
-    fn hash(&self) -> u64 {
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        for (app, n) in &self.by_app {
-            for byte in app.to_le_bytes().into_iter().chain(n.to_le_bytes()) {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-            }
-        }
-        hash
-    }
+/// FNV-1a of an application and its number of containers.
+fn hash_of(job: &JobLine) -> u64 {
+    let app = job.app.sequence.to_le_bytes();
+    let bytes = app.into_iter().chain(job.placed.to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 impl Watch for Placed<'_> {
     fn decision(&mut self, at_ms: u64, event: &Event) {
-        if let Event::Allocated { container, .. } = event {
-            *self.by_app.entry(container.app.sequence).or_default() += 1;
-        }
         self.beside.decision(at_ms, event);
+    }
+
+    fn job(&mut self, job: &JobLine) {
+        if job.placed > 0 {
+            self.set = self.set.wrapping_add(hash_of(job));
+        }
+        self.beside.job(job);
     }
 
     fn sample(&mut self, sample: &Sample) {
@@ -299,7 +300,7 @@ struct Utilisation {
 impl Utilisation {
     fn new(trace: &Trace, types: usize) -> Self {
         Self {
-            last_ms: trace.jobs.last().map_or(0, |job| job.at_ms),
+            last_ms: trace.facts.last_ms,
             samples: 0,
             types: vec![(0, 0); types],
         }

@@ -1,13 +1,20 @@
 //! The trace of a run: its files, how rows become jobs, and the account of it.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use capsched::simulator::import::{Format, ImportOptions, open};
+use capsched::simulator::import::{
+    Format, ImportOptions, MAX_INFLATED, Source, merged, open, ordered,
+};
 use capsched::simulator::{
     Duplicates, Job, MapRules, MappingReport, OrderSettings, ResourceTypes, Sorting, TraceError,
     TraceErrorKind, Workload,
 };
+use rayon::prelude::*;
+use tempfile::NamedTempFile;
 
 use crate::output::{Nothing, Problem};
 
@@ -35,15 +42,6 @@ pub(crate) struct TraceArgs {
     /// Let every container run for ever: how full does the cluster get?
     #[arg(long)]
     pub(crate) hold: bool,
-}
-
-/// A trace in memory.
-#[derive(Clone, Debug)]
-pub(crate) struct Trace {
-    /// The jobs by time.
-    pub(crate) jobs: Vec<Job>,
-    /// How they were made.
-    pub(crate) mapping: MappingReport,
 }
 
 impl TraceArgs {
@@ -80,32 +78,184 @@ impl TraceArgs {
         &self,
         files: &[PathBuf],
         types: ResourceTypes,
-    ) -> Result<Box<dyn Workload>> {
+    ) -> Result<Box<dyn Workload + Send>> {
         open(files, self.format, &self.options(types), &self.order()).map_err(explain)
+    }
+
+    /// Looks through files, to be played as often as wanted. A pipe is kept in a temporary file.
+    pub(crate) fn scan(&self, files: &[PathBuf], types: &ResourceTypes) -> Result<Trace> {
+        let (format, options, order) = (self.format, self.options(types.clone()), self.order());
+        let part = move |source: Source| ordered(source, format, &options, &order);
+        let scanned = files.par_iter().map(|path| {
+            let (file, source) = TraceFile::open(path)?;
+            Ok((file, Facts::of(part(source)?)?))
+        });
+        // The first file with an error names it, whatever thread met one first.
+        let scanned: Vec<Result<(TraceFile, Facts), TraceError>> = scanned.collect();
+        let scanned: Result<Vec<_>, TraceError> = scanned.into_iter().collect();
+        let (files, facts): (Vec<_>, Vec<_>) = scanned.map_err(explain)?.into_iter().unzip();
+        Trace::new(facts, move || {
+            let parts = files.iter().map(|file| part(file.again()?));
+            let parts: Result<Vec<_>, TraceError> = parts.collect();
+            Ok(merged(parts?))
+        })
+    }
+}
+
+/// A file of a trace, or what was read from a pipe.
+#[derive(Debug)]
+struct TraceFile {
+    path: PathBuf,
+    /// The bytes of a pipe, for the second time they are wanted.
+    kept: Option<NamedTempFile>,
+}
+
+impl TraceFile {
+    /// Opens a file for the first time.
+    fn open(path: &Path) -> Result<(Self, Source), TraceError> {
+        let own = |kept| Self {
+            path: path.to_owned(),
+            kept,
+        };
+        let about = std::fs::metadata(path);
+        if about.is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+            let name = path.to_string_lossy();
+            let fail = |error: std::io::Error| TraceError::io(&(*name).into(), 0, &error);
+            let kept = NamedTempFile::new().map_err(fail)?;
+            let into = kept.reopen().map_err(fail)?;
+            let pipe = Kept {
+                from: File::open(path).map_err(fail)?,
+                into: BufWriter::new(into),
+            };
+            let source = Source::of(&name, Box::new(pipe), MAX_INFLATED)?;
+            return Ok((own(Some(kept)), source));
+        }
+        Ok((own(None), Source::open(path)?))
+    }
+
+    /// Opens it again.
+    fn again(&self) -> Result<Source, TraceError> {
+        let Some(kept) = &self.kept else {
+            return Source::open(&self.path);
+        };
+        let name = self.path.to_string_lossy();
+        let file = kept.reopen();
+        let file = file.map_err(|error| TraceError::io(&(*name).into(), 0, &error))?;
+        Source::of(&name, Box::new(file), MAX_INFLATED)
+    }
+}
+
+/// A pipe whose bytes are kept while they are read.
+struct Kept {
+    from: File,
+    into: BufWriter<File>,
+}
+
+impl Read for Kept {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.from.read(bytes)?;
+        self.into.write_all(&bytes[..n])?;
+        if n == 0 {
+            self.into.flush()?;
+        }
+        Ok(n)
+    }
+}
+
+/// What is known of the jobs of a trace before they are played: bounded by what differs, not by how
+/// many there are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    /// Number of jobs.
+    pub(crate) jobs: u64,
+    /// Queues that they name.
+    pub(crate) queues: BTreeSet<String>,
+    /// The last submission, in virtual ms.
+    pub(crate) last_ms: u64,
+    /// When the last container ends if nothing ever waits, in virtual ms.
+    pub(crate) end_ms: u64,
+    /// How they were made.
+    pub(crate) mapping: MappingReport,
+}
+
+impl Facts {
+    /// Reads a workload to its end.
+    fn of(mut workload: Box<dyn Workload + Send>) -> Result<Self, TraceError> {
+        let mut facts = Self::default();
+        for job in workload.by_ref() {
+            facts.add(&job?);
+        }
+        facts.mapping = workload.report();
+        Ok(facts)
+    }
+
+    fn add(&mut self, job: &Job) {
+        self.jobs += 1;
+        self.last_ms = self.last_ms.max(job.at_ms);
+        let runs = job.tasks.iter().filter_map(|group| group.run.of(0));
+        let end_ms = job.at_ms.saturating_add(runs.max().unwrap_or(0));
+        self.end_ms = self.end_ms.max(end_ms);
+        if !self.queues.contains(&job.queue) {
+            self.queues.insert(job.queue.clone());
+        }
+    }
+
+    fn join(&mut self, other: Self) {
+        self.jobs += other.jobs;
+        self.last_ms = self.last_ms.max(other.last_ms);
+        self.end_ms = self.end_ms.max(other.end_ms);
+        self.queues.extend(other.queues);
+        self.mapping.add(&other.mapping);
+    }
+}
+
+/// What gives the jobs of a trace from the first one on.
+type Opener = dyn Fn() -> Result<Box<dyn Workload + Send>, TraceError> + Send + Sync;
+
+/// A trace that is read anew by each run, so that only jobs that live are in memory.
+pub(crate) struct Trace {
+    /// What is known of its jobs.
+    pub(crate) facts: Facts,
+    open: Box<Opener>,
+}
+
+impl std::fmt::Debug for Trace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Trace({:?})", self.facts)
     }
 }
 
 impl Trace {
-    /// Reads a workload to its end.
-    pub(crate) fn read(mut workload: Box<dyn Workload>) -> Result<Self> {
-        let mut jobs = Vec::new();
-        for job in workload.by_ref() {
-            jobs.push(job.map_err(explain)?);
+    /// A trace of some parts, which `open` gives as one workload.
+    fn new(
+        parts: Vec<Facts>,
+        open: impl Fn() -> Result<Box<dyn Workload + Send>, TraceError> + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let mut parts = parts.into_iter();
+        let mut facts = parts.next().unwrap_or_default();
+        let several = parts.len() > 0;
+        parts.for_each(|part| facts.join(part));
+        if several {
+            facts.mapping.format = "merged".to_owned();
         }
-        let mapping = workload.report();
-        if jobs.is_empty() {
-            return Err(anyhow::Error::new(Nothing(mapping)));
+        if facts.jobs == 0 {
+            return Err(anyhow::Error::new(Nothing(facts.mapping)));
         }
-        Ok(Self { jobs, mapping })
+        let open = Box::new(open);
+        Ok(Self { facts, open })
     }
 
-    /// When the last container ends if nothing ever waits, in virtual ms.
-    pub(crate) fn end_ms(&self) -> u64 {
-        let of_job = |job: &Job| {
-            let runs = job.tasks.iter().filter_map(|group| group.run.of(0));
-            job.at_ms.saturating_add(runs.max().unwrap_or(0))
-        };
-        self.jobs.iter().map(of_job).max().unwrap_or(0)
+    /// A trace that is made in memory.
+    pub(crate) fn made(
+        open: impl Fn() -> Result<Box<dyn Workload + Send>, TraceError> + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let facts = Facts::of(open().map_err(explain)?).map_err(explain)?;
+        Self::new(vec![facts], open)
+    }
+
+    /// The jobs by time, from the first one on.
+    pub(crate) fn jobs(&self) -> Result<Box<dyn Workload + Send>> {
+        (self.open)().map_err(explain)
     }
 }
 

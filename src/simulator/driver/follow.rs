@@ -1,6 +1,7 @@
 //! What follows from a decision: calls of applications, runs of containers, stages, ends.
 
 use super::agenda::Due;
+use super::jobs::{JobLine, JobOutcome};
 use super::record::Watch;
 use super::run::Driver;
 use crate::api::{ApplicationId, ContainerId, Event, ReleaseReason, Scheduler};
@@ -106,13 +107,17 @@ impl<S: Scheduler> Driver<S> {
         };
         let master_waits = app.job.master.is_some() && app.master.is_none() && !app.started;
         self.fewer_waiting(&app.queue, app.waiting() + u64::from(master_waits));
-        if app.is_done() {
+        let outcome = if app.is_done() {
             self.counts.finished += 1;
             self.turnaround.record(self.now_ms - app.submitted_ms, 1);
+            JobOutcome::Finished
         } else {
             self.counts.failed += 1;
             self.live.retain(|container, _| container.app != id);
-        }
+            JobOutcome::Failed
+        };
+        let line = JobLine::of(id, app, Some(self.now_ms), outcome);
+        self.gone.push(line);
         let result = self.scheduler.finish_app(id);
         self.noted(result.err());
         self.ledger.app_ended(id);
@@ -147,7 +152,21 @@ impl<S: Scheduler> Driver<S> {
                 }
             }
         }
+        for job in self.gone.drain(..) {
+            watch.job(&job);
+        }
         self.ledger.check_when_due();
+    }
+
+    /// Shows the jobs that are not done, in the order of their submission.
+    pub(super) fn show_unfinished(&mut self, watch: &mut dyn Watch) {
+        let mut left: Vec<ApplicationId> = self.apps.keys().copied().collect();
+        left.sort_unstable();
+        for id in left {
+            if let Some(app) = self.apps.remove(&id) {
+                watch.job(&JobLine::of(id, app, None, JobOutcome::Unfinished));
+            }
+        }
     }
 
     fn allocated(&mut self, container: ContainerId, request_id: i64) {
@@ -156,6 +175,7 @@ impl<S: Scheduler> Driver<S> {
             self.counts.strays += 1;
             return;
         };
+        app.containers += 1;
         let queue = app.queue.clone();
         if request_id == -1 && app.job.master.is_some() && app.master.is_none() {
             app.master = Some(container);
@@ -168,7 +188,8 @@ impl<S: Scheduler> Driver<S> {
             self.counts.strays += 1;
             return;
         };
-        if !std::mem::replace(&mut app.served, true) {
+        if app.first_container_ms.is_none() {
+            app.first_container_ms = Some(self.now_ms);
             self.first.record(self.now_ms - app.submitted_ms, 1);
         }
         self.live.insert(container, (group, index));

@@ -6,6 +6,7 @@
 mod agenda;
 mod beats;
 mod follow;
+mod jobs;
 mod measure;
 mod record;
 mod run;
@@ -16,6 +17,7 @@ mod tests;
 #[cfg(test)]
 mod toy;
 
+pub use jobs::{JobLine, JobOutcome};
 pub use record::{JsonLog, Sample, Waits, Watch};
 pub use run::Driver;
 pub use settings::{DriverSettings, RunCounts, RunReport};

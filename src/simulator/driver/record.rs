@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
 
+use super::jobs::JobLine;
 use crate::api::{Event, MAX_TYPES, ReleaseReason, ResourceVector};
 use crate::simulator::statistics::Tally;
 
@@ -21,6 +22,11 @@ pub trait Watch {
     /// A line of the time series.
     fn sample(&mut self, sample: &Sample) {
         let _ = sample;
+    }
+
+    /// A job that leaves the run: it ended, was refused, or was not done when the run ended.
+    fn job(&mut self, job: &JobLine) {
+        let _ = job;
     }
 }
 

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use super::agenda::{Agenda, Due};
 use super::beats::Beats;
+use super::jobs::{JobLine, JobOutcome};
 use super::record::{DecisionHash, Series, Use, Watch};
 use super::running::Running;
 use super::settings::{DriverSettings, RunCounts, RunReport};
 use crate::api::{
     AppSpec, ApplicationId, ContainerId, NodeError, NodeName, NodeReport, NodeSpec, ResourceVector,
-    Scheduler,
+    Scheduler, SubmitError,
 };
 use crate::id::Map;
 use crate::simulator::audit::Ledger;
@@ -49,6 +50,8 @@ pub struct Driver<S> {
     pub(super) gaps: (u64, u64, u32),
     pub(super) messages: Vec<String>,
     pub(super) last_submission_ms: u64,
+    /// Jobs that ended and were not shown to the watch.
+    pub(super) gone: Vec<JobLine>,
 }
 
 impl<S: Scheduler> Driver<S> {
@@ -80,6 +83,7 @@ impl<S: Scheduler> Driver<S> {
             gaps: (0, 0, 0),
             messages: Vec::new(),
             last_submission_ms: 0,
+            gone: Vec::new(),
         }
     }
 
@@ -178,6 +182,7 @@ impl<S: Scheduler> Driver<S> {
         self.ledger.check();
         let mut report = self.report();
         report.mapping = workload.report();
+        self.show_unfinished(watch);
         Ok(report)
     }
 
@@ -251,18 +256,11 @@ impl<S: Scheduler> Driver<S> {
         self.last_submission_ms = self.now_ms;
         let submitted = match self.scheduler.submit(spec) {
             Ok(submitted) => submitted,
-            Err(refusal) => {
-                self.counts.refused += 1;
-                if self.messages.len() < MESSAGES {
-                    self.messages.push(format!("{}: {refusal}", job.name));
-                }
-                return;
-            }
+            Err(refusal) => return self.refused(id, job, &refusal),
         };
         self.counts.submitted += 1;
-        let containers: u64 = job.tasks.iter().map(|group| u64::from(group.count)).sum();
         let has_master = job.master.is_some();
-        self.counts.offered += containers + u64::from(has_master);
+        self.counts.offered += job.containers();
         self.ledger.submitted(id, &job.user, has_master);
         if has_master {
             self.more_waiting(&submitted.queue, 1);
@@ -271,6 +269,18 @@ impl<S: Scheduler> Driver<S> {
             id,
             Running::new(job, self.now_ms, submitted.queue.to_string()),
         );
+    }
+
+    fn refused(&mut self, id: ApplicationId, job: Job, refusal: &SubmitError) {
+        self.counts.refused += 1;
+        if self.messages.len() < MESSAGES {
+            self.messages.push(format!("{}: {refusal}", job.name));
+        }
+        let outcome = JobOutcome::Refused(refusal.to_string());
+        let named = job.queue.clone();
+        let running = Running::new(job, self.now_ms, named);
+        let line = JobLine::of(id, running, Some(self.now_ms), outcome);
+        self.gone.push(line);
     }
 
     pub(super) fn more_waiting(&mut self, queue: &str, n: u64) {

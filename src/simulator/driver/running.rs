@@ -17,8 +17,10 @@ pub(super) struct Running {
     pub(super) master: Option<ContainerId>,
     /// Whether it may ask.
     pub(super) started: bool,
-    /// Whether it got a container besides its master's.
-    pub(super) served: bool,
+    /// Virtual ms of its first container besides its master's.
+    pub(super) first_container_ms: Option<u64>,
+    /// Containers placed, its master's included.
+    pub(super) containers: u64,
     /// Last call; nothing before the first.
     pub(super) called_ms: Option<u64>,
     /// Whether a call is on the agenda.
@@ -51,7 +53,8 @@ impl Running {
             queue,
             master: None,
             started: false,
-            served: false,
+            first_container_ms: None,
+            containers: 0,
             called_ms: None,
             call_due: false,
             stage: 0,

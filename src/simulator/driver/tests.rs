@@ -172,6 +172,57 @@ fn refused_jobs_are_counted_with_their_reason() {
     );
 }
 
+/// Keeps the lines of all jobs.
+#[derive(Default)]
+struct Lines(Vec<JobLine>);
+
+impl Watch for Lines {
+    fn job(&mut self, job: &JobLine) {
+        self.0.push(job.clone());
+    }
+}
+
+#[test]
+fn each_job_is_shown_once_with_what_became_of_it() {
+    let mut driver = driver(Flaw::None, &["n1", "n2"], DriverSettings::default());
+    driver.node_leaves(20_000, NodeName::new("n2", 0).unwrap());
+    let mut closed = job("closed", 0, false, vec![group(1, 0, 1)]);
+    closed.queue = "root.closed".to_owned();
+    let mut service = job("service", 1000, false, vec![group(1, 0, 0)]);
+    service.tasks[0].run = Run::Forever;
+    let mut huge = job("huge", 2000, false, vec![group(1, 0, 5)]);
+    huge.tasks[0].size = ResourceVector::of(&[99_999, 1]);
+    let short = job("short", 3000, true, vec![group(2, 0, 4000)]);
+    let mut lines = Lines::default();
+    let jobs = Ready::new(vec![closed, service, huge, short]);
+    let report = driver.run(&mut { jobs }, &mut lines).unwrap();
+    let lines = lines.0;
+    let of = |name: &str| lines.iter().find(|line| line.name == name).unwrap();
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    let why = of("closed").outcome.why();
+    assert!(why.contains("root.closed"), "{why}");
+    assert_eq!((of("closed").asked, of("closed").placed), (1, 0));
+    let short = of("short");
+    assert_eq!(short.outcome, JobOutcome::Finished);
+    assert_eq!(
+        (short.asked, short.placed, short.submitted_ms),
+        (3, 3, 3000)
+    );
+    assert_eq!(short.waited_ms(), Some(report.first_container.max_ms));
+    assert_eq!(
+        short.ended_ms,
+        Some(short.submitted_ms + report.turnaround.max_ms)
+    );
+    for (name, placed) in [("service", 1), ("huge", 0)] {
+        assert_eq!(of(name).outcome, JobOutcome::Unfinished);
+        assert_eq!((of(name).placed, of(name).ended_ms), (placed, None));
+    }
+    assert_eq!(
+        lines.iter().map(|line| line.placed).sum::<u64>(),
+        report.counts.placed
+    );
+}
+
 #[test]
 fn the_auditor_sees_a_flawed_scheduler() {
     let mut over = driver(Flaw::IgnoresRoom, &["n1"], DriverSettings::default());

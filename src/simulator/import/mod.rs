@@ -21,6 +21,7 @@ mod swim;
 mod synth;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 pub use context::ImportOptions;
 pub use dynoyarn::dynoyarn;
@@ -50,7 +51,7 @@ pub fn read(
     source: Source,
     format: Format,
     options: &ImportOptions,
-) -> Result<Box<dyn Workload>, TraceError> {
+) -> Result<Box<dyn Workload + Send>, TraceError> {
     Ok(match format {
         Format::Openb => Box::new(openb(source, options)?),
         Format::Sls => Box::new(sls(source, options)),
@@ -75,20 +76,38 @@ pub fn open(
     format: Option<Format>,
     options: &ImportOptions,
     order: &OrderSettings,
-) -> Result<Box<dyn Workload>, TraceError> {
-    let mut parts: Vec<Box<dyn Workload>> = Vec::with_capacity(paths.len());
-    for path in paths {
-        let mut source = Source::open(path)?;
-        let format = match format {
-            Some(format) => format,
-            None => Format::detect(&mut source)?,
-        };
-        let name = path.to_string_lossy();
-        let raw = read(source, format, options)?;
-        parts.push(Box::new(InOrder::new(raw, &name, order.clone())));
-    }
+) -> Result<Box<dyn Workload + Send>, TraceError> {
+    let sources = paths.iter().map(|path| Source::open(path));
+    let part = |source| ordered(source?, format, options, order);
+    let parts: Result<Vec<_>, TraceError> = sources.map(part).collect();
+    Ok(merged(parts?))
+}
+
+/// A source as a workload in order of time, from 0 ms. Without a format its content decides it.
+///
+/// # Errors
+///
+/// When the format is not recognised, or the head of the source is broken.
+pub fn ordered(
+    mut source: Source,
+    format: Option<Format>,
+    options: &ImportOptions,
+    order: &OrderSettings,
+) -> Result<Box<dyn Workload + Send>, TraceError> {
+    let format = match format {
+        Some(format) => format,
+        None => Format::detect(&mut source)?,
+    };
+    let name = Arc::clone(&source.name);
+    let raw = read(source, format, options)?;
+    Ok(Box::new(InOrder::new(raw, &name, order.clone())))
+}
+
+/// Workloads merged by time; a single one stays as it is.
+#[must_use]
+pub fn merged(mut parts: Vec<Box<dyn Workload + Send>>) -> Box<dyn Workload + Send> {
     if parts.len() == 1 {
-        return Ok(parts.remove(0));
+        return parts.remove(0);
     }
-    Ok(Box::new(Merged::new(parts)))
+    Box::new(Merged::new(parts))
 }

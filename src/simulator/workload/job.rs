@@ -73,6 +73,15 @@ pub struct Job {
     pub line: u64,
 }
 
+impl Job {
+    /// Containers that it brings, its master included.
+    #[must_use]
+    pub fn containers(&self) -> u64 {
+        let tasks: u64 = self.tasks.iter().map(|group| u64::from(group.count)).sum();
+        tasks + u64::from(self.master.is_some())
+    }
+}
+
 /// Containers of one size that are wanted together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskGroup {
@@ -225,7 +234,7 @@ pub struct Merged {
 }
 
 /// A workload and its next item.
-type Part = (Box<dyn Workload>, Option<Result<Job, TraceError>>);
+type Part = (Box<dyn Workload + Send>, Option<Result<Job, TraceError>>);
 
 impl std::fmt::Debug for Merged {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -236,7 +245,7 @@ impl std::fmt::Debug for Merged {
 impl Merged {
     /// The workloads as one.
     #[must_use]
-    pub fn new(parts: Vec<Box<dyn Workload>>) -> Self {
+    pub fn new(parts: Vec<Box<dyn Workload + Send>>) -> Self {
         Self {
             parts: parts
                 .into_iter()

@@ -1,0 +1,198 @@
+//! Folders of runs: whole, or recognisably not.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+mod support;
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use support::{command, folder, generated, printed, run, told};
+
+fn fifo(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+fn signal(child: &Child, name: &str) {
+    let args = [format!("-{name}"), child.id().to_string()];
+    assert!(Command::new("kill").args(args).status().unwrap().success());
+}
+
+/// The lines of a table with a comment in front, split at commas.
+fn table(path: &Path) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(path).unwrap();
+    let cells = |line: &str| line.split(',').map(str::to_owned).collect();
+    text.lines().skip(1).map(cells).collect()
+}
+
+#[test]
+fn every_job_has_a_line_that_adds_up_to_the_run() {
+    let folder = folder("jobs");
+    let (trace, out) = (generated(&folder, "batch", "5"), folder.join("out"));
+    let args = ["replay", trace.to_str().unwrap(), "--json", "--out"];
+    let whole = printed(&[&args[..], &[out.to_str().unwrap()]].concat());
+    let whole: Value = serde_json::from_str(&whole).unwrap();
+    let lines = table(&out.join("jobs.csv"));
+    let at = |name: &str| lines[0].iter().position(|column| column == name).unwrap();
+    let jobs = &lines[1..];
+    assert_eq!(jobs.len() as u64, whole["jobs"].as_u64().unwrap());
+    let sum = |name: &str| -> u64 {
+        let cell = |line: &Vec<String>| line[at(name)].parse::<u64>().unwrap();
+        jobs.iter().map(cell).sum()
+    };
+    let run = &whole["runs"][0];
+    assert_eq!(sum("containers_placed"), run["placed"].as_u64().unwrap());
+    assert_eq!(sum("containers_asked"), run["offered"].as_u64().unwrap());
+    let waits = jobs
+        .iter()
+        .filter_map(|line| line[at("waited_ms")].parse().ok());
+    assert_eq!(waits.max(), run["first_container_ms"]["max"].as_u64());
+    let finished = jobs.iter().filter(|line| line[at("outcome")] == "finished");
+    assert_eq!(
+        finished.count() as u64,
+        run["jobs"]["finished"].as_u64().unwrap()
+    );
+}
+
+#[test]
+fn a_signal_leaves_a_folder_that_says_so() {
+    let folder = folder("interrupted");
+    let trace = folder.join("trace");
+    fifo(&trace);
+    for name in ["TERM", "INT", "HUP"] {
+        let out = folder.join(name);
+        let args = ["replay", trace.to_str().unwrap(), "--out"];
+        let mut child = command(&args).arg(&out).spawn().unwrap();
+        // The command opens the trace when its folder is there.
+        let mut writer = fs::OpenOptions::new().write(true).open(&trace).unwrap();
+        writer.write_all(b"{").unwrap();
+        signal(&child, name);
+        let ended = child.wait().unwrap();
+        if ended.signal().is_none() {
+            // Whoever started the tests has it ignored, and so has what they start.
+            assert_ne!(name, "TERM");
+            continue;
+        }
+        let text = fs::read_to_string(out.join("interrupted.json")).unwrap();
+        assert!(text.contains(&format!("SIG{name}")), "{text}");
+        assert!(!out.join("run.json").exists());
+        let small = generated(&folder, "adhoc", "1");
+        let again = ["replay", small.to_str().unwrap(), "--force", "--out"];
+        printed(&[&again[..], &[out.to_str().unwrap()]].concat());
+        assert!(out.join("run.json").exists() && !out.join("interrupted.json").exists());
+    }
+}
+
+#[test]
+fn the_marker_of_an_earlier_run_goes_before_the_first_byte() {
+    let folder = folder("marker");
+    let (trace, out) = (generated(&folder, "adhoc", "2"), folder.join("out"));
+    let shown = out.to_str().unwrap();
+    let modes = |list| ["compare", trace.to_str().unwrap(), "--modes", list];
+    printed(&[&modes("heartbeat,global")[..], &["--out", shown]].concat());
+    fs::write(out.join("global-1/mine"), "kept").unwrap();
+    let broken = folder.join("broken.jsonl");
+    fs::write(
+        &broken,
+        "{\"capsched\":\"trace\",\"version\":1,\"types\":[]}\n{",
+    )
+    .unwrap();
+    let args = [
+        "compare",
+        broken.to_str().unwrap(),
+        "--force",
+        "--out",
+        shown,
+    ];
+    assert_eq!(run(&args).0, 1);
+    assert!(!out.join("compare.json").exists());
+    assert!(
+        !out.join("heartbeat-1").exists(),
+        "a column of the earlier run"
+    );
+    assert!(!out.join("global-1/run.json").exists());
+    assert_eq!(fs::read(out.join("global-1/mine")).unwrap(), b"kept");
+}
+
+#[test]
+fn no_link_in_a_folder_is_written_through() {
+    let folder = folder("links");
+    let (trace, out) = (generated(&folder, "adhoc", "3"), folder.join("out"));
+    let far = folder.join("far");
+    fs::create_dir(&out).unwrap();
+    fs::write(&far, "kept").unwrap();
+    for name in ["run.json", "decisions.jsonl", "jobs.csv", "queues.csv"] {
+        symlink(&far, out.join(name)).unwrap();
+    }
+    let args = ["replay", trace.to_str().unwrap(), "--force", "--out"];
+    printed(&[&args[..], &[out.to_str().unwrap()]].concat());
+    assert_eq!(fs::read(&far).unwrap(), b"kept");
+    assert!(!out.join("jobs.csv").is_symlink());
+}
+
+#[test]
+fn a_folder_that_a_run_writes_into_is_refused_to_another() {
+    let folder = folder("in-use");
+    let (pipe, out) = (folder.join("pipe"), folder.join("out"));
+    fifo(&pipe);
+    let args = ["replay", pipe.to_str().unwrap(), "--out"];
+    let mut first = command(&args).arg(&out).spawn().unwrap();
+    let writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    let trace = generated(&folder, "adhoc", "4");
+    let args = ["replay", trace.to_str().unwrap(), "--force", "--out"];
+    let (code, _, err) = run(&[&args[..], &[out.to_str().unwrap()]].concat());
+    assert!(code == 2 && err.contains("in use"), "{err}");
+    drop(writer);
+    first.wait().unwrap();
+}
+
+#[test]
+fn a_pipe_is_played_like_the_file_it_comes_from() {
+    let folder = folder("piped");
+    let (trace, pipe) = (generated(&folder, "dashboard", "6"), folder.join("pipe"));
+    fifo(&pipe);
+    let args = ["replay", "--sequential", "--mode", "global", "--json"];
+    let child = command(&args)
+        .arg(&pipe)
+        .args(["--nodes", trace.to_str().unwrap()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    fs::write(&pipe, fs::read(&trace).unwrap()).unwrap();
+    let (code, piped, err) = told(&child.wait_with_output().unwrap());
+    assert_eq!(code, 0, "{err}");
+    let plain = printed(&[&args[..], &[trace.to_str().unwrap()]].concat());
+    let decisions = |text: &str| {
+        let whole: Value = serde_json::from_str(text).unwrap();
+        whole["runs"][0]["decisions"].clone()
+    };
+    assert_eq!(decisions(&piped), decisions(&plain));
+}
+
+#[test]
+fn an_archive_is_replaced_only_when_it_is_told_to() {
+    let folder = folder("pack");
+    let (recording, archive) = (folder.join("r.json"), folder.join("a.jsonl.zst"));
+    fs::write(&recording, "{\"name\":\"r\"}").unwrap();
+    let args = ["parity", recording.to_str().unwrap(), "--pack", "-o"];
+    let args = [&args[..], &[archive.to_str().unwrap()]].concat();
+    printed(&args);
+    let first = fs::read(&archive).unwrap();
+    let (code, _, err) = run(&args);
+    assert!(code == 2 && err.contains("--force"), "{err}");
+    printed(&[&args[..], &["--force"]].concat());
+    assert_eq!(fs::read(&archive).unwrap(), first);
+    fs::write(&recording, "no recording").unwrap();
+    let (code, ..) = run(&[&args[..], &["--force"]].concat());
+    assert_eq!(code, 2);
+    assert_eq!(fs::read(&archive).unwrap(), first, "what was there stays");
+    let left = fs::read_dir(&folder).unwrap().count();
+    assert_eq!(left, 2, "no temporary file stays");
+}

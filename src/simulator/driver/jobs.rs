@@ -1,0 +1,95 @@
+//! What became of each job, told to a [`Watch`](super::Watch) when the job leaves the run.
+
+use super::running::Running;
+use crate::api::ApplicationId;
+
+/// What became of one job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobLine {
+    /// Its name in the trace.
+    pub name: String,
+    /// Its number in the run, from 1 in the order of submission.
+    pub app: ApplicationId,
+    /// Submitting user.
+    pub user: String,
+    /// Leaf queue it was placed in; of a refused job the queue that it names.
+    pub queue: String,
+    /// Virtual ms of its submission.
+    pub submitted_ms: u64,
+    /// Virtual ms of its first container besides the master's; nothing when it got none.
+    pub first_container_ms: Option<u64>,
+    /// Virtual ms of its end; nothing when it had none before the end of the run.
+    pub ended_ms: Option<u64>,
+    /// Containers that it brings, its master included.
+    pub asked: u64,
+    /// Containers that it got, its master and those that replace lost ones included.
+    pub placed: u64,
+    /// How it ended.
+    pub outcome: JobOutcome,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobOutcome {
+    /// All its containers ran to their end.
+    Finished,
+    /// Its master was lost.
+    Failed,
+    /// The scheduler refused it, with this reason.
+    Refused(String),
+    /// It was not done when the run ended.
+    Unfinished,
+}
+
+impl JobOutcome {
+    /// The name, as in files.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Refused(_) => "refused",
+            Self::Unfinished => "unfinished",
+        }
+    }
+
+    /// The reason of a refusal; empty for other ends.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Refused(why) => why,
+            _ => "",
+        }
+    }
+}
+
+impl JobLine {
+    /// From submission to the first container besides the master's, in virtual ms.
+    #[must_use]
+    pub fn waited_ms(&self) -> Option<u64> {
+        let first = self.first_container_ms?;
+        Some(first.saturating_sub(self.submitted_ms))
+    }
+
+    /// The line of a job that the scheduler took.
+    pub(super) fn of(
+        app: ApplicationId,
+        running: Running,
+        ended_ms: Option<u64>,
+        outcome: JobOutcome,
+    ) -> Self {
+        let asked = running.job.containers();
+        Self {
+            app,
+            submitted_ms: running.submitted_ms,
+            first_container_ms: running.first_container_ms,
+            ended_ms,
+            asked,
+            placed: running.containers,
+            outcome,
+            queue: running.queue,
+            name: running.job.name,
+            user: running.job.user,
+        }
+    }
+}
