@@ -18,6 +18,10 @@ static OPEN: Mutex<Open> = Mutex::new(Open {
     watched: false,
 });
 
+/// Held while a file becomes complete, and for ever once a signal ends the process. Taken before
+/// [`OPEN`] where both are.
+static ENDING: Mutex<()> = Mutex::new(());
+
 /// What a signal has to deal with.
 #[derive(Debug)]
 struct Open {
@@ -101,10 +105,10 @@ fn ignored_signals() -> u64 {
         .unwrap_or(0)
 }
 
-/// Cleans up and ends the process by the signal. The registry stays locked, so that no file becomes
-/// complete meanwhile.
+/// Cleans up and ends the process by the signal. No file becomes complete meanwhile.
 #[cfg(unix)]
 fn end(signal: i32) {
+    let _ending = ending();
     let open = locked();
     for path in &open.temporaries {
         let _gone = std::fs::remove_file(path);
@@ -133,6 +137,12 @@ fn say_interrupted(folder: &Path, signal: i32) -> std::io::Result<()> {
 
 /// Runs a change that makes a file complete, so that no signal comes in between.
 pub(crate) fn undisturbed<T>(change: impl FnOnce() -> T) -> T {
-    let _open = locked();
+    let _ending = ending();
     change()
+}
+
+fn ending() -> MutexGuard<'static, ()> {
+    ENDING
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

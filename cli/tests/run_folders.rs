@@ -63,7 +63,7 @@ fn every_job_has_a_line_that_adds_up_to_the_run() {
 #[test]
 fn a_signal_leaves_a_folder_that_says_so() {
     let folder = folder("interrupted");
-    let trace = folder.join("trace");
+    let (trace, small) = (folder.join("trace"), generated(&folder, "adhoc", "1"));
     fifo(&trace);
     for name in ["TERM", "INT", "HUP"] {
         let out = folder.join(name);
@@ -82,7 +82,6 @@ fn a_signal_leaves_a_folder_that_says_so() {
         let text = fs::read_to_string(out.join("interrupted.json")).unwrap();
         assert!(text.contains(&format!("SIG{name}")), "{text}");
         assert!(!out.join("run.json").exists());
-        let small = generated(&folder, "adhoc", "1");
         let again = ["replay", small.to_str().unwrap(), "--force", "--out"];
         printed(&[&again[..], &[out.to_str().unwrap()]].concat());
         assert!(out.join("run.json").exists() && !out.join("interrupted.json").exists());
