@@ -105,16 +105,7 @@ pub(crate) fn for_trace(
     let mut put = |key: String, value: String| {
         pairs.insert(format!("yarn.scheduler.capacity.{key}"), value);
     };
-    let mut children: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
-    for queue in queues {
-        let mut parent = "root".to_owned();
-        let below = queue.strip_prefix("root.").unwrap_or(queue);
-        for name in below.split('.') {
-            children.entry(parent.clone()).or_default().insert(name);
-            parent = format!("{parent}.{name}");
-        }
-    }
-    for (parent, names) in &children {
+    for (parent, names) in &children_of(queues) {
         let list: Vec<&str> = names.iter().copied().collect();
         put(format!("{parent}.queues"), list.join(","));
         for name in names {
@@ -143,6 +134,20 @@ pub(crate) fn for_trace(
         site.insert(key, most(index).max(1024).to_string());
     }
     config::from_pairs(&site, &pairs, types.names()).map_err(|report| refused(&report))
+}
+
+/// The names below each queue above some leaves.
+fn children_of(queues: &BTreeSet<String>) -> BTreeMap<String, BTreeSet<&str>> {
+    let mut children: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for queue in queues {
+        let mut parent = "root".to_owned();
+        let below = queue.strip_prefix("root.").unwrap_or(queue);
+        for name in below.split('.') {
+            children.entry(parent.clone()).or_default().insert(name);
+            parent = format!("{parent}.{name}");
+        }
+    }
+    children
 }
 
 impl Cluster {

@@ -144,10 +144,7 @@ impl<S: Scheduler> Driver<S> {
         workload: &mut dyn Workload,
         watch: &mut dyn Watch,
     ) -> Result<RunReport, TraceError> {
-        let mut next = workload.next().transpose()?;
-        if let Some(job) = &next {
-            self.plan(job.at_ms, Due::Submit);
-        }
+        let mut next = self.next_job(workload)?;
         self.agenda.add(self.now_ms, Due::Sample);
         while let Some((at_ms, due)) = self.agenda.next() {
             if self.settings.until_ms.is_some_and(|until| at_ms > until) {
@@ -163,10 +160,7 @@ impl<S: Scheduler> Driver<S> {
                     if let Some(job) = next.take() {
                         self.submit(job);
                     }
-                    next = workload.next().transpose()?;
-                    if let Some(job) = &next {
-                        self.plan(job.at_ms.max(self.now_ms), Due::Submit);
-                    }
+                    next = self.next_job(workload)?;
                 }
                 Due::Sample => self.sample(watch),
                 due => self.act(due),
@@ -184,6 +178,15 @@ impl<S: Scheduler> Driver<S> {
         report.mapping = workload.report();
         self.show_unfinished(watch);
         Ok(report)
+    }
+
+    /// The next job of the workload, with its submission on the agenda.
+    fn next_job(&mut self, workload: &mut dyn Workload) -> Result<Option<Job>, TraceError> {
+        let next = workload.next().transpose()?;
+        if let Some(job) = &next {
+            self.plan(job.at_ms.max(self.now_ms), Due::Submit);
+        }
+        Ok(next)
     }
 
     pub(super) fn plan(&mut self, at_ms: u64, due: Due) {
