@@ -3,6 +3,8 @@
 //! The table of edges is a decision about the architecture. A new edge is one line here and is
 //! argued for in the commit that adds it; see `docs/ARCHITECTURE.md`.
 
+#[path = "tidy/prose.rs"]
+mod prose;
 #[path = "tidy/rules.rs"]
 mod rules;
 #[path = "tidy/shape.rs"]
@@ -457,6 +459,14 @@ fn the_architecture_page_names_every_floor() {
     let floors = existing_floors();
     let page = read("docs/ARCHITECTURE.md");
     assert_none(rules::unnamed(&page, floors.iter().map(String::as_str)));
+}
+
+/// The README and the pages of `docs` are read by people who do not know the project.
+#[test]
+fn sentences_of_pages_are_short_and_plain() {
+    let mut pages = files_where(|name| name.ends_with(".md"));
+    pages.retain(|(path, _)| path == "README.md" || path.starts_with("docs/"));
+    check(&pages, |_, text| prose::faults(text));
 }
 
 #[test]
