@@ -260,6 +260,15 @@ const SHARED_NAMES: &[(&str, usize)] = &[
 /// unequal, ellipsis, arrow.
 const SIGNS: &str = "\u{a7}\u{d7}\u{b7}\u{2212}\u{2264}\u{2265}\u{2260}\u{2026}\u{2192}";
 
+/// Pages, and folders of pages, whose sentences are checked.
+const PLAIN: &[&str] = &[
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "docs/",
+    "perf/",
+];
+
 /// Open work goes to the issue list.
 const FORBIDDEN: &[&str] = &[
     concat!("TO", "DO"),
@@ -461,11 +470,11 @@ fn the_architecture_page_names_every_floor() {
     assert_none(rules::unnamed(&page, floors.iter().map(String::as_str)));
 }
 
-/// The README and the pages of `docs` are read by people who do not know the project.
+/// People who do not know the project read these pages.
 #[test]
 fn sentences_of_pages_are_short_and_plain() {
     let mut pages = files_where(|name| name.ends_with(".md"));
-    pages.retain(|(path, _)| path == "README.md" || path.starts_with("docs/"));
+    pages.retain(|(path, _)| PLAIN.iter().any(|start| path.starts_with(start)));
     check(&pages, |_, text| prose::faults(text));
 }
 
