@@ -5,11 +5,12 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use capsched::commit::{
-    CommitOutcome, Event, Extent, OverlayResult, apply_to_copy, observe_on_copy, place_wave,
-};
+use capsched::commit::{CommitOutcome, Event};
 use capsched::id::{NodeSlot, PartitionId};
-use capsched::proposer::{Candidates, FitIndex, Observation, Outcome, propose};
+use capsched::proposer::{
+    BulkExtent, Candidates, FitIndex, Observation, Outcome, OverlayResult, apply_to_copy,
+    observe_on_copy, place_in_bulk, propose,
+};
 use capsched::queue::{Exclusivity, NodeReport};
 use capsched::snapshot::{Snapshot, State};
 use capsched::time::{Clock, SystemClock};
@@ -92,13 +93,13 @@ fn waves(c: &mut Criterion) {
                 let (mut spent_ns, mut done) = (0, 0);
                 while done < wished {
                     placed.clear();
-                    let extent = Extent {
+                    let extent = BulkExtent {
                         most: WAVE,
                         second: None,
                         watch: None,
                     };
                     let before = clock.now_ns();
-                    let count = place_wave(
+                    let count = place_in_bulk(
                         &mut state,
                         &mut lane,
                         PartitionId::DEFAULT,

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use capsched::id::QueueSlot;
-use capsched::queue::{Claim, Ranks, Use};
+use capsched::queue::{ChildClaim, ChildUse, Ranks};
 use capsched::resource::share;
 use criterion::{Criterion, criterion_group, criterion_main};
 
@@ -14,9 +14,9 @@ const TURNS: i64 = 61;
 /// Children that a pass looks at when the first ones have nothing to place.
 const LOOKED_AT: usize = 16;
 
-fn using(turn: i64) -> Use {
+fn using(turn: i64) -> ChildUse {
     let used = share::quotient(share::to_f32(turn * 37 % TURNS), share::to_f32(TURNS));
-    Use {
+    ChildUse {
         used,
         idle: false,
         first_leaf: None,
@@ -24,9 +24,9 @@ fn using(turn: i64) -> Use {
 }
 
 /// Children with equal guarantees that use different shares of them.
-fn claims(children: usize) -> Vec<Claim> {
+fn claims(children: usize) -> Vec<ChildClaim> {
     let turns = (0..).map(using);
-    let claim = |(child, of)| Claim {
+    let claim = |(child, of)| ChildClaim {
         child: QueueSlot::at(child),
         accessible: true,
         absolute_capacity: 0.001,

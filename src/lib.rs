@@ -19,6 +19,8 @@ pub mod queue;
 pub mod snapshot;
 
 pub mod policy;
+
+pub mod accounting;
 pub mod proposer;
 
 pub mod commit;

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec};
-use capsched::commit::{CommitOutcome, Ledger, OverlayResult, apply_to_copy, observe_on_copy};
+use capsched::commit::{CommitOutcome, Ledger};
 use capsched::config;
 use capsched::id::{NodeSlot, PartitionId};
 use capsched::policy::may_kill;
-use capsched::proposer::{Candidates, Outcome, propose};
+use capsched::proposer::{
+    Candidates, Outcome, OverlayResult, apply_to_copy, observe_on_copy, propose,
+};
 use capsched::queue::Exclusivity;
 use capsched::resource::ResourceVector;
 use capsched::snapshot::{Snapshot, State};

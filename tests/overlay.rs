@@ -9,11 +9,14 @@ use std::collections::BTreeMap;
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, ConstrainedAsk, NodeName, NodeSpec, PartitionSpec,
 };
-use capsched::commit::{CommitOutcome, Ledger, OverlayResult, apply_to_copy, observe_on_copy};
+use capsched::commit::{CommitOutcome, Ledger};
 use capsched::config;
 use capsched::id::{PartitionId, QueueSlot};
 use capsched::policy::{Locality, is_idle, order_children, visited_children};
-use capsched::proposer::{Candidates, Outcome, Proposal, ProposalKind, propose};
+use capsched::proposer::{
+    Candidates, Outcome, OverlayResult, Proposal, ProposalKind, apply_to_copy, observe_on_copy,
+    propose,
+};
 use capsched::queue::Exclusivity;
 use capsched::resource::ResourceVector;
 use capsched::snapshot::State;

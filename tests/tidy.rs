@@ -52,6 +52,18 @@ const FLOORS: &[Floor] = &[
         ],
     ),
     floor(
+        "accounting",
+        &[
+            "fast_path",
+            "id",
+            "resource",
+            "cluster",
+            "queue",
+            "snapshot",
+            "policy",
+        ],
+    ),
+    floor(
         "proposer",
         &[
             "fast_path",
@@ -61,6 +73,7 @@ const FLOORS: &[Floor] = &[
             "queue",
             "snapshot",
             "policy",
+            "accounting",
         ],
     ),
     floor(
@@ -76,6 +89,7 @@ const FLOORS: &[Floor] = &[
             "queue",
             "snapshot",
             "policy",
+            "accounting",
             "proposer",
         ],
     ),
@@ -159,8 +173,9 @@ const FLOORS: &[Floor] = &[
 /// Exported macros, which stand at the root of the crate, with their floors.
 const MACROS: &[(&str, &str)] = &[("closed_enum", "metrics")];
 
-/// Floors whose functions depend on their arguments alone.
-const PURE: &[&str] = &["resource", "policy", "proposer", "explain"];
+/// Floors whose functions depend on their arguments alone. Those of `accounting`, and the working copy of
+/// `proposer`, write a state that their caller owns and passes in.
+const PURE: &[&str] = &["resource", "policy", "accounting", "proposer", "explain"];
 
 /// What a pure floor may not even reach through an edge.
 const IMPURE: &[&str] = &["time", "sync", "metrics"];
@@ -211,9 +226,7 @@ const SHARED_NAMES: &[(&str, usize)] = &[
     ("AppView", 2),
     ("Applications", 2),
     ("ArcCell", 2),
-    ("Asked", 2),
     ("CachedArc", 2),
-    ("Claim", 2),
     ("Context", 2),
     ("Entry", 4),
     ("Event", 2),
@@ -247,8 +260,7 @@ const SHARED_NAMES: &[(&str, usize)] = &[
     ("Source", 2),
     ("Step", 3),
     ("Submission", 2),
-    ("Taken", 3),
-    ("Use", 2),
+    ("Taken", 2),
     ("UserLimits", 2),
     ("UserView", 2),
     ("View", 2),

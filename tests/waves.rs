@@ -5,11 +5,12 @@
 mod trees;
 
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec};
-use capsched::commit::{
-    CommitOutcome, Extent, Ledger, OverlayResult, apply_to_copy, observe_on_copy, place_wave,
-};
+use capsched::commit::{CommitOutcome, Ledger};
 use capsched::id::{NodeSlot, PartitionId};
-use capsched::proposer::{Candidates, FitIndex, Outcome, propose};
+use capsched::proposer::{
+    BulkExtent, Candidates, FitIndex, Outcome, OverlayResult, apply_to_copy, observe_on_copy,
+    place_in_bulk, propose,
+};
 use capsched::queue::Exclusivity;
 use capsched::resource::ResourceVector;
 use capsched::snapshot::State;
@@ -130,13 +131,13 @@ fn filled(
     let (mut state, mut lane) = copy(ledger, partition);
     let (mut served, mut passes) = (Vec::new(), 0);
     loop {
-        let extent = Extent {
+        let extent = BulkExtent {
             most,
             second: None,
             watch: None,
         };
         let mut placed = Vec::new();
-        let length = place_wave(&mut state, &mut lane, partition, extent, &mut placed);
+        let length = place_in_bulk(&mut state, &mut lane, partition, extent, &mut placed);
         assert_eq!(placed.len(), length);
         served.extend(placed.iter().map(|outcome| {
             let Outcome::Proposed(next) = outcome else {

@@ -1,12 +1,14 @@
-//! What the ledger tells the outside, in the order in which it happened.
+//! Events: what happened in the ledger, in order, for the outside.
 
 use std::sync::Arc;
 
 use crate::commit::proposals::validate::Conflict;
 use crate::id::{ApplicationId, ContainerId, NodeName, PartitionId, SchedulerKey};
 use crate::policy::Locality;
-use crate::proposer::ProposalKind;
+use crate::proposer::{Proposal, ProposalKind};
+use crate::queue::Exclusivity;
 use crate::resource::ResourceVector;
+use crate::snapshot::State;
 
 /// Something that happened to a container, a reservation or an application.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,6 +118,32 @@ pub enum Event {
         /// The application.
         app: ApplicationId,
     },
+}
+
+impl Event {
+    /// A container of a proposal was placed, or takes the place of its reservation.
+    #[inline(always)]
+    pub(super) fn allocated(
+        state: &State,
+        proposal: &Proposal,
+        container: ContainerId,
+        size: ResourceVector,
+        partition: PartitionId,
+    ) -> Self {
+        let leaf = state.apps[proposal.app].leaf;
+        Self::Allocated {
+            container,
+            node: state.nodes[proposal.node].name.clone(),
+            size,
+            queue: Arc::clone(&state.queues[leaf].settings.path),
+            key: proposal.key,
+            locality: proposal.locality,
+            requested: proposal.requested,
+            partition,
+            borrowed: proposal.exclusivity == Exclusivity::Ignore,
+            from_reservation: proposal.reserved.is_some(),
+        }
+    }
 }
 
 /// Why a reservation ended without a container.

@@ -3,8 +3,7 @@
 
 use super::event::Event;
 use super::ledger::{ContainerSlot, Ledger};
-use crate::commit::apps::answer::emptied;
-use crate::commit::containers::container::{ContainerState, GiveBack};
+use crate::commit::containers::container::GiveBack;
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId};
 use crate::queue::{AppStage, PlaceAsk};
 use crate::resource::ResourceVector;
@@ -44,7 +43,7 @@ impl Ledger {
                 FollowUpEvent::Allocated(app) => self.start_master(app),
                 FollowUpEvent::Stop(slot) => {
                     let launched = self.container(slot).launched;
-                    self.set_due(slot, false, launched);
+                    self.containers.set_due(slot, false, launched);
                 }
                 FollowUpEvent::Finished(slot) => self.container_finished_told(slot),
                 FollowUpEvent::NodeTotal(node, incarnation, total) => {
@@ -56,7 +55,7 @@ impl Ledger {
                 FollowUpEvent::Forget(app) => self.forget_app(app),
             }
         }
-        self.drop_ended();
+        self.containers.drop_ended();
     }
 
     /// Frees the slot of an ended application once none of its containers takes space and its leaf
@@ -64,24 +63,12 @@ impl Ledger {
     /// waiting ones when it ends, as in the reference.
     pub(super) fn forget_app(&mut self, app: AppSlot) {
         let row = &self.state.apps[app];
-        let over = self.spaces[app.index()] == 0 && row.stage == AppStage::Done;
+        let over = !self.containers.take_space(app) && row.stage == AppStage::Done;
         if over && !self.entered(row.leaf).any(|other| other == app) {
             self.state.apps[app].stage = AppStage::Gone;
             self.tagged.retain(|(owner, _), _| *owner != app);
             self.free_apps.push(app);
         }
-    }
-
-    fn drop_ended(&mut self) {
-        let mut ended = std::mem::take(&mut self.ended);
-        for slot in ended.drain(..) {
-            let container = self.container_mut(slot);
-            if container.state == ContainerState::Done && !container.on_node {
-                container.state = ContainerState::Gone;
-                self.free_containers.push(slot.0);
-            }
-        }
-        self.ended = emptied(ended);
     }
 
     /// A waiting master takes over its container as soon as it is allocated.
@@ -143,7 +130,7 @@ impl Ledger {
         if row.id != id.app || row.stage.is_over() {
             return;
         }
-        self.finished[app.index()].push(id.number);
+        self.containers.note_finished(app, id.number);
         if row.master == Some(id.number) {
             self.events.push(Event::MasterLost { app: id.app });
             self.end_app(app);

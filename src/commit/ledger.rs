@@ -6,12 +6,10 @@ use std::sync::Arc;
 
 use super::event::Event;
 use super::follow_up_events::FollowUpEvent;
+use crate::accounting::{DeferredAncestorCharges, SkippedApps};
 use crate::cluster::Partition;
 use crate::commit::containers::container::Container;
-use crate::commit::containers::live::Live;
-use crate::commit::containers::slab::Slab;
-use crate::commit::nodes::registration::DueReports;
-use crate::commit::proposals::deferred_ancestor_charges::DeferredAncestorCharges;
+use crate::commit::containers::store::Containers;
 use crate::commit::tree::build::build;
 use crate::commit::tree::refresh_error::RefreshError;
 use crate::commit::users::user_limit_cache::RemovedUserLimits;
@@ -43,28 +41,9 @@ pub struct Ledger {
     /// What decisions read.
     pub(super) state: State,
     pub(super) templates: Arc<dyn Templates>,
-    pub(super) containers: Slab<Container>,
-    pub(super) free_containers: Vec<u32>,
-    /// Ended containers that may leave the ledger at the end of the step.
-    pub(super) ended: Vec<ContainerSlot>,
-    /// Live containers of an application, by number.
-    pub(super) live: Vec<Live>,
-    /// Containers that an application has not fetched yet, in order of allocation.
-    pub(super) unfetched: Vec<Vec<ContainerSlot>>,
-    /// Numbers of ended containers that an application has not learnt of.
-    pub(super) finished: Vec<Vec<u32>>,
-    /// Containers that an application is asked to give back and has not learnt of.
-    pub(super) asked_back: Vec<BTreeSet<u32>>,
-    /// Containers whose space on a node is taken.
-    pub(super) on_node: Vec<Vec<ContainerSlot>>,
-    /// Those of them that are launched or stopped at the node's next report.
-    pub(super) reports_due: Vec<DueReports>,
-    /// The container that waits on a node.
-    pub(super) reserved_on: Vec<Option<ContainerSlot>>,
-    /// Containers of an application whose space on a node is taken.
-    pub(super) spaces: Vec<u32>,
+    pub(super) containers: Containers,
     /// Whether an application is one of those at the front of its leaf's order that passes skip.
-    pub(super) skipped: Vec<bool>,
+    pub(super) skipped: SkippedApps,
     pub(super) free_apps: Vec<AppSlot>,
     pub(super) free_users: Vec<UserSlot>,
     pub(super) free_nodes: Vec<NodeSlot>,
@@ -94,7 +73,7 @@ pub struct Ledger {
     /// Whether commits leave queues above leaves, and used shares, for [`Ledger::catch_up`].
     pub(super) defers: bool,
     /// What is left for it.
-    pub(super) arrears: DeferredAncestorCharges,
+    pub(super) deferred_charges: DeferredAncestorCharges,
     /// The epoch that was last published: all bounds of user limits held in it.
     published_epoch: u64,
     /// Users who got containers since they were last told a limit, and the partition of it.
@@ -106,8 +85,6 @@ pub struct Ledger {
     pub(super) deadlines: BTreeSet<(u64, AppSlot, u32)>,
     /// Attempts started so far.
     pub(super) starts: u64,
-    /// Containers created so far, in order of creation.
-    pub(super) stamp: u64,
     /// Position of each node in the order of registrations.
     pub(super) registered_at: Vec<u64>,
     /// Registrations so far.
@@ -124,18 +101,8 @@ impl Ledger {
         let mut ledger = Self {
             state: State::new(Arc::new(settings.scheduler)),
             templates: settings.templates,
-            containers: Slab::default(),
-            free_containers: Vec::new(),
-            ended: Vec::new(),
-            live: Vec::new(),
-            unfetched: Vec::new(),
-            finished: Vec::new(),
-            asked_back: Vec::new(),
-            on_node: Vec::new(),
-            reports_due: Vec::new(),
-            reserved_on: Vec::new(),
-            spaces: Vec::new(),
-            skipped: Vec::new(),
+            containers: Containers::default(),
+            skipped: SkippedApps::default(),
             free_apps: Vec::new(),
             free_users: Vec::new(),
             free_nodes: Vec::new(),
@@ -155,14 +122,13 @@ impl Ledger {
             constraints: ConstraintRegistry::new(),
             deferred: VecDeque::new(),
             defers: false,
-            arrears: DeferredAncestorCharges::default(),
+            deferred_charges: DeferredAncestorCharges::default(),
             published_epoch: 0,
             untold: Vec::new(),
             events: Vec::new(),
             now_ms: 0,
             deadlines: BTreeSet::new(),
             starts: 0,
-            stamp: 0,
             registered_at: Vec::new(),
             registrations: 0,
         };
@@ -189,6 +155,14 @@ impl Ledger {
         self.state.concurrent = concurrent;
         // Other children are passed over from now on.
         self.state.epoch += 1;
+    }
+
+    /// What a queue uses on a partition, with what it was not charged with yet.
+    ///
+    /// Cost: a walk up the tree for each leaf of which the ancestors are not charged yet.
+    #[must_use]
+    pub fn use_of(&self, queue: QueueSlot, partition: PartitionId) -> ResourceVector {
+        self.deferred_charges.use_of(&self.state, queue, partition)
     }
 
     /// The state, for publication: what was written since is handed over and forgotten.
@@ -346,23 +320,11 @@ impl Ledger {
     /// A container in the ledger.
     #[must_use]
     pub fn container(&self, slot: ContainerSlot) -> &Container {
-        &self.containers[slot.0 as usize]
+        self.containers.get(slot)
     }
 
     pub(super) fn container_mut(&mut self, slot: ContainerSlot) -> &mut Container {
-        &mut self.containers[slot.0 as usize]
-    }
-
-    pub(super) fn store_container(
-        &mut self,
-        container: impl FnOnce() -> Container,
-    ) -> ContainerSlot {
-        if let Some(free) = self.free_containers.pop() {
-            self.containers[free as usize] = container();
-            return ContainerSlot(free);
-        }
-        let index = self.containers.push_with(container);
-        ContainerSlot(u32::try_from(index).expect("fewer than 2^32 containers"))
+        self.containers.get_mut(slot)
     }
 
     /// The children of every parent by name, in the scheduler's order.

@@ -27,8 +27,6 @@ pub use event::{Ending, Event, UnreserveReason};
 pub use ledger::{ContainerSlot, Ledger, PartitionSpec};
 pub use nodes::registration::{HeartbeatReply, NodeError};
 pub use proposals::apply::CommitOutcome;
-pub use proposals::overlay::{OverlayResult, apply_to_copy, observe_on_copy};
 pub use proposals::reclaimed_slots::Freed;
 pub use proposals::validate::Conflict;
-pub use proposals::wave::{Extent, place_wave};
 pub use tree::refresh_error::RefreshError;

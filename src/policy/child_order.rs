@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::fast_path::FastPath;
 use crate::id::{PartitionId, QueueSlot};
-use crate::queue::{ChildOrder, Claim, Exclusivity, QueuePart, Ranks, Use};
+use crate::queue::{ChildClaim, ChildOrder, ChildUse, Exclusivity, QueuePart, Ranks};
 use crate::resource::share;
 use crate::snapshot::State;
 
@@ -144,19 +144,19 @@ pub fn child_claim(
     child: QueueSlot,
     order: ChildOrder,
     partition: PartitionId,
-) -> Option<Claim> {
+) -> Option<ChildClaim> {
     let queue = &state.queues[child];
     let part = queue.part(partition);
     let priority = match order {
         ChildOrder::Utilization => 0,
         ChildOrder::PriorityUtilization => queue.settings.priority,
     };
-    part.configured_minimum.is_none().then(|| Claim {
+    part.configured_minimum.is_none().then(|| ChildClaim {
         child,
         accessible: queue.can_access(partition),
         absolute_capacity: part.absolute_capacity,
         priority,
-        of: Use {
+        of: ChildUse {
             used: part.used_in_order(),
             idle: is_idle(state, part),
             first_leaf: known_first_leaf(state, child, partition),

@@ -446,20 +446,14 @@ impl<const N: usize> Pass<'_, N> {
         }
         self.outcome = Outcome::Proposed(Proposal {
             kind,
-            app: slot,
-            generation: self.state.apps[slot].generation,
-            key: asks.key,
-            node,
-            incarnation: self.state.nodes[node].incarnation,
-            size: fit.size.into(),
             locality: fit.locality,
             requested: Some(fit.requested),
             exclusivity: self.exclusivity,
-            alternate: None,
             counted: false,
             reserved: held.map(|held| held.number),
             exchange: fit.exchange,
             kill: fit.kill,
+            ..Proposal::anywhere(self.state, slot, asks, node, fit.size.into())
         });
         Found::Proposal
     }

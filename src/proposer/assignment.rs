@@ -1,10 +1,12 @@
 //! What a pass returns: a proposal or a reason; and what it observes on the way.
 
+use crate::accounting::HeadGrowth;
 use crate::cluster::Killable;
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, SchedulerKey, UserSlot};
 use crate::policy::Locality;
-use crate::queue::{Bound, Exclusivity, Gate, HeadroomProvider, LimitKind};
+use crate::queue::{Exclusivity, Gate, HeadroomProvider, KeyAsks, LimitKind};
 use crate::resource::{PackedVector, ResourceVector};
+use crate::snapshot::State;
 
 /// What is to be done after a pass.
 #[derive(Clone, Debug)]
@@ -83,6 +85,35 @@ pub struct Alternate {
 }
 
 impl Proposal {
+    /// A container that a key of an application asks anywhere on the partition of a node.
+    #[inline(always)]
+    pub(super) fn anywhere(
+        state: &State,
+        slot: AppSlot,
+        asks: &KeyAsks,
+        node: NodeSlot,
+        size: PackedVector,
+    ) -> Self {
+        let app = &state.apps[slot];
+        Self {
+            kind: ProposalKind::Allocate,
+            app: slot,
+            generation: app.generation,
+            key: asks.key,
+            node,
+            incarnation: state.nodes[node].incarnation,
+            alternate: None,
+            size,
+            locality: Locality::Any,
+            requested: Some(Locality::Any),
+            exclusivity: Exclusivity::Respect,
+            counted: true,
+            reserved: None,
+            exchange: None,
+            kill: Vec::new(),
+        }
+    }
+
     /// The same on its alternate, if it has one. Only a container that may be anywhere goes elsewhere:
     /// nothing else in it may be about the first node.
     #[must_use]
@@ -133,20 +164,6 @@ pub struct Release {
     pub node: NodeSlot,
     /// Its size.
     pub size: ResourceVector,
-}
-
-/// The front of a leaf's order as a pass found it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Growth {
-    /// Number of applications.
-    pub len: usize,
-    /// Version of the users in which each of them was told its limit.
-    pub version: u64,
-    /// The partition and mode of the pass that told them.
-    pub grown: (PartitionId, Exclusivity),
-    /// On what it depends that those of them that ask get nothing; seldom, so that it does not widen
-    /// what is observed.
-    pub bound: Option<Box<Bound>>,
 }
 
 /// Something that a pass changes by looking.
@@ -208,7 +225,7 @@ pub enum Observation {
         /// The leaf.
         leaf: QueueSlot,
         /// The new front.
-        growth: Growth,
+        growth: HeadGrowth,
     },
     /// It was found out that a user without a record may be assigned nothing.
     Gate {

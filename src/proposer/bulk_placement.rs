@@ -1,163 +1,241 @@
-//! Waves: containers that the next passes surely place, found without a walk for each of them.
+//! Bulk placement: containers that the next passes surely place, found and charged without a pass each.
 //!
-//! Where leaf and application know what passes told them, and no limit is near, a pass over indexed
-//! nodes learns nothing on its way. What it places then follows from a few figures: which leaf comes
-//! first, who stands behind its front, what that application's user is granted in any case, and where
-//! there is room. A wave is a run of such passes; each may serve another leaf.
+//! # What
+//!
+//! A run of containers on the nodes of a lane. Each goes to whom the next pass would serve; each may serve
+//! another leaf. [`next_in_bulk`] finds it, [`crate::accounting::place`] applies it to the working copy.
+//!
+//! # When it is valid
+//!
+//! As long as [`next_in_bulk`] answers: leaf and application know what passes handed them, no limit is near,
+//! and the pass observes nothing. The run ends where only a pass can say.
+//!
+//! # Why
+//!
+//! A pass computes limits and writes observations that are the same for each container of a run.
+//!
+//! # Steps for each container
+//!
+//! 1. Find the application, key and node.
+//! 2. Place the container in the copy, on one [`Account`] for the whole run.
+//! 3. Take its room in the lane.
+//! 4. Make the proposal, with its alternate.
+//!
+//! # Cost
+//!
+//! Some reads for each level of queues, a look at the lane, and one charge.
+//!
+//! Builds with assertions compare a run on a small cluster with single passes; so does `tests/waves.rs`.
 
-use super::fit::FitIndex;
-use super::headroom_fast_path::first_leaf;
-use super::simple_ask::{plain_ask, plain_node};
-use super::watch::{Step, Watch};
-use crate::fast_path::FastPath;
-use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot};
-use crate::policy::{in_order, is_granted, is_surely_over};
-use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk, Prefix};
-use crate::resource::{ResourceVector, with_calculator};
+use std::iter;
+
+use super::next_in_bulk::{NextPlacement, next_in_bulk};
+use super::working_copy::{OverlayResult, apply_to_copy, observe_on_copy};
+use super::{Candidates, FitIndex, Observation, Outcome, Proposal, Watch, propose, second_node};
+use crate::accounting::{
+    Account, Charge, ContainerPlacement, Sink, charge_on, move_to_place, place,
+};
+use crate::cluster::Node;
+use crate::id::{AppSlot, PartitionId, QueueSlot};
+use crate::queue::{App, Exclusivity, Queue, User};
+use crate::resource::with_width;
 use crate::snapshot::State;
 
-/// The container that comes next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Next {
-    /// The application.
-    pub app: AppSlot,
-    /// Position of the key that is served among those of the application.
-    pub key: usize,
-    /// The node.
-    pub node: NodeSlot,
+/// Most nodes of a state that builds with assertions copy, to compare a run with single passes.
+const COMPARED: usize = 64;
+
+/// How far a run goes, and who watches it.
+pub struct BulkExtent<'a> {
+    /// The most containers.
+    pub most: usize,
+    /// How many places behind the node of a container its alternate stands; nothing where none is named.
+    pub second: Option<usize>,
+    /// Watches the steps of each decision.
+    pub watch: Option<&'a mut dyn Watch>,
 }
 
-/// The container that the next pass over the indexed nodes of a partition surely places while it
-/// observes nothing; nothing where that takes a pass to tell. The last container of a key is never
-/// told: others follow from it.
-///
-/// Cost: some reads for each level of queues, and a look at the node.
-#[inline]
-#[must_use]
-pub fn next_in_wave<const N: usize>(
-    state: &State,
-    index: &FitIndex,
+impl std::fmt::Debug for BulkExtent<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("BulkExtent");
+        shown
+            .field("most", &self.most)
+            .field("second", &self.second);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// Places what [`next_in_bulk`] finds on the nodes of a lane, one after the other, on a working copy. The
+/// decisions are added to `placed`; returns how many there are.
+pub fn place_in_bulk(
+    state: &mut State,
+    lane: &mut FitIndex,
     partition: PartitionId,
-    mut watch: Option<&mut dyn Watch>,
-) -> Option<Next> {
-    let mut ended = |step| {
-        if let Some(watch) = &mut watch {
-            watch.ended(step);
-        }
+    extent: BulkExtent<'_>,
+    placed: &mut Vec<Outcome>,
+) -> usize {
+    with_width!(state.calculator, N => place_in::<N>(state, lane, partition, extent, placed))
+}
+
+fn place_in<const N: usize>(
+    state: &mut State,
+    lane: &mut FitIndex,
+    partition: PartitionId,
+    mut extent: BulkExtent<'_>,
+    placed: &mut Vec<Outcome>,
+) -> usize {
+    let compared = cfg!(debug_assertions) && state.nodes.len() <= COMPARED;
+    let before = compared.then(|| (state.clone(), lane.clone()));
+    let from = placed.len();
+    let mut sink = BulkSink(Account::<N>::of(state, partition));
+    while placed.len() - from < extent.most {
+        // The object may live longer than this look does; only a cast makes it shorter.
+        let watch = extent
+            .watch
+            .as_mut()
+            .map(|watch| -> &mut dyn Watch { *watch });
+        let Some(next) = next_in_bulk::<N>(state, lane, partition, watch) else {
+            break;
+        };
+        place_next(state, lane, &next, &mut sink);
+        // Made where it stays: pushed, it would be put together elsewhere and read back at once.
+        let proposed = || Outcome::Proposed(proposal_of(state, lane, &next, extent.second));
+        placed.extend(iter::once_with(proposed));
+    }
+    debug_assert!(before.is_none_or(|(single, lane)| equals_single_passes(
+        state,
+        single,
+        lane,
+        &placed[from..]
+    )));
+    placed.len() - from
+}
+
+/// What bulk placement adds to a placed container: the account of the run, and fair orders.
+struct BulkSink<const N: usize>(Account<N>);
+
+impl<const N: usize> Sink<N> for BulkSink<N> {
+    #[inline(always)]
+    fn charge(
+        &mut self,
+        state: &mut State,
+        leaf: QueueSlot,
+        _partition: PartitionId,
+        charge: &Charge<N>,
+    ) {
+        charge_on(state, leaf, &self.0, charge);
+    }
+
+    #[inline(always)]
+    fn reorder(&mut self, state: &mut State, leaf: QueueSlot, app: AppSlot) {
+        move_to_place(state, leaf, app);
+    }
+}
+
+/// Places a container in the copy and in its lane.
+#[inline(always)]
+fn place_next<const N: usize>(
+    state: &mut State,
+    lane: &mut FitIndex,
+    next: &NextPlacement<N>,
+    sink: &mut BulkSink<N>,
+) {
+    let placement = ContainerPlacement::anywhere(next.app, next.key, next.node, next.size);
+    let ended = place(state, &placement, sink);
+    // It goes on asking here, so that nothing more follows.
+    debug_assert!(!ended);
+    lane.lessen(next.node, &state.nodes[next.node].free);
+}
+
+/// The proposal of a container that was placed. `second`: the distance of its alternate.
+#[inline(always)]
+fn proposal_of<const N: usize>(
+    state: &State,
+    lane: &FitIndex,
+    next: &NextPlacement<N>,
+    second: Option<usize>,
+) -> Proposal {
+    let first = (next.node, &next.size);
+    let asks = &state.apps[next.app].keys[next.key];
+    Proposal {
+        alternate: second.and_then(|distance| second_node(state, lane, first, distance)),
+        ..Proposal::anywhere(state, next.app, asks, next.node, next.size.into())
+    }
+}
+
+/// Whether single passes over the state before a run find its containers and lead to the state after it.
+fn equals_single_passes(
+    after: &State,
+    mut state: State,
+    mut lane: FitIndex,
+    run: &[Outcome],
+) -> bool {
+    run.iter().all(|expected| {
+        let Outcome::Proposed(expected) = expected else {
+            return false;
+        };
+        let mut seen = Vec::new();
+        let partition = state.nodes[expected.node].partition;
+        let candidates = Candidates::indexed(&lane, partition);
+        let outcome = propose(&state, &candidates, Exclusivity::Respect, &mut seen);
+        observe_on_copy(&mut state, &seen);
+        // A limit that a pass computed is the same for every pass.
+        seen.retain(|seen| !matches!(seen, Observation::UserLimit { .. }));
+        let Outcome::Proposed(mut single) = outcome else {
+            return false;
+        };
+        single.alternate = expected.alternate;
+        let followed = apply_to_copy(&mut state, &single);
+        lane.lessen(single.node, &state.nodes[single.node].free);
+        single == *expected && seen.is_empty() && followed == OverlayResult::Yes
+    }) && is_alike(&state, after)
+}
+
+/// Whether two copies are alike in what containers move.
+fn is_alike(one: &State, other: &State) -> bool {
+    let alike_nodes = |(one, other): (&Node, &Node)| one.free == other.free;
+    one.queues.iter().zip(&other.queues).all(are_alike_queues)
+        && one.nodes.iter().zip(&other.nodes).all(alike_nodes)
+        && one.users.iter().zip(&other.users).all(are_alike_users)
+        && one.apps.iter().zip(&other.apps).all(are_alike_apps)
+}
+
+fn are_alike_queues((one, other): (&Queue, &Queue)) -> bool {
+    let moved = |queue: &Queue| {
+        queue.leaf.as_ref().map(|leaf| {
+            let parts = leaf.parts.iter();
+            let parts = parts.map(|part| (part.usage_ratio.to_bits(), part.active_used.clone()));
+            let users = (leaf.users_version, leaf.asking_users);
+            let weight = leaf.active_weight.to_bits();
+            (
+                users,
+                weight,
+                leaf.active.clone(),
+                parts.collect::<Vec<_>>(),
+            )
+        })
     };
-    // Must equal [`propose`](super::propose) with nothing observed.
-    if !FastPath::BulkPlacement.is_taken() || state.tells_leaves() || state.node_count == 0 {
-        return None;
-    }
-    let (leaf, headroom) = first_leaf::<N>(state, partition)?;
-    ended(Step::QueueOrder);
-    let slot = first_behind_front(state, leaf, partition, &headroom)?;
-    let app = &state.apps[slot];
-    ended(Step::AppOrder);
-    if !is_let_through::<N>(state, leaf, partition, app) {
-        return None;
-    }
-    ended(Step::Headroom);
-    let key = app.keys.iter().position(|asks| asks.outstanding)?;
-    let size = asked_on(state, app, &app.keys[key], partition)?;
-    if !size.fits_in(&headroom) {
-        return None;
-    }
-    let node = plain_node(state, index, partition, &size)?;
-    ended(Step::NodePick);
-    Some(Next {
-        app: slot,
-        key,
-        node,
-    })
-}
-
-/// The application that a pass looks at first in a leaf, where it passes the front without a word.
-fn first_behind_front<const N: usize>(
-    state: &State,
-    leaf: QueueSlot,
-    partition: PartitionId,
-    headroom: &ResourceVector<N>,
-) -> Option<AppSlot> {
-    let users = state.queues[leaf].as_leaf();
-    let front = users.prefix.next;
-    let app = *users.active.get(front)?;
-    let passes = in_order(state, leaf)
-        && is_known(state, leaf, app)
-        && (front == 0
-            || (users.users_version > users.prefix.since
-                && surely_gets_nothing(state, leaf, partition, &users.prefix, headroom)
-                && is_known(state, leaf, users.active[0])));
-    passes.then_some(app)
-}
-
-/// Whether a pass that looks at an application need not note whom its headroom is for.
-fn is_known(state: &State, leaf: QueueSlot, app: AppSlot) -> bool {
-    let row = &state.apps[app];
-    row.leaf == leaf
-        && row.provider.is_some_and(|provider| {
-            let generation = state.users[row.user].generation;
-            (provider.leaf, provider.user, provider.generation) == (leaf, row.user, generation)
+    let mut parts = one.parts.iter().zip(&other.parts);
+    moved(one) == moved(other)
+        && parts.all(|(one, other)| {
+            (&one.used, &one.pending, &one.ranks) == (&other.used, &other.pending, &other.ranks)
         })
 }
 
-/// Whether those at the front that ask still get nothing and stop nobody, without computing a limit.
-// As Pass::front and Pass::holds.
-fn surely_gets_nothing<const N: usize>(
-    state: &State,
-    leaf: QueueSlot,
-    partition: PartitionId,
-    front: &Prefix,
-    headroom: &ResourceVector<N>,
-) -> bool {
-    front.bound.is_none_or(|bound| {
-        (bound.partition, bound.exclusivity) == (partition, Exclusivity::Respect)
-            && bound
-                .floor
-                .is_none_or(|floor| is_surely_over::<N>(state, leaf, partition, &floor))
-            && state.calculator.fits_in(&bound.largest.narrow(), headroom)
-    })
+fn are_alike_users((one, other): (&User, &User)) -> bool {
+    let mut parts = one.parts.iter().zip(&other.parts);
+    (one.active, one.asking_apps) == (other.active, other.asking_apps)
+        && parts.all(|(one, other)| {
+            (&one.used, one.usage_ratio.to_bits()) == (&other.used, other.usage_ratio.to_bits())
+        })
 }
 
-/// Whether an application passes the user gate in any case.
-// As Pass::passes_user_limit.
-fn is_let_through<const N: usize>(
-    state: &State,
-    leaf: QueueSlot,
-    partition: PartitionId,
-    app: &App,
-) -> bool {
-    let user = &state.users[app.user];
-    let gate = &user.part(partition).gates[Exclusivity::Respect as usize];
-    let version = state.queues[leaf].as_leaf().users_version;
-    !user.removed
-        && gate.as_ref().is_none_or(|gate| gate.version != version)
-        && is_granted::<N>(state, leaf, partition, user)
-}
-
-/// The size that a key asks for, where it is asked anywhere in the partition, nothing is reserved, and
-/// it goes on asking after one container more.
-// As Pass::plain.
-fn asked_on<const N: usize>(
-    state: &State,
-    app: &App,
-    asks: &KeyAsks,
-    partition: PartitionId,
-) -> Option<ResourceVector<N>> {
-    let here = |ask: &&PlaceAsk| ask.partition.unwrap_or(PartitionId::DEFAULT) == partition;
-    let ask = plain_ask(state, app, asks).filter(here)?;
-    let part = app.part(partition);
-    let goes_on = ask.count > 1
-        && asks.known
-        && asks.opportunities < i32::MAX
-        && asks.partition == partition
-        && asks.reserved.is_empty()
-        && part.reserved.is_none();
-    let (size, cluster) = (ask.size.narrow::<N>(), state.cluster.narrow());
-    let (pending, is_something) = with_calculator!(state.calculator, calculator => {
-        (part.pending.narrow(), calculator.above_none(&cluster, &size))
-    });
-    // What is outstanding in all is more than this container, of some type.
-    let asks_on = size.fits_in(&pending) && pending != size;
-    (goes_on && is_something && asks_on).then_some(size)
+fn are_alike_apps((one, other): (&App, &App)) -> bool {
+    let mut parts = one.parts.iter().zip(&other.parts);
+    let mut keys = one.keys.iter().zip(&other.keys);
+    one.asking == other.asking
+        && parts.all(|(one, other)| (&one.used, &one.pending) == (&other.used, &other.pending))
+        && keys.all(|(one, other)| {
+            (&one.asks, one.opportunities, one.missed)
+                == (&other.asks, other.opportunities, other.missed)
+        })
 }

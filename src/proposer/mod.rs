@@ -1,12 +1,15 @@
-//! The proposer: a pure walk over a state that finds the next container to place.
+//! The proposer: a pure walk over a state that finds the next container to place, and the working copy
+//! that a proposer walks over.
 //!
 //! # Invariants
 //!
-//! * Nothing here writes to the state, reads a clock, draws a random number or counts anything.
-//!   What the reference changes while it looks is added to the caller's [`Observation`]s, to be
-//!   applied with the proposal or, when nothing came of the pass, on their own.
+//! * Nothing here reads a clock, draws a random number or counts anything.
+//! * A pass writes nothing. What the reference changes while it looks is added to the caller's
+//!   [`Observation`]s, to be applied with the proposal or, when the pass finds nothing, on their own.
+//! * [`apply_to_copy`], [`observe_on_copy`] and [`place_in_bulk`] write the copy that the caller owns, and
+//!   nothing else.
 //! * One pass proposes at most one container.
-//! * A [`Watch`] hears of the steps of a pass; no decision depends on whether there is one.
+//! * A [`Watch`] observes the steps of a pass; no decision depends on whether there is one.
 
 mod allocator;
 mod assignment;
@@ -15,20 +18,24 @@ mod candidates;
 mod fit;
 mod headroom_fast_path;
 mod leaf;
+mod next_in_bulk;
+mod observed;
 mod order;
 mod simple_ask;
 mod skippable_head;
 mod walk;
 mod watch;
+mod working_copy;
 
 pub use assignment::{
-    Alternate, Growth, Observation, Outcome, Proposal, ProposalKind, Release, SkipReason,
+    Alternate, Observation, Outcome, Proposal, ProposalKind, Release, SkipReason,
 };
-pub use bulk_placement::{Next, next_in_wave};
+pub use bulk_placement::{BulkExtent, place_in_bulk};
 pub use candidates::{Candidates, has_room, sort_nodes, use_key};
 pub use fit::FitIndex;
+pub(crate) use observed::{note_counters, note_gate, publish_limit};
 pub use order::NodeOrder;
 pub use simple_ask::second_node;
-pub(crate) use skippable_head::{is_idle, may_join};
 pub use walk::{propose, propose_reserved, propose_watched};
 pub use watch::{Step, Watch};
+pub use working_copy::{OverlayResult, apply_to_copy, observe_on_copy};

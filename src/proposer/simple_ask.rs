@@ -1,10 +1,10 @@
 //! Plain asks: the short way to a container that may be anywhere, taken for most of them.
 
-use super::assignment::{Alternate, Observation, Outcome, Proposal, ProposalKind};
+use super::assignment::{Alternate, Observation, Outcome, Proposal};
 use super::fit::FitIndex;
 use super::walk::{Found, Pass};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId};
-use crate::policy::{Limits, Locality};
+use crate::policy::Limits;
 use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk};
 use crate::resource::{ResourceVector, with_calculator};
 use crate::snapshot::State;
@@ -39,23 +39,8 @@ impl<const N: usize> Pass<'_, N> {
         let Some(node) = plain_node(state, index, self.partition, &size) else {
             return false;
         };
-        self.outcome = Outcome::Proposed(Proposal {
-            kind: ProposalKind::Allocate,
-            app: slot,
-            generation: app.generation,
-            key: asks.key,
-            node,
-            incarnation: state.nodes[node].incarnation,
-            alternate: None,
-            size: size.into(),
-            locality: Locality::Any,
-            requested: Some(Locality::Any),
-            exclusivity: self.exclusivity,
-            counted: true,
-            reserved: None,
-            exchange: None,
-            kill: Vec::new(),
-        });
+        let proposal = Proposal::anywhere(state, slot, asks, node, size.into());
+        self.outcome = Outcome::Proposed(proposal);
         debug_assert!(self.decides_alike(slot, asks, limits));
         true
     }

@@ -4,11 +4,12 @@
 //! application joins is found out by looking at it: it was told its limit in this version of the
 //! leaf's users, and got nothing for a reason that lasts.
 
-use super::assignment::{Growth, Observation};
+use super::assignment::Observation;
 use super::leaf::Visit;
 use super::walk::Pass;
+use crate::accounting::{HeadGrowth, asks_nothing, may_join};
 use crate::fast_path::FastPath;
-use crate::id::{AppSlot, PartitionId, QueueSlot};
+use crate::id::{AppSlot, PartitionId};
 use crate::policy::{Limits, is_surely_over, surely_over_from, weighted_value};
 use crate::queue::{App, Bound, Exclusivity, Floor};
 use crate::resource::ResourceVector;
@@ -39,26 +40,6 @@ impl Front {
             state.calculator.fits_in(&largest, &limits.headroom)
         })
     }
-}
-
-/// Whether an application asks for nothing.
-pub(crate) fn is_idle(app: &App) -> bool {
-    app.parts.iter().all(|part| part.pending.is_none())
-}
-
-/// Whether nothing about an application itself stands against skipping it in a leaf.
-pub(crate) fn may_join(state: &State, leaf: QueueSlot, app: AppSlot) -> bool {
-    let app = &state.apps[app];
-    let user = &state.users[app.user];
-    app.provider.is_some_and(|provider| {
-        (provider.leaf, provider.user) == (leaf, app.user) && provider.generation == user.generation
-    }) && app.leaf == leaf
-        && !user.removed
-        && app.parts.iter().all(|part| part.reserved.is_none())
-        && user
-            .parts
-            .iter()
-            .all(|part| part.gates.iter().all(Option::is_none))
 }
 
 impl<const N: usize> Pass<'_, N> {
@@ -137,7 +118,7 @@ impl<const N: usize> Pass<'_, N> {
         let version = self.state.queues[visit.leaf].as_leaf().users_version;
         self.observations.push(Observation::PrefixGrown {
             leaf: visit.leaf,
-            growth: Growth {
+            growth: HeadGrowth {
                 len: front.len,
                 version,
                 grown: (self.partition, self.exclusivity),
@@ -152,7 +133,7 @@ impl<const N: usize> Pass<'_, N> {
         if front.closed || !may_join(self.state, visit.leaf, app) {
             return;
         }
-        if is_idle(row) {
+        if asks_nothing(row) {
             front.len += 1;
         } else if let Some(largest) = self.too_large(row) {
             let bound = front.bound.get_or_insert(self.unbound());

@@ -20,7 +20,7 @@ pub use app::{
 pub use constraint::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
 pub use demand::{Demand, asks_on, demand_of};
 pub use per_partition::PerPartition;
-pub use ranks::{Claim, Ranks, Use};
+pub use ranks::{ChildClaim, ChildUse, Ranks};
 pub use request::{AppSpec, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec};
 pub use settings::{
     AccessList, Accessible, AppOrder, AsynchronousSettings, CapacitySetting, ChildOrder,

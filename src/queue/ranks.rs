@@ -1,5 +1,19 @@
-//! The order of a queue's children as a tournament: the first of them is known, and a child that
-//! moves plays only those on its way up.
+//! The order of a queue's children as a winner tree.
+//!
+//! # What
+//!
+//! Siblings sit at the leaves of a tree; each inner place holds the first of its two. A child that moves
+//! updates one path to the root.
+//!
+//! # When it is valid
+//!
+//! While the state counts the epoch of the ranks, and as long as keys express what decides among the
+//! children: their number and the number of priorities are limited. [`crate::policy::compare_children`]
+//! decides otherwise, and must give the same order.
+//!
+//! # Cost
+//!
+//! One look for the first child; a comparison for each doubling of the number of children to move one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -30,7 +44,7 @@ const MOST_PRIORITIES: usize = 1 << (WHOLE - URGENT);
 
 /// A child, and what decides its place among its siblings.
 #[derive(Clone, Copy, Debug)]
-pub struct Claim {
+pub struct ChildClaim {
     /// The child.
     pub child: QueueSlot,
     /// Whether it may use the partition.
@@ -40,12 +54,12 @@ pub struct Claim {
     /// Larger is more important.
     pub priority: i32,
     /// What of it moves from container to container.
-    pub of: Use,
+    pub of: ChildUse,
 }
 
 /// What of a child its rank follows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Use {
+pub struct ChildUse {
     /// Used resources as a fraction of the guarantee, or of the partition where nothing is guaranteed.
     pub used: f32,
     /// Whether passes need not come to the child, which asks for nothing.
@@ -55,7 +69,7 @@ pub struct Use {
     pub first_leaf: Option<QueueSlot>,
 }
 
-/// A child in the tournament. No two have the same key.
+/// A child in the winner tree. No two have the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rank {
     /// Smaller is served first. Shares are the reference's `f32`, in Java's order.
@@ -75,7 +89,7 @@ impl Rank {
     /// A leaf that is not known.
     const UNKNOWN: u32 = u32::MAX;
 
-    fn new(claim: &Claim, urgent: usize, tie: usize) -> Self {
+    fn new(claim: &ChildClaim, urgent: usize, tie: usize) -> Self {
         debug_assert!(urgent < MOST_PRIORITIES && tie < MOST);
         let flag = |set: bool, bit: u32| u64::from(set) << bit;
         let unguaranteed = !share::above_none(claim.absolute_capacity);
@@ -89,7 +103,7 @@ impl Rank {
 
     /// The rank after the child's use, or what is below it, moved.
     #[inline(always)]
-    fn using(self, of: Use) -> Self {
+    fn using(self, of: ChildUse) -> Self {
         const MOVES: u64 = 1 << IDLE | 1 << WHOLE | (u32::MAX as u64) << USED;
         // In integers, and without a jump: a place on the way up waits for it.
         let used = share::java_rank(of.used);
@@ -141,7 +155,7 @@ pub struct Ranks {
 impl Ranks {
     /// The order of all children, told in list order; nothing where no key expresses it.
     #[must_use]
-    pub fn new(epoch: u64, claims: Option<&[Claim]>) -> Self {
+    pub fn new(epoch: u64, claims: Option<&[ChildClaim]>) -> Self {
         let ranks = claims.and_then(rank).unwrap_or_default();
         let count = ranks.len();
         let mut pairs = vec![[Rank::NOBODY; 2]; count];
@@ -215,7 +229,7 @@ impl Ranks {
     ///
     /// Cost: a comparison for each doubling of the number of children.
     #[inline(always)]
-    pub fn follow(&mut self, place: usize, of: Use) -> Option<QueueSlot> {
+    pub fn follow(&mut self, place: usize, of: ChildUse) -> Option<QueueSlot> {
         let count = self.pairs.len();
         if place >= count {
             return self.first_leaf();
@@ -235,7 +249,7 @@ impl Ranks {
 
 /// The ranks of children in list order; nothing where there are more of them, or more priorities, than
 /// keys tell apart.
-fn rank(claims: &[Claim]) -> Option<Vec<Rank>> {
+fn rank(claims: &[ChildClaim]) -> Option<Vec<Rank>> {
     let mut priorities: Vec<_> = claims.iter().map(|claim| Reverse(claim.priority)).collect();
     priorities.sort_unstable();
     priorities.dedup();
@@ -260,8 +274,8 @@ mod tests {
     use proptest::prelude::*;
 
     /// A child by its place in the list.
-    fn claim(place: usize, of: Use) -> Claim {
-        Claim {
+    fn claim(place: usize, of: ChildUse) -> ChildClaim {
+        ChildClaim {
             child: QueueSlot::at(100 + place),
             accessible: true,
             absolute_capacity: 0.5,
@@ -270,8 +284,8 @@ mod tests {
         }
     }
 
-    fn using(used: f32) -> Use {
-        Use {
+    fn using(used: f32) -> ChildUse {
+        ChildUse {
             used,
             idle: false,
             first_leaf: None,
@@ -279,8 +293,8 @@ mod tests {
     }
 
     /// Used shares in quarters; those that use an odd number of them ask for nothing.
-    fn of(quarters: u8) -> Use {
-        Use {
+    fn of(quarters: u8) -> ChildUse {
+        ChildUse {
             used: share::quotient(f32::from(quarters), 4.0),
             idle: quarters % 2 == 1,
             first_leaf: (quarters > 1).then_some(QueueSlot(u32::from(quarters))),
@@ -300,17 +314,19 @@ mod tests {
             (true, 0.0, 0, 0.0),
             (false, 0.5, 7, 0.0),
         ];
-        let claims = claims.map(|(accessible, absolute_capacity, priority, used)| Claim {
-            accessible,
-            absolute_capacity,
-            priority,
-            ..claim(0, using(used))
-        });
+        let claims = claims.map(
+            |(accessible, absolute_capacity, priority, used)| ChildClaim {
+                accessible,
+                absolute_capacity,
+                priority,
+                ..claim(0, using(used))
+            },
+        );
         let expected: Vec<_> = (0..claims.len()).map(QueueSlot::at).collect();
         for turned in 0..claims.len() {
             let place = |i: usize| (i + turned) % claims.len();
             let claims: Vec<_> = (0..claims.len())
-                .map(|i| Claim {
+                .map(|i| ChildClaim {
                     child: expected[place(i)],
                     ..claims[place(i)]
                 })
@@ -325,7 +341,7 @@ mod tests {
         let with_priorities = |count: usize| -> Vec<_> {
             let priority = |i| i32::try_from(i).unwrap_or(i32::MAX);
             (0..count)
-                .map(|i| Claim {
+                .map(|i| ChildClaim {
                     priority: priority(i),
                     ..claim(i, of(0))
                 })

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::fair::place_in_order;
+use crate::accounting::{place_in_order, sort_marked};
 use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{compare_active, compare_waiting, master_limit, user_master_limits};
@@ -83,6 +83,16 @@ impl Ledger {
         self.user(leaf, &name)
     }
 
+    /// Puts the applications of a fair leaf in order by what they use now. A waiting one that is marked
+    /// becomes one of the active.
+    // As AbstractComparatorOrderingPolicy.reorderScheduleEntities.
+    pub(in crate::commit) fn sort_marked(&mut self, leaf: QueueSlot) {
+        self.skipped.cut(&mut self.state, leaf, 0);
+        for app in sort_marked(&mut self.state, leaf) {
+            self.update_stage(app);
+        }
+    }
+
     /// Puts an application in the order of its leaf, unless it is there already.
     pub(in crate::commit) fn insert_active(&mut self, leaf: QueueSlot, app: AppSlot) {
         let queue = &self.state.queues[leaf];
@@ -91,14 +101,14 @@ impl Ledger {
             return;
         }
         let at = place_in_order(&self.state, leaf, app);
-        self.cut_prefix(leaf, at);
+        self.skipped.cut(&mut self.state, leaf, at);
         self.state.queues[leaf].as_leaf_mut().active.insert(at, app);
     }
 
     /// Sorts the active applications of a leaf anew.
     pub(in crate::commit) fn sort_active(&mut self, leaf: QueueSlot) {
         let settings = Arc::clone(&self.state.queues[leaf].settings);
-        self.cut_prefix(leaf, 0);
+        self.skipped.cut(&mut self.state, leaf, 0);
         let mut active = std::mem::take(&mut self.state.queues[leaf].as_leaf_mut().active);
         active.sort_by(|&a, &b| {
             compare_active(

@@ -8,9 +8,6 @@ use crate::policy::headroom;
 use crate::queue::{AskReply, Granted, LimitKind};
 use crate::resource::ResourceVector;
 
-/// Room that a list keeps from one use to the next.
-const KEPT: usize = 64;
-
 impl Ledger {
     /// What an application learns: new containers, ends, headroom, containers asked back.
     pub(in crate::commit) fn answer(&mut self, app: AppSlot, reply: &mut AskReply) {
@@ -27,26 +24,22 @@ impl Ledger {
             }
         });
         reply.allocated.extend(granted);
-        self.unfetched[app.index()] = emptied(fetched);
-        let mut finished = std::mem::take(&mut self.finished[app.index()]);
-        finished.sort_unstable();
-        finished.dedup();
-        reply.finished.extend_from_slice(&finished);
-        self.finished[app.index()] = emptied(finished);
-        let asked_back = std::mem::take(&mut self.asked_back[app.index()]);
+        self.containers.reuse_unfetched(app, fetched);
+        self.containers.move_finished(app, &mut reply.finished);
+        let asked_back = self.containers.take_asked_back(app);
         reply.asked_back.extend(asked_back);
     }
 
     /// Hands an application its new containers, which their nodes will launch.
     pub(in crate::commit) fn fetch(&mut self, app: AppSlot) -> Vec<ContainerSlot> {
-        let fetched = std::mem::take(&mut self.unfetched[app.index()]);
+        let fetched = self.containers.take_unfetched(app);
         for &slot in &fetched {
             let container = self.container_mut(slot);
             container.state = ContainerState::Acquired;
             container.handed = true;
             container.give_back = GiveBack::Nothing;
             let to_stop = container.to_stop;
-            self.set_due(slot, true, to_stop);
+            self.containers.set_due(slot, true, to_stop);
         }
         fetched
     }
@@ -87,11 +80,4 @@ impl Ledger {
         };
         headroom(&self.state, provider.leaf, partition, &limit, &used)
     }
-}
-
-/// A list to be used again; a large one is given back.
-pub(in crate::commit) fn emptied<T>(mut list: Vec<T>) -> Vec<T> {
-    list.clear();
-    list.shrink_to(KEPT);
-    list
 }

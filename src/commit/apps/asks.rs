@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use smallvec::{SmallVec, smallvec};
 
 use super::ask_error::{AskError, OutOfRange};
+use crate::accounting::{FairChange, mark_moved};
 use crate::commit::event::Ending;
 use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, NameId, PartitionId, QueueSlot, SchedulerKey, java_order};
@@ -135,7 +136,7 @@ impl Ledger {
             checked.place = self.intern(&ask.place);
         }
         for number in &call.release {
-            if let Some(slot) = self.live[app.index()].get(*number) {
+            if let Some(slot) = self.containers.live(app, *number) {
                 self.end_container(slot, Ending::Released);
             }
         }
@@ -146,7 +147,7 @@ impl Ledger {
         self.update_blacklist(app, call);
         self.answer(app, reply);
         if changed {
-            self.flag_for_demand(app);
+            mark_moved(&mut self.state, app, FairChange::Demand);
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ impl Ledger {
         let (leaf, runnable) = (row.leaf, row.runnable);
         let (partition, size) = (row.master_partition, row.submission.master_size);
         let user = self.user_of(app);
-        self.cut_before(leaf, app);
+        self.skipped.cut_before(&mut self.state, leaf, app);
         self.state.queues[leaf].runnable -= i32::from(runnable);
         let users = self.state.queues[leaf].as_leaf_mut();
         users.dirty.retain(|&other| other != app);
@@ -79,7 +79,7 @@ impl Ledger {
         }
         row.priority = priority;
         let leaf = row.leaf;
-        self.cut_before(leaf, app);
+        self.skipped.cut_before(&mut self.state, leaf, app);
         let users = self.state.queues[leaf].as_leaf_mut();
         users.dirty.retain(|&other| other != app);
         if users.active.contains(&app) {

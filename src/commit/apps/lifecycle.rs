@@ -1,18 +1,17 @@
 //! Applications: submission with its checks, and the end.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::ask_error::AskError;
+use crate::accounting::creator_of;
 use crate::commit::event::{Ending, Event};
 use crate::commit::follow_up_events::FollowUpEvent;
 use crate::commit::ledger::Ledger;
 use crate::commit::tree::build;
-use crate::commit::tree::managed::creator_of;
 use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot};
 use crate::queue::{App, AppSpec, AppStage, Demand, PerPartition, QueueState, Submission};
 use crate::resource::ResourceVector;
@@ -382,12 +381,8 @@ impl Ledger {
             self.state.demands[slot] = Demand::default();
             slot
         } else {
-            self.live.push(Default::default());
-            self.unfetched.push(Vec::new());
-            self.finished.push(Vec::new());
-            self.asked_back.push(BTreeSet::new());
-            self.spaces.push(0);
-            self.skipped.push(false);
+            self.containers.add_app();
+            self.skipped.add_app();
             self.state.demands.push(Demand::default());
             AppSlot::at(self.state.apps.push(app))
         };
@@ -409,7 +404,7 @@ impl Ledger {
 
     /// Ends an application: its containers, its reservations, then itself.
     pub fn end_app(&mut self, app: AppSlot) {
-        let live: Vec<_> = self.live[app.index()].values().collect();
+        let live: Vec<_> = self.containers.live_of(app).collect();
         for container in live {
             self.end_container(container, Ending::Killed);
         }
@@ -436,7 +431,7 @@ impl Ledger {
         self.set_provider(app, None);
         self.apps.remove(&id);
         self.constraints.unregister_application(id);
-        self.finished[app.index()].clear();
+        self.containers.clear_finished(app);
         self.deferred.push_back(FollowUpEvent::Forget(app));
     }
 }

@@ -94,7 +94,7 @@ impl Ledger {
 
     /// Live containers in the order of a hash map of their ids, then reservations.
     fn containers_to_move(&self, app: AppSlot) -> Vec<ContainerSlot> {
-        let mut live: Vec<_> = self.live[app.index()].values().collect();
+        let mut live: Vec<_> = self.containers.live_of(app).collect();
         java_order::sort(&mut live, 0, |&slot| {
             let id = self.container(slot).id;
             java_order::container_hash(id.app.cluster, id.app.sequence, id.number)

@@ -1,9 +1,11 @@
 //! Containers in the ledger, and how they end.
 
+use crate::accounting::{FairChange, mark_moved};
 use crate::commit::event::{Ending, Event, UnreserveReason};
 use crate::commit::follow_up_events::FollowUpEvent;
 use crate::commit::ledger::{ContainerSlot, Ledger};
 use crate::id::{AppSlot, ContainerId, NodeSlot, PartitionId, SchedulerKey};
+use crate::proposer::Proposal;
 use crate::queue::{AppStage, PlaceAsk};
 use crate::resource::PackedVector;
 use crate::sync::{Mutant, injected};
@@ -69,19 +71,16 @@ pub enum GiveBack {
 impl GiveBack {
     /// From the asks at nearer places that a container was taken off, and the one for anywhere,
     /// each as it stood before. A copy of the latter is made only when it has to be.
-    pub(in crate::commit) fn of(
-        nearer: &[Option<PlaceAsk>; 2],
-        any: Option<&PlaceAsk>,
-        size: &PackedVector,
-    ) -> Self {
-        match (nearer, any) {
-            ([None, None], Some(ask)) if ask.size == *size => Self::Anywhere {
-                count: ask.count,
-                relax: ask.relax,
-                partition: ask.partition,
-            },
-            _ => Self::Places(nearer.iter().flatten().chain(any).cloned().collect()),
+    #[inline]
+    pub(in crate::commit) fn of(nearer: &[PlaceAsk], any: &PlaceAsk, size: &PackedVector) -> Self {
+        if nearer.is_empty() && any.size == *size {
+            return Self::Anywhere {
+                count: any.count,
+                relax: any.relax,
+                partition: any.partition,
+            };
         }
+        Self::Places(nearer.iter().chain([any]).cloned().collect())
     }
 }
 
@@ -100,6 +99,81 @@ pub enum ContainerState {
     Done,
     /// Ended and off its node; the slot may be used again.
     Gone,
+}
+
+/// How a container is placed.
+#[derive(Debug)]
+pub(in crate::commit) struct PlacedAs {
+    /// Partition of the request that it serves.
+    pub(in crate::commit) requested_partition: PartitionId,
+    /// Whether it runs on borrowed capacity of its node's partition.
+    pub(in crate::commit) borrowed: bool,
+    /// Asks to give back should it be lost before its application fetched it.
+    pub(in crate::commit) give_back: GiveBack,
+}
+
+impl Container {
+    /// A container that takes its place on the node of a proposal at once.
+    #[inline(always)]
+    pub(in crate::commit) fn placed(
+        proposal: &Proposal,
+        id: ContainerId,
+        stamps: (u64, u64),
+        placed: PlacedAs,
+    ) -> Self {
+        Self::new(proposal, id, stamps, (ContainerState::Allocated, placed))
+    }
+
+    /// A container that waits for room on the node of a proposal.
+    pub(in crate::commit) fn reserved(
+        proposal: &Proposal,
+        id: ContainerId,
+        stamps: (u64, u64),
+    ) -> Self {
+        let nothing = PlacedAs {
+            requested_partition: PartitionId::DEFAULT,
+            borrowed: false,
+            give_back: GiveBack::Nothing,
+        };
+        Self::new(proposal, id, stamps, (ContainerState::Reserved, nothing))
+    }
+
+    #[inline(always)]
+    fn new(
+        proposal: &Proposal,
+        id: ContainerId,
+        (stamp, created_ms): (u64, u64),
+        (state, placed): (ContainerState, PlacedAs),
+    ) -> Self {
+        Self {
+            id,
+            app: proposal.app,
+            key: proposal.key,
+            size: proposal.size.clone(),
+            node: proposal.node,
+            state,
+            on_node: matches!(state, ContainerState::Allocated),
+            handed: false,
+            launched: false,
+            to_launch: false,
+            to_stop: false,
+            master: false,
+            stamp,
+            created_ms,
+            requested_partition: placed.requested_partition,
+            borrowed: placed.borrowed,
+            give_back: placed.give_back,
+        }
+    }
+
+    /// Gives a reserved container its place.
+    pub(in crate::commit) fn set_placed(&mut self, placed: PlacedAs) {
+        self.state = ContainerState::Allocated;
+        self.on_node = true;
+        self.requested_partition = placed.requested_partition;
+        self.borrowed = placed.borrowed;
+        self.give_back = placed.give_back;
+    }
 }
 
 impl Ledger {
@@ -126,7 +200,7 @@ impl Ledger {
         } else if !self.end_running(slot, ending) {
             return;
         }
-        self.flag_for_reordering(app);
+        mark_moved(&mut self.state, app, FairChange::Use);
         if injected(Mutant::KilledStaysCharged) && ending == Ending::Killed {
             return;
         }
@@ -147,24 +221,16 @@ impl Ledger {
             container.size.get(),
         );
         let before = container.state;
-        if self.live[app.index()].get(id.number) != Some(slot) {
+        if !self.containers.end_live(slot) {
             return false;
         }
-        self.live[app.index()].remove(id.number);
-        if before == ContainerState::Allocated {
-            let unfetched = &mut self.unfetched[app.index()];
-            if let Some(at) = unfetched.iter().position(|&other| other == slot) {
-                unfetched.remove(at);
-            }
-        }
-        self.asked_back[app.index()].remove(&id.number);
         let partition = self.state.nodes[node].partition;
         self.state.apps[app].part_mut(partition).used -= size;
         let container = self.container_mut(slot);
         container.state = ContainerState::Done;
         let (to_stop, launched) = (container.to_stop, container.launched);
         if ending != Ending::Finished {
-            self.set_due(slot, false, to_stop);
+            self.containers.set_due(slot, false, to_stop);
         }
         if !launched {
             self.free_space(slot);
@@ -177,7 +243,7 @@ impl Ledger {
         if before != ContainerState::Allocated || ending != Ending::Released {
             self.deferred.push_back(FollowUpEvent::Finished(slot));
         }
-        self.ended.push(slot);
+        self.containers.note_ended(slot);
         let node = self.state.nodes[node].name.clone();
         self.events.push(Event::Ended {
             container: id,
@@ -201,22 +267,12 @@ impl Ledger {
 
     /// Frees the space of a container on its node.
     pub(in crate::commit) fn free_space(&mut self, slot: ContainerSlot) {
-        let container = self.container_mut(slot);
-        if !container.on_node {
+        if !self.containers.leave_node(slot) {
             return;
         }
-        container.on_node = false;
-        let due = container.to_launch || container.to_stop;
+        let container = self.container(slot);
         let (id, node, size) = (container.id, container.node, container.size.get());
         let (app, key, handed) = (container.app, container.key, container.handed);
-        let here = &mut self.on_node[node.index()];
-        if let Some(at) = here.iter().position(|&other| other == slot) {
-            // Whoever needs an order of the containers of a node sorts them.
-            here.swap_remove(at);
-        }
-        if due {
-            self.reports_due[node.index()].forget(slot);
-        }
         let row = &mut self.state.nodes[node];
         row.killable.retain(|killable| killable.container != id);
         row.free += size;
@@ -227,8 +283,6 @@ impl Ledger {
         if handed {
             self.forget_tags(app, key, node);
         }
-        self.ended.push(slot);
-        self.spaces[app.index()] -= 1;
         if self.state.apps[app].stage == AppStage::Done {
             self.deferred.push_back(FollowUpEvent::Forget(app));
         }
@@ -247,7 +301,7 @@ impl Ledger {
             return false;
         }
         self.container_mut(slot).state = ContainerState::Done;
-        self.ended.push(slot);
+        self.containers.note_ended(slot);
         let node = self.state.nodes[node].name.clone();
         self.events.push(Event::Unreserved {
             container: id,
@@ -277,7 +331,7 @@ impl Ledger {
         asks.re_reservations = 0;
         self.state.apps[app].part_mut(partition).reserved -= size;
         self.state.nodes[node].reserved = None;
-        self.reserved_on[node.index()] = None;
+        self.containers.set_reserved(node, None);
         let leaf = self.state.apps[app].leaf;
         self.add_reserved(leaf, partition, -size);
         true
@@ -293,7 +347,7 @@ impl Ledger {
             .collect();
         held.sort_unstable();
         held.into_iter()
-            .filter_map(|(_, node)| self.reserved_on[node.index()])
+            .filter_map(|(_, node)| self.containers.reserved_on(node))
             .collect()
     }
 }

@@ -1,6 +1,7 @@
-//! Containers: records, live ones by number, and preemption.
+//! Containers: records, the lists that name them, and preemption.
 
 pub(super) mod container;
 pub(super) mod live;
 pub(super) mod preempt;
 pub(super) mod slab;
+pub(super) mod store;

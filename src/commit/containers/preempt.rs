@@ -104,15 +104,15 @@ impl Ledger {
 
     /// Containers whose space on a node is taken, ended ones too, in order of placement.
     pub fn containers_of_node(&self, node: NodeSlot) -> impl Iterator<Item = &Container> {
-        self.on_node[node.index()]
-            .iter()
-            .map(|&slot| self.container(slot))
+        let placed = self.containers.placed_on(node).iter();
+        placed.map(|&slot| self.container(slot))
     }
 
     /// The reservation on a node.
     #[must_use]
     pub fn reservation_on(&self, node: NodeSlot) -> Option<&Container> {
-        self.reserved_on[node.index()].map(|slot| self.container(slot))
+        let slot = self.containers.reserved_on(node)?;
+        Some(self.container(slot))
     }
 
     /// Registered nodes in the order in which they registered.
@@ -174,7 +174,7 @@ impl Ledger {
             return;
         };
         let app = self.container(slot).app;
-        self.asked_back[app.index()].insert(id.number);
+        self.containers.ask_back(app, id.number);
     }
 
     fn end_by_verdict(&mut self, verdict: &Verdict) {
@@ -189,14 +189,14 @@ impl Ledger {
     }
 
     fn reservation(&self, verdict: &Verdict) -> Option<ContainerSlot> {
-        let slot = self.reserved_on[verdict.node.index()]?;
+        let slot = self.containers.reserved_on(verdict.node)?;
         (self.container(slot).id == verdict.container).then_some(slot)
     }
 
     /// Marks a container that takes space on its node as free to be killed for others.
     // As FiCaSchedulerNode.markContainerToKillable.
     pub(in crate::commit) fn make_killable(&mut self, node: NodeSlot, id: ContainerId) {
-        let mut on_node = self.on_node[node.index()].iter();
+        let mut on_node = self.containers.placed_on(node).iter();
         let found = on_node.find(|&&slot| self.container(slot).id == id);
         let Some(&slot) = found else { return };
         let container = self.container(slot);
@@ -219,7 +219,7 @@ impl Ledger {
     /// Killable containers of an application count for the leaf that it moved to.
     pub(in crate::commit) fn move_killable(&mut self, app: AppSlot) {
         let leaf = self.state.apps[app].leaf;
-        let slots = self.live[app.index()].values();
+        let slots = self.containers.live_of(app);
         let nodes: BTreeSet<_> = slots.map(|slot| self.container(slot).node).collect();
         for node in nodes {
             let marked = |killable: &Killable| killable.app == app;
@@ -266,8 +266,8 @@ impl Ledger {
         });
         self.state.nodes[from].reserved = None;
         self.state.nodes[to].reserved = reserved;
-        self.reserved_on[from.index()] = None;
-        self.reserved_on[to.index()] = Some(slot);
+        self.containers.set_reserved(from, None);
+        self.containers.set_reserved(to, Some(slot));
         self.events.push(Event::ReservationMoved {
             container: id,
             from: from_name,

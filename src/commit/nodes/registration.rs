@@ -120,9 +120,7 @@ impl Ledger {
             self.state.nodes[slot] = node;
             slot
         } else {
-            self.on_node.push(Vec::new());
-            self.reports_due.push(DueReports::default());
-            self.reserved_on.push(None);
+            self.containers.add_node();
             self.registered_at.push(0);
             NodeSlot::at(self.state.nodes.push(node))
         };
@@ -161,7 +159,7 @@ impl Ledger {
             self.end_container(container, Ending::Killed);
             self.free_space(container);
         }
-        if let Some(reserved) = self.reserved_on[slot.index()] {
+        if let Some(reserved) = self.containers.reserved_on(slot) {
             self.end_container(reserved, Ending::Killed);
         }
         self.deferred.push_back(FollowUpEvent::Labels(None));
@@ -264,7 +262,7 @@ impl Ledger {
     /// Takes over what a registered node reports. Nodes with nothing to report, which most are,
     /// cost no look at their containers.
     pub fn take_report(&mut self, slot: NodeSlot, report: &NodeReport) -> HeartbeatReply {
-        let reply = if self.reports_due[slot.index()].is_empty() {
+        let reply = if self.containers.is_nothing_due(slot) {
             HeartbeatReply::default()
         } else {
             self.take_due_reports(slot, report)
@@ -280,12 +278,13 @@ impl Ledger {
     }
 
     fn take_due_reports(&mut self, slot: NodeSlot, report: &NodeReport) -> HeartbeatReply {
-        let due = &self.reports_due[slot.index()];
+        let (to_launch, to_stop) = self.containers.due(slot);
+        let by_id = |due| self.containers.by_id(due);
         let (launched, exited) = match report {
-            NodeReport::AsExpected => (self.by_id(&due.launch), self.by_id(&due.stop)),
+            NodeReport::AsExpected => (by_id(to_launch), by_id(to_stop)),
             NodeReport::Exactly { launched, exited } => (
-                self.reported(&due.launch, launched),
-                self.reported(&due.stop, exited),
+                self.reported(to_launch, launched),
+                self.reported(to_stop, exited),
             ),
         };
         let ids = |ledger: &Self, slots: &[ContainerSlot]| {
@@ -301,7 +300,7 @@ impl Ledger {
         };
         for container in launched {
             let to_stop = self.container(container).to_stop;
-            self.set_due(container, false, to_stop);
+            self.containers.set_due(container, false, to_stop);
             let row = self.container_mut(container);
             row.launched = true;
             if row.state == ContainerState::Acquired {
@@ -310,10 +309,10 @@ impl Ledger {
         }
         for container in exited {
             let to_launch = self.container(container).to_launch;
-            self.set_due(container, to_launch, false);
+            self.containers.set_due(container, to_launch, false);
             self.free_space(container);
         }
-        let left = self.by_id(&self.reports_due[slot.index()].stop);
+        let left = self.containers.by_id(self.containers.due(slot).1);
         reply.to_stop = ids(self, &left);
         reply
     }
@@ -323,35 +322,16 @@ impl Ledger {
         if said.is_empty() {
             return Vec::new();
         }
-        let mut reported = self.by_id(due);
+        let mut reported = self.containers.by_id(due);
         reported.retain(|&slot| said.contains(&self.container(slot).id));
         reported
-    }
-
-    /// Sets what a container's node reports of it next.
-    pub(in crate::commit) fn set_due(
-        &mut self,
-        slot: ContainerSlot,
-        to_launch: bool,
-        to_stop: bool,
-    ) {
-        let container = self.container_mut(slot);
-        let before = (container.to_launch, container.to_stop);
-        container.to_launch = to_launch;
-        container.to_stop = to_stop;
-        if container.on_node {
-            let node = container.node;
-            let due = &mut self.reports_due[node.index()];
-            list(&mut due.launch, slot, before.0, to_launch);
-            list(&mut due.stop, slot, before.1, to_stop);
-        }
     }
 
     /// A container ended by itself and its node has reported it.
     pub fn container_exited(&mut self, slot: ContainerSlot) {
         self.end_container(slot, Ending::Finished);
         self.free_space(slot);
-        self.set_due(slot, false, false);
+        self.containers.set_due(slot, false, false);
         self.container_mut(slot).launched = false;
     }
 
@@ -359,14 +339,13 @@ impl Ledger {
     #[must_use]
     pub fn live_container(&self, id: ContainerId) -> Option<ContainerSlot> {
         let app = self.app(id.app)?;
-        self.live[app.index()].get(id.number)
+        self.containers.live(app, id.number)
     }
 
     /// Live containers of an application, by number.
     pub fn live_containers(&self, app: crate::id::AppSlot) -> impl Iterator<Item = &Container> {
-        self.live[app.index()]
-            .values()
-            .map(|slot| self.container(slot))
+        let live = self.containers.live_of(app);
+        live.map(|slot| self.container(slot))
     }
 
     fn registered(&self, name: &NodeName) -> Result<NodeSlot, NodeError> {
@@ -400,13 +379,7 @@ impl Ledger {
 
     /// Containers whose space on a node is taken, by application and number.
     pub(in crate::commit) fn containers_on(&self, node: NodeSlot) -> Vec<ContainerSlot> {
-        self.by_id(&self.on_node[node.index()])
-    }
-
-    fn by_id(&self, containers: &[ContainerSlot]) -> Vec<ContainerSlot> {
-        let mut containers = containers.to_vec();
-        containers.sort_unstable_by_key(|&slot| self.container(slot).id);
-        containers
+        self.containers.by_id(self.containers.placed_on(node))
     }
 
     /// The label manager tells the scheduler a node's present label.
@@ -426,7 +399,7 @@ impl Ledger {
             for container in self.containers_on(slot) {
                 self.move_charge(container, before, partition);
             }
-            if let Some(reserved) = self.reserved_on[slot.index()] {
+            if let Some(reserved) = self.containers.reserved_on(slot) {
                 self.end_container(reserved, Ending::Killed);
             }
             self.state.nodes[slot].partition = partition;
@@ -464,37 +437,5 @@ impl Ledger {
                 self.state.users[user].parts[partition].master_used += size;
             }
         }
-    }
-}
-
-/// Containers on a node that are launched or stopped at its next report.
-#[derive(Clone, Debug, Default)]
-pub(in crate::commit) struct DueReports {
-    launch: Vec<ContainerSlot>,
-    stop: Vec<ContainerSlot>,
-}
-
-impl DueReports {
-    fn is_empty(&self) -> bool {
-        self.launch.is_empty() && self.stop.is_empty()
-    }
-
-    /// Takes a container off.
-    pub(in crate::commit) fn forget(&mut self, slot: ContainerSlot) {
-        list(&mut self.launch, slot, true, false);
-        list(&mut self.stop, slot, true, false);
-    }
-}
-
-/// Puts a container on a list, or takes it off.
-fn list(due: &mut Vec<ContainerSlot>, slot: ContainerSlot, was: bool, is: bool) {
-    match (was, is) {
-        (false, true) => due.push(slot),
-        (true, false) => {
-            if let Some(at) = due.iter().position(|&other| other == slot) {
-                due.swap_remove(at);
-            }
-        }
-        _ => {}
     }
 }

@@ -1,19 +1,19 @@
 //! Applying proposals: the only place where containers come into being.
 
-use std::iter;
 use std::sync::Arc;
 
+use super::sink::next_id;
 use super::validate::Conflict;
+use crate::accounting::{ContainerPlacement, FairChange, mark_moved, place};
 use crate::cluster::{Reservation, TagCount};
-use crate::commit::containers::container::{Container, ContainerState, GiveBack};
+use crate::commit::containers::container::{Container, GiveBack};
 use crate::commit::event::{Ending, Event, UnreserveReason};
 use crate::commit::follow_up_events::FollowUpEvent;
 use crate::commit::ledger::{ContainerSlot, Ledger};
-use crate::id::{AppSlot, ContainerId, NameId, NodeSlot, PartitionId, SchedulerKey};
-use crate::policy::Locality;
+use crate::id::{AppSlot, ContainerId, NodeSlot, SchedulerKey};
 use crate::proposer::{Observation, Outcome, Proposal, ProposalKind, Release};
 use crate::queue::{ConstrainedKey, Exclusivity, ReservedAt};
-use crate::resource::{ResourceVector, with_width};
+use crate::resource::with_width;
 use crate::sync::{Mutant, injected};
 
 /// What became of an assignment.
@@ -38,18 +38,6 @@ impl CommitOutcome {
     }
 }
 
-/// What was taken off the asks of a key with one container.
-struct Taken<const N: usize> {
-    /// The partition that was asked for.
-    partition: PartitionId,
-    /// The scheduling request, if it was one.
-    constrained: Option<Arc<ConstrainedKey>>,
-    /// What to give back should the container be lost.
-    give_back: GiveBack,
-    /// What the queues have not outstanding any more.
-    served: Option<(PartitionId, ResourceVector<N>)>,
-}
-
 impl Ledger {
     /// Commits what a pass came to: its observations in any case, then what it proposes if it
     /// holds.
@@ -70,7 +58,7 @@ impl Ledger {
         match outcome {
             Outcome::Proposed(proposal) => self.commit_proposal(proposal, checked),
             Outcome::GiveUp(release) => {
-                self.settle_arrears();
+                self.deferred_charges.settle(&mut self.state);
                 self.release(release, UnreserveReason::Excess);
                 CommitOutcome::Committed
             }
@@ -80,15 +68,15 @@ impl Ledger {
 
     fn commit_proposal(&mut self, proposal: &Proposal, checked: impl FnOnce()) -> CommitOutcome {
         let verdict = with_width!(self.state.calculator, N => {
-            match self.check_plain::<N>(proposal) {
-                Some(Ok(plain)) => {
+            match self.check_simple::<N>(proposal) {
+                Some(Ok(simple)) => {
                     checked();
-                    self.apply_plain::<N>(proposal, &plain);
+                    self.apply_simple::<N>(proposal, &simple);
                     return CommitOutcome::Committed;
                 }
                 Some(Err(conflict)) => Err(conflict),
                 None => {
-                    self.settle_arrears();
+                    self.deferred_charges.settle(&mut self.state);
                     self.validate::<N>(proposal)
                 }
             }
@@ -167,178 +155,72 @@ impl Ledger {
         });
     }
 
+    /// Places the container of a proposal that holds.
+    ///
+    /// 1. Take a reservation that it fulfils off its node.
+    /// 2. Count its tags on the node; end the containers that it replaces.
+    /// 3. [`place`] it.
+    /// 4. Follow the end of its asks.
     // As FiCaSchedulerApp.apply and AbstractLeafQueue.apply for an allocation.
     fn apply_allocation<const N: usize>(&mut self, proposal: &Proposal) {
-        let (app, node) = (proposal.app, proposal.node);
-        let partition = self.state.nodes[node].partition;
-        let slot = self.container_of(proposal);
-        let Taken {
-            partition: requested_partition,
-            constrained,
-            give_back,
-            served,
-        } = self.take_ask::<N>(proposal, slot);
-        let container = self.container_mut(slot);
-        container.state = ContainerState::Allocated;
-        container.on_node = true;
-        container.requested_partition = requested_partition;
-        container.borrowed = proposal.exclusivity == Exclusivity::Ignore;
-        container.give_back = give_back;
-        let (id, size) = (container.id, container.size.narrow::<N>());
-        self.live[app.index()].insert(id.number, slot);
-        self.unfetched[app.index()].push(slot);
-        // The application is charged what the key asks now, which may differ from the size of a
-        // container that was reserved earlier.
-        let row = &mut self.state.apps[app];
-        row.part_mut(partition).used += proposal.size.narrow::<N>();
-        let (leaf, user, starts) = (row.leaf, row.user, row.waits_for_master());
-        let row = &mut self.state.nodes[node];
-        row.free -= size;
-        row.allocated += size;
-        row.containers += 1;
-        self.spaces[app.index()] += 1;
-        self.on_node[node.index()].push(slot);
-        if let Some(fixed) = constrained {
-            self.note_tags(app, proposal.key, node, fixed);
+        let app = proposal.app;
+        let reserved = self.take_reserved(proposal);
+        let row = &self.state.apps[app];
+        let key = row
+            .find_key(proposal.key)
+            .expect("validation found the key");
+        let (leaf, starts) = (row.leaf, row.waits_for_master());
+        match row.keys[key].constrained.clone() {
+            Some(fixed) => self.note_tags(app, proposal.key, proposal.node, fixed),
+            None => self.skipped.stop(&mut self.state, app),
         }
         if starts {
             self.deferred.push_back(FollowUpEvent::Allocated(app));
         }
+        self.replace(proposal);
+        let charged = reserved.is_some() || self.skips_charge(proposal);
+        if !charged {
+            self.user_of(app);
+        }
+        let (state, mut sink) = self.sink(proposal, reserved, false);
+        let placement = ContainerPlacement::<N> {
+            counted: proposal.counted,
+            locality: proposal.locality,
+            // The application is charged what the key asks now.
+            asked: proposal.size.narrow(),
+            charged,
+            ..ContainerPlacement::anywhere(app, key, proposal.node, sink.size())
+        };
+        if place(state, &placement, &mut sink) {
+            self.stop_asking_without_keys(app);
+        }
+        self.skipped.join_idle(&mut self.state, leaf);
+    }
+
+    /// The container that was reserved for a proposal, taken off its node; nothing where none was.
+    fn take_reserved(&mut self, proposal: &Proposal) -> Option<ContainerSlot> {
+        proposal.reserved?;
+        let reserved = self.containers.reserved_on(proposal.node);
+        let slot = reserved.expect("validation found the reservation on the node");
+        self.unreserve(slot);
+        Some(slot)
+    }
+
+    /// Ends the containers that a proposal kills, and gives up the reservation that it exchanges.
+    fn replace(&mut self, proposal: &Proposal) {
         for victim in &proposal.kill {
-            self.kill_for(app, victim.container);
+            self.kill_for(proposal.app, victim.container);
         }
         if let Some(exchange) = &proposal.exchange {
             self.release(exchange, UnreserveReason::Exchange);
         }
-        let skips = injected(Mutant::SkipQueueCharge)
-            && self.state.users[user].part(partition).used.is_none();
-        if proposal.reserved.is_none() && !skips {
-            self.charge_served(app, partition, size, served);
-            self.flag_for_reordering(app);
-        } else if let Some((partition, size)) = served {
-            self.add_queue_pending(leaf, partition, -size.widen());
-        }
-        self.join_idle(leaf);
-        // Made where it stays: pushed, it would be put together elsewhere and read back at once.
-        let allocated = || Event::Allocated {
-            container: id,
-            node: self.state.nodes[node].name.clone(),
-            size: size.widen(),
-            queue: Arc::clone(&self.state.queues[leaf].settings.path),
-            key: proposal.key,
-            locality: proposal.locality,
-            requested: proposal.requested,
-            partition,
-            borrowed: proposal.exclusivity == Exclusivity::Ignore,
-            from_reservation: proposal.reserved.is_some(),
-        };
-        self.events.extend(iter::once_with(allocated));
     }
 
-    /// The container of a proposal: the reserved one, taken off its node, or a new one.
-    fn container_of(&mut self, proposal: &Proposal) -> ContainerSlot {
-        if proposal.reserved.is_some() {
-            let slot = self.reserved_on[proposal.node.index()]
-                .expect("validation found the reservation on the node");
-            self.unreserve(slot);
-            return slot;
-        }
-        self.new_container(proposal, ContainerState::Allocated)
-    }
-
-    fn new_container(&mut self, proposal: &Proposal, state: ContainerState) -> ContainerSlot {
-        let app = &mut self.state.apps[proposal.app];
-        let id = ContainerId {
-            app: app.id,
-            number: app.next_container,
-        };
-        app.next_container += 1;
-        self.stamp += 1;
-        let (stamp, created_ms) = (self.stamp, self.now_ms);
-        self.store_container(|| Container {
-            id,
-            app: proposal.app,
-            key: proposal.key,
-            size: proposal.size.clone(),
-            node: proposal.node,
-            state,
-            on_node: false,
-            handed: false,
-            launched: false,
-            to_launch: false,
-            to_stop: false,
-            master: false,
-            stamp,
-            created_ms,
-            requested_partition: PartitionId::DEFAULT,
-            borrowed: false,
-            give_back: GiveBack::Nothing,
-        })
-    }
-
-    /// Takes one container off the asks of a key.
-    // As LocalityAppPlacementAllocator.allocate and SingleConstraintAppPlacementAllocator.allocate.
-    fn take_ask<const N: usize>(&mut self, proposal: &Proposal, slot: ContainerSlot) -> Taken<N> {
-        let (app, key, node) = (proposal.app, proposal.key, proposal.node);
-        // The ask may not have the size any more that was reserved. That of a new container stands in the
-        // proposal; reading it back right after it was written stalls.
-        let size = match proposal.reserved {
-            Some(_) => self.container(slot).size.clone(),
-            None => proposal.size.clone(),
-        };
-        let row = &self.state.nodes[node];
-        let (host, rack, here) = (row.host, row.rack, row.partition);
-        let asks = self.state.apps[app].key_mut(key);
-        if proposal.counted {
-            asks.count_found(here);
-        }
-        let partition = asks.partition;
-        if let Some(fixed) = &asks.constrained {
-            let constrained = Some(Arc::clone(fixed));
-            if let Some(ask) = asks.at_mut(NameId::ANY) {
-                ask.count -= 1;
-            }
-            // What a scheduling request had taken is not asked again.
-            return Taken {
-                partition,
-                constrained,
-                give_back: GiveBack::Places(Box::default()),
-                served: None,
-            };
-        }
-        let nearer: &[NameId] = match proposal.locality {
-            Locality::Node => &[host, rack],
-            Locality::Rack => &[rack],
-            Locality::Any => &[],
-        };
-        let mut taken = [None, None];
-        for (taken, &place) in taken.iter_mut().zip(nearer) {
-            *taken = asks.at(place).cloned();
-            asks.take_one(place);
-        }
-        let any = asks.at(NameId::ANY);
-        let give_back = GiveBack::of(&taken, any, &size);
-        let served = any.map(|ask| {
-            (
-                ask.partition.unwrap_or(PartitionId::DEFAULT),
-                ask.size.narrow(),
-            )
-        });
-        asks.take_one(NameId::ANY);
-        asks.known = !asks.asks.is_empty();
-        if asks.count(NameId::ANY) == 0 {
-            self.close_key(app, key, false);
-            self.stop_asking_without_keys(app);
-        }
-        if let Some((partition, size)) = served {
-            self.add_app_pending(app, partition, -size);
-        }
-        Taken {
-            partition,
-            constrained: None,
-            give_back,
-            served,
-        }
+    /// Whether a planted bug forgets to charge the queues.
+    fn skips_charge(&self, proposal: &Proposal) -> bool {
+        let user = &self.state.users[self.state.apps[proposal.app].user];
+        let partition = self.state.nodes[proposal.node].partition;
+        injected(Mutant::SkipQueueCharge) && user.part(partition).used.is_none()
     }
 
     // As FiCaSchedulerApp.reserve and AbstractLeafQueue.apply for a reservation.
@@ -346,7 +228,7 @@ impl Ledger {
         let (app, node, key) = (proposal.app, proposal.node, proposal.key);
         let partition = self.state.nodes[node].partition;
         let again = proposal.reserved.is_some();
-        let slot = match self.reserved_on[node.index()] {
+        let slot = match self.containers.reserved_on(node) {
             Some(slot) if again => {
                 self.state.apps[app].key_mut(key).re_reservations += 1;
                 slot
@@ -356,7 +238,7 @@ impl Ledger {
         let (id, size) = (self.container(slot).id, self.container(slot).size.get());
         if !again {
             self.charge(app, partition, size);
-            self.flag_for_reordering(app);
+            mark_moved(&mut self.state, app, FairChange::Use);
             let leaf = self.state.apps[app].leaf;
             self.add_reserved(leaf, partition, size);
         }
@@ -375,8 +257,11 @@ impl Ledger {
 
     fn new_reservation(&mut self, proposal: &Proposal) -> ContainerSlot {
         let (app, node, key) = (proposal.app, proposal.node, proposal.key);
-        let slot = self.new_container(proposal, ContainerState::Reserved);
-        let (id, size) = (self.container(slot).id, self.container(slot).size.get());
+        let id = next_id(&mut self.state, app);
+        let stamps = (self.containers.next_stamp(), self.now_ms);
+        let container = || Container::reserved(proposal, id, stamps);
+        let slot = self.containers.store(container);
+        let size = proposal.size.get();
         let row = &self.state.nodes[node];
         let (partition, java_hash) = (row.partition, row.java_hash);
         let asks = self.state.apps[app].key_mut(key);
@@ -395,13 +280,13 @@ impl Ledger {
             number: id.number,
             size,
         });
-        self.reserved_on[node.index()] = Some(slot);
+        self.containers.set_reserved(node, Some(slot));
         slot
     }
 
     /// Gives up a reservation: application, queues and user are relieved of it.
     fn release(&mut self, release: &Release, reason: UnreserveReason) {
-        let Some(slot) = self.reserved_on[release.node.index()] else {
+        let Some(slot) = self.containers.reserved_on(release.node) else {
             return;
         };
         let container = self.container(slot);
@@ -411,7 +296,7 @@ impl Ledger {
         let (app, size) = (container.app, container.size.get());
         let partition = self.state.nodes[release.node].partition;
         if self.drop_reservation(slot, reason) {
-            self.flag_for_reordering(app);
+            mark_moved(&mut self.state, app, FairChange::Use);
             self.charge(app, partition, -size);
         }
     }

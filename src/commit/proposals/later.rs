@@ -30,7 +30,7 @@ impl Ledger {
     /// Cost: for each leaf and each user that got containers since the last call, that of one.
     // As UsersManager.getComputedResourceLimitForActiveUsers.
     pub fn catch_up(&mut self) {
-        self.settle_arrears();
+        self.deferred_charges.settle(&mut self.state);
         with_width!(self.state.calculator, N => self.tell_users::<N>());
     }
 

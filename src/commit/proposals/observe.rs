@@ -1,8 +1,9 @@
 //! Applying what passes observed.
 
-use crate::commit::apps::skippable_head::{tell_prefix, tell_user};
+use crate::accounting::{note_head_limit, note_user_limit};
 use crate::commit::ledger::Ledger;
-use crate::proposer::Observation;
+use crate::proposer::{Observation, note_counters, note_gate, publish_limit};
+use crate::snapshot::State;
 
 impl Ledger {
     /// Applies what a pass changed by looking, in order.
@@ -25,61 +26,51 @@ impl Ledger {
                 version,
                 ref limit,
             } => self.keep_user_limit(leaf, partition, kind, version, limit.clone()),
-            Observation::LimitTold {
-                user,
-                ref limit,
-                once,
-            } => {
-                tell_user(state, user, limit.clone());
-                let row = &mut state.users[user];
-                if let Some((partition, exclusivity, version)) = once {
-                    row.parts[partition].told[exclusivity as usize] = Some(version);
-                }
+            Observation::LimitTold { .. } | Observation::PrefixTold { .. } => {
+                note_limit(state, observation);
             }
-            Observation::PrefixTold {
-                leaf,
-                partition,
-                exclusivity,
-                version,
-                ref limit,
-            } => tell_prefix(state, leaf, (partition, exclusivity, version), limit.get()),
             Observation::PrefixGrown { leaf, ref growth } if growth.len == 0 => {
-                self.cut_prefix(leaf, 0);
+                self.skipped.cut(state, leaf, 0);
             }
-            Observation::PrefixGrown { leaf, ref growth } => self.grow_front(leaf, growth),
+            Observation::PrefixGrown { leaf, ref growth } => self.skipped.grow(state, leaf, growth),
             Observation::Served { app, provider } => {
-                let users = state.queues[provider.leaf].as_leaf_mut();
-                users.published_limit.clone_from(&users.current_limit);
+                publish_limit(state, provider.leaf);
                 self.set_provider(app, Some(provider));
             }
-            Observation::Gate {
-                user,
-                partition,
-                exclusivity,
-                ref gate,
-            } => {
-                let part = &mut state.users[user].parts[partition];
-                part.gates[exclusivity as usize] = Some(gate.clone());
-            }
+            Observation::Gate { .. } => note_gate(state, observation),
             Observation::NobodyHere {
                 leaf,
                 app,
                 partition,
                 exclusivity,
             } => self.refuse_nobody(leaf, app, partition, exclusivity),
-            Observation::Counters {
-                app,
-                key,
-                opportunities,
-                missed,
-            } => {
-                if let Ok(at) = state.apps[app].find_key(key) {
-                    let asks = &mut state.apps[app].keys[at];
-                    asks.opportunities = opportunities;
-                    asks.missed = missed;
-                }
-            }
-            Observation::Sorted { leaf } => self.sort_flagged(leaf),
+            Observation::Counters { .. } => note_counters(state, observation),
+            Observation::Sorted { leaf } => self.sort_marked(leaf),
         }
+    }
+}
+
+/// Notes a limit that was handed to one application, or to all of the skippable head of a leaf.
+fn note_limit(state: &mut State, observation: &Observation) {
+    match *observation {
+        Observation::LimitTold {
+            user,
+            ref limit,
+            once,
+        } => {
+            note_user_limit(state, user, limit.clone());
+            if let Some((partition, exclusivity, version)) = once {
+                let part = &mut state.users[user].parts[partition];
+                part.told[exclusivity as usize] = Some(version);
+            }
+        }
+        Observation::PrefixTold {
+            leaf,
+            partition,
+            exclusivity,
+            version,
+            ref limit,
+        } => note_head_limit(state, leaf, (partition, exclusivity, version), limit.get()),
+        _ => {}
     }
 }

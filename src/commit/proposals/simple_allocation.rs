@@ -1,180 +1,163 @@
-//! Plain containers: the short way to commit what may be anywhere and takes nobody's place.
+//! Simple allocations: the fast path of committing a container that may be anywhere.
 //!
-//! Most proposals are of that kind, hold, and leave more outstanding under their key. Their rows are
-//! looked at once for checking and applying; everything else goes the long way, which finds the
-//! conflict if there is one.
-
-use std::iter;
-use std::sync::Arc;
+//! # What
+//!
+//! Most proposals ask for a container anywhere, replace nothing and leave more outstanding under their key.
+//! [`Ledger::check_simple`] looks at their rows once, for checking and applying.
+//!
+//! # When it is valid
+//!
+//! All of [`Ledger::find_simple`] holds. Anything else takes the general path, which finds the conflict if
+//! there is one.
+//!
+//! # Why
+//!
+//! In a batch the general path settles the charges of ancestors for each container; this one checks them
+//! against the smallest room ([`crate::accounting`]).
+//!
+//! # Cost
+//!
+//! The rows of application, node, leaf and user, each once.
+//!
+//! `tests/arrears.rs` and `tests/property.rs` compare it with the general path.
 
 use super::validate::Conflict;
+use crate::accounting::{ContainerPlacement, place};
 use crate::cluster::NodeState;
-use crate::commit::containers::container::{Container, ContainerState, GiveBack};
-use crate::commit::event::Event;
 use crate::commit::ledger::Ledger;
-use crate::id::{ContainerId, NameId, PartitionId, QueueSlot, UserSlot};
+use crate::fast_path::FastPath;
+use crate::id::{NameId, PartitionId, QueueSlot, UserSlot};
 use crate::policy::Locality;
 use crate::proposer::{Proposal, ProposalKind};
-use crate::queue::Exclusivity;
+use crate::queue::{Exclusivity, KeyAsks};
 use crate::resource::ResourceVector;
+use crate::snapshot::State;
 use crate::sync::{Mutant, injected};
 
-/// Where a plain container counts.
-pub(in crate::commit) struct Plain {
+/// Where a simple container counts.
+pub(in crate::commit) struct SimpleAllocation {
     leaf: QueueSlot,
     user: UserSlot,
-    partition: PartitionId,
     /// Position of its key among those of the application.
     key: usize,
 }
 
 impl Ledger {
-    /// Whether a proposal for a plain container holds; nothing where it takes the long way to tell,
-    /// and then nothing has changed.
-    // As Ledger::validate.
-    pub(in crate::commit) fn check_plain<const N: usize>(
+    /// Whether a proposal for a simple container holds; nothing where only the general path can say, and
+    /// then nothing has changed.
+    // Must equal [`Ledger::validate`] where it answers.
+    pub(in crate::commit) fn check_simple<const N: usize>(
         &mut self,
         proposal: &Proposal,
-    ) -> Option<Result<Plain, Conflict>> {
-        let found = self.find_plain::<N>(proposal);
-        let plain = match found {
-            None if !self.arrears.are_none() => {
-                self.settle_arrears();
-                self.find_plain::<N>(proposal)
+    ) -> Option<Result<SimpleAllocation, Conflict>> {
+        if !FastPath::SimpleAllocation.is_taken() {
+            return None;
+        }
+        let found = self.find_simple::<N>(proposal);
+        let simple = match found {
+            None if !self.deferred_charges.are_none() => {
+                self.deferred_charges.settle(&mut self.state);
+                self.find_simple::<N>(proposal)
             }
             found => found,
         }?;
-        // Last, because it tells the user the limit.
-        let within =
-            self.is_within_user_limit::<N>(proposal, plain.leaf, plain.user, &ResourceVector::NONE);
-        Some(within.then_some(plain).ok_or(Conflict::OverUserLimit))
+        // Last, because it notes the user's limit.
+        let within = self.is_within_user_limit::<N>(
+            proposal,
+            simple.leaf,
+            simple.user,
+            &ResourceVector::NONE,
+        );
+        Some(within.then_some(simple).ok_or(Conflict::OverUserLimit))
     }
 
-    fn find_plain<const N: usize>(&self, proposal: &Proposal) -> Option<Plain> {
-        let plain = proposal.kind == ProposalKind::Allocate
-            && proposal.locality == Locality::Any
-            && proposal.exclusivity == Exclusivity::Respect
-            && proposal.reserved.is_none()
-            && proposal.exchange.is_none()
-            && proposal.kill.is_empty()
-            && !injected(Mutant::SkipQueueCharge);
-        if !plain {
+    fn find_simple<const N: usize>(&self, proposal: &Proposal) -> Option<SimpleAllocation> {
+        if !is_simple(proposal) || self.skipped.holds(proposal.app) {
             return None;
         }
         let state = &self.state;
-        let (app, node) = (&state.apps[proposal.app], &state.nodes[proposal.node]);
-        let key = app.find_key(proposal.key).ok()?;
-        let (asks, size, partition) = (&app.keys[key], proposal.size.narrow(), node.partition);
-        let ask = asks.at(NameId::ANY)?;
-        let user = &state.users[app.user];
-        let holds = app.generation == proposal.generation
-            && !app.stage.is_over()
-            && !app.waits_for_master()
-            && !self.skipped[proposal.app.index()]
-            && asks.known
-            && asks.constrained.is_none()
-            && ask.count > 1
-            && ask.size == proposal.size
-            && ask.partition.unwrap_or(PartitionId::DEFAULT) == partition
-            && !user.removed
-            && user.leaf == app.leaf
-            && node.incarnation == proposal.incarnation
-            && node.state == NodeState::Running
-            && node.reserved.is_none()
-            && state.calculator.fits_in(&size, &node.free.narrow::<N>());
-        if !holds {
+        let app = &state.apps[proposal.app];
+        let (key, size) = (app.find_key(proposal.key).ok()?, proposal.size.narrow());
+        let partition = state.nodes[proposal.node].partition;
+        if !takes::<N>(state, proposal) || !asks_on(state, proposal, &app.keys[key], partition) {
             return None;
         }
         let leaf = app.leaf;
         let part = state.queues[leaf].part(partition);
-        let has_room = self.arrears.are_on(partition)
+        let has_room = self.deferred_charges.are_on(partition)
             && state
                 .calculator
-                .fits_in(&(part.used.narrow() + size), &part.limit.narrow())
-            && self.arrears.leave_room(state, leaf, partition, &size);
-        has_room.then_some(Plain {
+                .fits_in(&(part.used.narrow::<N>() + size), &part.limit.narrow())
+            && self
+                .deferred_charges
+                .leave_room(state, leaf, partition, &size);
+        has_room.then_some(SimpleAllocation {
             leaf,
             user: app.user,
-            partition,
             key,
         })
     }
 
-    /// Places a plain container that holds.
-    // As Ledger::apply_allocation.
-    pub(in crate::commit) fn apply_plain<const N: usize>(
+    /// Places a simple container that holds.
+    // Must equal [`Ledger::apply_allocation`].
+    #[inline]
+    pub(in crate::commit) fn apply_simple<const N: usize>(
         &mut self,
         proposal: &Proposal,
-        plain: &Plain,
+        simple: &SimpleAllocation,
     ) {
-        let (partition, size) = (plain.partition, proposal.size.narrow::<N>());
-        self.stamp += 1;
-        let (stamp, created_ms) = (self.stamp, self.now_ms);
-        let app = &mut self.state.apps[proposal.app];
-        let id = ContainerId {
-            app: app.id,
-            number: app.next_container,
+        let size = proposal.size.narrow::<N>();
+        let placement = ContainerPlacement {
+            counted: proposal.counted,
+            ..ContainerPlacement::anywhere(proposal.app, simple.key, proposal.node, size)
         };
-        app.next_container += 1;
-        let asks = &mut app.keys[plain.key];
-        if proposal.counted {
-            asks.count_found(partition);
-        }
-        let requested_partition = asks.partition;
-        let ask = asks.at_mut(NameId::ANY).expect("it was found by checking");
-        let (count, relax, asked) = (ask.count, ask.relax, ask.partition);
-        ask.count -= 1;
-        let part = app.part_mut(partition);
-        part.used += size;
-        part.pending -= size;
-        self.state.note_asks::<N>(proposal.app, partition);
-        let slot = self.store_container(|| Container {
-            id,
-            app: proposal.app,
-            key: proposal.key,
-            size: proposal.size.clone(),
-            node: proposal.node,
-            state: ContainerState::Allocated,
-            on_node: true,
-            handed: false,
-            launched: false,
-            to_launch: false,
-            to_stop: false,
-            master: false,
-            stamp,
-            created_ms,
-            requested_partition,
-            borrowed: false,
-            give_back: GiveBack::Anywhere {
-                count,
-                relax,
-                partition: asked,
-            },
-        });
-        self.live[proposal.app.index()].insert(id.number, slot);
-        self.unfetched[proposal.app.index()].push(slot);
-        self.spaces[proposal.app.index()] += 1;
-        self.on_node[proposal.node.index()].push(slot);
-        let node = &mut self.state.nodes[proposal.node];
-        node.free -= size;
-        node.allocated += size;
-        node.containers += 1;
-        self.charge_plain(plain.leaf, plain.user, partition, size);
-        self.flag_for_reordering(proposal.app);
-        self.join_idle(plain.leaf);
-        // Made where it stays: pushed, it would be put together elsewhere and read back at once.
-        let allocated = || Event::Allocated {
-            container: id,
-            node: self.state.nodes[proposal.node].name.clone(),
-            size: size.widen(),
-            queue: Arc::clone(&self.state.queues[plain.leaf].settings.path),
-            key: proposal.key,
-            locality: Locality::Any,
-            requested: proposal.requested,
-            partition,
-            borrowed: false,
-            from_reservation: false,
-        };
-        self.events.extend(iter::once_with(allocated));
+        let (state, mut sink) = self.sink(proposal, None, self.defers);
+        let ended = place(state, &placement, &mut sink);
+        debug_assert!(!ended, "more than one was outstanding");
+        self.skipped.join_idle(&mut self.state, simple.leaf);
     }
+}
+
+/// Whether a proposal is for a container that may be anywhere and replaces nothing.
+#[inline(always)]
+fn is_simple(proposal: &Proposal) -> bool {
+    proposal.kind == ProposalKind::Allocate
+        && proposal.locality == Locality::Any
+        && proposal.exclusivity == Exclusivity::Respect
+        && proposal.reserved.is_none()
+        && proposal.exchange.is_none()
+        && proposal.kill.is_empty()
+        && !injected(Mutant::SkipQueueCharge)
+}
+
+/// Whether application and user are those of the proposal, and more than one container is asked under a
+/// key as the proposal says.
+#[inline(always)]
+fn asks_on(state: &State, proposal: &Proposal, asks: &KeyAsks, partition: PartitionId) -> bool {
+    let app = &state.apps[proposal.app];
+    let user = &state.users[app.user];
+    app.generation == proposal.generation
+        && !app.stage.is_over()
+        && !app.waits_for_master()
+        && asks.known
+        && asks.constrained.is_none()
+        && asks.at(NameId::ANY).is_some_and(|ask| {
+            ask.count > 1
+                && ask.size == proposal.size
+                && ask.partition.unwrap_or(PartitionId::DEFAULT) == partition
+        })
+        && !user.removed
+        && user.leaf == app.leaf
+}
+
+/// Whether the node of a proposal is the one that it saw, and has room.
+#[inline(always)]
+fn takes<const N: usize>(state: &State, proposal: &Proposal) -> bool {
+    let node = &state.nodes[proposal.node];
+    node.incarnation == proposal.incarnation
+        && node.state == NodeState::Running
+        && node.reserved.is_none()
+        && state
+            .calculator
+            .fits_in(&proposal.size.narrow::<N>(), &node.free.narrow())
 }

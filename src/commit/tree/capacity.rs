@@ -1,5 +1,6 @@
 //! Capacities: guaranteed and largest resources of every queue, recomputed with the cluster.
 
+use crate::accounting::{recompute_usage_ratio, update_used};
 use crate::commit::ledger::Ledger;
 use crate::id::{PartitionId, QueueSlot};
 use crate::policy::{Limits, child_limit, queue_current_limit};
@@ -273,7 +274,7 @@ impl Ledger {
                 of.is_some_and(|of| of.master_limit.is_some())
             });
             if part.known || part.counted || limited {
-                self.update_used(queue, partition);
+                update_used(&mut self.state, queue, partition);
             }
         }
     }
@@ -292,7 +293,7 @@ impl Ledger {
         for partition in self.state.partition_ids() {
             let part = self.state.queues[leaf].part(partition);
             if part.known || !part.used.is_none() {
-                self.recompute_usage_ratio(leaf, partition);
+                recompute_usage_ratio(&mut self.state, leaf, partition);
             }
         }
         self.update_statistics(leaf);

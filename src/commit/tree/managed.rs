@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::refresh_error::RefreshError;
+use crate::accounting::update_used;
 use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, PartitionId, QueueSlot, java_order};
 use crate::queue::{
@@ -17,33 +18,6 @@ use crate::queue::{
     TreeSettings, VectorEntry,
 };
 use crate::resource::{PackedVector, ResourceVector, share};
-use crate::snapshot::State;
-
-/// The guarantee of a queue as its used capacity goes by it.
-// As CSQueueUtils.updateUsedCapacity: a created leaf that has none goes by that of the template.
-pub(in crate::commit) fn guarantee_in_view(
-    state: &State,
-    queue: QueueSlot,
-    partition: PartitionId,
-) -> ResourceVector {
-    let part = state.queues[queue].part(partition);
-    match creator_of(state, queue) {
-        Some(parent) if share::java_order(part.absolute_capacity, 0.0).is_eq() => {
-            let template = parent.template.get(&partition);
-            let fraction = template.map_or(0.0, |template| template.absolute_capacity);
-            share::times(&state.total(partition), f64::from(fraction))
-        }
-        _ => part.guaranteed.get(),
-    }
-}
-
-/// The managed parent that created a leaf; none for other queues.
-pub(in crate::commit) fn creator_of(state: &State, queue: QueueSlot) -> Option<&Queue> {
-    let row = &state.queues[queue];
-    let creator = row.parent.filter(|_| row.settings.dynamic);
-    let creator = creator.map(|parent| &state.queues[parent]);
-    creator.filter(|parent| parent.settings.kind == QueueKind::ManagedParent)
-}
 
 /// The template in the settings of a managed parent; nothing for other queues.
 fn template_of(settings: &QueueSettings) -> Option<&BTreeMap<Arc<str>, PartitionSettings>> {
@@ -317,7 +291,7 @@ impl Ledger {
                 of.capacity.vector.fill(percent(0.0));
                 of.maximum.vector.fill(percent(shown));
             }
-            self.update_used(leaf, partition);
+            update_used(&mut self.state, leaf, partition);
         }
     }
 

@@ -56,7 +56,7 @@ impl Ledger {
     fn apply_refresh(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
         for slot in self.state.subtree(State::ROOT) {
             if self.state.queues[slot].is_leaf() {
-                self.cut_prefix(slot, 0);
+                self.skipped.cut(&mut self.state, slot, 0);
             }
         }
         self.state.epoch += 1;

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use super::user_limit_cache::gates_of;
-use crate::commit::apps::skippable_head::tell_user;
+use crate::accounting::{charge_user, deactivate_user, note_user_limit, renew_bounds, sum_weights};
 use crate::commit::ledger::Ledger;
-use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot, java_order};
-use crate::policy::{compute_user_limit, user_bounds, user_value};
-use crate::queue::{HeadroomProvider, LimitKind, PerPartition, User, UserPart};
-use crate::resource::{Calculator, PackedVector, ResourceVector, share, with_calculator};
-use crate::snapshot::State;
+use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
+use crate::policy::{compute_user_limit, user_value};
+use crate::queue::{HeadroomProvider, LimitKind, PerPartition, User};
+use crate::resource::{PackedVector, ResourceVector};
 
 impl Ledger {
     /// The record of a user in a leaf, if there is one.
@@ -72,7 +71,7 @@ impl Ledger {
             }
             None => UserSlot::at(self.state.users.push(record)),
         };
-        self.cut_prefix(leaf, 0);
+        self.skipped.cut(&mut self.state, leaf, 0);
         self.take_over(leaf, &name, slot);
         self.users.insert((leaf, name), slot);
         let users = self.state.queues[leaf].as_leaf_mut();
@@ -147,7 +146,7 @@ impl Ledger {
 
     /// Drops the record of a user without applications.
     pub(in crate::commit) fn remove_user(&mut self, leaf: QueueSlot, user: UserSlot) {
-        self.cut_prefix(leaf, 0);
+        self.skipped.cut(&mut self.state, leaf, 0);
         self.keep_gates(leaf, user);
         let record = &mut self.state.users[user];
         record.removed = true;
@@ -187,7 +186,7 @@ impl Ledger {
         if self.state.apps[app].provider == provider {
             return;
         }
-        self.stop_skipping(app);
+        self.skipped.stop(&mut self.state, app);
         let before = std::mem::replace(&mut self.state.apps[app].provider, provider);
         if let Some(provider) = provider {
             self.state.users[provider.user].providers += 1;
@@ -210,7 +209,7 @@ impl Ledger {
 
     /// Takes over the weights of the configuration.
     pub(in crate::commit) fn refresh_weights(&mut self, leaf: QueueSlot) {
-        self.cut_prefix(leaf, 0);
+        self.skipped.cut(&mut self.state, leaf, 0);
         let settings = Arc::clone(&self.state.queues[leaf].settings);
         for user in self.state.queues[leaf].as_leaf().users.clone() {
             let record = &mut self.state.users[user];
@@ -299,32 +298,9 @@ impl Ledger {
         size: ResourceVector<N>,
     ) {
         if !ResourceVector::NONE.fits_in(&size) {
-            self.recheck_bound(leaf);
+            self.skipped.recheck(&mut self.state, leaf);
         }
         charge_user(&mut self.state, leaf, user, partition, size);
-    }
-
-    /// Sums the usage ratios of a leaf afresh, in the order of a hash map of its users.
-    // As UsersManager.updateUsageRatio.
-    pub(in crate::commit) fn recompute_usage_ratio(
-        &mut self,
-        leaf: QueueSlot,
-        partition: PartitionId,
-    ) {
-        let users = self.state.queues[leaf].as_leaf();
-        let (mut order, most) = (users.users.clone(), users.most_users);
-        java_order::sort(&mut order, most, |&user| {
-            java_order::string_hash(&self.state.users[user].name)
-        });
-        let (calculator, total) = (self.state.calculator, self.state.total(partition));
-        let mut sum = 0.0;
-        for user in order {
-            let part = &mut self.state.users[user].parts[partition];
-            part.usage_ratio = 0.0;
-            sum = share::sum(sum, update_usage_ratio(calculator, &total, part));
-        }
-        let users = self.state.queues[leaf].as_leaf_mut();
-        users.parts[partition].usage_ratio = sum;
     }
 
     /// The limit of a user, through the cache by version; what is computed is remembered, and so
@@ -356,7 +332,7 @@ impl Ledger {
         if let Some(user) = user
             && kind != LimitKind::All
         {
-            tell_user(&mut self.state, user, told.into());
+            note_user_limit(&mut self.state, user, told.into());
         }
         told
     }
@@ -397,94 +373,4 @@ impl Ledger {
         users.parts[partition].limits[kind as usize] = Some((version, limit));
         users.waiting_users = i32::try_from(waiting).unwrap_or(i32::MAX);
     }
-}
-
-/// Sum of the weights of the users of a leaf, in the order of a hash map of their names.
-fn sum_weights(state: &State, leaf: QueueSlot, only_active: bool) -> f32 {
-    let users = state.queues[leaf].as_leaf().users.iter();
-    let users = users
-        .map(|&user| &state.users[user])
-        .filter(|user| user.active || !only_active);
-    let add = |sum, user: &User| share::sum(sum, user.weight);
-    // Ones add up exactly, whatever their order.
-    if users
-        .clone()
-        .all(|user| user.weight.to_bits() == 1.0f32.to_bits())
-    {
-        return users.fold(0.0, add);
-    }
-    let mut users: Vec<&User> = users.collect();
-    java_order::sort(&mut users, 0, |user| java_order::string_hash(&user.name));
-    users.into_iter().fold(0.0, add)
-}
-
-/// The last application of a user that asked for something in a leaf does not any more: the user's use is
-/// not that of an active one from now on.
-// As UsersManager.deactivateApplication, where the user's last application stops.
-pub(in crate::commit) fn deactivate_user(state: &mut State, leaf: QueueSlot, user: UserSlot) {
-    let users = state.queues[leaf].as_leaf_mut();
-    users.asking_users -= 1;
-    users.users_version += 1;
-    if !std::mem::take(&mut state.users[user].active) {
-        return;
-    }
-    let weight = sum_weights(state, leaf, true);
-    state.queues[leaf].as_leaf_mut().active_weight = weight;
-    for partition in state.partition_ids() {
-        let used = state.users[user].part(partition).used.get();
-        let users = state.queues[leaf].as_leaf_mut();
-        users.parts[partition].active_used -= used;
-    }
-}
-
-/// Charges a user; the usage ratio of the leaf moves by the difference.
-pub(in crate::commit) fn charge_user<const N: usize>(
-    state: &mut State,
-    leaf: QueueSlot,
-    user: UserSlot,
-    partition: PartitionId,
-    size: ResourceVector<N>,
-) {
-    let total = state.partitions[partition].total.narrow::<N>();
-    let record = &mut state.users[user];
-    let active = record.active;
-    let part = &mut record.parts[partition];
-    part.used += size;
-    let delta = update_usage_ratio(state.calculator, &total, part);
-    let users = state.queues[leaf].as_leaf_mut();
-    users.users_version += 1;
-    let part = &mut users.parts[partition];
-    if active {
-        part.active_used += size;
-    }
-    part.usage_ratio = share::sum(part.usage_ratio, delta);
-    renew_bounds(state, leaf, partition);
-}
-
-/// Renews the bounds of a leaf's user limits, unless they hold: where limits matter and before
-/// publications, not whenever capacities change, which is many times for each node that comes.
-#[inline]
-pub(in crate::commit) fn renew_bounds(state: &mut State, leaf: QueueSlot, partition: PartitionId) {
-    let known = state.queues[leaf].as_leaf().parts[partition].bounds.epoch;
-    if known != state.epoch {
-        compute_bounds(state, leaf, partition);
-    }
-}
-
-#[cold]
-fn compute_bounds(state: &mut State, leaf: QueueSlot, partition: PartitionId) {
-    let bounds = user_bounds(state, leaf, partition);
-    state.queues[leaf].as_leaf_mut().parts[partition].bounds = bounds;
-}
-
-/// Recomputes a user's share of a partition; returns how much it moved.
-#[inline]
-fn update_usage_ratio<const N: usize>(
-    calculator: Calculator,
-    total: &ResourceVector<N>,
-    part: &mut UserPart,
-) -> f32 {
-    let (before, used) = (part.usage_ratio, part.used.narrow());
-    part.usage_ratio = with_calculator!(calculator, calculator => calculator.ratio(&used, total));
-    share::difference(part.usage_ratio, before)
 }

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::batch::{BATCH, Batch, Batches};
-use crate::commit::{Extent, OverlayResult, apply_to_copy, observe_on_copy, place_wave};
 use crate::id::{NodeSlot, PartitionId, Version};
-use crate::proposer::{FitIndex, Observation, Outcome, Proposal, Watch};
+use crate::proposer::{
+    BulkExtent, FitIndex, Observation, Outcome, OverlayResult, Proposal, Watch, apply_to_copy,
+    observe_on_copy, place_in_bulk,
+};
 use crate::runtime::nodes::index::NodeIndex;
 use crate::runtime::nodes::node_candidates::NodeCandidates;
 use crate::snapshot::{Snapshot, State};
@@ -157,13 +159,13 @@ impl View {
         let Some(lane) = self.lanes.of_mut(partition).filter(|_| most > 0) else {
             return 0;
         };
-        let extent = Extent {
+        let extent = BulkExtent {
             most,
             second,
             watch,
         };
         let state = &mut self.state;
-        batch.add(|placed| place_wave(state, lane, partition, extent, placed))
+        batch.add(|placed| place_in_bulk(state, lane, partition, extent, placed))
     }
 }
 

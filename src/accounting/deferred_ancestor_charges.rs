@@ -1,0 +1,215 @@
+//! Deferred charges of ancestors: in a batch of commits only leaves are charged at once.
+//!
+//! # What
+//!
+//! Nearly every container moves the queues near root. In a batch the ledger charges the leaf alone, and
+//! notes what the queues above it were last charged with. [`DeferredAncestorCharges::settle`] charges the
+//! ancestors with the sum, once for all containers of the batch.
+//!
+//! # When it is valid
+//!
+//! * All deferred charges are on one partition.
+//! * The sum of the deferred charges fits into the smallest room that any ancestor had when the first of
+//!   them was deferred. A container beyond that is checked after settling.
+//! * Nothing reads the use of a queue above a leaf before settling. What passes observe is about leaves
+//!   and below.
+//!
+//! # Why
+//!
+//! A charge writes each queue up to root; thousands of containers of a batch write the same few rows.
+//!
+//! # Steps
+//!
+//! 1. [`DeferredAncestorCharges::leave_room`] checks a container against the smallest room.
+//! 2. [`DeferredAncestorCharges::charge_leaf`] charges the leaf and opens an entry for it.
+//! 3. [`DeferredAncestorCharges::settle`] adds the difference of each entry to the ancestors, then computes
+//!    the used shares of all queues that moved, children before parents.
+//!
+//! # Cost
+//!
+//! For each container a comparison; for each leaf that was charged, that of charging it once.
+//!
+//! `tests/arrears.rs` compares a ledger that defers with one that does not.
+
+use std::cmp::Reverse;
+
+use super::charge::{Account, Charge, add, charge_queue};
+use crate::id::{PartitionId, QueueSlot};
+use crate::resource::{PackedVector, ResourceVector, with_width};
+use crate::snapshot::State;
+
+/// What the queues above some leaves were not charged with, on one partition.
+#[derive(Debug, Default)]
+pub(crate) struct DeferredAncestorCharges {
+    /// The partition of the deferred charges; nothing while there are none.
+    partition: Option<PartitionId>,
+    /// Leaves that were charged alone.
+    leaves: Vec<DeferredCharge>,
+    /// Sum of the deferred charges.
+    uncharged: PackedVector,
+    /// Smallest room of any ancestor of these leaves, before the first deferred charge.
+    room: PackedVector,
+    /// Queues of which the used shares are to be computed; empty between calls.
+    moved: Vec<QueueSlot>,
+}
+
+/// What the queues above a leaf were last charged with.
+#[derive(Debug)]
+struct DeferredCharge {
+    leaf: QueueSlot,
+    used: PackedVector,
+    pending: PackedVector,
+}
+
+impl DeferredAncestorCharges {
+    /// Whether there is no deferred charge on another partition.
+    pub(crate) fn are_on(&self, partition: PartitionId) -> bool {
+        self.partition.is_none_or(|on| on == partition)
+    }
+
+    /// Whether there is no deferred charge.
+    pub(crate) fn are_none(&self) -> bool {
+        self.partition.is_none()
+    }
+
+    /// Whether every queue above a leaf surely has room for one more container. Deferred charges must be
+    /// on the same partition.
+    ///
+    /// Cost: a look at each of these queues, unless the leaf has an entry.
+    // Must equal the look at the maximum of each queue in [`crate::commit`]'s validation after settling;
+    // it may say no where that says yes, and is asked again then.
+    pub(crate) fn leave_room<const N: usize>(
+        &self,
+        state: &State,
+        leaf: QueueSlot,
+        partition: PartitionId,
+        size: &ResourceVector<N>,
+    ) -> bool {
+        let (used, calculator) = (self.uncharged.narrow() + *size, state.calculator);
+        let known = self.are_none() || calculator.fits_in(&used, &self.room.narrow());
+        // The ancestors of a leaf with an entry were looked at when it was opened.
+        let has_room = |queue| {
+            let part = state.queues[queue].part(partition);
+            calculator.fits_in(&(part.used.narrow() + used), &part.limit.narrow())
+        };
+        let has_entry = state.queues[leaf].part(partition).behind;
+        known && (has_entry || state.chain(leaf).skip(1).all(has_room))
+    }
+
+    /// What a queue uses on a partition, with what it was not charged with yet.
+    ///
+    /// Cost: a walk up the tree for each leaf with an entry.
+    pub(crate) fn use_of(
+        &self,
+        state: &State,
+        queue: QueueSlot,
+        partition: PartitionId,
+    ) -> ResourceVector {
+        let used = |queue: QueueSlot| state.queues[queue].part(partition).used.get();
+        let entries = self.leaves.iter();
+        let entries = entries.filter(|_| self.partition == Some(partition));
+        let below = entries.filter(|entry| state.chain(entry.leaf).skip(1).any(|q| q == queue));
+        below.fold(used(queue), |sum, entry| {
+            sum + used(entry.leaf) - entry.used.get()
+        })
+    }
+
+    /// Charges a leaf; the queues above it wait for [`Self::settle`]. No charge may be deferred on another
+    /// partition.
+    pub(crate) fn charge_leaf<const N: usize>(
+        &mut self,
+        state: &mut State,
+        leaf: QueueSlot,
+        partition: PartitionId,
+        charge: &Charge<N>,
+    ) {
+        debug_assert!(self.are_on(partition));
+        if !state.queues[leaf].part(partition).behind {
+            self.open_entry::<N>(state, leaf, partition);
+        }
+        add(state.queues[leaf].part_mut(partition), charge);
+        self.uncharged += charge.used;
+    }
+
+    /// Notes what the queues above a leaf were last charged with.
+    fn open_entry<const N: usize>(
+        &mut self,
+        state: &mut State,
+        leaf: QueueSlot,
+        partition: PartitionId,
+    ) {
+        let mut room = (!self.are_none()).then(|| self.room.narrow::<N>());
+        self.partition = Some(partition);
+        for queue in state.chain(leaf).skip(1) {
+            let part = state.queues[queue].part(partition);
+            let left = part.limit.narrow() - part.used.narrow();
+            room = Some(room.map_or(left, |room| room.component_min(&left)));
+        }
+        self.room = room.unwrap_or_default().into();
+        let part = state.queues[leaf].part_mut(partition);
+        part.behind = true;
+        self.leaves.push(DeferredCharge {
+            leaf,
+            used: part.used.clone(),
+            pending: part.pending.clone(),
+        });
+    }
+
+    /// Charges the ancestors with all deferred charges, and computes the used shares of all queues that
+    /// moved.
+    ///
+    /// Cost: for each leaf with an entry, that of charging it once.
+    // As CSQueueUtils.updateQueueStatistics.
+    #[inline]
+    pub(crate) fn settle(&mut self, state: &mut State) {
+        if !self.are_none() {
+            with_width!(state.calculator, N => self.settle_entries::<N>(state));
+        }
+    }
+
+    fn settle_entries<const N: usize>(&mut self, state: &mut State) {
+        let Some(partition) = self.partition.take() else {
+            return;
+        };
+        (self.uncharged, self.room) = Default::default();
+        for entry in self.leaves.drain(..) {
+            charge_ancestors::<N>(state, &entry, partition, &mut self.moved);
+        }
+        // Children before their parents, whose winner trees say then what comes first below them.
+        let depth = |&queue: &QueueSlot| state.chain(queue).count();
+        self.moved
+            .sort_unstable_by_key(|queue| Reverse(depth(queue)));
+        let (none, account) = (Charge::<N>::default(), Account::of(state, partition));
+        for queue in self.moved.drain(..) {
+            let moved = charge_queue(state, queue, &account, &none, None);
+            if let Some(parent) = moved.parent {
+                charge_queue(state, parent, &account, &none, Some(moved));
+            }
+        }
+    }
+}
+
+/// Adds what a leaf was charged with since its entry was opened to the queues above it.
+fn charge_ancestors<const N: usize>(
+    state: &mut State,
+    entry: &DeferredCharge,
+    partition: PartitionId,
+    moved: &mut Vec<QueueSlot>,
+) {
+    let row = &state.queues[entry.leaf];
+    let (part, mut above) = (row.part(partition), row.parent);
+    let charge = Charge::<N> {
+        used: part.used.narrow() - entry.used.narrow(),
+        pending: part.pending.narrow() - entry.pending.narrow(),
+    };
+    moved.push(entry.leaf);
+    while let Some(queue) = above {
+        let row = &mut state.queues[queue];
+        above = row.parent;
+        let part = row.part_mut(partition);
+        add(part, &charge);
+        if !std::mem::replace(&mut part.behind, true) {
+            moved.push(queue);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Accounting: the figures that containers move, and the one function that places a container.
+//!
+//! # What
+//!
+//! The ledger and the working copies of proposers hold the same [`State`](crate::snapshot::State). Each
+//! figure in it that a container, a reservation or an ask moves is moved here, by functions that take the
+//! state as an argument. Whoever owns a state may call them: the ledger, and a proposer for its copy.
+//!
+//! | module | figures |
+//! | --- | --- |
+//! | `place` | everything that one container moves, in a fixed order of steps |
+//! | `deferred_ancestor_charges` | what ancestors are charged with once for a batch of commits |
+//! | `charge` | used, pending and used shares of queues, and the winner trees of siblings |
+//! | `users` | use, usage ratio, activity and limit bounds of users |
+//! | `fair_order` | places of applications in fair leaves |
+//! | `skippable_head` | the applications that passes skip |
+//! | `guarantee` | the guarantee that a used capacity is a share of |
+//!
+//! # Invariants
+//!
+//! * A function here depends on its arguments alone and writes only the state that it is given.
+//! * There is one implementation of each figure; callers differ in what they add through a [`Sink`].
+//! * Used of a queue is the sum of its children's. Only the ledger may defer the ancestors of a leaf.
+
+mod charge;
+mod deferred_ancestor_charges;
+mod fair_order;
+mod guarantee;
+mod place;
+mod skippable_head;
+mod users;
+
+pub(crate) use charge::{
+    Account, Charge, add_queue_pending, charge_on, charge_queues, update_used,
+};
+pub(crate) use deferred_ancestor_charges::DeferredAncestorCharges;
+pub(crate) use fair_order::{
+    FairChange, mark_moved, move_to_place, place_in_order, sort_copy, sort_marked,
+};
+pub(crate) use guarantee::creator_of;
+pub(crate) use place::{ContainerPlacement, Sink, place};
+pub use skippable_head::HeadGrowth;
+pub(crate) use skippable_head::{
+    SkippedApps, asks_nothing, grow_head, may_join, note_head_limit, note_user_limit,
+};
+pub(crate) use users::{
+    charge_user, deactivate_user, recompute_usage_ratio, renew_bounds, sum_weights,
+};

@@ -1,0 +1,245 @@
+//! Placing a container: the one function that moves the accounts of everything it concerns.
+//!
+//! # What
+//!
+//! [`place`] serves four callers: the ledger's general and simple paths, a proposer's working copy, and
+//! bulk placement. They differ in their [`Sink`] alone. The ledger's sink adds containers and events.
+//!
+//! # Steps
+//!
+//! 1. Take one container off the asks of the key: at the place that matched, its rack, and `*`.
+//! 2. Move used and pending of the application, and its demand.
+//! 3. Take the room on the node.
+//! 4. Let the sink add what only the ledger keeps.
+//! 5. Charge the leaf, its ancestors and the user, unless a reservation was charged already.
+//! 6. Let the sink follow the application in a fair order.
+//!
+//! # When it is valid
+//!
+//! The placement holds: validation, or the pass that proposes it, has looked. A working copy may be behind
+//! the ledger; its figures are replaced with the next snapshot.
+//!
+//! # Cost
+//!
+//! A few rows, and one charge for each queue from the leaf to root.
+
+use super::charge::{Charge, add_queue_pending, charge_queues};
+use super::users::charge_user;
+use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot};
+use crate::policy::Locality;
+use crate::queue::PlaceAsk;
+use crate::resource::ResourceVector;
+use crate::snapshot::State;
+
+/// A container that is placed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ContainerPlacement<const N: usize> {
+    /// The application.
+    pub(crate) app: AppSlot,
+    /// Position of the key that is served among those of the application.
+    pub(crate) key: usize,
+    /// The node.
+    pub(crate) node: NodeSlot,
+    /// Which of the asks of the key it serves.
+    pub(crate) locality: Locality,
+    /// Whether the counters of the key move with it.
+    pub(crate) counted: bool,
+    /// What the key asks now. The application is charged with it.
+    pub(crate) asked: ResourceVector<N>,
+    /// What the container takes on the node. Differs from `asked` where it was reserved before the ask
+    /// changed.
+    pub(crate) size: ResourceVector<N>,
+    /// Whether queues and user were charged before, by a reservation.
+    pub(crate) charged: bool,
+}
+
+impl<const N: usize> ContainerPlacement<N> {
+    /// A container that was asked anywhere and is not reserved.
+    #[inline]
+    pub(crate) const fn anywhere(
+        app: AppSlot,
+        key: usize,
+        node: NodeSlot,
+        size: ResourceVector<N>,
+    ) -> Self {
+        Self {
+            app,
+            key,
+            node,
+            locality: Locality::Any,
+            counted: true,
+            asked: size,
+            size,
+            charged: false,
+        }
+    }
+}
+
+/// What a caller of [`place`] adds to it. Nothing by default.
+pub(crate) trait Sink<const N: usize> {
+    /// A container is about to be taken off an ask.
+    #[inline]
+    fn take(&mut self, _ask: &PlaceAsk) {}
+
+    /// Application and node are charged; queues and user are not yet.
+    #[inline]
+    fn add_container(
+        &mut self,
+        _state: &mut State,
+        _placement: &ContainerPlacement<N>,
+        _partition: PartitionId,
+    ) {
+    }
+
+    /// Charges a leaf and everything above it.
+    #[inline]
+    fn charge(
+        &mut self,
+        state: &mut State,
+        leaf: QueueSlot,
+        partition: PartitionId,
+        charge: &Charge<N>,
+    ) {
+        charge_queues(state, leaf, partition, charge);
+    }
+
+    /// The use of an application moved, by which a fair order goes.
+    #[inline]
+    fn reorder(&mut self, _state: &mut State, _leaf: QueueSlot, _app: AppSlot) {}
+}
+
+/// What was taken off the asks of a key.
+struct AskTaken<const N: usize> {
+    /// The partition on which it was outstanding; nothing for scheduling requests, whose containers are
+    /// not taken off what is outstanding.
+    pending: Option<(PartitionId, ResourceVector<N>)>,
+    /// Whether nothing is outstanding under the key any more.
+    ended: bool,
+}
+
+impl<const N: usize> AskTaken<N> {
+    /// A container of a scheduling request.
+    const CONSTRAINED: Self = Self {
+        pending: None,
+        ended: false,
+    };
+}
+
+/// Places a container. Returns whether the key has nothing outstanding any more.
+// As FiCaSchedulerApp.apply and AbstractLeafQueue.apply for an allocation.
+#[inline]
+pub(crate) fn place<const N: usize>(
+    state: &mut State,
+    placement: &ContainerPlacement<N>,
+    sink: &mut impl Sink<N>,
+) -> bool {
+    let node = placement.node;
+    let row = &state.nodes[node];
+    let (partition, hosts) = (row.partition, [row.host, row.rack]);
+    let taken = take_ask(state, placement, partition, hosts, sink);
+    move_app(state, placement, partition, &taken);
+    take_room(state, node, placement.size);
+    sink.add_container(state, placement, partition);
+    charge_placed(state, placement, partition, &taken, sink);
+    taken.ended
+}
+
+/// The host and the rack, as far as a container at a level is taken off their asks.
+#[inline(always)]
+fn nearer(locality: Locality, hosts: &[NameId; 2]) -> &[NameId] {
+    match locality {
+        Locality::Node => hosts,
+        Locality::Rack => &hosts[1..],
+        Locality::Any => &[],
+    }
+}
+
+/// Takes one container off the asks of a key. `hosts`: host and rack of the node.
+// As LocalityAppPlacementAllocator.allocate and SingleConstraintAppPlacementAllocator.allocate.
+#[inline(always)]
+fn take_ask<const N: usize>(
+    state: &mut State,
+    placement: &ContainerPlacement<N>,
+    partition: PartitionId,
+    hosts: [NameId; 2],
+    sink: &mut impl Sink<N>,
+) -> AskTaken<N> {
+    let asks = &mut state.apps[placement.app].keys[placement.key];
+    if placement.counted {
+        asks.count_found(partition);
+    }
+    if asks.constrained.is_some() {
+        asks.at_mut(NameId::ANY)
+            .into_iter()
+            .for_each(|ask| ask.count -= 1);
+        return AskTaken::CONSTRAINED;
+    }
+    for &place in nearer(placement.locality, &hosts) {
+        if let Some(ask) = asks.at(place) {
+            sink.take(ask);
+        }
+        asks.take_one(place);
+    }
+    let mut pending = None;
+    if let Some(ask) = asks.at(NameId::ANY) {
+        sink.take(ask);
+        let partition = ask.partition.unwrap_or(PartitionId::DEFAULT);
+        pending = Some((partition, ask.size.narrow()));
+    }
+    asks.take_one(NameId::ANY);
+    asks.known = !asks.asks.is_empty();
+    let ended = asks.count(NameId::ANY) <= 0;
+    asks.outstanding &= !ended;
+    AskTaken { pending, ended }
+}
+
+/// Moves what an application uses and has outstanding.
+#[inline(always)]
+fn move_app<const N: usize>(
+    state: &mut State,
+    placement: &ContainerPlacement<N>,
+    partition: PartitionId,
+    taken: &AskTaken<N>,
+) {
+    let row = &mut state.apps[placement.app];
+    row.part_mut(partition).used += placement.asked;
+    if let Some((wanted, size)) = taken.pending {
+        row.part_mut(wanted).pending -= size;
+        state.note_asks::<N>(placement.app, wanted);
+    }
+}
+
+/// Takes a container's room on a node.
+#[inline(always)]
+fn take_room<const N: usize>(state: &mut State, node: NodeSlot, size: ResourceVector<N>) {
+    let row = &mut state.nodes[node];
+    row.free -= size;
+    row.allocated += size;
+    row.containers += 1;
+}
+
+/// Charges queues and user, and follows the application in a fair order.
+#[inline(always)]
+fn charge_placed<const N: usize>(
+    state: &mut State,
+    placement: &ContainerPlacement<N>,
+    partition: PartitionId,
+    taken: &AskTaken<N>,
+    sink: &mut impl Sink<N>,
+) {
+    let row = &state.apps[placement.app];
+    let (leaf, user) = (row.leaf, row.user);
+    let mut pending = ResourceVector::NONE;
+    match taken.pending {
+        Some((wanted, size)) if wanted == partition && !placement.charged => pending = -size,
+        Some((wanted, size)) => add_queue_pending(state, leaf, wanted, -size.widen()),
+        None => {}
+    }
+    if placement.charged {
+        return;
+    }
+    let used = placement.size;
+    sink.charge(state, leaf, partition, &Charge { used, pending });
+    charge_user(state, leaf, user, partition, placement.size);
+    sink.reorder(state, leaf, placement.app);
+}

@@ -1,0 +1,119 @@
+//! Figures of users: what they use in a leaf, usage ratios, activity, and bounds of their limits.
+//!
+//! The leaf keeps sums over its users, so that no pass adds them up. Each function here moves a
+//! user's figure and the sums of the leaf together.
+
+use crate::id::{PartitionId, QueueSlot, UserSlot, java_order};
+use crate::policy::user_bounds;
+use crate::queue::{User, UserPart};
+use crate::resource::{Calculator, ResourceVector, share, with_calculator};
+use crate::snapshot::State;
+
+/// Sum of the weights of the users of a leaf, in the order of a hash map of their names.
+pub(crate) fn sum_weights(state: &State, leaf: QueueSlot, only_active: bool) -> f32 {
+    let users = state.queues[leaf].as_leaf().users.iter();
+    let users = users
+        .map(|&user| &state.users[user])
+        .filter(|user| user.active || !only_active);
+    let add = |sum, user: &User| share::sum(sum, user.weight);
+    // Ones add up exactly, whatever their order.
+    if users
+        .clone()
+        .all(|user| user.weight.to_bits() == 1.0f32.to_bits())
+    {
+        return users.fold(0.0, add);
+    }
+    let mut users: Vec<&User> = users.collect();
+    java_order::sort(&mut users, 0, |user| java_order::string_hash(&user.name));
+    users.into_iter().fold(0.0, add)
+}
+
+/// The last application of a user that asked for something in a leaf does not any more: the user's use is
+/// not that of an active one from now on.
+// As UsersManager.deactivateApplication, where the user's last application stops.
+pub(crate) fn deactivate_user(state: &mut State, leaf: QueueSlot, user: UserSlot) {
+    let users = state.queues[leaf].as_leaf_mut();
+    users.asking_users -= 1;
+    users.users_version += 1;
+    if !std::mem::take(&mut state.users[user].active) {
+        return;
+    }
+    let weight = sum_weights(state, leaf, true);
+    state.queues[leaf].as_leaf_mut().active_weight = weight;
+    for partition in state.partition_ids() {
+        let used = state.users[user].part(partition).used.get();
+        let users = state.queues[leaf].as_leaf_mut();
+        users.parts[partition].active_used -= used;
+    }
+}
+
+/// Charges a user; the usage ratio of the leaf moves by the difference.
+pub(crate) fn charge_user<const N: usize>(
+    state: &mut State,
+    leaf: QueueSlot,
+    user: UserSlot,
+    partition: PartitionId,
+    size: ResourceVector<N>,
+) {
+    let total = state.partitions[partition].total.narrow::<N>();
+    let record = &mut state.users[user];
+    let active = record.active;
+    let part = &mut record.parts[partition];
+    part.used += size;
+    let delta = update_usage_ratio(state.calculator, &total, part);
+    let users = state.queues[leaf].as_leaf_mut();
+    users.users_version += 1;
+    let part = &mut users.parts[partition];
+    if active {
+        part.active_used += size;
+    }
+    part.usage_ratio = share::sum(part.usage_ratio, delta);
+    renew_bounds(state, leaf, partition);
+}
+
+/// Sums the usage ratios of a leaf again, in the order of a hash map of its users.
+// As UsersManager.updateUsageRatio.
+pub(crate) fn recompute_usage_ratio(state: &mut State, leaf: QueueSlot, partition: PartitionId) {
+    let users = state.queues[leaf].as_leaf();
+    let (mut order, most) = (users.users.clone(), users.most_users);
+    java_order::sort(&mut order, most, |&user| {
+        java_order::string_hash(&state.users[user].name)
+    });
+    let (calculator, total) = (state.calculator, state.total(partition));
+    let mut sum = 0.0;
+    for user in order {
+        let part = &mut state.users[user].parts[partition];
+        part.usage_ratio = 0.0;
+        sum = share::sum(sum, update_usage_ratio(calculator, &total, part));
+    }
+    let users = state.queues[leaf].as_leaf_mut();
+    users.parts[partition].usage_ratio = sum;
+}
+
+/// Renews the bounds of a leaf's user limits, unless they hold: where limits matter and before
+/// publications, not whenever capacities change, which is many times for each node that comes.
+#[inline]
+pub(crate) fn renew_bounds(state: &mut State, leaf: QueueSlot, partition: PartitionId) {
+    let known = state.queues[leaf].as_leaf().parts[partition].bounds.epoch;
+    if known != state.epoch {
+        compute_bounds(state, leaf, partition);
+    }
+}
+
+#[cold]
+fn compute_bounds(state: &mut State, leaf: QueueSlot, partition: PartitionId) {
+    let bounds = user_bounds(state, leaf, partition);
+    state.queues[leaf].as_leaf_mut().parts[partition].bounds = bounds;
+}
+
+/// Recomputes a user's share of a partition; returns how much it moved.
+#[inline]
+fn update_usage_ratio<const N: usize>(
+    calculator: Calculator,
+    total: &ResourceVector<N>,
+    part: &mut UserPart,
+) -> f32 {
+    let (before, used) = (part.usage_ratio, part.used.narrow());
+    part.usage_ratio = with_calculator!(calculator, calculator => calculator.ratio(&used, total));
+    share::difference(part.usage_ratio, before)
+}

@@ -1,0 +1,310 @@
+//! All containers of a ledger, and the lists that name them: of applications, of nodes, of ends.
+//!
+//! # Invariants
+//!
+//! * A container whose `on_node` is set stands in the list of its node and counts among the spaces of its
+//!   application.
+//! * The due reports of a node name containers of its list alone.
+//! * A slot is used again once its container ended and left its node, at the end of the step.
+
+use std::collections::BTreeSet;
+
+use super::container::{Container, ContainerState};
+use super::live::Live;
+use super::slab::Slab;
+use crate::commit::ledger::ContainerSlot;
+use crate::id::{AppSlot, NodeSlot};
+
+/// Room that a list keeps from one use to the next.
+const KEPT: usize = 64;
+
+/// Containers and reservations by slot, and who has them.
+#[derive(Debug, Default)]
+pub(in crate::commit) struct Containers {
+    records: Slab<Container>,
+    free: Vec<u32>,
+    /// Ended containers that may leave at the end of the step.
+    ended: Vec<ContainerSlot>,
+    /// Containers created so far, in order of creation.
+    created: u64,
+    by_app: Vec<OfApp>,
+    by_node: Vec<OfNode>,
+}
+
+/// Containers of one application.
+#[derive(Debug, Default)]
+struct OfApp {
+    /// Live ones by number.
+    live: Live,
+    /// Those that the application has not fetched yet, in order of allocation.
+    unfetched: Vec<ContainerSlot>,
+    /// How many take space on nodes.
+    spaces: u32,
+    /// Numbers of ended ones that the next answer lists.
+    finished: Vec<u32>,
+    /// Numbers of those that the next answer asks to give back.
+    asked_back: BTreeSet<u32>,
+}
+
+/// Containers on one node.
+#[derive(Debug, Default)]
+struct OfNode {
+    /// Those whose space is taken.
+    placed: Vec<ContainerSlot>,
+    /// The one that waits.
+    reserved: Option<ContainerSlot>,
+    /// Those that are launched at the node's next report.
+    to_launch: Vec<ContainerSlot>,
+    /// Those that are stopped at the node's next report.
+    to_stop: Vec<ContainerSlot>,
+}
+
+impl Containers {
+    /// Gives a new application its lists.
+    pub(in crate::commit) fn add_app(&mut self) {
+        self.by_app.push(OfApp::default());
+    }
+
+    /// Gives a new node its lists.
+    pub(in crate::commit) fn add_node(&mut self) {
+        self.by_node.push(OfNode::default());
+    }
+
+    /// A container.
+    #[inline]
+    pub(in crate::commit) fn get(&self, slot: ContainerSlot) -> &Container {
+        &self.records[slot.0 as usize]
+    }
+
+    /// A container, to be written.
+    #[inline]
+    pub(in crate::commit) fn get_mut(&mut self, slot: ContainerSlot) -> &mut Container {
+        &mut self.records[slot.0 as usize]
+    }
+
+    /// Position of the next container in the order of creation, which is used up by that.
+    #[inline]
+    pub(in crate::commit) fn next_stamp(&mut self) -> u64 {
+        self.created += 1;
+        self.created
+    }
+
+    /// Adds a container, made where it stays.
+    #[inline]
+    pub(in crate::commit) fn store(
+        &mut self,
+        container: impl FnOnce() -> Container,
+    ) -> ContainerSlot {
+        if let Some(free) = self.free.pop() {
+            self.records[free as usize] = container();
+            return ContainerSlot(free);
+        }
+        let index = self.records.push_with(container);
+        ContainerSlot(u32::try_from(index).expect("fewer than 2^32 containers"))
+    }
+
+    /// Lists a placed container at its application and its node.
+    #[inline]
+    pub(in crate::commit) fn list_placed(
+        &mut self,
+        slot: ContainerSlot,
+        app: AppSlot,
+        number: u32,
+        node: NodeSlot,
+    ) {
+        let of_app = &mut self.by_app[app.index()];
+        of_app.live.insert(number, slot);
+        of_app.unfetched.push(slot);
+        of_app.spaces += 1;
+        self.by_node[node.index()].placed.push(slot);
+    }
+
+    /// A live container of an application by number.
+    #[inline]
+    pub(in crate::commit) fn live(&self, app: AppSlot, number: u32) -> Option<ContainerSlot> {
+        self.by_app[app.index()].live.get(number)
+    }
+
+    /// Live containers of an application by number.
+    pub(in crate::commit) fn live_of(
+        &self,
+        app: AppSlot,
+    ) -> impl Iterator<Item = ContainerSlot> + '_ {
+        self.by_app[app.index()].live.values()
+    }
+
+    /// Takes an ended container off the live ones of its application; whether it was one of them.
+    pub(in crate::commit) fn end_live(&mut self, slot: ContainerSlot) -> bool {
+        let container = &self.records[slot.0 as usize];
+        let (number, before) = (container.id.number, container.state);
+        let of_app = &mut self.by_app[container.app.index()];
+        if of_app.live.get(number) != Some(slot) {
+            return false;
+        }
+        of_app.live.remove(number);
+        if before == ContainerState::Allocated
+            && let Some(at) = of_app.unfetched.iter().position(|&other| other == slot)
+        {
+            of_app.unfetched.remove(at);
+        }
+        of_app.asked_back.remove(&number);
+        true
+    }
+
+    /// Takes a container whose space is free off its node; whether it was there.
+    pub(in crate::commit) fn leave_node(&mut self, slot: ContainerSlot) -> bool {
+        let container = &mut self.records[slot.0 as usize];
+        if !std::mem::take(&mut container.on_node) {
+            return false;
+        }
+        let here = &mut self.by_node[container.node.index()];
+        if let Some(at) = here.placed.iter().position(|&other| other == slot) {
+            // Whoever needs an order of the containers of a node sorts them.
+            here.placed.swap_remove(at);
+        }
+        if container.to_launch || container.to_stop {
+            list(&mut here.to_launch, slot, true, false);
+            list(&mut here.to_stop, slot, true, false);
+        }
+        self.by_app[container.app.index()].spaces -= 1;
+        self.ended.push(slot);
+        true
+    }
+
+    /// Notes that a container or a reservation ended.
+    pub(in crate::commit) fn note_ended(&mut self, slot: ContainerSlot) {
+        self.ended.push(slot);
+    }
+
+    /// Frees the slots of ended containers that take no space.
+    pub(in crate::commit) fn drop_ended(&mut self) {
+        let mut ended = std::mem::take(&mut self.ended);
+        for slot in ended.drain(..) {
+            let container = self.get_mut(slot);
+            if container.state == ContainerState::Done && !container.on_node {
+                container.state = ContainerState::Gone;
+                self.free.push(slot.0);
+            }
+        }
+        self.ended = emptied(ended);
+    }
+
+    /// Whether containers of an application take space on nodes.
+    pub(in crate::commit) fn take_space(&self, app: AppSlot) -> bool {
+        self.by_app[app.index()].spaces > 0
+    }
+
+    /// Containers whose space on a node is taken.
+    pub(in crate::commit) fn placed_on(&self, node: NodeSlot) -> &[ContainerSlot] {
+        &self.by_node[node.index()].placed
+    }
+
+    /// Some containers by id.
+    pub(in crate::commit) fn by_id(&self, containers: &[ContainerSlot]) -> Vec<ContainerSlot> {
+        let mut containers = containers.to_vec();
+        containers.sort_unstable_by_key(|&slot| self.get(slot).id);
+        containers
+    }
+
+    /// The container that waits on a node.
+    #[inline]
+    pub(in crate::commit) fn reserved_on(&self, node: NodeSlot) -> Option<ContainerSlot> {
+        self.by_node[node.index()].reserved
+    }
+
+    /// Sets the container that waits on a node.
+    pub(in crate::commit) fn set_reserved(&mut self, node: NodeSlot, slot: Option<ContainerSlot>) {
+        self.by_node[node.index()].reserved = slot;
+    }
+
+    /// Whether a node has nothing to report of its containers.
+    #[inline]
+    pub(in crate::commit) fn is_nothing_due(&self, node: NodeSlot) -> bool {
+        let here = &self.by_node[node.index()];
+        here.to_launch.is_empty() && here.to_stop.is_empty()
+    }
+
+    /// Containers that a node launches at its next report, and those that it stops.
+    pub(in crate::commit) fn due(&self, node: NodeSlot) -> (&[ContainerSlot], &[ContainerSlot]) {
+        let here = &self.by_node[node.index()];
+        (&here.to_launch, &here.to_stop)
+    }
+
+    /// Sets what a container's node reports of it next.
+    pub(in crate::commit) fn set_due(
+        &mut self,
+        slot: ContainerSlot,
+        to_launch: bool,
+        to_stop: bool,
+    ) {
+        let container = &mut self.records[slot.0 as usize];
+        let before = (container.to_launch, container.to_stop);
+        container.to_launch = to_launch;
+        container.to_stop = to_stop;
+        if container.on_node {
+            let here = &mut self.by_node[container.node.index()];
+            list(&mut here.to_launch, slot, before.0, to_launch);
+            list(&mut here.to_stop, slot, before.1, to_stop);
+        }
+    }
+
+    /// Takes the containers that an application has not fetched yet, to be given back by
+    /// [`Self::reuse_unfetched`].
+    pub(in crate::commit) fn take_unfetched(&mut self, app: AppSlot) -> Vec<ContainerSlot> {
+        std::mem::take(&mut self.by_app[app.index()].unfetched)
+    }
+
+    /// Uses the memory of a list again.
+    pub(in crate::commit) fn reuse_unfetched(&mut self, app: AppSlot, list: Vec<ContainerSlot>) {
+        self.by_app[app.index()].unfetched = emptied(list);
+    }
+
+    /// The next answer to an application lists the end of a container.
+    pub(in crate::commit) fn note_finished(&mut self, app: AppSlot, number: u32) {
+        self.by_app[app.index()].finished.push(number);
+    }
+
+    /// Forgets ends that an application was not answered.
+    pub(in crate::commit) fn clear_finished(&mut self, app: AppSlot) {
+        self.by_app[app.index()].finished.clear();
+    }
+
+    /// Moves the numbers of ended containers into an answer, ascending.
+    pub(in crate::commit) fn move_finished(&mut self, app: AppSlot, answer: &mut Vec<u32>) {
+        let mut finished = std::mem::take(&mut self.by_app[app.index()].finished);
+        finished.sort_unstable();
+        finished.dedup();
+        answer.extend_from_slice(&finished);
+        self.by_app[app.index()].finished = emptied(finished);
+    }
+
+    /// The next answer to an application asks it to give back a container.
+    pub(in crate::commit) fn ask_back(&mut self, app: AppSlot, number: u32) {
+        self.by_app[app.index()].asked_back.insert(number);
+    }
+
+    /// Takes the numbers of containers that an application is asked to give back, ascending.
+    pub(in crate::commit) fn take_asked_back(&mut self, app: AppSlot) -> BTreeSet<u32> {
+        std::mem::take(&mut self.by_app[app.index()].asked_back)
+    }
+}
+
+/// Puts a container on a list, or takes it off.
+fn list(due: &mut Vec<ContainerSlot>, slot: ContainerSlot, was: bool, is: bool) {
+    match (was, is) {
+        (false, true) => due.push(slot),
+        (true, false) => {
+            if let Some(at) = due.iter().position(|&other| other == slot) {
+                due.swap_remove(at);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A list to be used again; a large one is given back.
+fn emptied<T>(mut list: Vec<T>) -> Vec<T> {
+    list.clear();
+    list.shrink_to(KEPT);
+    list
+}
