@@ -11,6 +11,7 @@ use capsched::config::{self, Diagnostic, Layer, Options, Report, Severity, Sourc
 use serde_json::{Value, json};
 
 use crate::output::{line, note, put};
+use crate::reference::ReferenceArg;
 
 /// Checks capacity-scheduler.xml without a running cluster.
 ///
@@ -33,6 +34,8 @@ pub(crate) struct Args {
     /// Explain a code and stop.
     #[arg(long, value_name = "CODE", conflicts_with_all = ["files", "site"])]
     explain: Option<String>,
+    #[command(flatten)]
+    reference: ReferenceArg,
 }
 
 const REFUSED: u8 = 1;
@@ -48,6 +51,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         environment: std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect(),
+        reference: args.reference.release,
         ..Options::default()
     };
     let mut sites = Vec::new();

@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use capsched::api::ModeKind;
+use capsched::api::{ModeKind, Reference};
 use capsched::config::{Layer, Source};
 use capsched::simulator::MapRules;
 use capsched::simulator::import::{self, Format, MAX_INFLATED};
@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::output::{PROBLEM, line, put};
 use crate::play::{Cluster, Outcome, Row, Timing, Trace, TraceArgs, machine, progress, table};
+use crate::reference::ReferenceArg;
 use crate::teach;
 use crate::values::{seed, threads};
 
@@ -55,19 +56,26 @@ pub(crate) struct Args {
     /// Use the engine without threads, whose runs repeat exactly.
     #[arg(long)]
     sequential: bool,
+    #[command(flatten)]
+    reference: ReferenceArg,
 }
 
 /// Cluster and trace of the demonstration; fills in what `args` leave open.
-pub(crate) fn data(args: &mut TraceArgs, seed: u64) -> Result<(Cluster, Trace)> {
+pub(crate) fn data(
+    args: &mut TraceArgs,
+    seed: u64,
+    reference: Reference,
+) -> Result<(Cluster, Trace)> {
     let source = |name: &str, bytes: &[u8], layer| Source {
         name: name.to_owned(),
         bytes: bytes.to_vec(),
         layer,
     };
-    let loaded = crate::play::from_sources(&[
+    let sources = [
         source("demo.xml", SCHEDULER, Layer::Scheduler),
         source("demo-yarn-site.xml", SITE, Layer::Site),
-    ])?;
+    ];
+    let loaded = crate::play::from_sources(&sources, reference)?;
     let types = crate::play::types_of(&loaded.settings)?;
     if args.map.is_none() {
         args.map = Some(MapRules::parse(RULES)?);
@@ -93,7 +101,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if let Some(example) = &args.example {
         return teach::run(example);
     }
-    let (cluster, trace) = data(&mut TraceArgs::default(), args.seed)?;
+    let (cluster, trace) = data(&mut TraceArgs::default(), args.seed, args.reference.release)?;
     let timing = timing(Timing::default(), &trace);
     let mut runs = Vec::new();
     for mode in [

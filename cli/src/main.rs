@@ -9,6 +9,7 @@ mod interrupt;
 mod output;
 mod parity;
 mod play;
+mod reference;
 mod replay;
 mod simulate;
 mod sink;

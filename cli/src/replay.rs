@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use capsched::api::ModeKind;
+use capsched::api::{ModeKind, Reference};
 use capsched::simulator::{MappingReport, ResourceTypes};
 use capsched::time::{Clock, SystemClock};
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ use crate::play::{
     Cluster, Outcome, Preemption, Row, RunFolder, Timing, Trace, TraceArgs, machine, progress,
     table,
 };
+use crate::reference::ReferenceArg;
 use crate::values::{mode, seed, threads};
 
 /// Trace, nodes and configuration.
@@ -57,6 +58,8 @@ pub(crate) struct ReplayArgs {
     files: Vec<PathBuf>,
     #[command(flatten)]
     input: Input,
+    #[command(flatten)]
+    reference: ReferenceArg,
     /// heartbeat, async or global.
     #[arg(long, default_value = "heartbeat", value_parser = mode)]
     mode: ModeKind,
@@ -94,11 +97,11 @@ pub(crate) struct CompareArgs {
 }
 
 impl Input {
-    fn read(&self, files: &[PathBuf]) -> Result<(Cluster, Trace)> {
+    fn read(&self, files: &[PathBuf], reference: Reference) -> Result<(Cluster, Trace)> {
         let configured = match &self.conf {
             Some(conf) => Some({
                 let monitor = self.preemption != Preemption::Off;
-                crate::play::load(conf, &self.site, monitor)?
+                crate::play::load(conf, &self.site, monitor, reference)?
             }),
             None => None,
         };
@@ -114,7 +117,7 @@ impl Input {
             Some(loaded) => loaded,
             None => {
                 note("no --conf: the trace's own queues get equal weights");
-                crate::play::for_trace(&trace.facts.queues, &nodes, &types)?
+                crate::play::for_trace(&trace.facts.queues, &nodes, &types, reference)?
             }
         };
         let mut cluster = Cluster::new(loaded, nodes, types)?;
@@ -126,8 +129,8 @@ impl Input {
     }
 
     /// The same; of a trace without a job the account is told as the object of a run that has no rows.
-    fn read_or_tell(&self, files: &[PathBuf]) -> Result<(Cluster, Trace)> {
-        self.read(files).inspect_err(|error| {
+    fn read_or_tell(&self, files: &[PathBuf], reference: Reference) -> Result<(Cluster, Trace)> {
+        self.read(files, reference).inspect_err(|error| {
             let nothing = error
                 .chain()
                 .find_map(|cause| cause.downcast_ref::<Nothing>());
@@ -188,7 +191,9 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode> {
     let out = args.out.as_deref();
     let folder = out.map(|path| RunFolder::create(path, args.force));
     let folder = folder.transpose()?;
-    let (cluster, trace) = args.input.read_or_tell(&args.files)?;
+    let (cluster, trace) = args
+        .input
+        .read_or_tell(&args.files, args.reference.release)?;
     let row = Row::new(args.mode, args.threads, args.input.steps());
     let outcome = args
         .input
@@ -220,11 +225,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let mut input = args.input.clone();
     let (cluster, trace) = if args.files.is_empty() {
         let seed = *input.seed.get_or_insert(SEED);
-        let (cluster, trace) = data(&mut input.trace, seed)?;
+        let (cluster, trace) = data(&mut input.trace, seed, Reference::default())?;
         input.timing = crate::demo::timing(input.timing, &trace);
         (cluster, trace)
     } else {
-        input.read_or_tell(&args.files)?
+        input.read_or_tell(&args.files, Reference::default())?
     };
     let mut rows: Vec<Row> = Vec::new();
     for &mode in &args.modes {

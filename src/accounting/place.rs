@@ -110,19 +110,11 @@ pub(crate) trait Sink<const N: usize> {
 
 /// What was taken off the asks of a key.
 struct AskTaken<const N: usize> {
-    /// The partition on which it was outstanding; nothing for scheduling requests, whose containers are
-    /// not taken off what is outstanding.
+    /// The partition on which it was outstanding; nothing for scheduling requests where their containers
+    /// are not taken off what is outstanding.
     pending: Option<(PartitionId, ResourceVector<N>)>,
     /// Whether nothing is outstanding under the key any more.
     ended: bool,
-}
-
-impl<const N: usize> AskTaken<N> {
-    /// A container of a scheduling request.
-    const CONSTRAINED: Self = Self {
-        pending: None,
-        ended: false,
-    };
 }
 
 /// Places a container. Returns whether the key has nothing outstanding any more.
@@ -164,15 +156,20 @@ fn take_ask<const N: usize>(
     hosts: [NameId; 2],
     sink: &mut impl Sink<N>,
 ) -> AskTaken<N> {
+    let falls = state.settings.rules.constrained_pending_falls;
     let asks = &mut state.apps[placement.app].keys[placement.key];
     if placement.counted {
         asks.count_found(partition);
     }
-    if asks.constrained.is_some() {
+    if let Some(fixed) = &asks.constrained {
+        let served = (asks.partition, fixed.size.narrow());
         asks.at_mut(NameId::ANY)
             .into_iter()
             .for_each(|ask| ask.count -= 1);
-        return AskTaken::CONSTRAINED;
+        return AskTaken {
+            pending: falls.then_some(served),
+            ended: false,
+        };
     }
     for &place in nearer(placement.locality, &hosts) {
         if let Some(ask) = asks.at(place) {

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use crate::commit::{PartitionSpec, RefreshError};
-use crate::queue::TreeSettings;
+use crate::queue::{Reference, TreeSettings};
 use crate::rescheduler::{Rescheduler, Settings};
 use crate::runtime::{Mode, Placement, Running, Sequential, StartError, Threaded};
 use crate::time::{Clock, SystemClock};
@@ -115,6 +115,13 @@ impl<C> EngineBuilder<C> {
     /// Items that each queue between two threads takes; see [`Running::capacity`].
     pub fn capacity(mut self, capacity: NonZeroUsize) -> Self {
         self.running.capacity = Some(capacity);
+        self
+    }
+
+    /// The release of Hadoop whose rules decide; that of the settings unless told otherwise. What
+    /// a configuration was read with stays as it is, such as its defaults.
+    pub fn reference(mut self, reference: Reference) -> Self {
+        self.settings.scheduler.rules = reference.rules();
         self
     }
 

@@ -19,7 +19,7 @@ pub use crate::policy::Locality;
 pub use crate::proposer::ProposalKind;
 pub use crate::queue::{
     AppSpec, AppStage, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec,
-    TreeSettings,
+    Reference, ReferenceRules, TreeSettings, UnknownReference,
 };
 pub use crate::rescheduler::{
     AppVerdict, Rescheduler, Settings as PreemptionSettings, Taken, WhyNot,

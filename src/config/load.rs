@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::queue::TreeSettings;
+use crate::queue::{Reference, TreeSettings};
 use crate::rescheduler;
 use crate::resource::{Calculator, MAX_TYPES};
 
@@ -54,6 +54,8 @@ pub struct Options {
     /// configuration says about it. A refresh reads the largest allocation of the cluster from the
     /// scheduler's file too, a start from the site alone.
     pub running: Option<Calculator>,
+    /// The release whose defaults and verdicts hold.
+    pub reference: Reference,
 }
 
 /// A configuration that was accepted.
@@ -118,14 +120,28 @@ pub fn from_pairs(
     capacity_scheduler: &BTreeMap<String, String>,
     resource_types: &[String],
 ) -> Result<Loaded, Report> {
-    let mut layers = Layers::new(BTreeMap::new());
-    layers.pairs(site, true);
-    layers.pairs(capacity_scheduler, false);
     let options = Options {
         resource_types: Some(resource_types.to_vec()),
         ..Options::default()
     };
-    finish(layers, Report::default(), &options)
+    load_pairs(site, capacity_scheduler, &options)
+}
+
+/// Reads a configuration from key-value pairs with options, as [`from_pairs`] does with the
+/// default ones.
+///
+/// # Errors
+///
+/// As [`from_pairs`].
+pub fn load_pairs(
+    site: &BTreeMap<String, String>,
+    capacity_scheduler: &BTreeMap<String, String>,
+    options: &Options,
+) -> Result<Loaded, Report> {
+    let mut layers = Layers::new(options.environment.clone());
+    layers.pairs(site, true);
+    layers.pairs(capacity_scheduler, false);
+    finish(layers, Report::default(), options)
 }
 
 /// Paths whose `state` key says stopped, whether or not a list names the queue.
@@ -203,7 +219,8 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
     let preemption = preemption::settings(&look, &queues);
     check_mapping_format(&look);
     check_placement_rules(&look);
-    let mut scheduler = scheduler::scheduler(&look, types, calculator);
+    let rules = options.reference.rules();
+    let mut scheduler = scheduler::scheduler(&look, types, calculator, rules);
     if options.running.is_some() {
         // As CapacityScheduler.reinitialize.
         scheduler.maximum_allocation = templates.largest;
@@ -339,7 +356,7 @@ mod tests {
         pairs.iter().map(pair).collect()
     }
 
-    fn load_pairs(site: &[(&str, &str)], own: &[(&str, &str)]) -> Result<Loaded, Report> {
+    fn read_pairs(site: &[(&str, &str)], own: &[(&str, &str)]) -> Result<Loaded, Report> {
         let key = |(name, value): &(&str, &str)| {
             (
                 format!("yarn.scheduler.capacity.{name}"),
@@ -360,7 +377,7 @@ mod tests {
     fn queues_come_in_the_order_of_the_tree() {
         let mut own = TWO.to_vec();
         own.extend([("root.a.queues", "y,x"), ("root.a.x.capacity", "100")]);
-        let loaded = load_pairs(&[], &own).unwrap();
+        let loaded = read_pairs(&[], &own).unwrap();
         let queues = loaded.settings.queues.iter();
         let paths: Vec<&str> = queues.map(|queue| &*queue.path).collect();
         assert_eq!(paths, ["root", "root.a", "root.a.y", "root.a.x", "root.b"]);
@@ -375,7 +392,7 @@ mod tests {
         ];
         let mut own = TWO.to_vec();
         own[1].1 = "${share}";
-        let loaded = load_pairs(&site, &own).unwrap();
+        let loaded = read_pairs(&site, &own).unwrap();
         assert_eq!(loaded.settings.scheduler.maximum_application_priority, 10);
         let capacity = &loaded.settings.queues[1].partitions[""].capacity;
         assert_eq!(capacity.legacy, LegacyCapacity::Percent(70.0));
@@ -396,7 +413,7 @@ mod tests {
             ("root.a.ordering-policy", "priority-utilization"),
             ("root.a.state", "STOPPED"),
         ]);
-        let loaded = load_pairs(&[], &own).unwrap();
+        let loaded = read_pairs(&[], &own).unwrap();
         let leaf = &loaded.settings.queues[2];
         assert_eq!(&*leaf.path, "root.a.x");
         assert_eq!(leaf.accessible, Accessible::Only(["l".into()].into()));
@@ -423,14 +440,14 @@ mod tests {
             ("root.a.accessible-node-labels", "l"),
             ("root.a.x.accessible-node-labels", "l,m"),
         ]);
-        let refused = load_pairs(&[], &own).unwrap_err();
+        let refused = read_pairs(&[], &own).unwrap_err();
         assert_eq!(refused.first_error().unwrap().code, "label_not_in_parent");
         let mut own = TWO.to_vec();
         own.extend([
             ("root.a.accessible-node-labels", "l"),
             ("root.a.default-node-label-expression", "m"),
         ]);
-        let refused = load_pairs(&[], &own).unwrap_err();
+        let refused = read_pairs(&[], &own).unwrap_err();
         assert_eq!(refused.first_error().unwrap().code, "default_label");
     }
 
@@ -483,7 +500,7 @@ mod tests {
             ("mapping-rule-format", "json"),
             ("queue-mappings-override.enable", "true"),
         ]);
-        let loaded = load_pairs(&[], &own).unwrap();
+        let loaded = read_pairs(&[], &own).unwrap();
         let strings = MappingStrings::of(&loaded.properties);
         assert_eq!(strings.queue_mappings, "u:ann:a");
         assert!(strings.json_format && strings.override_queue);
@@ -503,7 +520,7 @@ mod tests {
             ("root.b.maximum-application-lifetime", "0"),
             ("root.c.maximum-application-lifetime", "300"),
         ];
-        let loaded = load_pairs(&[], &own).unwrap();
+        let loaded = read_pairs(&[], &own).unwrap();
         let of = |at: usize| {
             let lifetime = loaded.settings.queues[at].lifetime;
             (lifetime.maximum_s, lifetime.default_s)
@@ -523,7 +540,7 @@ mod tests {
             ("root.a.y.disable_preemption", "false"),
         ]);
         let flags = |site: &[(&str, &str)]| {
-            let loaded = load_pairs(site, &own).unwrap();
+            let loaded = read_pairs(site, &own).unwrap();
             let queues = loaded.settings.queues.iter();
             queues.map(|q| q.preemption_disabled).collect::<Vec<bool>>()
         };
@@ -536,7 +553,7 @@ mod tests {
     fn placement_rules_are_known_names_each_once() {
         let read = |list: &str| {
             let site = [("yarn.scheduler.queue-placement-rules", list)];
-            let report = load_pairs(&site, &TWO).err()?;
+            let report = read_pairs(&site, &TWO).err()?;
             report.first_error().map(|error| error.code)
         };
         for list in [

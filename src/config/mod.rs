@@ -65,7 +65,9 @@ pub use admission::{Admission, AdmissionRefusal, Admitted, Wish};
 pub use codes::{codes, explain_code};
 pub use diagnostic::{Diagnostic, Label, Report, Severity, SourceFile, Span};
 pub use judge::{check, placement_faults};
-pub use load::{Layer, Loaded, MappingStrings, Options, Source, from_pairs, load, read_source};
+pub use load::{
+    Layer, Loaded, MappingStrings, Options, Source, from_pairs, load, load_pairs, read_source,
+};
 pub use mapping::{
     Decision, DeclaredQueues, Found, MappingError, Placement, PlacementRules, QueueDirectory,
     QueueEntry, QueueEntryKind, Submission, TagUserOverride, TargetProblem, WorkflowPriorities,

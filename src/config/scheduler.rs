@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::queue::{
     AsynchronousSettings, ConstraintHandler, HeartbeatSettings, MultiNodeSettings, NodePolicy,
-    NodePolicySettings, SchedulerSettings, UserParallelSettings,
+    NodePolicySettings, ReferenceRules, SchedulerSettings, UserParallelSettings,
 };
 use crate::resource::{Calculator, MAX_TYPES, ResourceVector};
 
@@ -124,6 +124,7 @@ pub(super) fn scheduler(
     look: &Look<'_>,
     types: Vec<Arc<str>>,
     calculator: Calculator,
+    rules: ReferenceRules,
 ) -> SchedulerSettings {
     let site = look.properties().site_only();
     let site = Look::new(&site);
@@ -156,17 +157,18 @@ pub(super) fn scheduler(
                 100,
             ),
         },
-        asynchronous: asynchronous(look),
+        asynchronous: asynchronous(look, rules.asynchronous_by_default),
         multi_node: multi_node(look),
         user_parallel: user_parallel(look),
         node_labels: look.flag("yarn.node-labels.enabled", false),
         constraint_handler: constraint_handler(look),
+        rules,
     }
 }
 
-fn asynchronous(look: &Look<'_>) -> AsynchronousSettings {
+fn asynchronous(look: &Look<'_>, by_default: bool) -> AsynchronousSettings {
     let key = |name: &str| key(&format!("schedule-asynchronously.{name}"));
-    let enabled = look.flag(&key("enable"), false);
+    let enabled = look.flag(&key("enable"), by_default);
     // Without threads the original does not read their settings, however broken they are.
     let (interval_ms, threads, backlog) = if enabled {
         (

@@ -118,6 +118,13 @@ impl<const N: usize> Pass<'_, N> {
             opportunities: asks.opportunities,
             missed: asks.missed,
         };
+        if reserved.is_none()
+            && state.settings.rules.request_before_nodes
+            && let Some(answer) = self.check_request(&mut visit)
+        {
+            self.note_counters(&visit);
+            return (answer, self.candidates.first());
+        }
         if let Some(index) = self.candidates.index()
             && reserved.is_none()
             && let Some(found) = self.key_indexed(&mut visit, index)
@@ -137,7 +144,7 @@ impl<const N: usize> Pass<'_, N> {
                 continue;
             }
             if reserved.is_none()
-                && let Some(answer) = self.precheck(&mut visit, row)
+                && let Some(answer) = self.check_node(&mut visit, row)
             {
                 last = (answer, node);
                 continue;
@@ -173,7 +180,7 @@ impl<const N: usize> Pass<'_, N> {
             return Some((Answer::KeySkipped, self.candidates.first()));
         };
         let row = &state.nodes[node];
-        let answer = match self.precheck(visit, row) {
+        let answer = match self.check_node(visit, row) {
             Some(answer) => answer,
             None => self.try_node(visit, node, row),
         };
@@ -193,32 +200,57 @@ impl<const N: usize> Pass<'_, N> {
         }
     }
 
-    /// What can be said before a node is looked at closely, in the order of 3.4.
-    fn precheck(&self, visit: &mut Visit<'_, N>, node: &Node) -> Option<Answer> {
+    /// What can be said of a key before any node is looked at.
+    // As RegularContainerAllocator.preCheckRequest of 3.5.
+    fn check_request(&self, visit: &mut Visit<'_, N>) -> Option<Answer> {
+        self.check_demand(visit)
+            .or_else(|| self.check_limits(visit, self.partition))
+    }
+
+    /// What can be said before a node is looked at closely.
+    // As RegularContainerAllocator.preCheckForNodeCandidateSet of 3.4 and preCheckForNode of 3.5.
+    fn check_node(&self, visit: &mut Visit<'_, N>, node: &Node) -> Option<Answer> {
+        if self.state.settings.rules.request_before_nodes {
+            return self.check_place(visit, node);
+        }
+        self.check_demand(visit)
+            .or_else(|| self.check_place(visit, node))
+            .or_else(|| self.check_limits(visit, node.partition))
+    }
+
+    fn check_demand(&self, visit: &Visit<'_, N>) -> Option<Answer> {
+        if visit.asks.count(NameId::ANY) <= 0 {
+            return Some(Answer::KeySkipped);
+        }
+        let waits = !visit.app.unmanaged && visit.app.master.is_none();
+        let may_borrow = !waits || self.state.settings.master_non_exclusive;
+        (self.exclusivity == Exclusivity::Ignore && !may_borrow).then_some(Answer::AppSkipped)
+    }
+
+    /// Whether the key asks for the partition of a node and its constraint holds there.
+    fn check_place(&self, visit: &Visit<'_, N>, node: &Node) -> Option<Answer> {
+        let looked_at = match self.exclusivity {
+            Exclusivity::Ignore => PartitionId::DEFAULT,
+            Exclusivity::Respect => node.partition,
+        };
+        let holds = visit.asks.partition == looked_at
+            && constraint_holds(self.state, visit.slot, visit.asks, node);
+        (!holds).then_some(Answer::KeySkipped)
+    }
+
+    /// The limits of a key on a partition; counts a missed opportunity of the default one.
+    fn check_limits(&self, visit: &mut Visit<'_, N>, partition: PartitionId) -> Option<Answer> {
         let (state, app, asks) = (self.state, visit.app, visit.asks);
         let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) else {
             return Some(Answer::KeySkipped);
         };
-        let lending = self.exclusivity == Exclusivity::Ignore;
-        let waits = !app.unmanaged && app.master.is_none();
-        if lending && waits && !state.settings.master_non_exclusive {
-            return Some(Answer::AppSkipped);
-        }
-        let looked_at = if lending {
-            PartitionId::DEFAULT
-        } else {
-            node.partition
-        };
-        if asks.partition != looked_at || !constraint_holds(state, visit.slot, asks, node) {
-            return Some(Answer::KeySkipped);
-        }
         let continue_looking = state.settings.continue_looking;
         if !continue_looking && !reservations_starve(state, app, asks, &any.size.get()) {
             return Some(Answer::KeySkipped);
         }
         let mut headroom = visit.limits.headroom;
         if continue_looking {
-            headroom += app.part(node.partition).reserved.narrow();
+            headroom += app.part(partition).reserved.narrow();
         }
         if !state.calculator.fits_in(&any.size.narrow(), &headroom) {
             return Some(Answer::QueueSkipped);
@@ -229,6 +261,7 @@ impl<const N: usize> Pass<'_, N> {
             missed = visit.missed;
         }
         let nodes = i32::try_from(state.node_count).unwrap_or(i32::MAX);
+        let lending = self.exclusivity == Exclusivity::Ignore;
         (lending && missed < nodes).then_some(Answer::AppSkipped)
     }
 

@@ -115,6 +115,9 @@ impl<const N: usize> Pass<'_, N> {
         let (state, mut looks) = (self.state, 0);
         for &app in order {
             self.ended(Step::AppOrder);
+            if state.settings.rules.passes_by_moved_apps && state.apps[app].leaf != visit.leaf {
+                continue;
+            }
             let held = || state.apps[app].part(PartitionId::DEFAULT).reserved.narrow();
             if check_queue && !self.ample {
                 let held = &held();

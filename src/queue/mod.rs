@@ -6,6 +6,7 @@ mod constraint;
 mod demand;
 mod per_partition;
 mod ranks;
+mod reference;
 mod request;
 mod settings;
 mod tree;
@@ -21,6 +22,7 @@ pub use constraint::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint
 pub use demand::{Demand, asks_on, demand_of};
 pub use per_partition::PerPartition;
 pub use ranks::{ChildClaim, ChildUse, Ranks};
+pub use reference::{Reference, ReferenceRules, UnknownReference};
 pub use request::{AppSpec, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec};
 pub use settings::{
     AccessList, Accessible, AppOrder, AsynchronousSettings, CapacitySetting, ChildOrder,

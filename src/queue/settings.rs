@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use super::reference::ReferenceRules;
 use crate::resource::{Calculator, ResourceVector, share};
 
 /// Everything that a scheduler is started or refreshed with.
@@ -72,6 +73,8 @@ pub struct SchedulerSettings {
     pub node_labels: bool,
     /// `yarn.resourcemanager.placement-constraints.handler`.
     pub constraint_handler: ConstraintHandler,
+    /// The rules of the release that is followed; never change after the start.
+    pub rules: ReferenceRules,
 }
 
 /// Bounds of the assignments of one node heartbeat (`per-node-heartbeat.*`).

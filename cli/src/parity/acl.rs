@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use capsched::api::LiveQueues;
+use capsched::api::{LiveQueues, Reference};
 use capsched::config::{Caller, QueuePermission};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -30,8 +30,7 @@ pub(super) struct Access {
     cluster_labels: Vec<Label>,
     nodes: Vec<Member>,
     start: Value,
-    #[expect(dead_code, reason = "a remark of the file")]
-    recorded_with: String,
+    pub(super) recorded_with: String,
     checks: Vec<Check>,
 }
 
@@ -91,7 +90,7 @@ enum Permission {
 
 impl Access {
     /// Asks the questions in order, up to the first with another answer.
-    pub(super) fn play(&self) -> Result<Verdict> {
+    pub(super) fn play(&self, reference: Reference) -> Result<Verdict> {
         let mut scene = match open(&Header {
             xml: &self.xml,
             site: &self.site,
@@ -99,6 +98,7 @@ impl Access {
             cluster_labels: &self.cluster_labels,
             nodes: &self.nodes,
             groups: &self.groups,
+            reference,
         })? {
             Ok(scene) => scene,
             Err(refusal) => return Ok(judge(differences(&self.start, &refusal))),

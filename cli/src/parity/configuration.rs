@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use capsched::api::{Sequential, StateView};
+use capsched::api::{Reference, Sequential, StateView};
 use capsched::config::{self, Loaded};
 use capsched::queue::QueueSettings;
 use serde::Deserialize;
@@ -34,8 +34,7 @@ pub(super) struct Configuration {
     resource_types: Vec<String>,
     cluster_labels: Vec<Label>,
     nodes: Vec<Member>,
-    #[expect(dead_code, reason = "a remark of the file")]
-    recorded_with: String,
+    pub(super) recorded_with: String,
     expect: Value,
 }
 
@@ -45,12 +44,13 @@ fn one() -> u32 {
 
 impl Configuration {
     /// Judges the configuration; files that it only names lie below `data`.
-    pub(super) fn play(&self, data: &Path) -> Result<Verdict> {
+    pub(super) fn play(&self, data: &Path, reference: Reference) -> Result<Verdict> {
         let xml = self.text(data)?;
         let setting = Setting {
             site: &self.site,
             resource_types: &self.resource_types,
             cluster_labels: &self.cluster_labels,
+            reference,
         };
         let accepted = match setting.read(&xml) {
             Ok(accepted) => accepted,

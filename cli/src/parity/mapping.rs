@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use capsched::api::Reference;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -28,8 +29,7 @@ pub(super) struct Mapping {
     cluster_labels: Vec<Label>,
     nodes: Vec<Member>,
     start: Value,
-    #[expect(dead_code, reason = "a remark of the file")]
-    recorded_with: String,
+    pub(super) recorded_with: String,
     submissions: Vec<Submission>,
 }
 
@@ -46,7 +46,7 @@ struct Submission {
 
 impl Mapping {
     /// Submits the applications in order, up to the first whose way differs.
-    pub(super) fn play(&self) -> Result<Verdict> {
+    pub(super) fn play(&self, reference: Reference) -> Result<Verdict> {
         let mut scene = match open(&Header {
             xml: &self.xml,
             site: &self.site,
@@ -54,6 +54,7 @@ impl Mapping {
             cluster_labels: &self.cluster_labels,
             nodes: &self.nodes,
             groups: &self.groups,
+            reference,
         })? {
             Ok(scene) => scene,
             Err(refusal) => return Ok(judge(differences(&self.start, &refusal))),

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use capsched::api::Reference;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
@@ -51,6 +52,9 @@ pub(crate) struct Args {
     /// `../data/capacity-scheduler-xml` beside the folder of recordings.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// Release of Hadoop to follow: 3.4 or 3.5; else the one that a recording was made with.
+    #[arg(long, value_name = "RELEASE")]
+    reference: Option<Reference>,
     /// Play nothing; write the recordings into one compressed archive instead.
     #[arg(long, requires = "output")]
     pack: bool,
@@ -114,16 +118,29 @@ impl Recording {
         }
     }
 
-    fn play(&self, data: &Path) -> Verdict {
+    /// The release that the recording was made with, which only 3.4 need not be said of.
+    fn reference(&self) -> Reference {
+        let made_with = match self {
+            Self::Scenario(of) | Self::Refresh(of) => &of.recorded_with,
+            Self::Configuration(of) => &of.recorded_with,
+            Self::Mapping(of) => &of.recorded_with,
+            Self::Access(of) => &of.recorded_with,
+        };
+        let release = made_with.rsplit(' ').next().unwrap_or_default();
+        Reference::of_release(release).unwrap_or_default()
+    }
+
+    fn play(&self, data: &Path, reference: Option<Reference>) -> Verdict {
+        let reference = reference.unwrap_or_else(|| self.reference());
         let verdict = match self {
-            Self::Scenario(of) => player::play(of).map(|found| match found {
+            Self::Scenario(of) => player::play(of, reference).map(|found| match found {
                 None => Verdict::Passed,
                 Some((step, found)) => Verdict::of_step(step, of.steps[step].shown(), found),
             }),
-            Self::Refresh(of) => refresh::play(of),
-            Self::Configuration(of) => of.play(data),
-            Self::Mapping(of) => of.play(),
-            Self::Access(of) => of.play(),
+            Self::Refresh(of) => refresh::play(of, reference),
+            Self::Configuration(of) => of.play(data, reference),
+            Self::Mapping(of) => of.play(reference),
+            Self::Access(of) => of.play(reference),
         };
         verdict.unwrap_or_else(|error| Verdict::Broken(format!("{error:#}")))
     }
@@ -181,7 +198,10 @@ type Played = (PathBuf, String, Verdict);
 fn play(file: PathBuf, value: Result<Value>, args: &Args, data: &Path) -> Option<Played> {
     let (name, verdict) = match value.and_then(Recording::read) {
         Ok(recording) if !args.wants(recording.tags()) => return None,
-        Ok(recording) => (recording.name().to_owned(), recording.play(data)),
+        Ok(recording) => (
+            recording.name().to_owned(),
+            recording.play(data, args.reference),
+        ),
         Err(error) => (
             file.display().to_string(),
             Verdict::Broken(format!("{error:#}")),

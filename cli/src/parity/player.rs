@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use capsched::api::{
-    AppStage, Decision, NodeReport, NodeSpec, PartitionSpec, PreemptionSettings, RefreshError,
-    Rescheduler, Sequential, StateView, TreeSettings,
+    AppStage, Decision, NodeReport, NodeSpec, PartitionSpec, PreemptionSettings, Reference,
+    RefreshError, Rescheduler, Sequential, StateView, TreeSettings,
 };
-use capsched::config;
+use capsched::config::{self, Options};
 use capsched::id::{ApplicationId, NodeName};
 use serde_json::{Map, Value, json};
 
@@ -23,6 +23,7 @@ type Pairs = BTreeMap<String, String>;
 #[derive(Debug)]
 pub(super) struct Player<'a> {
     scenario: &'a Scenario,
+    options: Options,
     engine: Sequential,
     preemption: Rescheduler,
     config: Pairs,
@@ -31,9 +32,12 @@ pub(super) struct Player<'a> {
 }
 
 /// Plays a scenario; the first step that differs, and how.
-pub(super) fn play(scenario: &Scenario) -> Result<Option<(usize, Vec<Difference>)>> {
+pub(super) fn play(
+    scenario: &Scenario,
+    reference: Reference,
+) -> Result<Option<(usize, Vec<Difference>)>> {
     let first = &scenario.steps[0];
-    let mut player = match start(scenario) {
+    let mut player = match start(scenario, reference) {
         Ok(player) => player,
         Err(code) => {
             let actual = json!({"accepted": false, "error": {"code": code}});
@@ -55,9 +59,13 @@ pub(super) fn play(scenario: &Scenario) -> Result<Option<(usize, Vec<Difference>
     Ok(None)
 }
 
-fn start(scenario: &Scenario) -> Result<Player<'_>, String> {
-    let types = &scenario.resource_types;
-    let (settings, preemption) = settings(&scenario.site, &scenario.config, types)?;
+fn start(scenario: &Scenario, reference: Reference) -> Result<Player<'_>, String> {
+    let options = Options {
+        resource_types: Some(scenario.resource_types.clone()),
+        reference,
+        ..Options::default()
+    };
+    let (settings, preemption) = settings(&scenario.site, &scenario.config, &options)?;
     let labels: Vec<_> = scenario
         .cluster_labels
         .iter()
@@ -67,16 +75,17 @@ fn start(scenario: &Scenario) -> Result<Player<'_>, String> {
         })
         .collect();
     let engine = Sequential::new(settings, &labels).map_err(|error| error.code().to_owned())?;
-    Ok(Player::over(scenario, engine, Rescheduler::new(preemption)))
+    let preemption = Rescheduler::new(preemption);
+    Ok(Player::over(scenario, engine, preemption, options))
 }
 
 /// The tree of a configuration, or the code of the reason why there is none.
 fn settings(
     site: &Pairs,
     pairs: &Pairs,
-    types: &[String],
+    options: &Options,
 ) -> Result<(TreeSettings, PreemptionSettings), String> {
-    match config::from_pairs(site, pairs, types) {
+    match config::load_pairs(site, pairs, options) {
         Ok(loaded) => Ok((loaded.settings, loaded.preemption)),
         Err(report) => {
             let code = report.first_error().map_or("other", |error| error.code);
@@ -104,9 +113,11 @@ impl<'a> Player<'a> {
         scenario: &'a Scenario,
         engine: Sequential,
         preemption: Rescheduler,
+        options: Options,
     ) -> Self {
         Self {
             scenario,
+            options,
             engine,
             preemption,
             config: scenario.config.clone(),
@@ -283,8 +294,8 @@ impl<'a> Player<'a> {
         let mut changed = self.config.clone();
         changed.retain(|key, _| !remove.contains(key));
         changed.extend(set.iter().map(|(key, value)| (key.clone(), value.clone())));
-        let (site, types) = (&self.scenario.site, &self.scenario.resource_types);
-        let fresh = settings(site, &changed, types).ok();
+        let site = &self.scenario.site;
+        let fresh = settings(site, &changed, &self.options).ok();
         let accepted = fresh.as_ref().is_some_and(|(settings, preemption)| {
             let accepted = self.engine.reconfigure(settings.clone()).is_ok();
             if accepted {
@@ -297,7 +308,7 @@ impl<'a> Player<'a> {
             self.config = changed;
         } else {
             error(out, "invalid_configuration");
-            if let Ok((present, _)) = settings(site, &self.config, types) {
+            if let Ok((present, _)) = settings(site, &self.config, &self.options) {
                 let refused = fresh.map(|(refused, _)| refused);
                 self.engine.reapply(refused, present);
             }

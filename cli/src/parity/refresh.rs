@@ -1,7 +1,8 @@
 //! Recorded refreshes: a scenario whose whole configuration file is replaced on the way.
 
 use anyhow::{Context, Result};
-use capsched::api::Rescheduler;
+use capsched::api::{Reference, Rescheduler};
+use capsched::config::Options;
 use serde_json::{Value, json};
 
 use super::compare::{Difference, differences};
@@ -12,11 +13,12 @@ use super::setting::{Accepted, Setting};
 use super::verdict::{Verdict, judge};
 
 /// Plays a scenario with refreshes up to the first step that differs.
-pub(super) fn play(scenario: &Scenario) -> Result<Verdict> {
+pub(super) fn play(scenario: &Scenario, reference: Reference) -> Result<Verdict> {
     let setting = Setting {
         site: &scenario.site,
         resource_types: &scenario.resource_types,
         cluster_labels: &scenario.cluster_labels,
+        reference,
     };
     let xml = scenario.xml.as_deref().context("there is no `xml`")?;
     let accepted = match setting.read(xml) {
@@ -28,7 +30,7 @@ pub(super) fn play(scenario: &Scenario) -> Result<Verdict> {
     };
     let engine = setting.start(&accepted.loaded, &[])?;
     let preemption = Rescheduler::new(accepted.loaded.preemption);
-    let mut player = Player::over(scenario, engine, preemption);
+    let mut player = Player::over(scenario, engine, preemption, Options::default());
     for (i, step) in scenario.steps.iter().enumerate() {
         let found = match &step.action {
             Action::Refresh { xml, .. } => match refresh(&mut player, &setting, xml, step)? {

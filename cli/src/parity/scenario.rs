@@ -32,8 +32,7 @@ pub(super) struct Scenario {
     #[serde(default)]
     pub(super) cluster_labels: Vec<Label>,
     #[serde(default)]
-    #[expect(dead_code, reason = "a remark of the file")]
-    recorded_with: String,
+    pub(super) recorded_with: String,
     pub(super) steps: Vec<Step>,
 }
 

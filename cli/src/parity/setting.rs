@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow, bail};
-use capsched::api::{NodeSpec, PartitionSpec, Sequential};
+use capsched::api::{NodeSpec, PartitionSpec, Reference, Sequential};
 use capsched::config::{self, Admission, Layer, Loaded, Options, Source};
 use capsched::resource::{Calculator, ResourceVector};
 use serde::Deserialize;
@@ -52,6 +52,7 @@ pub(super) struct Setting<'a> {
     pub(super) site: &'a BTreeMap<String, String>,
     pub(super) resource_types: &'a [String],
     pub(super) cluster_labels: &'a [Label],
+    pub(super) reference: Reference,
 }
 
 /// A configuration file and its placement rules, both accepted.
@@ -109,6 +110,7 @@ impl Setting<'_> {
         let options = Options {
             resource_types: Some(self.resource_types.to_vec()),
             running,
+            reference: self.reference,
             ..Options::default()
         };
         config::load(&sources, &options).map_err(|report| Refused {

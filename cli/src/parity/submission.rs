@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use capsched::api::LiveQueues;
-use capsched::api::{AppSpec, ApplicationId, Sequential};
+use capsched::api::{AppSpec, ApplicationId, Reference, Sequential};
 use capsched::config::{Admission, Caller, Wish};
 use capsched::queue::QueueAccess;
 use capsched::resource::ResourceVector;
@@ -31,6 +31,7 @@ pub(super) struct Header<'a> {
     pub(super) cluster_labels: &'a [Label],
     pub(super) nodes: &'a [Member],
     pub(super) groups: &'a BTreeMap<String, Vec<String>>,
+    pub(super) reference: Reference,
 }
 
 /// A submission.
@@ -51,6 +52,7 @@ pub(super) fn open<'a>(header: &Header<'a>) -> Result<Result<Scene<'a>, Value>> 
         site: header.site,
         resource_types: header.resource_types,
         cluster_labels: header.cluster_labels,
+        reference: header.reference,
     };
     match setting.read(header.xml) {
         Ok(accepted) => Ok(Ok(Scene {

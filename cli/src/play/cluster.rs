@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use capsched::api::{
-    Fraction, ModeKind, NodeName, NodeSpec, PartitionSpec, PreemptionSettings, Scheduler,
-    Sequential, StateView, Stepped, TreeSettings,
+    Fraction, ModeKind, NodeName, NodeSpec, PartitionSpec, PreemptionSettings, Reference,
+    Scheduler, Sequential, StateView, Stepped, TreeSettings,
 };
 use capsched::config::{self, Layer, Loaded, Options, Report, Severity, Source};
 use capsched::simulator::{NodeLine, Random, ResourceTypes};
@@ -39,7 +39,12 @@ const MONITOR_ON: &str = "<configuration><property>\
 
 /// Reads configuration files for a run; warnings go to standard error. `monitor`: preemption is
 /// to run whatever the files say.
-pub(crate) fn load(conf: &PathBuf, site: &[PathBuf], monitor: bool) -> Result<Loaded> {
+pub(crate) fn load(
+    conf: &PathBuf,
+    site: &[PathBuf],
+    monitor: bool,
+    reference: Reference,
+) -> Result<Loaded> {
     let options = Options::default();
     let read = |path: &PathBuf, layer| {
         config::read_source(path, layer, &options.limits)
@@ -56,7 +61,7 @@ pub(crate) fn load(conf: &PathBuf, site: &[PathBuf], monitor: bool) -> Result<Lo
             layer: Layer::Site,
         });
     }
-    let loaded = from_sources(&sources)?;
+    let loaded = from_sources(&sources, reference)?;
     let warning = |finding: &&config::Diagnostic| finding.severity == Severity::Warning;
     for finding in loaded.report.diagnostics.iter().filter(warning) {
         note(format_args!("warning: {finding}"));
@@ -65,9 +70,12 @@ pub(crate) fn load(conf: &PathBuf, site: &[PathBuf], monitor: bool) -> Result<Lo
 }
 
 /// Reads configuration files that are in memory.
-pub(crate) fn from_sources(sources: &[Source]) -> Result<Loaded> {
-    let mut loaded =
-        config::load(sources, &Options::default()).map_err(|report| refused(&report))?;
+pub(crate) fn from_sources(sources: &[Source], reference: Reference) -> Result<Loaded> {
+    let options = Options {
+        reference,
+        ..Options::default()
+    };
+    let mut loaded = config::load(sources, &options).map_err(|report| refused(&report))?;
     let faults = config::placement_faults(&loaded);
     if !faults.is_empty() {
         loaded.report.diagnostics = faults;
@@ -100,6 +108,7 @@ pub(crate) fn for_trace(
     queues: &BTreeSet<String>,
     nodes: &[NodeLine],
     types: &ResourceTypes,
+    reference: Reference,
 ) -> Result<Loaded> {
     let mut pairs = BTreeMap::new();
     let mut put = |key: String, value: String| {
@@ -133,7 +142,12 @@ pub(crate) fn for_trace(
         };
         site.insert(key, most(index).max(1024).to_string());
     }
-    config::from_pairs(&site, &pairs, types.names()).map_err(|report| refused(&report))
+    let options = Options {
+        resource_types: Some(types.names().to_vec()),
+        reference,
+        ..Options::default()
+    };
+    config::load_pairs(&site, &pairs, &options).map_err(|report| refused(&report))
 }
 
 /// The names below each queue above some leaves.

@@ -84,6 +84,8 @@ impl Row {
         if self.mode == ModeKind::Global {
             cluster.settings = among_all_nodes(cluster.settings);
         }
+        // The mode of the row decides, whatever the configuration says.
+        cluster.settings.scheduler.asynchronous.enabled = self.mode != ModeKind::Heartbeat;
         if self.sequential {
             let mut engine = Stepped::new(cluster.sequential()?, self.mode);
             if let Some(settings) = &cluster.preemption {

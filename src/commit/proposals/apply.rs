@@ -170,9 +170,12 @@ impl Ledger {
             .find_key(proposal.key)
             .expect("validation found the key");
         let (leaf, starts) = (row.leaf, row.waits_for_master());
-        match row.keys[key].constrained.clone() {
-            Some(fixed) => self.note_tags(app, proposal.key, proposal.node, fixed),
-            None => self.skipped.stop(&mut self.state, app),
+        let constrained = row.keys[key].constrained.clone();
+        if constrained.is_none() || self.state.settings.rules.constrained_pending_falls {
+            self.skipped.stop(&mut self.state, app);
+        }
+        if let Some(fixed) = constrained {
+            self.note_tags(app, proposal.key, proposal.node, fixed);
         }
         if starts {
             self.deferred.push_back(FollowUpEvent::Allocated(app));

@@ -64,6 +64,7 @@ impl Ledger {
         // These never change on a live scheduler.
         scheduler.calculator = self.state.calculator;
         scheduler.asynchronous = self.state.settings.asynchronous;
+        scheduler.rules = self.state.settings.rules;
         let leaves_legacy = self.state.settings.legacy_queue_mode && !scheduler.legacy_queue_mode;
         let calculator = self.state.calculator;
         self.state.minimum = calculator.known(&scheduler.minimum_allocation);

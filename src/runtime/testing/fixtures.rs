@@ -15,6 +15,7 @@ use crate::snapshot::{Snapshot, State};
 /// Settings of no queues.
 pub(in crate::runtime) fn settings() -> SchedulerSettings {
     SchedulerSettings {
+        rules: Default::default(),
         resource_types: Vec::new(),
         calculator: Calculator::Dominant { types: 2 },
         minimum_allocation: ResourceVector::of(&[1024, 1]),
