@@ -5,8 +5,8 @@
 mod trees;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Conflict, Decision, Fate, Mode, NodeName, NodeSpec,
-    PartitionSpec, Pipeline, Step,
+    AppSpec, ApplicationId, Ask, AskCall, CommitOutcome, CommittedDecision, Conflict, Decision,
+    Mode, NodeName, NodeSpec, PartitionSpec, Pipeline,
 };
 use capsched::resource::ResourceVector;
 use capsched::time::ManualClock;
@@ -73,14 +73,14 @@ fn lose(pipeline: &mut Pipeline, number: usize) {
 }
 
 /// What becomes of the one proposal that waits.
-fn committed(pipeline: &mut Pipeline) -> Step {
+fn committed(pipeline: &mut Pipeline) -> CommittedDecision {
     let mut steps = pipeline.commit(0).unwrap();
     pipeline.settle();
     assert_eq!(steps.len(), 1);
     steps.remove(0)
 }
 
-fn place(step: &Step) -> Option<&NodeName> {
+fn place(step: &CommittedDecision) -> Option<&NodeName> {
     step.events.iter().find_map(|event| match event {
         Decision::Allocated { node, .. } => Some(node),
         _ => None,
@@ -97,7 +97,7 @@ fn a_lost_node_gives_way_to_the_alternate_and_the_proposer_hears_of_it() {
     let intent = step.intent.as_ref().unwrap();
     let choices = (&intent.node, intent.alternate.as_ref());
     assert_eq!(choices, (&node(0), Some(&node(SECOND))));
-    assert_eq!(step.fate, Some(Fate::CommittedElsewhere));
+    assert_eq!(step.outcome, CommitOutcome::CommittedElsewhere);
     assert_eq!(place(&step), Some(&node(SECOND)));
     assert!(pipeline.accounts().balance());
     pipeline.publish();
@@ -112,7 +112,7 @@ fn a_lost_node_gives_way_to_the_alternate_and_the_proposer_hears_of_it() {
 fn the_first_choice_comes_first() {
     let mut pipeline = proposed(2);
     let step = committed(&mut pipeline);
-    assert_eq!(step.fate, Some(Fate::Committed));
+    assert_eq!(step.outcome, CommitOutcome::Committed);
     assert_eq!(place(&step), Some(&node(0)));
 }
 
@@ -136,8 +136,11 @@ fn a_node_without_room_or_that_is_leaving_gives_way_too() {
         let mut pipeline = proposed(2);
         spoil(&mut pipeline, 0);
         let step = committed(&mut pipeline);
-        let found = (step.fate, place(&step));
-        assert_eq!(found, (Some(Fate::CommittedElsewhere), Some(&node(SECOND))));
+        let found = (step.outcome, place(&step));
+        assert_eq!(
+            found,
+            (CommitOutcome::CommittedElsewhere, Some(&node(SECOND)))
+        );
     }
 }
 
@@ -162,8 +165,8 @@ fn an_alternate_is_checked_as_the_first_node_is() {
         lose(&mut pipeline, 0);
         let step = committed(&mut pipeline);
         assert_eq!(
-            (step.fate, place(&step)),
-            (Some(Fate::Refused(Conflict::NodeGone)), None)
+            (step.outcome, place(&step)),
+            (CommitOutcome::Rejected(Conflict::NodeGone), None)
         );
     }
 }
@@ -175,8 +178,8 @@ fn what_is_not_about_the_node_is_refused_though_there_is_an_alternate() {
     let step = committed(&mut pipeline);
     assert!(step.intent.as_ref().unwrap().alternate.is_some());
     assert_eq!(
-        (step.fate, place(&step)),
-        (Some(Fate::Refused(Conflict::AskGone)), None)
+        (step.outcome, place(&step)),
+        (CommitOutcome::Rejected(Conflict::AskGone), None)
     );
 }
 
@@ -187,7 +190,7 @@ fn a_sole_proposer_names_no_alternate() {
     let step = committed(&mut pipeline);
     assert_eq!(step.intent.as_ref().unwrap().alternate, None);
     assert_eq!(
-        (step.fate, place(&step)),
-        (Some(Fate::Refused(Conflict::NodeGone)), None)
+        (step.outcome, place(&step)),
+        (CommitOutcome::Rejected(Conflict::NodeGone), None)
     );
 }

@@ -7,8 +7,8 @@ mod engines;
 use std::time::Duration;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, AskError, Decision, Engine, Fate, Mode, NodeName,
-    NodeReport, NodeSpec, SubmitError, Threaded,
+    AppSpec, ApplicationId, Ask, AskCall, AskError, CommitOutcome, Decision, Engine, Mode,
+    NodeName, NodeReport, NodeSpec, SubmitError, Threaded,
 };
 use capsched::resource::ResourceVector;
 use capsched::time::{ManualClock, SystemClock};
@@ -60,7 +60,7 @@ fn calls_at_rest_are_served_on_the_spot() {
     engine.quiesce();
     assert_eq!(decided(&engine), before, "a proposer did it");
     assert_eq!(engine.snapshot().served, 15);
-    assert_eq!(engine.fates().get(Fate::Committed), 15);
+    assert_eq!(engine.outcomes().get(CommitOutcome::Committed), 15);
 
     // More than a turn may have, and still by the committer alone.
     engine.ask(app, ask(600)).unwrap();

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Fate, Mode, NodeName, NodeSpec, Pipeline, Step,
+    AppSpec, ApplicationId, Ask, AskCall, CommitOutcome, CommittedDecision, Mode, NodeName,
+    NodeSpec, Pipeline,
 };
 use capsched::config;
 use capsched::id::PartitionId;
@@ -73,7 +74,7 @@ fn decide(pipeline: &mut Pipeline) -> usize {
     pipeline.hand_over(0);
     let mut steps = 0;
     while let Some(committed) = pipeline.commit(0) {
-        let taken = |step: &&Step| step.fate == Some(Fate::Committed);
+        let taken = |step: &&CommittedDecision| step.outcome == CommitOutcome::Committed;
         steps += committed.iter().filter(taken).count();
     }
     pipeline.publish();
@@ -147,7 +148,7 @@ fn a_reservation_that_is_kept_is_no_change() {
         let held = before.nodes.iter().any(|node| node.reserved.is_some());
         let mut committed = 0;
         while let Some(steps) = pipeline.commit(0) {
-            let taken = |step: &&Step| step.fate == Some(Fate::Committed);
+            let taken = |step: &&CommittedDecision| step.outcome == CommitOutcome::Committed;
             committed += steps.iter().filter(taken).count();
         }
         pipeline.publish();

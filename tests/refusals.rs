@@ -6,7 +6,7 @@
 mod trees;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Conflict, Fate, Mode, NodeReport, NodeSpec,
+    AppSpec, ApplicationId, Ask, AskCall, CommitOutcome, Conflict, Mode, NodeReport, NodeSpec,
     PartitionSpec, Pipeline, Threaded, TreeSettings,
 };
 use capsched::resource::ResourceVector;
@@ -15,7 +15,7 @@ use capsched::time::{ManualClock, SystemClock};
 
 use trees::settings;
 
-const REFUSED: Fate = Fate::Refused(Conflict::OverQueueLimit);
+const REFUSED: CommitOutcome = CommitOutcome::Rejected(Conflict::OverQueueLimit);
 
 /// Two leaves, each with half of the default partition and of `gpu`.
 fn halves() -> TreeSettings {
@@ -73,10 +73,10 @@ fn the_engine_comes_to_rest() {
             engine.ask(id, call).unwrap();
         }
         engine.quiesce();
-        let before = engine.fates().get(REFUSED);
+        let before = engine.outcomes().get(REFUSED);
         assert!(before > 0, "{mode:?}: nothing was refused");
         engine.quiesce();
-        assert_eq!(engine.fates().get(REFUSED), before, "{mode:?}");
+        assert_eq!(engine.outcomes().get(REFUSED), before, "{mode:?}");
         assert_eq!(engine.stop(), Ended::Stopped);
     }
 }
@@ -108,7 +108,7 @@ fn a_proposer_comes_to_rest_though_something_is_always_in_flight() {
             proposed
         });
         let turns = turns.count();
-        let refused = pipeline.accounts().fates.get(REFUSED);
+        let refused = pipeline.accounts().outcomes.get(REFUSED);
         assert!(refused > 0 && turns < 100, "{mode:?}: {refused} in {turns}");
         assert!(!pipeline.turn(0).proposed, "{mode:?}: on the same state");
         let other = node("other:1", "");
@@ -161,7 +161,7 @@ fn rounds_on_an_old_view_do_not_hold_back_what_the_state_has_room_for() {
     let reported = pipeline.call(|engine| engine.node_reported(&name, &report));
     reported.unwrap();
     show(&mut pipeline);
-    let placed = |pipeline: &Pipeline| pipeline.accounts().fates.get(Fate::Committed);
+    let placed = |pipeline: &Pipeline| pipeline.accounts().outcomes.get(CommitOutcome::Committed);
     let before = placed(&pipeline);
     // It is fulfilled; the view is not due to follow that, and fulfils it again and again.
     assert!(pipeline.turn(0).proposed);

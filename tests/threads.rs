@@ -7,8 +7,8 @@ mod engines;
 use std::num::NonZeroUsize;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Decision, Engine, Fate, Latencies, Mode, NodeReport,
-    NodeSpec, PartitionSpec, Running, Sequential, Threaded, TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, CommitOutcome, Decision, Engine, Latencies, Mode,
+    NodeReport, NodeSpec, PartitionSpec, Running, Sequential, Threaded, TreeSettings,
 };
 use capsched::id::{NodeSlot, PartitionId};
 use capsched::metrics::Phase;
@@ -234,11 +234,11 @@ fn a_reservation_is_given_up_once() {
         let waiting = asking(&engine, 2, &[ask(2048, 1)]);
         drop(quiet_while_events_are_read(&engine));
         assert_eq!(reserved_nodes(&engine), 1, "{mode:?}");
-        let before = engine.fates().get(Fate::Committed);
+        let before = engine.outcomes().get(CommitOutcome::Committed);
         engine.ask(waiting, ask(2048, 0)).unwrap();
         drop(quiet_while_events_are_read(&engine));
         assert_eq!(reserved_nodes(&engine), 0, "{mode:?}");
-        let since = engine.fates().get(Fate::Committed) - before;
+        let since = engine.outcomes().get(CommitOutcome::Committed) - before;
         // Others than the one that gives it up look whether it goes on waiting.
         assert!(since < 100, "{mode:?}: {since} decisions");
     }
@@ -262,7 +262,7 @@ fn an_engine_that_measures_everything_measures_every_proposal() {
         let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 7);
         engine.ask(app, AskCall::asking(vec![ask])).unwrap();
         engine.quiesce();
-        let decided: u64 = engine.fates().iter().map(|(_, n)| n).sum();
+        let decided: u64 = engine.outcomes().iter().map(|(_, n)| n).sum();
         let measured = engine.latencies();
         let measured = measured.get(Phase::Propose).unwrap();
         assert!(decided >= 7, "{mode:?}: {decided}");
@@ -303,7 +303,7 @@ fn the_steps_of_some_decisions_are_measured() {
             .map_or(0, |latencies| latencies.latency().n);
         assert!(n > 0, "{step:?} was not measured");
     }
-    let placed = engine.fates().iter().map(|(_, n)| n).sum::<u64>();
+    let placed = engine.outcomes().iter().map(|(_, n)| n).sum::<u64>();
     assert!(placed >= 20_000, "{placed}");
 }
 

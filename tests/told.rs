@@ -6,7 +6,7 @@ mod trees;
 use std::time::Duration;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Decision, Mode, NodeSpec, Threaded, Told,
+    AppSpec, ApplicationId, Ask, AskCall, Decision, DeliveredEvents, Mode, NodeSpec, Threaded,
 };
 use capsched::resource::ResourceVector;
 use capsched::time::ManualClock;
@@ -36,10 +36,10 @@ fn each_event_was_told_when_it_happened() {
     clock.advance(Duration::from_nanos(100));
 
     let (mut events, mut told) = (Vec::new(), Vec::new());
-    engine.append_told(&mut events, &mut told);
+    engine.append_deliveries(&mut events, &mut told);
     let mut placed = Vec::new();
     let mut from = 0;
-    for Told { at_ns, end } in told {
+    for DeliveredEvents { at_ns, end } in told {
         assert!(from < end, "nothing is no event");
         let here = events[from..end].iter();
         let allocated = |event: &&Decision| matches!(event, Decision::Allocated { .. });

@@ -255,12 +255,12 @@ fn tell(args: &Args, found: &Found, reports: &[PathBuf], seconds: f64) {
         summary.reloads,
         summary.reloads_refused,
     ));
-    let fates: Vec<_> = summary
-        .fates
+    let outcomes: Vec<_> = summary
+        .outcomes
         .iter()
         .map(|(f, n)| format!("{f} {n}"))
         .collect();
-    output::line(format_args!("decisions: {}", fates.join(", ")));
+    output::line(format_args!("decisions: {}", outcomes.join(", ")));
     output::line(format_args!(
         "{} proposers died in a turn with {} decisions in hand, {} reports came late; {} decisions were made on the live state, the state was compared around {} refusals; {} ends in rest were judged, {} excused",
         summary.deaths,

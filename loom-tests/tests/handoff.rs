@@ -1,18 +1,18 @@
-//! M12: the baton, a value with one owner at a time that is laid down, taken and claimed.
+//! M12: the handoff, a value with one owner at a time that is released, acquired and claimed.
 //!
-//! Threads: two or three callers; or a keeper, callers and somebody who wakes the keeper. The work
-//! is a flag of each, set Relaxed, so that only the baton's own word can show it. Wishes for a
+//! Threads: two or three callers; or a home thread, callers and somebody who wakes the home thread. The work
+//! is a flag of each, set Relaxed, so that only the handoff's own word can show it. Wishes for a
 //! snapshot share one such flag, as in `mode::lending`.
 //! Property: no work is missed, the value is with one thread at a time (the slot checks that each
-//! access is ordered after the last), and a keeper that claims it, or whose value is lost, is woken.
+//! access is ordered after the last), and a home thread that claims it, or whose value is lost, is woken.
 //! A snapshot shows what everybody was answered before his wish.
 //! Fails when: one of HandoffSecondCallLost to HandoffCallEndsClaim is planted; the wishes, when an owner
 //! that is called back does not
 //! look for them again, which is among the tests.
 
 use capsched::sync::{
-    Arc, Asked, AtomicBool, AtomicU32, Handoff, Laid, Ordering, Received, TrySendError, inbox,
-    parking,
+    Acquire, Arc, AtomicBool, AtomicU32, Handoff, Ordering, Received, Released, TrySendError,
+    inbox, parking,
 };
 use loom::thread;
 use loom_tests::{Witness, explore};
@@ -20,14 +20,14 @@ use loom_tests::{Witness, explore};
 /// Work to do, and the value that counts what was done: of one owner at a time.
 struct Scene<const N: usize> {
     work: [AtomicBool; N],
-    baton: Handoff<u32>,
+    handoff: Handoff<u32>,
 }
 
 impl<const N: usize> Scene<N> {
     fn new() -> Arc<Self> {
         Arc::new(Self {
             work: std::array::from_fn(|_| AtomicBool::new(false)),
-            baton: Handoff::away(),
+            handoff: Handoff::owned(),
         })
     }
 
@@ -41,14 +41,14 @@ impl<const N: usize> Scene<N> {
         }
     }
 
-    /// Lays the value down once nobody calls it back; whether its keeper has to be woken.
-    fn lay_down(&self, mut done: u32, called_back: &Witness) -> bool {
+    /// Releases the value once nobody signals; whether its home thread has to be woken.
+    fn release(&self, mut done: u32, signalled: &Witness) -> bool {
         loop {
-            match self.baton.lay_down(done) {
-                Laid::Down => return false,
-                Laid::DownForKeeper => return true,
-                Laid::CalledBack(back) => {
-                    called_back.met_if(true);
+            match self.handoff.release(done) {
+                Released::Free => return false,
+                Released::ToHome => return true,
+                Released::Signalled(back) => {
+                    signalled.met_if(true);
                     done = back;
                     self.serve(&mut done);
                 }
@@ -56,44 +56,44 @@ impl<const N: usize> Scene<N> {
         }
     }
 
-    /// The value for its keeper, if it lies there.
+    /// The value for its home thread, if it is free.
     fn claim(&self) -> Option<u32> {
-        match self.baton.take_or_claim() {
-            Asked::Taken(done) => Some(done),
-            Asked::Away | Asked::Kept => None,
+        match self.handoff.acquire_or_claim() {
+            Acquire::Acquired(done) => Some(done),
+            Acquire::Busy | Acquire::Retained => None,
         }
     }
 
-    /// Has work of its own done, by itself if the value lies there; whether its keeper has to be
+    /// Has work of its own done, by itself if the value is free; whether the home thread has to be
     /// woken.
-    fn call(&self, own: usize, called_back: &Witness) -> bool {
+    fn call(&self, own: usize, signalled: &Witness) -> bool {
         self.work[own].store(true, Ordering::Relaxed);
-        match self.baton.take_or_call() {
-            Asked::Taken(mut done) => {
+        match self.handoff.acquire_or_signal() {
+            Acquire::Acquired(mut done) => {
                 self.serve(&mut done);
-                self.lay_down(done, called_back)
+                self.release(done, signalled)
             }
-            Asked::Away | Asked::Kept => false,
+            Acquire::Busy | Acquire::Retained => false,
         }
     }
 }
 
-fn callers<const N: usize>(called_back: &'static Witness) {
+fn callers<const N: usize>(signalled: &'static Witness) {
     let scene = Scene::<N>::new();
-    assert_eq!(scene.baton.lay_down(0), Laid::Down);
+    assert_eq!(scene.handoff.release(0), Released::Free);
     let callers: Vec<_> = (1..N)
         .map(|own| {
             let scene = Arc::clone(&scene);
             thread::spawn(move || {
-                assert!(!scene.call(own, called_back), "nobody claims it");
+                assert!(!scene.call(own, signalled), "nobody claims it");
             })
         })
         .collect();
-    assert!(!scene.call(0, called_back), "nobody claims it");
+    assert!(!scene.call(0, signalled), "nobody claims it");
     for caller in callers {
         caller.join().expect("a caller does not panic");
     }
-    let Asked::Taken(done) = scene.baton.take_or_call() else {
+    let Acquire::Acquired(done) = scene.handoff.acquire_or_signal() else {
         panic!("the last owner laid it down")
     };
     assert_eq!(done, u32::try_from(N).expect("a small number"), "work done");
@@ -101,23 +101,23 @@ fn callers<const N: usize>(called_back: &'static Witness) {
 
 #[test]
 fn the_work_of_two_callers_is_done() {
-    static CALLED_BACK: Witness = Witness::of("an owner was called back");
-    explore(&[&CALLED_BACK], || callers::<2>(&CALLED_BACK));
+    static SIGNALLED: Witness = Witness::of("an owner was called back");
+    explore(&[&SIGNALLED], || callers::<2>(&SIGNALLED));
 }
 
 #[test]
 fn the_work_of_three_callers_is_done() {
-    static CALLED_BACK: Witness = Witness::of("an owner was called back");
-    explore(&[&CALLED_BACK], || callers::<3>(&CALLED_BACK));
+    static SIGNALLED: Witness = Witness::of("an owner was called back");
+    explore(&[&SIGNALLED], || callers::<3>(&SIGNALLED));
 }
 
-/// The keeper rests while a caller has the value, and is woken for work that it has to do itself by
+/// The home thread sleeps while a caller owns the value, and is woken for work that it has to do itself by
 /// somebody who calls afterwards.
 #[test]
-fn a_keeper_gets_what_it_claims() {
-    static CLAIMED: Witness = Witness::of("the keeper claimed what a caller had");
-    static CALLED_BACK: Witness = Witness::of("an owner was called back");
-    explore(&[&CLAIMED, &CALLED_BACK], || {
+fn the_home_thread_gets_what_it_claims() {
+    static CLAIMED: Witness = Witness::of("the home thread claimed what a caller owned");
+    static SIGNALLED: Witness = Witness::of("an owner was called back");
+    explore(&[&CLAIMED, &SIGNALLED], || {
         let scene = Scene::<2>::new();
         let (waker, parker) = parking();
         let due = Arc::new(AtomicBool::new(false));
@@ -128,7 +128,7 @@ fn a_keeper_gets_what_it_claims() {
                     due.store(true, Ordering::Release);
                     waker.wake();
                 }
-                if scene.call(own, &CALLED_BACK) {
+                if scene.call(own, &SIGNALLED) {
                     CLAIMED.met_if(true);
                     waker.wake();
                 }
@@ -145,36 +145,36 @@ fn a_keeper_gets_what_it_claims() {
                 held = Some(done);
                 return true;
             }
-            assert!(!scene.lay_down(done, &CALLED_BACK), "it claims for itself");
+            assert!(!scene.release(done, &SIGNALLED), "it claims for itself");
             false
         });
         let done = held.expect("it is ready when it has it");
-        assert!(!scene.lay_down(done, &CALLED_BACK), "it claims for itself");
+        assert!(!scene.release(done, &SIGNALLED), "it claims for itself");
         for caller in callers {
             caller.join().expect("a caller does not panic");
         }
-        let Asked::Taken(done) = scene.baton.take_or_call() else {
+        let Acquire::Acquired(done) = scene.handoff.acquire_or_signal() else {
             panic!("the last owner laid it down")
         };
         assert_eq!(done, 2, "work done");
     });
 }
 
-/// A caller leaves its work to the keeper, or finds that it has the value.
+/// A caller leaves its work to the home thread, or finds that it has the value.
 #[test]
-fn work_that_a_caller_leaves_to_the_keeper_is_done() {
-    static LEFT: Witness = Witness::of("a caller laid it down for the keeper");
-    static CALLED_BACK: Witness = Witness::of("the keeper was called back");
-    explore(&[&LEFT, &CALLED_BACK], || {
+fn work_that_a_caller_leaves_to_the_home_thread_is_done() {
+    static LEFT: Witness = Witness::of("a caller released it to the home thread");
+    static SIGNALLED: Witness = Witness::of("the home thread was signalled");
+    explore(&[&LEFT, &SIGNALLED], || {
         let scene = Scene::<1>::new();
         let (waker, parker) = parking();
         let caller = thread::spawn({
             let scene = Arc::clone(&scene);
             move || {
                 scene.work[0].store(true, Ordering::Relaxed);
-                if let Asked::Taken(done) = scene.baton.take_or_call() {
+                if let Acquire::Acquired(done) = scene.handoff.acquire_or_signal() {
                     LEFT.met_if(true);
-                    scene.baton.lay_down_for_keeper(done);
+                    scene.handoff.release_to_home(done);
                     waker.wake();
                 }
             }
@@ -190,11 +190,11 @@ fn work_that_a_caller_leaves_to_the_keeper_is_done() {
                     held = Some(done);
                     return true;
                 }
-                match scene.baton.lay_down(done) {
-                    Laid::Down | Laid::DownForKeeper => return false,
-                    Laid::CalledBack(back) => done = back,
+                match scene.handoff.release(done) {
+                    Released::Free | Released::ToHome => return false,
+                    Released::Signalled(back) => done = back,
                 }
-                CALLED_BACK.met_if(true);
+                SIGNALLED.met_if(true);
             }
         });
         assert_eq!(held, Some(1), "work done");
@@ -204,58 +204,58 @@ fn work_that_a_caller_leaves_to_the_keeper_is_done() {
 
 /// A caller who has the value loses it for good, as by a panic.
 #[test]
-fn a_keeper_hears_that_its_value_is_lost() {
+fn the_home_thread_learns_that_its_value_is_lost() {
     static LOST: Witness = Witness::of("a caller lost it");
     explore(&[&LOST], || {
-        let baton = Arc::new(Handoff::away());
+        let handoff = Arc::new(Handoff::owned());
         let (waker, parker) = parking();
-        assert_eq!(baton.lay_down(()), Laid::Down);
+        assert_eq!(handoff.release(()), Released::Free);
         let caller = thread::spawn({
-            let baton = Arc::clone(&baton);
+            let handoff = Arc::clone(&handoff);
             move || {
-                if baton.take_or_call() == Asked::Taken(()) {
+                if handoff.acquire_or_signal() == Acquire::Acquired(()) {
                     LOST.met_if(true);
-                    baton.keep();
+                    handoff.retain();
                     waker.wake();
                 }
             }
         });
-        parker.park_until(|| match baton.take_or_claim() {
-            // The caller was told that it is away, or will find it.
-            Asked::Taken(()) => baton.lay_down(()) == Laid::CalledBack(()),
-            Asked::Away => false,
-            Asked::Kept => true,
+        parker.park_until(|| match handoff.acquire_or_claim() {
+            // The caller found it owned, or will find it retained.
+            Acquire::Acquired(()) => handoff.release(()) == Released::Signalled(()),
+            Acquire::Busy => false,
+            Acquire::Retained => true,
         });
         caller.join().expect("the caller does not panic");
     });
 }
 
-/// At the end of an engine: what was accepted is taken, though its sender asked for the baton.
+/// At the end of an engine: what was accepted is taken, though its sender asked for the handoff.
 #[test]
-fn a_keeper_that_keeps_it_gets_every_accepted_item() {
-    static ON_ITS_WAY: Witness = Witness::of("the keeper waited for an item on its way");
+fn the_home_thread_that_retains_it_gets_every_accepted_item() {
+    static ON_ITS_WAY: Witness = Witness::of("the home thread waited for an item on its way");
     static REFUSED: Witness = Witness::of("an item came too late");
     explore(&[&ON_ITS_WAY, &REFUSED], || {
-        let baton = Arc::new(Handoff::<()>::away());
+        let handoff = Arc::new(Handoff::<()>::owned());
         let (waker, parker) = parking();
         let (sender, mut receiver) = inbox(1);
         let caller = thread::spawn({
-            let baton = Arc::clone(&baton);
+            let handoff = Arc::clone(&handoff);
             move || {
                 let sent = match sender.try_send(7) {
                     Ok(()) => true,
                     Err(TrySendError::Closed(_)) => false,
                     Err(TrySendError::Full(_)) => panic!("there is room for one"),
                 };
-                match baton.take_or_call() {
-                    Asked::Taken(()) => panic!("its keeper never lays it down"),
-                    Asked::Away => {}
-                    Asked::Kept => waker.wake(),
+                match handoff.acquire_or_signal() {
+                    Acquire::Acquired(()) => panic!("its home thread never releases it"),
+                    Acquire::Busy => {}
+                    Acquire::Retained => waker.wake(),
                 }
                 sent
             }
         });
-        baton.keep();
+        handoff.retain();
         let accepted = receiver.close();
         ON_ITS_WAY.met_if(accepted == 1 && !receiver.has_news());
         let mut taken = 0;
@@ -290,10 +290,10 @@ impl Office {
                 self.show(answered);
                 granted = true;
             }
-            match self.answered.lay_down(answered) {
-                Laid::Down => return granted,
-                Laid::DownForKeeper => panic!("nobody claims it"),
-                Laid::CalledBack(back) => answered = back,
+            match self.answered.release(answered) {
+                Released::Free => return granted,
+                Released::ToHome => panic!("nobody claims it"),
+                Released::Signalled(back) => answered = back,
             }
             looks = self.looks_again;
         }
@@ -306,12 +306,12 @@ impl Office {
 
     /// Is answered if the value lies there, and wishes for a snapshot; whether it was answered.
     fn visit(&self, own: u32, granted: &Witness) -> bool {
-        let Asked::Taken(answered) = self.answered.take_or_call() else {
+        let Acquire::Acquired(answered) = self.answered.acquire_or_signal() else {
             return false;
         };
         granted.met_if(self.leave(answered | own));
         self.wanted.store(true, Ordering::Relaxed);
-        if let Asked::Taken(answered) = self.answered.take_or_call() {
+        if let Acquire::Acquired(answered) = self.answered.acquire_or_signal() {
             self.show(answered);
             granted.met_if(self.leave(answered));
         }
@@ -321,19 +321,19 @@ impl Office {
 
 fn wishes(looks_again: bool, granted: &'static Witness) {
     let office = Arc::new(Office {
-        answered: Handoff::away(),
+        answered: Handoff::owned(),
         shown: AtomicU32::new(0),
         wanted: AtomicBool::new(false),
         looks_again,
     });
-    assert_eq!(office.answered.lay_down(0), Laid::Down);
+    assert_eq!(office.answered.release(0), Released::Free);
     let other = thread::spawn({
         let office = Arc::clone(&office);
         move || office.visit(1, granted)
     });
     let mut answered = u32::from(office.visit(2, granted)) * 2;
     answered |= u32::from(other.join().expect("a visitor does not panic"));
-    let Asked::Taken(_) = office.answered.take_or_call() else {
+    let Acquire::Acquired(_) = office.answered.acquire_or_signal() else {
         panic!("the last owner laid it down")
     };
     assert!(!office.wanted.load(Ordering::Relaxed), "a wish is left");

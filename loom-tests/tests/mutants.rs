@@ -88,10 +88,10 @@ fn killers(mutant: Mutant) -> &'static [&'static str] {
         | Mutant::HandoffTakeRelaxed
         | Mutant::HandoffRecallRelaxed => &["handoff::the_work_of_two_callers_is_done"],
         Mutant::HandoffClaimNotReported | Mutant::HandoffCallEndsClaim => {
-            &["handoff::a_keeper_gets_what_it_claims"]
+            &["handoff::the_home_thread_gets_what_it_claims"]
         }
         Mutant::QuietRingsFirst | Mutant::QuietIdleRelaxed | Mutant::QuietWakeBeforeIdle => {
-            &["proposer_status::who_rests_has_nothing_on_its_way"]
+            &["proposer_status::an_idle_proposer_has_nothing_on_its_way"]
         }
         Mutant::ShutdownRequestNotAtomic | Mutant::ShutdownDropsAccepted => {
             &["shutdown::every_accepted_item_is_answered"]

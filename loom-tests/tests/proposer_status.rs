@@ -1,7 +1,7 @@
-//! M13: a proposer comes to rest, and the committer takes everything for quiet.
+//! M13: a proposer becomes idle, and the committer finds the engine quiet.
 //!
 //! Threads: a proposer, which sends one item or two and then rests, and the committer (main).
-//! Property: once all rest and the rings are empty, everything that was sent has been taken; a
+//! Property: once all are idle and the rings are empty, everything that was sent has been taken; a
 //! committer that sleeps until then is woken.
 //! Fails when: QuietRingsFirst, QuietIdleRelaxed or QuietWakeBeforeIdle is planted.
 
@@ -16,28 +16,28 @@ const LOOKED: Version = Version(1);
 fn rest_after(n: u32, w: &'static [Witness; 2]) {
     let (waker, parker) = parking();
     let (mut sender, receiver) = ring(2);
-    let standings = [ProposerStatus::new(waker)];
-    let [standing] = standings.clone();
+    let statuses = [ProposerStatus::new(waker)];
+    let [status] = statuses.clone();
     let proposer = thread::spawn(move || {
         for value in 0..n {
             assert_eq!(sender.try_send(value), Ok(()));
         }
-        standing.rest(LOOKED);
+        status.set_idle(LOOKED);
         // The ring stays open, so that not its end is taken for news.
         sender
     });
     let mut rings = [receiver];
     let mut taken = 0;
-    while !is_quiet(&standings, &rings, LOOKED) {
+    while !is_quiet(&statuses, &rings, LOOKED) {
         if let Received::Item(_) = rings[0].try_recv() {
             taken += 1;
-            w[0].met_if(standings[0].has_seen(LOOKED));
+            w[0].met_if(statuses[0].is_idle_at(LOOKED));
             continue;
         }
         let mut looks = 0;
         parker.park_until(|| {
             looks += 1;
-            rings[0].has_news() || standings[0].has_seen(LOOKED)
+            rings[0].has_news() || statuses[0].is_idle_at(LOOKED)
         });
         w[1].met_if(looks > 1);
     }
@@ -53,7 +53,7 @@ const fn witnesses() -> [Witness; 2] {
 }
 
 #[test]
-fn who_rests_has_nothing_on_its_way() {
+fn an_idle_proposer_has_nothing_on_its_way() {
     static W: [Witness; 2] = witnesses();
     explore(&[&W[0], &W[1]], || rest_after(1, &W));
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use capsched::api::{
-    ApplicationId, Ask, AskCall, AskReply, Decision, Fate, NodeName, ResourceVector, Sequential,
-    Threaded,
+    ApplicationId, Ask, AskCall, AskReply, CommitOutcome, Decision, NodeName, ResourceVector,
+    Sequential, Threaded,
 };
 use capsched::metrics::{Closed, Histogram};
 use capsched::time::{Clock, SystemClock};
@@ -344,7 +344,7 @@ fn ask_ready(
 fn retries(engine: &Driven) -> u64 {
     match engine {
         Driven::Stepped(_) => 0,
-        Driven::Threaded(engine) => engine.fates().get(Fate::CommittedElsewhere),
+        Driven::Threaded(engine) => engine.outcomes().get(CommitOutcome::CommittedElsewhere),
     }
 }
 

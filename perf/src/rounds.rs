@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use capsched::api::{
-    Fate, Latencies, Mode, NodeName, NodeReport, Placement, Running, Sequential, Threaded,
+    CommitOutcome, Latencies, Mode, NodeName, NodeReport, Placement, Running, Sequential, Threaded,
 };
 use capsched::metrics::{Closed, Histogram, Phase};
 use capsched::sync::Ended;
@@ -311,7 +311,7 @@ fn threaded(shape: &Shape, how: How, engine: Sequential) -> Result<Round> {
         latency,
         latency_of,
         conflicts: conflicts(&engine),
-        retries: engine.fates().get(Fate::CommittedElsewhere),
+        retries: engine.outcomes().get(CommitOutcome::CommittedElsewhere),
         hash: tally.queue_hash(),
         ..reached
     })
@@ -420,7 +420,7 @@ fn beats(shape: &Shape, seconds: u64) -> Result<Round> {
 
 /// Refused proposals of a threaded engine by reason.
 pub(crate) fn conflicts(engine: &Threaded) -> BTreeMap<&'static str, u64> {
-    let fates = engine.fates();
+    let fates = engine.outcomes();
     let refused = fates.iter().filter(|(fate, n)| fate.is_refused() && *n > 0);
     refused.map(|(fate, n)| (fate.name(), n)).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use capsched::api::{ApplicationId, Decision, ResourceVector, Threaded, Told};
+use capsched::api::{ApplicationId, Decision, DeliveredEvents, ResourceVector, Threaded};
 use capsched::metrics::Closed;
 use capsched::time::{Clock, SystemClock};
 
@@ -18,7 +18,7 @@ pub(crate) struct Tally {
     target: u64,
     /// Kept as they came; judged when the clock no longer runs.
     decisions: Vec<Decision>,
-    told: Vec<Told>,
+    told: Vec<DeliveredEvents>,
     placed: u64,
     /// Containers up to the first moment at which there was one, and that moment.
     first: Option<(u64, u64)>,
@@ -80,8 +80,8 @@ impl Tally {
     pub(crate) fn look(&mut self, engine: &Threaded) {
         let mut from = self.decisions.len();
         let mut told = std::mem::take(&mut self.told);
-        engine.append_told(&mut self.decisions, &mut told);
-        for Told { at_ns, end } in told.drain(..) {
+        engine.append_deliveries(&mut self.decisions, &mut told);
+        for DeliveredEvents { at_ns, end } in told.drain(..) {
             let placed = containers(&self.decisions[from..end]);
             if placed > 0 {
                 self.count(placed, at_ns);

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Decision, Engine, Fate, NodeName, NodeSpec,
+    AppSpec, ApplicationId, Ask, AskCall, CommitOutcome, Decision, Engine, NodeName, NodeSpec,
     ResourceVector, Sequential, Threaded,
 };
 use capsched::metrics::{Closed, Histogram, Phase};
@@ -186,7 +186,7 @@ fn in_windows(engine: Sequential, how: How, pods: &[ResourceVector]) -> Result<R
     let latency = engine.latencies().get(of).cloned().unwrap_or_default();
     Ok(Round {
         conflicts: rounds::conflicts(&engine),
-        retries: engine.fates().get(Fate::CommittedElsewhere),
+        retries: engine.outcomes().get(CommitOutcome::CommittedElsewhere),
         ..verdict.round(elapsed_ns, latency, of.name())
     })
 }

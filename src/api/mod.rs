@@ -10,9 +10,9 @@ mod view;
 mod viewer;
 
 pub use crate::commit::{
-    AppError, AskError, Conflict, Ending, Event as Decision, HeartbeatReply, NodeError,
-    PartitionSpec, PreemptionReason, PreemptionRound, RefreshError, SubmitError, Submitted,
-    UnreserveReason,
+    AppError, AskError, CommitOutcome, Conflict, Ending, Event as Decision, HeartbeatReply,
+    NodeError, PartitionSpec, PreemptionReason, PreemptionRound, RefreshError, SubmitError,
+    Submitted, UnreserveReason,
 };
 pub use crate::id::{ApplicationId, ContainerId, NodeName};
 pub use crate::policy::Locality;
@@ -28,8 +28,8 @@ pub use crate::resource::{MAX_TYPES, MAX_VALUE, ResourceVector};
 #[doc(hidden)]
 pub use crate::runtime::BadProposals;
 pub use crate::runtime::{
-    Accounts, Attempt, Fate, Intent, Latencies, Mode, Pipeline, Placement, Running, Sequential,
-    StartError, Step, Threaded, Told, TurnOutcome,
+    Accounts, Attempt, CommittedDecision, DeliveredEvents, Intent, Latencies, Mode, Pipeline,
+    Placement, Running, Sequential, StartError, Threaded, TurnOutcome,
 };
 pub use builder::{Engine, EngineBuilder};
 pub use live_queues::LiveQueues;

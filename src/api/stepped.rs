@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use super::scheduler::{ContainerError, Event, Scheduler};
 use crate::commit::{
-    AppError, AskError, HeartbeatReply, NodeError, PreemptionRound, RefreshError, SubmitError,
-    Submitted,
+    AppError, AskError, CommitOutcome, HeartbeatReply, NodeError, PreemptionRound, RefreshError,
+    SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
 use crate::rescheduler::{AppVerdict, Rescheduler, Settings};
-use crate::runtime::{Fate, Sequential, Threaded};
+use crate::runtime::{Sequential, Threaded};
 
 /// Which of the three modes decides, when rounds are run step by step.
 ///
@@ -335,8 +335,8 @@ impl Scheduler for Threaded {
 
     fn schedule(&mut self) -> usize {
         let placed = |engine: &Self| {
-            let fates = engine.fates();
-            fates.get(Fate::Committed) + fates.get(Fate::CommittedElsewhere)
+            let outcomes = engine.outcomes();
+            outcomes.get(CommitOutcome::Committed) + outcomes.get(CommitOutcome::CommittedElsewhere)
         };
         let before = placed(self);
         self.quiesce();

@@ -26,7 +26,7 @@ pub use containers::preempt::{PreemptionReason, PreemptionRound, Verdict, Verdic
 pub use event::{Ending, Event, UnreserveReason};
 pub use ledger::{ContainerSlot, Ledger, PartitionSpec};
 pub use nodes::registration::{HeartbeatReply, NodeError};
-pub use proposals::apply::CommitOutcome;
+pub use proposals::outcome::CommitOutcome;
 pub use proposals::reclaimed_slots::Freed;
 pub use proposals::validate::Conflict;
 pub use tree::refresh_error::RefreshError;

@@ -1,4 +1,8 @@
-//! Long work in turns, for threads that share their cores with others.
+//! Time slicing: long work pauses after each slice, for threads that share their cores with others.
+//!
+//! A thread that wakes may take its core from a thread with calls, and the OS may leave it there for milliseconds. The
+//! work is counted in items; every few items it looks at the clock, and pauses when its slice is over. Sorting is
+//! split into runs and a merge, so that no step takes longer than a slice.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,8 +10,8 @@ use std::collections::binary_heap::PeekMut;
 
 use crate::time::Clock;
 
-/// How long a turn takes, in ns, and a little more.
-const TURN_NS: u64 = 100_000;
+/// How long a slice takes, in ns, and a little more.
+const SLICE_NS: u64 = 100_000;
 
 /// Items between two looks at the clock: most take no more than some 0.2 us.
 const LOOK: usize = 64;
@@ -17,16 +21,16 @@ pub(super) const RUN: usize = 512;
 
 /// Work that makes a pause when it took so long, counted by the items that it dealt with.
 #[derive(Debug)]
-pub(super) struct Turns<C, P> {
+pub(super) struct TimeSlices<C, P> {
     clock: C,
     pause: P,
-    /// When the present turn began.
+    /// When the present slice began.
     began_ns: u64,
     /// Items since the last look at the clock.
     dealt: usize,
 }
 
-impl<C: Clock, P: FnMut()> Turns<C, P> {
+impl<C: Clock, P: FnMut()> TimeSlices<C, P> {
     pub(super) fn new(clock: C, pause: P) -> Self {
         Self {
             began_ns: clock.now_ns(),
@@ -36,20 +40,20 @@ impl<C: Clock, P: FnMut()> Turns<C, P> {
         }
     }
 
-    /// Begins a turn without a pause: whatever came before was no work.
+    /// Begins a slice without a pause: whatever came before was no work.
     pub(super) fn begin(&mut self) {
         self.began_ns = self.clock.now_ns();
         self.dealt = 0;
     }
 
-    /// Notes that so many items were dealt with, and ends the turn if it is time.
+    /// Notes that so many items were dealt with, and ends the slice if it is time.
     pub(super) fn did(&mut self, items: usize) {
         self.dealt += items;
         if self.dealt < LOOK {
             return;
         }
         self.dealt = 0;
-        if self.clock.now_ns().saturating_sub(self.began_ns) >= TURN_NS {
+        if self.clock.now_ns().saturating_sub(self.began_ns) >= SLICE_NS {
             (self.pause)();
             self.begin();
         }
@@ -61,7 +65,7 @@ impl<C: Clock, P: FnMut()> Turns<C, P> {
 pub(super) struct Runs<T>(Vec<T>);
 
 impl<T: Ord + Copy> Runs<T> {
-    /// Takes items in; `did` hears of each run.
+    /// Takes items in; `did` is called with the length of each run.
     pub(super) fn of(
         mut items: impl ExactSizeIterator<Item = T>,
         did: &mut impl FnMut(usize),
@@ -77,7 +81,7 @@ impl<T: Ord + Copy> Runs<T> {
         Self(runs)
     }
 
-    /// The items in ascending order; equal ones in any. `did` hears of each, if there are several runs.
+    /// The items in ascending order; equal ones in any. `did` is called for each, if there are several runs.
     pub(super) fn merge(self, did: &mut impl FnMut(usize)) -> Vec<T> {
         let Self(runs) = self;
         if runs.len() <= RUN {
@@ -109,31 +113,31 @@ mod tests {
     use proptest::prelude::*;
     use std::time::Duration;
 
-    /// Items dealt with before each pause, where an item takes so long and a pause as long as a turn.
+    /// Items dealt with before each pause, where an item takes so long and a pause as long as a slice.
     fn pauses(items: usize, each_ns: u64) -> Vec<usize> {
         let (clock, dealt) = (ManualClock::default(), std::cell::Cell::new(0));
         let mut pauses = Vec::new();
-        let mut turns = Turns::new(clock.clone(), || {
+        let mut slices = TimeSlices::new(clock.clone(), || {
             pauses.push(dealt.get());
-            clock.advance(Duration::from_nanos(TURN_NS));
+            clock.advance(Duration::from_nanos(SLICE_NS));
         });
-        // What came before the work counts on no turn.
-        clock.advance(Duration::from_nanos(TURN_NS));
-        turns.begin();
+        // What came before the work counts on no slice.
+        clock.advance(Duration::from_nanos(SLICE_NS));
+        slices.begin();
         for _ in 0..items {
             clock.advance(Duration::from_nanos(each_ns));
             dealt.set(dealt.get() + 1);
-            turns.did(1);
+            slices.did(1);
         }
         pauses
     }
 
     #[test]
-    fn a_turn_ends_when_its_time_is_over_and_not_before() {
+    fn a_slice_ends_when_its_time_is_over_and_not_before() {
         assert!(pauses(1023, 100).is_empty());
         // Looks come every 64 items: the first one behind the thousandth is at 1,024.
         assert_eq!(pauses(3000, 100), [1024, 2048]);
-        assert_eq!(pauses(200, TURN_NS), [64, 128, 192]);
+        assert_eq!(pauses(200, SLICE_NS), [64, 128, 192]);
     }
 
     proptest! {

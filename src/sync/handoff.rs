@@ -1,135 +1,140 @@
-//! A baton: a value with one owner at a time, which lies where others find it while its keeper rests.
+//! A handoff: a value with one owner at a time, moved between its home thread and others without a lock.
 //!
 //! # Protocol
 //!
-//! One word says where the value is: it lies here, it is away, or it is kept for good. While it is
-//! away the word also says whether somebody wants something of it.
+//! One word holds the state: the value is free, owned by a thread, or retained by its home thread for
+//! good. While it is owned the word also says whether somebody signalled work, or the home thread claimed it.
 //!
-//! 1. Whoever has made work visible asks. If the value lies here, one compare-exchange makes it the
-//!    asker's. If it is away, the word becomes "called", also when it says so already: so the work
-//!    is visible to the owner.
-//! 2. An owner that is called back when it wants to lay the value down keeps it and looks again.
-//! 3. The keeper claims instead of calling, and is woken by an owner that laid down what it claims.
-//! 4. The keeper keeps the value for good at the end. Who asks from then on is told so.
+//! 1. A thread makes work visible and asks for the value. If the value is free, one compare-exchange makes
+//!    the thread its owner. If it is owned, the word becomes "signalled", by a write even if it says so
+//!    already: the write makes the work visible to the owner.
+//! 2. An owner releases the value by a compare-exchange. If it finds "signalled", it stays the owner and
+//!    looks for work again.
+//! 3. The home thread claims instead of signalling. An owner that finds the claim when it releases the
+//!    value wakes the home thread.
+//! 4. At the end the home thread retains the value. Whoever asks from then on is answered so.
 //!
-//! Asking never waits: that the value is away is an answer, and whoever has it does the work.
+//! Asking never waits: "owned by another" is an answer, and the owner does the work.
 
 use crate::sync::mutant::weakened_to;
 use crate::sync::slot::Slot;
 use crate::sync::{AtomicU32, Mutant, Ordering, injected};
 
-/// A value that its keeper lays down while it rests, and others take meanwhile.
+/// A value that threads own in turn.
 #[derive(Debug)]
 pub struct Handoff<T> {
-    /// A [`Place`].
-    place: AtomicU32,
+    /// A [`HandoffState`].
+    state: AtomicU32,
     slot: Slot<T>,
 }
 
-/// What asking for the value came to.
+/// The answer to a request for the value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
-pub enum Asked<T> {
-    /// It is the asker's now, who lays it down again.
-    Taken(T),
-    /// Somebody has it and will look at what the asker made visible.
-    Away,
-    /// Its keeper keeps it for good.
-    Kept,
+pub enum Acquire<T> {
+    /// The caller owns it now, and has to release it.
+    Acquired(T),
+    /// Another thread owns it, and will look at what the caller made visible.
+    Busy,
+    /// Its home thread owns it for good.
+    Retained,
 }
 
-/// What laying the value down came to.
+/// The result of a release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
-pub enum Laid<T> {
-    /// It lies here.
-    Down,
-    /// It lies here for its keeper, who has to be woken.
-    DownForKeeper,
-    /// Somebody asked since it was taken, with work or in vain: it stays with its owner.
-    CalledBack(T),
+pub enum Released<T> {
+    /// It is free.
+    Free,
+    /// It is free for its home thread, which has to be woken.
+    ToHome,
+    /// Somebody signalled work since it was acquired or last signalled: the caller still owns it.
+    Signalled(T),
 }
 
+/// The states of the word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
-    Here,
-    Away,
-    /// Away, and somebody made work visible since.
-    Called,
-    /// Away, and its keeper wants it.
+enum HandoffState {
+    Free,
+    Owned,
+    /// Owned, and somebody made work visible since.
+    Signalled,
+    /// Owned, and the home thread wants it.
     Claimed,
-    Kept,
+    /// Owned by the home thread for good.
+    Retained,
 }
 
-impl Place {
+impl HandoffState {
     const fn word(self) -> u32 {
         self as u32
     }
 
     fn of(word: u32) -> Self {
         let all = [
-            Self::Here,
-            Self::Away,
-            Self::Called,
+            Self::Free,
+            Self::Owned,
+            Self::Signalled,
             Self::Claimed,
-            Self::Kept,
+            Self::Retained,
         ];
-        let found = all.into_iter().find(|place| place.word() == word);
-        found.expect("the word is only ever set to a place")
+        let found = all.into_iter().find(|state| state.word() == word);
+        found.expect("the word is only ever set to a state")
     }
 
-    /// What it becomes when somebody who has made work visible asks.
-    fn after_call(self) -> Self {
+    /// The state after a request by a thread that has made work visible.
+    fn after_signal(self) -> Self {
         match self {
-            Self::Here => Self::Away,
-            Self::Away | Self::Called => Self::Called,
-            Self::Claimed if injected(Mutant::HandoffCallEndsClaim) => Self::Called,
+            Self::Free => Self::Owned,
+            Self::Owned | Self::Signalled => Self::Signalled,
+            Self::Claimed if injected(Mutant::HandoffCallEndsClaim) => Self::Signalled,
             Self::Claimed => Self::Claimed,
-            Self::Kept => Self::Kept,
+            Self::Retained => Self::Retained,
         }
     }
 
-    /// What it becomes when the keeper asks.
+    /// The state after a request by the home thread.
     fn after_claim(self) -> Self {
         match self {
-            Self::Here => Self::Away,
-            Self::Away | Self::Called | Self::Claimed => Self::Claimed,
-            Self::Kept => Self::Kept,
+            Self::Free => Self::Owned,
+            Self::Owned | Self::Signalled | Self::Claimed => Self::Claimed,
+            Self::Retained => Self::Retained,
         }
     }
 }
 
 impl<T> Handoff<T> {
-    /// The place of a value that its keeper has.
+    /// A handoff whose value the home thread owns.
     #[must_use]
-    pub fn away() -> Self {
+    pub fn owned() -> Self {
         Self {
-            place: AtomicU32::new(Place::Away.word()),
+            state: AtomicU32::new(HandoffState::Owned.word()),
             slot: Slot::new(),
         }
     }
 
-    /// Takes the value, or calls back whoever has it, after the asker made visible what it is
-    /// wanted for. Costs one read-modify-write.
-    pub fn take_or_call(&self) -> Asked<T> {
-        self.ask(Place::after_call)
+    /// Acquires the value, or signals its owner, after the caller made its work visible.
+    ///
+    /// Cost: one read-modify-write.
+    pub fn acquire_or_signal(&self) -> Acquire<T> {
+        self.ask(HandoffState::after_signal)
     }
 
-    /// The same by the keeper: whoever has the value lays it down for it.
-    pub fn take_or_claim(&self) -> Asked<T> {
-        self.ask(Place::after_claim)
+    /// The same by the home thread: an owner releases the value to it.
+    pub fn acquire_or_claim(&self) -> Acquire<T> {
+        self.ask(HandoffState::after_claim)
     }
 
-    fn ask(&self, after: impl Fn(Place) -> Place) -> Asked<T> {
-        let mut found = self.place.load(Ordering::Relaxed);
+    fn ask(&self, after: impl Fn(HandoffState) -> HandoffState) -> Acquire<T> {
+        let mut found = self.state.load(Ordering::Relaxed);
         loop {
-            let place = Place::of(found);
-            if place == Place::Called && injected(Mutant::HandoffSecondCallLost) {
-                return Asked::Away;
+            let state = HandoffState::of(found);
+            if state == HandoffState::Signalled && injected(Mutant::HandoffSecondCallLost) {
+                return Acquire::Busy;
             }
-            // Release, though the word may stay what it is: pairs with the Acquire in `lay_down`,
-            // so that an owner that is called back sees the work. Acquire: pairs with the Release
-            // there; what former owners did is seen, and the slot is filled.
+            // Release, though the word may stay what it is: pairs with the Acquire in `release`, so that an
+            // owner that was signalled sees the work. Acquire: pairs with the Release there; the slot is
+            // filled, and what former owners did is seen.
             let order = weakened_to(
                 Mutant::HandoffCallRelaxed,
                 Ordering::Acquire,
@@ -137,62 +142,64 @@ impl<T> Handoff<T> {
             );
             let order = weakened_to(Mutant::HandoffTakeRelaxed, Ordering::Release, order);
             let asked =
-                self.place
-                    .compare_exchange(found, after(place).word(), order, Ordering::Relaxed);
-            match (asked, place) {
+                self.state
+                    .compare_exchange(found, after(state).word(), order, Ordering::Relaxed);
+            match (asked, state) {
                 (Err(other), _) => found = other,
-                (Ok(_), Place::Here) => return Asked::Taken(self.slot.take()),
-                (Ok(_), Place::Kept) => return Asked::Kept,
-                (Ok(_), _) => return Asked::Away,
+                (Ok(_), HandoffState::Free) => return Acquire::Acquired(self.slot.take()),
+                (Ok(_), HandoffState::Retained) => return Acquire::Retained,
+                (Ok(_), _) => return Acquire::Busy,
             }
         }
     }
 
-    /// Lays the value down, unless somebody called since it was taken or last called back.
-    pub fn lay_down(&self, value: T) -> Laid<T> {
+    /// Releases the value, unless somebody signalled work since it was acquired or last signalled.
+    pub fn release(&self, value: T) -> Released<T> {
         self.slot.put(value);
-        let mut found = Place::Away.word();
+        let mut found = HandoffState::Owned.word();
         let before = loop {
-            let place = Place::of(found);
-            let (here, away) = (Place::Here.word(), Place::Away.word());
-            let called = place == Place::Called && !injected(Mutant::HandoffReleasedThoughCalled);
+            let state = HandoffState::of(found);
+            let (free, owned) = (HandoffState::Free.word(), HandoffState::Owned.word());
+            let signalled =
+                state == HandoffState::Signalled && !injected(Mutant::HandoffReleasedThoughCalled);
             // Release: pairs with the Acquire in `ask`; the slot is filled, and the next owner sees
-            // what this one did. Acquire: pairs with the Release there; the caller's work is seen.
+            // what this one did. Acquire: pairs with the Release there; the signalled work is seen.
             let order = weakened_to(
                 Mutant::HandoffReleaseRelaxed,
                 Ordering::Acquire,
                 Ordering::AcqRel,
             );
             let order = weakened_to(Mutant::HandoffRecallRelaxed, Ordering::Release, order);
-            let next = if called { away } else { here };
-            let laid = self
-                .place
+            let next = if signalled { owned } else { free };
+            let released = self
+                .state
                 .compare_exchange(found, next, order, Ordering::Relaxed);
-            match laid {
-                Ok(_) => break place,
+            match released {
+                Ok(_) => break state,
                 Err(other) => found = other,
             }
         };
         match before {
-            Place::Called if !injected(Mutant::HandoffReleasedThoughCalled) => {
-                Laid::CalledBack(self.slot.take())
+            HandoffState::Signalled if !injected(Mutant::HandoffReleasedThoughCalled) => {
+                Released::Signalled(self.slot.take())
             }
-            Place::Claimed if !injected(Mutant::HandoffClaimNotReported) => Laid::DownForKeeper,
-            _ => Laid::Down,
+            HandoffState::Claimed if !injected(Mutant::HandoffClaimNotReported) => Released::ToHome,
+            _ => Released::Free,
         }
     }
 
-    /// Lays the value down for its keeper, who has to be woken and looks at everything then.
-    pub fn lay_down_for_keeper(&self, value: T) {
+    /// Releases the value to the home thread, which has to be woken and looks at everything then.
+    pub fn release_to_home(&self, value: T) {
         self.slot.put(value);
         // Release: pairs with the Acquire in `ask`.
-        self.place.swap(Place::Here.word(), Ordering::AcqRel);
+        self.state.swap(HandoffState::Free.word(), Ordering::AcqRel);
     }
 
-    /// Whoever has the value keeps it for good.
-    pub fn keep(&self) {
-        // Acquire: pairs with the Release in `ask`; what was made visible before a call is seen.
-        self.place.swap(Place::Kept.word(), Ordering::AcqRel);
+    /// The owner keeps the value for good, as the home thread does at the end.
+    pub fn retain(&self) {
+        // Acquire: pairs with the Release in `ask`; what was made visible before a signal is seen.
+        self.state
+            .swap(HandoffState::Retained.word(), Ordering::AcqRel);
     }
 }
 
@@ -201,49 +208,49 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_here_is_taken_once() {
-        let baton = Handoff::away();
-        assert_eq!(baton.lay_down(7), Laid::Down);
-        assert_eq!(baton.take_or_call(), Asked::Taken(7));
-        assert_eq!(baton.take_or_call(), Asked::Away);
+    fn what_is_free_is_acquired_once() {
+        let handoff = Handoff::owned();
+        assert_eq!(handoff.release(7), Released::Free);
+        assert_eq!(handoff.acquire_or_signal(), Acquire::Acquired(7));
+        assert_eq!(handoff.acquire_or_signal(), Acquire::Busy);
     }
 
     #[test]
-    fn an_owner_that_was_called_keeps_it_once_for_all_calls() {
-        let baton = Handoff::away();
-        assert_eq!(baton.take_or_call(), Asked::Away);
-        assert_eq!(baton.take_or_call(), Asked::Away);
-        assert_eq!(baton.lay_down(7), Laid::CalledBack(7));
-        assert_eq!(baton.lay_down(7), Laid::Down);
+    fn an_owner_that_was_signalled_keeps_it_once_for_all_signals() {
+        let handoff = Handoff::owned();
+        assert_eq!(handoff.acquire_or_signal(), Acquire::Busy);
+        assert_eq!(handoff.acquire_or_signal(), Acquire::Busy);
+        assert_eq!(handoff.release(7), Released::Signalled(7));
+        assert_eq!(handoff.release(7), Released::Free);
     }
 
     #[test]
-    fn a_claim_outlives_the_calls_around_it() {
-        let baton = Handoff::away();
+    fn a_claim_outlives_the_signals_around_it() {
+        let handoff = Handoff::owned();
         for _ in 0..2 {
-            assert_eq!(baton.take_or_call(), Asked::Away);
-            assert_eq!(baton.take_or_claim(), Asked::Away);
+            assert_eq!(handoff.acquire_or_signal(), Acquire::Busy);
+            assert_eq!(handoff.acquire_or_claim(), Acquire::Busy);
         }
-        assert_eq!(baton.take_or_call(), Asked::Away);
-        assert_eq!(baton.lay_down(7), Laid::DownForKeeper);
-        assert_eq!(baton.take_or_claim(), Asked::Taken(7));
-        assert_eq!(baton.lay_down(7), Laid::Down, "the claim is answered");
+        assert_eq!(handoff.acquire_or_signal(), Acquire::Busy);
+        assert_eq!(handoff.release(7), Released::ToHome);
+        assert_eq!(handoff.acquire_or_claim(), Acquire::Acquired(7));
+        assert_eq!(handoff.release(7), Released::Free, "the claim is answered");
     }
 
     #[test]
-    fn for_its_keeper_it_is_laid_down_though_somebody_called() {
-        let baton = Handoff::away();
-        assert_eq!(baton.take_or_call(), Asked::Away);
-        baton.lay_down_for_keeper(7);
-        assert_eq!(baton.take_or_claim(), Asked::Taken(7));
+    fn it_is_released_to_its_home_thread_though_somebody_signalled() {
+        let handoff = Handoff::owned();
+        assert_eq!(handoff.acquire_or_signal(), Acquire::Busy);
+        handoff.release_to_home(7);
+        assert_eq!(handoff.acquire_or_claim(), Acquire::Acquired(7));
     }
 
     #[test]
-    fn what_is_kept_stays_kept() {
-        let baton = Handoff::<u32>::away();
-        assert_eq!(baton.take_or_call(), Asked::Away);
-        baton.keep();
-        assert_eq!(baton.take_or_call(), Asked::Kept);
-        assert_eq!(baton.take_or_claim(), Asked::Kept);
+    fn what_is_retained_stays_retained() {
+        let handoff = Handoff::<u32>::owned();
+        assert_eq!(handoff.acquire_or_signal(), Acquire::Busy);
+        handoff.retain();
+        assert_eq!(handoff.acquire_or_signal(), Acquire::Retained);
+        assert_eq!(handoff.acquire_or_claim(), Acquire::Retained);
     }
 }

@@ -33,7 +33,7 @@ pub use facade::{
 };
 #[cfg(capsched_loom)]
 pub use facade::{Flavour, with_flavour};
-pub use handoff::{Asked, Handoff, Laid};
+pub use handoff::{Acquire, Handoff, Released};
 pub use inbox::{InboxReceiver, InboxSender, inbox};
 pub use mutant::{Mutant, injected};
 pub use parking::{Parked, Parker, Waker, parking};

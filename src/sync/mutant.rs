@@ -142,23 +142,23 @@ mutants! {
     SleeperTicketLate,
     /// The waker rings before it withdraws the announcement.
     WakerRingsEarly,
-    /// Who calls the owner of a baton that was called already writes nothing.
+    /// A signal to the owner of a handoff that was signalled already writes nothing.
     HandoffSecondCallLost,
-    /// Who asks for a baton does not release its work.
+    /// A request for a handoff does not release the work that was made visible.
     HandoffCallRelaxed,
-    /// An owner lays its baton down though it was called.
+    /// An owner releases the value though it was signalled.
     HandoffReleasedThoughCalled,
-    /// An owner lays its baton down without release.
+    /// An owner releases the value without a release ordering.
     HandoffReleaseRelaxed,
-    /// An owner lays down what the keeper claims and does not say so.
+    /// An owner releases what the home thread claims and does not report it.
     HandoffClaimNotReported,
-    /// Who asks for a baton does not acquire what its last owner did.
+    /// A request for a handoff does not acquire what the last owner did.
     HandoffTakeRelaxed,
     /// An owner that is called back does not acquire the work.
     HandoffRecallRelaxed,
-    /// A call takes the keeper's claim back.
+    /// A signal withdraws the claim of the home thread.
     HandoffCallEndsClaim,
-    /// The committer looks at the rings before it looks whether the proposers rest.
+    /// The committer looks at the rings before it looks whether the proposers are idle.
     QuietRingsFirst,
     /// A proposer that rests does not release what it sent.
     QuietIdleRelaxed,

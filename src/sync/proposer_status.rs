@@ -1,18 +1,17 @@
-//! Where a proposer stands, told without a message: whether it rests, or waits.
+//! The status of a proposer, shared without a message: whether it is idle, or waits for a snapshot.
 //!
 //! # Protocol
 //!
-//! 1. A proposer that found nothing to do has sent all that it decided before. It says at which
-//!    version it looked, then wakes the committer.
-//! 2. The committer takes everything for quiet when all proposers rest at the version in question
-//!    and, looked at afterwards, no ring has anything: what was sent by one who rests by then is
-//!    seen in its ring.
+//! 1. A proposer that found nothing to do has sent all that it decided before. It stores the version
+//!    that it looked at, then wakes the committer.
+//! 2. The engine is quiet if all proposers are idle at the version in question and afterwards no ring
+//!    holds anything: what an idle proposer sent is visible in its ring by then.
 
 use crate::id::Version;
 use crate::sync::mutant::weakened;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutant, Ordering, RingReceiver, Waker, injected};
 
-/// Where a proposer stands, shared between it and the committer.
+/// The status of a proposer, shared between it and the committer.
 #[derive(Debug)]
 pub struct ProposerStatus {
     /// The version at which it last found nothing to do. Written by the proposer only.
@@ -34,39 +33,39 @@ impl ProposerStatus {
     }
 
     /// It found nothing to do at a version.
-    pub fn rest(&self, version: Version) {
+    pub fn set_idle(&self, version: Version) {
         if injected(Mutant::QuietWakeBeforeIdle) {
             self.committer.wake();
-            return self.stand_at(version);
+            return self.store(version);
         }
-        self.stand_at(version);
+        self.store(version);
         self.committer.wake();
     }
 
-    fn stand_at(&self, version: Version) {
-        // Release: pairs with the Acquire in `has_seen`; what was sent before is in the ring.
+    fn store(&self, version: Version) {
+        // Release: pairs with the Acquire in `is_idle_at`; what was sent before is in the ring.
         let order = weakened(Mutant::QuietIdleRelaxed, Ordering::Release);
         self.idle_at.store(version.0, order);
     }
 
-    /// It stays away; nobody waits for it.
-    pub fn leave(&self) {
-        self.rest(Version(u64::MAX));
+    /// It backs off: it counts as idle at every version.
+    pub fn back_off(&self) {
+        self.set_idle(Version(u64::MAX));
     }
 
-    /// It is back from where it stayed away.
-    pub fn come_back(&self) {
-        self.stand_at(Version(0));
+    /// It ends its backoff.
+    pub fn resume(&self) {
+        self.store(Version(0));
     }
 
     /// Whether it looked at a version, or a later one, and found nothing.
     #[must_use]
-    pub fn has_seen(&self, version: Version) -> bool {
-        // Acquire: pairs with the Release in `stand_at`.
+    pub fn is_idle_at(&self, version: Version) -> bool {
+        // Acquire: pairs with the Release in `store`.
         self.idle_at.load(Ordering::Acquire) >= version.0
     }
 
-    /// Says whether it waits for what it sent to be published.
+    /// Stores whether it waits for what it sent to be published.
     pub fn set_waiting(&self, waiting: bool) {
         // Relaxed: a hint; the committer publishes soon in any case.
         self.waiting.store(waiting, Ordering::Relaxed);
@@ -80,19 +79,19 @@ impl ProposerStatus {
     }
 }
 
-/// Whether every proposer rests at a version, or a later one, and nothing that it sent is left in its
+/// Whether every proposer is idle at a version, or a later one, and nothing that it sent is left in its
 /// ring.
 #[must_use]
 pub fn is_quiet<T>(
-    standings: &[Arc<ProposerStatus>],
+    statuses: &[Arc<ProposerStatus>],
     rings: &[RingReceiver<T>],
     version: Version,
 ) -> bool {
-    let all_rest = || standings.iter().all(|standing| standing.has_seen(version));
+    let all_idle = || statuses.iter().all(|status| status.is_idle_at(version));
     let none_has_news = || !rings.iter().any(RingReceiver::has_news);
     if injected(Mutant::QuietRingsFirst) {
-        return none_has_news() && all_rest();
+        return none_has_news() && all_idle();
     }
-    // In this order: a proposer may send and come to rest between the two looks.
-    all_rest() && none_has_news()
+    // In this order: a proposer may send and become idle between the two looks.
+    all_idle() && none_has_news()
 }

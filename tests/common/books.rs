@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use capsched::api::{ApplicationId, ContainerId, Decision, Ending, Fate, NodeName, ResourceVector};
+use capsched::api::{
+    ApplicationId, CommitOutcome, ContainerId, Decision, Ending, NodeName, ResourceVector,
+};
 use capsched::cluster::{Node, NodeState};
 use capsched::commit::Ledger;
 use capsched::id::PartitionId;
@@ -155,7 +157,7 @@ impl Books {
                 self.reserve(to, *container, *size);
             }
             Decision::Rejected { conflict, .. } => {
-                let fate = Fate::from(*conflict).index();
+                let fate = CommitOutcome::from(*conflict).index();
                 *self.refused.entry(fate).or_default() += 1;
             }
             Decision::MasterStarted { container, .. } => {
@@ -272,7 +274,7 @@ impl Books {
     /// Every decision that the committer took or made has exactly one outcome, and each refusal is told
     /// once. Once nothing changes any more: a proposer may go on looking whether its reservation
     /// waits.
-    pub(crate) fn outcomes(&self, fates: &Counts<Fate>, shown: &Snapshot) {
+    pub(crate) fn outcomes(&self, fates: &Counts<CommitOutcome>, shown: &Snapshot) {
         for (fate, counted) in fates.iter().filter(|(fate, _)| fate.is_refused()) {
             let told = self.refused.get(&fate.index()).copied().unwrap_or(0);
             assert_eq!(counted, told, "{} counted and told", fate.name());
@@ -282,7 +284,8 @@ impl Books {
         let decided = shown.taken.iter().sum::<u64>() + shown.served;
         let outcomes = fates.total() + shown.skipped;
         assert_eq!(decided, outcomes, "decisions and outcomes: {fates}");
-        let committed = fates.get(Fate::Committed) + fates.get(Fate::CommittedElsewhere);
+        let committed =
+            fates.get(CommitOutcome::Committed) + fates.get(CommitOutcome::CommittedElsewhere);
         let told = self.placed + self.reservations + self.moved;
         // That a reservation is kept or given up is committed, too.
         assert!(

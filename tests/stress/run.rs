@@ -62,7 +62,7 @@ impl Plan {
         let running = Running {
             latencies: self.latencies,
             capacity: self.capacity,
-            nonsense: self.fault.nonsense(),
+            faults: self.fault.nonsense(),
             ..Running::default()
         };
         Threaded::take_over(engine, self.mode, clock, running).unwrap()
@@ -206,7 +206,7 @@ pub(crate) fn run(plan: Plan) -> Sum {
     books.compare(&seen, Space::Held);
     seen.add_up();
     known.agree(&seen);
-    let fates = engine.fates();
+    let fates = engine.outcomes();
     books.outcomes(&fates, &last);
     let beyond = [
         Conflict::DoesNotFit,

@@ -1,9 +1,9 @@
 //! A scheduler that measures its engine: every event of a call is there when the call returns.
 
 use capsched::api::{
-    AppError, AppSpec, ApplicationId, AskCall, AskError, AskReply, ContainerError, ContainerId,
-    Event, Fate, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, Rescheduler, Scheduler,
-    Stepped, SubmitError, Submitted, Threaded,
+    AppError, AppSpec, ApplicationId, AskCall, AskError, AskReply, CommitOutcome, ContainerError,
+    ContainerId, Event, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, Rescheduler,
+    Scheduler, Stepped, SubmitError, Submitted, Threaded,
 };
 use capsched::metrics::{HistogramSet, Phase};
 use capsched::time::{Clock, SystemClock};
@@ -72,9 +72,14 @@ impl Measured {
         let Engine::Threaded(engine) = &self.engine else {
             return Vec::new();
         };
-        let refused = |(fate, n): &(Fate, u64)| fate.is_refused() && *n > 0;
-        let named = |(fate, n): (Fate, u64)| (fate.name(), n);
-        engine.fates().iter().filter(refused).map(named).collect()
+        let refused = |(fate, n): &(CommitOutcome, u64)| fate.is_refused() && *n > 0;
+        let named = |(fate, n): (CommitOutcome, u64)| (fate.name(), n);
+        engine
+            .outcomes()
+            .iter()
+            .filter(refused)
+            .map(named)
+            .collect()
     }
 
     fn call<T>(&mut self, call: impl FnOnce(&mut dyn Scheduler) -> T) -> (T, u64) {

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use capsched::api::{
-    AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, Conflict, ContainerId,
-    Engine, Fate, Latencies, Mode, NodeError, NodeName, NodeReport, NodeSpec, RefreshError,
+    AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, CommitOutcome, Conflict,
+    ContainerId, Engine, Latencies, Mode, NodeError, NodeName, NodeReport, NodeSpec, RefreshError,
     ResourceVector, SubmitError, Threaded, TreeSettings,
 };
 use capsched::commit::Ledger;
 use capsched::config;
-use capsched::metrics::Counts as FateCounts;
 use capsched::snapshot::Snapshot;
 use capsched::sync::Ended;
 use capsched::time::ManualClock;
@@ -19,6 +18,8 @@ use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
 
 use crate::books::{Apps, Books, Limits, Seen, Space, containers};
+
+type Outcomes = capsched::metrics::Counts<CommitOutcome>;
 
 #[expect(
     clippy::disallowed_types,
@@ -136,8 +137,8 @@ impl Settled {
 }
 
 impl Witnesses {
-    fn note(&self, books: &Books, settled: Settled, fates: &FateCounts<Fate>, last: &Snapshot) {
-        let refused = |conflict| fates.get(Fate::Refused(conflict));
+    fn note(&self, books: &Books, settled: Settled, outcomes: &Outcomes, last: &Snapshot) {
+        let refused = |conflict| outcomes.get(CommitOutcome::Rejected(conflict));
         let counts = &self.0;
         for (count, number) in [
             (&counts.placed, books.placed),
@@ -333,15 +334,15 @@ impl Scene {
         assert_eq!(engine.worker_panics(), 0, "a proposer panicked");
         assert_eq!(engine.end(), Ended::Stopped);
         hear(&engine, &mut books);
-        let (fates, last) = (engine.fates(), engine.snapshot());
+        let (outcomes, last) = (engine.outcomes(), engine.snapshot());
         let settled = settled.unwrap_or_else(|| Settled::of(&books));
-        witnesses.note(&books, settled, &fates, &last);
+        witnesses.note(&books, settled, &outcomes, &last);
         let cut = done.contains(&false);
         witnesses.0.cut.fetch_add(cut.into(), Ordering::Relaxed);
         let seen = Seen::published(&last);
         books.compare(&seen, space);
         seen.add_up();
-        books.outcomes(&fates, &last);
+        books.outcomes(&outcomes, &last);
         assert_eq!(books.moved, 0, "only preemption moves reservations");
         if self.end == End::Calm {
             assert!(!cut, "a call was refused as closed");

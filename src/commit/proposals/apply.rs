@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::outcome::CommitOutcome;
 use super::sink::next_id;
 use super::validate::Conflict;
 use crate::accounting::{ContainerPlacement, FairChange, mark_moved, place};
@@ -15,28 +16,6 @@ use crate::proposer::{Observation, Outcome, Proposal, ProposalKind, Release};
 use crate::queue::{ConstrainedKey, Exclusivity, ReservedAt};
 use crate::resource::with_width;
 use crate::sync::{Mutant, injected};
-
-/// What became of an assignment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum CommitOutcome {
-    /// A container was placed, or a reservation made, kept or given up.
-    Committed,
-    /// A container was placed on the alternate of its proposal.
-    CommittedElsewhere,
-    /// The proposal did not hold.
-    Rejected(Conflict),
-    /// There was nothing to commit.
-    Nothing,
-}
-
-impl CommitOutcome {
-    /// Whether it changed what the proposal was about.
-    #[must_use]
-    pub const fn is_committed(self) -> bool {
-        matches!(self, Self::Committed | Self::CommittedElsewhere)
-    }
-}
 
 impl Ledger {
     /// Commits what a pass came to: its observations in any case, then what it proposes if it

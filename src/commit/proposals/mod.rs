@@ -3,6 +3,7 @@
 pub(super) mod apply;
 pub(super) mod later;
 pub(super) mod observe;
+pub(super) mod outcome;
 pub(super) mod reclaimed_slots;
 pub(super) mod simple_allocation;
 pub(super) mod sink;

@@ -1,27 +1,31 @@
-//! Threads that callers lend: a committer at rest takes its turns on the thread of whoever calls.
+//! Caller-runs: a committer that its thread released takes its turns on the thread of whoever calls.
 //!
-//! Waking the committer's thread and being woken by it takes far longer than most calls. While it
-//! rests, its thread lays the committer down ([`Handoff`]); a caller who finds it there takes it, lets
-//! it work, and lays it down again. There is one committer as before, and whoever has it is the only
-//! writer; commands stay in the order of the inbox. What takes long goes on on its own thread.
+//! Waking the committer's thread and being woken by it takes far longer than most calls. Instead:
+//!
+//! 1. With nothing to do, the committer's thread releases the committer ([`Handoff`]) and sleeps.
+//! 2. A caller puts its command into the inbox and asks for the committer. If it is free, the caller owns it,
+//!    runs a few turns, and releases it. Otherwise its owner is signalled and carries the command out.
+//! 3. If more is left than a few turns bring, the committer is released to its own thread, which is woken.
+//! 4. An owner that panics drops the committer: the engine ends, and every call that waits returns.
+//!
+//! It is valid because there is one committer, and its owner is the only writer; commands stay in the order of the
+//! inbox. Cost: if the OS preempts a caller that owns the committer, all commits wait for that caller.
+//!
+//! Tests: `tests/caller_runs.rs` of whole engines; the handoff itself is model M12.
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::turn::Committer;
-use crate::sync::{Arc, Asked, AtomicBool, Handoff, Laid, Ordering, Parked, Parker, Waker};
+use super::Committer;
+use crate::sync::{Acquire, Arc, AtomicBool, Handoff, Ordering, Parked, Parker, Released, Waker};
 use crate::time::Clock;
 
-/// Turns on the thread of a caller before the committer's own goes on: its own call, what came of it
-/// and the calls that came meanwhile.
-const VISIT: u32 = 4;
+/// Times that a caller lets the committer look for the calls of others that were signalled meanwhile.
+const SIGNALS: u32 = 4;
 
-/// Times that a caller lets the committer look for the calls of others that came meanwhile.
-const CALLED_BACK: u32 = 4;
-
-/// Where the committer lies while it rests.
+/// Where the committer is while its thread sleeps.
 pub(in crate::runtime) struct CallerRuns<C> {
-    baton: Handoff<Box<Committer<C>>>,
+    handoff: Handoff<Box<Committer<C>>>,
     /// Whether somebody waits for a snapshot of all that was answered; the committer reads it, too.
     wanted: Arc<AtomicBool>,
     /// Of the committer's own thread.
@@ -29,15 +33,14 @@ pub(in crate::runtime) struct CallerRuns<C> {
     parker: Parker,
 }
 
-/// What callers see of it.
-pub(in crate::runtime) trait Lend: Debug + Send + Sync {
-    /// Sees to it that a command is carried out that stands in the inbox: on this thread if the
-    /// committer rests, else by whoever has it.
-    fn lend(&self);
+/// What callers need of the committer, wherever it is.
+pub(in crate::runtime) trait CommitterAccess: Debug + Send + Sync {
+    /// Has the commands in the inbox carried out: on this thread if the committer is free, else by its owner.
+    fn run_commands(&self);
 
-    /// Sees to it that the snapshot shows what was answered: at once if the committer rests, else
-    /// whoever has it does so before it lays it down.
-    fn show(&self);
+    /// Has a snapshot published that shows what was answered: on this thread if the committer is free, else
+    /// by its owner before it releases it.
+    fn publish(&self);
 }
 
 impl<C> Debug for CallerRuns<C> {
@@ -46,40 +49,40 @@ impl<C> Debug for CallerRuns<C> {
     }
 }
 
-impl<C: Clock> Lend for CallerRuns<C> {
-    fn lend(&self) {
-        match self.baton.take_or_call() {
-            Asked::Taken(committer) => self.borrow(committer, Committer::visit),
-            Asked::Away => {}
+impl<C: Clock> CommitterAccess for CallerRuns<C> {
+    fn run_commands(&self) {
+        match self.handoff.acquire_or_signal() {
+            Acquire::Acquired(committer) => self.run(committer, Committer::visit),
+            Acquire::Busy => {}
             // It may sleep while an accepted command is on its way into its slot.
-            Asked::Kept => self.waker.wake(),
+            Acquire::Retained => self.waker.wake(),
         }
     }
 
-    fn show(&self) {
-        // Relaxed: asking for the committer makes it visible to whoever has it.
+    fn publish(&self) {
+        // Relaxed: asking for the committer makes it visible to its owner.
         self.wanted.store(true, Ordering::Relaxed);
-        if let Asked::Taken(committer) = self.baton.take_or_call() {
-            self.borrow(committer, Committer::show);
+        if let Acquire::Acquired(committer) = self.handoff.acquire_or_signal() {
+            self.run(committer, Committer::show);
         }
     }
 }
 
 impl<C: Clock> CallerRuns<C> {
-    /// Of a committer that its thread has.
+    /// Of a committer that its own thread owns.
     pub(in crate::runtime) fn new(waker: Waker, parker: Parker, wanted: Arc<AtomicBool>) -> Self {
         Self {
-            baton: Handoff::away(),
+            handoff: Handoff::owned(),
             wanted,
             waker,
             parker,
         }
     }
 
-    /// Lets the committer `work` on this thread, again when it is called back meanwhile; `work` says
+    /// Lets the committer `work` on this thread, again if somebody signals meanwhile; `work` says
     /// whether the committer's own thread has to go on.
-    fn borrow(&self, mut committer: Box<Committer<C>>, work: impl Fn(&mut Committer<C>) -> bool) {
-        for _ in 0..CALLED_BACK {
+    fn run(&self, mut committer: Box<Committer<C>>, work: impl Fn(&mut Committer<C>) -> bool) {
+        for _ in 0..SIGNALS {
             let turn = || work(&mut committer);
             let Ok(goes_on) = catch_unwind(AssertUnwindSafe(turn)) else {
                 return self.lose(committer);
@@ -87,31 +90,31 @@ impl<C: Clock> CallerRuns<C> {
             if goes_on {
                 break;
             }
-            match self.baton.lay_down(committer) {
-                Laid::Down => return,
-                Laid::DownForKeeper => return self.waker.wake(),
-                Laid::CalledBack(back) => committer = back,
+            match self.handoff.release(committer) {
+                Released::Free => return,
+                Released::ToHome => return self.waker.wake(),
+                Released::Signalled(back) => committer = back,
             }
         }
-        self.baton.lay_down_for_keeper(committer);
+        self.handoff.release_to_home(committer);
         self.waker.wake();
     }
 
     /// The committer stays with its thread from now on.
-    pub(in crate::runtime) fn keep(&self) {
-        self.baton.keep();
+    pub(super) fn retain(&self) {
+        self.handoff.retain();
     }
 
     /// The committer panicked: the engine ends, and with it every call that waits.
-    pub(in crate::runtime) fn lose(&self, committer: Box<Committer<C>>) {
-        self.baton.keep();
+    pub(super) fn lose(&self, committer: Box<Committer<C>>) {
+        self.handoff.retain();
         drop(committer);
         self.waker.wake();
     }
 
-    /// Lays the committer down and sleeps until its own thread has something to do. Nothing when it
+    /// Releases the committer and sleeps until its own thread has something to do. Nothing if it
     /// panicked meanwhile.
-    pub(in crate::runtime) fn rest(
+    pub(super) fn release_and_sleep(
         &self,
         committer: Box<Committer<C>>,
     ) -> Option<Box<Committer<C>>> {
@@ -119,93 +122,64 @@ impl<C: Clock> CallerRuns<C> {
             return Some(committer);
         }
         let limit = committer.sleep_limit();
-        let mut held = Held::Mine(committer);
+        let mut owned = Ownership::Own(committer);
         if let Some(limit) = limit {
-            let _: Parked = self.parker.park_for(limit, || held.finds_work(&self.baton));
-            // Whoever has it is told of the claim, and wakes this thread.
-            self.parker.park_until(|| held.is_settled(&self.baton));
+            let _: Parked = self
+                .parker
+                .park_for(limit, || owned.finds_work(&self.handoff));
+            // Its owner finds the claim when it releases it, and wakes this thread.
+            self.parker.park_until(|| owned.is_settled(&self.handoff));
         } else {
-            self.parker.park_until(|| held.finds_work(&self.baton));
+            self.parker.park_until(|| owned.finds_work(&self.handoff));
         }
-        match held {
-            Held::Mine(committer) => Some(committer),
-            Held::Lent | Held::Lost => None,
+        match owned {
+            Ownership::Own(committer) => Some(committer),
+            Ownership::Released | Ownership::Lost => None,
         }
     }
 }
 
-/// What the committer's thread has of it while it rests.
-enum Held<C> {
-    Mine(Box<Committer<C>>),
-    /// It lies down, or a caller has it.
-    Lent,
+/// What the committer's thread has of it while it sleeps.
+enum Ownership<C> {
+    Own(Box<Committer<C>>),
+    /// It is free, or a caller owns it.
+    Released,
     /// It is no more.
     Lost,
 }
 
-impl<C: Clock> Held<C> {
-    /// Gets hold of the committer, or claims it; whether there is nothing to wait for.
-    fn is_settled(&mut self, baton: &Handoff<Box<Committer<C>>>) -> bool {
-        if matches!(self, Self::Lent) {
-            match baton.take_or_claim() {
-                Asked::Taken(committer) => *self = Self::Mine(committer),
-                Asked::Away => {}
-                Asked::Kept => *self = Self::Lost,
+impl<C: Clock> Ownership<C> {
+    /// Acquires the committer, or claims it; whether there is nothing to wait for.
+    fn is_settled(&mut self, handoff: &Handoff<Box<Committer<C>>>) -> bool {
+        if matches!(self, Self::Released) {
+            match handoff.acquire_or_claim() {
+                Acquire::Acquired(committer) => *self = Self::Own(committer),
+                Acquire::Busy => {}
+                Acquire::Retained => *self = Self::Lost,
             }
         }
-        !matches!(self, Self::Lent)
+        !matches!(self, Self::Released)
     }
 
-    /// Whether there is something to do; lays the committer down again otherwise.
-    fn finds_work(&mut self, baton: &Handoff<Box<Committer<C>>>) -> bool {
-        self.is_settled(baton);
+    /// Whether there is something to do; releases the committer again otherwise.
+    fn finds_work(&mut self, handoff: &Handoff<Box<Committer<C>>>) -> bool {
+        self.is_settled(handoff);
         loop {
-            match std::mem::replace(self, Self::Lent) {
-                Self::Mine(committer) if committer.has_work() => {
-                    *self = Self::Mine(committer);
+            match std::mem::replace(self, Self::Released) {
+                Self::Own(committer) if committer.has_work() => {
+                    *self = Self::Own(committer);
                     return true;
                 }
-                Self::Mine(committer) => match baton.lay_down(committer) {
-                    Laid::CalledBack(back) => *self = Self::Mine(back),
-                    Laid::Down | Laid::DownForKeeper => return false,
+                Self::Own(committer) => match handoff.release(committer) {
+                    Released::Signalled(back) => *self = Self::Own(back),
+                    Released::Free | Released::ToHome => return false,
                 },
-                Self::Lent => return false,
+                Self::Released => return false,
                 Self::Lost => {
                     *self = Self::Lost;
                     return true;
                 }
             }
         }
-    }
-}
-
-impl<C: Clock> Committer<C> {
-    /// Takes a few turns on the thread of a caller; whether its own thread has to go on. A snapshot
-    /// that nobody waits for is left to whoever asks for it.
-    pub(in crate::runtime) fn visit(&mut self) -> bool {
-        for _ in 0..VISIT {
-            if self.shutdown.is_requested() || !self.turn() {
-                break;
-            }
-            self.roused = !self.awake.is_zero();
-        }
-        if self.is_wanted() || self.has_landed() || !self.quiet.is_empty() {
-            self.show();
-        }
-        self.tell();
-        self.recorder.hand_over();
-        self.answer_quiet();
-        self.has_work()
-    }
-
-    /// Publishes what no snapshot shows yet; whether its own thread has something to do.
-    pub(in crate::runtime) fn show(&mut self) -> bool {
-        if self.unpublished > 0 {
-            self.publish();
-        } else {
-            // Relaxed: as in `publish`.
-            self.wanted.store(false, Ordering::Relaxed);
-        }
-        self.has_work()
     }
 }

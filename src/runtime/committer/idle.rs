@@ -1,11 +1,18 @@
-//! The committer at rest: awake for a while, asleep, and the answer to those who wait for that.
+//! The idle committer: awake for a while, asleep, and the answer to those who wait for quiescence.
+//!
+//! 1. When a turn brings nothing, the committer notes what its thread may sleep for: a call, the end of an
+//!    application's lifetime, or a reader of events, who makes room without waking anybody.
+//! 2. If it is to stay awake, its thread looks for work for that long before it sleeps.
+//! 3. Whoever has the committer compares what the thread sleeps for with what it would sleep for now, and
+//!    wakes the thread if that differs or there is work.
+//! 4. A caller who waits for quiescence is answered when every proposer has looked at the last news and no
+//!    queue holds anything; or when events wait for their reader, since nothing can happen before.
 
 use std::time::Duration;
 
-use super::turn::Committer;
-use crate::id::Version;
-use crate::runtime::handles::command::answer;
-use crate::sync::{Arc, Ordering, ProposerStatus, RingReceiver, SPINS, is_quiet, spin_loop};
+use super::Committer;
+use crate::runtime::handles::command::{Reply, answer};
+use crate::sync::{Parker, SPINS, spin_loop};
 use crate::time::Clock;
 
 /// How long the committer waits for a reader of events before it looks again.
@@ -13,29 +20,93 @@ const PATIENCE: Duration = Duration::from_millis(1);
 
 /// What the committer's thread sleeps for, besides work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::runtime) enum Sleep {
+enum Sleep {
     /// For nothing else.
     ForCall,
     /// Until an application's lifetime ends, in ms.
     Until(u64),
-    /// Until the reader of events makes room, which it does without a word.
+    /// Until the reader of events makes room, which it does without waking anybody.
     ForReader,
 }
 
-impl<C: Clock> Committer<C> {
-    /// Whether every proposer has seen all that happened, and rests.
-    pub(in crate::runtime) fn is_at_rest(&self) -> bool {
-        !self.news && self.are_idle()
+/// What the committer keeps about its sleep and those who wait for it.
+pub(in crate::runtime) struct Idle {
+    parker: Parker,
+    /// How long it looks out for commands before it sleeps.
+    awake: Duration,
+    /// What its thread sleeps for while the committer is released.
+    sleep: Sleep,
+    /// Whether a call came while its thread slept, which is to stay awake for the next one.
+    visited: bool,
+    /// Whether the next turn goes on with inline scheduling: the last one ended at a limit.
+    goes_on: bool,
+    /// Those who wait for quiescence.
+    waiting: Vec<Reply<()>>,
+}
+
+impl Idle {
+    /// Of a thread that sleeps by `parker`, and looks out for so long before.
+    pub(in crate::runtime) fn new(parker: Parker, awake: Duration) -> Self {
+        Self {
+            parker,
+            awake,
+            sleep: Sleep::ForCall,
+            visited: false,
+            goes_on: false,
+            waiting: Vec::new(),
+        }
     }
 
-    /// Whether every proposer has seen all that snapshots show, and rests.
-    pub(in crate::runtime) fn are_idle(&self) -> bool {
-        all_idle(&self.standings, self.snapshot.news)
+    pub(super) fn parker(&self) -> &Parker {
+        &self.parker
+    }
+
+    /// Whether the last turn wanted the next one to go on.
+    pub(super) fn take_goes_on(&mut self) -> bool {
+        std::mem::take(&mut self.goes_on)
+    }
+
+    pub(super) fn set_goes_on(&mut self, goes_on: bool) {
+        self.goes_on = goes_on;
+    }
+
+    /// Notes a turn on the thread of a caller.
+    pub(super) fn note_visit(&mut self) {
+        self.visited = !self.awake.is_zero();
+    }
+
+    /// Whether somebody waits for quiescence.
+    pub(super) fn is_awaited(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Somebody waits for quiescence.
+    pub(super) fn await_quiet(&mut self, reply: Reply<()>) {
+        self.waiting.push(reply);
+    }
+
+    /// Answers everybody who waits for quiescence.
+    pub(super) fn answer_all(&mut self) {
+        for reply in self.waiting.drain(..) {
+            answer(&reply, ());
+        }
+    }
+}
+
+impl<C: Clock> Committer<C> {
+    /// Whether every proposer has seen all that happened, and is idle.
+    pub(super) fn is_quiet(&self) -> bool {
+        !self.publication.has_news() && self.are_proposers_idle()
+    }
+
+    /// Whether every proposer has seen all that snapshots show, and is idle.
+    pub(super) fn are_proposers_idle(&self) -> bool {
+        self.proposers.are_idle(self.publication.snapshot().news)
     }
 
     /// What its thread may sleep for, as things stand.
-    pub(in crate::runtime) fn sleep(&self) -> Sleep {
-        if !self.untold.is_empty() {
+    fn sleep(&self) -> Sleep {
+        if !self.delivery.is_complete() {
             return Sleep::ForReader;
         }
         match self.engine.ledger().next_deadline() {
@@ -44,35 +115,41 @@ impl<C: Clock> Committer<C> {
         }
     }
 
-    /// Whether its thread has something to do, or better sleeps otherwise than it does.
-    pub(in crate::runtime) fn has_work(&self) -> bool {
-        if self.goes_on || self.roused || self.sleep() != self.sleep || self.is_wanted() {
+    /// Notes what its thread is going to sleep for.
+    pub(super) fn prepare_sleep(&mut self) {
+        self.idle.sleep = self.sleep();
+        self.idle.visited = false;
+    }
+
+    /// Whether its thread has something to do, or has to sleep otherwise than it does.
+    pub(super) fn has_work(&self) -> bool {
+        let Idle {
+            sleep,
+            visited,
+            goes_on,
+            ..
+        } = self.idle;
+        if goes_on || visited || self.sleep() != sleep || self.publication.is_wanted() {
             return true;
         }
         if self.inbox.has_news() || self.shutdown.is_requested() {
             return true;
         }
         // While events wait for their reader no proposal is taken.
-        self.sleep != Sleep::ForReader
-            && (self.rings.iter().any(RingReceiver::has_news)
-                || (!self.quiet.is_empty() && self.are_idle()))
+        sleep != Sleep::ForReader
+            && (self.proposers.has_news() || (self.idle.is_awaited() && self.are_proposers_idle()))
     }
 
-    /// Whether somebody waits for a snapshot that shows more than the last one.
-    pub(in crate::runtime) fn is_wanted(&self) -> bool {
-        // Relaxed: as in `CallerRuns::show`.
-        self.unpublished > 0 && self.wanted.load(Ordering::Relaxed)
+    /// Looks out for something to do for as long as it is to stay awake; whether there is any.
+    pub(super) fn stays_awake(&self) -> bool {
+        let Idle { sleep, awake, .. } = self.idle;
+        let due = || matches!(sleep, Sleep::Until(ms) if ms <= self.clock.now_ms());
+        sleep != Sleep::ForReader && look_out(&self.clock, awake, due, || self.has_work())
     }
 
-    /// Looks out for something to do for as long as it shall stay awake; whether there is any.
-    pub(in crate::runtime) fn stays_awake(&self) -> bool {
-        let due = || matches!(self.sleep, Sleep::Until(ms) if ms <= self.clock.now_ms());
-        self.sleep != Sleep::ForReader && look_out(&self.clock, self.awake, due, || self.has_work())
-    }
-
-    /// How long its thread sleeps though nobody wakes it; nothing for as long as it takes.
-    pub(in crate::runtime) fn sleep_limit(&self) -> Option<Duration> {
-        match self.sleep {
+    /// How long its thread sleeps at most though nobody wakes it; nothing for no limit.
+    pub(super) fn sleep_limit(&self) -> Option<Duration> {
+        match self.idle.sleep {
             Sleep::ForCall => None,
             Sleep::ForReader => Some(PATIENCE),
             Sleep::Until(ms) => Some(Duration::from_millis(
@@ -83,18 +160,15 @@ impl<C: Clock> Committer<C> {
 
     /// Answers those who wait for quiescence: when nothing is to be done, or nothing can be done
     /// before somebody reads the events.
-    pub(in crate::runtime) fn answer_quiet(&mut self) {
-        if self.quiet.is_empty() {
+    pub(super) fn answer_quiet(&mut self) {
+        if !self.idle.is_awaited() {
             return;
         }
-        let (standings, rings) = (&self.standings, &self.rings);
-        let quiet = !self.news && is_quiet(standings, rings, self.snapshot.news);
-        let done = quiet && !self.goes_on && !self.inbox.has_news();
-        if !done && self.untold.is_empty() {
-            return;
-        }
-        for reply in self.quiet.drain(..) {
-            answer(&reply, ());
+        let shown = self.publication.snapshot();
+        let quiet = !self.publication.has_news() && self.proposers.is_quiet(shown.news);
+        let done = quiet && !self.idle.goes_on && !self.inbox.has_news();
+        if done || !self.delivery.is_complete() {
+            self.idle.answer_all();
         }
     }
 }
@@ -125,9 +199,4 @@ pub(in crate::runtime) fn look_out(
             return false;
         }
     }
-}
-
-/// Whether every proposer has looked at a version, or a later one, and found nothing.
-fn all_idle(standings: &[Arc<ProposerStatus>], version: Version) -> bool {
-    standings.iter().all(|standing| standing.has_seen(version))
 }

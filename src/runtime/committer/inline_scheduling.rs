@@ -1,9 +1,16 @@
-//! Decisions on the spot: the committer serves calls by itself while all proposers rest.
+//! Inline scheduling: the committer places what calls ask for while all proposers are idle.
 //!
-//! A call that asks for a container would otherwise wait until a proposer wakes, copies what
-//! changed, and hands its decision back. Here the committer passes over the live state, as a
-//! proposer does over its copy, and commits what it finds. It leaves to the proposers whatever takes
-//! long or needs more than passes: thousands of containers, reservations, asks that wait.
+//! A call would otherwise wait until a proposer wakes, copies what changed and hands its decision back, which takes
+//! ten times as long as the decision. It is valid because the committer owns the live state: a pass over it needs no
+//! validation against others.
+//!
+//! 1. A turn with calls of applications or reports of nodes, and nothing else, begins it.
+//! 2. The committer runs the passes of a proposer over the live state and commits what each finds.
+//! 3. It ends when nothing is found, or at a limit of passes or time, so that commands are not kept waiting.
+//! 4. Reservations, asks that wait and thousands of containers are left to the proposers.
+//! 5. After two turns of slow passes in a row the committer skips some calls, more of them each time.
+//!
+//! Tests: `tests/inline_scheduling.rs` of whole engines; the limits are tested here.
 
 use std::sync::Arc;
 
@@ -44,7 +51,7 @@ const LONGEST_ABSENCE: u32 = 1024;
 /// What the committer needs to decide by itself.
 #[derive(Debug)]
 pub(in crate::runtime) struct InlineScheduling {
-    lanes: NodeCandidates,
+    candidates: NodeCandidates,
     index: PublishedReader<NodeIndex>,
     /// What the present pass observes; empty between passes.
     seen: Vec<Observation>,
@@ -56,6 +63,8 @@ pub(in crate::runtime) struct InlineScheduling {
     /// Calls to leave to the proposers, and how many it will be the next time.
     absence: u32,
     next_absence: u32,
+    /// Decisions that proposed something, and how many of them were refused.
+    served: (u64, u64),
 }
 
 /// What a turn of the committer's own decisions came to.
@@ -72,7 +81,7 @@ pub(in crate::runtime) enum Served {
 impl InlineScheduling {
     pub(in crate::runtime) fn new(index: PublishedReader<NodeIndex>, latencies: Latencies) -> Self {
         Self {
-            lanes: NodeCandidates::new((0, 1), PLACES),
+            candidates: NodeCandidates::new((0, 1), PLACES),
             index,
             seen: Vec::new(),
             written: Vec::new(),
@@ -80,7 +89,13 @@ impl InlineScheduling {
             passes: 0,
             absence: 0,
             next_absence: 0,
+            served: (0, 0),
         }
+    }
+
+    /// Decisions so far that proposed something, and how many of them were refused.
+    pub(in crate::runtime) fn served(&self) -> (u64, u64) {
+        self.served
     }
 
     /// Whether calls are served here now, or rather left to the proposers.
@@ -108,25 +123,25 @@ impl InlineScheduling {
         state.nodes.take_recent(&mut self.written);
         for &node in &self.written {
             let node = NodeSlot(node);
-            self.lanes.see(state, node);
+            self.candidates.see(state, node);
         }
     }
 
-    /// Decides and commits until nothing is found, or the rest is left to the proposers. `told`
-    /// hears what became of each decision, and how long its pass took if that was measured.
+    /// Decides and commits until nothing is found, or the rest is left to the proposers. `on_outcome`
+    /// is called with what became of each decision, and how long its pass took in ns if it was measured.
     pub(in crate::runtime) fn serve(
         &mut self,
         engine: &mut Sequential,
         clock: &impl Clock,
-        told: impl FnMut(CommitOutcome, Option<u64>),
+        on_outcome: impl FnMut(CommitOutcome, Option<u64>),
     ) -> Served {
         self.follow(engine);
         let index = Arc::clone(self.index.refresh());
-        self.lanes.lay_out(engine.ledger().state(), &index);
+        self.candidates.lay_out(engine.ledger().state(), &index);
         // What comes before is no pass: it says nothing of how long passes are.
         let began_ns = clock.now_ns();
         let mut passes = 0;
-        let served = self.take_turn(engine, &mut passes, clock, began_ns, told);
+        let served = self.take_turn(engine, &mut passes, clock, began_ns, on_outcome);
         self.judge(passes, clock.now_ns().saturating_sub(began_ns));
         served
     }
@@ -137,18 +152,18 @@ impl InlineScheduling {
         passes: &mut u32,
         clock: &impl Clock,
         began_ns: u64,
-        mut told: impl FnMut(CommitOutcome, Option<u64>),
+        mut on_outcome: impl FnMut(CommitOutcome, Option<u64>),
     ) -> Served {
-        if self.lanes.is_reserved_anywhere() {
+        if self.candidates.is_reserved_anywhere() {
             return Served::NotAll;
         }
         for partition in engine.ledger().state().partition_ids() {
-            while self.lanes.of(partition).is_some() {
-                match self.attempt(engine, partition, passes, clock, &mut told) {
-                    Found::Container if may_go_on(*passes, clock, began_ns) => {}
-                    Found::Nothing => break,
-                    Found::Container if outstanding(engine) <= BACKLOG => return Served::Some,
-                    Found::Container | Found::Other => return Served::NotAll,
+            while self.candidates.of(partition).is_some() {
+                match self.attempt(engine, partition, passes, clock, &mut on_outcome) {
+                    PassResult::Container if may_go_on(*passes, clock, began_ns) => {}
+                    PassResult::Nothing => break,
+                    PassResult::Container if outstanding(engine) <= BACKLOG => return Served::Some,
+                    PassResult::Container | PassResult::Other => return Served::NotAll,
                 }
             }
         }
@@ -162,14 +177,28 @@ impl InlineScheduling {
         partition: PartitionId,
         passes: &mut u32,
         clock: &impl Clock,
-        told: &mut impl FnMut(CommitOutcome, Option<u64>),
-    ) -> Found {
-        let found = self.pass(engine, partition, Exclusivity::Respect, passes, clock, told);
+        on_outcome: &mut impl FnMut(CommitOutcome, Option<u64>),
+    ) -> PassResult {
+        let found = self.pass(
+            engine,
+            partition,
+            Exclusivity::Respect,
+            passes,
+            clock,
+            on_outcome,
+        );
         let row = &engine.ledger().state().partitions[partition];
-        if found != Found::Nothing || partition == PartitionId::DEFAULT || row.exclusive {
+        if found != PassResult::Nothing || partition == PartitionId::DEFAULT || row.exclusive {
             return found;
         }
-        self.pass(engine, partition, Exclusivity::Ignore, passes, clock, told)
+        self.pass(
+            engine,
+            partition,
+            Exclusivity::Ignore,
+            passes,
+            clock,
+            on_outcome,
+        )
     }
 
     fn pass(
@@ -179,18 +208,14 @@ impl InlineScheduling {
         exclusivity: Exclusivity,
         passes: &mut u32,
         clock: &impl Clock,
-        told: &mut impl FnMut(CommitOutcome, Option<u64>),
-    ) -> Found {
-        let Some(lane) = self.lanes.of(partition) else {
-            return Found::Nothing;
+        on_outcome: &mut impl FnMut(CommitOutcome, Option<u64>),
+    ) -> PassResult {
+        let Some(lane) = self.candidates.of(partition) else {
+            return PassResult::Nothing;
         };
         *passes += 1;
         self.passes = self.passes.wrapping_add(1);
-        let timed = match self.latencies {
-            Latencies::Off => false,
-            Latencies::Sampled => self.passes.is_multiple_of(SAMPLE),
-            Latencies::All => true,
-        };
+        let timed = is_timed(self.latencies, self.passes);
         let before = timed.then(|| clock.now_ns());
         let state = engine.ledger().state();
         let outcome = propose(
@@ -200,42 +225,64 @@ impl InlineScheduling {
             &mut self.seen,
         );
         let took = before.map(|before| clock.now_ns().saturating_sub(before));
-        let found = match &outcome {
-            Outcome::Proposed(proposal) if proposal.kind == ProposalKind::Allocate => {
-                Found::Container
-            }
-            Outcome::Proposed(_) | Outcome::GiveUp(_) => Found::Other,
-            Outcome::Skipped(_) => {
-                // Counters that matter make a further pass worth while, after some time.
-                let counts = |seen: &Observation| matches!(seen, Observation::Counters { .. });
-                self.seen.retain(|seen| matters(state, seen));
-                if self.seen.iter().any(counts) {
-                    Found::Other
-                } else {
-                    Found::Nothing
-                }
-            }
-        };
+        let found = result_of(state, &outcome, &mut self.seen);
         let ledger = engine.ledger_mut();
         let committed = ledger.commit(&outcome, &self.seen);
         ledger.settle();
         self.seen.clear();
-        told(committed, took);
+        self.count(committed);
+        on_outcome(committed, took);
         if let Outcome::Proposed(proposal) = &outcome {
-            self.lanes.look_at(engine.ledger().state(), proposal.node);
+            self.candidates
+                .look_at(engine.ledger().state(), proposal.node);
         }
         match committed {
-            CommitOutcome::Rejected(_) => Found::Other,
+            CommitOutcome::Rejected(_) => PassResult::Other,
             CommitOutcome::Committed
             | CommitOutcome::CommittedElsewhere
             | CommitOutcome::Nothing => found,
+        }
+    }
+
+    fn count(&mut self, outcome: CommitOutcome) {
+        let (decisions, refused) = &mut self.served;
+        *decisions += u64::from(outcome != CommitOutcome::Nothing);
+        *refused += u64::from(matches!(outcome, CommitOutcome::Rejected(_)));
+    }
+}
+
+/// Whether the next pass is measured, by how many there were.
+fn is_timed(latencies: Latencies, passes: u32) -> bool {
+    match latencies {
+        Latencies::Off => false,
+        Latencies::Sampled => passes.is_multiple_of(SAMPLE),
+        Latencies::All => true,
+    }
+}
+
+/// What a pass found; of its observations those are kept that the ledger needs.
+fn result_of(state: &State, outcome: &Outcome, seen: &mut Vec<Observation>) -> PassResult {
+    match outcome {
+        Outcome::Proposed(proposal) if proposal.kind == ProposalKind::Allocate => {
+            PassResult::Container
+        }
+        Outcome::Proposed(_) | Outcome::GiveUp(_) => PassResult::Other,
+        Outcome::Skipped(_) => {
+            // Counters that matter make a further pass worth while, after some time.
+            let counts = |seen: &Observation| matches!(seen, Observation::Counters { .. });
+            seen.retain(|seen| matters(state, seen));
+            if seen.iter().any(counts) {
+                PassResult::Other
+            } else {
+                PassResult::Nothing
+            }
         }
     }
 }
 
 /// What a pass came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum PassResult {
     /// A container, placed.
     Container,
     /// Something that the proposers go on with.

@@ -1,9 +1,185 @@
-//! The thread that owns the ledger: it takes commands and proposals, commits and publishes.
+//! The committer: the only writer of the ledger. It takes commands and proposals, commits, publishes.
+//!
+//! # A turn
+//!
+//! 1. Deliver the events that the last turn left ([`delivery`]). While the queue of events is full, no
+//!    proposal is taken.
+//! 2. End the applications whose lifetime is over.
+//! 3. Commit one batch of every proposer ([`commits`], [`proposer_rings`]).
+//! 4. Carry out commands, up to a limit, in the order of the inbox.
+//! 5. If every proposer is idle, place what those commands ask for ([`inline_scheduling`]).
+//! 6. Publish a snapshot if it is due ([`publication`], [`publish_backoff`]).
+//!
+//! When nothing is left to do, the thread releases the committer and sleeps ([`idle`]); a caller then
+//! runs the turns on its own thread ([`caller_runs`]). Shutdown drains every queue, in this order:
+//! rings and inbox are closed, accepted commands and batches are carried out, a last snapshot is published.
+//!
+//! # Invariants
+//!
+//! * One thread owns the [`Committer`] at a time; ownership moves through `sync::Handoff`.
+//! * Every accepted command is answered once. Every batch of a proposer is taken once and in order.
+//! * A snapshot shows everything that was answered before it was published.
+//!
+//! Each part of the committer is a type with private fields in its own file; this file connects them.
 
 pub(super) mod caller_runs;
-pub(super) mod fate;
+mod commits;
+pub(super) mod delivery;
 pub(super) mod idle;
 pub(super) mod inline_scheduling;
+pub(super) mod proposer_rings;
 pub(super) mod publication;
-pub(super) mod publish_backoff;
-pub(super) mod turn;
+mod publish_backoff;
+mod turn;
+
+use std::sync::Arc as StdArc;
+
+use crate::commit::{CommitOutcome, Conflict, Freed};
+use crate::id::Version;
+use crate::metrics::{CounterWriter, Recorder};
+use crate::runtime::Sequential;
+use crate::runtime::handles::command::Command;
+use crate::runtime::proposer::batch::Batch;
+use crate::sync::{InboxReceiver, Mutant, ShutdownOwner, injected};
+use crate::time::Clock;
+
+use delivery::Delivery;
+use idle::Idle;
+use inline_scheduling::InlineScheduling;
+use proposer_rings::ProposerRings;
+use publication::Publication;
+
+/// Everything that the committer owns, on whichever thread it runs.
+pub(in crate::runtime) struct Committer<C> {
+    engine: Sequential,
+    /// Whether a node's heartbeat schedules the node.
+    heartbeats_schedule: bool,
+    inbox: InboxReceiver<Command>,
+    proposers: ProposerRings,
+    publication: Publication,
+    delivery: Delivery,
+    idle: Idle,
+    /// Places asks without proposers, in the mode that looks at all nodes.
+    inline: Option<InlineScheduling>,
+    measures: Measures,
+    /// Since when slots are what they are; observations made before are not applied.
+    freed: Freed,
+    shutdown: ShutdownOwner,
+    clock: C,
+}
+
+/// The committer's ends of the queues, and what it keeps about them.
+pub(in crate::runtime) struct CommitterEnds {
+    pub(in crate::runtime) inbox: InboxReceiver<Command>,
+    pub(in crate::runtime) proposers: ProposerRings,
+    pub(in crate::runtime) publication: Publication,
+    pub(in crate::runtime) delivery: Delivery,
+    pub(in crate::runtime) idle: Idle,
+    pub(in crate::runtime) measures: Measures,
+    pub(in crate::runtime) shutdown: ShutdownOwner,
+}
+
+/// What the committer counts and measures.
+pub(in crate::runtime) struct Measures {
+    outcomes: CounterWriter<CommitOutcome>,
+    recorder: Recorder,
+}
+
+impl Measures {
+    pub(in crate::runtime) fn new(
+        outcomes: CounterWriter<CommitOutcome>,
+        recorder: Recorder,
+    ) -> Self {
+        Self { outcomes, recorder }
+    }
+
+    /// Counts a proposal that did not hold.
+    fn count_refusal(&mut self, conflict: Conflict) {
+        let outcome = CommitOutcome::Rejected(conflict);
+        if !injected(Mutant::RefusalNotCounted) {
+            self.outcomes.count(outcome);
+        }
+        if injected(Mutant::RefusalCountedTwice) {
+            self.outcomes.count(outcome);
+        }
+    }
+}
+
+impl<C: Clock> Committer<C> {
+    /// A committer that owns a ledger; with `inline`, it places asks while every proposer is idle.
+    pub(in crate::runtime) fn new(
+        engine: Sequential,
+        heartbeats_schedule: bool,
+        clock: C,
+        inline: Option<InlineScheduling>,
+        ends: CommitterEnds,
+    ) -> Self {
+        Self {
+            engine,
+            heartbeats_schedule,
+            inbox: ends.inbox,
+            proposers: ends.proposers,
+            publication: ends.publication,
+            delivery: ends.delivery,
+            idle: ends.idle,
+            inline,
+            measures: ends.measures,
+            freed: Freed::default(),
+            shutdown: ends.shutdown,
+            clock,
+        }
+    }
+
+    /// The ledger and its names, as they are now.
+    pub(in crate::runtime) fn engine(&self) -> &Sequential {
+        &self.engine
+    }
+
+    /// The ledger, to be changed where no command does it. See [`Committer::change`].
+    pub(in crate::runtime) fn engine_mut(&mut self) -> &mut Sequential {
+        &mut self.engine
+    }
+
+    /// The version of the last snapshot.
+    pub(in crate::runtime) fn version(&self) -> Version {
+        self.publication.snapshot().version
+    }
+
+    /// The oldest batch of a proposer, if there is one.
+    pub(in crate::runtime) fn take_batch(&mut self, proposer: usize) -> Option<StdArc<Batch>> {
+        self.proposers.take(proposer)
+    }
+
+    /// Carries out one change from outside, and counts it.
+    pub(in crate::runtime) fn change_from_outside<T>(
+        &mut self,
+        change: impl FnOnce(&mut Sequential) -> T,
+    ) -> T {
+        self.publication.note_change();
+        self.change(change)
+    }
+
+    /// Carries out a command or a look of an outsider. It may free slots, so that observations made on older
+    /// snapshots are ignored from now on.
+    fn change<T>(&mut self, change: impl FnOnce(&mut Sequential) -> T) -> T {
+        let ledger = self.engine.ledger_mut();
+        ledger.set_time(self.clock.now_ms());
+        ledger.catch_up();
+        let result = change(&mut self.engine);
+        self.freed = Freed::behind(self.publication.snapshot().version);
+        result
+    }
+
+    /// Ends applications whose lifetime is over; whether there were any.
+    pub(in crate::runtime) fn expire(&mut self) -> bool {
+        let due = |deadline: u64| deadline <= self.clock.now_ms();
+        if !self.engine.ledger().next_deadline().is_some_and(due) {
+            return false;
+        }
+        self.engine.ledger_mut().catch_up();
+        self.engine.advance_to(self.clock.now_ms());
+        self.freed = Freed::behind(self.publication.snapshot().version);
+        self.publication.note_change();
+        true
+    }
+}

@@ -1,10 +1,24 @@
-//! Publications: when the committer makes a snapshot, and what is copied ahead of it.
+//! Publication: when the committer makes a snapshot, and which rows are copied ahead of it.
+//!
+//! 1. A publication copies the rows that were written since the last one, some 0.3 us each, and replaces
+//!    the shared pointer.
+//! 2. With several proposers it is due after a few hundred decisions, because each takes room that the others
+//!    count on. A sole proposer follows its own decisions, so that thousands may wait.
+//! 3. While the committer places asks by itself, nobody needs the snapshot. It is due after many rows; these
+//!    are then copied in pieces ahead of it, so that no call waits for all of them.
+//! 4. Whoever asks for a snapshot raises a flag. The owner of the committer publishes before it releases it.
+//! 5. A snapshot holds news if anything happened besides reservations that were looked at again. Only
+//!    then, or when decisions of proposers landed, are the proposers woken.
 
+use std::sync::Arc as StdArc;
+
+use super::Committer;
+use super::proposer_rings::ProposerRings;
+use crate::commit::Ledger;
 use crate::metrics::Phase;
-use crate::sync::Ordering;
+use crate::snapshot::Snapshot;
+use crate::sync::{Arc, AtomicBool, Ordering, Published, Publisher, published};
 use crate::time::Clock;
-
-use super::turn::Committer;
 
 /// Decisions after which a snapshot is published though nobody waits for it: one proposer follows
 /// its own decisions without it.
@@ -24,38 +38,154 @@ const ROWS_AHEAD: usize = 32;
 /// Decisions after which it is published where several proposers take room that the others count on.
 const PUBLISH_TO_OTHERS: u64 = 512;
 
-impl<C: Clock> Committer<C> {
+/// What the last snapshot shows, and what happened since.
+pub(in crate::runtime) struct Publication {
+    publisher: Publisher<Snapshot>,
+    snapshot: StdArc<Snapshot>,
+    /// Whether somebody waits for a snapshot of all that was answered.
+    wanted: Arc<AtomicBool>,
+    /// While rows are copied ahead: how many the last turn left.
+    copying: Option<usize>,
+    /// Decisions, and turns with changes from outside, that no snapshot shows yet.
+    unpublished: u64,
+    /// Whether something happened since the last publication besides looks at reservations.
+    news: bool,
+    /// Counts what changed the state other than accepted proposals.
+    outside: u64,
+    /// Counts what changed the state: commands and accepted proposals.
+    changes: u64,
+}
+
+/// What became of the decisions of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::runtime) struct BatchCounts {
+    pub(in crate::runtime) committed: u64,
+    pub(in crate::runtime) elsewhere: u64,
+    pub(in crate::runtime) refused: u64,
+    /// Reservations that were kept, which are among the committed.
+    pub(in crate::runtime) kept: u64,
+    /// Decisions that proposed nothing.
+    pub(in crate::runtime) skipped: u64,
+}
+
+impl Publication {
+    /// Publishes a first snapshot of a ledger that so many proposers will work on; with the readers' end.
+    pub(in crate::runtime) fn new(
+        ledger: &mut Ledger,
+        wanted: Arc<AtomicBool>,
+    ) -> (Self, Published<Snapshot>) {
+        let settings = StdArc::clone(&ledger.state().settings);
+        let first = Snapshot::empty(settings).next(ledger.state_to_publish());
+        let snapshot = StdArc::new(first);
+        let (publisher, snapshots) = published(snapshot.version, StdArc::clone(&snapshot));
+        let publication = Self {
+            publisher,
+            snapshot,
+            wanted,
+            copying: None,
+            unpublished: 0,
+            news: false,
+            outside: 0,
+            changes: 0,
+        };
+        (publication, snapshots)
+    }
+
+    /// The last snapshot.
+    pub(in crate::runtime) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Changes from outside so far.
+    pub(in crate::runtime) fn outside(&self) -> u64 {
+        self.outside
+    }
+
+    /// Notes a change from outside.
+    pub(in crate::runtime) fn note_change(&mut self) {
+        self.outside += 1;
+        self.changes += 1;
+        self.news = true;
+    }
+
+    /// Notes that a decision was more than a look at a reservation.
+    pub(in crate::runtime) fn note_news(&mut self, news: bool) {
+        self.news |= news;
+    }
+
+    /// Notes what became of a batch of so many decisions.
+    pub(in crate::runtime) fn note_batch(&mut self, decisions: u64, counts: BatchCounts) {
+        // Its proposer foresees neither. Only refusals count for its backoff: elsewhere is progress, too.
+        self.outside += counts.refused + counts.elsewhere;
+        // A reservation that is kept changes nothing: whoever is refused beside it would try for ever.
+        self.changes += counts.committed - counts.kept + counts.elsewhere;
+        self.unpublished += decisions;
+    }
+
+    /// Notes so many containers that the committer placed by itself in a turn. If nothing is `left` for the
+    /// proposers, what came before is no news for them either.
+    pub(in crate::runtime) fn note_inline(&mut self, placed: u64, left: bool) {
+        self.changes += placed;
+        self.unpublished += placed + 1;
+        self.news &= left;
+    }
+
+    /// Notes a turn that leaves changes from outside to the proposers.
+    pub(in crate::runtime) fn note_left(&mut self, news: bool) {
+        self.news |= news;
+        self.unpublished += 1;
+    }
+
+    /// Whether something happened that is news for proposers and that no snapshot shows.
+    pub(in crate::runtime) fn has_news(&self) -> bool {
+        self.news
+    }
+
+    /// Whether anything happened that no snapshot shows.
+    pub(in crate::runtime) fn is_behind(&self) -> bool {
+        self.unpublished > 0
+    }
+
+    /// Whether somebody waits for a snapshot that shows more than the last one.
+    pub(in crate::runtime) fn is_wanted(&self) -> bool {
+        // Relaxed: as in `CallerRuns::publish`.
+        self.unpublished > 0 && self.wanted.load(Ordering::Relaxed)
+    }
+
+    /// Drops a wish that the last snapshot fulfils.
+    pub(in crate::runtime) fn withdraw_wish(&self) {
+        // Relaxed: a wish that comes later is seen with the call that follows it. What was answered before
+        // is in the snapshot.
+        self.wanted.store(false, Ordering::Relaxed);
+    }
+
     /// Whether decisions have waited long enough for their publication while there are more.
-    pub(in crate::runtime) fn is_due(&mut self) -> bool {
-        if self.rings.len() > 1 {
+    pub(in crate::runtime) fn is_due(
+        &mut self,
+        ledger: &mut Ledger,
+        proposers: &ProposerRings,
+    ) -> bool {
+        if proposers.len() > 1 {
             return self.unpublished >= PUBLISH_TO_OTHERS;
         }
-        let rows = self.engine.ledger().state().rows_written();
-        if !self.has_landed() {
+        let rows = ledger.state().rows_written();
+        if !proposers.has_landed_since(&self.snapshot) {
             // Without proposers these are turns.
-            let most = if self.standings.is_empty() {
+            let most = if proposers.is_empty() {
                 PUBLISH
             } else {
                 PUBLISH_AT_LAST
             };
             let waited = rows >= ROWS_AT_ONCE || self.unpublished >= most;
-            return waited && self.copy_ahead();
+            return waited && self.copy_ahead(ledger);
         }
         self.unpublished >= PUBLISH
             && self.unpublished >= PUBLISH_AT_LAST.min(PER_ROW * rows as u64)
     }
 
-    /// Whether decisions of proposers were taken that no snapshot shows yet.
-    // Two empty lists are not compared: the C library loads nothing from nowhere then, which takes some
-    // processors as long as a short call.
-    pub(in crate::runtime) fn has_landed(&self) -> bool {
-        !self.taken.is_empty() && self.taken != self.snapshot.taken
-    }
-
     /// Copies some rows ahead of the next snapshot; whether few are left. It gets there however fast
     /// rows are written: while it goes on, each turn leaves fewer than the one before.
-    pub(in crate::runtime) fn copy_ahead(&mut self) -> bool {
-        let ledger = self.engine.ledger_mut();
+    pub(in crate::runtime) fn copy_ahead(&mut self, ledger: &mut Ledger) -> bool {
         let before = ledger.state().rows_to_copy();
         let added = before.saturating_sub(self.copying.unwrap_or(before));
         ledger.copy_ahead(ROWS_AHEAD + added);
@@ -64,44 +194,56 @@ impl<C: Clock> Committer<C> {
         self.copying.is_none()
     }
 
-    /// Shows everything that happened, and wakes the proposers where that is any news.
-    pub(in crate::runtime) fn publish(&mut self) {
-        // Relaxed: a wish that comes later is seen with the call that follows it. What was answered before
-        // is in this snapshot.
-        self.wanted.store(false, Ordering::Relaxed);
-        self.copying = None;
-        self.tell();
-        let timed = self.recorder.is_active();
-        let before = if timed { self.clock.now_ns() } else { 0 };
-        if let Some(spot) = &mut self.spot {
-            spot.follow(&mut self.engine);
-        }
-        let ledger = self.engine.ledger_mut();
-        ledger.catch_up();
+    /// Publishes a ledger that is settled. `served` are the decisions that the committer made by itself, and
+    /// those of them that were refused.
+    fn publish(&mut self, ledger: &mut Ledger, proposers: &ProposerRings, served: (u64, u64)) {
         let mut next = self.snapshot.next(ledger.state_to_publish());
-        next.taken.clone_from(&self.taken);
-        (next.served, next.served_refused) = self.served;
-        next.refused.clone_from(&self.refused);
-        next.skipped = self.skipped;
+        proposers.show(&mut next);
+        (next.served, next.served_refused) = served;
         next.outside = self.outside;
         next.changes = self.changes;
-        let landed = self.has_landed();
+        self.copying = None;
         self.unpublished = 0;
         if !std::mem::take(&mut self.news) {
             next.news = self.snapshot.news;
         }
-        let next = std::sync::Arc::new(next);
-        self.snapshot = std::sync::Arc::clone(&next);
+        let next = StdArc::new(next);
+        self.snapshot = StdArc::clone(&next);
         drop(self.publisher.publish(next.version, next));
+    }
+}
+
+impl<C: Clock> Committer<C> {
+    /// Shows everything that happened, and wakes the proposers where that is any news.
+    pub(in crate::runtime) fn publish(&mut self) {
+        self.publication.withdraw_wish();
+        self.deliver();
+        let timed = self.measures.recorder.is_active();
+        let before = if timed { self.clock.now_ns() } else { 0 };
+        if let Some(inline) = &mut self.inline {
+            inline.follow(&mut self.engine);
+        }
+        let landed = self.has_landed();
+        let served = self
+            .inline
+            .as_ref()
+            .map_or((0, 0), |inline| inline.served());
+        let ledger = self.engine.ledger_mut();
+        ledger.catch_up();
+        self.publication.publish(ledger, &self.proposers, served);
         if timed {
             let took = self.clock.now_ns().saturating_sub(before);
-            self.recorder.record(Phase::Publish, took);
+            self.measures.recorder.record(Phase::Publish, took);
         }
+        let shown = self.publication.snapshot();
         // Otherwise nobody waits for it.
-        if landed || self.snapshot.news == self.snapshot.version {
-            for proposer in &self.proposers {
-                proposer.wake();
-            }
+        if landed || shown.news == shown.version {
+            self.proposers.wake();
         }
+    }
+
+    /// Whether decisions of proposers were taken that no snapshot shows yet.
+    pub(super) fn has_landed(&self) -> bool {
+        self.proposers.has_landed_since(self.publication.snapshot())
     }
 }

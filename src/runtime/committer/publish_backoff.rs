@@ -1,4 +1,7 @@
-//! How long the committer looks for work before it publishes, by where its proposers stand.
+//! Publish backoff: how long the committer looks for work before it publishes, by what its proposers do.
+//!
+//! A publication copies every row that was written since the last one, so that a few more decisions in one
+//! snapshot are cheaper than another snapshot. A proposer that waits for its decisions to land gets it at once.
 
 use crate::id::Version;
 use crate::sync::{Arc, ProposerStatus, SPINS};
@@ -10,17 +13,17 @@ const WHILE_BUSY: u32 = 8;
 /// Looks for work in vain before the committer publishes what no snapshot shows yet: none while a
 /// proposer waits for something that `landed` since the last one, and more while a sole proposer is
 /// busy with `news`, which needs no snapshot.
-pub(in crate::runtime) fn patience(
-    standings: &[Arc<ProposerStatus>],
+pub(super) fn patience(
+    statuses: &[Arc<ProposerStatus>],
     landed: impl Fn(usize) -> bool,
     news: Version,
 ) -> u32 {
-    let mut numbered = standings.iter().enumerate();
-    if numbered.any(|(i, standing)| standing.is_waiting() && landed(i)) {
+    let mut numbered = statuses.iter().enumerate();
+    if numbered.any(|(i, status)| status.is_waiting() && landed(i)) {
         return 0;
     }
-    match standings {
-        [sole] if !sole.has_seen(news) => WHILE_BUSY * SPINS,
+    match statuses {
+        [sole] if !sole.is_idle_at(news) => WHILE_BUSY * SPINS,
         _ => SPINS,
     }
 }
@@ -30,40 +33,40 @@ mod tests {
     use super::*;
     use crate::sync::parking;
 
-    fn standing() -> Arc<ProposerStatus> {
+    fn status() -> Arc<ProposerStatus> {
         ProposerStatus::new(parking().0)
     }
 
     #[test]
     fn the_committer_publishes_at_once_only_for_one_that_waits_for_what_landed() {
-        let standings = [standing(), standing()];
+        let statuses = [status(), status()];
         let news = Version(3);
-        assert_eq!(patience(&standings, |_| true, news), SPINS, "nobody waits");
-        standings[1].set_waiting(true);
-        assert_eq!(patience(&standings, |i| i == 1, news), 0, "it landed");
-        assert_eq!(patience(&standings, |i| i == 0, news), SPINS, "another's");
-        standings[1].set_waiting(false);
-        assert_eq!(patience(&standings, |_| true, news), SPINS, "it has it");
+        assert_eq!(patience(&statuses, |_| true, news), SPINS, "nobody waits");
+        statuses[1].set_waiting(true);
+        assert_eq!(patience(&statuses, |i| i == 1, news), 0, "it landed");
+        assert_eq!(patience(&statuses, |i| i == 0, news), SPINS, "another's");
+        statuses[1].set_waiting(false);
+        assert_eq!(patience(&statuses, |_| true, news), SPINS, "it has it");
     }
 
     #[test]
     fn it_waits_longer_only_for_a_sole_proposer_that_is_busy() {
-        let sole = [standing()];
+        let sole = [status()];
         let news = Version(3);
         assert_eq!(patience(&sole, |_| true, news), WHILE_BUSY * SPINS, "busy");
         sole[0].set_waiting(true);
         assert_eq!(patience(&sole, |_| true, news), 0, "waits");
         sole[0].set_waiting(false);
-        sole[0].rest(Version(2));
+        sole[0].set_idle(Version(2));
         assert_eq!(
             patience(&sole, |_| true, news),
             WHILE_BUSY * SPINS,
-            "rested before the news"
+            "idle before the news"
         );
-        sole[0].rest(news);
-        assert_eq!(patience(&sole, |_| true, news), SPINS, "rests");
-        sole[0].come_back();
-        sole[0].leave();
-        assert_eq!(patience(&sole, |_| true, news), SPINS, "stays away");
+        sole[0].set_idle(news);
+        assert_eq!(patience(&sole, |_| true, news), SPINS, "idle");
+        sole[0].resume();
+        sole[0].back_off();
+        assert_eq!(patience(&sole, |_| true, news), SPINS, "backs off");
     }
 }

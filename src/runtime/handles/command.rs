@@ -14,7 +14,7 @@ use crate::sync::{InboxSender, Receiver, SyncSender, TryRecvError, TrySendError,
 use crate::time::SystemClock;
 
 use crate::runtime::Sequential;
-use crate::runtime::committer::caller_runs::Lend;
+use crate::runtime::committer::caller_runs::CommitterAccess;
 use crate::runtime::committer::idle::look_out;
 
 /// Times that rows are copied ahead of a snapshot at most.
@@ -23,26 +23,26 @@ const COPIED_AHEAD: usize = 4096;
 /// Where the answer to a command goes.
 pub(in crate::runtime) type Reply<T> = SyncSender<T>;
 
-/// A look at the ledger that answers by itself.
-pub(in crate::runtime) struct Look(pub(in crate::runtime) Box<dyn FnOnce(&Ledger) + Send>);
+/// A query of the ledger that answers by itself.
+pub(in crate::runtime) struct LedgerQuery(pub(in crate::runtime) Box<dyn FnOnce(&Ledger) + Send>);
 
-impl std::fmt::Debug for Look {
+impl std::fmt::Debug for LedgerQuery {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Look")
+        f.write_str("LedgerQuery")
     }
 }
 
 /// Calls of applications with room for their answers. Their lists are made and dropped by the caller's
 /// thread: memory that another thread gives back costs both.
 #[derive(Debug)]
-pub(in crate::runtime) struct Asking {
+pub(in crate::runtime) struct AskBatch {
     calls: Vec<(ApplicationId, AskCall)>,
     replies: Vec<AskReply>,
     /// Positions of the calls that were refused.
     refused: Vec<(usize, AskError)>,
 }
 
-impl Asking {
+impl AskBatch {
     pub(in crate::runtime) fn new(calls: Vec<(ApplicationId, AskCall)>) -> Box<Self> {
         let room = |(_, call): &(_, AskCall)| {
             let gives_back = call.release.len();
@@ -87,7 +87,7 @@ pub(in crate::runtime) enum Command {
     RelabelNode(NodeName, String, Reply<Result<(), NodeError>>),
     DecommissionNode(NodeName, Reply<Result<(), NodeError>>),
     Submit(AppSpec, Reply<Result<Submitted, SubmitError>>),
-    Ask(Box<Asking>, Reply<Box<Asking>>),
+    Ask(Box<AskBatch>, Reply<Box<AskBatch>>),
     Heartbeat(
         NodeName,
         NodeReport,
@@ -104,7 +104,7 @@ pub(in crate::runtime) enum Command {
     Reconfigure(Box<TreeSettings>, Reply<Result<(), RefreshError>>),
     Preempt(Box<Verdicts>, Reply<PreemptionRound>),
     /// Looks at the ledger.
-    Inspect(Look),
+    Inspect(LedgerQuery),
     /// Answered once every proposer has looked at the present state and found nothing.
     Quiesce(Reply<()>),
     /// Has rows copied ahead of a snapshot that is to be asked for; whether few are left.
@@ -142,9 +142,9 @@ impl Command {
             }
             Self::DecommissionNode(node, reply) => answer(&reply, engine.decommission_node(&node)),
             Self::Submit(app, reply) => answer(&reply, engine.submit(&app)),
-            Self::Ask(mut asking, reply) => {
-                asking.carry_out(engine);
-                answer(&reply, asking);
+            Self::Ask(mut batch, reply) => {
+                batch.carry_out(engine);
+                answer(&reply, batch);
             }
             Self::Heartbeat(node, report, reply) => {
                 answer(&reply, take_report(engine, schedules, &node, &report));
@@ -167,7 +167,7 @@ impl Command {
             Self::Preempt(verdicts, reply) => {
                 answer(&reply, engine.preempt(|_| *verdicts));
             }
-            Self::Inspect(look) => (look.0)(engine.ledger()),
+            Self::Inspect(query) => (query.0)(engine.ledger()),
             Self::Quiesce(reply) => answer(&reply, ()),
             Self::CopyAhead(reply) => answer(&reply, true),
         }
@@ -197,20 +197,23 @@ pub(in crate::runtime) fn answer<T>(reply: &Reply<T>, value: T) {
 #[derive(Clone, Debug)]
 pub(in crate::runtime) struct Commands {
     inbox: InboxSender<Command>,
-    lending: Arc<dyn Lend>,
+    committer: Arc<dyn CommitterAccess>,
 }
 
 impl Commands {
-    pub(in crate::runtime) fn new(inbox: InboxSender<Command>, lending: Arc<dyn Lend>) -> Self {
-        Self { inbox, lending }
+    pub(in crate::runtime) fn new(
+        inbox: InboxSender<Command>,
+        committer: Arc<dyn CommitterAccess>,
+    ) -> Self {
+        Self { inbox, committer }
     }
 
-    /// Has what was answered shown by the snapshot, if the committer rests.
+    /// Has a snapshot published that shows what was answered, if the committer is free.
     pub(in crate::runtime) fn show(&self) {
-        self.lending.show();
+        self.committer.publish();
     }
 
-    /// The same, with calls of others let in while rows are copied for it.
+    /// The same, with calls of others in between while rows are copied for it.
     pub(in crate::runtime) fn show_gently(&self) {
         let few = || {
             self.call(Duration::ZERO, Command::CopyAhead)
@@ -222,7 +225,7 @@ impl Commands {
     }
 
     /// Sends a command and waits for its answer, at first awake for some time; nothing once the
-    /// engine has shut down. If the committer rests, it carries the command out on this thread.
+    /// engine has shut down. If the committer is free, it carries the command out on this thread.
     pub(in crate::runtime) fn call<T>(
         &self,
         awake: Duration,
@@ -236,12 +239,12 @@ impl Commands {
                 Err(TrySendError::Closed(_)) => return None,
                 Err(TrySendError::Full(back)) => {
                     command = back;
-                    self.lending.lend();
+                    self.committer.run_commands();
                     crate::sync::yield_now();
                 }
             }
         }
-        self.lending.lend();
+        self.committer.run_commands();
         if awake.is_zero() {
             return answer.recv().ok();
         }

@@ -11,7 +11,7 @@ pub(in crate::runtime) struct Cores {
 
 /// The core of one thread, if it has one.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::runtime) struct Seat(Option<core_affinity::CoreId>);
+pub(in crate::runtime) struct CoreSlot(Option<core_affinity::CoreId>);
 
 impl Cores {
     pub(in crate::runtime) fn of(placement: Placement) -> Self {
@@ -26,14 +26,14 @@ impl Cores {
     }
 
     /// A core for one more thread.
-    pub(in crate::runtime) fn seat(&mut self) -> Seat {
-        let seat = self.cores.get(self.next % self.cores.len().max(1)).copied();
+    pub(in crate::runtime) fn slot(&mut self) -> CoreSlot {
+        let slot = self.cores.get(self.next % self.cores.len().max(1)).copied();
         self.next += 1;
-        Seat(seat)
+        CoreSlot(slot)
     }
 }
 
-impl Seat {
+impl CoreSlot {
     /// Moves the calling thread there. A refusal changes nothing but the speed.
     pub(in crate::runtime) fn take(self) {
         if let Some(core) = self.0 {
@@ -47,17 +47,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_that_are_placed_anywhere_have_no_seat() {
+    fn threads_that_are_placed_anywhere_have_no_core() {
         let mut cores = Cores::of(Placement::Anywhere);
-        assert!(cores.seat().0.is_none() && cores.seat().0.is_none());
+        assert!(cores.slot().0.is_none() && cores.slot().0.is_none());
     }
 
     #[test]
-    fn seats_go_round_when_there_are_more_threads_than_cores() {
+    fn cores_are_used_in_turn_when_there_are_more_threads_than_cores() {
         let mut cores = Cores::of(Placement::Pinned);
         let number = cores.cores.len();
-        let first: Vec<_> = (0..number).map(|_| cores.seat().0).collect();
-        let again: Vec<_> = (0..number).map(|_| cores.seat().0).collect();
+        let first: Vec<_> = (0..number).map(|_| cores.slot().0).collect();
+        let again: Vec<_> = (0..number).map(|_| cores.slot().0).collect();
         assert_eq!(first, again);
         assert!(first.iter().all(Option::is_some));
     }

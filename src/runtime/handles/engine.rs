@@ -3,37 +3,27 @@
 use std::sync::{Arc as StdArc, PoisonError};
 use std::time::Duration;
 
-use super::command::{Asking, Command, Commands, Look, Reply, answer};
-use super::cores::Cores;
-use super::event_reader::{EventReader, Rest};
+use super::command::{AskBatch, Command, Commands, LedgerQuery, Reply, answer};
+use super::cores::{CoreSlot, Cores};
+use super::event_reader::EventReader;
 use super::monitor::MonitorHandle;
-use super::queue_capacities::Room;
 use super::start::{Mode, Running, StartError};
 use crate::commit::{
-    AppError, AskError, Freed, HeartbeatReply, Ledger, NodeError, PartitionSpec, RefreshError,
-    SubmitError, Submitted,
+    AppError, AskError, CommitOutcome, HeartbeatReply, Ledger, NodeError, PartitionSpec,
+    RefreshError, SubmitError, Submitted,
 };
-use crate::id::{ApplicationId, ContainerId, NodeName, Version};
-use crate::metrics::{Collector, CounterReader, Counts, HistogramSet, counters};
+use crate::id::{ApplicationId, ContainerId, NodeName};
+use crate::metrics::{Collector, CounterReader, Counts, HistogramSet};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
 use crate::resource::ResourceVector;
 use crate::runtime::Sequential;
-use crate::runtime::committer::caller_runs::CallerRuns;
-use crate::runtime::committer::fate::Fate;
-use crate::runtime::committer::idle::Sleep;
-use crate::runtime::committer::inline_scheduling::InlineScheduling;
-use crate::runtime::committer::turn::Committer;
 use crate::runtime::nodes::index::NodeIndex;
-use crate::runtime::nodes::sorter::Sorting;
-use crate::runtime::proposer::batch::Batches;
-use crate::runtime::proposer::proposer_backoff::ProposerBackoff;
-use crate::runtime::proposer::round::Refused;
-use crate::runtime::proposer::worker::Proposer;
-use crate::runtime::testing::fault_injection::FaultSource;
+use crate::runtime::nodes::sorter::SorterThread;
+use crate::runtime::parts::EngineParts;
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicBool, AtomicU64, JoinHandle, Mutex, Ordering, ProposerStatus, Published, Shutdown,
-    ThreadBuilder, Waker, inbox, parking, published, ring, shutdown,
+    Arc, AtomicU64, JoinHandle, Mutex, Ordering, Parker, Published, Publisher, Shutdown,
+    ThreadBuilder,
 };
 use crate::time::Clock;
 
@@ -50,7 +40,7 @@ pub struct Threaded {
     pub(in crate::runtime) awake: Duration,
     pub(in crate::runtime) snapshots: Published<Snapshot>,
     pub(in crate::runtime) events: Mutex<EventReader>,
-    fates: CounterReader<Fate>,
+    outcomes: CounterReader<CommitOutcome>,
     latencies: Mutex<Collector>,
     pub(in crate::runtime) panics: Arc<AtomicU64>,
     pub(in crate::runtime) shutdown: Shutdown,
@@ -80,173 +70,81 @@ impl Threaded {
     /// # Errors
     ///
     /// As [`StartError`]; threads that were started are ended.
-    #[expect(
-        clippy::too_many_lines,
-        reason = "one list of parts and who holds which end of each"
-    )]
     pub fn take_over<C: Clock + Clone + 'static>(
-        mut engine: Sequential,
+        engine: Sequential,
         mode: Mode,
         clock: C,
         running: impl Into<Running>,
     ) -> Result<Self, StartError> {
-        let Running {
-            latencies,
-            placement,
-            awake,
-            capacity,
-            nonsense,
-        } = running.into();
-        let room = Room::of(mode, capacity);
-        let mut cores = Cores::of(placement);
-        let commits = cores.seat();
-        engine.ledger_mut().track(mode != Mode::Heartbeat);
-        let settings = StdArc::clone(&engine.ledger().state().settings);
-        let sort_every = settings.multi_node.policies.first().map(|p| p.interval_ms);
-        let first = Snapshot::empty(settings).next(engine.ledger_mut().state_to_publish());
-        let snapshot = StdArc::new(first);
-        let (publisher, snapshots) = published(snapshot.version, StdArc::clone(&snapshot));
-        let (commit_waker, commit_parker) = parking();
-        let (commands, inbox) = inbox(room.inbox);
-        let (event_sender, told) = ring(room.events);
-        let (spent_sender, spent) = ring(room.spent);
-        let (reader_waker, parker) = parking();
-        let rest: Rest = Arc::new(Mutex::new(None));
-        let reader = EventReader {
-            told,
-            rest: Arc::clone(&rest),
-            spent: spent_sender,
-            parker,
-        };
-        let (sort_waker, sort_parker) = parking();
-        let parks: Vec<_> = (0..mode.threads()).map(|_| parking()).collect();
-        let proposers: Vec<Waker> = parks.iter().map(|(waker, _)| waker.clone()).collect();
-        let mut wakers = proposers.clone();
-        wakers.extend([commit_waker.clone(), sort_waker]);
-        let (stop, owner) = shutdown(wakers);
-        let (index_publisher, index) = published(Version(0), StdArc::new(NodeIndex::default()));
-        let mut collector = Collector::new();
-        let (fate_writer, fates) = counters();
-        let wanted = Arc::new(AtomicBool::new(false));
-        let lending = CallerRuns::new(
-            commit_waker.clone(),
-            commit_parker.clone(),
-            Arc::clone(&wanted),
-        );
-        let lending = StdArc::new(lending);
+        let running = running.into();
+        let mut cores = Cores::of(running.placement);
+        let committer_core = cores.slot();
+        let policies = &engine.ledger().state().settings.multi_node.policies;
+        let every_ms = policies.first().map(|policy| policy.interval_ms);
+        let looks_at_all = matches!(mode, Mode::Global { .. });
+        let parts = EngineParts::new(engine, mode, running, looks_at_all, &clock, || {
+            clock.clone()
+        });
         // Dropped after the committer, whose end it waits for, when a thread cannot be started.
         let mut started = Self {
-            awake,
-            commands: Commands::new(commands, lending.clone()),
-            snapshots: snapshots.clone(),
-            events: Mutex::new(reader),
-            fates,
-            latencies: Mutex::new(Collector::new()),
-            panics: Arc::new(AtomicU64::new(0)),
-            shutdown: stop.clone(),
+            awake: running.awake,
+            commands: parts.commands,
+            snapshots: parts.snapshots,
+            events: Mutex::new(parts.events),
+            outcomes: parts.outcomes,
+            latencies: Mutex::new(parts.collector),
+            panics: parts.panics,
+            shutdown: parts.shutdown,
             monitor: None,
             threads: Vec::new(),
         };
-        let mut committer = Box::new(Committer {
-            engine,
-            heartbeats_schedule: mode == Mode::Heartbeat,
-            rings: Vec::new(),
-            served: (0, 0),
-            goes_on: false,
-            spot: matches!(mode, Mode::Global { .. })
-                .then(|| InlineScheduling::new(index.reader(), latencies)),
-            taken: vec![0; mode.threads()],
-            refused: vec![0; mode.threads()],
-            skipped: 0,
-            outside: 0,
-            changes: 0,
-            unpublished: 0,
-            wanted,
-            copying: None,
-            inbox,
-            publisher,
-            snapshot,
-            proposers,
-            standings: Vec::new(),
-            parker: commit_parker,
-            shutdown: owner,
-            events: event_sender.waking(reader_waker),
-            spent,
-            rest,
-            untold: Vec::new(),
-            fates: fate_writer,
-            recorder: latencies.recorder(&mut collector),
-            clock: clock.clone(),
-            quiet: Vec::new(),
-            freed: Freed::default(),
-            news: false,
-            awake,
-            sleep: Sleep::ForCall,
-            roused: false,
-        });
-        for (i, (waker, parker)) in parks.into_iter().enumerate() {
-            let (sender, receiver) = ring(room.ring);
-            committer.rings.push(receiver.waking(waker));
-            let standing = ProposerStatus::new(commit_waker.clone());
-            committer.standings.push(Arc::clone(&standing));
-            let proposer = Proposer {
-                mode,
-                share: (i, mode.threads()),
-                snapshots: snapshots.reader(),
-                index: index.reader(),
-                ring: sender.waking(commit_waker.clone()),
-                parker,
-                shutdown: stop.clone(),
-                standing,
-                panics: Arc::clone(&started.panics),
-                recorder: latencies.recorder(&mut collector),
-                latencies,
-                clock: clock.clone(),
-                batches: Batches::new(),
-                progress: 0,
-                seen: Vec::new(),
-                decisions: 0,
-                rounds: 0,
-                handed_ns: 0,
-                start: i,
-                refused: Refused::default(),
-                restraint: ProposerBackoff::default(),
-                counted: false,
-                held: None,
-                raving: nonsense.map(|nonsense| FaultSource::new(nonsense, i)),
-            };
-            let seat = cores.seat();
+        let committer = Box::new(parts.committer);
+        for (i, proposer) in parts.proposers.into_iter().enumerate() {
+            let core = cores.slot();
             started.spawn(&format!("capsched-propose-{i}"), move || {
-                seat.take();
+                core.take();
                 proposer.run();
             })?;
         }
-        if matches!(mode, Mode::Global { .. }) {
-            let every = sort_every.map_or(SORT_EVERY, |ms| Duration::from_millis(ms.max(1)));
-            let sorting = Sorting {
-                commands: started.commands.clone(),
-                snapshots,
-                publisher: index_publisher,
-                shutdown: stop,
-                parker: sort_parker,
-                every,
-                panics: Arc::clone(&started.panics),
-                clock,
-            };
-            started.spawn("capsched-sort", move || {
-                // While the committer works on threads of callers, its core is free.
-                if awake.is_zero() {
-                    commits.take();
-                }
-                sorting.run();
-            })?;
+        if looks_at_all {
+            let every = every_ms.map_or(SORT_EVERY, |ms| Duration::from_millis(ms.max(1)));
+            // While the committer runs on threads of callers, its core is free.
+            let core = running.awake.is_zero().then_some(committer_core);
+            started.start_sorter(parts.index, parts.sorter, every, core, clock)?;
         }
+        let caller_runs = parts.caller_runs;
         started.spawn("capsched-commit", move || {
-            commits.take();
-            committer.run(&lending);
+            committer_core.take();
+            committer.run(&caller_runs);
         })?;
-        started.latencies = Mutex::new(collector);
         Ok(started)
+    }
+
+    /// Starts the thread that sorts the nodes again and again, on a core if it has one.
+    fn start_sorter<C: Clock + Clone + 'static>(
+        &mut self,
+        publisher: Publisher<NodeIndex>,
+        parker: Parker,
+        every: Duration,
+        core: Option<CoreSlot>,
+        clock: C,
+    ) -> Result<(), StartError> {
+        let sorter = SorterThread {
+            commands: self.commands.clone(),
+            snapshots: self.snapshots.clone(),
+            publisher,
+            shutdown: self.shutdown.clone(),
+            parker,
+            every,
+            panics: Arc::clone(&self.panics),
+            clock,
+        };
+        self.spawn("capsched-sort", move || {
+            if let Some(core) = core {
+                core.take();
+            }
+            sorter.run();
+        })
     }
 
     pub(in crate::runtime) fn spawn(
@@ -342,8 +240,8 @@ impl Threaded {
     /// The answers stand in the order of the calls, each as that of [`Threaded::ask`].
     pub fn ask_all(&self, calls: Vec<(ApplicationId, AskCall)>) -> Vec<Result<AskReply, AskError>> {
         let number = calls.len();
-        let asking = Asking::new(calls);
-        let asked = self.call(|reply| Command::Ask(asking, reply));
+        let batch = AskBatch::new(calls);
+        let asked = self.call(|reply| Command::Ask(batch, reply));
         asked.map_or_else(
             || vec![Err(AskError::Closed); number],
             |asked| asked.into_answers(),
@@ -424,11 +322,13 @@ impl Threaded {
         look: impl FnOnce(&Ledger) -> T + Send + 'static,
     ) -> Option<T> {
         self.call(|reply: Reply<T>| {
-            Command::Inspect(Look(Box::new(move |ledger| answer(&reply, look(ledger)))))
+            Command::Inspect(LedgerQuery(Box::new(move |ledger| {
+                answer(&reply, look(ledger))
+            })))
         })
     }
 
-    /// The latest snapshot. While the committer rests it shows everything that was answered, and is
+    /// The latest snapshot. While the committer is idle it shows everything that was answered, and is
     /// made now if need be: that costs some 0.3 us for each row that was written. Otherwise it
     /// shows every change of an outsider soon after its answer, and lags behind by as many decisions as
     /// the committer takes before it publishes: 512 beside several proposers, else 8,192, or up to
@@ -444,8 +344,8 @@ impl Threaded {
 
     /// What became of proposals so far.
     #[must_use]
-    pub fn fates(&self) -> Counts<Fate> {
-        self.fates.read()
+    pub fn outcomes(&self) -> Counts<CommitOutcome> {
+        self.outcomes.read()
     }
 
     /// Panics of proposers, of the node sorter and of the monitor so far; whoever panicked started

@@ -1,73 +1,78 @@
-//! The readers' end of the events, with the way back for empty buffers.
+//! The readers' end of delivered events, with the way back for empty buffers.
 
 use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::commit::Event;
 use crate::runtime::Threaded;
+use crate::runtime::committer::delivery::{EventBatch, LastBatch};
 use crate::runtime::committer::idle::look_out;
-use crate::runtime::proposer::worker::wait;
-use crate::sync::{Arc, Mutex, MutexGuard, Parker, Received, RingReceiver, RingSender};
+use crate::runtime::proposer::wait;
+use crate::sync::{MutexGuard, Parker, Received, RingReceiver, RingSender};
 use crate::time::{Clock, SystemClock};
 
-/// Events that the committer handed over together.
-#[derive(Debug)]
-pub(in crate::runtime) struct Telling {
-    pub(in crate::runtime) at_ns: u64,
-    pub(in crate::runtime) events: Vec<Event>,
-}
-
-/// When events were handed over to readers, whenever these read them.
+/// A delivery of events to the readers: when it happened, whenever they read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct DeliveredEvents {
     /// The moment, in ns of the engine's clock.
     pub at_ns: u64,
-    /// Where they end in the reader's list; they begin where the ones before them end.
+    /// Where its events end in the reader's list; they begin where those of the one before end.
     pub end: usize,
 }
-
-/// Where the committer leaves, at its end, what finds no room in the ring.
-pub(in crate::runtime) type Rest = Arc<Mutex<Option<Telling>>>;
 
 /// What readers of events share.
 #[derive(Debug)]
 pub(in crate::runtime) struct EventReader {
-    pub(in crate::runtime) told: RingReceiver<Telling>,
+    batches: RingReceiver<EventBatch>,
     /// What found no room in the ring when the engine ended; complete once the ring is finished.
-    pub(in crate::runtime) rest: Rest,
-    pub(in crate::runtime) spent: RingSender<Vec<Event>>,
-    pub(in crate::runtime) parker: Parker,
+    last: LastBatch,
+    spent: RingSender<Vec<Event>>,
+    parker: Parker,
 }
 
 impl EventReader {
-    /// Takes over what there is. Whether there may be more some time.
-    fn append(&mut self, events: &mut Vec<Event>, mut heard: impl FnMut(Told)) -> bool {
+    pub(in crate::runtime) fn new(
+        batches: RingReceiver<EventBatch>,
+        last: LastBatch,
+        spent: RingSender<Vec<Event>>,
+        parker: Parker,
+    ) -> Self {
+        Self {
+            batches,
+            last,
+            spent,
+            parker,
+        }
+    }
+
+    /// Takes over what was delivered. Whether more may come.
+    fn append(
+        &mut self,
+        events: &mut Vec<Event>,
+        mut on_batch: impl FnMut(DeliveredEvents),
+    ) -> bool {
+        let mut append = |batch: &mut EventBatch| {
+            events.append(&mut batch.events);
+            on_batch(DeliveredEvents {
+                at_ns: batch.at_ns,
+                end: events.len(),
+            });
+        };
         loop {
-            match self.told.try_recv() {
-                Received::Item(mut telling) => {
-                    events.append(&mut telling.events);
-                    heard(Told {
-                        at_ns: telling.at_ns,
-                        end: events.len(),
-                    });
+            match self.batches.try_recv() {
+                Received::Item(mut batch) => {
+                    append(&mut batch);
                     // The committer uses the buffer again; when it has enough, this one goes.
-                    drop(self.spent.try_send(telling.events));
+                    drop(self.spent.try_send(batch.events));
                 }
                 Received::Empty => return true,
                 Received::Finished => break,
             }
         }
-        let rest = self
-            .rest
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(mut telling) = rest {
-            events.append(&mut telling.events);
-            heard(Told {
-                at_ns: telling.at_ns,
-                end: events.len(),
-            });
+        let last = self.last.lock();
+        let last = last.unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut batch) = last {
+            append(&mut batch);
         }
         false
     }
@@ -91,10 +96,15 @@ impl Threaded {
         self.event_reader().append(events, |_| {});
     }
 
-    /// The same as [`Threaded::append_events`], with the moments at which they were handed over: exact
+    /// The same as [`Threaded::append_events`], with the moments at which they were delivered: exact
     /// where a reader looks seldom, or has to wait for a core.
-    pub fn append_told(&self, events: &mut Vec<Event>, told: &mut Vec<Told>) {
-        self.event_reader().append(events, |batch| told.push(batch));
+    pub fn append_deliveries(
+        &self,
+        events: &mut Vec<Event>,
+        deliveries: &mut Vec<DeliveredEvents>,
+    ) {
+        self.event_reader()
+            .append(events, |delivery| deliveries.push(delivery));
     }
 
     /// The same as [`Threaded::append_events`], once there are any: waits until something happens,
@@ -128,10 +138,17 @@ impl Threaded {
             if events.len() > before || !more || waited >= patience {
                 return events.len() > before;
             }
-            let EventReader { told, parker, .. } = &*reader;
+            let EventReader {
+                batches, parker, ..
+            } = &*reader;
             let left = patience - waited;
-            if !look_out(&clock, self.awake.min(left), || false, || told.has_news()) {
-                wait(parker, Some(left), || told.has_news());
+            if !look_out(
+                &clock,
+                self.awake.min(left),
+                || false,
+                || batches.has_news(),
+            ) {
+                wait(parker, Some(left), || batches.has_news());
             }
         }
     }

@@ -9,7 +9,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use super::command::{Command, Commands, Look, Reply, answer};
+use super::command::{Command, Commands, LedgerQuery, Reply, answer};
 use super::engine::Threaded;
 use super::start::StartError;
 use crate::commit::{Ledger, PreemptionRound, Verdicts};
@@ -48,7 +48,9 @@ impl Access {
         look: impl FnOnce(&Ledger) -> T + Send + 'static,
     ) -> Option<T> {
         self.commands.call(Duration::ZERO, |reply: Reply<T>| {
-            Command::Inspect(Look(Box::new(move |ledger| answer(&reply, look(ledger)))))
+            Command::Inspect(LedgerQuery(Box::new(move |ledger| {
+                answer(&reply, look(ledger))
+            })))
         })
     }
 
@@ -316,7 +318,7 @@ mod tests {
     use std::sync::Arc as StdArc;
 
     use super::*;
-    use crate::runtime::committer::caller_runs::Lend;
+    use crate::runtime::committer::caller_runs::CommitterAccess;
     use crate::sync::{ShutdownOwner, shutdown};
     use crate::time::ManualClock;
 
@@ -324,10 +326,10 @@ mod tests {
     #[derive(Debug)]
     struct Nobody;
 
-    impl Lend for Nobody {
-        fn lend(&self) {}
+    impl CommitterAccess for Nobody {
+        fn run_commands(&self) {}
 
-        fn show(&self) {}
+        fn publish(&self) {}
     }
 
     /// Panics over every message, and ends its thread with its first round.

@@ -1,4 +1,4 @@
-//! Room: how much may wait in the queues between the threads of an engine.
+//! Capacities of the queues between the threads of an engine, and why they are what they are.
 
 use std::num::NonZeroUsize;
 
@@ -21,7 +21,7 @@ const SPENT: usize = 64;
 
 /// The capacity of each queue, at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::runtime) struct Room {
+pub(in crate::runtime) struct QueueCapacities {
     /// Batches of one proposer.
     pub(in crate::runtime) ring: usize,
     pub(in crate::runtime) inbox: usize,
@@ -29,7 +29,7 @@ pub(in crate::runtime) struct Room {
     pub(in crate::runtime) spent: usize,
 }
 
-impl Room {
+impl QueueCapacities {
     /// What an engine of this mode has, unless each queue was given the same capacity.
     pub(in crate::runtime) fn of(mode: Mode, capacity: Option<NonZeroUsize>) -> Self {
         let or = |usual| capacity.map_or(usual, NonZeroUsize::get);
@@ -53,15 +53,20 @@ mod tests {
     #[test]
     fn one_capacity_holds_for_every_queue() {
         let mode = Mode::Global { threads: 3 };
-        let room = Room::of(mode, NonZeroUsize::new(2));
-        let all = [room.ring, room.inbox, room.events, room.spent];
+        let capacities = QueueCapacities::of(mode, NonZeroUsize::new(2));
+        let all = [
+            capacities.ring,
+            capacities.inbox,
+            capacities.events,
+            capacities.spent,
+        ];
         assert_eq!(all, [2; 4]);
     }
 
     #[test]
     fn a_sole_proposer_may_have_more_waiting() {
-        let room = |threads| Room::of(Mode::Global { threads }, None);
-        assert!(room(1).ring > room(2).ring);
-        assert_eq!(room(1).inbox, room(2).inbox);
+        let capacities = |threads| QueueCapacities::of(Mode::Global { threads }, None);
+        assert!(capacities(1).ring > capacities(2).ring);
+        assert_eq!(capacities(1).inbox, capacities(2).inbox);
     }
 }

@@ -15,22 +15,21 @@ pub struct Running {
     pub latencies: Latencies,
     /// On which cores they run.
     pub placement: Placement,
-    /// How long the committer looks out for the next command, with nothing to do, before it sleeps.
-    /// Asleep, it takes its turns on the thread of whoever calls, and such a call waits for no other
-    /// thread; but a caller's core has the state yet to load, and callers take turns. Who keeps a
-    /// core for the committer has it work beside its callers, who then look out for their answers
-    /// and for events as long. They had better stand on another core than the committer's: there
-    /// each would wait for the other. Nothing by default: all of them sleep after a moment. By a
-    /// clock that stands still, any length is for ever.
+    /// How long the committer looks for the next command, with nothing to do, before it sleeps; zero by
+    /// default. Asleep, it takes its turns on the threads of callers: such a call waits for no other thread,
+    /// but the caller's core has to load the state, and callers run one after the other. With a length
+    /// above zero the committer works on a core of its own, and callers look for their answers and for events
+    /// as long before they sleep. Callers should run on other cores than the committer, or each waits for the
+    /// other. By a clock that stands still, any length is for ever.
     pub awake: Duration,
     /// Items that each queue between two threads takes; who writes to a full one waits. Batches of
     /// proposals (64 of a sole proposer, 8 of each of several), commands (4,096) and batches of
-    /// events (4,096) unless told otherwise. Where few events may wait, somebody has to read them all
+    /// events (4,096) unless set otherwise. Where few events may wait, somebody has to read them all
     /// the time: no proposal is taken meanwhile.
     pub capacity: Option<NonZeroUsize>,
     /// What proposers send instead of their proposals, for tests.
     #[doc(hidden)]
-    pub nonsense: Option<BadProposals>,
+    pub faults: Option<BadProposals>,
 }
 
 impl From<Latencies> for Running {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::index::{NodeIndex, NodeSorter};
 use crate::id::Version;
 use crate::runtime::handles::command::Commands;
-use crate::runtime::time_slicing::Turns;
+use crate::runtime::time_slicing::TimeSlices;
 use crate::snapshot::Snapshot;
 use crate::sync::{Arc, AtomicU64, Ordering, Parked, Parker, Published, Publisher, Shutdown};
 use crate::time::Clock;
@@ -17,7 +17,7 @@ use crate::time::Clock;
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// What the sorter's thread owns.
-pub(in crate::runtime) struct Sorting<C> {
+pub(in crate::runtime) struct SorterThread<C> {
     pub(in crate::runtime) commands: Commands,
     pub(in crate::runtime) snapshots: Published<Snapshot>,
     pub(in crate::runtime) publisher: Publisher<NodeIndex>,
@@ -36,19 +36,19 @@ fn rest_behind(took: Duration, every: Duration) -> Duration {
     every.saturating_sub(took).max(every / 2)
 }
 
-impl<C: Clock + Clone> Sorting<C> {
+impl<C: Clock + Clone> SorterThread<C> {
     /// Runs until shutdown.
     pub(in crate::runtime) fn run(self) {
         let (parker, shutdown) = (self.parker.clone(), self.shutdown.clone());
         let clock = self.clock.clone();
         self.run_with(|| {
             let mut sorter = NodeSorter::default();
-            let mut turns = Turns::new(&clock, || {
+            let mut slices = TimeSlices::new(&clock, || {
                 let _: Parked = parker.park_for(PAUSE, || shutdown.is_requested());
             });
             move |snapshot| {
-                turns.begin();
-                sorter.sort(snapshot, &mut |items| turns.did(items))
+                slices.begin();
+                sorter.sort(snapshot, &mut |items| slices.did(items))
             }
         });
     }
@@ -94,7 +94,7 @@ impl<C: Clock + Clone> Sorting<C> {
 mod tests {
     use super::*;
     use crate::id::PartitionId;
-    use crate::runtime::committer::caller_runs::Lend;
+    use crate::runtime::committer::caller_runs::CommitterAccess;
     use crate::runtime::testing::fixtures::{Cluster, settings};
     use crate::sync::{inbox, parking, published, shutdown};
     use crate::time::ManualClock;
@@ -103,10 +103,10 @@ mod tests {
     #[derive(Debug)]
     struct Nobody(Shutdown);
 
-    impl Lend for Nobody {
-        fn lend(&self) {}
+    impl CommitterAccess for Nobody {
+        fn run_commands(&self) {}
 
-        fn show(&self) {
+        fn publish(&self) {
             let _ = self.0.request();
         }
     }
@@ -123,7 +123,7 @@ mod tests {
         let (publisher, index) = published(Version(0), StdArc::new(NodeIndex::default()));
         let (shutdown, _owner) = shutdown(Vec::new());
         let panics = Arc::new(AtomicU64::new(0));
-        let sorting = Sorting {
+        let sorter = SorterThread {
             commands: Commands::new(inbox(1).0, StdArc::new(Nobody(shutdown.clone()))),
             snapshots,
             publisher,
@@ -135,7 +135,7 @@ mod tests {
         };
         let committer = std::cell::RefCell::new(&mut committer);
         let (begun, sorted) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
-        sorting.run_with(|| {
+        sorter.run_with(|| {
             begun.set(begun.get() + 1);
             |found: StdArc<Snapshot>| {
                 assert!(
@@ -194,7 +194,7 @@ mod tests {
         let (publisher, index) = published(Version(0), StdArc::new(NodeIndex::default()));
         let (shutdown, _owner) = shutdown(Vec::new());
         let clock = Hasty(ManualClock::default(), shutdown.clone());
-        let sorting = Sorting {
+        let sorter = SorterThread {
             commands: Commands::new(inbox(1).0, StdArc::new(Nobody(shutdown.clone()))),
             snapshots,
             publisher,
@@ -205,7 +205,7 @@ mod tests {
             panics: Arc::new(AtomicU64::new(0)),
             clock: clock.clone(),
         };
-        sorting.run();
+        sorter.run();
         assert!(clock.now_ms() > 10, "there were turns after it");
         let order = index.load().order(&cluster.state, PartitionId::DEFAULT);
         assert!(order.nodes().iter().eq(nodes.iter().rev()));

@@ -1,8 +1,8 @@
-//! ProposerBackoff of further proposers: one whose proposals are refused too often stays away for a
-//! while.
+//! Proposer backoff: a further proposer whose proposals are refused too often sits out publications.
 //!
-//! Several proposers that find little to do find the same, and all but the first are refused. The
-//! first proposer never stays away, so that nothing waits for those who do.
+//! Several proposers that find little to do find the same asks, and all but the first are refused. Every 64
+//! decisions the refused ones are counted: above one in twenty the proposer sits out, twice as long as the last
+//! time; otherwise the next pause is half as long. The first proposer never sits out, so that every ask is tried.
 
 /// Decisions between two looks at how many of them were refused.
 const WINDOW: u64 = 64;
@@ -10,7 +10,7 @@ const WINDOW: u64 = 64;
 /// One refused decision in so many is too often.
 const TOLERATED: u64 = 20;
 
-/// Shortest and longest absence, in publications and decisions of the committer's own.
+/// Shortest and longest pause, in publications and decisions of the committer itself.
 const SHORTEST: u64 = 16;
 const LONGEST: u64 = 16_384;
 
@@ -19,12 +19,12 @@ const LONGEST: u64 = 16_384;
 pub(in crate::runtime) struct ProposerBackoff {
     taken: u64,
     refused: u64,
-    absence: u64,
+    pause: u64,
 }
 
 impl ProposerBackoff {
-    /// For how many publications and decisions of the committer's own to stay away, by how many decisions of this proposer the ledger
-    /// has taken and refused so far; 0 to go on. Doubles each time, and halves when all is well.
+    /// Publications, and decisions of the committer itself, to sit out, given the totals of this proposer's decisions
+    /// that were taken and refused; 0 continues. Doubles on a bad window, halves otherwise.
     pub(in crate::runtime) fn judge(&mut self, taken: u64, refused: u64) -> u64 {
         let news = taken - self.taken;
         if news < WINDOW {
@@ -33,10 +33,10 @@ impl ProposerBackoff {
         let too_often = (refused - self.refused) * TOLERATED > news;
         (self.taken, self.refused) = (taken, refused);
         if too_often {
-            self.absence = (self.absence * 2).clamp(SHORTEST, LONGEST);
-            return self.absence;
+            self.pause = (self.pause * 2).clamp(SHORTEST, LONGEST);
+            return self.pause;
         }
-        self.absence /= 2;
+        self.pause /= 2;
         0
     }
 }
@@ -46,23 +46,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_refused_too_often_stays_away_longer_each_time() {
-        let mut restraint = ProposerBackoff::default();
-        assert_eq!(restraint.judge(63, 63), 0, "too few to judge by");
-        assert_eq!(restraint.judge(64, 63), 16);
-        assert_eq!(restraint.judge(128, 70), 32);
-        assert_eq!(restraint.judge(192, 80), 64);
+    fn who_is_refused_too_often_sits_out_longer_each_time() {
+        let mut backoff = ProposerBackoff::default();
+        assert_eq!(backoff.judge(63, 63), 0, "too few to judge by");
+        assert_eq!(backoff.judge(64, 63), 16);
+        assert_eq!(backoff.judge(128, 70), 32);
+        assert_eq!(backoff.judge(192, 80), 64);
         for i in 0..20 {
-            restraint.judge(256 + i * 64, 100 + i * 64);
+            backoff.judge(256 + i * 64, 100 + i * 64);
         }
-        assert_eq!(restraint.absence, LONGEST);
+        assert_eq!(backoff.pause, LONGEST);
     }
 
     #[test]
     fn who_fares_well_goes_on() {
-        let mut restraint = ProposerBackoff::default();
-        assert_eq!(restraint.judge(64, 30), 16);
-        assert_eq!(restraint.judge(164, 35), 0, "one in twenty is tolerated");
-        assert_eq!(restraint.absence, 8);
+        let mut backoff = ProposerBackoff::default();
+        assert_eq!(backoff.judge(64, 30), 16);
+        assert_eq!(backoff.judge(164, 35), 0, "one in twenty is tolerated");
+        assert_eq!(backoff.pause, 8);
     }
 }

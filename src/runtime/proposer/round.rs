@@ -1,32 +1,44 @@
-//! A round of a proposer: reservations, nodes and partitions in their turn, some decisions measured.
+//! A round of a proposer: reservations, nodes and partitions in turn, and rounds that are not repeated.
 
 use crate::cluster::NodeState;
 use crate::id::{NodeSlot, PartitionId};
-use crate::metrics::Phase;
-use crate::proposer::{
-    Candidates, Observation, Outcome, Watch, has_room, propose_reserved, propose_watched,
-};
+use crate::proposer::{Candidates, Outcome, has_room, propose_reserved, propose_watched};
 use crate::queue::Exclusivity;
 use crate::time::Clock;
 
+use super::Proposer;
 use super::batch::BATCH;
-use super::stopwatch::{Latencies, Stopwatch};
-use super::worker::{Proposer, taken};
-use super::working_copy::{Noted, View};
+use super::worker::taken;
+use super::working_copy::{Noted, WorkingCopy};
 use crate::runtime::handles::start::Mode;
 
-/// One decision in so many is timed.
-const SAMPLE: u32 = 512;
+/// What a proposer keeps of its rounds.
+#[derive(Debug)]
+pub(super) struct RoundHistory {
+    /// How much was sent when something was last proposed.
+    pub(super) progress: u64,
+    /// Where the next round begins among nodes, reservations and partitions.
+    start: usize,
+    /// Whether counters moved in the last round.
+    counted: bool,
+    unchanged: UnchangedRounds,
+}
 
-/// Rounds after which the clock is asked whether latencies are to be handed over.
-const ROUNDS: u32 = 256;
-
-/// How long a busy proposer keeps its latencies, in ns: adding them takes as long as a thousand decisions.
-const HAND_OVER_NS: u64 = 100_000_000;
+impl RoundHistory {
+    /// Of a proposer that begins at so many places behind the first.
+    pub(super) fn new(start: usize) -> Self {
+        Self {
+            progress: 0,
+            start,
+            counted: false,
+            unchanged: UnchangedRounds::default(),
+        }
+    }
+}
 
 /// Rounds on a state that nothing has changed since.
 #[derive(Debug, Default)]
-pub(in crate::runtime) struct Refused {
+struct UnchangedRounds {
     /// Changes that had brought about that state.
     changes: u64,
     /// Decisions that the ledger had taken when this was first seen.
@@ -37,20 +49,20 @@ pub(in crate::runtime) struct Refused {
 
 /// What a round over all candidates came to.
 #[derive(Default)]
-pub(in crate::runtime) struct Round {
+pub(in crate::runtime) struct RoundOutcome {
     pub(in crate::runtime) proposed: bool,
     /// Counters moved, so that a further round may find something without any other change.
     pub(in crate::runtime) counted: bool,
-    /// The view cannot follow what was proposed: a newer snapshot is needed.
+    /// The copy cannot follow what was proposed: a newer snapshot is needed.
     pub(in crate::runtime) stuck: bool,
-    /// A reservation is given up, which the view does not follow either: until that has landed, every
+    /// A reservation is given up, which the copy does not follow either: until that has landed, every
     /// further round would give it up again.
     pub(in crate::runtime) gave_up: bool,
     /// Nodes that it had passed by then; these come last in the next round.
     passed: usize,
 }
 
-impl Round {
+impl RoundOutcome {
     fn count(&mut self, noted: Noted) {
         self.proposed |= matches!(noted, Noted::OverlayResult | Noted::Ahead);
         self.counted |= noted == Noted::Waiting;
@@ -58,117 +70,130 @@ impl Round {
 }
 
 impl<C: Clock> Proposer<C> {
-    /// A round, unless rounds on this very state brought proposals that were all refused: they
-    /// would be made again at every version, and each refusal makes a version. Once the ledger took some and
-    /// nothing came of them, those in flight are awaited first: behind a slow committer there is always one.
-    pub(in crate::runtime) fn look(&mut self, view: &mut View) -> Round {
+    /// A round, unless it would repeat rounds that came to nothing; see [`Proposer::is_repetition`].
+    pub(in crate::runtime) fn look(&mut self, copy: &mut WorkingCopy) -> RoundOutcome {
+        if let Some(waiting) = self.is_repetition(copy) {
+            return waiting;
+        }
+        let round = match self.mode {
+            Mode::Heartbeat => RoundOutcome::default(),
+            Mode::Asynchronous { .. } => self.walk_nodes(copy),
+            Mode::Global { .. } => self.walk_partitions(copy),
+        };
+        let history = &mut self.history;
+        history.start = history.start.wrapping_add(round.passed.max(1));
+        history.counted = round.counted;
+        history.unchanged.rounds += usize::from(round.proposed);
+        round
+    }
+
+    /// Whether rounds on this very state brought proposals that were all refused: they would be made again at
+    /// every version, and each refusal makes a version. Once the ledger took some and nothing came of them,
+    /// those in flight are awaited first: behind a slow committer there is always one.
+    fn is_repetition(&mut self, copy: &WorkingCopy) -> Option<RoundOutcome> {
         let own = self.share.0;
         let newest = self.snapshots.refresh();
+        let (landed, counted) = (
+            self.batches.in_flight().next().is_none(),
+            self.history.counted,
+        );
+        let unchanged = &mut self.history.unchanged;
         // On an older state they say nothing of this one, on which their proposals may hold.
-        let older = view.seen().changes != newest.changes;
-        if older || self.refused.changes != newest.changes {
-            self.refused = Refused {
+        let older = copy.seen().changes != newest.changes;
+        if older || unchanged.changes != newest.changes {
+            *unchanged = UnchangedRounds {
                 changes: newest.changes,
                 before: taken(newest, own),
                 rounds: 0,
             };
-        } else if self.refused.rounds > view.state.nodes.len() {
-            let landed = self.batches.in_flight().next().is_none();
-            if landed || taken(newest, own) > self.refused.before {
-                let counted = self.counted;
-                if landed && counted {
-                    self.counted = false;
-                    self.refused.rounds -= 1;
-                }
-                return Round {
-                    counted,
-                    ..Round::default()
-                };
-            }
+            return None;
         }
-        let round = match self.mode {
-            Mode::Heartbeat => Round::default(),
-            Mode::Asynchronous { .. } => self.walk_nodes(view),
-            Mode::Global { .. } => self.walk_partitions(view),
-        };
-        self.start = self.start.wrapping_add(round.passed.max(1));
-        self.counted = round.counted;
-        self.refused.rounds += usize::from(round.proposed);
-        round
+        let repeats = unchanged.rounds > copy.state.nodes.len();
+        if !repeats || !(landed || taken(newest, own) > unchanged.before) {
+            return None;
+        }
+        if landed && counted {
+            self.history.counted = false;
+            unchanged.rounds -= 1;
+        }
+        Some(RoundOutcome {
+            counted,
+            ..RoundOutcome::default()
+        })
     }
 
     /// One attempt on each running node of this proposer's share; a proposer whose share brings
     /// nothing looks at the others'.
-    fn walk_nodes(&mut self, view: &mut View) -> Round {
+    fn walk_nodes(&mut self, copy: &mut WorkingCopy) -> RoundOutcome {
         let (own, of) = self.share;
-        let mut round = self.walk(view, |node| node.index() % of == own);
+        let mut round = self.walk(copy, |node| node.index() % of == own);
         if !round.proposed && of > 1 && !round.stuck {
-            round = self.walk(view, |_| true);
+            round = self.walk(copy, |_| true);
         }
         round
     }
 
-    fn walk(&mut self, view: &mut View, is_mine: impl Fn(NodeSlot) -> bool) -> Round {
-        let mut round = Round::default();
-        let count = view.state.nodes.len();
+    fn walk(&mut self, copy: &mut WorkingCopy, is_mine: impl Fn(NodeSlot) -> bool) -> RoundOutcome {
+        let mut round = RoundOutcome::default();
+        let count = copy.state.nodes.len();
         for i in 0..count {
-            let node = NodeSlot::at(self.start.wrapping_add(i) % count);
-            let row = &view.state.nodes[node];
+            let node = NodeSlot::at(self.history.start.wrapping_add(i) % count);
+            let row = &copy.state.nodes[node];
             if row.state != NodeState::Running || !is_mine(node) {
                 continue;
             }
             if row.reserved.is_some() {
-                // The view does not follow reservations; others go on without it.
-                self.fulfil(view, node, &mut round);
-            } else if has_room(&view.state, node) {
+                // The copy does not follow reservations; others go on without it.
+                self.fulfil(copy, node, &mut round);
+            } else if has_room(&copy.state, node) {
                 let partition = row.partition;
-                let noted = self.attempt(view, partition, Some(node));
+                let noted = self.attempt(copy, partition, Some(node));
                 round.count(noted);
                 round.stuck |= noted == Noted::Ahead;
             }
             if self.batches.open.len() >= BATCH {
-                self.send(view);
-                self.catch_up(view, false);
+                self.send(copy);
+                self.catch_up(copy, false);
             }
             if round.stuck {
                 round.passed = i + 1;
                 break;
             }
         }
-        self.send(view);
+        self.send(copy);
         round
     }
 
     /// Looks at some reservations, then makes a batch of attempts on the partitions, each until it brings
     /// nothing. Reservations take turns, and so do partitions in being first: none waits until all
     /// others are done. Where no attempt brings anything, all reservations are looked at.
-    fn walk_partitions(&mut self, view: &mut View) -> Round {
-        let mut round = Round::default();
-        view.lay_out(self.index.refresh());
-        let reserved = view.reserved();
+    fn walk_partitions(&mut self, copy: &mut WorkingCopy) -> RoundOutcome {
+        let mut round = RoundOutcome::default();
+        copy.lay_out(self.index.refresh());
+        let reserved = copy.reserved();
         let turns = reserved.len().div_ceil(BATCH).max(1);
-        let (before, now) = reserved.split_at(self.start % turns * BATCH);
+        let (before, now) = reserved.split_at(self.history.start % turns * BATCH);
         let (now, behind) = now.split_at(now.len().min(BATCH));
-        self.fulfil_all(view, now, &mut round);
-        self.attempt_on_partitions(view, &mut round);
+        self.fulfil_all(copy, now, &mut round);
+        self.attempt_on_partitions(copy, &mut round);
         if !round.proposed {
-            self.fulfil_all(view, behind, &mut round);
-            self.fulfil_all(view, before, &mut round);
+            self.fulfil_all(copy, behind, &mut round);
+            self.fulfil_all(copy, before, &mut round);
         }
-        self.send(view);
+        self.send(copy);
         round
     }
 
-    fn attempt_on_partitions(&mut self, view: &mut View, round: &mut Round) {
-        let (start, count) = (self.start, view.state.partitions.len());
+    fn attempt_on_partitions(&mut self, copy: &mut WorkingCopy, round: &mut RoundOutcome) {
+        let (start, count) = (self.history.start, copy.state.partitions.len());
         for i in 0..count {
             let partition = PartitionId::at(start.wrapping_add(i) % count);
-            while view.lane(partition).is_some() {
-                round.proposed |= self.extend(view, partition);
+            while copy.candidates(partition).is_some() {
+                round.proposed |= self.extend(copy, partition);
                 if self.batches.open.len() >= BATCH {
                     break;
                 }
-                let noted = self.attempt(view, partition, None);
+                let noted = self.attempt(copy, partition, None);
                 round.count(noted);
                 round.stuck |= noted == Noted::Ahead;
                 if noted != Noted::OverlayResult {
@@ -182,26 +207,28 @@ impl<C: Clock> Proposer<C> {
     }
 
     /// Looks at reservations, and hands over what fills a batch.
-    fn fulfil_all(&mut self, view: &mut View, nodes: &[NodeSlot], round: &mut Round) {
+    fn fulfil_all(&mut self, copy: &mut WorkingCopy, nodes: &[NodeSlot], round: &mut RoundOutcome) {
         for &node in nodes {
-            self.fulfil(view, node, round);
+            self.fulfil(copy, node, round);
             if self.batches.open.len() >= BATCH {
-                self.send(view);
+                self.send(copy);
             }
         }
     }
 
     /// A reservation is fulfilled, kept or given up.
-    fn fulfil(&mut self, view: &mut View, node: NodeSlot, round: &mut Round) {
-        let outcome = self.timed(|seen, _| propose_reserved(&view.state, node, seen));
+    fn fulfil(&mut self, copy: &mut WorkingCopy, node: NodeSlot, round: &mut RoundOutcome) {
+        let outcome = self.measuring.timed(&mut self.seen, |seen, _| {
+            propose_reserved(&copy.state, node, seen)
+        });
         // A node that is leaving serves no reservation; one that nobody wants any more is given up.
-        let leaves = view.state.nodes[node].state != NodeState::Running;
+        let leaves = copy.state.nodes[node].state != NodeState::Running;
         if leaves && !matches!(outcome, Outcome::GiveUp(_)) {
             self.seen.clear();
             return;
         }
         round.gave_up |= matches!(outcome, Outcome::GiveUp(_));
-        let noted = view.note(outcome, &mut self.seen, &mut self.batches.open);
+        let noted = copy.note(outcome, &mut self.seen, &mut self.batches.open);
         self.seen.clear();
         round.count(noted);
     }
@@ -209,17 +236,17 @@ impl<C: Clock> Proposer<C> {
     /// The two passes of an attempt, on one node or among all of a partition.
     fn attempt(
         &mut self,
-        view: &mut View,
+        copy: &mut WorkingCopy,
         partition: PartitionId,
         node: Option<NodeSlot>,
     ) -> Noted {
-        let noted = self.pass(view, partition, node, Exclusivity::Respect);
-        let lends =
-            partition != PartitionId::DEFAULT && !view.state.partitions[partition].exclusive;
-        if matches!(noted, Noted::OverlayResult | Noted::Ahead) || !lends {
+        let noted = self.pass(copy, partition, node, Exclusivity::Respect);
+        let is_shared =
+            partition != PartitionId::DEFAULT && !copy.state.partitions[partition].exclusive;
+        if matches!(noted, Noted::OverlayResult | Noted::Ahead) || !is_shared {
             return noted;
         }
-        match self.pass(view, partition, node, Exclusivity::Ignore) {
+        match self.pass(copy, partition, node, Exclusivity::Ignore) {
             Noted::Nothing => noted,
             found => found,
         }
@@ -227,103 +254,53 @@ impl<C: Clock> Proposer<C> {
 
     fn pass(
         &mut self,
-        view: &mut View,
+        copy: &mut WorkingCopy,
         partition: PartitionId,
         node: Option<NodeSlot>,
         exclusivity: Exclusivity,
     ) -> Noted {
-        let candidates = match (node, view.lane(partition)) {
+        let candidates = match (node, copy.candidates(partition)) {
             (Some(node), _) => Candidates::node(node),
             (None, Some(lane)) => Candidates::indexed(lane, partition),
             (None, None) => return Noted::Nothing,
         };
-        let state = &view.state;
-        let outcome =
-            self.timed(|seen, watch| propose_watched(state, &candidates, exclusivity, seen, watch));
-        let noted = view.note(outcome, &mut self.seen, &mut self.batches.open);
+        let state = &copy.state;
+        let outcome = self.measuring.timed(&mut self.seen, |seen, watch| {
+            propose_watched(state, &candidates, exclusivity, seen, watch)
+        });
+        let noted = copy.note(outcome, &mut self.seen, &mut self.batches.open);
         self.seen.clear();
         noted
     }
 
     /// Decides what the next passes over a partition surely place, until the batch is full or it takes a
     /// whole pass to tell; whether anything. Decisions are measured as those of whole passes are.
-    fn extend(&mut self, view: &mut View, partition: PartitionId) -> bool {
+    fn extend(&mut self, copy: &mut WorkingCopy, partition: PartitionId) -> bool {
         let before = self.batches.open.len();
-        if !self.recorder.is_active() {
-            return view.extend(&mut self.batches.open, partition, BATCH, None) > 0;
+        if !self.measuring.is_active() {
+            return copy.extend(&mut self.batches.open, partition, BATCH, None) > 0;
         }
-        while self.extend_unmeasured(view, partition) {
-            // Counted before, as everywhere: should it panic, the next one is not measured again.
-            self.decisions = self.decisions.wrapping_add(1);
-            let mut watch = Stopwatch::start(&self.clock);
-            if view.extend(&mut self.batches.open, partition, 1, Some(&mut watch)) == 0 {
-                // It takes a whole pass, which is measured instead.
-                self.decisions = self.decisions.wrapping_sub(1);
+        while self.extend_unmeasured(copy, partition) {
+            let open = &mut self.batches.open;
+            let placed = self
+                .measuring
+                .watched(|watch| copy.extend(open, partition, 1, Some(watch)));
+            if !placed {
                 break;
             }
-            watch.record(&mut self.recorder);
         }
         self.batches.open.len() > before
     }
 
     /// The same up to the next decision of which the steps are measured; whether it came so far, with
     /// room for that one in the batch.
-    fn extend_unmeasured(&mut self, view: &mut View, partition: PartitionId) -> bool {
-        let unmeasured = SAMPLE - 1 - self.decisions % SAMPLE;
+    fn extend_unmeasured(&mut self, copy: &mut WorkingCopy, partition: PartitionId) -> bool {
+        let unmeasured = self.measuring.unmeasured();
+        let open = &mut self.batches.open;
         // Measured or not, batches are of the same length.
-        let room = BATCH.saturating_sub(self.batches.open.len());
-        let most = room.min(unmeasured as usize);
-        let all = self.latencies == Latencies::All;
-        let before = if all { self.clock.now_ns() } else { 0 };
-        let placed = view.extend(&mut self.batches.open, partition, most, None);
-        let placed = u32::try_from(placed).expect("no more than asked for");
-        if all && placed > 0 {
-            // Each took its part.
-            let took = self.clock.now_ns().saturating_sub(before) / u64::from(placed);
-            (0..placed).for_each(|_| self.recorder.record(Phase::Propose, took));
-        }
-        self.decisions = self.decisions.wrapping_add(placed);
+        let most = BATCH.saturating_sub(open.len()).min(unmeasured as usize);
+        let place = || copy.extend(open, partition, most, None);
+        let placed = self.measuring.unwatched(place);
         placed == unmeasured && self.batches.open.len() < BATCH
-    }
-
-    /// Decides, and records where the time went for some of the decisions.
-    fn timed(
-        &mut self,
-        decide: impl FnOnce(&mut Vec<Observation>, Option<&mut dyn Watch>) -> Outcome,
-    ) -> Outcome {
-        self.decisions = self.decisions.wrapping_add(1);
-        if !self.recorder.is_active() {
-            return decide(&mut self.seen, None);
-        }
-        if !self.decisions.is_multiple_of(SAMPLE) {
-            if self.latencies != Latencies::All {
-                return decide(&mut self.seen, None);
-            }
-            let before = self.clock.now_ns();
-            let outcome = decide(&mut self.seen, None);
-            if matches!(outcome, Outcome::Proposed(_)) {
-                let took = self.clock.now_ns().saturating_sub(before);
-                self.recorder.record(Phase::Propose, took);
-            }
-            return outcome;
-        }
-        let mut watch = Stopwatch::start(&self.clock);
-        let outcome = decide(&mut self.seen, Some(&mut watch));
-        if matches!(outcome, Outcome::Proposed(_)) {
-            watch.record(&mut self.recorder);
-        }
-        outcome
-    }
-
-    /// Hands latencies over when it is time.
-    pub(in crate::runtime) fn hand_over_in_time(&mut self) {
-        if !self.recorder.is_active() || !self.rounds.is_multiple_of(ROUNDS) {
-            return;
-        }
-        let now_ns = self.clock.now_ns();
-        if now_ns.saturating_sub(self.handed_ns) >= HAND_OVER_NS {
-            self.handed_ns = now_ns;
-            self.recorder.hand_over();
-        }
     }
 }

@@ -1,4 +1,9 @@
-//! A proposer's view: its working copy of the state, with its own decisions applied to it.
+//! The working copy of a proposer: a snapshot's state, with its own decisions applied to it.
+//!
+//! 1. A refresh copies the rows that two snapshots differ in, then applies again what is still in flight.
+//! 2. A proposal is applied as the ledger would: the next decision sees less room. What only the ledger can follow
+//!    (reservations that are given up or exchanged) stops the round until a snapshot shows it.
+//! 3. Observations are kept if the ledger needs them: counters, ends of sorted orders, limits of the present pass.
 
 use std::sync::Arc;
 
@@ -12,10 +17,10 @@ use crate::runtime::nodes::index::NodeIndex;
 use crate::runtime::nodes::node_candidates::NodeCandidates;
 use crate::snapshot::{Snapshot, State};
 
-/// What became of a decision in the view.
+/// What became of a decision in the copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::runtime) enum Noted {
-    /// Something is proposed, and the view follows it.
+    /// Something is proposed, and the copy follows it.
     OverlayResult,
     /// Something is proposed that only the ledger can follow.
     Ahead,
@@ -27,35 +32,35 @@ pub(in crate::runtime) enum Noted {
 
 /// The working copy and what is derived from it.
 #[derive(Debug)]
-pub(in crate::runtime) struct View {
+pub(in crate::runtime) struct WorkingCopy {
     /// The copy.
     pub(in crate::runtime) state: State,
     seen: Arc<Snapshot>,
-    lanes: NodeCandidates,
+    candidates: NodeCandidates,
 }
 
-impl View {
+impl WorkingCopy {
     pub(in crate::runtime) fn new(
         seen: Arc<Snapshot>,
         share: (usize, usize),
         batches: &Batches,
     ) -> Self {
-        let mut view = Self {
+        let mut copy = Self {
             state: State::new(Arc::clone(&seen.settings)),
             seen: Arc::new(Snapshot::empty(Arc::clone(&seen.settings))),
             // Nobody waits for it.
-            lanes: NodeCandidates::new(share, usize::MAX),
+            candidates: NodeCandidates::new(share, usize::MAX),
         };
-        view.refresh(seen, batches);
-        view
+        copy.refresh(seen, batches);
+        copy
     }
 
-    /// The version of the snapshot behind the view.
+    /// The version of the snapshot behind the copy.
     pub(in crate::runtime) fn version(&self) -> Version {
         self.seen.version
     }
 
-    /// The snapshot behind the view.
+    /// The snapshot behind the copy.
     pub(in crate::runtime) fn seen(&self) -> &Snapshot {
         &self.seen
     }
@@ -67,7 +72,7 @@ impl View {
             .refresh(&self.seen, &newer, |node| changed.push(node));
         self.seen = newer;
         for node in changed {
-            self.lanes.see(&self.state, node);
+            self.candidates.see(&self.state, node);
         }
         for batch in batches.in_flight() {
             self.replay(batch);
@@ -88,26 +93,26 @@ impl View {
         if apply_to_copy(&mut self.state, proposal) == OverlayResult::No {
             return false;
         }
-        self.lanes.follow(&self.state, proposal.node);
+        self.candidates.follow(&self.state, proposal.node);
         true
     }
 
     /// As [`NodeCandidates::lay_out`], at once.
     pub(in crate::runtime) fn lay_out(&mut self, index: &Arc<NodeIndex>) {
-        self.lanes.lay_out(&self.state, index);
+        self.candidates.lay_out(&self.state, index);
     }
 
-    /// The lane of a partition that has nodes.
-    pub(in crate::runtime) fn lane(&self, partition: PartitionId) -> Option<&FitIndex> {
-        self.lanes.of(partition)
+    /// The candidates of a partition that has nodes.
+    pub(in crate::runtime) fn candidates(&self, partition: PartitionId) -> Option<&FitIndex> {
+        self.candidates.of(partition)
     }
 
     /// Reserved nodes of this proposer's share.
     pub(in crate::runtime) fn reserved(&self) -> Vec<NodeSlot> {
-        self.lanes.reserved()
+        self.candidates.reserved()
     }
 
-    /// Lets the view follow a decision, and adds it to the open batch when the ledger has to know.
+    /// Applies a decision to the copy, and adds it to the open batch when the ledger has to know.
     pub(in crate::runtime) fn note(
         &mut self,
         mut outcome: Outcome,
@@ -124,7 +129,7 @@ impl View {
                 if keeps {
                     Noted::Waiting
                 } else if self.follow(proposal) {
-                    proposal.alternate = self.lanes.second(&self.state, proposal);
+                    proposal.alternate = self.candidates.second(&self.state, proposal);
                     Noted::OverlayResult
                 } else {
                     Noted::Ahead
@@ -140,13 +145,13 @@ impl View {
                 Noted::Waiting
             }
         };
-        seen.retain(is_told);
+        seen.retain(is_for_ledger);
         batch.push(outcome, seen);
         noted
     }
 
     /// Adds to a batch, as long as it has room, what the next passes over a partition surely place, at
-    /// most so much; how much. A `watch` hears of the steps.
+    /// most so much; how much. `watch` is called after each step.
     pub(in crate::runtime) fn extend(
         &mut self,
         batch: &mut Batch,
@@ -155,8 +160,8 @@ impl View {
         watch: Option<&mut dyn Watch>,
     ) -> usize {
         let most = most.min(BATCH.saturating_sub(batch.len()));
-        let second = self.lanes.distance(partition);
-        let Some(lane) = self.lanes.of_mut(partition).filter(|_| most > 0) else {
+        let second = self.candidates.distance(partition);
+        let Some(index) = self.candidates.of_mut(partition).filter(|_| most > 0) else {
             return 0;
         };
         let extent = BulkExtent {
@@ -165,7 +170,7 @@ impl View {
             watch,
         };
         let state = &mut self.state;
-        batch.add(|placed| place_in_bulk(state, lane, partition, extent, placed))
+        batch.add(|placed| place_in_bulk(state, index, partition, extent, placed))
     }
 }
 
@@ -189,9 +194,9 @@ pub(in crate::runtime) fn matters(state: &State, seen: &Observation) -> bool {
     })
 }
 
-/// Whether the ledger is told of an observation. What follows from a version of the users of a
+/// Whether an observation is sent to the ledger. What follows from a version of the users of a
 /// leaf holds for the copy's version alone: other proposers' decisions may have come between.
-fn is_told(seen: &Observation) -> bool {
+fn is_for_ledger(seen: &Observation) -> bool {
     match seen {
         Observation::CurrentLimit { .. }
         | Observation::Served { .. }

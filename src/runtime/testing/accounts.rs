@@ -1,13 +1,12 @@
 //! What a pipeline that runs step by step knows of its decisions, wherever they are.
 
-use crate::commit::Event;
+use crate::commit::{CommitOutcome, Event};
 use crate::id::{ApplicationId, NodeName, Version};
 use crate::metrics::Counts;
 use crate::proposer::{Outcome, Proposal, ProposalKind};
 use crate::queue::Exclusivity;
-use crate::runtime::committer::fate::Fate;
 use crate::runtime::proposer::batch::Batch;
-use crate::runtime::proposer::working_copy::View;
+use crate::runtime::proposer::working_copy::WorkingCopy;
 
 /// What is known of a batch on its way.
 #[derive(Debug)]
@@ -43,12 +42,12 @@ pub struct Intent {
 
 /// What became of one decision of a batch.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct CommittedDecision {
     /// What was proposed; nothing when a reservation was given up.
     pub intent: Option<Intent>,
-    /// What became of it; nothing when there was nothing to decide.
-    pub fate: Option<Fate>,
-    /// What the commit told.
+    /// What became of it; [`CommitOutcome::Nothing`] when there was nothing to decide.
+    pub outcome: CommitOutcome,
+    /// The events of the commit.
     pub events: Vec<Event>,
     /// Whether it was made on the live state as it was: then it must hold.
     pub must_hold: bool,
@@ -64,23 +63,23 @@ pub struct Accounts {
     /// Accepted and not taken yet.
     pub queued: u64,
     /// Taken, by what became of them.
-    pub fates: Counts<Fate>,
+    pub outcomes: Counts<CommitOutcome>,
 }
 
 impl Accounts {
     /// Whether every decision is somewhere, once.
     #[must_use]
     pub fn balance(&self) -> bool {
-        self.proposed == self.held + self.queued + self.fates.total()
+        self.proposed == self.held + self.queued + self.outcomes.total()
     }
 }
 
 impl Known {
-    pub(in crate::runtime) fn of(batch: &Batch, view: &View) -> Self {
+    pub(in crate::runtime) fn of(batch: &Batch, copy: &WorkingCopy) -> Self {
         let decided = |outcome: &Outcome| !matches!(outcome, Outcome::Skipped(_));
         let outcomes = || batch.iter().map(|(outcome, _)| outcome);
         let intents = outcomes().map(|outcome| match outcome {
-            Outcome::Proposed(proposal) => Intent::of(proposal, view),
+            Outcome::Proposed(proposal) => Intent::of(proposal, copy),
             _ => None,
         });
         Self {
@@ -96,18 +95,18 @@ impl Known {
 }
 
 impl Intent {
-    /// Nothing for nonsense that names what the snapshot does not have.
-    fn of(proposal: &Proposal, view: &View) -> Option<Self> {
-        let app = &view.state.apps[proposal.app];
-        let node = &view.state.nodes[proposal.node];
+    /// Nothing for a bad proposal that names what the snapshot does not have.
+    fn of(proposal: &Proposal, copy: &WorkingCopy) -> Option<Self> {
+        let app = &copy.state.apps[proposal.app];
+        let node = &copy.state.nodes[proposal.node];
         let second = proposal.alternate.map(|second| {
-            let row = &view.state.nodes[second.node];
+            let row = &copy.state.nodes[second.node];
             (row.incarnation == second.incarnation).then(|| row.name.clone())
         });
         let same =
             (app.generation, node.incarnation) == (proposal.generation, proposal.incarnation);
         (same && second != Some(None)).then(|| Self {
-            version: view.version().0,
+            version: copy.version().0,
             app: app.id,
             node: node.name.clone(),
             alternate: second.flatten(),

@@ -1,4 +1,4 @@
-//! A proposer that dies in the midst of a turn, for fault injection: its clock fails it.
+//! Clock faults: a proposer panics in the midst of a turn, because its clock does.
 //!
 //! Where every decision is measured, a proposer reads its clock before and after each and before it hands
 //! a batch over, so that a reading that panics ends its round at any of these places.
@@ -14,7 +14,7 @@ use crate::time::{Clock, ManualClock};
 /// What a panic of the clock carries, to be told from one of the engine.
 struct Failed;
 
-/// A clock that may be told to panic; clones fail together.
+/// A clock that can be set to panic; clones fail together.
 #[derive(Clone, Debug)]
 pub(in crate::runtime) struct FailingClock {
     clock: ManualClock,
@@ -45,7 +45,7 @@ impl Clock for FailingClock {
         let left = self.left.load(Ordering::Relaxed);
         self.left.store(left.saturating_sub(1), Ordering::Relaxed);
         if left == 1 {
-            // No hook is to tell what is meant to happen.
+            // A panic hook would report what is meant to happen.
             resume_unwind(Box::new(Failed));
         }
         self.clock.now_ns()
@@ -56,19 +56,18 @@ impl Pipeline {
     /// A turn of a proposer in which it dies when it reads its clock for the `reading`-th time, from 1; how
     /// many decisions it had made and not closed a batch with. Nothing when the turn ended before.
     pub fn die_in_turn(&mut self, proposer: usize, reading: u64) -> Option<usize> {
-        let own = &mut self.seats[proposer].proposer;
-        own.latencies = Latencies::All;
-        own.recorder = Collector::new().recorder();
-        own.clock.fail_at(reading);
+        let measuring = self.seats[proposer].proposer.measuring_mut();
+        measuring.replace(Collector::new().recorder(), Latencies::All);
+        measuring.clock().fail_at(reading);
         let turn = catch_unwind(AssertUnwindSafe(|| self.turn(proposer)));
-        let seat = &mut self.seats[proposer];
-        let own = &mut seat.proposer;
-        own.clock.fail_at(0);
-        (own.latencies, own.recorder) = (Latencies::Off, Recorder::idle());
+        let own = &mut self.seats[proposer].proposer;
+        own.measuring_mut().clock().fail_at(0);
+        own.measuring_mut()
+            .replace(Recorder::idle(), Latencies::Off);
         match turn {
             Ok(_) => None,
             Err(panic) if panic.is::<Failed>() => {
-                let lost = own.batches.open.len();
+                let lost = own.undecided();
                 self.note_turn(proposer);
                 self.restart(proposer);
                 Some(lost)

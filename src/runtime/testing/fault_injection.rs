@@ -1,4 +1,7 @@
-//! BadProposals: proposals as a proposer gone mad would make them, for fault injection.
+//! Fault injection: bad proposals, as a proposer with an error in it would send them.
+//!
+//! The committer has to refuse what does not hold, whatever a proposer sends. `BadProposals` says which kind is
+//! sent, and a [`FaultSource`] makes it of the proposals of a batch, by a generator with a seed.
 
 use crate::cluster::Killable;
 use crate::id::{AppSlot, ContainerId, NodeSlot};
@@ -17,28 +20,28 @@ pub enum BadProposals {
     Void(u64),
 }
 
-/// A proposer's source of nonsense.
+/// A proposer's source of bad proposals.
 #[derive(Clone, Debug)]
 pub(in crate::runtime) struct FaultSource {
-    nonsense: BadProposals,
+    faults: BadProposals,
     /// Of a xorshift generator; never 0.
     random: u64,
 }
 
 impl FaultSource {
-    /// That of one of the proposers, each of which draws other numbers.
-    pub(in crate::runtime) fn new(nonsense: BadProposals, proposer: usize) -> Self {
-        let (BadProposals::Garbled(seed) | BadProposals::Void(seed)) = nonsense;
+    /// The source of one of the proposers; each draws other numbers.
+    pub(in crate::runtime) fn new(faults: BadProposals, proposer: usize) -> Self {
+        let (BadProposals::Garbled(seed) | BadProposals::Void(seed)) = faults;
         let own = seed.wrapping_add(proposer as u64 + 1);
         Self {
-            nonsense,
+            faults,
             random: own.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
         }
     }
 
     /// What is sent instead of a batch that was decided on this copy.
     pub(in crate::runtime) fn instead_of(&mut self, batch: &Batch, copy: &State) -> Batch {
-        let Self { nonsense, random } = self;
+        let Self { faults, random } = self;
         let below = &mut |n: usize| {
             *random ^= *random << 13;
             *random ^= *random >> 7;
@@ -48,7 +51,7 @@ impl FaultSource {
         batch.with(|outcome| {
             let mut outcome = outcome.clone();
             if let Outcome::Proposed(proposal) = &mut outcome {
-                match nonsense {
+                match faults {
                     BadProposals::Garbled(_) => garble_any(proposal, copy, below),
                     BadProposals::Void(_) => make_void(proposal, copy, below),
                 }
@@ -138,7 +141,7 @@ fn some_release(
     }
 }
 
-/// Turns a proposal into nonsense: one thing in it becomes another one. `below` draws a number
+/// Garbles a proposal: one thing in it becomes another one. `below` draws a number
 /// below its argument. Slots stay within the tables of the proposer's copy, as all slots do.
 pub(in crate::runtime) fn garble(
     proposal: &mut Proposal,

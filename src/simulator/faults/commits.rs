@@ -5,7 +5,10 @@ use std::sync::Arc;
 use super::digest::Digest;
 use super::fault;
 use super::world::{Checked, World};
-use crate::api::{Conflict, ContainerId, Decision, Fate, Intent, NodeName, ProposalKind, Step};
+use crate::api::{
+    CommitOutcome, CommittedDecision, Conflict, ContainerId, Decision, Intent, NodeName,
+    ProposalKind,
+};
 
 /// One batch in so many is committed under watch for traces of refused proposals.
 const WATCHED: u64 = 4;
@@ -34,14 +37,14 @@ impl World<'_> {
 
     /// A refused proposal is told as refused and leaves no trace (P8); `around` is the state before and
     /// after it.
-    fn left_alone(&mut self, step: &Step, around: Option<&[Digest]>) -> Checked {
-        if !step.fate.is_some_and(Fate::is_refused) {
+    fn left_alone(&mut self, step: &CommittedDecision, around: Option<&[Digest]>) -> Checked {
+        if !step.outcome.is_refused() {
             return Ok(());
         }
         let told = step.events.as_slice();
-        if !matches!(told, [Decision::Rejected { conflict, .. }] if step.fate == Some(Fate::Refused(*conflict)))
+        if !matches!(told, [Decision::Rejected { conflict, .. }] if step.outcome == CommitOutcome::Rejected(*conflict))
         {
-            return fault("P8", format!("{:?}, but {told:?} happened", step.fate));
+            return fault("P8", format!("{:?}, but {told:?} happened", step.outcome));
         }
         let Some([before, after]) = around else {
             return Ok(());
@@ -54,13 +57,14 @@ impl World<'_> {
         Ok(())
     }
 
-    fn committed(&mut self, step: &Step) -> Checked {
-        if let Some(fate) = step.fate {
-            self.summary.count(fate);
+    fn committed(&mut self, step: &CommittedDecision) -> Checked {
+        let outcome = step.outcome;
+        if outcome != CommitOutcome::Nothing {
+            self.summary.count(outcome);
             if step.must_hold {
                 self.summary.made_on_live += 1;
                 let (intent, types) = (step.intent.as_ref(), self.setup.counting());
-                if let Fate::Refused(conflict) = fate
+                if let CommitOutcome::Rejected(conflict) = outcome
                     && !may_be_refused(conflict, intent, types)
                 {
                     let text = format!("{intent:?} was made on the live state: {conflict}");
@@ -68,9 +72,18 @@ impl World<'_> {
                 }
             }
         }
-        let meant = step.intent.as_ref().and_then(|intent| match step.fate? {
-            Fate::Committed => Some((intent, Some(&intent.node))),
-            Fate::CommittedElsewhere => Some((intent, intent.alternate.as_ref())),
+        self.as_intended(step)?;
+        for decision in &step.events {
+            self.note(decision)?;
+        }
+        Ok(())
+    }
+
+    /// A container that is committed is the one that was proposed, on the node that it was proposed for.
+    fn as_intended(&self, step: &CommittedDecision) -> Checked {
+        let meant = step.intent.as_ref().and_then(|intent| match step.outcome {
+            CommitOutcome::Committed => Some((intent, Some(&intent.node))),
+            CommitOutcome::CommittedElsewhere => Some((intent, intent.alternate.as_ref())),
             _ => None,
         });
         if let Some((intent, meant)) = meant {
@@ -96,9 +109,6 @@ impl World<'_> {
             if waited.then_some(id.number) != intent.reserved {
                 return fault("R3", format!("{intent:?} is committed as {id}"));
             }
-        }
-        for decision in &step.events {
-            self.note(decision)?;
         }
         Ok(())
     }

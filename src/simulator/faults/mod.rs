@@ -27,7 +27,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::{Deserialize, Serialize};
 
-use crate::api::Fate;
+use crate::api::CommitOutcome;
 use action::Draw;
 use world::World;
 
@@ -65,7 +65,7 @@ pub struct Summary {
     /// Reservations made or kept.
     pub reserved: u64,
     /// Decisions by what became of them.
-    pub fates: BTreeMap<&'static str, u64>,
+    pub outcomes: BTreeMap<&'static str, u64>,
     /// Those of them that were refused.
     pub refused: u64,
     /// Configurations taken over.
@@ -89,10 +89,10 @@ pub struct Summary {
 }
 
 impl Summary {
-    fn count(&mut self, fate: Fate) {
+    fn count(&mut self, outcome: CommitOutcome) {
         use crate::metrics::Closed;
-        *self.fates.entry(fate.name()).or_default() += 1;
-        self.refused += u64::from(fate.is_refused());
+        *self.outcomes.entry(outcome.name()).or_default() += 1;
+        self.refused += u64::from(outcome.is_refused());
     }
 
     /// What a run over many seeds must have met and this one did not, so that it says nothing about it.
@@ -136,8 +136,8 @@ impl Summary {
         ] {
             *own += more;
         }
-        for (fate, count) in &other.fates {
-            *self.fates.entry(fate).or_default() += count;
+        for (outcome, count) in &other.outcomes {
+            *self.outcomes.entry(outcome).or_default() += count;
         }
     }
 }
@@ -222,7 +222,7 @@ mod tests {
             met.merge(&outcome.summary);
         }
         assert_eq!(met.unmet(), [""; 0], "{met:?}");
-        assert!(met.fates.len() > 5, "{met:?}");
+        assert!(met.outcomes.len() > 5, "{met:?}");
     }
 
     // A proposal whose exchange is another application's counted against the wrong queues; one for a

@@ -1,0 +1,112 @@
+//! Delivery: events on their way from the ledger to the readers.
+//!
+//! 1. The ledger collects events in a buffer. The committer exchanges it for an empty one that a reader
+//!    gave back, so that no buffer is allocated in the steady state.
+//! 2. A batch goes to the readers through a bounded ring.
+//! 3. If the ring is full, the batch stays undelivered and the committer takes no proposals until a reader
+//!    makes room: events are never dropped, and their number is bounded.
+//! 4. At the end, a batch that found no room is left where the reader finds it behind the ring.
+//!
+//! An event that says a reservation is kept is not delivered: it would come with every look at the node.
+
+use std::sync::PoisonError;
+
+use crate::commit::{Event, Ledger};
+use crate::runtime::handles::event_reader::EventReader;
+use crate::runtime::handles::queue_capacities::QueueCapacities;
+use crate::sync::{
+    Arc, Mutex, Parker, Received, RingReceiver, RingSender, TrySendError, Waker, ring,
+};
+
+/// Events that are delivered together.
+#[derive(Debug)]
+pub(in crate::runtime) struct EventBatch {
+    /// When they were delivered, in ns of the engine's clock.
+    pub(in crate::runtime) at_ns: u64,
+    pub(in crate::runtime) events: Vec<Event>,
+}
+
+/// Where the last batch goes that found no room in the ring.
+pub(in crate::runtime) type LastBatch = Arc<Mutex<Option<EventBatch>>>;
+
+/// The committer's end of the way of events.
+pub(in crate::runtime) struct Delivery {
+    ring: RingSender<EventBatch>,
+    /// Empty buffers that readers gave back.
+    spent: RingReceiver<Vec<Event>>,
+    last: LastBatch,
+    /// Events that the ring had no room for.
+    undelivered: Vec<Event>,
+}
+
+impl Delivery {
+    /// Both ends; a reader sleeps by `parker` and is woken by `waker`.
+    pub(in crate::runtime) fn new(
+        capacities: QueueCapacities,
+        (waker, parker): (Waker, Parker),
+    ) -> (Self, EventReader) {
+        let (sender, batches) = ring(capacities.events);
+        let (spent_sender, spent) = ring(capacities.spent);
+        let last: LastBatch = Arc::new(Mutex::new(None));
+        let reader = EventReader::new(batches, Arc::clone(&last), spent_sender, parker);
+        let delivery = Self {
+            ring: sender.waking(waker),
+            spent,
+            last,
+            undelivered: Vec::new(),
+        };
+        (delivery, reader)
+    }
+
+    /// Whether everything that was collected is delivered.
+    pub(in crate::runtime) fn is_complete(&self) -> bool {
+        self.undelivered.is_empty()
+    }
+
+    /// Delivers the events of a ledger as far as there is room. Cost: nothing without events.
+    pub(in crate::runtime) fn deliver(&mut self, ledger: &mut Ledger, now_ns: impl Fn() -> u64) {
+        let count = ledger.event_count();
+        if count > 0 {
+            self.collect(ledger, count);
+        }
+        if self.undelivered.is_empty() {
+            return;
+        }
+        let batch = EventBatch {
+            at_ns: now_ns(),
+            events: std::mem::take(&mut self.undelivered),
+        };
+        match self.ring.try_send(batch) {
+            Ok(()) | Err(TrySendError::Closed(_)) => {}
+            Err(TrySendError::Full(back)) => self.undelivered = back.events,
+        }
+    }
+
+    /// Takes over the events since the last time, in a buffer that was used before.
+    fn collect(&mut self, ledger: &mut Ledger, count: usize) {
+        let buffer = match self.spent.try_recv() {
+            Received::Item(buffer) => buffer,
+            // As many as now may come next; a buffer that grows is copied each time.
+            Received::Empty | Received::Finished => Vec::with_capacity(count),
+        };
+        let mut events = ledger.exchange_events(buffer);
+        events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
+        if self.undelivered.is_empty() {
+            self.undelivered = events;
+        } else {
+            self.undelivered.append(&mut events);
+        }
+    }
+
+    /// Leaves what found no room to the readers, before the ring is finished by dropping this end.
+    pub(in crate::runtime) fn finish(&mut self, at_ns: u64) {
+        if self.undelivered.is_empty() {
+            return;
+        }
+        let batch = EventBatch {
+            at_ns,
+            events: std::mem::take(&mut self.undelivered),
+        };
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(batch);
+    }
+}
