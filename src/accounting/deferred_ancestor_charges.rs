@@ -29,7 +29,7 @@
 //!
 //! For each container a comparison; for each leaf that was charged, that of charging it once.
 //!
-//! `tests/arrears.rs` compares a ledger that defers with one that does not.
+//! `tests/commit/deferred_charges.rs` compares a ledger that defers with one that does not.
 
 use std::cmp::Reverse;
 

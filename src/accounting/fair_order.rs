@@ -9,7 +9,7 @@
 //! # Why both give the same order
 //!
 //! No pass comes between the container and the look-up, and only the figures of the moved application
-//! differ. `tests/overlay.rs` compares the two.
+//! differ. `tests/commit/working_copies.rs` compares the two.
 
 use super::skippable_head::shorten;
 use crate::id::{AppSlot, QueueSlot};

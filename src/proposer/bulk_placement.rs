@@ -25,7 +25,7 @@
 //!
 //! Some reads for each level of queues, a look at the lane, and one charge.
 //!
-//! Builds with assertions compare a run on a small cluster with single passes; so does `tests/waves.rs`.
+//! Builds with assertions compare a run on a small cluster with single passes; so does `tests/commit/bulk_placement.rs`.
 
 use std::iter;
 

@@ -15,7 +15,7 @@
 //!
 //! As [`place`]; no row is copied.
 //!
-//! `tests/overlay.rs` compares a copy with the ledger.
+//! `tests/commit/working_copies.rs` compares a copy with the ledger.
 
 use super::observed::{note_counters, note_gate, publish_limit};
 use super::{Observation, Proposal, ProposalKind};

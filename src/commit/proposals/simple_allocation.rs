@@ -19,7 +19,7 @@
 //!
 //! The rows of application, node, leaf and user, each once.
 //!
-//! `tests/arrears.rs` and `tests/property.rs` compare it with the general path.
+//! `tests/commit/deferred_charges.rs` and `tests/commit/property.rs` compare it with the general path.
 
 use super::validate::Conflict;
 use crate::accounting::{ContainerPlacement, place};

@@ -11,7 +11,7 @@
 //! It is valid because there is one committer, and its owner is the only writer; commands stay in the order of the
 //! inbox. Cost: if the OS preempts a caller that owns the committer, all commits wait for that caller.
 //!
-//! Tests: `tests/caller_runs.rs` of whole engines; the handoff itself is model M12.
+//! Tests: `tests/runtime/caller_runs.rs` of whole engines; the handoff itself is model M12.
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};

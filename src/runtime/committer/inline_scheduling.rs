@@ -10,7 +10,7 @@
 //! 4. Reservations, asks that wait and thousands of containers are left to the proposers.
 //! 5. After two turns of slow passes in a row the committer skips some calls, more of them each time.
 //!
-//! Tests: `tests/inline_scheduling.rs` of whole engines; the limits are tested here.
+//! Tests: `tests/runtime/callers.rs` of whole engines; the limits are tested here.
 
 use std::sync::Arc;
 

@@ -7,13 +7,11 @@
     reason = "a recording of another form fails the test"
 )]
 
-mod common;
-
 use std::collections::BTreeMap;
 
+use crate::common::recordings::{recordings, root};
 use capsched::config::{self, Layer, Loaded, Options, Report, Source};
 use capsched::resource::{Calculator, ResourceVector};
-use common::recordings::{recordings, root};
 use serde_json::Value;
 
 /// Refusals that the reference does not share; each stands in `docs/DIFFERENCES.md`.

@@ -1,8 +1,5 @@
 //! Events come with the moment at which they were handed over, however late they are read.
 
-#[path = "common/trees.rs"]
-mod trees;
-
 use std::time::Duration;
 
 use capsched::api::{
@@ -13,7 +10,7 @@ use capsched::time::ManualClock;
 
 #[test]
 fn each_event_was_told_when_it_happened() {
-    let settings = trees::settings([
+    let settings = crate::trees::settings([
         ("root.queues", "a"),
         ("root.a.capacity", "100"),
         ("root.a.user-limit-factor", "10"),

@@ -3,13 +3,10 @@
 //! The recordings are those of the repository, unless `CAPSCHED_PARITY` names another folder.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-mod common;
-mod reference;
+use crate::common::recordings::{recordings, root};
 
-use common::recordings::{recordings, root};
-
-use reference::Reference;
-use reference::compare::differences;
+use crate::reference::Reference;
+use crate::reference::compare::differences;
 use serde_json::Value;
 
 /// The first difference of a scenario, none when all steps agree.

@@ -1,9 +1,6 @@
 //! What is certain of user limits without computing them.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-#[path = "common/trees.rs"]
-mod trees;
-
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec, TreeSettings,
 };
@@ -33,7 +30,7 @@ fn tree(factor: &str, percent: &str, [ann, bob]: [&str; 2]) -> TreeSettings {
         ("root.a.accessible-node-labels", "x"),
         ("root.a.accessible-node-labels.x.capacity", "100"),
     ];
-    trees::settings(pairs)
+    crate::trees::settings(pairs)
 }
 
 /// Two nodes of 50 containers, and one of partition `x` with so many vcores for each of them.

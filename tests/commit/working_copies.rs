@@ -1,9 +1,6 @@
 //! A proposer's working copy follows its own proposals as the ledger does.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-#[path = "common/first_leaves.rs"]
-mod first_leaves;
-
 use std::collections::BTreeMap;
 
 use capsched::api::{
@@ -374,7 +371,7 @@ fn assert_visited_in_order(state: &State) {
             assert_eq!(visited.collect::<Vec<_>>(), children);
         }
     }
-    first_leaves::assert_right(state);
+    crate::first_leaves::assert_right(state);
     let known = visited_children(state, State::ROOT, root, Exclusivity::Respect);
     assert!(known.is_some(), "keys tell the order below root");
 }

@@ -1,9 +1,6 @@
 //! The threaded modes end to end: everything that fits is placed, limits hold, nothing hangs.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-#[path = "common/engines.rs"]
-mod engines;
-
 use std::num::NonZeroUsize;
 
 use capsched::api::{
@@ -17,7 +14,7 @@ use capsched::queue::Exclusivity;
 use capsched::resource::ResourceVector;
 use capsched::time::SystemClock;
 
-use engines::{MODES, asking, placed, quiet_while_events_are_read, settings, settings_with};
+use crate::engines::{MODES, asking, placed, quiet_while_events_are_read, settings, settings_with};
 
 /// Containers placed and reservations made, and what root uses in the end.
 fn run(mode: Mode, settings: TreeSettings, cores: i64) -> ([usize; 2], ResourceVector) {

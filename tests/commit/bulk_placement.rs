@@ -1,9 +1,6 @@
 //! Waves: containers that are placed together where single passes would place the same ones.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-#[path = "common/trees.rs"]
-mod trees;
-
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec};
 use capsched::commit::{CommitOutcome, Ledger};
 use capsched::id::{NodeSlot, PartitionId};
@@ -62,7 +59,7 @@ fn ledger_with(weight: &str, percent: &str, x: usize, sized: &str) -> Ledger {
         name: "x".to_owned(),
         exclusive: true,
     };
-    let mut ledger = Ledger::new(trees::settings(pairs), &[partition]).unwrap();
+    let mut ledger = Ledger::new(crate::trees::settings(pairs), &[partition]).unwrap();
     for i in 0..10 + x {
         let name = NodeName::new(&format!("h{i}"), 1).unwrap();
         let mut node = NodeSpec::new(name, of(10_240, 10));

@@ -2,11 +2,6 @@
 //! one.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-#[path = "common/first_leaves.rs"]
-mod first_leaves;
-#[path = "common/trees.rs"]
-mod trees;
-
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec};
 use capsched::commit::{CommitOutcome, Ledger};
 use capsched::id::{AppSlot, NodeSlot, PartitionId, QueueSlot};
@@ -65,7 +60,7 @@ fn ledger(calculator: &str) -> Ledger {
         name: "gpu".to_owned(),
         exclusive: true,
     };
-    let mut ledger = Ledger::new(trees::settings(pairs), &[lent]).unwrap();
+    let mut ledger = Ledger::new(crate::trees::settings(pairs), &[lent]).unwrap();
     for i in 0..6 {
         add_node(&mut ledger, i, if i < 3 { "" } else { "gpu" });
     }
@@ -191,16 +186,16 @@ proptest! {
                         _ => add_node(ledger, ledger.state().nodes.len(), ""),
                     }
                 }
-                first_leaves::assert_right(together.state());
+                crate::first_leaves::assert_right(together.state());
             }
-            first_leaves::assert_right(single.state());
+            crate::first_leaves::assert_right(single.state());
         }
         for ledger in [&mut together, &mut single] {
             ledger.catch_up();
             ledger.settle();
         }
         prop_assert_eq!(figures(&together), figures(&single));
-        first_leaves::assert_right(together.state());
+        crate::first_leaves::assert_right(together.state());
         let [found, expected] = [&mut together, &mut single].map(Ledger::take_events);
         prop_assert_eq!(found, expected);
     }
@@ -222,7 +217,7 @@ fn queues_know_the_leaf_that_comes_first_once_all_below_them_were_charged() {
             let known = known_first_leaf(ledger.state(), queue, PartitionId::DEFAULT);
             assert!(known.is_some(), "{queue:?}");
         }
-        first_leaves::assert_right(ledger.state());
+        crate::first_leaves::assert_right(ledger.state());
     }
 }
 

@@ -1,9 +1,6 @@
 //! Reports of nodes to an engine with threads: one by one, together, at rest and after the end.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-#[path = "common/engines.rs"]
-mod engines;
-
 use capsched::api::{
     Ask, AskCall, Decision, Engine, HeartbeatReply, Mode, NodeError, NodeName, NodeReport,
     NodeSpec, StateView, Threaded,
@@ -11,7 +8,7 @@ use capsched::api::{
 use capsched::resource::ResourceVector;
 use capsched::time::ManualClock;
 
-use engines::{MODES, asking, placed, quiet_while_events_are_read, settings};
+use crate::engines::{MODES, asking, placed, quiet_while_events_are_read, settings};
 
 type Reported = Result<HeartbeatReply, NodeError>;
 

@@ -1,9 +1,6 @@
 //! The second choice of a proposal: where its container goes when the first node takes it no more.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-#[path = "common/trees.rs"]
-mod trees;
-
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, CommitOutcome, CommittedDecision, Conflict, Decision,
     Mode, NodeName, NodeSpec, PartitionSpec, Pipeline,
@@ -34,7 +31,7 @@ const SECOND: usize = 4;
 fn proposed(threads: usize) -> Pipeline {
     let class = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.\
                  ResourceUsageMultiNodeLookupPolicy";
-    let settings = trees::settings([
+    let settings = crate::trees::settings([
         ("root.queues", "a"),
         ("root.a.capacity", "100"),
         ("root.a.user-limit-factor", "10"),

@@ -1,9 +1,6 @@
 //! Passes over a partition go by applications that ask on others only, where there are threads.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-#[path = "common/trees.rs"]
-mod trees;
-
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec};
 use capsched::commit::{CommitOutcome, Ledger};
 use capsched::id::{AppSlot, NodeSlot};
@@ -49,7 +46,7 @@ fn ledger(exclusive: bool) -> Ledger {
         name: "x".to_owned(),
         exclusive,
     };
-    let mut ledger = Ledger::new(trees::settings(pairs), &[partition]).unwrap();
+    let mut ledger = Ledger::new(crate::trees::settings(pairs), &[partition]).unwrap();
     for partition in ["", "x"] {
         let name = NodeName::new(&format!("n{partition}"), 1).unwrap();
         let mut node = NodeSpec::new(name, ResourceVector::of(&[1 << 20, 1 << 10]));

@@ -1,15 +1,11 @@
 //! Access control against the recorded answers of the original scheduler.
 
-mod common;
-#[path = "common/configurations.rs"]
-mod configurations;
-
+use crate::common::recordings::recordings;
+use crate::configurations::{groups, loaded, strings};
 use capsched::config::{
     Admission, Caller, DeclaredQueues, Found, Loaded, QueueDirectory, QueuePermission, Wish,
 };
 use capsched::queue::QueueAccess;
-use common::recordings::recordings;
-use configurations::{groups, loaded, strings};
 use serde_json::Value;
 
 struct Scene<'a> {

@@ -1,9 +1,6 @@
 //! What callers see of an engine with threads: answers, events, and its end.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-#[path = "common/engines.rs"]
-mod engines;
-
 use std::time::Duration;
 
 use capsched::api::{
@@ -13,7 +10,7 @@ use capsched::api::{
 use capsched::resource::ResourceVector;
 use capsched::time::{ManualClock, SystemClock};
 
-use engines::{MODES, asking, placed, quiet_while_events_are_read, settings, settings_with};
+use crate::engines::{MODES, asking, placed, quiet_while_events_are_read, settings, settings_with};
 
 /// Calls that are handed over together are answered in their order, each for itself.
 #[test]

@@ -1,15 +1,11 @@
 //! Placement rules against the recorded placements of the original scheduler.
 
-mod common;
-#[path = "common/configurations.rs"]
-mod configurations;
-
+use crate::common::recordings::recordings;
+use crate::configurations::{groups, loaded, strings};
 use capsched::config::{
     Decision, DeclaredQueues, Loaded, MappingError, PlacementRules, Submission, TagUserOverride,
     WorkflowPriorities,
 };
-use common::recordings::recordings;
-use configurations::{groups, loaded, strings};
 use serde_json::Value;
 
 /// Reads and validates the rules of a configuration.

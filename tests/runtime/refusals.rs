@@ -2,9 +2,6 @@
 //! is let be. What is always refused here is a reservation on lent capacity.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-#[path = "common/trees.rs"]
-mod trees;
-
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, CommitOutcome, Conflict, Mode, NodeReport, NodeSpec,
     PartitionSpec, Pipeline, Threaded, TreeSettings,
@@ -13,7 +10,7 @@ use capsched::resource::ResourceVector;
 use capsched::sync::Ended;
 use capsched::time::{ManualClock, SystemClock};
 
-use trees::settings;
+use crate::trees::settings;
 
 const REFUSED: CommitOutcome = CommitOutcome::Rejected(Conflict::OverQueueLimit);
 

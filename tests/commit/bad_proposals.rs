@@ -1,9 +1,6 @@
 //! Proposals that no sound proposer makes are refused, and change nothing.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-#[path = "common/trees.rs"]
-mod trees;
-
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec};
 use capsched::cluster::Killable;
 use capsched::commit::{CommitOutcome, Conflict, Ledger};
@@ -54,7 +51,7 @@ fn nearly_full() -> (Ledger, Proposal) {
         ("root.a.user-limit-factor", "10"),
         ("maximum-am-resource-percent", "1"),
     ];
-    let mut ledger = Ledger::new(trees::settings(pairs), &[]).unwrap();
+    let mut ledger = Ledger::new(crate::trees::settings(pairs), &[]).unwrap();
     for i in 0..2 {
         let name = NodeName::new(&format!("h{i}"), 1).unwrap();
         let node = NodeSpec::new(name, ResourceVector::of(&[10_240, 10]));

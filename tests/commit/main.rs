@@ -1,0 +1,19 @@
+//! The ledger and working copies: charges, caches and fast paths against what they must equal.
+
+#[path = "../common/first_leaves.rs"]
+mod first_leaves;
+#[path = "../common/trees.rs"]
+mod trees;
+
+mod active_users;
+mod bad_proposals;
+mod bulk_placement;
+mod copied_shares;
+mod creation;
+mod deferred_charges;
+mod demand;
+mod lifetimes;
+mod property;
+mod scheduling_requests;
+mod user_bounds;
+mod working_copies;

@@ -1,0 +1,6 @@
+//! Preemption: rounds, published tables of cases, the thread with its clock, many clusters.
+
+mod cases;
+mod clusters;
+mod periodic;
+mod rounds;
