@@ -1,12 +1,21 @@
-//! The fast paths by name, and the switch that takes the slow path of each instead.
+//! The fast paths by name, the switch that takes the slow path of each, and planted flaws.
 //!
 //! A fast path answers what a slow path would answer, for less time. Its gate asks
 //! [`FastPath::is_taken`] before anything else; `docs/FAST-PATHS.md` has one row for each.
 //!
-//! In ordinary builds the answer is the constant `true`, and the gate costs nothing. A build with
-//! `--cfg capsched_slow` takes every slow path: equal hashes of both builds show that they agree. In such a
-//! build the environment variable `CAPSCHED_SLOW` may list the paths that are slow, separated by
-//! commas, so that the gain of one path is measured within one program: an empty list takes all fast paths.
+//! # Switches
+//!
+//! * In ordinary optimised builds every fast path is taken: the answer is a constant, and a gate costs
+//!   nothing.
+//! * A build with `--cfg capsched_slow` takes every slow path. There the environment variable
+//!   `CAPSCHED_SLOW` may list the paths that are slow, separated by commas, so that the gain of one path is
+//!   measured within one program. An empty list takes all fast paths.
+//! * Builds with assertions may run a closure with some slow paths ([`with_slow`]) or with one
+//!   [`Flaw`] ([`with_flaw`]), on the present thread. `tests/fast_paths.rs` compares decisions so, and shows
+//!   that the comparison notices each flaw.
+
+#[cfg(any(capsched_slow, debug_assertions))]
+use std::cell::Cell;
 
 macro_rules! fast_paths {
     ($($(#[$doc:meta])+ $name:ident,)+) => {
@@ -58,47 +67,190 @@ fast_paths! {
     SimpleAllocation,
     /// Ancestors of leaves are charged for many containers together.
     DeferredAncestorCharges,
-    /// The committer decides by itself while every proposer is idle.
-    InlineScheduling,
-    /// A call runs the committer on the thread of the caller.
-    CallerRuns,
+}
+
+/// One wrong edit of a fast path, for the tests that must notice it. Its documentation says what it does
+/// wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flaw {
+    /// A quotient between two floats is rounded without a division.
+    DivisorRoundsMidpoint,
+    /// A charge does not move a child in the winner tree.
+    WinnerTreeKeepsUse,
+    /// A new ask does not set the bit of its partition.
+    DemandBitsMissNewAsk,
+    /// The bounds of user limits are kept after capacities changed.
+    UserBoundsSurviveEpoch,
+    /// A leaf counts as below its guarantee whatever it uses.
+    CalmLeafAlways,
+    /// The user limit factor does not bound a user who skips the check.
+    GrantedUserIgnoresFactor,
+    /// Users count as over their limit though active users weigh less than before.
+    UserSurelyOverIgnoresWeight,
+    /// A cached user limit is used in a later version of the leaf's users.
+    UserLimitCacheIgnoresVersion,
+    /// Freed room does not raise the bound of its block.
+    FitIndexBoundsStayLow,
+    /// An application of the skippable head that asks again stays in it.
+    SkippableHeadKeepsAsker,
+    /// The lower bound of the headroom leaves out the maximum of the leaf.
+    HeadroomBoundIgnoresLeaf,
+    /// The distance to a maximum leaves out what the queue uses.
+    DistantMaximumIgnoresUse,
+    /// A simple ask is placed beyond the headroom.
+    SimpleAskIgnoresHeadroom,
+    /// A simple ask does not count the scheduling opportunity.
+    SimpleAskDropsCounter,
+    /// A bulk placement ignores the user limit.
+    BulkPlacementSkipsUserGate,
+    /// A bulk placement does not count the scheduling opportunity.
+    BulkPlacementDropsCounter,
+    /// A simple allocation takes a node that is reserved.
+    SimpleAllocationIgnoresReservation,
+    /// A simple allocation goes to the record of a removed user.
+    SimpleAllocationRemovedUser,
+    /// Deferred charges are not compared with the room of the ancestors.
+    DeferredChargesIgnoreRoom,
+    /// Settling forgets the pending amount of the ancestors.
+    DeferredChargesLosePending,
+}
+
+impl Flaw {
+    /// Every flaw with the fast path that it breaks.
+    pub const ALL: &'static [(FastPath, Self)] = &[
+        (FastPath::PreparedDivisor, Self::DivisorRoundsMidpoint),
+        (FastPath::WinnerTree, Self::WinnerTreeKeepsUse),
+        (FastPath::DemandBits, Self::DemandBitsMissNewAsk),
+        (FastPath::UserBounds, Self::UserBoundsSurviveEpoch),
+        (FastPath::CalmLeaf, Self::CalmLeafAlways),
+        (FastPath::GrantedUser, Self::GrantedUserIgnoresFactor),
+        (FastPath::UserSurelyOver, Self::UserSurelyOverIgnoresWeight),
+        (FastPath::UserLimitCache, Self::UserLimitCacheIgnoresVersion),
+        (FastPath::FitIndexBounds, Self::FitIndexBoundsStayLow),
+        (FastPath::SkippableHead, Self::SkippableHeadKeepsAsker),
+        (FastPath::HeadroomLowerBound, Self::HeadroomBoundIgnoresLeaf),
+        (FastPath::DistantMaximum, Self::DistantMaximumIgnoresUse),
+        (FastPath::SimpleAsk, Self::SimpleAskIgnoresHeadroom),
+        (FastPath::SimpleAsk, Self::SimpleAskDropsCounter),
+        (FastPath::BulkPlacement, Self::BulkPlacementSkipsUserGate),
+        (FastPath::BulkPlacement, Self::BulkPlacementDropsCounter),
+        (
+            FastPath::SimpleAllocation,
+            Self::SimpleAllocationIgnoresReservation,
+        ),
+        (
+            FastPath::SimpleAllocation,
+            Self::SimpleAllocationRemovedUser,
+        ),
+        (
+            FastPath::DeferredAncestorCharges,
+            Self::DeferredChargesIgnoreRoom,
+        ),
+        (
+            FastPath::DeferredAncestorCharges,
+            Self::DeferredChargesLosePending,
+        ),
+    ];
 }
 
 impl FastPath {
     /// Whether the fast path is taken.
-    #[cfg(not(capsched_slow))]
+    #[cfg(not(any(capsched_slow, debug_assertions)))]
     #[inline(always)]
     #[must_use]
     pub const fn is_taken(self) -> bool {
         true
     }
 
-    /// Whether the fast path is taken: no, unless `CAPSCHED_SLOW` is set and does not list it.
+    /// Whether the fast path is taken: as the thread or the environment says.
     ///
     /// # Panics
     ///
     /// When `CAPSCHED_SLOW` lists a name that is no fast path.
-    #[cfg(capsched_slow)]
+    #[cfg(any(capsched_slow, debug_assertions))]
     #[inline]
     #[must_use]
     pub fn is_taken(self) -> bool {
-        static SLOW: std::sync::OnceLock<Vec<FastPath>> = std::sync::OnceLock::new();
-        !SLOW.get_or_init(listed).contains(&self)
+        SLOW.with(Cell::get) & self.bit() == 0
+    }
+
+    #[cfg(any(capsched_slow, debug_assertions))]
+    const fn bit(self) -> u32 {
+        1 << self as u32
     }
 }
 
-/// The paths that the environment lists as slow; all where it says nothing.
+#[cfg(any(capsched_slow, debug_assertions))]
+thread_local! {
+    /// The slow paths of this thread, a bit for each.
+    static SLOW: Cell<u32> = Cell::new(slow_at_start());
+    /// The flaw that is planted on this thread.
+    static PLANTED: Cell<Option<Flaw>> = const { Cell::new(None) };
+}
+
+/// No slow path, in builds without the flag.
+#[cfg(all(debug_assertions, not(capsched_slow)))]
+fn slow_at_start() -> u32 {
+    0
+}
+
+/// The slow paths that the environment lists; all where it says nothing.
 #[cfg(capsched_slow)]
-fn listed() -> Vec<FastPath> {
+fn slow_at_start() -> u32 {
     let Ok(list) = std::env::var("CAPSCHED_SLOW") else {
-        return FastPath::ALL.to_vec();
+        return bits(FastPath::ALL);
     };
     let names = list.split(',').filter(|name| !name.is_empty());
-    names
-        .map(|name| {
-            let mut all = FastPath::ALL.iter();
-            let known = all.find(|path| format!("{path:?}") == name);
-            *known.unwrap_or_else(|| panic!("CAPSCHED_SLOW: {name} is no fast path"))
-        })
-        .collect()
+    let named = names.map(|name| {
+        let mut all = FastPath::ALL.iter();
+        let known = all.find(|path| format!("{path:?}") == name);
+        *known.unwrap_or_else(|| panic!("CAPSCHED_SLOW: {name} is no fast path"))
+    });
+    bits(&named.collect::<Vec<_>>())
+}
+
+#[cfg(any(capsched_slow, debug_assertions))]
+fn bits(paths: &[FastPath]) -> u32 {
+    paths.iter().fold(0, |bits, path| bits | path.bit())
+}
+
+/// Runs a closure with some slow paths on the present thread, and all other fast paths as before.
+#[cfg(debug_assertions)]
+pub fn with_slow<T>(paths: &[FastPath], body: impl FnOnce() -> T) -> T {
+    let before = SLOW.with(|slow| slow.replace(slow.get() | bits(paths)));
+    let _restored = Restored(move || SLOW.with(|slow| slow.set(before)));
+    body()
+}
+
+/// Runs a closure with a planted flaw on the present thread.
+#[cfg(debug_assertions)]
+pub fn with_flaw<T>(flaw: Flaw, body: impl FnOnce() -> T) -> T {
+    let before = PLANTED.with(|planted| planted.replace(Some(flaw)));
+    let _restored = Restored(move || PLANTED.with(|planted| planted.set(before)));
+    body()
+}
+
+/// Calls its closure when it is dropped, after a panic as well.
+#[cfg(debug_assertions)]
+struct Restored<F: FnMut()>(F);
+
+#[cfg(debug_assertions)]
+impl<F: FnMut()> Drop for Restored<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// Whether a flaw is planted; never in optimised builds without assertions.
+#[cfg(not(debug_assertions))]
+#[inline(always)]
+pub(crate) const fn is_planted(_: Flaw) -> bool {
+    false
+}
+
+/// Whether a flaw is planted on the present thread.
+#[cfg(debug_assertions)]
+#[inline]
+pub(crate) fn is_planted(flaw: Flaw) -> bool {
+    PLANTED.with(Cell::get) == Some(flaw)
 }

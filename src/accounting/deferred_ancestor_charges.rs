@@ -34,6 +34,7 @@
 use std::cmp::Reverse;
 
 use super::charge::{Account, Charge, add, charge_queue};
+use crate::fast_path::{Flaw, is_planted};
 use crate::id::{PartitionId, QueueSlot};
 use crate::resource::{PackedVector, ResourceVector, with_width};
 use crate::snapshot::State;
@@ -86,7 +87,9 @@ impl DeferredAncestorCharges {
         size: &ResourceVector<N>,
     ) -> bool {
         let (used, calculator) = (self.uncharged.narrow() + *size, state.calculator);
-        let known = self.are_none() || calculator.fits_in(&used, &self.room.narrow());
+        let known = self.are_none()
+            || is_planted(Flaw::DeferredChargesIgnoreRoom)
+            || calculator.fits_in(&used, &self.room.narrow());
         // The ancestors of a leaf with an entry were looked at when it was opened.
         let has_room = |queue| {
             let part = state.queues[queue].part(partition);
@@ -200,7 +203,11 @@ fn charge_ancestors<const N: usize>(
     let (part, mut above) = (row.part(partition), row.parent);
     let charge = Charge::<N> {
         used: part.used.narrow() - entry.used.narrow(),
-        pending: part.pending.narrow() - entry.pending.narrow(),
+        pending: if is_planted(Flaw::DeferredChargesLosePending) {
+            ResourceVector::NONE
+        } else {
+            part.pending.narrow() - entry.pending.narrow()
+        },
     };
     moved.push(entry.leaf);
     while let Some(queue) = above {

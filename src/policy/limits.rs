@@ -1,7 +1,7 @@
 //! Limits: maximum capacity, user limit, headroom, the limit for application masters.
 
 use super::user_bounds::{known_bounds, user_bounds};
-use crate::fast_path::FastPath;
+use crate::fast_path::{FastPath, Flaw, is_planted};
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::queue::{Exclusivity, Leaf, LimitKind, User};
 use crate::resource::{ResourceVector, share, with_calculator, with_width};
@@ -219,7 +219,8 @@ pub fn compute_user_limit<const N: usize>(
             calculator.compare(total, consumed, &capacity).is_lt()
         };
         // Must equal the comparison of what is consumed with the guarantee.
-        let calm = figures.usage_ratio < bounds.calm && FastPath::CalmLeaf.is_taken();
+        let calm = FastPath::CalmLeaf.is_taken()
+            && (figures.usage_ratio < bounds.calm || is_planted(Flaw::CalmLeafAlways));
         debug_assert!(!calm || is_within(&consumed()));
         // What users have beyond the guarantee, where it is beyond.
         let beyond = if calm {

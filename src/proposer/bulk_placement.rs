@@ -36,6 +36,7 @@ use crate::accounting::{
     Account, Charge, ContainerPlacement, Sink, charge_on, move_to_place, place,
 };
 use crate::cluster::Node;
+use crate::fast_path::{Flaw, is_planted};
 use crate::id::{AppSlot, PartitionId, QueueSlot};
 use crate::queue::{App, Exclusivity, Queue, User};
 use crate::resource::with_width;
@@ -139,7 +140,10 @@ fn place_next<const N: usize>(
     next: &NextPlacement<N>,
     sink: &mut BulkSink<N>,
 ) {
-    let placement = ContainerPlacement::anywhere(next.app, next.key, next.node, next.size);
+    let placement = ContainerPlacement {
+        counted: !is_planted(Flaw::BulkPlacementDropsCounter),
+        ..ContainerPlacement::anywhere(next.app, next.key, next.node, next.size)
+    };
     let ended = place(state, &placement, sink);
     // It goes on asking here, so that nothing more follows.
     debug_assert!(!ended);
@@ -178,14 +182,22 @@ fn equals_single_passes(
         let candidates = Candidates::indexed(&lane, partition);
         let outcome = propose(&state, &candidates, Exclusivity::Respect, &mut seen);
         observe_on_copy(&mut state, &seen);
-        // A limit that a pass computed is the same for every pass.
-        seen.retain(|seen| !matches!(seen, Observation::UserLimit { .. }));
-        let Outcome::Proposed(mut single) = outcome else {
+        // A limit that a pass computed is the same for every pass, and a slow path observes the counters that
+        // a fast path moves with the container.
+        seen.retain(|seen| {
+            let same = matches!(seen, Observation::UserLimit { .. });
+            !same && !matches!(seen, Observation::Counters { .. })
+        });
+        let Outcome::Proposed(single) = outcome else {
             return false;
         };
-        single.alternate = expected.alternate;
         let followed = apply_to_copy(&mut state, &single);
         lane.lessen(single.node, &state.nodes[single.node].free);
+        let single = Proposal {
+            alternate: expected.alternate,
+            counted: expected.counted,
+            ..single
+        };
         single == *expected && seen.is_empty() && followed == OverlayResult::Yes
     }) && is_alike(&state, after)
 }

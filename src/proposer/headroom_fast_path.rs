@@ -6,7 +6,7 @@ use super::assignment::{Observation, Outcome, ProposalKind};
 use super::leaf::Visit;
 use super::walk::{Found, Pass};
 use super::watch::Step;
-use crate::fast_path::FastPath;
+use crate::fast_path::{FastPath, Flaw, is_planted};
 use crate::id::{PartitionId, QueueSlot};
 use crate::policy::{Limits, first_child, first_leaf_below, in_order};
 use crate::queue::Exclusivity;
@@ -111,7 +111,14 @@ fn first_leaf_far_from_maximum<const N: usize>(
         let part = row.part(partition);
         let (used, limit) = (part.used.narrow(), part.limit.narrow());
         amounts = amounts.bits_with(&used).bits_with(&limit);
-        left = left.component_min(&(limit - used - rounded));
+        let used_here = if is_planted(Flaw::DistantMaximumIgnoresUse) {
+            ResourceVector::NONE
+        } else {
+            used
+        };
+        if queue != leaf || !is_planted(Flaw::HeadroomBoundIgnoresLeaf) {
+            left = left.component_min(&(limit - used_here - rounded));
+        }
         let Some(parent) = row.parent else {
             left = left.component_min(&(total - used - rounded));
             break;

@@ -4,7 +4,7 @@ use super::assignment::{Observation, SkipReason};
 use super::skippable_head::Front;
 use super::walk::{Found, Pass};
 use super::watch::Step;
-use crate::fast_path::FastPath;
+use crate::fast_path::{FastPath, Flaw, is_planted};
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
     Limits, compute_user_limit, is_granted, passes_maximum, queue_current_limit, resorted,
@@ -361,7 +361,9 @@ impl<const N: usize> Pass<'_, N> {
         let limit = match cached {
             // Must equal [`compute_user_limit`].
             Some((version, limit))
-                if *version == users.users_version && FastPath::UserLimitCache.is_taken() =>
+                if FastPath::UserLimitCache.is_taken()
+                    && (*version == users.users_version
+                        || is_planted(Flaw::UserLimitCacheIgnoresVersion)) =>
             {
                 limit.narrow()
             }

@@ -7,7 +7,7 @@ use super::fit::FitIndex;
 use super::headroom_fast_path::first_leaf;
 use super::simple_ask::{plain_ask, plain_node};
 use super::watch::{Step, Watch};
-use crate::fast_path::FastPath;
+use crate::fast_path::{FastPath, Flaw, is_planted};
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot};
 use crate::policy::{in_order, is_granted, is_surely_over};
 use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk, Prefix};
@@ -133,7 +133,8 @@ fn is_let_through<const N: usize>(
     let version = state.queues[leaf].as_leaf().users_version;
     !user.removed
         && gate.as_ref().is_none_or(|gate| gate.version != version)
-        && is_granted::<N>(state, leaf, partition, user)
+        && (is_granted::<N>(state, leaf, partition, user)
+            || is_planted(Flaw::BulkPlacementSkipsUserGate))
 }
 
 /// The size that a key asks for, where it is asked anywhere in the partition, nothing is reserved, and

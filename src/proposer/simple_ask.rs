@@ -3,6 +3,7 @@
 use super::assignment::{Alternate, Observation, Outcome, Proposal};
 use super::fit::FitIndex;
 use super::walk::{Found, Pass};
+use crate::fast_path::{Flaw, is_planted};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId};
 use crate::policy::Limits;
 use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk};
@@ -33,14 +34,17 @@ impl<const N: usize> Pass<'_, N> {
         let is_something = with_calculator!(state.calculator, calculator => {
             calculator.above_none(&cluster, &size)
         });
-        if !(asked_so && unhindered && is_something && size.fits_in(&limits.headroom)) {
+        let within = size.fits_in(&limits.headroom) || is_planted(Flaw::SimpleAskIgnoresHeadroom);
+        if !(asked_so && unhindered && is_something && within) {
             return false;
         }
         let Some(node) = plain_node(state, index, self.partition, &size) else {
             return false;
         };
-        let proposal = Proposal::anywhere(state, slot, asks, node, size.into());
-        self.outcome = Outcome::Proposed(proposal);
+        self.outcome = Outcome::Proposed(Proposal {
+            counted: !is_planted(Flaw::SimpleAskDropsCounter),
+            ..Proposal::anywhere(state, slot, asks, node, size.into())
+        });
         debug_assert!(self.decides_alike(slot, asks, limits));
         true
     }

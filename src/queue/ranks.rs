@@ -19,6 +19,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::select_unpredictable;
 
+use crate::fast_path::{Flaw, is_planted};
 use crate::id::QueueSlot;
 use crate::resource::share;
 
@@ -235,7 +236,12 @@ impl Ranks {
             return self.first_leaf();
         }
         let mut at = count + place;
-        let mut first = self.pairs[at / 2][at % 2].using(of);
+        let before = self.pairs[at / 2][at % 2];
+        let mut first = if is_planted(Flaw::WinnerTreeKeepsUse) {
+            before
+        } else {
+            before.using(of)
+        };
         while at > 1 {
             let pair = &mut self.pairs[at / 2];
             pair[at % 2] = first;

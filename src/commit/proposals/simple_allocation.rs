@@ -25,7 +25,7 @@ use super::validate::Conflict;
 use crate::accounting::{ContainerPlacement, place};
 use crate::cluster::NodeState;
 use crate::commit::ledger::Ledger;
-use crate::fast_path::FastPath;
+use crate::fast_path::{FastPath, Flaw, is_planted};
 use crate::id::{NameId, PartitionId, QueueSlot, UserSlot};
 use crate::policy::Locality;
 use crate::proposer::{Proposal, ProposalKind};
@@ -146,7 +146,7 @@ fn asks_on(state: &State, proposal: &Proposal, asks: &KeyAsks, partition: Partit
                 && ask.size == proposal.size
                 && ask.partition.unwrap_or(PartitionId::DEFAULT) == partition
         })
-        && !user.removed
+        && (!user.removed || is_planted(Flaw::SimpleAllocationRemovedUser))
         && user.leaf == app.leaf
 }
 
@@ -156,7 +156,7 @@ fn takes<const N: usize>(state: &State, proposal: &Proposal) -> bool {
     let node = &state.nodes[proposal.node];
     node.incarnation == proposal.incarnation
         && node.state == NodeState::Running
-        && node.reserved.is_none()
+        && (node.reserved.is_none() || is_planted(Flaw::SimpleAllocationIgnoresReservation))
         && state
             .calculator
             .fits_in(&proposal.size.narrow::<N>(), &node.free.narrow())

@@ -1,0 +1,100 @@
+//! Every fast path decides as its slow path does, and the comparison notices every planted flaw.
+//!
+//! The seeds of the simulation play whole engines, step by step. The same seed is played with all fast
+//! paths, with each slow path alone and with all slow paths: the hashes of the decisions are equal.
+#![cfg(debug_assertions)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use capsched::fast_path::{FastPath, Flaw, with_flaw, with_slow};
+use capsched::resource::{Calculator, NARROW, ResourceVector};
+use capsched::simulator::faults::{self, Action, Outcome, Setup};
+
+/// Seeds that the quick form plays.
+const SEEDS: u64 = 24;
+
+/// Steps of each seed, before the calm end.
+const STEPS: usize = 300;
+
+fn games() -> impl Iterator<Item = (u64, Setup, Vec<Action>)> {
+    (0..SEEDS).map(|seed| {
+        let setup = Setup::of(seed);
+        let actions = faults::draw(&setup, STEPS);
+        (seed, setup, actions)
+    })
+}
+
+/// What one game came to: the hash of its decisions, or the invariant that broke.
+fn result(outcome: &Outcome) -> (u64, Option<&'static str>) {
+    let failure = outcome.failure.as_ref();
+    (outcome.digest, failure.map(|(_, violation)| violation.id))
+}
+
+#[test]
+fn all_slow_paths_together_decide_alike() {
+    for (seed, setup, actions) in games() {
+        let fast = result(&faults::run(&setup, &actions));
+        let slow = with_slow(FastPath::ALL, || result(&faults::run(&setup, &actions)));
+        assert_eq!(fast, slow, "seed {seed}");
+        assert_eq!(fast.1, None, "seed {seed}");
+    }
+}
+
+#[test]
+fn each_slow_path_alone_decides_alike() {
+    for (seed, setup, actions) in games() {
+        let path = FastPath::ALL[usize::try_from(seed).unwrap_or(0) % FastPath::ALL.len()];
+        let fast = result(&faults::run(&setup, &actions));
+        let slow = with_slow(&[path], || result(&faults::run(&setup, &actions)));
+        assert_eq!(fast, slow, "seed {seed}, {path:?}");
+    }
+}
+
+/// Whether a quotient differs from its division somewhere between two floats.
+fn divides_wrongly() -> bool {
+    let calculator = Calculator::Dominant { types: NARROW };
+    let total = ResourceVector::of(&[3 << 25, 3 << 25]);
+    let prepared = calculator.divisor(&total, &total);
+    let first = 3 * ((1 << 24) + 1);
+    (first..first + 100_000).any(|memory| {
+        let amount = ResourceVector::of(&[memory, 0]);
+        let quotient = calculator.quotient(&total, &amount, &prepared);
+        quotient.to_bits() != calculator.divide(&total, &amount, &total).to_bits()
+    })
+}
+
+/// Whether a planted flaw is noticed: by another hash, by a broken invariant, or by an assertion.
+fn is_noticed(flaw: Flaw, sound: &[(u64, Option<&'static str>)]) -> bool {
+    with_flaw(flaw, divides_wrongly)
+        || games().zip(sound).any(|((_, setup, actions), sound)| {
+            let flawed = || with_flaw(flaw, || result(&faults::run(&setup, &actions)));
+            // A panic outside of a step is noticed as well.
+            catch_unwind(AssertUnwindSafe(flawed)).map_or(true, |flawed| flawed != *sound)
+        })
+}
+
+#[test]
+fn every_flaw_of_a_fast_path_is_noticed() {
+    assert!(!divides_wrongly());
+    std::panic::set_hook(Box::new(|_| {}));
+    let sound: Vec<_> = games()
+        .map(|(_, setup, actions)| result(&faults::run(&setup, &actions)))
+        .collect();
+    let mut flaws = Flaw::ALL.iter().map(|&(_, flaw)| flaw);
+    let unnoticed: Vec<_> = flaws
+        .by_ref()
+        .filter(|&flaw| !is_noticed(flaw, &sound))
+        .collect();
+    let _hook = std::panic::take_hook();
+    assert_eq!(unnoticed, [], "flaws that no seed notices");
+}
+
+#[test]
+fn every_fast_path_has_a_flaw() {
+    // Narrow vectors are the same code, compiled for two types; what breaks one breaks both.
+    let missing: Vec<_> = FastPath::ALL
+        .iter()
+        .filter(|path| Flaw::ALL.iter().all(|(broken, _)| broken != *path))
+        .collect();
+    assert_eq!(missing, [&FastPath::NarrowVectors]);
+}
