@@ -7,7 +7,7 @@ use super::simple_ask::plain_ask;
 use super::walk::{Found, Pass};
 use crate::cluster::{Killable, Node, Reservation};
 use crate::fast_path::FastPath;
-use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, java_order};
+use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, SchedulerKey, java_order};
 use crate::policy::{Limits, Locality, constraint_holds, may_kill, may_use, reservations_starve};
 use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk, asks_on};
 use crate::resource::ResourceVector;
@@ -186,6 +186,13 @@ impl<const N: usize> Pass<'_, N> {
         };
         visit.reset_after(row, state, &answer);
         Some((answer, node))
+    }
+
+    /// Takes back the last observation where it is one of the counters of a key.
+    fn take_counters(&mut self, slot: AppSlot, of: SchedulerKey) {
+        self.observations.pop_if(|last| {
+            matches!(last, Observation::Counters { app, key, .. } if (*app, *key) == (slot, of))
+        });
     }
 
     fn note_counters(&mut self, visit: &Visit<'_, N>) {
@@ -477,12 +484,21 @@ impl<const N: usize> Pass<'_, N> {
         {
             return Found::Skip(SkipReason::Nothing);
         }
+        let simple = kind == ProposalKind::Allocate
+            && held.is_none()
+            && fit.locality == Locality::Any
+            && fit.exchange.is_none()
+            && fit.kill.is_empty();
+        let counted = simple && self.counts_when_placed(slot, asks);
+        if counted {
+            self.take_counters(slot, asks.key);
+        }
         self.outcome = Outcome::Proposed(Proposal {
             kind,
             locality: fit.locality,
             requested: Some(fit.requested),
             exclusivity: self.exclusivity,
-            counted: false,
+            counted,
             reserved: held.map(|held| held.number),
             exchange: fit.exchange,
             kill: fit.kill,

@@ -1,6 +1,6 @@
 //! Plain asks: the short way to a container that may be anywhere, taken for most of them.
 
-use super::assignment::{Alternate, Observation, Outcome, Proposal};
+use super::assignment::{Alternate, Outcome, Proposal};
 use super::fit::FitIndex;
 use super::walk::{Found, Pass};
 use crate::fast_path::{Flaw, is_planted};
@@ -21,21 +21,13 @@ impl<const N: usize> Pass<'_, N> {
         else {
             return false;
         };
-        let asked_so = ask.count > 0
-            && asks.known
-            && asks.opportunities < i32::MAX
-            && asks.partition == self.partition
-            && self.exclusivity == Exclusivity::Respect;
-        let unhindered = asks.reserved.is_empty()
-            && app.part(self.partition).reserved.is_none()
-            && limits.must_unreserve.is_none()
-            && state.node_count > 0;
+        let unhindered = limits.must_unreserve.is_none() && state.node_count > 0;
         let (size, cluster) = (ask.size.narrow::<N>(), state.cluster.narrow());
         let is_something = with_calculator!(state.calculator, calculator => {
             calculator.above_none(&cluster, &size)
         });
         let within = size.fits_in(&limits.headroom) || is_planted(Flaw::SimpleAskIgnoresHeadroom);
-        if !(asked_so && unhindered && is_something && within) {
+        if !(self.counts_when_placed(slot, asks) && unhindered && is_something && within) {
             return false;
         }
         let Some(node) = plain_node(state, index, self.partition, &size) else {
@@ -49,10 +41,24 @@ impl<const N: usize> Pass<'_, N> {
         true
     }
 
-    /// Whether the long way comes to the same as [`Self::plain`].
+    /// Whether the counters of a key move with a container that is asked anywhere, when it is committed.
+    /// Otherwise they move with the look at the node, whatever the commit answers.
+    // As RegularContainerAllocator.doAllocation, where there is an index of nodes and looks are made on copies.
+    #[inline]
+    pub(super) fn counts_when_placed(&self, slot: AppSlot, asks: &KeyAsks) -> bool {
+        let app = &self.state.apps[slot];
+        self.candidates.index().is_some()
+            && plain_ask(self.state, app, asks).is_some_and(|ask| ask.count > 0)
+            && asks.known
+            && asks.opportunities < i32::MAX
+            && asks.partition == self.partition
+            && self.exclusivity == Exclusivity::Respect
+            && asks.reserved.is_empty()
+            && app.part(self.partition).reserved.is_none()
+    }
+
+    /// Whether the general path comes to the same as [`Self::plain`].
     fn decides_alike(&self, slot: AppSlot, asks: &KeyAsks, limits: &Limits<N>) -> bool {
-        let mut counted = asks.clone();
-        counted.count_found(self.partition);
         let mut observations = Vec::new();
         let mut pass = self.fork(&mut observations);
         let (answer, node) = pass.key(slot, asks, limits, None);
@@ -61,17 +67,7 @@ impl<const N: usize> Pass<'_, N> {
         else {
             return false;
         };
-        let counters = Observation::Counters {
-            app: slot,
-            key: asks.key,
-            opportunities: counted.opportunities,
-            missed: counted.missed,
-        };
-        let long = Proposal {
-            counted: true,
-            ..long
-        };
-        matches!(found, Found::Proposal) && long == *plain && observations == [counters]
+        matches!(found, Found::Proposal) && long == *plain && observations.is_empty()
     }
 }
 
