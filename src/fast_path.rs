@@ -107,8 +107,6 @@ pub enum Flaw {
     BulkPlacementDropsCounter,
     /// A simple allocation takes a node that is reserved.
     SimpleAllocationIgnoresReservation,
-    /// A simple allocation goes to the record of a removed user.
-    SimpleAllocationRemovedUser,
     /// Deferred charges are not compared with the room of the ancestors.
     DeferredChargesIgnoreRoom,
     /// Settling forgets the pending amount of the ancestors.
@@ -137,10 +135,6 @@ impl Flaw {
         (
             FastPath::SimpleAllocation,
             Self::SimpleAllocationIgnoresReservation,
-        ),
-        (
-            FastPath::SimpleAllocation,
-            Self::SimpleAllocationRemovedUser,
         ),
         (
             FastPath::DeferredAncestorCharges,

@@ -7,6 +7,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use capsched::fast_path::{FastPath, Flaw, with_flaw, with_slow};
+use capsched::id::NodeSlot;
+use capsched::proposer::FitIndex;
 use capsched::resource::{Calculator, NARROW, ResourceVector};
 use capsched::simulator::faults::{self, Action, Outcome, Setup};
 
@@ -50,22 +52,38 @@ fn each_slow_path_alone_decides_alike() {
     }
 }
 
-/// Whether a quotient differs from its division somewhere between two floats.
+/// Whether a quotient differs from its division where the exact one lies between two floats.
 fn divides_wrongly() -> bool {
     let calculator = Calculator::Dominant { types: NARROW };
-    let total = ResourceVector::of(&[3 << 25, 3 << 25]);
-    let prepared = calculator.divisor(&total, &total);
-    let first = 3 * ((1 << 24) + 1);
-    (first..first + 100_000).any(|memory| {
-        let amount = ResourceVector::of(&[memory, 0]);
+    let between = (1 << 25) - 1;
+    (3..4000).any(|whole: i64| {
+        let total = ResourceVector::of(&[whole, whole]);
+        let amount = ResourceVector::of(&[whole * between, 0]);
+        let prepared = calculator.divisor(&total, &total);
         let quotient = calculator.quotient(&total, &amount, &prepared);
         quotient.to_bits() != calculator.divide(&total, &amount, &total).to_bits()
     })
 }
 
+/// Whether an index misses room that was freed on a full node in the midst of many.
+fn finds_wrongly() -> bool {
+    let nodes: Vec<_> = (0..600).map(NodeSlot::at).collect();
+    let mut index = FitIndex::new(nodes.clone(), NARROW);
+    for &node in &nodes {
+        index.set(node, Some(&ResourceVector::of(&[1, 1])));
+    }
+    let size = ResourceVector::of(&[8, 1]);
+    assert_eq!(index.first_fit(&size), None);
+    index.set(nodes[400], Some(&ResourceVector::of(&[9, 9])));
+    // A size that was not looked for yet begins at the first node.
+    let size = ResourceVector::of(&[7, 1]);
+    let scanned = with_slow(&[FastPath::FitIndexBounds], || index.first_fit(&size));
+    index.first_fit(&size) != scanned
+}
+
 /// Whether a planted flaw is noticed: by another hash, by a broken invariant, or by an assertion.
 fn is_noticed(flaw: Flaw, sound: &[(u64, Option<&'static str>)]) -> bool {
-    with_flaw(flaw, divides_wrongly)
+    with_flaw(flaw, || divides_wrongly() || finds_wrongly())
         || games().zip(sound).any(|((_, setup, actions), sound)| {
             let flawed = || with_flaw(flaw, || result(&faults::run(&setup, &actions)));
             // A panic outside of a step is noticed as well.
@@ -73,20 +91,19 @@ fn is_noticed(flaw: Flaw, sound: &[(u64, Option<&'static str>)]) -> bool {
         })
 }
 
+/// Each flaw is noticed by another hash, by a broken invariant, by an assertion, or by a direct comparison.
 #[test]
 fn every_flaw_of_a_fast_path_is_noticed() {
-    assert!(!divides_wrongly());
+    assert!(!divides_wrongly() && !finds_wrongly());
     std::panic::set_hook(Box::new(|_| {}));
     let sound: Vec<_> = games()
         .map(|(_, setup, actions)| result(&faults::run(&setup, &actions)))
         .collect();
-    let mut flaws = Flaw::ALL.iter().map(|&(_, flaw)| flaw);
-    let unnoticed: Vec<_> = flaws
-        .by_ref()
-        .filter(|&flaw| !is_noticed(flaw, &sound))
-        .collect();
+    let flaws = Flaw::ALL.iter().map(|&(_, flaw)| flaw);
+    let unnoticed: Vec<_> = flaws.filter(|&flaw| !is_noticed(flaw, &sound)).collect();
     let _hook = std::panic::take_hook();
-    assert_eq!(unnoticed, [], "flaws that no seed notices");
+    // A scene of `tests/arrears.rs` notices it.
+    assert_eq!(unnoticed, [Flaw::DeferredChargesIgnoreRoom]);
 }
 
 #[test]

@@ -61,6 +61,7 @@ impl Ledger {
             }
             found => found,
         }?;
+        debug_assert!(self.holds_generally::<N>(proposal, simple.leaf));
         // Last, because it notes the user's limit.
         let within = self.is_within_user_limit::<N>(
             proposal,
@@ -96,6 +97,20 @@ impl Ledger {
             user: app.user,
             key,
         })
+    }
+
+    /// Whether the general path finds no conflict before it comes to the user, with the use of the ancestors
+    /// as it will be after settling.
+    // As Ledger::validate.
+    fn holds_generally<const N: usize>(&self, proposal: &Proposal, leaf: QueueSlot) -> bool {
+        let state = &self.state;
+        let partition = state.nodes[proposal.node].partition;
+        let within = |queue: QueueSlot| {
+            let used = self.use_of(queue, partition) + proposal.size.get();
+            let limit = state.queues[queue].part(partition).limit.get();
+            state.calculator.fits_in(&used, &limit)
+        };
+        self.validate_allocation::<N>(proposal).is_ok() && state.chain(leaf).all(within)
     }
 
     /// Places a simple container that holds.
@@ -146,7 +161,7 @@ fn asks_on(state: &State, proposal: &Proposal, asks: &KeyAsks, partition: Partit
                 && ask.size == proposal.size
                 && ask.partition.unwrap_or(PartitionId::DEFAULT) == partition
         })
-        && (!user.removed || is_planted(Flaw::SimpleAllocationRemovedUser))
+        && !user.removed
         && user.leaf == app.leaf
 }
 

@@ -122,7 +122,10 @@ impl Ledger {
         partition != PartitionId::DEFAULT && !self.state.partitions[partition].exclusive
     }
 
-    fn validate_allocation<const N: usize>(&self, proposal: &Proposal) -> Result<(), Conflict> {
+    pub(super) fn validate_allocation<const N: usize>(
+        &self,
+        proposal: &Proposal,
+    ) -> Result<(), Conflict> {
         let node = &self.state.nodes[proposal.node];
         let app = &self.state.apps[proposal.app];
         let asks = app.key(proposal.key).filter(|asks| asks.known);
