@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::{Map, Set};
 use crate::queue::{
-    LegacyCapacity, PartitionSettings, QueueKind, QueueSettings, TreeSettings, VectorEntry,
+    LegacyCapacity, Mends, PartitionSettings, QueueKind, QueueSettings, TreeSettings, VectorEntry,
 };
 use crate::resource::ResourceVector;
 
@@ -331,6 +331,14 @@ fn foreign(key: &str, site: bool) -> Option<Diagnostic> {
         });
         let message = format!("`{}` is not a key of the scheduler{odd}", clip(key));
         return Some(Diagnostic::warning("W_KEY_SPACE", message));
+    }
+    if let Some(name) = key.strip_prefix(Mends::PREFIX) {
+        let mut names = Mends::NAMES.iter();
+        let known = names.any(|(known, _)| *known == name);
+        return (!known).then(|| {
+            let names = Mends::NAMES.map(|(name, _)| name).join("`, `");
+            unknown(key, None, "").help(format!("the mends are `{names}`"))
+        });
     }
     let known = ["yarn.", "hadoop.", "fs.", "ipc.", "ha."];
     if site || known.iter().any(|start| key.starts_with(start)) {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::queue::{
-    AsynchronousSettings, ConstraintHandler, HeartbeatSettings, MultiNodeSettings, NodePolicy,
-    NodePolicySettings, ReferenceRules, SchedulerSettings, UserParallelSettings,
+    AsynchronousSettings, ConstraintHandler, HeartbeatSettings, Mends, MultiNodeSettings,
+    NodePolicy, NodePolicySettings, ReferenceRules, SchedulerSettings, UserParallelSettings,
 };
 use crate::resource::{Calculator, MAX_TYPES, ResourceVector};
 
@@ -162,6 +162,7 @@ pub(super) fn scheduler(
         user_parallel: user_parallel(look),
         node_labels: look.flag("yarn.node-labels.enabled", false),
         constraint_handler: constraint_handler(look),
+        mends: Mends::of(|name| look.flag(&format!("{}{name}", Mends::PREFIX), false)),
         rules,
     }
 }

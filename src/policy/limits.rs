@@ -92,7 +92,7 @@ pub fn passes_maximum<const N: usize>(
     with_calculator!(state.calculator, calculator => {
         let most = match exclusivity {
             Exclusivity::Respect => calculator.min(&cluster, &part.limit.narrow(), &limits.limit),
-            Exclusivity::Ignore => state.partitions[partition].total.narrow(),
+            Exclusivity::Ignore => state.most_of(queue, partition, exclusivity),
         };
         limits.headroom = most - used;
         calculator.compare(&cluster, &used, &most).is_lt()

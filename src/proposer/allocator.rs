@@ -81,7 +81,7 @@ impl<const N: usize> Pass<'_, N> {
         let state = self.state;
         let app = &state.apps[held.app];
         match app.key(held.key) {
-            Some(asks) if asks.known && asks.count(NameId::ANY) != 0 => {
+            Some(asks) if asks.known && asks.count(NameId::ANY) != 0 && !self.shuns(app) => {
                 let (answer, node) = self.key(held.app, asks, limits, Some(held));
                 self.convert(held.app, asks, answer, node, Some(held))
             }
@@ -96,6 +96,15 @@ impl<const N: usize> Pass<'_, N> {
                 Found::GiveUp
             }
         }
+    }
+
+    /// Whether an application gives up what it holds here, because it blacklists the node.
+    // The reference keeps such a reservation (YARN-10902).
+    fn shuns(&self, app: &App) -> bool {
+        let node = &self.state.nodes[self.candidates.first()];
+        let names = [node.host, node.rack];
+        self.state.settings.mends.blacklisted_reservations
+            && names.iter().any(|name| app.blacklist.contains(name))
     }
 
     /// Walks the candidate nodes for one key.
@@ -371,7 +380,8 @@ impl<const N: usize> Pass<'_, N> {
             Some(held) if state.concurrent => size.component_max(&held.size),
             _ => *size,
         };
-        if !calculator.fits_in(&room, &node.total.get()) {
+        let total = node.total.get();
+        if !(calculator.fits_in(&room, &total) && state.has_cores(&room, &total)) {
             return Answer::LocalitySkipped;
         }
         let from_reservation = visit.reserved.is_some();
@@ -386,7 +396,8 @@ impl<const N: usize> Pass<'_, N> {
         }
         let must_unreserve = calculator.any_above_zero(&missing);
         let mut kill = Vec::new();
-        let mut fits = calculator.holds_one(&node.free.get(), &room);
+        let free = node.free.get();
+        let mut fits = calculator.holds_one(&free, &room) && state.has_cores(&room, &free);
         let may_kill = || {
             let leaf = limits.leaf;
             leaf.is_some_and(|leaf| may_kill(state, leaf, self.partition))
@@ -437,7 +448,7 @@ impl<const N: usize> Pass<'_, N> {
         for killable in order {
             kill.push(killable);
             room += killable.size;
-            if self.state.calculator.fits_in(size, &room) {
+            if self.state.calculator.fits_in(size, &room) && self.state.has_cores(size, &room) {
                 return true;
             }
         }

@@ -5,7 +5,7 @@ use super::skippable_head::Front;
 use super::walk::{Found, Pass};
 use super::watch::Step;
 use crate::fast_path::{FastPath, Flaw, is_planted};
-use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
+use crate::id::{AppSlot, QueueSlot, UserSlot};
 use crate::policy::{
     Limits, compute_user_limit, is_granted, passes_maximum, queue_current_limit, resorted,
     user_value,
@@ -118,7 +118,10 @@ impl<const N: usize> Pass<'_, N> {
             if state.settings.rules.passes_by_moved_apps && state.apps[app].leaf != visit.leaf {
                 continue;
             }
-            let held = || state.apps[app].part(PartitionId::DEFAULT).reserved.narrow();
+            let held = || {
+                let counted = state.continue_looking_on(self.partition);
+                state.apps[app].part(counted).reserved.narrow()
+            };
             if check_queue && !self.ample {
                 let held = &held();
                 let (partition, mode) = (self.partition, self.exclusivity);
@@ -412,8 +415,8 @@ impl<const N: usize> Pass<'_, N> {
         if below {
             return true;
         }
-        // The reference reads the default partition here, whatever the node's partition is.
-        let left = user.part(PartitionId::DEFAULT).used.narrow() - *held;
+        let counted = state.continue_looking_on(self.partition);
+        let left = user.part(counted).used.narrow() - *held;
         let below_without = state.calculator.compare(cluster, &left, limit).is_le();
         if state.settings.continue_looking && below_without {
             limits.must_unreserve = used - *limit;

@@ -132,6 +132,7 @@ fn takes_plain<const N: usize>(
     let holds = with_calculator!(state.calculator, calculator => {
         calculator.fits_in(size, &row.total.narrow())
             && calculator.holds_one(&row.free.narrow(), size)
+            && state.has_cores(size, &row.free.narrow())
     });
     as_expected && holds
 }

@@ -4,6 +4,7 @@ mod amounts;
 mod app;
 mod constraint;
 mod demand;
+mod mends;
 mod per_partition;
 mod ranks;
 mod reference;
@@ -20,6 +21,7 @@ pub use app::{
 
 pub use constraint::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
 pub use demand::{Demand, asks_on, demand_of};
+pub use mends::Mends;
 pub use per_partition::PerPartition;
 pub use ranks::{ChildClaim, ChildUse, Ranks};
 pub use reference::{Reference, ReferenceRules, UnknownReference};

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use super::mends::Mends;
 use super::reference::ReferenceRules;
 use crate::resource::{Calculator, ResourceVector, share};
 
@@ -73,6 +74,8 @@ pub struct SchedulerSettings {
     pub node_labels: bool,
     /// `yarn.resourcemanager.placement-constraints.handler`.
     pub constraint_handler: ConstraintHandler,
+    /// Open faults of the reference that are mended.
+    pub mends: Mends,
     /// The rules of the release that is followed; never change after the start.
     pub rules: ReferenceRules,
 }

@@ -7,7 +7,7 @@ use super::table::{Ahead, Table};
 use crate::cluster::{Node, Partition};
 use crate::fast_path::{FastPath, Flaw, is_planted};
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, UserSlot, Version};
-use crate::queue::{App, Demand, Queue, SchedulerSettings, User, asks_on, demand_of};
+use crate::queue::{App, Demand, Exclusivity, Queue, SchedulerSettings, User, asks_on, demand_of};
 use crate::resource::{Calculator, ResourceVector};
 
 /// Everything that a decision reads.
@@ -81,6 +81,59 @@ impl State {
     /// All partitions, the default one first.
     pub fn partition_ids(&self) -> impl Iterator<Item = PartitionId> + use<> {
         (0..self.partitions.len()).map(PartitionId::at)
+    }
+
+    /// The partition whose reservations may be exchanged for space on a partition.
+    // The reference reads the default one, whatever the node's partition is (YARN-2695).
+    #[inline]
+    #[must_use]
+    pub fn continue_looking_on(&self, partition: PartitionId) -> PartitionId {
+        if self.settings.mends.labelled_continue_looking {
+            partition
+        } else {
+            PartitionId::DEFAULT
+        }
+    }
+
+    /// Most that a queue may use on a partition, on which it may be a borrower.
+    // As AbstractCSQueue.getCurrentLimitResource; a borrower has no maximum there (YARN-11828).
+    #[inline]
+    #[must_use]
+    pub fn most_of<const N: usize>(
+        &self,
+        queue: QueueSlot,
+        partition: PartitionId,
+        exclusivity: Exclusivity,
+    ) -> ResourceVector<N> {
+        match exclusivity {
+            Exclusivity::Ignore if !self.settings.mends.shared_partition_maximum => {
+                self.partitions[partition].total.narrow()
+            }
+            _ => self.queues[queue].part(partition).limit.narrow(),
+        }
+    }
+
+    /// Whether an amount on a node has room for a container; by memory alone where the calculator
+    /// knows no more and that is not mended (YARN-10848).
+    #[inline]
+    #[must_use]
+    pub fn has_cores<const N: usize>(
+        &self,
+        size: &ResourceVector<N>,
+        room: &ResourceVector<N>,
+    ) -> bool {
+        !self.settings.mends.memory_only_vcores || size[1] <= room[1]
+    }
+
+    /// How many of the first types decide whether a container fits on a node.
+    #[must_use]
+    pub fn fitting_types(&self) -> usize {
+        let types = self.calculator.fitting_types();
+        if self.settings.mends.memory_only_vcores {
+            types.max(2)
+        } else {
+            types
+        }
     }
 
     /// The queue and its ancestors, upwards.

@@ -175,4 +175,5 @@ fn takes<const N: usize>(state: &State, proposal: &Proposal) -> bool {
         && state
             .calculator
             .fits_in(&proposal.size.narrow::<N>(), &node.free.narrow())
+        && state.has_cores(&proposal.size.narrow::<N>(), &node.free.narrow())
 }

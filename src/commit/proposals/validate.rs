@@ -174,7 +174,9 @@ impl Ledger {
             }
             _ => proposal.size.narrow(),
         };
-        if !self.state.calculator.fits_in(&size, &room) && !injected(Mutant::SkipRoomCheck) {
+        let fits =
+            self.state.calculator.fits_in(&size, &room) && self.state.has_cores(&size, &room);
+        if !fits && !injected(Mutant::SkipRoomCheck) {
             return Err(Conflict::DoesNotFit);
         }
         Ok(())
@@ -230,13 +232,9 @@ impl Ledger {
         }
         let calculator = self.state.calculator;
         let net = proposal.size.narrow() - released;
-        let total = self.state.total(partition).narrow();
         for queue in self.state.chain(leaf) {
             let part = self.state.queues[queue].part(partition);
-            let most = match proposal.exclusivity {
-                Exclusivity::Respect => part.limit.narrow(),
-                Exclusivity::Ignore => total,
-            };
+            let most = self.state.most_of(queue, partition, proposal.exclusivity);
             if injected(Mutant::SkipAncestorMaximum) && queue != leaf {
                 break;
             }

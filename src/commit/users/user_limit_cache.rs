@@ -118,12 +118,13 @@ impl Ledger {
         if !above(&record.part(partition).used.get()) {
             return gate;
         }
-        let on_default = record.part(PartitionId::DEFAULT).used.get();
+        let counted = state.continue_looking_on(partition);
+        let used = record.part(counted).used.get();
         let apps = users.active.iter().map(|&app| &state.apps[app]);
         let held = apps
             .filter(|app| app.user == user)
-            .map(|app| app.part(PartitionId::DEFAULT).reserved.get())
-            .filter(|held| !state.settings.continue_looking || above(&(on_default - *held)))
+            .map(|app| app.part(counted).reserved.get())
+            .filter(|held| !state.settings.continue_looking || above(&(used - *held)))
             .reduce(|most, held| if most.fits_in(&held) { held } else { most });
         if let Some(held) = held {
             gate.can_assign = false;
@@ -143,7 +144,8 @@ impl Ledger {
     ) {
         let version = self.state.queues[leaf].as_leaf().users_version;
         let (partitions, row) = (self.state.partitions.len(), &self.state.apps[app]);
-        let held = row.part(PartitionId::DEFAULT).reserved.get();
+        let counted = self.state.continue_looking_on(partition);
+        let held = row.part(counted).reserved.get();
         let kept = self.dropped_gates.entry(leaf).or_default();
         kept.renew(version);
         let mut known = kept.by_name.iter();

@@ -133,7 +133,7 @@ impl NodeCandidates {
         let stranger = std::mem::take(&mut self.stranger);
         if due || !same_rules || orders.len() != self.lanes.len() {
             self.shrunk = false;
-            let types = state.calculator.fitting_types();
+            let types = state.fitting_types();
             let lanes = orders.into_iter().map(|order| FitIndex::new(order, types));
             self.lanes = lanes.collect();
             let nodes = state.partitions.iter().flat_map(|p| &p.nodes);
