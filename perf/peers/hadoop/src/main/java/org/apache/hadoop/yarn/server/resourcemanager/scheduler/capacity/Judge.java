@@ -1,0 +1,113 @@
+// Plays scenarios on the real Capacity Scheduler and prints what it did, in the form of the recordings.
+//
+// The classes of the judge lie in the scheduler's own package for what it shows to no other.
+
+package org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import org.apache.hadoop.util.VersionInfo;
+
+/** The command: one scenario per file, or with {@code --lines} one per line of standard input. */
+public final class Judge {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private Judge() {
+  }
+
+  public static void main(String[] arguments) throws IOException {
+    // What Hadoop logs on standard output must not stand among the recordings.
+    PrintStream out = System.out;
+    System.setOut(System.err);
+    quiet();
+    if (arguments.length == 1 && arguments[0].equals("--lines")) {
+      lines(out);
+    } else if (arguments.length > 0) {
+      for (String name : arguments) {
+        shown(recorded(JSON.readTree(new File(name))), out);
+      }
+    } else {
+      System.err.println("usage: run.sh --judge [VERSION] --lines | SCENARIO.json...");
+      System.exit(2);
+    }
+    // Threads that Hadoop started would keep the process.
+    System.exit(0);
+  }
+
+  private static void lines(PrintStream out) throws IOException {
+    BufferedReader in = new BufferedReader(
+        new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line = in.readLine(); line != null; line = in.readLine()) {
+      if (!line.isBlank()) {
+        out.println(JSON.writeValueAsString(recorded(JSON.readTree(line))));
+        out.flush();
+      }
+    }
+  }
+
+  /** The scenario with what the scheduler did under {@code expect}; a fault of the judge as error. */
+  private static ObjectNode recorded(JsonNode scenario) {
+    ObjectNode recording = scenario.deepCopy();
+    recording.put("recorded_with", "Apache Hadoop " + VersionInfo.getVersion());
+    try {
+      recording.set("steps", steps(scenario));
+    } catch (Exception | LinkageError fault) {
+      recording.put("fault", fault.toString());
+      fault.printStackTrace();
+    }
+    return recording;
+  }
+
+  private static ArrayNode steps(JsonNode scenario) throws Exception {
+    ArrayNode steps = JSON.createArrayNode();
+    Stage stage;
+    try {
+      stage = new Stage(scenario);
+    } catch (Exception refused) {
+      ObjectNode expect = JSON.createObjectNode().put("accepted", false);
+      expect.set("error", Errors.ofStart(refused));
+      steps.addObject().put("do", "start").set("expect", expect);
+      return steps;
+    }
+    try {
+      for (JsonNode step : scenario.get("steps")) {
+        if (step.get("do").asText().equals("start")) {
+          continue;
+        }
+        ObjectNode played = step.deepCopy();
+        played.set("expect", stage.step(step));
+        steps.add(played);
+      }
+      return steps;
+    } finally {
+      stage.close();
+    }
+  }
+
+  /** Prints a recording with one step per line. */
+  private static void shown(ObjectNode recording, PrintStream out) throws IOException {
+    JsonNode steps = recording.remove("steps");
+    String header = JSON.writeValueAsString(recording);
+    out.println(header.substring(0, header.length() - 1) + ",\n\"steps\": [");
+    for (int i = 0; steps != null && i < steps.size(); i++) {
+      out.println(JSON.writeValueAsString(steps.get(i)) + (i + 1 < steps.size() ? "," : ""));
+    }
+    out.println("]}");
+    out.flush();
+  }
+
+  private static void quiet() {
+    org.apache.log4j.Logger root = org.apache.log4j.Logger.getRootLogger();
+    root.removeAllAppenders();
+    root.addAppender(new org.apache.log4j.varia.NullAppender());
+    root.setLevel(org.apache.log4j.Level.OFF);
+  }
+}
