@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         ModeKind::Asynchronous,
         ModeKind::Global,
     ] {
-        let row = Row::new(mode, args.threads, args.sequential);
+        let row = Row::new(mode, args.threads, args.sequential).under(args.reference.release);
         let bar = progress(trace.facts.jobs, mode.name());
         let outcome = row.play(&cluster, &trace, timing, &bar, &mut ());
         bar.finish_and_clear();

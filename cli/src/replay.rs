@@ -88,6 +88,14 @@ pub(crate) struct CompareArgs {
     /// Numbers of deciding threads to compare, separated by commas.
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1", value_parser = threads)]
     threads: Vec<usize>,
+    /// Releases of Hadoop to compare, separated by commas: 3.4, 3.5.
+    #[arg(
+        long,
+        value_name = "RELEASE",
+        value_delimiter = ',',
+        default_value = "3.4"
+    )]
+    reference: Vec<Reference>,
     /// Write the files of every column into a folder of its own here, and compare.json.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -194,7 +202,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode> {
     let (cluster, trace) = args
         .input
         .read_or_tell(&args.files, args.reference.release)?;
-    let row = Row::new(args.mode, args.threads, args.input.steps());
+    let row = Row::new(args.mode, args.threads, args.input.steps()).under(args.reference.release);
     let outcome = args
         .input
         .play(row, (&cluster, &trace), &args.files, folder.as_ref())?;
@@ -217,38 +225,67 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode> {
     Ok(verdict(&runs))
 }
 
+impl CompareArgs {
+    /// Cluster and trace under the rules of a release; those of the demonstration without files.
+    fn read(&self, input: &mut Input, reference: Reference) -> Result<(Cluster, Trace)> {
+        if !self.files.is_empty() {
+            return input.read_or_tell(&self.files, reference);
+        }
+        let seed = *input.seed.get_or_insert(SEED);
+        let (cluster, trace) = data(&mut input.trace, seed, reference)?;
+        input.timing = crate::demo::timing(input.timing, &trace);
+        Ok((cluster, trace))
+    }
+
+    /// The columns, each once.
+    fn rows(&self, input: &Input) -> Vec<Row> {
+        let mut rows: Vec<Row> = Vec::new();
+        for &reference in &self.reference {
+            for &mode in &self.modes {
+                for &threads in &self.threads {
+                    let row = Row::new(mode, threads, input.steps()).under(reference);
+                    if !rows.contains(&row) {
+                        rows.push(row);
+                    }
+                }
+            }
+        }
+        rows
+    }
+
+    /// The name of a column's folder; with the release where there are several.
+    fn column(&self, row: Row) -> String {
+        let name = format!("{}-{}", row.mode.name(), row.threads);
+        match self.reference.as_slice() {
+            [_] => name,
+            _ => format!("{name}-{}", row.reference),
+        }
+    }
+}
+
 /// Runs `capsched compare`.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let out = args.out.as_deref();
     let folder = out.map(|path| RunFolder::create(path, args.force));
     let folder = folder.transpose()?;
     let mut input = args.input.clone();
-    let (cluster, trace) = if args.files.is_empty() {
-        let seed = *input.seed.get_or_insert(SEED);
-        let (cluster, trace) = data(&mut input.trace, seed, Reference::default())?;
-        input.timing = crate::demo::timing(input.timing, &trace);
-        (cluster, trace)
-    } else {
-        input.read_or_tell(&args.files, Reference::default())?
-    };
-    let mut rows: Vec<Row> = Vec::new();
-    for &mode in &args.modes {
-        for &threads in &args.threads {
-            let row = Row::new(mode, threads, input.steps());
-            if !rows.contains(&row) {
-                rows.push(row);
-            }
-        }
+    let mut clusters = Vec::new();
+    for &reference in &args.reference {
+        clusters.push(args.read(&mut input, reference)?);
     }
+    let (cluster, trace) = clusters.first().context("at least one release is named")?;
     let mut runs = Vec::new();
-    for row in rows {
-        let name = format!("{}-{}", row.mode.name(), row.threads);
-        let own = folder.as_ref().map(|folder| folder.within(&name));
+    for row in args.rows(&input) {
+        let own = folder
+            .as_ref()
+            .map(|folder| folder.within(&args.column(row)));
         let own = own.transpose()?;
-        runs.push(input.play(row, (&cluster, &trace), &args.files, own.as_ref())?);
+        let at = args.reference.iter().position(|&one| one == row.reference);
+        let cluster = &clusters[at.unwrap_or(0)].0;
+        runs.push(input.play(row, (cluster, trace), &args.files, own.as_ref())?);
     }
     let jobs = (trace.facts.jobs, &trace.facts.mapping);
-    let whole = object(Some(&cluster), jobs, &runs, input.seed);
+    let whole = object(Some(cluster), jobs, &runs, input.seed);
     if let Some(folder) = &folder {
         folder.document("compare.json", &whole)?;
     }

@@ -27,7 +27,7 @@ const MANY: u64 = 100;
 #[derive(Arguments, Debug)]
 pub(crate) struct Args {
     /// Seeds, the last one left out; a single number is that seed alone.
-    #[arg(long, value_name = "A..B", default_value = "0..100", value_parser = seeds)]
+    #[arg(long, value_name = "A..B", default_value = "0..100", value_parser = crate::values::seeds)]
     seeds: Range<u64>,
     /// Steps for each seed, before the calm end.
     #[arg(long, value_name = "N", default_value_t = 5000)]
@@ -59,22 +59,6 @@ pub(crate) struct Args {
     /// One JSON object instead of text.
     #[arg(long)]
     json: bool,
-}
-
-/// Reads `A..B` or a single seed.
-fn seeds(text: &str) -> Result<Range<u64>, String> {
-    let number = |text: &str| {
-        text.parse::<u64>()
-            .map_err(|_| format!("`{text}` is not a seed"))
-    };
-    let (from, to) = match text.split_once("..") {
-        Some((from, to)) => (number(from)?, number(to)?),
-        None => (number(text)?, number(text)?.saturating_add(1)),
-    };
-    if from >= to {
-        return Err(format!("there is no seed in {from}..{to}"));
-    }
-    Ok(from..to)
 }
 
 /// What some seeds came to.
@@ -335,18 +319,4 @@ fn replay(file: &Path) -> Result<ExitCode> {
     }
     output::line(format_args!("step {step} breaks {violation}"));
     Ok(ExitCode::from(output::PROBLEM))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seeds_are_a_range_or_one_number() {
-        assert_eq!(seeds("3..7"), Ok(3..7));
-        assert_eq!(seeds("9"), Ok(9..10));
-        assert!(seeds("7..3").is_err());
-        assert!(seeds("-1..3").is_err());
-        assert!(seeds("a..b").is_err());
-    }
 }

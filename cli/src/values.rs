@@ -1,5 +1,7 @@
 //! Values of arguments that several commands read the same way.
 
+use std::ops::Range;
+
 use capsched::api::ModeKind;
 
 /// Most threads that can be asked for.
@@ -29,6 +31,22 @@ pub(crate) fn seed(text: &str) -> Result<u64, String> {
     })
 }
 
+/// Reads `A..B` or a single seed.
+pub(crate) fn seeds(text: &str) -> Result<Range<u64>, String> {
+    let number = |text: &str| {
+        text.parse::<u64>()
+            .map_err(|_| format!("`{text}` is not a seed"))
+    };
+    let (from, to) = match text.split_once("..") {
+        Some((from, to)) => (number(from)?, number(to)?),
+        None => (number(text)?, number(text)?.saturating_add(1)),
+    };
+    if from >= to {
+        return Err(format!("there is no seed in {from}..{to}"));
+    }
+    Ok(from..to)
+}
+
 /// A mode by its name or a short form of it.
 pub(crate) fn mode(text: &str) -> Result<ModeKind, String> {
     match text {
@@ -45,6 +63,15 @@ pub(crate) fn mode(text: &str) -> Result<ModeKind, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn seeds_are_a_range_or_one_number() {
+        assert_eq!(seeds("3..7"), Ok(3..7));
+        assert_eq!(seeds("9"), Ok(9..10));
+        assert!(seeds("7..3").is_err());
+        assert!(seeds("-1..3").is_err());
+        assert!(seeds("a..b").is_err());
+    }
 
     #[test]
     fn seeds_are_decimal_or_hexadecimal() {

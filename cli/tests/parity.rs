@@ -92,3 +92,45 @@ fn a_step_that_nobody_knows_is_an_error() {
     let error = lines(&output)[0]["error"].as_str().unwrap().to_owned();
     assert!(error.contains("dance"), "{error}");
 }
+
+/// What the command says on standard error, and its exit code.
+fn refused(command: &mut Command) -> (Option<i32>, String) {
+    let output = command.output().unwrap();
+    assert_eq!(output.stdout, b"");
+    let text = String::from_utf8(output.stderr).unwrap();
+    (output.status.code(), text)
+}
+
+#[test]
+fn without_a_jdk_the_real_scheduler_is_skipped_with_a_sentence() {
+    let scenario = recordings().join("hand/heartbeat-single.json");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_capsched"));
+    command
+        .args(["parity", "--against", "hadoop:3.5.0"])
+        .arg(scenario)
+        .env("PATH", "");
+    let (code, text) = refused(&mut command);
+    assert_eq!(code, Some(2));
+    assert!(text.contains("needs a JDK 17 and Maven"), "{text}");
+}
+
+#[test]
+fn a_release_that_is_not_known_is_no_peer() {
+    for wrong in ["hadoop:2.10.2", "hadoop", "spark:3.5.0"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_capsched"));
+        command.args(["parity", "--against", wrong, "x.json"]);
+        let (code, text) = refused(&mut command);
+        assert_eq!(code, Some(2), "{wrong}");
+        assert!(text.contains(wrong), "{text}");
+    }
+}
+
+#[test]
+fn a_recording_follows_the_release_that_it_names() {
+    let path = recordings().join("3.5/hand/constraint-affinity.json");
+    assert!(parity(&[], &path).status.success());
+    let older = parity(&["--reference", "3.4", "--json"], &path);
+    assert_eq!(older.status.code(), Some(1));
+    let difference = &lines(&older)[0]["differences"][0];
+    assert!(difference["place"].as_str().unwrap().contains("pending"));
+}

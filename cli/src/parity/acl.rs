@@ -149,16 +149,18 @@ fn answer(scene: &mut Scene<'_>, question: &Question) -> Value {
         Question::ClusterAdmin { .. } => scene.admission.is_admin(&caller),
         Question::Submit {
             queue, priority, ..
-        } => {
-            return scene.submit(&Job {
-                user,
-                queue,
-                name: "job",
-                tags: &[],
-                priority: *priority,
-                tell_priority: true,
-            });
-        }
+        } => return scene.submit(&job(user, queue, *priority)),
     };
     json!({"allowed": allowed})
+}
+
+fn job<'a>(user: &'a str, queue: &'a str, priority: Option<i32>) -> Job<'a> {
+    Job {
+        user,
+        queue,
+        name: "job",
+        tags: &[],
+        priority,
+        tell_priority: true,
+    }
 }

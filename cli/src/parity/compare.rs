@@ -28,6 +28,8 @@ const BY_NAME: [&str; 3] = [
     "configured_max_capacity",
 ];
 
+type Fields = serde_json::Map<String, Value>;
+
 /// One place where the two differ.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Difference {
@@ -37,6 +39,21 @@ pub(super) struct Difference {
 }
 
 impl Difference {
+    /// The place without the names and positions in it: what differences have in common.
+    pub(super) fn kind(&self) -> String {
+        let mut kind = String::new();
+        let mut depth = 0_usize;
+        for letter in self.place.chars() {
+            match letter {
+                '[' => depth += 1,
+                ']' => depth = depth.saturating_sub(1),
+                letter if depth == 0 => kind.push(letter),
+                _ => {}
+            }
+        }
+        kind
+    }
+
     pub(super) fn to_json(&self) -> Value {
         json!({
             "place": self.place, "expected": self.expected, "actual": self.actual,
@@ -77,25 +94,7 @@ fn is_remark(inside: &str, key: &str) -> bool {
 
 fn compare(place: &str, key: &str, expected: &Value, actual: &Value, out: &mut Vec<Difference>) {
     match (expected, actual) {
-        (Value::Object(want), Value::Object(got)) => {
-            let surplus = got.keys().filter(|key| !want.contains_key(*key));
-            for name in want.keys().chain(surplus) {
-                if is_remark(key, name) {
-                    continue;
-                }
-                let place = format!("{place}.{name}");
-                // Inside these the names are those of users, labels and the like.
-                let part = if BY_NAME.contains(&key) { key } else { name };
-                match (want.get(name), got.get(name)) {
-                    (Some(want), Some(got)) => compare(&place, part, want, got, out),
-                    (want, got) => out.push(Difference {
-                        place,
-                        expected: want.cloned(),
-                        actual: got.cloned(),
-                    }),
-                }
-            }
-        }
+        (Value::Object(want), Value::Object(got)) => compare_fields(place, key, want, got, out),
         (Value::Array(want), Value::Array(got)) if want.len() == got.len() => {
             for (i, (want, got)) in want.iter().zip(got).enumerate() {
                 let name = want.get("path").and_then(Value::as_str);
@@ -114,6 +113,26 @@ fn compare(place: &str, key: &str, expected: &Value, actual: &Value, out: &mut V
                     actual: Some(actual.clone()),
                 });
             }
+        }
+    }
+}
+
+fn compare_fields(place: &str, key: &str, want: &Fields, got: &Fields, out: &mut Vec<Difference>) {
+    let surplus = got.keys().filter(|key| !want.contains_key(*key));
+    for name in want.keys().chain(surplus) {
+        if is_remark(key, name) {
+            continue;
+        }
+        let place = format!("{place}.{name}");
+        // Inside these the names are those of users, labels and the like.
+        let part = if BY_NAME.contains(&key) { key } else { name };
+        match (want.get(name), got.get(name)) {
+            (Some(want), Some(got)) => compare(&place, part, want, got, out),
+            (want, got) => out.push(Difference {
+                place,
+                expected: want.cloned(),
+                actual: got.cloned(),
+            }),
         }
     }
 }

@@ -26,7 +26,9 @@ struct Served<'a> {
 impl Teller<'_> {
     /// Adds a decision; equal refusals in a row are counted.
     pub(super) fn tell(&self, event: &Decision, decisions: &mut Vec<Value>) {
-        if let Some(decision) = self.placed(event).or_else(|| self.ended(event)) {
+        let told = self.allocated(event).or_else(|| self.reserved(event));
+        let told = told.or_else(|| self.unreserved(event));
+        if let Some(decision) = told.or_else(|| self.ended(event)) {
             decisions.push(decision);
         } else if let Some(refusal) = self.refused(event) {
             count(refusal, decisions);
@@ -46,60 +48,63 @@ impl Teller<'_> {
         })
     }
 
-    /// Allocations and reservations.
-    fn placed(&self, event: &Decision) -> Option<Value> {
-        match event {
-            Decision::Allocated {
-                container,
-                node,
-                size,
-                key,
-                locality,
-                requested,
-                partition,
-                borrowed,
-                from_reservation,
-                ..
-            } => {
-                let mut decision = self.basics("allocate", container, node, size);
-                let served = Served {
-                    key,
-                    locality: *locality,
-                    requested: *requested,
-                    partition: *partition,
-                    borrowed: *borrowed,
-                };
-                self.add_served(&mut decision, &served);
-                if *from_reservation {
-                    decision["from_reservation"] = json!(true);
-                }
-                Some(decision)
-            }
-            Decision::Reserved {
-                container,
-                node,
-                size,
-                key,
-                locality,
-                requested,
-                partition,
-                borrowed,
-                again,
-            } => {
-                let kind = if *again { "re_reserve" } else { "reserve" };
-                let mut decision = self.basics(kind, container, node, size);
-                let served = Served {
-                    key,
-                    locality: *locality,
-                    requested: *requested,
-                    partition: *partition,
-                    borrowed: *borrowed,
-                };
-                self.add_served(&mut decision, &served);
-                Some(decision)
-            }
-            _ => None,
+    fn allocated(&self, event: &Decision) -> Option<Value> {
+        let Decision::Allocated {
+            container,
+            node,
+            size,
+            key,
+            locality,
+            requested,
+            partition,
+            borrowed,
+            from_reservation,
+            ..
+        } = event
+        else {
+            return None;
+        };
+        let mut decision = self.basics("allocate", container, node, size);
+        let served = Served {
+            key,
+            locality: *locality,
+            requested: *requested,
+            partition: *partition,
+            borrowed: *borrowed,
+        };
+        self.add_served(&mut decision, &served);
+        if *from_reservation {
+            decision["from_reservation"] = json!(true);
         }
+        Some(decision)
+    }
+
+    fn reserved(&self, event: &Decision) -> Option<Value> {
+        let Decision::Reserved {
+            container,
+            node,
+            size,
+            key,
+            locality,
+            requested,
+            partition,
+            borrowed,
+            again,
+        } = event
+        else {
+            return None;
+        };
+        let kind = if *again { "re_reserve" } else { "reserve" };
+        let mut decision = self.basics(kind, container, node, size);
+        let served = Served {
+            key,
+            locality: *locality,
+            requested: *requested,
+            partition: *partition,
+            borrowed: *borrowed,
+        };
+        self.add_served(&mut decision, &served);
+        Some(decision)
     }
 
     fn add_served(&self, decision: &mut Value, served: &Served<'_>) {
@@ -116,24 +121,29 @@ impl Teller<'_> {
         }
     }
 
-    /// Ends of containers and reservations, and moves of the latter.
+    fn unreserved(&self, event: &Decision) -> Option<Value> {
+        let Decision::Unreserved {
+            container,
+            node,
+            size,
+            reason,
+        } = event
+        else {
+            return None;
+        };
+        let mut decision = self.basics("unreserve", container, node, size);
+        decision["reason"] = json!(match reason {
+            UnreserveReason::Exchange => "exchange",
+            UnreserveReason::Excess => "excess",
+            UnreserveReason::Kill => "KILL",
+            UnreserveReason::Timeout => "timeout",
+        });
+        Some(decision)
+    }
+
+    /// Ends of containers, and moves of reservations.
     fn ended(&self, event: &Decision) -> Option<Value> {
         match event {
-            Decision::Unreserved {
-                container,
-                node,
-                size,
-                reason,
-            } => {
-                let mut decision = self.basics("unreserve", container, node, size);
-                decision["reason"] = json!(match reason {
-                    UnreserveReason::Exchange => "exchange",
-                    UnreserveReason::Excess => "excess",
-                    UnreserveReason::Kill => "KILL",
-                    UnreserveReason::Timeout => "timeout",
-                });
-                Some(decision)
-            }
             Decision::ReservationMoved {
                 container,
                 from,

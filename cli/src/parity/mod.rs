@@ -5,6 +5,9 @@ mod archive;
 mod compare;
 mod configuration;
 mod decision;
+mod generate;
+mod hunt;
+mod judge;
 mod mapping;
 mod player;
 mod refresh;
@@ -24,6 +27,9 @@ use serde_json::{Value, json};
 
 use acl::Access;
 use configuration::Configuration;
+use generate::Profile;
+use hunt::Hunt;
+use judge::{Judge, Peer};
 use mapping::Mapping;
 use scenario::Scenario;
 use verdict::Verdict;
@@ -34,7 +40,7 @@ use crate::output::line;
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// Recordings (.json, .jsonl, .jsonl.zst), or folders of them.
-    #[arg(required = true)]
+    #[arg(required_unless_present = "hunt")]
     paths: Vec<PathBuf>,
     /// Print one JSON object per recording.
     #[arg(long)]
@@ -55,6 +61,25 @@ pub(crate) struct Args {
     /// Release of Hadoop to follow: 3.4 or 3.5; else the one that a recording was made with.
     #[arg(long, value_name = "RELEASE")]
     reference: Option<Reference>,
+    /// Play scenarios on the real scheduler of this release first, and compare with what it does.
+    /// Needs a JDK 17 and Maven, which fetches Hadoop.
+    #[arg(long, value_name = "hadoop:VERSION", value_parser = Peer::read, conflicts_with = "pack")]
+    against: Option<Peer>,
+    /// Draw random scenarios by seed instead of reading some; those that differ are shrunk.
+    #[arg(long, requires = "against", conflicts_with = "paths")]
+    hunt: bool,
+    /// Seeds of a hunt, the last one left out; a single number is that seed alone.
+    #[arg(long, value_name = "A..B", default_value = "0..100", value_parser = crate::values::seeds)]
+    seeds: std::ops::Range<u64>,
+    /// What scenarios of a hunt are about; all kinds in turn when left out.
+    #[arg(long, requires = "hunt", value_parser = Profile::of)]
+    profile: Option<Profile>,
+    /// End a hunt after so many minutes.
+    #[arg(long, value_name = "N", requires = "hunt")]
+    minutes: Option<u64>,
+    /// Where scenarios of a hunt that differ go.
+    #[arg(long, value_name = "DIR", default_value = "target/hunt")]
+    found: PathBuf,
     /// Play nothing; write the recordings into one compressed archive instead.
     #[arg(long, requires = "output")]
     pack: bool,
@@ -159,6 +184,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         archive::pack(&args.paths, archive, args.data.as_deref(), args.force)?;
         return Ok(ExitCode::SUCCESS);
     }
+    if let Some(peer) = &args.against {
+        return against(peer, args);
+    }
     let mut tally = Tally::default();
     for path in &args.paths {
         let data = archive::data_folder(path, args.data.as_deref());
@@ -172,11 +200,46 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         tally.play(batch, args, &data);
     }
     tally.print(args.json);
-    Ok(if tally.failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(tally.exit())
+}
+
+/// Compares with the real scheduler, which plays the scenarios now.
+fn against(peer: &Peer, args: &Args) -> Result<ExitCode> {
+    if args.hunt {
+        let hunt = Hunt {
+            peer,
+            seeds: args.seeds.clone(),
+            profile: args.profile,
+            out: &args.found,
+            minutes: args.minutes,
+            json: args.json,
+        };
+        return hunt.run();
+    }
+    let (mut judge, mut tally) = (Judge::start(peer)?, Tally::default());
+    let reference = Some(args.reference.unwrap_or(peer.reference));
+    for path in &args.paths {
+        archive::each(path, &mut |file, scenario| {
+            let played = |scenario: Value| match Recording::read(scenario.clone())? {
+                Recording::Scenario(of) if args.wants(&of.tags) => {
+                    let recording = Recording::read(judge.record(&scenario)?)?;
+                    Ok(Some((of.name, recording.play(Path::new("."), reference))))
+                }
+                Recording::Scenario(_) => Ok(None),
+                other => bail!("{} is no scenario of pairs and steps", other.name()),
+            };
+            match scenario.and_then(played) {
+                Ok(Some((name, verdict))) => tally.tell(file, &name, &verdict, args),
+                Ok(None) => {}
+                Err(error) => {
+                    let verdict = Verdict::Broken(format!("{error:#}"));
+                    tally.tell(file, &file.display().to_string(), &verdict, args);
+                }
+            }
+        })?;
+    }
+    tally.print(args.json);
+    Ok(tally.exit())
 }
 
 impl Args {
@@ -228,6 +291,14 @@ impl Tally {
         }
         let shown = if args.first_difference { 1 } else { 8 };
         verdict.print(file, name, args.json, shown);
+    }
+
+    fn exit(&self) -> ExitCode {
+        if self.failed == 0 {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
     }
 
     fn print(&self, as_json: bool) {

@@ -195,16 +195,12 @@ impl<'a> Player<'a> {
                 res,
                 labels,
             } => {
-                if self.engine.ledger().node(&node.0).is_some() {
-                    skipped(out, "node is already registered");
-                    return Ok(());
-                }
                 let mut spec = NodeSpec::new(node.0.clone(), res.0);
                 spec.partition = label(labels);
                 if let Some(rack) = rack {
                     spec.rack.clone_from(rack);
                 }
-                self.engine.add_node(&spec)?;
+                self.add_node(&spec, out)?;
             }
             Action::RemoveNode { node } => {
                 if self.known(&node.0, out) {
@@ -238,24 +234,29 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
+    fn add_node(&mut self, spec: &NodeSpec, out: &mut Answer) -> Result<()> {
+        if self.engine.ledger().node(&spec.name).is_some() {
+            skipped(out, "node is already registered");
+        } else {
+            self.engine.add_node(spec)?;
+        }
+        Ok(())
+    }
+
+    fn heartbeat(&mut self, node: &NodeName, out: &mut Answer) -> Result<()> {
+        if self.known(node, out) {
+            let reply = self.engine.heartbeat(node, &NodeReport::AsExpected)?;
+            let references = |ids: Vec<_>| ids.into_iter().map(reference).collect::<Vec<_>>();
+            list(out, "launched", references(reply.launched));
+            list(out, "exited", references(reply.exited));
+        }
+        Ok(())
+    }
+
     /// Heartbeats and attempts.
     fn round(&mut self, action: &Action, out: &mut Answer) -> Result<()> {
         match action {
-            Action::Heartbeat { node } => {
-                if self.known(&node.0, out) {
-                    let reply = self.engine.heartbeat(&node.0, &NodeReport::AsExpected)?;
-                    list(
-                        out,
-                        "launched",
-                        reply.launched.into_iter().map(reference).collect(),
-                    );
-                    list(
-                        out,
-                        "exited",
-                        reply.exited.into_iter().map(reference).collect(),
-                    );
-                }
-            }
+            Action::Heartbeat { node } => self.heartbeat(&node.0, out)?,
             Action::ScheduleNode { node } => {
                 if self.known(&node.0, out) {
                     match self.engine.schedule_node(&node.0) {

@@ -97,6 +97,7 @@ impl Outcome {
         };
         json!({
             "mode": self.row.mode.name(),
+            "reference": self.row.reference.name(),
             "engine": self.engine_name(),
             "threads": self.row.threads,
             "jobs": {"submitted": counts.submitted, "refused": counts.refused,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use capsched::api::{Event, Latencies, Mode, ModeKind, Stepped, Threaded, TreeSettings};
+use capsched::api::{Event, Latencies, Mode, ModeKind, Reference, Stepped, Threaded, TreeSettings};
 use capsched::queue::{NodePolicy, NodePolicySettings};
 use capsched::simulator::{
     Driver, DriverSettings, Job, JobLine, MappingReport, Sample, TraceError, Watch, Workload,
@@ -29,6 +29,8 @@ pub(crate) struct Row {
     pub(crate) threads: usize,
     /// Whether the deterministic engine runs it, on one thread.
     pub(crate) sequential: bool,
+    /// The release of Hadoop that its cluster follows.
+    pub(crate) reference: Reference,
 }
 
 /// Periods in virtual ms.
@@ -66,7 +68,7 @@ const SAMPLES: (u64, u64) = (2000, 20_000);
 
 impl Row {
     /// The row that a mode and a number of threads make.
-    pub(crate) const fn new(mode: ModeKind, threads: usize, sequential: bool) -> Self {
+    pub(crate) fn new(mode: ModeKind, threads: usize, sequential: bool) -> Self {
         let threads = match mode {
             ModeKind::Heartbeat => 1,
             _ if sequential || threads == 0 => 1,
@@ -76,7 +78,13 @@ impl Row {
             mode,
             threads,
             sequential,
+            reference: Reference::default(),
         }
+    }
+
+    /// The same on a cluster that follows a release.
+    pub(crate) fn under(self, reference: Reference) -> Self {
+        Self { reference, ..self }
     }
 
     fn engine(self, cluster: &Cluster, clock: SystemClock) -> Result<Engine> {

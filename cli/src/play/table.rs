@@ -18,6 +18,7 @@ type Line = (&'static str, fn(&Outcome) -> String);
 /// What every run is told by, before the lines whose number depends on the run.
 const HEAD: &[Line] = &[
     ("mode", |run| run.row.mode.name().to_owned()),
+    ("follows Hadoop", |run| run.row.reference.to_string()),
     ("threads", |run| run.row.threads.to_string()),
     ("containers offered", |run| {
         grouped(run.report.counts.offered)

@@ -36,14 +36,20 @@ pub(crate) struct Tree {
 
 impl Tree {
     /// Draws a tree.
-    pub(crate) fn draw(dice: &mut Dice, labels: &[&'static str], gpu: bool) -> Self {
+    pub(crate) fn draw(
+        wanted: Option<Capacities>,
+        dice: &mut Dice,
+        labels: &[&'static str],
+        gpu: bool,
+    ) -> Self {
         let modes = [
             Capacities::Percent,
             Capacities::Weight,
             Capacities::Absolute,
             Capacities::Vector,
         ];
-        let capacities = modes[dice.weighted(&[5, 3, 3, 1])];
+        let drawn = modes[dice.weighted(&[5, 3, 3, 1])];
+        let capacities = wanted.unwrap_or(drawn);
         let mut root = Queue {
             path: "root".to_owned(),
             share: 1,

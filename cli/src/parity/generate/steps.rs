@@ -50,8 +50,9 @@ impl<'a> Steps<'a> {
     pub(crate) fn step(&mut self, dice: &mut Dice) {
         let attempts = if self.world.asynchronous { 10 } else { 1 };
         let global = if self.world.global { 8 } else { 0 };
+        let rounds = if self.world.preemption { 8 } else { 0 };
         let weights = [
-            30, 12, 24, 14, attempts, global, 4, 2, 2, 2, 2, 2, 1, 1, 2, 3,
+            30, 12, 24, 14, attempts, global, 4, 2, 2, 2, 2, 2, 1, 1, 2, 3, rounds,
         ];
         match dice.weighted(&weights) {
             0 => self.heartbeat(dice),
@@ -87,8 +88,18 @@ impl<'a> Steps<'a> {
                 let step = json!({"do": "update_node_resource", "node": node, "res": res});
                 self.out.push(step);
             }
-            _ => self.reconfigure(dice),
+            15 => self.reconfigure(dice),
+            _ => self.preempt(dice),
         }
+    }
+
+    /// Time passes, and a round of preemption follows.
+    fn preempt(&mut self, dice: &mut Dice) {
+        let ms = dice.pick(&[0, 3000, 15_000, 60_000]);
+        if ms > 0 {
+            self.out.push(json!({"do": "advance_clock", "ms": ms}));
+        }
+        self.out.push(json!({"do": "preempt"}));
     }
 
     fn node_number(&self, dice: &mut Dice) -> usize {

@@ -1,15 +1,15 @@
-//! Random scenarios for the differential test: small clusters, deep trees, every kind of step.
+//! Random scenarios: small clusters, deep trees, every kind of step.
 //!
-//! A scenario is read off a list of drawn numbers, so that proptest can shrink it: smaller numbers
+//! A scenario is read off a list of drawn numbers, so that it can be shrunk: smaller numbers
 //! stand for plainer choices, and a list that ends early goes on with zeros.
 
 mod dice;
+mod profile;
 mod steps;
 mod tree;
 
 use dice::Dice;
-use proptest::collection::vec;
-use proptest::prelude::{Strategy, any};
+pub(crate) use profile::Profile;
 use serde_json::{Map, Value, json};
 use steps::Steps;
 use tree::Tree;
@@ -34,18 +34,14 @@ pub(crate) struct World {
     pub(crate) asynchronous: bool,
     /// Whether scheduling requests are taken.
     pub(crate) constraints: bool,
+    /// Whether rounds of preemption are among the steps.
+    pub(crate) preemption: bool,
 }
 
-/// Scenarios without `expect`: header and steps.
-pub(crate) fn scenarios() -> impl Strategy<Value = Value> {
-    let header = vec(any::<u16>(), 20..200);
-    let steps = vec(vec(any::<u16>(), 6..24), 4..110);
-    (header, steps).prop_map(|(header, steps)| scenario(header, &steps))
-}
-
-fn scenario(header: Vec<u16>, steps: &[Vec<u16>]) -> Value {
+/// A scenario without `expect`: the header read off the first numbers, a step off each list.
+pub(crate) fn scenario(profile: Profile, header: Vec<u16>, steps: &[Vec<u16>]) -> Value {
     let mut dice = Dice::new(header);
-    let (world, site, config) = world(&mut dice);
+    let (world, site, config) = world(profile, &mut dice);
     let types: &[&str] = &["memory-mb", "vcores", "yarn.io/gpu"][..world.types];
     let mut writer = Steps::new(&world);
     writer.cluster(&mut dice);
@@ -70,10 +66,57 @@ fn scenario(header: Vec<u16>, steps: &[Vec<u16>]) -> Value {
 }
 
 /// The header: what the cluster is like, and its configuration.
-fn world(dice: &mut Dice) -> (World, Map<String, Value>, Map<String, Value>) {
-    let gpu = dice.chance(10);
+fn world(profile: Profile, dice: &mut Dice) -> (World, Map<String, Value>, Map<String, Value>) {
+    let gpu = dice.chance(10) || profile == Profile::Drf;
     let dominant = gpu || dice.chance(50);
-    let labels: &[&str] = dice.pick(&[&[], &[], &[], &["x"], &["x", "y"]]);
+    let mut labels: &[&str] = dice.pick(&[&[], &[], &[], &["x"], &["x", "y"]]);
+    if profile == Profile::Labels && labels.is_empty() {
+        labels = &["x", "y"];
+    }
+    let constraints = dice.chance(15) || profile == Profile::Constraints;
+    let site = site(profile, dice, gpu, constraints);
+    let mut config = Map::new();
+    let kind = if dominant { "Dominant" } else { "Default" };
+    let class = format!("{CALCULATOR}{kind}ResourceCalculator");
+    set(&mut config, "resource-calculator", &class);
+    let global = dice.chance(15) || profile == Profile::Global;
+    if global {
+        global_settings(&mut config);
+    }
+    let asynchronous = dice.chance(15) || profile == Profile::AsyncNode;
+    let enable = "schedule-asynchronously.enable";
+    set(
+        &mut config,
+        enable,
+        if asynchronous { "true" } else { "false" },
+    );
+    scheduler_settings(dice, &mut config);
+    let tree = Tree::draw(profile.capacities(), dice, labels, gpu);
+    tree.settings(&mut config);
+    let world = World {
+        types: if gpu { 3 } else { 2 },
+        tree,
+        labels: labels.to_vec(),
+        global,
+        asynchronous,
+        constraints,
+        preemption: profile == Profile::Preempt,
+    };
+    (world, site, config)
+}
+
+/// Placement over all nodes, which are sorted at each look.
+fn global_settings(config: &mut Map<String, Value>) {
+    set(config, "multi-node-placement-enabled", "true");
+    set(config, "multi-node-sorting.policy", "usage");
+    set(config, "multi-node-sorting.policy.names", "usage");
+    set(config, "multi-node-sorting.policy.usage.class", LOOKUP);
+    let interval = "multi-node-sorting.policy.usage.sorting-interval.ms";
+    set(config, interval, "0");
+}
+
+/// Properties of the site.
+fn site(profile: Profile, dice: &mut Dice, gpu: bool, constraints: bool) -> Map<String, Value> {
     let mut site = Map::new();
     put(
         &mut site,
@@ -96,7 +139,6 @@ fn world(dice: &mut Dice) -> (World, Map<String, Value>, Map<String, Value>) {
     if dice.chance(30) {
         put(&mut site, "yarn.cluster.max-application-priority", "10");
     }
-    let constraints = dice.chance(15);
     if constraints {
         put(
             &mut site,
@@ -104,38 +146,10 @@ fn world(dice: &mut Dice) -> (World, Map<String, Value>, Map<String, Value>) {
             "scheduler",
         );
     }
-    let mut config = Map::new();
-    let kind = if dominant { "Dominant" } else { "Default" };
-    let class = format!("{CALCULATOR}{kind}ResourceCalculator");
-    set(&mut config, "resource-calculator", &class);
-    let global = dice.chance(15);
-    if global {
-        set(&mut config, "multi-node-placement-enabled", "true");
-        set(&mut config, "multi-node-sorting.policy", "usage");
-        set(&mut config, "multi-node-sorting.policy.names", "usage");
-        set(&mut config, "multi-node-sorting.policy.usage.class", LOOKUP);
-        set(
-            &mut config,
-            "multi-node-sorting.policy.usage.sorting-interval.ms",
-            "0",
-        );
+    if profile == Profile::Preempt {
+        profile::preemption(dice, &mut site);
     }
-    let asynchronous = dice.chance(15);
-    if asynchronous {
-        set(&mut config, "schedule-asynchronously.enable", "true");
-    }
-    scheduler_settings(dice, &mut config);
-    let tree = Tree::draw(dice, labels, gpu);
-    tree.settings(&mut config);
-    let world = World {
-        types: if gpu { 3 } else { 2 },
-        tree,
-        labels: labels.to_vec(),
-        global,
-        asynchronous,
-        constraints,
-    };
-    (world, site, config)
+    site
 }
 
 /// Settings of the whole scheduler, each with a chance to be absent.
@@ -183,7 +197,7 @@ fn scheduler_settings(dice: &mut Dice, config: &mut Map<String, Value>) {
     }
 }
 
-fn put(pairs: &mut Map<String, Value>, key: &str, value: &str) {
+pub(crate) fn put(pairs: &mut Map<String, Value>, key: &str, value: &str) {
     pairs.insert(key.to_owned(), json!(value));
 }
 

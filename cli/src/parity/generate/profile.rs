@@ -1,0 +1,101 @@
+//! What a random scenario is mostly about.
+
+use serde_json::{Map, Value};
+
+use super::dice::Dice;
+use super::put;
+use super::tree::Capacities;
+
+/// A kind of scenario, by the names of the recordings' folders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Profile {
+    /// Everything but preemption, each with a chance.
+    Mixed,
+    /// Partitions.
+    Labels,
+    /// Scheduling requests with constraints.
+    Constraints,
+    /// Attempts over all nodes.
+    Global,
+    /// Attempts node by node, without heartbeats.
+    AsyncNode,
+    /// Dominant resources with a third type.
+    Drf,
+    /// Weights.
+    Weights,
+    /// Absolute capacities.
+    Absolute,
+    /// Capacity vectors outside legacy mode.
+    Vectors,
+    /// Rounds of preemption.
+    Preempt,
+}
+
+impl Profile {
+    /// All profiles with their names.
+    pub(crate) const ALL: [(Self, &'static str); 10] = [
+        (Self::Mixed, "mixed"),
+        (Self::Labels, "labels"),
+        (Self::Constraints, "constraints"),
+        (Self::Global, "global"),
+        (Self::AsyncNode, "async-node"),
+        (Self::Drf, "drf"),
+        (Self::Weights, "weights"),
+        (Self::Absolute, "absolute"),
+        (Self::Vectors, "vectors"),
+        (Self::Preempt, "preempt"),
+    ];
+
+    /// The name.
+    pub(crate) fn name(self) -> &'static str {
+        let mut all = Self::ALL.into_iter();
+        all.find(|(profile, _)| *profile == self)
+            .map_or("", |(_, name)| name)
+    }
+
+    /// The profile of a name.
+    pub(crate) fn of(name: &str) -> Result<Self, String> {
+        let mut all = Self::ALL.into_iter();
+        let found = all.find(|(_, known)| *known == name);
+        found.map(|(profile, _)| profile).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|(_, name)| *name).collect();
+            format!("the profiles are {}", names.join(", "))
+        })
+    }
+
+    /// How capacities are written, where the profile is about that.
+    pub(super) fn capacities(self) -> Option<Capacities> {
+        match self {
+            Self::Weights => Some(Capacities::Weight),
+            Self::Absolute => Some(Capacities::Absolute),
+            Self::Vectors => Some(Capacities::Vector),
+            _ => None,
+        }
+    }
+}
+
+/// Properties of the preemption monitor.
+pub(super) fn preemption(dice: &mut Dice, site: &mut Map<String, Value>) {
+    put(
+        site,
+        "yarn.resourcemanager.scheduler.monitor.enable",
+        "true",
+    );
+    let choices: [(&str, u16, &[&str]); 5] = [
+        ("max_wait_before_kill", 60, &["0", "3000", "15000"]),
+        ("total_preemption_per_round", 60, &["1.0", "0.5", "0.1"]),
+        ("natural_termination_factor", 60, &["1.0", "0.2"]),
+        ("max_ignored_over_capacity", 50, &["0.0", "0.1"]),
+        (
+            "preemption-to-balance-queue-after-satisfied.enabled",
+            20,
+            &["true"],
+        ),
+    ];
+    for (key, chance, values) in choices {
+        if dice.chance(chance) {
+            let key = format!("yarn.resourcemanager.monitor.capacity.preemption.{key}");
+            put(site, &key, dice.pick(values));
+        }
+    }
+}

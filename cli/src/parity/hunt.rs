@@ -1,0 +1,231 @@
+//! Random scenarios on the real scheduler and here; what differs is shrunk and kept.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use capsched::simulator::Random;
+use capsched::time::{Clock, SystemClock};
+use serde_json::{Value, json};
+
+use super::compare::Difference;
+use super::generate::{Profile, scenario};
+use super::judge::{Judge, Peer};
+use super::player;
+use super::scenario::Scenario;
+use crate::output::{PROBLEM, line, note};
+
+/// Tries at most so many smaller scenarios for one that differs.
+const SHRINKS: usize = 120;
+
+/// What to hunt with.
+#[derive(Clone, Debug)]
+pub(super) struct Hunt<'a> {
+    pub(super) peer: &'a Peer,
+    pub(super) seeds: Range<u64>,
+    /// One profile, or all in turn.
+    pub(super) profile: Option<Profile>,
+    /// Where scenarios that differ go.
+    pub(super) out: &'a Path,
+    /// Ends the hunt after so many minutes.
+    pub(super) minutes: Option<u64>,
+    pub(super) json: bool,
+}
+
+/// What was met so far.
+#[derive(Debug, Default)]
+struct Account {
+    scenarios: u64,
+    steps: usize,
+    /// Scenarios that the real scheduler could not play.
+    broken: u64,
+    /// Differences by the kind of step and the place.
+    kinds: BTreeMap<String, u64>,
+    files: Vec<PathBuf>,
+}
+
+/// The first difference: number of the step, its kind with the place, and the difference.
+struct Found {
+    step: usize,
+    kind: String,
+    difference: Difference,
+}
+
+impl Hunt<'_> {
+    /// Plays the seeds, and says what differed.
+    pub(super) fn run(&self) -> Result<ExitCode> {
+        std::fs::create_dir_all(self.out)
+            .with_context(|| format!("cannot create {}", self.out.display()))?;
+        let mut judge = Judge::start(self.peer)?;
+        let (clock, mut account) = (SystemClock::new(), Account::default());
+        for seed in self.seeds.clone() {
+            let minutes = clock.now_ms() / 60_000;
+            if self.minutes.is_some_and(|most| minutes >= most) {
+                break;
+            }
+            self.play(seed, &mut judge, &mut account)?;
+        }
+        account.print(self.json, clock.now_ms());
+        let clean = account.files.is_empty() && account.broken == 0;
+        Ok(ExitCode::from(if clean { 0 } else { PROBLEM }))
+    }
+
+    fn play(&self, seed: u64, judge: &mut Judge, account: &mut Account) -> Result<()> {
+        let all = Profile::ALL.map(|(profile, _)| profile);
+        let turn = usize::try_from(seed % 10).unwrap_or(0);
+        let profile = self.profile.unwrap_or(all[turn]);
+        let drawn = drawn(seed, profile);
+        account.scenarios += 1;
+        let recording = match judge.record(&drawn) {
+            Ok(recording) => recording,
+            Err(error) => {
+                note(format_args!("{} {seed}: {error:#}", profile.name()));
+                account.broken += 1;
+                *judge = Judge::start(self.peer)?;
+                return self.keep(&drawn, &format!("broken-{}-{seed}", profile.name()));
+            }
+        };
+        account.steps += recording["steps"].as_array().map_or(0, Vec::len);
+        let Some(found) = self.difference(&recording)? else {
+            return Ok(());
+        };
+        *account.kinds.entry(found.kind.clone()).or_default() += 1;
+        let (small, found) = self.shrunk(recording, found, judge);
+        let name = format!("{}-{seed}", profile.name());
+        line(format_args!(
+            "{name} at step {}: {}",
+            found.step, found.difference
+        ));
+        account.files.push(self.out.join(format!("{name}.json")));
+        self.keep(&small, &name)
+    }
+
+    /// The first difference between a recording and what happens here.
+    fn difference(&self, recording: &Value) -> Result<Option<Found>> {
+        let scenario = Scenario::read(recording.clone())?;
+        let played = player::play(&scenario, self.peer.reference)?;
+        Ok(played.and_then(|(step, differences)| {
+            let difference = differences.into_iter().next()?;
+            let action = recording["steps"][step]["do"].as_str().unwrap_or("start");
+            let kind = format!("{action} {}", difference.kind());
+            Some(Found {
+                step,
+                kind,
+                difference,
+            })
+        }))
+    }
+
+    /// A smaller scenario that differs in the same way: steps are left out, in halves, quarters, …
+    fn shrunk(&self, recording: Value, found: Found, judge: &mut Judge) -> (Value, Found) {
+        let (mut small, mut found) = (recording, found);
+        cut(&mut small, found.step);
+        let mut size = (found.step / 2).max(1);
+        let mut tries = 0;
+        while size > 0 && tries < SHRINKS {
+            let mut from = 0;
+            while from + size < count(&small) && tries < SHRINKS {
+                tries += 1;
+                let mut less = small.clone();
+                if let Some(steps) = less["steps"].as_array_mut() {
+                    steps.drain(from..from + size);
+                }
+                let Ok(recorded) = judge.record(&less) else {
+                    return (small, found);
+                };
+                match self.difference(&recorded) {
+                    Ok(Some(same)) if same.kind == found.kind => {
+                        (small, found) = (recorded, same);
+                        cut(&mut small, found.step);
+                    }
+                    _ => from += size,
+                }
+            }
+            size /= 2;
+        }
+        (small, found)
+    }
+
+    /// Writes a recording with one step a line.
+    fn keep(&self, recording: &Value, name: &str) -> Result<()> {
+        let mut header = recording.clone();
+        header["name"] = json!(name);
+        let steps = header["steps"].take();
+        if let Some(object) = header.as_object_mut() {
+            object.remove("steps");
+        }
+        let header = header.to_string();
+        let open = header.strip_suffix('}').unwrap_or(&header);
+        let steps = steps.as_array().into_iter().flatten();
+        let lines: Vec<String> = steps.map(Value::to_string).collect();
+        let text = format!("{open},\n\"steps\": [\n{}\n]}}\n", lines.join(",\n"));
+        let path = self.out.join(format!("{name}.json"));
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+/// The scenario of a seed.
+fn drawn(seed: u64, profile: Profile) -> Value {
+    let mut random = Random::new(seed);
+    let numbers = |random: &mut Random, n: u64| -> Vec<u16> {
+        let number = |_| u16::try_from(random.below(1 << 16)).unwrap_or(0);
+        (0..n).map(number).collect()
+    };
+    let header = numbers(&mut random, 200);
+    let steps = random.between(20, 160);
+    let steps: Vec<Vec<u16>> = (0..steps).map(|_| numbers(&mut random, 24)).collect();
+    let mut drawn = scenario(profile, header, &steps);
+    drawn["source"] = json!(format!("random:{}:{seed}", profile.name()));
+    drawn
+}
+
+fn count(recording: &Value) -> usize {
+    recording["steps"].as_array().map_or(0, Vec::len)
+}
+
+/// Drops what comes after a step.
+fn cut(recording: &mut Value, step: usize) {
+    if let Some(steps) = recording["steps"].as_array_mut() {
+        steps.truncate(step + 1);
+    }
+}
+
+impl Account {
+    fn print(&self, as_json: bool, ms: u64) {
+        if as_json {
+            line(json!({
+                "scenarios": self.scenarios, "steps": self.steps, "broken": self.broken,
+                "differences": self.kinds, "files": self.files, "ms": ms,
+            }));
+            return;
+        }
+        for (kind, n) in &self.kinds {
+            line(format_args!("{n:>6}  {kind}"));
+        }
+        line(format_args!(
+            "{} scenarios, {} steps in {} s: {} differ, {} could not be played",
+            self.scenarios,
+            self.steps,
+            ms / 1000,
+            self.files.len(),
+            self.broken
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_draws_the_same_scenario_of_its_profile_each_time() {
+        for (profile, name) in Profile::ALL {
+            let once = drawn(7, profile);
+            assert_eq!(once, drawn(7, profile));
+            assert_eq!(once["source"], format!("random:{name}:7"));
+            assert!(Scenario::read(once).is_ok(), "{name}");
+        }
+    }
+}

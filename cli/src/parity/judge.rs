@@ -1,0 +1,147 @@
+//! The real scheduler as a process: scenarios in, recordings out.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::{Context, Result, anyhow, bail};
+use capsched::api::Reference;
+use serde_json::Value;
+
+/// Where the driver lies below the repository.
+const DRIVER: &str = "perf/peers/hadoop/run.sh";
+
+/// A release that the real scheduler is fetched in, as `hadoop:3.5.0`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Peer {
+    version: String,
+    /// The rules that hold for it.
+    pub(super) reference: Reference,
+}
+
+impl Peer {
+    /// Reads `hadoop:VERSION`.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        let shown = text.escape_debug();
+        let Some(version) = text.strip_prefix("hadoop:") else {
+            return Err(format!("`{shown}` is no peer; write `hadoop:3.5.0`"));
+        };
+        let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        let plain = version.split('.').count() == 3 && version.split('.').all(digits);
+        match Reference::of_release(version).filter(|_| plain) {
+            Some(reference) => Ok(Self {
+                version: version.to_owned(),
+                reference,
+            }),
+            None => Err(format!(
+                "`{shown}` is not known here; there are releases of 3.4 and 3.5, as 3.5.0"
+            )),
+        }
+    }
+}
+
+/// The process. It ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Judge {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Judge {
+    /// Builds the driver where it is not built, and starts it.
+    ///
+    /// # Errors
+    ///
+    /// When a JDK, Maven or the driver are missing, or it cannot be built.
+    pub(super) fn start(peer: &Peer) -> Result<Self> {
+        for tool in ["java", "javac", "mvn"] {
+            let probe = Command::new(tool)
+                .arg("-version")
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+            if !probe.is_ok_and(|status| status.success()) {
+                bail!(
+                    "skipped: `{tool}` does not run; the real scheduler needs a JDK 17 and Maven"
+                );
+            }
+        }
+        let script = driver()?;
+        let mut child = Command::new(&script)
+            .args(["--judge", &peer.version, "--lines"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot run {}", script.display()))?;
+        let input = child.stdin.take();
+        let output = child.stdout.take().context("the driver has no output")?;
+        Ok(Self {
+            child,
+            input,
+            output: BufReader::new(output),
+        })
+    }
+
+    /// What the real scheduler does on a scenario: the same with its `expect`s.
+    ///
+    /// # Errors
+    ///
+    /// When the process has ended, or cannot play the scenario.
+    pub(super) fn record(&mut self, scenario: &Value) -> Result<Value> {
+        let input = self.input.as_mut().context("the driver takes no input")?;
+        writeln!(input, "{scenario}").context("the driver has ended")?;
+        input.flush().context("the driver has ended")?;
+        let mut line = String::new();
+        self.output
+            .read_line(&mut line)
+            .context("the driver's answer cannot be read")?;
+        if line.is_empty() {
+            return Err(anyhow!("the driver has ended without an answer"));
+        }
+        let recording: Value = serde_json::from_str(&line).context("no recording")?;
+        match recording.get("fault") {
+            Some(fault) => bail!("the real scheduler fails: {fault}"),
+            None => Ok(recording),
+        }
+    }
+}
+
+impl Drop for Judge {
+    fn drop(&mut self) {
+        // Without input it ends by itself.
+        self.input = None;
+        if let Err(error) = self.child.wait() {
+            crate::output::note(format_args!("the driver did not end: {error}"));
+        }
+    }
+}
+
+/// The driver's script, here or in a folder above.
+fn driver() -> Result<PathBuf> {
+    let here = std::env::current_dir().context("there is no current folder")?;
+    let mut above = here.ancestors().map(|folder: &Path| folder.join(DRIVER));
+    above
+        .find(|script| script.is_file())
+        .with_context(|| format!("no {DRIVER} here or above; run this inside the repository"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_are_releases_of_known_references() {
+        let peer = Peer::read("hadoop:3.5.0").map(|peer| peer.reference);
+        assert_eq!(peer, Ok(Reference::Hadoop35));
+        for wrong in [
+            "3.5.0",
+            "hadoop:",
+            "hadoop:3.5",
+            "hadoop:2.10.1",
+            "hadoop:3.4.$(x)",
+        ] {
+            assert!(Peer::read(wrong).is_err(), "{wrong}");
+        }
+    }
+}
