@@ -9,6 +9,7 @@ use crate::queue::{
 use crate::resource::ResourceVector;
 
 use super::diagnostic::{Diagnostic, Severity, clip};
+use super::key_table::{KeyScope, has};
 use super::keys;
 use super::properties::{PREFIX, Properties};
 use super::queue::Context;
@@ -387,9 +388,9 @@ fn queue_key(rest: &str, kinds: &Map<String, QueueKind>) -> Option<Diagnostic> {
 fn no_effect(path: &str, name: &str, kind: QueueKind) -> Option<Diagnostic> {
     let leaf = kind == QueueKind::Leaf;
     let (what, useless) = if leaf {
-        ("a leaf", keys::PARENT.contains(&name))
+        ("a leaf", has(KeyScope::Parent, name))
     } else {
-        ("a parent", keys::LEAF.contains(&name))
+        ("a parent", has(KeyScope::Leaf, name))
     };
     useless.then(|| {
         let message = format!(

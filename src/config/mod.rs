@@ -38,6 +38,7 @@ mod codes;
 mod creation;
 mod diagnostic;
 mod judge;
+mod key_table;
 mod keys;
 mod load;
 mod mapping;
@@ -65,6 +66,7 @@ pub use admission::{Admission, AdmissionRefusal, Admitted, Wish};
 pub use codes::{codes, explain_code};
 pub use diagnostic::{Diagnostic, Label, Report, Severity, SourceFile, Span};
 pub use judge::{check, placement_faults};
+pub use key_table::{KeyScope, KnownKey, known_keys};
 pub use load::{
     Layer, Loaded, MappingStrings, Options, Source, from_pairs, load, load_pairs, read_source,
 };

@@ -179,6 +179,8 @@ impl Properties {
     /// The value as written, of the highest layer that has one.
     #[must_use]
     pub fn raw(&self, key: &str) -> Option<&str> {
+        #[cfg(test)]
+        asked::note(key);
         self.merged.get(key).map(|entry| &*entry.value)
     }
 
@@ -357,6 +359,8 @@ impl<'a> Look<'a> {
     }
 
     fn raw(&self, key: &str) -> Option<&str> {
+        #[cfg(test)]
+        asked::note(key);
         if let Some(value) = self.overlay.and_then(|overlay| overlay.get(key)) {
             return Some(value);
         }
@@ -445,5 +449,25 @@ impl<'a> Look<'a> {
         value
             .and_then(|text| number::boolean(&text))
             .unwrap_or(default)
+    }
+}
+
+/// The keys that were looked up, for tests of the table of keys.
+#[cfg(test)]
+pub(super) mod asked {
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+
+    thread_local! {
+        static KEYS: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
+    }
+
+    pub(super) fn note(key: &str) {
+        KEYS.with_borrow_mut(|keys| keys.insert(key.to_owned()));
+    }
+
+    /// What this thread looked up since the last call.
+    pub(in crate::config) fn take() -> BTreeSet<String> {
+        KEYS.take()
     }
 }
