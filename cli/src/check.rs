@@ -153,7 +153,7 @@ fn explain(code: &str, as_json: bool) -> ExitCode {
 }
 
 /// Lines of at most 80 characters.
-fn wrapped(text: &str) -> String {
+pub(crate) fn wrapped(text: &str) -> String {
     let (mut out, mut column) = (String::new(), 0);
     for word in text.split_whitespace() {
         let length = word.chars().count();

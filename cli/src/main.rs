@@ -7,6 +7,7 @@ mod generate;
 mod hist;
 mod interrupt;
 mod output;
+mod pages;
 mod parity;
 mod play;
 mod reference;
@@ -67,6 +68,9 @@ enum Command {
     Parity(parity::Args),
     /// Simulate clusters with faults, judged by books kept from outputs alone.
     Simulate(simulate::Args),
+    /// Write the generated pages of the documentation.
+    #[command(hide = true)]
+    Pages(pages::Args),
 }
 
 fn main() -> ExitCode {
@@ -88,5 +92,6 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Hist(args) => hist::run(&args),
         Command::Parity(args) => parity::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Pages(args) => pages::run(&args, Cli::command()),
     }
 }
