@@ -57,13 +57,9 @@ impl Engine {
 /// An engine that has not started.
 ///
 /// ```
-/// # use std::collections::BTreeMap;
-/// # use capsched::{api::*, config};
-/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
-/// let builder = Engine::builder(settings).partition("gpu", true).mode(Mode::Heartbeat);
+/// use capsched::api::*;
+///
+/// let builder = Engine::builder(example::settings()).partition("gpu", true).mode(Mode::Heartbeat);
 /// let engine = builder.start()?; // no thread runs before
 /// drop(engine.stop());
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -10,13 +10,9 @@ impl Threaded {
     /// below what is in use takes no new containers. Rack and attributes stay as registered.
     ///
     /// ```
-    /// # use std::collections::BTreeMap;
-    /// # use capsched::{api::*, config};
-    /// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-    /// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-    /// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    /// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
-    /// let engine = Engine::builder(settings).start()?;
+    /// use capsched::api::*;
+    ///
+    /// let engine = Engine::builder(example::settings()).start()?;
     /// let node: NodeName = "n0:8041".parse()?;
     /// engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[8192, 8])))?;
     /// engine.update_node(NodeSpec::new(node, ResourceVector::of(&[4096, 8])))?;
@@ -39,13 +35,9 @@ impl Threaded {
     /// mode, where a call of the caller decides, there are none.
     ///
     /// ```
-    /// # use std::collections::BTreeMap;
-    /// # use capsched::{api::*, config};
-    /// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-    /// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-    /// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    /// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
-    /// let engine = Engine::builder(settings).mode(Mode::Global { threads: 1 }).start()?;
+    /// use capsched::api::*;
+    ///
+    /// let engine = Engine::builder(example::settings()).mode(Mode::Global { threads: 1 }).start()?;
     /// let latency = engine.latency();
     /// println!("{} decisions, p99 {} ns", latency.n, latency.p99);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -6,15 +6,10 @@ use crate::config::{Found, QueueDirectory, QueueEntry};
 /// A directory of the queues that exist now, those that submissions created included.
 ///
 /// ```
-/// # use std::collections::BTreeMap;
-/// # use capsched::{api::*, config};
-/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
+/// use capsched::api::*;
 /// use capsched::config::{Found, QueueDirectory};
 ///
-/// let engine = Engine::builder(settings).sequential()?;
+/// let engine = Engine::builder(example::settings()).sequential()?;
 /// let queues = LiveQueues(engine.ledger());
 /// assert!(matches!(queues.find("a"), Found::Queue(_)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -2,6 +2,7 @@
 
 mod builder;
 mod calls;
+pub mod example;
 mod live_queues;
 mod scheduler;
 mod stepped;

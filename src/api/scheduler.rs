@@ -13,12 +13,8 @@ use crate::resource::ResourceVector;
 /// Everything an outsider may tell a scheduler, in virtual or real time.
 ///
 /// ```
-/// # use std::collections::BTreeMap;
-/// # use capsched::{api::*, config};
-/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
+/// use capsched::api::*;
+///
 /// /// What fits on one node, whoever schedules.
 /// fn fill(scheduler: &mut impl Scheduler) -> Result<usize, Box<dyn std::error::Error>> {
 ///     let node: NodeName = "n0:8041".parse()?;
@@ -34,7 +30,7 @@ use crate::resource::ResourceVector;
 ///     scheduler.events(&mut events);
 ///     Ok(events.iter().filter(|event| matches!(event, Event::Allocated { .. })).count())
 /// }
-/// let engine = Engine::builder(settings).sequential()?;
+/// let engine = Engine::builder(example::settings()).sequential()?;
 /// assert_eq!(fill(&mut Stepped::new(engine, ModeKind::Heartbeat))?, 4);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -106,19 +102,9 @@ pub trait Scheduler {
 /// Something the scheduler did.
 ///
 /// ```
-/// # use std::collections::BTreeMap;
-/// # use capsched::{api::*, config};
-/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
-/// # let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Heartbeat);
-/// # let node: NodeName = "n0:8041".parse()?;
-/// # engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[8192, 8])))?;
-/// # let app = ApplicationId::new(1);
-/// # engine.submit(AppSpec::new(app, "root.a", "ann"))?;
-/// # engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 2)]))?;
-/// # engine.heartbeat(&node, NodeReport::AsExpected)?;
+/// use capsched::api::*;
+///
+/// let mut engine = example::cluster();
 /// let mut events = Vec::new();
 /// engine.events(&mut events);
 /// let placed = events.iter().find_map(|event| match event {
@@ -184,21 +170,11 @@ pub enum Event {
 /// Why a container or reservation ended.
 ///
 /// ```
-/// # use std::collections::BTreeMap;
-/// # use capsched::{api::*, config};
-/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
-/// # let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Heartbeat);
-/// # let node: NodeName = "n0:8041".parse()?;
-/// # engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[8192, 8])))?;
-/// # let app = ApplicationId::new(1);
-/// # engine.submit(AppSpec::new(app, "root.a", "ann"))?;
-/// # engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 2)]))?;
-/// # engine.heartbeat(&node, NodeReport::AsExpected)?;
-/// # let mut events = Vec::new();
-/// engine.finish_app(app)?;
+/// use capsched::api::*;
+///
+/// let mut engine = example::cluster();
+/// engine.finish_app(ApplicationId::new(1))?;
+/// let mut events = Vec::new();
 /// engine.events(&mut events);
 /// let killed = |event: &&Event| {
 ///     matches!(event, Event::Released { reason: ReleaseReason::Killed, .. })
@@ -221,20 +197,10 @@ pub enum ReleaseReason {
 /// The end of a container that is not live.
 ///
 /// ```
-/// # use std::collections::BTreeMap;
-/// # use capsched::{api::*, config};
-/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
-/// # let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Heartbeat);
-/// # let node: NodeName = "n0:8041".parse()?;
-/// # engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[8192, 8])))?;
-/// # let app = ApplicationId::new(1);
-/// # engine.submit(AppSpec::new(app, "root.a", "ann"))?;
-/// # engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 2)]))?;
-/// # engine.heartbeat(&node, NodeReport::AsExpected)?;
-/// let never = ContainerId { app, number: 77 };
+/// use capsched::api::*;
+///
+/// let mut engine = example::cluster();
+/// let never = ContainerId { app: ApplicationId::new(1), number: 77 };
 /// assert_eq!(engine.container_finished(never), Err(ContainerError(never)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -44,13 +44,9 @@ impl ModeKind {
 /// A sequential engine in one of the modes. Same calls, same decisions.
 ///
 /// ```
-/// # use std::collections::BTreeMap;
-/// # use capsched::{api::*, config};
-/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
-/// let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Asynchronous);
+/// use capsched::api::*;
+///
+/// let mut engine = Stepped::new(Engine::builder(example::settings()).sequential()?, ModeKind::Asynchronous);
 /// engine.add_node(NodeSpec::new("n0:8041".parse()?, ResourceVector::of(&[8192, 8])))?;
 /// engine.submit(AppSpec::new(ApplicationId::new(1), "root.a", "ann"))?;
 /// let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 1);

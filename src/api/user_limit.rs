@@ -11,19 +11,9 @@ use crate::resource::ResourceVector;
 /// Reading them changes nothing: unlike the limit a pass computes, these are not remembered.
 ///
 /// ```
-/// # use std::collections::BTreeMap;
-/// # use capsched::{api::*, config};
-/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
-/// # let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Heartbeat);
-/// # let node: NodeName = "n0:8041".parse()?;
-/// # engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[8192, 8])))?;
-/// # let app = ApplicationId::new(1);
-/// # engine.submit(AppSpec::new(app, "root.a", "ann"))?;
-/// # engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 2)]))?;
-/// # engine.heartbeat(&node, NodeReport::AsExpected)?;
+/// use capsched::api::*;
+///
+/// let engine = example::cluster();
 /// let limits = UserLimits::of(engine.engine().ledger(), "root.a", "ann").expect("a leaf");
 /// assert_eq!(limits.enforced.memory(), 8192);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

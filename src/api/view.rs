@@ -40,19 +40,9 @@ impl Serialize for Fraction {
 /// Everything there is, at one moment.
 ///
 /// ```
-/// # use std::collections::BTreeMap;
-/// # use capsched::{api::*, config};
-/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
-/// # let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Heartbeat);
-/// # let node: NodeName = "n0:8041".parse()?;
-/// # engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[8192, 8])))?;
-/// # let app = ApplicationId::new(1);
-/// # engine.submit(AppSpec::new(app, "root.a", "ann"))?;
-/// # engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 2)]))?;
-/// # engine.heartbeat(&node, NodeReport::AsExpected)?;
+/// use capsched::api::*;
+///
+/// let engine = example::cluster();
 /// let view = StateView::of(engine.engine().ledger());
 /// assert_eq!(view.cluster, [8192, 8]);
 /// assert_eq!((view.queues.len(), view.nodes.len(), view.apps.len()), (2, 1, 1));
@@ -76,19 +66,9 @@ pub struct StateView {
 /// One queue.
 ///
 /// ```
-/// # use std::collections::BTreeMap;
-/// # use capsched::{api::*, config};
-/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
-/// # let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Heartbeat);
-/// # let node: NodeName = "n0:8041".parse()?;
-/// # engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[8192, 8])))?;
-/// # let app = ApplicationId::new(1);
-/// # engine.submit(AppSpec::new(app, "root.a", "ann"))?;
-/// # engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 2)]))?;
-/// # engine.heartbeat(&node, NodeReport::AsExpected)?;
+/// use capsched::api::*;
+///
+/// let engine = example::cluster();
 /// let view = StateView::of(engine.engine().ledger());
 /// let paths: Vec<&str> = view.queues.iter().map(|queue| queue.path.as_str()).collect();
 /// assert_eq!(paths, ["root", "root.a"]);
@@ -123,19 +103,9 @@ pub struct QueueView {
 /// What only leaves have.
 ///
 /// ```
-/// # use std::collections::BTreeMap;
-/// # use capsched::{api::*, config};
-/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
-/// # let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Heartbeat);
-/// # let node: NodeName = "n0:8041".parse()?;
-/// # engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[8192, 8])))?;
-/// # let app = ApplicationId::new(1);
-/// # engine.submit(AppSpec::new(app, "root.a", "ann"))?;
-/// # engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 2)]))?;
-/// # engine.heartbeat(&node, NodeReport::AsExpected)?;
+/// use capsched::api::*;
+///
+/// let engine = example::cluster();
 /// let view = StateView::of(engine.engine().ledger());
 /// let leaf: &LeafView = view.queues[1].leaf.as_ref().expect("root.a is a leaf");
 /// assert_eq!(serde_json::to_value(leaf)?["active_apps"], 1);
@@ -165,19 +135,9 @@ pub struct LeafView {
 /// One user of a leaf.
 ///
 /// ```
-/// # use std::collections::BTreeMap;
-/// # use capsched::{api::*, config};
-/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
-/// # let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Heartbeat);
-/// # let node: NodeName = "n0:8041".parse()?;
-/// # engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[8192, 8])))?;
-/// # let app = ApplicationId::new(1);
-/// # engine.submit(AppSpec::new(app, "root.a", "ann"))?;
-/// # engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 2)]))?;
-/// # engine.heartbeat(&node, NodeReport::AsExpected)?;
+/// use capsched::api::*;
+///
+/// let engine = example::cluster();
 /// let view = StateView::of(engine.engine().ledger());
 /// let leaf = view.queues[1].leaf.as_ref().expect("root.a is a leaf");
 /// let ann = &serde_json::to_value(leaf)?["users"]["ann"];
@@ -204,19 +164,9 @@ pub struct UserView {
 /// A queue on one partition.
 ///
 /// ```
-/// # use std::collections::BTreeMap;
-/// # use capsched::{api::*, config};
-/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
-/// # let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Heartbeat);
-/// # let node: NodeName = "n0:8041".parse()?;
-/// # engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[8192, 8])))?;
-/// # let app = ApplicationId::new(1);
-/// # engine.submit(AppSpec::new(app, "root.a", "ann"))?;
-/// # engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 2)]))?;
-/// # engine.heartbeat(&node, NodeReport::AsExpected)?;
+/// use capsched::api::*;
+///
+/// let engine = example::cluster();
 /// let view = StateView::of(engine.engine().ledger());
 /// let default = &serde_json::to_value(&view.queues[1])?["labels"][""];
 /// assert_eq!(default["eff_min"], serde_json::json!([8192, 8]));
@@ -269,19 +219,9 @@ pub struct PartitionView {
 /// One node.
 ///
 /// ```
-/// # use std::collections::BTreeMap;
-/// # use capsched::{api::*, config};
-/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
-/// # let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Heartbeat);
-/// # let node: NodeName = "n0:8041".parse()?;
-/// # engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[8192, 8])))?;
-/// # let app = ApplicationId::new(1);
-/// # engine.submit(AppSpec::new(app, "root.a", "ann"))?;
-/// # engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 2)]))?;
-/// # engine.heartbeat(&node, NodeReport::AsExpected)?;
+/// use capsched::api::*;
+///
+/// let engine = example::cluster();
 /// let view = StateView::of(engine.engine().ledger());
 /// let node: &NodeView = &view.nodes[0];
 /// assert!(serde_json::to_string(node)?.contains("n0:8041"));
@@ -313,19 +253,9 @@ pub struct NodeView {
 /// One application.
 ///
 /// ```
-/// # use std::collections::BTreeMap;
-/// # use capsched::{api::*, config};
-/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
-/// # let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Heartbeat);
-/// # let node: NodeName = "n0:8041".parse()?;
-/// # engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[8192, 8])))?;
-/// # let app = ApplicationId::new(1);
-/// # engine.submit(AppSpec::new(app, "root.a", "ann"))?;
-/// # engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 2)]))?;
-/// # engine.heartbeat(&node, NodeReport::AsExpected)?;
+/// use capsched::api::*;
+///
+/// let engine = example::cluster();
 /// let view = StateView::of(engine.engine().ledger());
 /// let app: &AppView = &view.apps[0];
 /// assert!(serde_json::to_value(app)?.is_object());

@@ -111,14 +111,11 @@ impl Threaded {
     /// the engine ends, or `patience` is over. Whether there were any. Other readers wait meanwhile.
     ///
     /// ```
-    /// # use std::{collections::BTreeMap, time::Duration};
-    /// # use capsched::{api::*, config};
-    /// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-    /// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-    /// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    /// # let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types)
-    /// #     .expect("a valid tree");
-    /// let engine = Engine::builder(loaded.settings)
+    /// use std::time::Duration;
+    ///
+    /// use capsched::api::*;
+    ///
+    /// let engine = Engine::builder(example::settings())
     ///     .mode(Mode::Global { threads: 1 })
     ///     .start()?;
     /// let name = NodeName::new("n0", 8041)?;

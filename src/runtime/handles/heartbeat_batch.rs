@@ -16,13 +16,9 @@ impl Threaded {
     /// others short.
     ///
     /// ```
-    /// # use std::collections::BTreeMap;
-    /// # use capsched::{api::*, config};
-    /// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-    /// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-    /// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    /// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
-    /// let engine = Engine::builder(settings).start()?;
+    /// use capsched::api::*;
+    ///
+    /// let engine = Engine::builder(example::settings()).start()?;
     /// let (known, lost) = (NodeName::new("n0", 8041)?, NodeName::new("n1", 8041)?);
     /// engine.add_node(NodeSpec::new(known.clone(), ResourceVector::of(&[8192, 8])))?;
     ///
