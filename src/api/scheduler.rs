@@ -115,6 +115,7 @@ pub trait Scheduler {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Event {
     /// A container was placed.
     Allocated {
@@ -183,6 +184,7 @@ pub enum Event {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReleaseReason {
     /// It ran to its end.
     Finished,

@@ -19,6 +19,7 @@ use crate::resource::ResourceVector;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UserLimits {
     /// The limit that gates allocations. Its equal share divides what users with outstanding asks
     /// use, plus one minimum allocation.

@@ -49,6 +49,7 @@ impl Serialize for Fraction {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct StateView {
     /// Sum of the totals of all nodes.
     pub cluster: Amounts,
@@ -75,6 +76,7 @@ pub struct StateView {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct QueueView {
     /// Full path.
     pub path: String,
@@ -112,6 +114,7 @@ pub struct QueueView {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct LeafView {
     /// Active applications.
     pub active_apps: usize,
@@ -145,6 +148,7 @@ pub struct LeafView {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct UserView {
     /// Containers and reservations.
     pub used: ByPartition,
@@ -173,6 +177,7 @@ pub struct UserView {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct PartitionView {
     /// Capacity, as a fraction of the parent's.
     pub cap: Fraction,
@@ -228,6 +233,7 @@ pub struct PartitionView {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct NodeView {
     /// Name.
     pub node: String,
@@ -262,6 +268,7 @@ pub struct NodeView {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct AppView {
     /// Sequence number.
     pub app: u32,

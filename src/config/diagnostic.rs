@@ -36,6 +36,7 @@ pub struct Label {
 
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// Stable code, explained by [`explain_code`](super::explain_code).
     pub code: &'static str,

@@ -189,6 +189,7 @@ impl AskCall {
 
 /// What an application learns from its call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AskReply {
     /// Containers handed over by this call, in order of allocation.
     pub allocated: Vec<Granted>,
@@ -202,6 +203,7 @@ pub struct AskReply {
 
 /// A container that an application received.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Granted {
     /// The container.
     pub container: ContainerId,

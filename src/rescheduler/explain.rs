@@ -13,6 +13,7 @@ use crate::resource::{ResourceVector, share};
 
 /// Why preemption gives an application nothing, or what is under way for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum WhyNot {
     /// No round ever runs.
     Off,
@@ -63,6 +64,7 @@ crate::closed_enum!(WhyNot {
 
 /// What preemption does, or does not do, for one application that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AppVerdict {
     /// The application.
     pub app: ApplicationId,

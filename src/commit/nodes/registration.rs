@@ -51,6 +51,7 @@ impl std::error::Error for NodeError {}
 
 /// What a node's heartbeat reported, ascending by application and number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HeartbeatReply {
     /// Containers launched since the last heartbeat.
     pub launched: Vec<ContainerId>,

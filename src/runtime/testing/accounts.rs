@@ -55,6 +55,7 @@ pub struct CommittedDecision {
 
 /// Where all decisions are.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Accounts {
     /// Decisions that proposers made.
     pub proposed: u64,
