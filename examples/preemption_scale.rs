@@ -1,7 +1,7 @@
 //! How long a round of preemption takes on large clusters.
 //!
 //! `cargo run --release --example preemption_scale` measures two scenes in three sizes each: up to
-//! 130,000 nodes full of work of a queue that owes 39,000 slots to another, and up to 1,000 queues
+//! 130,000 nodes full of work of a queue from which another claims 39,000 slots, and up to 1,000 queues
 //! with 100,000 containers. `-- 130000 4` measures the first scene alone, with four slots a node.
 //! It fails unless exactly what is claimed is chosen, and unless the claimant has it in the end.
 #![expect(

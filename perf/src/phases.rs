@@ -163,6 +163,8 @@ fn write_log(path: &Path, latencies: HistogramSet<Phase>, length: Duration) -> R
         latencies,
     };
     write_hlog(&mut text, began_ms, [interval])?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     fs::write(path, text).with_context(|| path.display().to_string())
 }
 
