@@ -259,7 +259,6 @@ const SHARED_NAMES: &[(&str, usize)] = &[
     ("Submission", 2),
     ("UserLimits", 2),
     ("UserView", 2),
-    ("Visit", 2),
     ("Watch", 2),
 ];
 

@@ -46,7 +46,7 @@ pub(crate) struct Account<const N: usize> {
 
 impl<const N: usize> Account<N> {
     pub(crate) fn of(state: &State, partition: PartitionId) -> Self {
-        let skips = !state.tells_leaves();
+        let skips = !state.updates_leaf_limits();
         Self {
             calculator: state.calculator,
             partition,

@@ -69,7 +69,7 @@ pub(crate) fn may_join(state: &State, leaf: QueueSlot, app: AppSlot) -> bool {
         && user
             .parts
             .iter()
-            .all(|part| part.gates.iter().all(Option::is_none))
+            .all(|part| part.cached_limits.iter().all(Option::is_none))
 }
 
 /// Notes that a pass handed all of the head their limit at once.
@@ -81,34 +81,34 @@ pub(crate) fn note_head_limit(
 ) {
     let (partition, exclusivity, version) = of;
     let users = state.queues[leaf].as_leaf_mut();
-    let head = &mut users.prefix;
+    let head = &mut users.head;
     if version > head.since {
         head.len = head.next;
     }
     if head.version != version {
         head.version = version;
-        head.told.clear();
+        head.notified.clear();
     }
-    head.told.push((partition, exclusivity));
+    head.notified.push((partition, exclusivity));
     head.limit = Some(limit);
-    users.tellings += 1;
-    head.telling = users.tellings;
+    users.notices += 1;
+    head.notice = users.notices;
 }
 
 /// Notes the limit that was handed to an application of a user.
 pub(crate) fn note_user_limit(state: &mut State, user: UserSlot, limit: PackedVector) {
     let leaf = state.users[user].leaf;
     let users = state.queues[leaf].as_leaf_mut();
-    users.tellings += 1;
-    let telling = users.tellings;
+    users.notices += 1;
+    let notice = users.notices;
     let record = &mut state.users[user];
     record.last_limit = limit;
-    record.telling = telling;
+    record.notice = notice;
 }
 
 /// Sets the head that a pass found; a shorter one only on a working copy.
 pub(crate) fn grow_head(state: &mut State, leaf: QueueSlot, growth: &HeadGrowth) {
-    let head = &mut state.queues[leaf].as_leaf_mut().prefix;
+    let head = &mut state.queues[leaf].as_leaf_mut().head;
     if growth.version > head.since {
         head.len = head.next;
     }
@@ -119,7 +119,7 @@ pub(crate) fn grow_head(state: &mut State, leaf: QueueSlot, growth: &HeadGrowth)
 
 /// Ends the head of a leaf of a working copy at a place from which on the order changes.
 pub(crate) fn shorten(users: &mut Leaf, place: usize) {
-    let head = &mut users.prefix;
+    let head = &mut users.head;
     (head.len, head.next) = (head.len.min(place), head.next.min(place));
     if place == 0 {
         head.bound = None;
@@ -161,7 +161,7 @@ impl SkippedApps {
             return;
         }
         let users = queue.as_leaf();
-        let known = users.prefix.next;
+        let known = users.head.next;
         // Mostly the next one still asks.
         let next = users.active.get(known);
         if next.is_some_and(|&app| asks_nothing(&state.apps[app])) {
@@ -177,7 +177,7 @@ impl SkippedApps {
         for &app in &users.active[known..next] {
             self.0[app.index()] = true;
         }
-        state.queues[leaf].as_leaf_mut().prefix.next = next;
+        state.queues[leaf].as_leaf_mut().head.next = next;
     }
 
     /// Ends the head before an application that asks again or changes otherwise, if it stands in it.
@@ -203,7 +203,7 @@ impl SkippedApps {
     /// noted with each user whose application leaves the head.
     pub(crate) fn cut(&mut self, state: &mut State, leaf: QueueSlot, place: usize) {
         let users = state.queues[leaf].as_leaf();
-        let (len, known) = (users.prefix.len, users.prefix.next);
+        let (len, known) = (users.head.len, users.head.next);
         if known.max(len) <= place {
             return;
         }
@@ -214,7 +214,7 @@ impl SkippedApps {
                 note_limit_of_head(state, leaf, app);
             }
         }
-        let head = &mut state.queues[leaf].as_leaf_mut().prefix;
+        let head = &mut state.queues[leaf].as_leaf_mut().head;
         head.len = len.min(place);
         head.next = known.min(place);
         if place == 0 {
@@ -225,7 +225,7 @@ impl SkippedApps {
     /// Ends the head of a leaf where it depends on what users at their limit use, since one of them uses
     /// less now.
     pub(crate) fn recheck(&mut self, state: &mut State, leaf: QueueSlot) {
-        let head = &state.queues[leaf].as_leaf().prefix;
+        let head = &state.queues[leaf].as_leaf().head;
         if matches!(head.bound, Some(Bound { floor: Some(_), .. })) {
             self.cut(state, leaf, 0);
         }
@@ -235,19 +235,19 @@ impl SkippedApps {
 /// Notes with a user the limit that an application of the head was handed with the others.
 fn note_limit_of_head(state: &mut State, leaf: QueueSlot, app: AppSlot) {
     let slot = state.apps[app].user;
-    let head = &state.queues[leaf].as_leaf().prefix;
+    let head = &state.queues[leaf].as_leaf().head;
     let record = &state.users[slot];
-    let later = head.limit.filter(|_| head.telling > record.telling);
+    let later = head.limit.filter(|_| head.notice > record.notice);
     let later = later.map(|limit| user_value(state, &limit, Some(record)));
-    let (told, version, telling) = (head.told.clone(), head.version, head.telling);
+    let (told, version, notice) = (head.notified.clone(), head.version, head.notice);
     let record = &mut state.users[slot];
     if let Some(limit) = later {
         record.last_limit.set(limit);
-        record.telling = telling;
+        record.notice = notice;
     }
     // Once in a version, whatever limit the user was handed since.
     for (partition, exclusivity) in told {
-        let known = &mut record.parts[partition].told[exclusivity as usize];
+        let known = &mut record.parts[partition].limit_version[exclusivity as usize];
         *known = (*known).max(Some(version));
     }
 }

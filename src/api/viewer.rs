@@ -6,7 +6,7 @@ use super::view::{
 };
 use crate::commit::Ledger;
 use crate::id::{AppSlot, ContainerId, PartitionId, QueueSlot};
-use crate::policy::told_limit;
+use crate::policy::last_user_limit;
 use crate::queue::{App, AppStage, Queue, QueueKind, QueuePart, QueueState, User};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -165,7 +165,7 @@ impl Viewer<'_> {
             weight: Fraction(user.weight),
             active_apps: user.active_apps,
             pending_apps: user.waiting_apps,
-            last_limit: self.unless_none(&told_limit(self.state, user)),
+            last_limit: self.unless_none(&last_user_limit(self.state, user)),
         }
     }
 

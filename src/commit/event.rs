@@ -31,7 +31,7 @@ pub enum Event {
         requested: Option<Locality>,
         /// Partition of the node.
         partition: PartitionId,
-        /// Whether idle capacity of the partition was lent to a request without a label.
+        /// Whether a request without a label borrows idle capacity of the partition.
         borrowed: bool,
         /// Whether it took the place that a reservation held.
         from_reservation: bool,
@@ -52,7 +52,7 @@ pub enum Event {
         requested: Option<Locality>,
         /// Partition of the node.
         partition: PartitionId,
-        /// Whether idle capacity of the partition was lent to a request without a label.
+        /// Whether a request without a label borrows idle capacity of the partition.
         borrowed: bool,
         /// Whether it existed before.
         again: bool,
@@ -68,7 +68,7 @@ pub enum Event {
         /// Why.
         reason: UnreserveReason,
     },
-    /// A reservation went to another node.
+    /// A reservation moved to another node.
     ReservationMoved {
         /// The container that waits.
         container: ContainerId,

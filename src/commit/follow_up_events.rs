@@ -4,6 +4,8 @@
 use super::event::Event;
 use super::ledger::{ContainerSlot, Ledger};
 use crate::commit::containers::container::GiveBack;
+use crate::commit::nodes::registration::is_registered;
+use crate::commit::users::records::entered;
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId};
 use crate::queue::{AppStage, PlaceAsk};
 use crate::resource::ResourceVector;
@@ -13,7 +15,7 @@ use crate::resource::ResourceVector;
 pub(super) enum FollowUpEvent {
     /// A new attempt asks for its master's container, on a partition.
     AskForMaster(AppSlot, Option<PartitionId>),
-    /// The label manager tells a node's partition once more; without a node only the cluster is
+    /// The label manager sends a node's partition once more; without a node only the cluster is
     /// looked at again.
     Labels(Option<(NodeSlot, u32, PartitionId)>),
     /// An application got a container; a waiting master takes it over.
@@ -33,21 +35,21 @@ pub(super) enum FollowUpEvent {
 impl Ledger {
     /// Carries out what waits, and what that brings about; drops ended containers.
     pub fn settle(&mut self) {
-        if !self.deferred.is_empty() {
-            self.catch_up();
+        if !self.outbox.is_settled() {
+            self.settled();
         }
-        while let Some(call) = self.deferred.pop_front() {
+        while let Some(call) = self.outbox.next_follow_up() {
             match call {
                 FollowUpEvent::AskForMaster(app, partition) => self.ask_for_master(app, partition),
-                FollowUpEvent::Labels(node) => self.labels_told(node),
+                FollowUpEvent::Labels(node) => self.apply_labels(node),
                 FollowUpEvent::Allocated(app) => self.start_master(app),
                 FollowUpEvent::Stop(slot) => {
                     let launched = self.container(slot).launched;
                     self.containers.set_due(slot, false, launched);
                 }
-                FollowUpEvent::Finished(slot) => self.container_finished_told(slot),
+                FollowUpEvent::Finished(slot) => self.finish_container(slot),
                 FollowUpEvent::NodeTotal(node, incarnation, total) => {
-                    if self.is_registered(node, incarnation) {
+                    if is_registered(&self.state, node, incarnation) {
                         self.shrink_to_allocated(node, total);
                     }
                 }
@@ -64,10 +66,10 @@ impl Ledger {
     pub(super) fn forget_app(&mut self, app: AppSlot) {
         let row = &self.state.apps[app];
         let over = !self.containers.take_space(app) && row.stage == AppStage::Done;
-        if over && !self.entered(row.leaf).any(|other| other == app) {
+        if over && !entered(&self.state, row.leaf).any(|other| other == app) {
             self.state.apps[app].stage = AppStage::Gone;
-            self.tagged.retain(|(owner, _), _| *owner != app);
-            self.free_apps.push(app);
+            self.tags.forget_app(app);
+            self.registry.free_app(app);
         }
     }
 
@@ -78,13 +80,13 @@ impl Ledger {
         }
         let fetched = self.fetch(app);
         // The answer that fetches it reads the headroom, which may recompute a user limit.
-        self.told_headroom(app);
+        self.answered_headroom(app);
         if let Some(&slot) = fetched.first() {
             let container = self.container_mut(slot);
             container.master = true;
             let id = container.id;
             self.state.apps[app].master = Some(id.number);
-            self.events.push(Event::MasterStarted {
+            self.outbox.push(Event::MasterStarted {
                 app: id.app,
                 container: Some(id),
             });
@@ -122,8 +124,8 @@ impl Ledger {
         }
     }
 
-    /// The application learns of the end with its next call; without its master it ends too.
-    fn container_finished_told(&mut self, slot: ContainerSlot) {
+    /// The next answer to the application lists the end; without its master it ends too.
+    fn finish_container(&mut self, slot: ContainerSlot) {
         let container = self.container(slot);
         let (id, app) = (container.id, container.app);
         let row = &self.state.apps[app];
@@ -132,7 +134,7 @@ impl Ledger {
         }
         self.containers.note_finished(app, id.number);
         if row.master == Some(id.number) {
-            self.events.push(Event::MasterLost { app: id.app });
+            self.outbox.push(Event::MasterLost { app: id.app });
             self.end_app(app);
         }
     }

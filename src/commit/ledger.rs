@@ -1,24 +1,25 @@
 //! The ledger: the live state, the containers, and the names of everything.
 
-use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::Event;
-use super::follow_up_events::FollowUpEvent;
-use crate::accounting::{DeferredAncestorCharges, SkippedApps};
+use super::outbox::Outbox;
+use super::registry::Registry;
+use crate::accounting::SkippedApps;
 use crate::cluster::Partition;
+use crate::commit::apps::clock::LedgerClock;
+use crate::commit::apps::tags::PlacementTags;
 use crate::commit::containers::container::Container;
 use crate::commit::containers::store::Containers;
+use crate::commit::nodes::history::NodeHistory;
+use crate::commit::proposals::batch::Deferred;
 use crate::commit::tree::build::build;
 use crate::commit::tree::refresh_error::RefreshError;
-use crate::commit::users::user_limit_cache::RemovedUserLimits;
-use crate::id::{
-    AppSlot, ApplicationId, Map, NameId, NodeName, NodeSlot, PartitionId, QueueSlot, SchedulerKey,
-    UserSlot,
-};
-use crate::policy::ConstraintRegistry;
-use crate::queue::{ConstrainedKey, Templates, TreeSettings};
+use crate::commit::users::records::renew_all_bounds;
+use crate::commit::users::user_limit_cache::RemovedUsers;
+use crate::id::{AppSlot, ApplicationId, NodeName, NodeSlot, PartitionId, QueueSlot, UserSlot};
+use crate::queue::{Templates, TreeSettings};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -42,53 +43,21 @@ pub struct Ledger {
     pub(super) state: State,
     pub(super) templates: Arc<dyn Templates>,
     pub(super) containers: Containers,
-    /// Whether an application is one of those at the front of its leaf's order that passes skip.
+    pub(super) registry: Registry,
     pub(super) skipped: SkippedApps,
-    pub(super) free_apps: Vec<AppSlot>,
-    pub(super) free_users: Vec<UserSlot>,
-    pub(super) free_nodes: Vec<NodeSlot>,
-    /// Nodes that left with tags on them, which count until they come back.
-    pub(super) departed: BTreeMap<NodeName, NodeSlot>,
-    pub(super) apps: Map<ApplicationId, AppSlot>,
-    pub(super) nodes: Map<NodeName, NodeSlot>,
-    /// Component-wise largest total of all nodes, until one comes, goes or is resized.
-    pub(super) biggest: Cell<Option<ResourceVector>>,
-    pub(super) names: Map<Arc<str>, NameId>,
-    pub(super) partitions: BTreeMap<Arc<str>, PartitionId>,
-    pub(super) paths: BTreeMap<Arc<str>, QueueSlot>,
-    pub(super) users: Map<(QueueSlot, Arc<str>), UserSlot>,
-    /// Dropped records of users that still have outstanding asks.
-    pub(super) dropped_users: Map<(QueueSlot, Arc<str>), UserSlot>,
-    /// What passes found about users whose records went, for one version of a leaf's users.
-    pub(super) dropped_gates: BTreeMap<QueueSlot, RemovedUserLimits>,
+    pub(super) removed_users: RemovedUsers,
+    pub(super) history: NodeHistory,
     /// The application that enters its new leaf, and the leaf that it comes from.
     pub(super) moving: Option<(AppSlot, QueueSlot)>,
     /// Running applications of each user, against the limit of parallel ones.
     pub(super) running_of: BTreeMap<Arc<str>, i32>,
-    /// Scheduling requests whose containers carry tags on nodes.
-    pub(super) tagged: Map<(AppSlot, SchedulerKey), Arc<ConstrainedKey>>,
-    /// Constraints of applications and of the cluster.
-    pub(super) constraints: ConstraintRegistry,
-    pub(super) deferred: VecDeque<FollowUpEvent>,
-    /// Whether commits leave queues above leaves, and used shares, for [`Ledger::catch_up`].
-    pub(super) defers: bool,
-    /// What is left for it.
-    pub(super) deferred_charges: DeferredAncestorCharges,
+    pub(super) tags: PlacementTags,
+    pub(super) outbox: Outbox,
+    pub(super) clock: LedgerClock,
+    /// What commits of a batch leave for [`Ledger::settled`].
+    pub(super) deferred: Deferred,
     /// The epoch that was last published: all bounds of user limits held in it.
-    published_epoch: u64,
-    /// Users who got containers since they were last told a limit, and the partition of it.
-    pub(super) untold: Vec<(UserSlot, PartitionId)>,
-    pub(super) events: Vec<Event>,
-    /// Time in ms, as far as it was told.
-    pub(super) now_ms: u64,
-    /// When lifetimes end, in ms, and whose.
-    pub(super) deadlines: BTreeSet<(u64, AppSlot, u32)>,
-    /// Attempts started so far.
-    pub(super) starts: u64,
-    /// Position of each node in the order of registrations.
-    pub(super) registered_at: Vec<u64>,
-    /// Registrations so far.
-    pub(super) registrations: u64,
+    pub(super) published_epoch: u64,
 }
 
 impl Ledger {
@@ -102,37 +71,18 @@ impl Ledger {
             state: State::new(Arc::new(settings.scheduler)),
             templates: settings.templates,
             containers: Containers::default(),
+            registry: Registry::new(),
             skipped: SkippedApps::default(),
-            free_apps: Vec::new(),
-            free_users: Vec::new(),
-            free_nodes: Vec::new(),
-            departed: BTreeMap::new(),
-            apps: Map::default(),
-            nodes: Map::default(),
-            biggest: Cell::new(None),
-            names: Map::default(),
-            partitions: BTreeMap::new(),
-            paths: BTreeMap::new(),
-            users: Map::default(),
-            dropped_users: Map::default(),
-            dropped_gates: BTreeMap::new(),
+            removed_users: RemovedUsers::default(),
+            history: NodeHistory::default(),
             moving: None,
             running_of: BTreeMap::new(),
-            tagged: Map::default(),
-            constraints: ConstraintRegistry::new(),
-            deferred: VecDeque::new(),
-            defers: false,
-            deferred_charges: DeferredAncestorCharges::default(),
+            tags: PlacementTags::default(),
+            outbox: Outbox::default(),
+            clock: LedgerClock::default(),
+            deferred: Deferred::default(),
             published_epoch: 0,
-            untold: Vec::new(),
-            events: Vec::new(),
-            now_ms: 0,
-            deadlines: BTreeSet::new(),
-            starts: 0,
-            registered_at: Vec::new(),
-            registrations: 0,
         };
-        ledger.names.insert("*".into(), NameId::ANY);
         ledger.add_partition("", true, false);
         for partition in partitions {
             ledger.add_partition(&partition.name, true, partition.exclusive);
@@ -162,17 +112,14 @@ impl Ledger {
     /// Cost: a walk up the tree for each leaf of which the ancestors are not charged yet.
     #[must_use]
     pub fn use_of(&self, queue: QueueSlot, partition: PartitionId) -> ResourceVector {
-        self.deferred_charges.use_of(&self.state, queue, partition)
+        self.deferred.charges.use_of(&self.state, queue, partition)
     }
 
-    /// The state, for publication: what was written since is handed over and forgotten.
-    ///
-    /// Cost: where capacities changed since, a look at each leaf.
-    pub fn state_to_publish(&mut self) -> &mut State {
+    /// Renews the bounds of all user limits where capacities changed since the last publication.
+    pub(super) fn renew_published_bounds(&mut self) {
         if std::mem::replace(&mut self.published_epoch, self.state.epoch) != self.state.epoch {
-            self.renew_all_bounds();
+            renew_all_bounds(&mut self.state);
         }
-        &mut self.state
     }
 
     /// Copies rows ahead of the next publication; as [`State::copy_ahead`].
@@ -182,38 +129,24 @@ impl Ledger {
 
     /// Hands over the events since the last call, in order.
     pub fn take_events(&mut self) -> Vec<Event> {
-        std::mem::take(&mut self.events)
+        self.outbox.exchange(Vec::new())
     }
 
     /// Exchanges the events since the last call for an empty buffer, which takes the next ones.
-    pub fn exchange_events(&mut self, mut buffer: Vec<Event>) -> Vec<Event> {
-        buffer.clear();
-        std::mem::replace(&mut self.events, buffer)
+    pub fn exchange_events(&mut self, buffer: Vec<Event>) -> Vec<Event> {
+        self.outbox.exchange(buffer)
     }
 
     /// Events since they were last handed over.
     #[must_use]
     pub fn event_count(&self) -> usize {
-        self.events.len()
-    }
-
-    /// The id of a host, rack or `*`, interned on first use.
-    pub(super) fn intern(&mut self, name: &str) -> NameId {
-        if name == "*" {
-            return NameId::ANY;
-        }
-        if let Some(&id) = self.names.get(name) {
-            return id;
-        }
-        let id = NameId::at(self.names.len());
-        self.names.insert(name.into(), id);
-        id
+        self.outbox.event_count()
     }
 
     /// The id of a partition by name.
     #[must_use]
     pub fn partition(&self, name: &str) -> Option<PartitionId> {
-        self.partitions.get(name).copied()
+        self.registry.partition(name)
     }
 
     /// Adds a partition, or says of a known one that the cluster has it.
@@ -223,7 +156,7 @@ impl Ledger {
         exists: bool,
         exclusive: bool,
     ) -> PartitionId {
-        if let Some(&id) = self.partitions.get(name) {
+        if let Some(id) = self.registry.partition(name) {
             if exists && !self.state.partitions[id].exists {
                 self.state.partitions[id].exists = true;
                 self.state.partitions[id].exclusive = exclusive;
@@ -233,7 +166,7 @@ impl Ledger {
         let name: Arc<str> = name.into();
         let partition = Partition::new(Arc::clone(&name), exists, exclusive);
         let id = PartitionId::at(self.state.partitions.push(partition));
-        self.partitions.insert(name, id);
+        self.registry.add_partition(name, id);
         self.widen();
         id
     }
@@ -261,60 +194,36 @@ impl Ledger {
     /// A live application by id.
     #[must_use]
     pub fn app(&self, id: ApplicationId) -> Option<AppSlot> {
-        self.apps.get(&id).copied()
+        self.registry.app(id)
     }
 
     /// A registered node by name.
     #[must_use]
     pub fn node(&self, name: &NodeName) -> Option<NodeSlot> {
-        self.nodes.get(name).copied()
+        self.registry.node(name)
     }
 
     /// Registered nodes in order of their names.
     pub fn nodes_by_name(&self) -> impl Iterator<Item = (&NodeName, NodeSlot)> {
-        let mut nodes: Vec<_> = self
-            .nodes
-            .iter()
-            .map(|(name, &slot)| (name, slot))
-            .collect();
-        nodes.sort_unstable();
-        nodes.into_iter()
+        self.registry.nodes_by_name().into_iter()
     }
 
     /// Live applications by id, ascending.
     #[must_use]
     pub fn apps_by_id(&self) -> Vec<(ApplicationId, AppSlot)> {
-        let mut apps: Vec<_> = self.apps.iter().map(|(&id, &slot)| (id, slot)).collect();
-        apps.sort_unstable();
-        apps
+        self.registry.apps_by_id()
     }
 
     /// A queue by full path, or by a name that is not ambiguous.
     #[must_use]
     pub fn queue(&self, path: &str) -> Option<QueueSlot> {
-        if let Some(&slot) = self.paths.get(path) {
-            return Some(slot);
-        }
-        if path.contains('.') {
-            return None;
-        }
-        let mut named = self.queues_named(path);
-        let found = named.next()?;
-        named.next().is_none().then_some(found)
+        self.registry.queue(path)
     }
 
     /// Whether a name stands for several queues.
     #[must_use]
     pub fn is_ambiguous(&self, name: &str) -> bool {
-        let full = name.contains('.') || self.paths.contains_key(name);
-        !full && self.queues_named(name).nth(1).is_some()
-    }
-
-    /// Queues whose path ends with a name.
-    fn queues_named(&self, name: &str) -> impl Iterator<Item = QueueSlot> {
-        let named = move |path: &str| path.rsplit('.').next() == Some(name);
-        let all = self.paths.iter();
-        all.filter_map(move |(path, &slot)| named(path).then_some(slot))
+        self.registry.is_ambiguous(name)
     }
 
     /// A container in the ledger.

@@ -1,12 +1,39 @@
 //! The committer: validates proposals against the live state, applies or rejects them, and
 //! carries out every other change, one at a time.
 //!
+//! # Owners
+//!
+//! The [`Ledger`] owns the live state and everything that only its writer keeps. Each part has private fields:
+//!
+//! | part | keeps |
+//! | --- | --- |
+//! | `State` | what decisions read; figures in it are moved by [`crate::accounting`] |
+//! | `Containers` | records of containers, and the lists of applications and nodes that name them |
+//! | `Registry` | slots of hosts, partitions, queues, applications, nodes and users by name; free slots |
+//! | `Outbox` | events for the outside, and follow-up events |
+//! | `SkippedApps` | applications in skippable heads |
+//! | `RemovedUsers` | removed users that still ask, and what passes found about them |
+//! | `NodeHistory` | order of registrations, nodes that left with tags, the largest node |
+//! | `PlacementTags` | tags on nodes and placement constraints |
+//! | `LedgerClock` | time, lifetimes, order of starts |
+//! | `Deferred` | what batches of commits leave for settling |
+//!
+//! # Life of a proposal
+//!
+//! 1. Observations of its pass are applied (`proposals::observe`).
+//! 2. A simple allocation takes the fast path (`proposals::simple_allocation`).
+//! 3. Everything else is validated in the reference's order (`proposals::validate`), on its alternate where
+//!    the first node does not take it.
+//! 4. What holds is applied as a whole (`proposals::apply`), and the event is added.
+//! 5. Calls on the resource manager follow after the step (`follow_up_events`).
+//!
 //! # Invariants
 //!
 //! * Only the owner of the [`Ledger`] changes the live state; everything else reads.
 //! * A proposal is applied as a whole or leaves no trace but its observations.
-//! * Used of a queue is the sum of its children's, and of its containers and reservations; while
-//!   others' decisions are committed, with what it was not charged with yet ([`Ledger::use_of`]).
+//! * Used of a queue is the sum of its children's, and of its containers and reservations; between a
+//!   [`CommitBatch`] and settling, with what it was not charged with yet ([`Ledger::use_of`]).
+//! * Every public change settles first; only commits leave anything deferred.
 
 mod apps;
 mod containers;
@@ -14,7 +41,9 @@ mod event;
 mod follow_up_events;
 mod ledger;
 mod nodes;
+mod outbox;
 mod proposals;
+mod registry;
 mod tree;
 mod users;
 
@@ -26,6 +55,7 @@ pub use containers::preempt::{PreemptionReason, PreemptionRound, Verdict, Verdic
 pub use event::{Ending, Event, UnreserveReason};
 pub use ledger::{ContainerSlot, Ledger, PartitionSpec};
 pub use nodes::registration::{HeartbeatReply, NodeError};
+pub use proposals::batch::{CommitBatch, Settled};
 pub use proposals::outcome::CommitOutcome;
 pub use proposals::reclaimed_slots::Freed;
 pub use proposals::validate::Conflict;

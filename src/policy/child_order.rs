@@ -43,7 +43,7 @@ fn ranks_of(
 ) -> Option<&Ranks> {
     let ranks = &state.queues[parent].part(partition).ranks;
     let known = ranks.epoch == state.epoch && ranks.first().is_some();
-    let respects = exclusivity == Exclusivity::Respect || state.tells_leaves();
+    let respects = exclusivity == Exclusivity::Respect || state.updates_leaf_limits();
     // Must equal [`order_children`].
     (known && respects && FastPath::WinnerTree.is_taken()).then_some(ranks)
 }
@@ -169,7 +169,7 @@ pub fn child_claim(
 #[inline]
 #[must_use]
 pub fn is_idle(state: &State, part: &QueuePart) -> bool {
-    part.pending.is_none() && !state.tells_leaves()
+    part.pending.is_none() && !state.updates_leaf_limits()
 }
 
 /// Which of two siblings goes first; equal ones keep their place in the list.

@@ -161,7 +161,7 @@ pub fn queue_current_limit<const N: usize>(
 ///
 /// Cost: in the second case, a walk down the tree.
 fn published_limit(state: &State, leaf: QueueSlot) -> ResourceVector {
-    if state.tells_leaves() {
+    if state.updates_leaf_limits() {
         return state.queues[leaf].as_leaf().published_limit.get();
     }
     with_width!(state.calculator, N => limit_now::<N>(state, leaf).widen())
@@ -284,17 +284,15 @@ pub fn weighted_value<const N: usize>(
 
 /// The user limit that was last handed to an application of a user.
 #[must_use]
-pub fn told_limit(state: &State, user: &User) -> ResourceVector {
+pub fn last_user_limit(state: &State, user: &User) -> ResourceVector {
     let users = state.queues[user.leaf].as_leaf();
-    let prefix = &users.prefix;
+    let head = &users.head;
     let among = |app: &AppSlot| {
         let other = &state.users[state.apps[*app].user];
         !other.removed && other.name == user.name
     };
-    match prefix.limit {
-        Some(limit)
-            if prefix.telling > user.telling && users.active[..prefix.len].iter().any(among) =>
-        {
+    match head.limit {
+        Some(limit) if head.notice > user.notice && users.active[..head.len].iter().any(among) => {
             user_value(state, &limit, Some(user))
         }
         _ => user.last_limit.get(),

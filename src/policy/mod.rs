@@ -22,8 +22,8 @@ pub use constraint::{
 };
 pub use constraints::constraint_holds;
 pub use limits::{
-    Limits, child_limit, compute_user_limit, headroom, master_limit, may_kill, passes_maximum,
-    pending_within_limits, queue_current_limit, told_limit, user_master_limits, user_value,
+    Limits, child_limit, compute_user_limit, headroom, last_user_limit, master_limit, may_kill,
+    passes_maximum, pending_within_limits, queue_current_limit, user_master_limits, user_value,
     weighted_value,
 };
 pub use locality::{Locality, may_use, reservations_starve};

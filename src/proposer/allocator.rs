@@ -3,12 +3,12 @@
 use super::assignment::{Observation, Outcome, Proposal, ProposalKind, Release, SkipReason};
 use super::candidates::node_policy;
 use super::fit::FitIndex;
-use super::simple_ask::plain_ask;
+use super::simple_ask::simple_ask_of;
 use super::walk::{Found, Pass};
 use crate::cluster::{Killable, Node, Reservation};
 use crate::fast_path::FastPath;
-use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, SchedulerKey, java_order};
-use crate::policy::{Limits, Locality, constraint_holds, may_kill, may_use, reservations_starve};
+use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, SchedulerKey};
+use crate::policy::{Limits, Locality, constraint_holds, may_use, reservations_starve};
 use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk, asks_on};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -29,20 +29,20 @@ pub(super) enum Answer {
 
 /// A container that has a place.
 pub(super) struct Fit {
-    size: ResourceVector,
-    locality: Locality,
-    requested: Locality,
-    exchange: Option<Box<Release>>,
-    kill: Vec<Killable>,
+    pub(super) size: ResourceVector,
+    pub(super) locality: Locality,
+    pub(super) requested: Locality,
+    pub(super) exchange: Option<Box<Release>>,
+    pub(super) kill: Vec<Killable>,
 }
 
 /// One key of an application during a pass, with counters that the state does not know yet.
-struct Visit<'a, const N: usize> {
-    slot: AppSlot,
-    app: &'a App,
-    asks: &'a KeyAsks,
-    limits: &'a Limits<N>,
-    reserved: Option<&'a Reservation>,
+pub(super) struct KeyVisit<'a, const N: usize> {
+    pub(super) slot: AppSlot,
+    pub(super) app: &'a App,
+    pub(super) asks: &'a KeyAsks,
+    pub(super) limits: &'a Limits<N>,
+    pub(super) reserved: Option<&'a Reservation>,
     opportunities: i32,
     missed: i32,
 }
@@ -61,11 +61,11 @@ impl<const N: usize> Pass<'_, N> {
                 continue;
             }
             // Must equal [`Self::key`].
-            if FastPath::SimpleAsk.is_taken() && self.plain(slot, asks, limits) {
+            if FastPath::SimpleAsk.is_taken() && self.simple_ask(slot, asks, limits) {
                 return Found::Proposal;
             }
             let surely_within = |ask: &PlaceAsk| ask.size.narrow().fits_in(&limits.headroom);
-            if self.ample && !asks.asks.iter().all(surely_within) {
+            if self.by_lower_bound && !asks.asks.iter().all(surely_within) {
                 return Found::Skip(SkipReason::Nothing);
             }
             match self.key(slot, asks, limits, None) {
@@ -118,7 +118,7 @@ impl<const N: usize> Pass<'_, N> {
     ) -> (Answer, NodeSlot) {
         let state = self.state;
         let app = &state.apps[slot];
-        let mut visit = Visit {
+        let mut visit = KeyVisit {
             slot,
             app,
             asks,
@@ -179,11 +179,11 @@ impl<const N: usize> Pass<'_, N> {
     /// room; those walk.
     fn key_indexed(
         &self,
-        visit: &mut Visit<'_, N>,
+        visit: &mut KeyVisit<'_, N>,
         index: &FitIndex,
     ) -> Option<(Answer, NodeSlot)> {
         let state = self.state;
-        let ask = plain_ask(state, visit.app, visit.asks)?;
+        let ask = simple_ask_of(state, visit.app, visit.asks)?;
         let fitting = index.first_fit(&ask.size.get());
         let Some(node) = fitting.or_else(|| index.open().next_back()) else {
             return Some((Answer::KeySkipped, self.candidates.first()));
@@ -204,7 +204,7 @@ impl<const N: usize> Pass<'_, N> {
         });
     }
 
-    fn note_counters(&mut self, visit: &Visit<'_, N>) {
+    fn note_counters(&mut self, visit: &KeyVisit<'_, N>) {
         let (before, opportunities, missed) = (visit.asks, visit.opportunities, visit.missed);
         if (before.opportunities, before.missed) != (opportunities, missed) {
             self.observations.push(Observation::Counters {
@@ -218,14 +218,14 @@ impl<const N: usize> Pass<'_, N> {
 
     /// What can be said of a key before any node is looked at.
     // As RegularContainerAllocator.preCheckRequest of 3.5.
-    fn check_request(&self, visit: &mut Visit<'_, N>) -> Option<Answer> {
+    fn check_request(&self, visit: &mut KeyVisit<'_, N>) -> Option<Answer> {
         self.check_demand(visit)
             .or_else(|| self.check_limits(visit, self.partition))
     }
 
     /// What can be said before a node is looked at closely.
     // As RegularContainerAllocator.preCheckForNodeCandidateSet of 3.4 and preCheckForNode of 3.5.
-    fn check_node(&self, visit: &mut Visit<'_, N>, node: &Node) -> Option<Answer> {
+    fn check_node(&self, visit: &mut KeyVisit<'_, N>, node: &Node) -> Option<Answer> {
         if self.state.settings.rules.request_before_nodes {
             return self.check_place(visit, node);
         }
@@ -234,7 +234,7 @@ impl<const N: usize> Pass<'_, N> {
             .or_else(|| self.check_limits(visit, node.partition))
     }
 
-    fn check_demand(&self, visit: &Visit<'_, N>) -> Option<Answer> {
+    fn check_demand(&self, visit: &KeyVisit<'_, N>) -> Option<Answer> {
         if visit.asks.count(NameId::ANY) <= 0 {
             return Some(Answer::KeySkipped);
         }
@@ -244,7 +244,7 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// Whether the key asks for the partition of a node and its constraint holds there.
-    fn check_place(&self, visit: &Visit<'_, N>, node: &Node) -> Option<Answer> {
+    fn check_place(&self, visit: &KeyVisit<'_, N>, node: &Node) -> Option<Answer> {
         let looked_at = match self.exclusivity {
             Exclusivity::Ignore => PartitionId::DEFAULT,
             Exclusivity::Respect => node.partition,
@@ -255,7 +255,7 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// The limits of a key on a partition; counts a missed opportunity of the default one.
-    fn check_limits(&self, visit: &mut Visit<'_, N>, partition: PartitionId) -> Option<Answer> {
+    fn check_limits(&self, visit: &mut KeyVisit<'_, N>, partition: PartitionId) -> Option<Answer> {
         let (state, app, asks) = (self.state, visit.app, visit.asks);
         let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) else {
             return Some(Answer::KeySkipped);
@@ -281,7 +281,7 @@ impl<const N: usize> Pass<'_, N> {
         (lending && missed < nodes).then_some(Answer::AppSkipped)
     }
 
-    fn try_node(&self, visit: &mut Visit<'_, N>, slot: NodeSlot, node: &Node) -> Answer {
+    fn try_node(&self, visit: &mut KeyVisit<'_, N>, slot: NodeSlot, node: &Node) -> Answer {
         let blacklist = &visit.app.blacklist;
         if blacklist.contains(&node.host) || blacklist.contains(&node.rack) {
             return Answer::AppSkipped;
@@ -296,7 +296,7 @@ impl<const N: usize> Pass<'_, N> {
 
     /// Host, rack, anywhere: the first level that yields something.
     // As RegularContainerAllocator.assignContainersOnNode.
-    fn cascade(&self, visit: &Visit<'_, N>, slot: NodeSlot, node: &Node) -> Answer {
+    fn cascade(&self, visit: &KeyVisit<'_, N>, slot: NodeSlot, node: &Node) -> Answer {
         let asks = visit.asks;
         let mut requested = None;
         if asks.count(node.host) > 0 {
@@ -331,7 +331,7 @@ impl<const N: usize> Pass<'_, N> {
 
     fn level(
         &self,
-        visit: &Visit<'_, N>,
+        visit: &KeyVisit<'_, N>,
         slot: NodeSlot,
         node: &Node,
         level: Locality,
@@ -361,114 +361,6 @@ impl<const N: usize> Pass<'_, N> {
             Some(ask) => self.fit(visit, slot, node, &ask.size.get(), level, requested),
             None => Answer::LocalitySkipped,
         }
-    }
-
-    /// Whether a container fits now, after killing or unreserving something, or should wait here.
-    // As RegularContainerAllocator.assignContainer.
-    fn fit(
-        &self,
-        visit: &Visit<'_, N>,
-        slot: NodeSlot,
-        node: &Node,
-        size: &ResourceVector,
-        locality: Locality,
-        requested: Locality,
-    ) -> Answer {
-        let state = self.state;
-        let calculator = state.calculator;
-        let room = match visit.reserved {
-            Some(held) if state.concurrent => size.component_max(&held.size),
-            _ => *size,
-        };
-        let total = node.total.get();
-        if !(calculator.fits_in(&room, &total) && state.has_cores(&room, &total)) {
-            return Answer::LocalitySkipped;
-        }
-        let from_reservation = visit.reserved.is_some();
-        let continue_looking = state.settings.continue_looking;
-        let wanted = reservations_starve(state, visit.app, visit.asks, size);
-        let limits = visit.limits;
-        // Mostly there is headroom for it, and nothing has to go.
-        let (mut missing, headroom) = (limits.must_unreserve.widen(), limits.headroom.widen());
-        if !(missing.is_none() && size.fits_in(&headroom)) {
-            let beyond = *size - headroom;
-            missing = calculator.max(&state.cluster, &beyond, &missing);
-        }
-        let must_unreserve = calculator.any_above_zero(&missing);
-        let mut kill = Vec::new();
-        let free = node.free.get();
-        let mut fits = calculator.holds_one(&free, &room) && state.has_cores(&room, &free);
-        let may_kill = || {
-            let leaf = limits.leaf;
-            leaf.is_some_and(|leaf| may_kill(state, leaf, self.partition))
-        };
-        if !fits && calculator.containers(&node.free.get(), &room) == 0 && may_kill() {
-            fits = self.room_by_killing(node, &room, &mut kill);
-        }
-        let fit = |exchange, kill| Fit {
-            size: *size,
-            locality,
-            requested,
-            exchange,
-            kill,
-        };
-        if fits {
-            let mut exchange = None;
-            if !from_reservation && continue_looking && (!wanted || must_unreserve) {
-                let least = if must_unreserve { &missing } else { size };
-                exchange = self.reservation_of(visit, least).map(Box::new);
-                if exchange.is_none() {
-                    return Answer::LocalitySkipped;
-                }
-            }
-            return Answer::Allocate(fit(exchange, kill));
-        }
-        if !(wanted || from_reservation)
-            || (continue_looking && !from_reservation && must_unreserve)
-        {
-            return Answer::LocalitySkipped;
-        }
-        debug_assert!(!fits, "slot {slot:?}");
-        Answer::Reserve(fit(None, Vec::new()))
-    }
-
-    /// Collects containers to kill until the request fits.
-    fn room_by_killing(
-        &self,
-        node: &Node,
-        size: &ResourceVector,
-        kill: &mut Vec<Killable>,
-    ) -> bool {
-        let mut order = node.killable.clone();
-        java_order::sort(&mut order, 0, |killable| {
-            let id = killable.container;
-            java_order::container_hash(id.app.cluster, id.app.sequence, id.number)
-        });
-        let mut room = node.free.get();
-        for killable in order {
-            kill.push(killable);
-            room += killable.size;
-            if self.state.calculator.fits_in(size, &room) && self.state.has_cores(size, &room) {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// A reservation of the key that covers an amount, in the order of a hash map of nodes.
-    fn reservation_of(&self, visit: &Visit<'_, N>, least: &ResourceVector) -> Option<Release> {
-        let mut held = visit.asks.reserved.clone();
-        java_order::sort(&mut held, 0, |held| held.java_hash);
-        let found = held
-            .into_iter()
-            .find(|held| self.state.calculator.fits_in(least, &held.size))?;
-        Some(Release {
-            app: visit.slot,
-            key: visit.asks.key,
-            number: found.number,
-            node: found.node,
-            size: found.size,
-        })
     }
 
     pub(super) fn convert(
@@ -519,7 +411,7 @@ impl<const N: usize> Pass<'_, N> {
     }
 }
 
-impl<const N: usize> Visit<'_, N> {
+impl<const N: usize> KeyVisit<'_, N> {
     /// Resets the counters of a key that got a container or a reservation.
     // As RegularContainerAllocator.doAllocation: before the commit, whatever becomes of it.
     fn reset_after(&mut self, node: &Node, state: &State, answer: &Answer) {

@@ -4,7 +4,7 @@ use crate::accounting::HeadGrowth;
 use crate::cluster::Killable;
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, SchedulerKey, UserSlot};
 use crate::policy::Locality;
-use crate::queue::{Exclusivity, Gate, HeadroomProvider, KeyAsks, LimitKind};
+use crate::queue::{CachedUserLimit, Exclusivity, HeadroomProvider, KeyAsks, LimitKind};
 use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
 
@@ -169,7 +169,7 @@ pub struct Release {
 /// Something that a pass changes by looking.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Observation {
-    /// A leaf was told a limit.
+    /// The limit of a leaf was computed.
     CurrentLimit {
         /// The leaf.
         leaf: QueueSlot,
@@ -190,13 +190,13 @@ pub enum Observation {
         limit: PackedVector,
     },
     /// A user's limit was handed to an application.
-    LimitTold {
+    LimitNotice {
         /// The user's record.
         user: UserSlot,
         /// The limit.
         limit: PackedVector,
         /// For passes: the partition, the mode and the version of the users for which it is not
-        /// told again.
+        /// handed out again.
         once: Option<(PartitionId, Exclusivity, u64)>,
     },
     /// A leaf computed a user limit for an application: its limit becomes the published one, and
@@ -207,8 +207,8 @@ pub enum Observation {
         /// Whom its headroom is computed for.
         provider: HeadroomProvider,
     },
-    /// All applications at the front of a leaf's order were told their limit; they get nothing.
-    PrefixTold {
+    /// All applications of the skippable head of a leaf were handed their limit.
+    HeadNotice {
         /// The leaf.
         leaf: QueueSlot,
         /// The partition.
@@ -220,15 +220,15 @@ pub enum Observation {
         /// The limit of a user of weight 1.
         limit: PackedVector,
     },
-    /// More applications at the front of a leaf's order will get nothing.
-    PrefixGrown {
+    /// More applications belong to the skippable head of a leaf.
+    HeadGrown {
         /// The leaf.
         leaf: QueueSlot,
-        /// The new front.
+        /// The new head.
         growth: HeadGrowth,
     },
     /// It was found out that a user without a record may be assigned nothing.
-    Gate {
+    CachedUserLimit {
         /// The user's record.
         user: UserSlot,
         /// The partition.
@@ -236,11 +236,11 @@ pub enum Observation {
         /// The mode.
         exclusivity: Exclusivity,
         /// What was found; seldom, so that it does not widen the others.
-        gate: Box<Gate>,
+        cached: Box<CachedUserLimit>,
     },
     /// An application that moved away is still listed in a leaf that has no record of its user:
     /// nothing is assigned to that user there.
-    NobodyHere {
+    UserUnknown {
         /// The leaf.
         leaf: QueueSlot,
         /// The application.

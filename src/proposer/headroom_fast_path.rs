@@ -1,6 +1,9 @@
-//! The short way down the queues, while no limit of a queue on the way is near.
+//! The headroom fast path: the way down the queues by a lower bound of the headroom.
 //!
-//! Only passes that tell leaves nothing on their way down take it.
+//! It is valid while no limit of a queue on the way is near. It saves computing the limits of each level.
+//!
+//!
+//! Passes that update limits of leaves on their way down do not take it.
 
 use super::assignment::{Observation, Outcome, ProposalKind};
 use super::leaf::Visit;
@@ -16,11 +19,11 @@ use crate::snapshot::State;
 impl<const N: usize> Pass<'_, N> {
     /// Looks for a container below the queues that come first, where their limits leave room enough
     /// not to be computed. Whether one is found; otherwise nothing was observed.
-    pub(super) fn amply(&mut self) -> bool {
+    pub(super) fn pass_by_lower_bound(&mut self) -> bool {
         let state = self.state;
         // Must equal [`Pass::queue`] from the root.
         let may = FastPath::HeadroomLowerBound.is_taken()
-            && !state.tells_leaves()
+            && !state.updates_leaf_limits()
             && self.exclusivity == Exclusivity::Respect
             && self.candidates.index().is_some();
         if !may {
@@ -32,10 +35,10 @@ impl<const N: usize> Pass<'_, N> {
             return false;
         };
         let before = self.observations.len();
-        let mut visit = Visit::untold(leaf);
-        self.ample = true;
-        let found = self.behind_prefix(&mut visit, &mut Limits::of_leaf(leaf, headroom));
-        self.ample = false;
+        let mut visit = Visit::without_notice(leaf);
+        self.by_lower_bound = true;
+        let found = self.behind_head(&mut visit, &mut Limits::of_leaf(leaf, headroom));
+        self.by_lower_bound = false;
         let placed = matches!(found, Found::Proposal)
             && matches!(&self.outcome, Outcome::Proposed(proposal)
                 if proposal.kind == ProposalKind::Allocate);
@@ -48,19 +51,20 @@ impl<const N: usize> Pass<'_, N> {
         placed
     }
 
-    /// Whether the whole way down comes to the same, but for what leaves are told. It may go the
-    /// long way to the same container, where counters are observed.
+    /// Whether the whole walk finds the same, but for limits of leaves that it updates. It may find the
+    /// container by the steps of the slow path, which observe counters.
     fn is_found_at_length(&self, before: usize) -> bool {
         let (state, mut observations) = (self.state, Vec::new());
         let mut pass = self.fork(&mut observations);
         pass.strays = false;
         let limits = &mut Limits::new(state.total(self.partition).narrow());
         let found = pass.queue(State::ROOT, limits);
-        let (Outcome::Proposed(mut long), Outcome::Proposed(ample)) = (pass.outcome, &self.outcome)
+        let (Outcome::Proposed(mut long), Outcome::Proposed(by_lower_bound)) =
+            (pass.outcome, &self.outcome)
         else {
             return false;
         };
-        long.counted = ample.counted;
+        long.counted = by_lower_bound.counted;
         let is_news = |seen: &&Observation| match **seen {
             Observation::CurrentLimit { .. } | Observation::Counters { .. } => false,
             Observation::Served { app, provider } => state.apps[app].provider != Some(provider),
@@ -68,7 +72,7 @@ impl<const N: usize> Pass<'_, N> {
         };
         let observations = observations.iter().filter(is_news);
         let known = self.observations[before..].iter().filter(is_news);
-        matches!(found, Found::Proposal) && long == *ample && observations.eq(known)
+        matches!(found, Found::Proposal) && long == *by_lower_bound && observations.eq(known)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A leaf queue: its applications in order, gated by queue maximum and user limit.
 
 use super::assignment::{Observation, SkipReason};
-use super::skippable_head::Front;
+use super::skippable_head::HeadView;
 use super::walk::{Found, Pass};
 use super::watch::Step;
 use crate::fast_path::{FastPath, Flaw, is_planted};
@@ -10,7 +10,7 @@ use crate::policy::{
     Limits, compute_user_limit, is_granted, passes_maximum, queue_current_limit, resorted,
     user_value,
 };
-use crate::queue::{Exclusivity, Gate, HeadroomProvider};
+use crate::queue::{CachedUserLimit, Exclusivity, HeadroomProvider};
 use crate::resource::{ResourceVector, with_calculator};
 
 /// What one visit of a leaf has found out and its state does not know yet.
@@ -23,12 +23,12 @@ pub(super) struct Visit<const N: usize> {
     published: bool,
 }
 
-/// Applications that the short way looks at; where none of them is served, the whole way begins anew.
-const AMPLE_LOOKS: usize = 4;
+/// Applications that a pass by the lower bound looks at; where it serves none, the whole walk begins again.
+const LOOKS_BY_LOWER_BOUND: usize = 4;
 
 impl<const N: usize> Visit<N> {
-    /// A visit of a leaf that the pass tells no limit.
-    pub(super) fn untold(leaf: QueueSlot) -> Self {
+    /// A visit of a leaf whose limit the pass does not update.
+    pub(super) fn without_notice(leaf: QueueSlot) -> Self {
         Self {
             leaf,
             limit: None,
@@ -43,7 +43,7 @@ impl<const N: usize> Pass<'_, N> {
     pub(super) fn leaf(&mut self, leaf: QueueSlot, limits: &mut Limits<N>) -> Found {
         self.ended(Step::QueueOrder);
         let state = self.state;
-        let published = !state.tells_leaves() || self.tell_limit(leaf, limits);
+        let published = !state.updates_leaf_limits() || self.tell_limit(leaf, limits);
         limits.leaf = Some(leaf);
         if let Some(node) = self.candidates.single()
             && let Some(reservation) = state.nodes[node].reserved
@@ -57,14 +57,14 @@ impl<const N: usize> Pass<'_, N> {
         let resorted = self.resorted(leaf);
         let mut visit = Visit {
             published,
-            ..Visit::untold(leaf)
+            ..Visit::without_notice(leaf)
         };
         let found = match resorted {
             Some(order) => {
-                let mut nobody = Front::CLOSED;
+                let mut nobody = HeadView::CLOSED;
                 self.applications(&order, &mut visit, limits, &mut nobody, true)
             }
-            None => self.behind_prefix(&mut visit, limits),
+            None => self.behind_head(&mut visit, limits),
         };
         if visit.computed && !matches!(found, Found::Proposal) {
             self.note_limit(&visit);
@@ -72,34 +72,34 @@ impl<const N: usize> Pass<'_, N> {
         found
     }
 
-    /// The applications of a leaf but for those at the front that get nothing.
-    pub(super) fn behind_prefix(&mut self, visit: &mut Visit<N>, limits: &mut Limits<N>) -> Found {
+    /// The applications of a leaf but for those at the head that get nothing.
+    pub(super) fn behind_head(&mut self, visit: &mut Visit<N>, limits: &mut Limits<N>) -> Found {
         let users = self.state.queues[visit.leaf].as_leaf();
-        let mut front = self.front(visit);
+        let mut view = self.skippable_head(visit);
         let mut check_queue = true;
-        if front.len > 0 {
+        if view.len > 0 {
             let (state, mode) = (self.state, self.exclusivity);
             let none = ResourceVector::NONE;
-            if !self.ample
+            if !self.by_lower_bound
                 && !passes_maximum(state, visit.leaf, self.partition, limits, &none, mode)
             {
                 return Found::Skip(SkipReason::AtMaximum);
             }
             check_queue = false;
-            if self.holds(&front, visit, limits) {
-                self.tell_front(users.active[0], visit);
-            } else if self.ample && !front.fits(state, limits) {
+            if self.holds(&view, visit, limits) {
+                self.notify_head(users.active[0], visit);
+            } else if self.by_lower_bound && !view.fits(state, limits) {
                 return Found::Skip(SkipReason::Nothing);
             } else {
                 // Some of them may be served again, or stop those behind them.
-                (front, check_queue) = (Front::CLOSED, true);
-                self.note_front(&front, visit);
+                (view, check_queue) = (HeadView::CLOSED, true);
+                self.note_head(&view, visit);
             }
         }
-        let behind = &users.active[front.len..];
-        let found = self.applications(behind, visit, limits, &mut front, check_queue);
-        if front.len > users.prefix.next {
-            self.note_front(&front, visit);
+        let behind = &users.active[view.len..];
+        let found = self.applications(behind, visit, limits, &mut view, check_queue);
+        if view.len > users.head.next {
+            self.note_head(&view, visit);
         }
         found
     }
@@ -109,7 +109,7 @@ impl<const N: usize> Pass<'_, N> {
         order: &[AppSlot],
         visit: &mut Visit<N>,
         limits: &mut Limits<N>,
-        front: &mut Front,
+        view: &mut HeadView,
         mut check_queue: bool,
     ) -> Found {
         let (state, mut looks) = (self.state, 0);
@@ -122,7 +122,7 @@ impl<const N: usize> Pass<'_, N> {
                 let counted = state.continue_looking_on(self.partition);
                 state.apps[app].part(counted).reserved.narrow()
             };
-            if check_queue && !self.ample {
+            if check_queue && !self.by_lower_bound {
                 let held = &held();
                 let (partition, mode) = (self.partition, self.exclusivity);
                 if !passes_maximum(state, visit.leaf, partition, limits, held, mode) {
@@ -130,37 +130,37 @@ impl<const N: usize> Pass<'_, N> {
                 }
                 check_queue = state.settings.continue_looking && !held.is_none();
             }
-            if self.passes_by(app, front) {
+            if self.passes_by(app, view) {
                 continue;
             }
-            if self.ample && looks == AMPLE_LOOKS {
+            if self.by_lower_bound && looks == LOOKS_BY_LOWER_BOUND {
                 return Found::Skip(SkipReason::Nothing);
             }
             looks += 1;
-            let before = front.len;
+            let before = view.len;
             let passes = self.passes_user_limit(app, &held(), visit, limits);
             self.ended(Step::Headroom);
             if !passes {
-                self.join_at_limit(front, app, visit);
+                self.join_at_limit(view, app, visit);
             } else {
                 let found = self.allocate(app, limits);
                 self.ended(Step::NodePick);
                 match found {
-                    Found::Skip(SkipReason::Other) => self.join(front, app, visit),
+                    Found::Skip(SkipReason::Other) => self.join(view, app, visit),
                     found => return found,
                 }
             }
-            front.closed |= front.len == before;
+            view.closed |= view.len == before;
         }
         Found::Skip(SkipReason::Other)
     }
 
     /// Whether an application is passed by without a look: it asks nothing on this partition, and passes
-    /// tell nobody a limit. While the front is open, it gets a look: it may join. What one that is passed
-    /// by may still get, it is told only once a pass serves its own partition.
+    /// hand out no limits. While the head is open, the pass looks at it: it may join. The limit of one that is
+    /// passed by is noted only once a pass serves its own partition.
     #[inline]
-    fn passes_by(&self, app: AppSlot, front: &Front) -> bool {
-        self.state.concurrent && front.closed && self.state.asks_elsewhere(app, self.asked_on())
+    fn passes_by(&self, app: AppSlot, view: &HeadView) -> bool {
+        self.state.concurrent && view.closed && self.state.asks_elsewhere(app, self.asked_on())
     }
 
     /// Tells the leaf its limit; noted when it is another one. Whether it is the published one.
@@ -185,7 +185,7 @@ impl<const N: usize> Pass<'_, N> {
     /// The user gate: whether the application's user may get more, by what the user has now.
     // As AbstractLeafQueue.canAssignToUser. Its CachedUserLimit holds for one version of the
     // leaf's users, and what it caches follows from that version alone; so it is kept only where
-    // it does not: for users whose record went.
+    // it does not: for users whose record was removed.
     fn passes_user_limit(
         &mut self,
         app: AppSlot,
@@ -199,7 +199,7 @@ impl<const N: usize> Pass<'_, N> {
         };
         let user = &state.users[slot];
         let version = state.queues[visit.leaf].as_leaf().users_version;
-        let gate = user.part(self.partition).gates[self.exclusivity as usize].as_ref();
+        let gate = user.part(self.partition).cached_limits[self.exclusivity as usize].as_ref();
         let gate = gate.filter(|gate| gate.version == version);
         if user.removed || gate.is_some() {
             let gate = gate.map(AsRef::as_ref);
@@ -236,7 +236,7 @@ impl<const N: usize> Pass<'_, N> {
         let name = &state.apps[app].submission.user_name;
         let user = users.find(|&&user| state.users[user].name == *name);
         if user.is_none() {
-            self.observations.push(Observation::NobodyHere {
+            self.observations.push(Observation::UserUnknown {
                 leaf: visit.leaf,
                 app,
                 partition: self.partition,
@@ -252,7 +252,7 @@ impl<const N: usize> Pass<'_, N> {
         &mut self,
         (app, slot): (AppSlot, UserSlot),
         held: &ResourceVector<N>,
-        known: Option<&Gate>,
+        known: Option<&CachedUserLimit>,
         visit: &mut Visit<N>,
         limits: &mut Limits<N>,
     ) -> bool {
@@ -266,7 +266,7 @@ impl<const N: usize> Pass<'_, N> {
             }
             None => self.user_limit((app, slot), visit),
         };
-        let mut gate = known.copied().unwrap_or(Gate {
+        let mut gate = known.copied().unwrap_or(CachedUserLimit {
             version: state.queues[visit.leaf].as_leaf().users_version,
             limit: limit.widen(),
             can_assign: true,
@@ -282,11 +282,11 @@ impl<const N: usize> Pass<'_, N> {
             gate.reserved = held_in_all;
         }
         if known != Some(&gate) {
-            self.observations.push(Observation::Gate {
+            self.observations.push(Observation::CachedUserLimit {
                 user: slot,
                 partition: self.partition,
                 exclusivity: self.exclusivity,
-                gate: Box::new(gate),
+                cached: Box::new(gate),
             });
         }
         passes
@@ -314,9 +314,9 @@ impl<const N: usize> Pass<'_, N> {
     fn tell_limit_to(&mut self, slot: UserSlot, limit: &ResourceVector<N>, visit: &Visit<N>) {
         let version = self.state.queues[visit.leaf].as_leaf().users_version;
         let (partition, exclusivity) = (self.partition, self.exclusivity);
-        let told = self.state.users[slot].part(partition).told[exclusivity as usize];
-        if told != Some(version) && !self.told_in_front(slot, visit) {
-            self.observations.push(Observation::LimitTold {
+        let told = self.state.users[slot].part(partition).limit_version[exclusivity as usize];
+        if told != Some(version) && !self.was_notified_with_head(slot, visit) {
+            self.observations.push(Observation::LimitNotice {
                 user: slot,
                 limit: (*limit).into(),
                 once: Some((partition, exclusivity, version)),
@@ -324,13 +324,13 @@ impl<const N: usize> Pass<'_, N> {
         }
     }
 
-    /// Whether the user was told the limit in this version with all applications at the front.
-    fn told_in_front(&self, user: UserSlot, visit: &Visit<N>) -> bool {
+    /// Whether the user was handed the limit in this version with all of the head.
+    fn was_notified_with_head(&self, user: UserSlot, visit: &Visit<N>) -> bool {
         let users = self.state.queues[visit.leaf].as_leaf();
-        let prefix = &users.prefix;
-        prefix.version == users.users_version
-            && prefix.told.contains(&(self.partition, self.exclusivity))
-            && users.active[..prefix.len]
+        let head = &users.head;
+        head.version == users.users_version
+            && head.notified.contains(&(self.partition, self.exclusivity))
+            && users.active[..head.len]
                 .iter()
                 .any(|&app| self.state.apps[app].user == user)
     }

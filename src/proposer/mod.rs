@@ -21,6 +21,7 @@ mod leaf;
 mod next_in_bulk;
 mod observed;
 mod order;
+mod room;
 mod simple_ask;
 mod skippable_head;
 mod walk;
@@ -33,7 +34,7 @@ pub use assignment::{
 pub use bulk_placement::{BulkExtent, place_in_bulk};
 pub use candidates::{Candidates, has_room, sort_nodes, use_key};
 pub use fit::FitIndex;
-pub(crate) use observed::{note_counters, note_gate, publish_limit};
+pub(crate) use observed::{note_cached_limit, note_counters, publish_limit};
 pub use order::NodeOrder;
 pub use simple_ask::second_node;
 pub use walk::{propose, propose_reserved, propose_watched};

@@ -5,12 +5,12 @@
 
 use super::fit::FitIndex;
 use super::headroom_fast_path::first_leaf;
-use super::simple_ask::{plain_ask, plain_node};
+use super::simple_ask::{simple_ask_of, simple_node};
 use super::watch::{Step, Watch};
 use crate::fast_path::{FastPath, Flaw, is_planted};
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot};
 use crate::policy::{in_order, is_granted, is_surely_over};
-use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk, Prefix};
+use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk, SkippableHead};
 use crate::resource::{ResourceVector, with_calculator};
 use crate::snapshot::State;
 
@@ -46,12 +46,12 @@ pub(super) fn next_in_bulk<const N: usize>(
         }
     };
     // Must equal [`propose`](super::propose) with nothing observed.
-    if !FastPath::BulkPlacement.is_taken() || state.tells_leaves() || state.node_count == 0 {
+    if !FastPath::BulkPlacement.is_taken() || state.updates_leaf_limits() || state.node_count == 0 {
         return None;
     }
     let (leaf, headroom) = first_leaf::<N>(state, partition)?;
     ended(Step::QueueOrder);
-    let slot = first_behind_front(state, leaf, partition, &headroom)?;
+    let slot = first_behind_head(state, leaf, partition, &headroom)?;
     let app = &state.apps[slot];
     ended(Step::AppOrder);
     if !is_let_through::<N>(state, leaf, partition, app) {
@@ -63,7 +63,7 @@ pub(super) fn next_in_bulk<const N: usize>(
     if !size.fits_in(&headroom) {
         return None;
     }
-    let node = plain_node(state, index, partition, &size)?;
+    let node = simple_node(state, index, partition, &size)?;
     ended(Step::NodePick);
     Some(NextPlacement {
         app: slot,
@@ -74,20 +74,20 @@ pub(super) fn next_in_bulk<const N: usize>(
 }
 
 /// The application that a pass looks at first in a leaf, where it skips the head and observes nothing.
-fn first_behind_front<const N: usize>(
+fn first_behind_head<const N: usize>(
     state: &State,
     leaf: QueueSlot,
     partition: PartitionId,
     headroom: &ResourceVector<N>,
 ) -> Option<AppSlot> {
     let users = state.queues[leaf].as_leaf();
-    let front = users.prefix.next;
-    let app = *users.active.get(front)?;
+    let head = users.head.next;
+    let app = *users.active.get(head)?;
     let passes = in_order(state, leaf)
         && is_known(state, leaf, app)
-        && (front == 0
-            || (users.users_version > users.prefix.since
-                && surely_gets_nothing(state, leaf, partition, &users.prefix, headroom)
+        && (head == 0
+            || (users.users_version > users.head.since
+                && head_surely_gets_nothing(state, leaf, partition, &users.head, headroom)
                 && is_known(state, leaf, users.active[0])));
     passes.then_some(app)
 }
@@ -102,16 +102,16 @@ fn is_known(state: &State, leaf: QueueSlot, app: AppSlot) -> bool {
         })
 }
 
-/// Whether those at the front that ask still get nothing and stop nobody, without computing a limit.
-// Must equal [`Pass::front`] and [`Pass::holds`].
-fn surely_gets_nothing<const N: usize>(
+/// Whether those at the head that ask still get nothing and stop nobody, without computing a limit.
+// Must equal [`Pass::skippable_head`] and [`Pass::holds`].
+fn head_surely_gets_nothing<const N: usize>(
     state: &State,
     leaf: QueueSlot,
     partition: PartitionId,
-    front: &Prefix,
+    head: &SkippableHead,
     headroom: &ResourceVector<N>,
 ) -> bool {
-    front.bound.is_none_or(|bound| {
+    head.bound.is_none_or(|bound| {
         (bound.partition, bound.exclusivity) == (partition, Exclusivity::Respect)
             && bound
                 .floor
@@ -129,7 +129,7 @@ fn is_let_through<const N: usize>(
     app: &App,
 ) -> bool {
     let user = &state.users[app.user];
-    let gate = &user.part(partition).gates[Exclusivity::Respect as usize];
+    let gate = &user.part(partition).cached_limits[Exclusivity::Respect as usize];
     let version = state.queues[leaf].as_leaf().users_version;
     !user.removed
         && gate.as_ref().is_none_or(|gate| gate.version != version)
@@ -139,7 +139,7 @@ fn is_let_through<const N: usize>(
 
 /// The size that a key asks for, where it is asked anywhere in the partition, nothing is reserved, and
 /// it goes on asking after one container more.
-// Must equal [`Pass::plain`].
+// Must equal [`Pass::simple_ask`].
 fn asked_on<const N: usize>(
     state: &State,
     app: &App,
@@ -147,7 +147,7 @@ fn asked_on<const N: usize>(
     partition: PartitionId,
 ) -> Option<ResourceVector<N>> {
     let here = |ask: &&PlaceAsk| ask.partition.unwrap_or(PartitionId::DEFAULT) == partition;
-    let ask = plain_ask(state, app, asks).filter(here)?;
+    let ask = simple_ask_of(state, app, asks).filter(here)?;
     let part = app.part(partition);
     let goes_on = ask.count > 1
         && asks.known

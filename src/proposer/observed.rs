@@ -5,16 +5,16 @@ use crate::id::QueueSlot;
 use crate::snapshot::State;
 
 /// Keeps what a pass found about a user; other observations change nothing.
-pub(crate) fn note_gate(state: &mut State, observation: &Observation) {
-    if let Observation::Gate {
+pub(crate) fn note_cached_limit(state: &mut State, observation: &Observation) {
+    if let Observation::CachedUserLimit {
         user,
         partition,
         exclusivity,
-        ref gate,
+        ref cached,
     } = *observation
     {
         let part = &mut state.users[user].parts[partition];
-        part.gates[exclusivity as usize] = Some(gate.clone());
+        part.cached_limits[exclusivity as usize] = Some(cached.clone());
     }
 }
 

@@ -1,4 +1,8 @@
-//! Plain asks: the short way to a container that may be anywhere, taken for most of them.
+//! Simple asks: the fast path to a container that may be anywhere, which most asks are for.
+//!
+//! It is valid for a key with one ask for `*` and no constraint, no blacklist and no reservation, where the
+//! index finds a node with room. It skips the steps of locality and reservation. Builds with assertions
+//! compare each answer with the slow path; the cost is one look in the index.
 
 use super::assignment::{Alternate, Outcome, Proposal};
 use super::fit::FitIndex;
@@ -14,10 +18,11 @@ impl<const N: usize> Pass<'_, N> {
     /// What [`Self::key`] comes to for containers that are asked anywhere and nothing else, where
     /// the index knows a node that has room. Whether it is that, and noted; otherwise there is more
     /// to look at.
-    pub(super) fn plain(&mut self, slot: AppSlot, asks: &KeyAsks, limits: &Limits<N>) -> bool {
+    // Must equal [`Pass::key`].
+    pub(super) fn simple_ask(&mut self, slot: AppSlot, asks: &KeyAsks, limits: &Limits<N>) -> bool {
         let state = self.state;
         let app = &state.apps[slot];
-        let (Some(index), Some(ask)) = (self.candidates.index(), plain_ask(state, app, asks))
+        let (Some(index), Some(ask)) = (self.candidates.index(), simple_ask_of(state, app, asks))
         else {
             return false;
         };
@@ -30,7 +35,7 @@ impl<const N: usize> Pass<'_, N> {
         if !(self.counts_when_placed(slot, asks) && unhindered && is_something && within) {
             return false;
         }
-        let Some(node) = plain_node(state, index, self.partition, &size) else {
+        let Some(node) = simple_node(state, index, self.partition, &size) else {
             return false;
         };
         self.outcome = Outcome::Proposed(Proposal {
@@ -48,7 +53,7 @@ impl<const N: usize> Pass<'_, N> {
     pub(super) fn counts_when_placed(&self, slot: AppSlot, asks: &KeyAsks) -> bool {
         let app = &self.state.apps[slot];
         self.candidates.index().is_some()
-            && plain_ask(self.state, app, asks).is_some_and(|ask| ask.count > 0)
+            && simple_ask_of(self.state, app, asks).is_some_and(|ask| ask.count > 0)
             && asks.known
             && asks.opportunities < i32::MAX
             && asks.partition == self.partition
@@ -57,7 +62,7 @@ impl<const N: usize> Pass<'_, N> {
             && app.part(self.partition).reserved.is_none()
     }
 
-    /// Whether the general path comes to the same as [`Self::plain`].
+    /// Whether the slow path finds the same as [`Self::simple_ask`].
     fn decides_alike(&self, slot: AppSlot, asks: &KeyAsks, limits: &Limits<N>) -> bool {
         let mut observations = Vec::new();
         let mut pass = self.fork(&mut observations);
@@ -73,7 +78,11 @@ impl<const N: usize> Pass<'_, N> {
 
 /// The ask of a key for containers anywhere, where nothing of a node but its room decides.
 #[inline]
-pub(super) fn plain_ask<'a>(state: &State, app: &App, asks: &'a KeyAsks) -> Option<&'a PlaceAsk> {
+pub(super) fn simple_ask_of<'a>(
+    state: &State,
+    app: &App,
+    asks: &'a KeyAsks,
+) -> Option<&'a PlaceAsk> {
     let [ask] = asks.asks.as_slice() else {
         return None;
     };
@@ -88,14 +97,14 @@ pub(super) fn plain_ask<'a>(state: &State, app: &App, asks: &'a KeyAsks) -> Opti
 /// The node that gets a container of a size that may be anywhere, where the index knows one with room
 /// and there is nothing more to look at.
 #[inline]
-pub(super) fn plain_node<const N: usize>(
+pub(super) fn simple_node<const N: usize>(
     state: &State,
     index: &FitIndex,
     partition: PartitionId,
     size: &ResourceVector<N>,
 ) -> Option<NodeSlot> {
     let node = index.first_fit(size)?;
-    takes_plain(state, node, partition, size).then_some(node)
+    takes_simple(state, node, partition, size).then_some(node)
 }
 
 /// A node some places behind that of a container which may be anywhere, and which state and index show
@@ -112,7 +121,7 @@ pub fn second_node<const N: usize>(
 ) -> Option<Alternate> {
     let partition = state.nodes[first].partition;
     let node = index.fit_behind(first, distance, size)?;
-    takes_plain(state, node, partition, size).then(|| Alternate {
+    takes_simple(state, node, partition, size).then(|| Alternate {
         node,
         incarnation: state.nodes[node].incarnation,
     })
@@ -120,14 +129,14 @@ pub fn second_node<const N: usize>(
 
 /// Whether a node of which the index says that it has room takes a container that may be anywhere.
 #[inline(always)]
-fn takes_plain<const N: usize>(
+fn takes_simple<const N: usize>(
     state: &State,
     node: NodeSlot,
     partition: PartitionId,
     size: &ResourceVector<N>,
 ) -> bool {
     let row = &state.nodes[node];
-    // Nodes whose label or name is not what it should be are left to the long way.
+    // Nodes whose label or name is not what it should be are left to the slow path.
     let as_expected = row.partition == partition && ![row.host, row.rack].contains(&NameId::ANY);
     let holds = with_calculator!(state.calculator, calculator => {
         calculator.fits_in(size, &row.total.narrow())

@@ -1,8 +1,11 @@
-//! The front of a leaf's order: applications that passes skip, and which ones join them.
+//! The skippable head of a leaf's order in a pass: whether it still holds, and who joins it.
 //!
-//! What a look at each of them would change is the same for all and noted once. Whether an
-//! application joins is found out by looking at it: it was told its limit in this version of the
-//! leaf's users, and got nothing for a reason that lasts.
+//! [`crate::accounting`] says what the head is and when it is valid. A pass changes nothing; it observes the
+//! limit that all of the head are handed, and the head that it found.
+//!
+//!
+//! An application joins when a pass looked at it, handed it its limit in this version of the leaf's users,
+//! and gave it nothing for a reason that lasts.
 
 use super::assignment::Observation;
 use super::leaf::Visit;
@@ -15,16 +18,16 @@ use crate::queue::{App, Bound, Exclusivity, Floor};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
-/// The front as a pass finds it, and as it grows.
+/// The head as a pass finds it, and as it grows.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Front {
+pub(super) struct HeadView {
     pub(super) len: usize,
     pub(super) bound: Option<Bound>,
     /// Whether nobody joins any more in this pass.
     pub(super) closed: bool,
 }
 
-impl Front {
+impl HeadView {
     /// Nobody, and nobody joins.
     pub(super) const CLOSED: Self = Self {
         len: 0,
@@ -32,7 +35,7 @@ impl Front {
         closed: true,
     };
 
-    /// Whether what is asked at the front, for which no node is large enough, is within the
+    /// Whether what is asked at the head, for which no node is large enough, is within the
     /// headroom; otherwise it stops those behind.
     pub(super) fn fits<const N: usize>(&self, state: &State, limits: &Limits<N>) -> bool {
         self.bound.is_none_or(|bound| {
@@ -43,38 +46,38 @@ impl Front {
 }
 
 impl<const N: usize> Pass<'_, N> {
-    /// The applications at the front, when each was told its limit in an earlier version or by a
+    /// The applications at the head, when each was handed its limit in an earlier version or by a
     /// look in this one.
     // Must equal a look at each application from the first one on.
-    pub(super) fn front(&self, visit: &Visit<N>) -> Front {
+    pub(super) fn skippable_head(&self, visit: &Visit<N>) -> HeadView {
         if !FastPath::SkippableHead.is_taken() {
-            return Front::CLOSED;
+            return HeadView::CLOSED;
         }
         let users = self.state.queues[visit.leaf].as_leaf();
-        let prefix = &users.prefix;
+        let head = &users.head;
         let here = Some((self.partition, self.exclusivity));
-        let bound = prefix.bound;
+        let bound = head.bound;
         let elsewhere =
             bound.is_some_and(|bound| Some((bound.partition, bound.exclusivity)) != here);
-        let told = users.users_version > prefix.since || prefix.grown == here;
-        if prefix.next > 0 && (elsewhere || !told) {
-            return Front::CLOSED;
+        let told = users.users_version > head.since || head.grown == here;
+        if head.next > 0 && (elsewhere || !told) {
+            return HeadView::CLOSED;
         }
-        Front {
-            len: prefix.next,
+        HeadView {
+            len: head.next,
             bound,
             closed: false,
         }
     }
 
-    /// Whether those at the front that ask still get nothing, and do not stop those behind them.
+    /// Whether those at the head that ask still get nothing, and do not stop those behind them.
     pub(super) fn holds(
         &mut self,
-        front: &Front,
+        view: &HeadView,
         visit: &mut Visit<N>,
         limits: &Limits<N>,
     ) -> bool {
-        let Some(bound) = front.bound else {
+        let Some(bound) = view.bound else {
             return true;
         };
         let state = self.state;
@@ -90,19 +93,19 @@ impl<const N: usize> Pass<'_, N> {
                 return false;
             }
         }
-        front.fits(state, limits)
+        view.fits(state, limits)
     }
 
-    /// Tells all at the front their limit, unless they were told it in this version.
-    pub(super) fn tell_front(&mut self, first: AppSlot, visit: &mut Visit<N>) {
+    /// Hands all of the head their limit, unless that happened in this version.
+    pub(super) fn notify_head(&mut self, first: AppSlot, visit: &mut Visit<N>) {
         let state = self.state;
         let users = state.queues[visit.leaf].as_leaf();
         let (version, here) = (users.users_version, (self.partition, self.exclusivity));
-        let prefix = &users.prefix;
-        let told = prefix.version == version && prefix.told.contains(&here);
-        if !state.concurrent && version > prefix.since && !told {
+        let head = &users.head;
+        let told = head.version == version && head.notified.contains(&here);
+        if !state.concurrent && version > head.since && !told {
             let limit = self.common_limit(visit).into();
-            self.observations.push(Observation::PrefixTold {
+            self.observations.push(Observation::HeadNotice {
                 leaf: visit.leaf,
                 partition: self.partition,
                 exclusivity: self.exclusivity,
@@ -113,58 +116,58 @@ impl<const N: usize> Pass<'_, N> {
         self.note_served(first, state.apps[first].user, visit);
     }
 
-    /// Notes another front than the leaf knows.
-    pub(super) fn note_front(&mut self, front: &Front, visit: &Visit<N>) {
+    /// Observes another head than the leaf has.
+    pub(super) fn note_head(&mut self, view: &HeadView, visit: &Visit<N>) {
         let version = self.state.queues[visit.leaf].as_leaf().users_version;
-        self.observations.push(Observation::PrefixGrown {
+        self.observations.push(Observation::HeadGrown {
             leaf: visit.leaf,
             growth: HeadGrowth {
-                len: front.len,
+                len: view.len,
                 version,
                 grown: (self.partition, self.exclusivity),
-                bound: front.bound.map(Box::new),
+                bound: view.bound.map(Box::new),
             },
         });
     }
 
-    /// An application that got nothing joins the front, when that lasts.
-    pub(super) fn join(&self, front: &mut Front, app: AppSlot, visit: &Visit<N>) {
+    /// An application that got nothing joins the head, when that lasts.
+    pub(super) fn join(&self, view: &mut HeadView, app: AppSlot, visit: &Visit<N>) {
         let row = &self.state.apps[app];
-        if front.closed || !may_join(self.state, visit.leaf, app) {
+        if view.closed || !may_join(self.state, visit.leaf, app) {
             return;
         }
         if asks_nothing(row) {
-            front.len += 1;
+            view.len += 1;
         } else if let Some(largest) = self.too_large(row) {
-            let bound = front.bound.get_or_insert(self.unbound());
+            let bound = view.bound.get_or_insert(self.unbound());
             bound.largest = bound.largest.component_max(&largest);
-            front.len += 1;
+            view.len += 1;
         }
     }
 
-    /// An application whose user is at the limit joins the front.
-    pub(super) fn join_at_limit(&self, front: &mut Front, app: AppSlot, visit: &Visit<N>) {
+    /// An application whose user is at the limit joins the head.
+    pub(super) fn join_at_limit(&self, view: &mut HeadView, app: AppSlot, visit: &Visit<N>) {
         let row = &self.state.apps[app];
         let user = &self.state.users[row.user];
         let plain =
             self.partition == PartitionId::DEFAULT && self.exclusivity == Exclusivity::Respect;
-        let floor = front.bound.and_then(|bound| bound.floor);
+        let floor = view.bound.and_then(|bound| bound.floor);
         let other = floor.is_some_and(|floor| floor.weight.to_bits() != user.weight.to_bits());
-        if front.closed || !plain || other || !may_join(self.state, visit.leaf, app) {
+        if view.closed || !plain || other || !may_join(self.state, visit.leaf, app) {
             return;
         }
         let used = user.part(self.partition).used.get();
         let used = floor.map_or(used, |floor| floor.used.component_min(&used));
         let (state, weight) = (self.state, user.weight);
         let of = (weight, &used.narrow::<N>());
-        let bound = front.bound.get_or_insert(self.unbound());
+        let bound = view.bound.get_or_insert(self.unbound());
         bound.floor = Some(Floor {
             weight,
             used,
             surely_from: surely_over_from(state, visit.leaf, self.partition, of),
             epoch: state.epoch,
         });
-        front.len += 1;
+        view.len += 1;
     }
 
     /// The largest of what an application asks when no node is large enough for any of it; known

@@ -40,7 +40,7 @@ pub(super) struct Pass<'a, const N: usize> {
     /// Whether an application of another leaf was looked at.
     pub(super) strays: bool,
     /// Whether the leaf is known to be below its maximum, with at least the headroom of its limits.
-    pub(super) ample: bool,
+    pub(super) by_lower_bound: bool,
 }
 
 /// Looks for the next container to place on the candidates, from root downwards; what it changes
@@ -55,7 +55,7 @@ pub fn propose(
     propose_watched(state, candidates, exclusivity, observations, None)
 }
 
-/// The same as [`propose`], with somebody who hears of its steps.
+/// The same as [`propose`], with somebody who watches its steps.
 pub fn propose_watched(
     state: &State,
     candidates: &Candidates<'_>,
@@ -90,9 +90,9 @@ fn propose_in<const N: usize>(
         // The object may live longer than the pass does; only a cast makes it shorter.
         watch: watch.map(|watch| -> &mut dyn Watch { watch }),
         strays: false,
-        ample: false,
+        by_lower_bound: false,
     };
-    let found = if pass.amply() {
+    let found = if pass.pass_by_lower_bound() {
         Found::Proposal
     } else {
         pass.queue(State::ROOT, &mut Limits::new(handed.narrow()))
@@ -119,7 +119,7 @@ pub fn propose_reserved(
         outcome: NOTHING_YET,
         watch: None,
         strays: false,
-        ample: false,
+        by_lower_bound: false,
     };
     let found = match row.reserved {
         Some(reservation) => {
@@ -143,7 +143,7 @@ impl<const N: usize> Pass<'_, N> {
             outcome: NOTHING_YET,
             watch: None,
             strays: self.strays,
-            ample: false,
+            by_lower_bound: false,
         }
     }
 

@@ -17,7 +17,7 @@
 //!
 //! `tests/commit/working_copies.rs` compares a copy with the ledger.
 
-use super::observed::{note_counters, note_gate, publish_limit};
+use super::observed::{note_cached_limit, note_counters, publish_limit};
 use super::{Observation, Proposal, ProposalKind};
 use crate::accounting::{
     ContainerPlacement, Sink, deactivate_user, grow_head, move_to_place, place, sort_copy,
@@ -119,17 +119,17 @@ fn observe_one(state: &mut State, observation: &Observation) {
             let users = state.queues[leaf].as_leaf_mut();
             users.parts[partition].limits[kind as usize] = Some((version, limit.clone()));
         }
-        Observation::Gate { .. } => note_gate(state, observation),
+        Observation::CachedUserLimit { .. } => note_cached_limit(state, observation),
         Observation::Counters { .. } => note_counters(state, observation),
-        Observation::PrefixGrown { leaf, ref growth } => grow_head(state, leaf, growth),
+        Observation::HeadGrown { leaf, ref growth } => grow_head(state, leaf, growth),
         Observation::Served { app, provider } => {
             publish_limit(state, provider.leaf);
             state.apps[app].provider = Some(provider);
         }
         Observation::Sorted { leaf } => sort_copy(state, leaf),
         // Passes on copies hand out no limits.
-        Observation::NobodyHere { .. }
-        | Observation::LimitTold { .. }
-        | Observation::PrefixTold { .. } => {}
+        Observation::UserUnknown { .. }
+        | Observation::LimitNotice { .. }
+        | Observation::HeadNotice { .. } => {}
     }
 }

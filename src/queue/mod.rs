@@ -34,7 +34,7 @@ pub use settings::{
     SchedulerSettings, Templates, TreeSettings, UserParallelSettings, VectorEntry,
 };
 pub use tree::{
-    Bound, CapacityMode, Divisors, Exclusivity, Floor, Leaf, LeafPart, LimitKind, Prefix, Queue,
-    QueuePart, QueueState, TemplatePart, UserBounds,
+    Bound, CapacityMode, Divisors, Exclusivity, Floor, Leaf, LeafPart, LimitKind, Queue, QueuePart,
+    QueueState, SkippableHead, TemplatePart, UserBounds,
 };
-pub use user::{Gate, User, UserPart};
+pub use user::{CachedUserLimit, User, UserPart};

@@ -286,7 +286,7 @@ pub struct Leaf {
     /// Counts what may change a user limit.
     pub users_version: u64,
     /// Applications at the front of the order that passes need not look at.
-    pub prefix: Prefix,
+    pub head: SkippableHead,
     /// Sum of the weights of active users.
     pub active_weight: f32,
     /// Whether the order is a fair one, which every container moves; as the settings say.
@@ -308,7 +308,7 @@ pub struct Leaf {
     /// Sum of the weights of all users.
     pub total_weight: f32,
     /// Limit of the queue on the default partition, as it was last told: by passes only where
-    /// [`State::tells_leaves`](crate::snapshot::State::tells_leaves).
+    /// [`State::updates_leaf_limits`](crate::snapshot::State::updates_leaf_limits).
     pub current_limit: PackedVector,
     /// The copy of it that headroom and the limit for masters read there.
     pub published_limit: PackedVector,
@@ -317,7 +317,7 @@ pub struct Leaf {
     /// Most applications of one user.
     pub maximum_applications_per_user: i32,
     /// How often users were told a limit.
-    pub tellings: u64,
+    pub notices: u64,
 }
 
 /// Applications at the front of a leaf's order that get nothing, whatever the node: they ask for
@@ -327,7 +327,7 @@ pub struct Leaf {
 /// What decisions read stands in front.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
-pub struct Prefix {
+pub struct SkippableHead {
     /// Number from the first version of the leaf's users after `since`: what a pass told them
     /// one by one holds for the version in which it did.
     pub next: usize,
@@ -342,11 +342,11 @@ pub struct Prefix {
     /// Version of the leaf's users in which all were last told their limit.
     pub version: u64,
     /// For which partitions and modes they were told in that version.
-    pub told: Vec<(PartitionId, Exclusivity)>,
+    pub notified: Vec<(PartitionId, Exclusivity)>,
     /// The limit of a user of weight 1 that they were told.
     pub limit: Option<ResourceVector>,
-    /// The telling, by the leaf's count.
-    pub telling: u64,
+    /// The notice, by the leaf's count.
+    pub notice: u64,
 }
 
 /// On what it depends that applications which ask get nothing.

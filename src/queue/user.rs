@@ -24,7 +24,7 @@ pub struct User {
     pub removed: bool,
     /// Whether the user got containers since a limit was last told. In the ledger alone, while it
     /// commits what others decided.
-    pub untold: bool,
+    pub notice_pending: bool,
     /// Figures by partition.
     pub parts: PerPartition<UserPart>,
     /// Name of the user.
@@ -40,8 +40,8 @@ pub struct User {
     /// User limit as last handed to an application of the user, unless all at the front of the
     /// leaf's order were told later.
     pub last_limit: PackedVector,
-    /// That telling, by the leaf's count.
-    pub telling: u64,
+    /// That notice, by the leaf's count.
+    pub notice: u64,
 }
 
 impl User {
@@ -64,10 +64,10 @@ pub struct UserPart {
     /// Use as a share of the partition.
     pub usage_ratio: f32,
     /// What passes found about a user whose record went, respecting and ignoring exclusivity.
-    pub gates: [Option<Box<Gate>>; 2],
+    pub cached_limits: [Option<Box<CachedUserLimit>>; 2],
     /// Version of the leaf's users at which the limit was last told, respecting and ignoring
     /// exclusivity.
-    pub told: [Option<u64>; 2],
+    pub limit_version: [Option<u64>; 2],
     /// Masters of the user that count against the limit for masters.
     pub master_used: PackedVector,
 }
@@ -75,7 +75,7 @@ pub struct UserPart {
 /// What a pass found about a user: the limit, and whether it was reached.
 // As AbstractLeafQueue.CachedUserLimit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gate {
+pub struct CachedUserLimit {
     /// Version of the users for which this holds.
     pub version: u64,
     /// The user's limit.

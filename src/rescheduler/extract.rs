@@ -121,7 +121,7 @@ impl<'a> Look<'a> {
     /// What looking changes, for the ledger.
     pub(super) fn observations(self) -> Vec<Observation> {
         let told = self.told.into_iter();
-        let told = told.map(|(user, limit)| Observation::LimitTold {
+        let told = told.map(|(user, limit)| Observation::LimitNotice {
             user,
             limit: limit.into(),
             once: None,

@@ -157,7 +157,7 @@ impl State {
     /// whoever reads it computes it, unless that takes a look at all nodes.
     #[inline]
     #[must_use]
-    pub fn tells_leaves(&self) -> bool {
+    pub fn updates_leaf_limits(&self) -> bool {
         !self.concurrent || self.settings.lazy_preemption
     }
 

@@ -157,10 +157,11 @@ proptest! {
             let Some(proposal) = proposal(&single, (app, key, nodes + node)) else {
                 continue;
             };
-            together.defer(pause != 1);
             let outcome = Outcome::Proposed(proposal);
-            let found = together.commit(&outcome, &[]);
-            together.defer(false);
+            let found = match pause {
+                1 => together.commit(&outcome, &[]),
+                _ => together.batch().commit(&outcome, &[]),
+            };
             let expected = single.commit(&outcome, &[]);
             prop_assert_eq!(found, expected);
             let states = [&together, &single].map(Ledger::state);
@@ -171,12 +172,12 @@ proptest! {
                 }
             }
             if pause == 0 {
-                together.catch_up();
+                together.settled();
                 prop_assert_eq!(figures(&together), figures(&single));
             }
             if pause < 6 {
                 for ledger in [&mut together, &mut single] {
-                    ledger.catch_up();
+                    ledger.settled();
                     match pause {
                         0 | 1 => {}
                         // None at times, so that another leaf may come first.
@@ -191,7 +192,7 @@ proptest! {
             crate::first_leaves::assert_right(single.state());
         }
         for ledger in [&mut together, &mut single] {
-            ledger.catch_up();
+            ledger.settled();
             ledger.settle();
         }
         prop_assert_eq!(figures(&together), figures(&single));
@@ -205,14 +206,16 @@ proptest! {
 fn queues_know_the_leaf_that_comes_first_once_all_below_them_were_charged() {
     for defers in [false, true] {
         let mut ledger = ledger("DominantResourceCalculator");
-        ledger.defer(defers);
         for app in 0..LEAVES.len() {
             let wanted = proposal(&ledger, (app, 0, 0)).unwrap();
-            let outcome = ledger.commit(&Outcome::Proposed(wanted), &[]);
+            let wanted = Outcome::Proposed(wanted);
+            let outcome = match defers {
+                true => ledger.batch().commit(&wanted, &[]),
+                false => ledger.commit(&wanted, &[]),
+            };
             assert_eq!(outcome, CommitOutcome::Committed);
         }
-        ledger.defer(false);
-        ledger.catch_up();
+        ledger.settled();
         for queue in (0..ledger.state().queues.len()).map(QueueSlot::at) {
             let known = known_first_leaf(ledger.state(), queue, PartitionId::DEFAULT);
             assert!(known.is_some(), "{queue:?}");
@@ -229,21 +232,19 @@ fn a_parent_at_its_maximum_refuses_what_its_leaves_have_room_for() {
         let part = ledger.state().queues[parent].part(PartitionId::DEFAULT);
         part.used.memory()
     };
-    ledger.defer(true);
     let mut placed = 0;
     for i in 0..40 {
         let wanted = proposal(&ledger, (i % 2, 0, placed / 14)).unwrap();
-        let outcome = ledger.commit(&Outcome::Proposed(wanted), &[]);
+        let outcome = ledger.batch().commit(&Outcome::Proposed(wanted), &[]);
         placed += usize::from(outcome == CommitOutcome::Committed);
         if placed == 10 {
             assert_eq!(charged(&ledger), 0, "it is left for later");
         }
     }
-    ledger.defer(false);
     // 60 % of 48 GiB is room for 28 containers of one, of which `r` may have 20.
     let used = ledger.use_of(parent, PartitionId::DEFAULT).memory();
     assert_eq!((placed, used), (28, 28 * 1024));
-    ledger.catch_up();
+    ledger.settled();
     assert_eq!(charged(&ledger), used);
 }
 

@@ -395,13 +395,11 @@ fn what_commits_leave_for_later_comes_to_the_same() {
         let candidates = Candidates::node(node);
         let outcome = propose(at_once.state(), &candidates, lent, &mut seen);
         let committed = at_once.commit(&outcome, &seen);
-        later.defer(true);
-        assert_eq!(later.commit(&outcome, &seen), committed);
-        later.defer(false);
+        assert_eq!(later.batch().commit(&outcome, &seen), committed);
         placed += usize::from(committed == CommitOutcome::Committed);
         if round % 7 == 6 {
             behind += usize::from(difference(later.state(), at_once.state()).is_some());
-            later.catch_up();
+            later.settled();
             assert_eq!(difference(later.state(), at_once.state()), None);
             assert_visited_in_order(later.state());
             assert_visited_in_order(at_once.state());

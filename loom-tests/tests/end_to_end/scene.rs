@@ -22,7 +22,7 @@ impl Prepared {
         let mut ledger = self.ledger();
         let settings = Arc::clone(&ledger.state().settings);
         let empty = Snapshot::empty(Arc::clone(&settings));
-        let mut first = empty.next(ledger.state_to_publish());
+        let mut first = empty.next(ledger.settled().into_state_to_publish());
         (first.taken, first.refused) = (vec![0], vec![0]);
         let first = Arc::new(first);
         let (publisher, snapshots) = published(first.version, Arc::clone(&first));
@@ -266,9 +266,7 @@ impl Committer {
         let before = self.observed(decision.slot);
         let stale = self.freed.outdates(decision.version);
         let seen = if stale { &[] } else { &*decision.seen };
-        self.ledger.defer(true);
-        let outcome = self.ledger.commit(&decision.outcome, seen);
-        self.ledger.defer(false);
+        let outcome = self.ledger.batch().commit(&decision.outcome, seen);
         self.unpublished += 1;
         let events = self.hear();
         self.check();
@@ -347,7 +345,7 @@ impl Committer {
 
     fn carry_out(&mut self, change: Change) {
         self.ledger.settle();
-        self.ledger.catch_up();
+        self.ledger.settled();
         match change {
             Change::Decide => self.decide(),
             Change::Replace => self.outsider(Self::replace),
@@ -410,8 +408,10 @@ impl Committer {
     }
 
     fn publish(&mut self) {
-        self.ledger.catch_up();
-        let mut next = self.snapshot.next(self.ledger.state_to_publish());
+        self.ledger.settled();
+        let mut next = self
+            .snapshot
+            .next(self.ledger.settled().into_state_to_publish());
         (next.taken, next.refused) = (vec![self.taken], vec![self.refused]);
         next.served = self.served;
         next.outside = self.outside;

@@ -9,13 +9,14 @@ use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{compare_active, compare_waiting, master_limit, user_master_limits};
 use crate::queue::{Accessible, AppStage};
 use crate::resource::ResourceVector;
+use crate::snapshot::State;
 
 impl Ledger {
     /// Activates what fits in the limits for masters.
     // As AbstractLeafQueue.activateApplications.
     pub(in crate::commit) fn activate(&mut self, leaf: QueueSlot) {
-        for partition in self.partitions_of(leaf) {
-            self.compute_master_limit(leaf, partition);
+        for partition in partitions_of(&self.state, leaf) {
+            compute_master_limit(&mut self.state, leaf, partition);
         }
         let mut order = self.state.queues[leaf].as_leaf().waiting.clone();
         order.sort_by(|&a, &b| compare_waiting(&self.state.apps[a], &self.state.apps[b]));
@@ -35,7 +36,7 @@ impl Ledger {
     ) {
         let row = &self.state.apps[app];
         let (partition, size) = (row.master_partition, row.submission.master_size);
-        let limit = self.known_master_limit(leaf, partition);
+        let limit = known_master_limit(&mut self.state, leaf, partition);
         let queue = &self.state.queues[leaf];
         let used = queue.part(partition).master_used.get();
         let calculator = self.state.calculator;
@@ -70,7 +71,7 @@ impl Ledger {
             .waiting
             .retain(|&other| other != app);
         self.insert_active(leaf, app);
-        self.update_stage(app);
+        update_stage(&mut self.state, app);
     }
 
     /// The record of an application's user in a leaf, which may list one that was moved away: a
@@ -89,7 +90,7 @@ impl Ledger {
     pub(in crate::commit) fn sort_marked(&mut self, leaf: QueueSlot) {
         self.skipped.cut(&mut self.state, leaf, 0);
         for app in sort_marked(&mut self.state, leaf) {
-            self.update_stage(app);
+            update_stage(&mut self.state, app);
         }
     }
 
@@ -120,53 +121,6 @@ impl Ledger {
         self.state.queues[leaf].as_leaf_mut().active = active;
     }
 
-    /// Where an application stands, by the lists that hold it.
-    pub(in crate::commit) fn update_stage(&mut self, app: AppSlot) {
-        let row = &self.state.apps[app];
-        if row.stage.is_over() {
-            return;
-        }
-        let leaf = self.state.queues[row.leaf].as_leaf();
-        let stage = if leaf.active.contains(&app) {
-            AppStage::Active
-        } else if leaf.waiting.contains(&app) {
-            AppStage::Waiting
-        } else {
-            AppStage::Parked
-        };
-        self.state.apps[app].stage = stage;
-    }
-
-    /// Partitions that a leaf may use and knows, the default one included.
-    fn partitions_of(&self, leaf: QueueSlot) -> Vec<PartitionId> {
-        let queue = &self.state.queues[leaf];
-        let any = queue.settings.accessible == Accessible::All;
-        self.state
-            .partition_ids()
-            .filter(|&partition| {
-                let part = queue.part(partition);
-                partition == PartitionId::DEFAULT
-                    || if any {
-                        part.known || part.counted
-                    } else {
-                        part.accessible
-                    }
-            })
-            .collect()
-    }
-
-    fn known_master_limit(&mut self, leaf: QueueSlot, partition: PartitionId) -> ResourceVector {
-        let known = self.state.queues[leaf].as_leaf().parts[partition].master_limit;
-        known.unwrap_or_else(|| self.compute_master_limit(leaf, partition))
-    }
-
-    fn compute_master_limit(&mut self, leaf: QueueSlot, partition: PartitionId) -> ResourceVector {
-        let limit = master_limit(&self.state, leaf, partition);
-        let users = self.state.queues[leaf].as_leaf_mut();
-        users.parts[partition].master_limit = Some(limit);
-        limit
-    }
-
     fn compute_user_master_limit(
         &mut self,
         leaf: QueueSlot,
@@ -189,8 +143,63 @@ impl Ledger {
             let moving = self.moving.filter(|&(moved, _)| moved == app);
             let leaf = moving.map_or(leaf, |(_, from)| from);
             let partition = row.master_partition;
-            self.known_master_limit(leaf, partition);
+            known_master_limit(&mut self.state, leaf, partition);
             self.compute_user_master_limit(leaf, partition, app);
         }
     }
+}
+
+/// Where an application stands, by the lists that hold it.
+pub(in crate::commit) fn update_stage(state: &mut State, app: AppSlot) {
+    let row = &state.apps[app];
+    if row.stage.is_over() {
+        return;
+    }
+    let leaf = state.queues[row.leaf].as_leaf();
+    let stage = if leaf.active.contains(&app) {
+        AppStage::Active
+    } else if leaf.waiting.contains(&app) {
+        AppStage::Waiting
+    } else {
+        AppStage::Parked
+    };
+    state.apps[app].stage = stage;
+}
+
+/// Partitions that a leaf may use and knows, the default one included.
+fn partitions_of(state: &State, leaf: QueueSlot) -> Vec<PartitionId> {
+    let queue = &state.queues[leaf];
+    let any = queue.settings.accessible == Accessible::All;
+    state
+        .partition_ids()
+        .filter(|&partition| {
+            let part = queue.part(partition);
+            partition == PartitionId::DEFAULT
+                || if any {
+                    part.known || part.counted
+                } else {
+                    part.accessible
+                }
+        })
+        .collect()
+}
+
+fn known_master_limit(
+    state: &mut State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+) -> ResourceVector {
+    let known = state.queues[leaf].as_leaf().parts[partition].master_limit;
+    known.unwrap_or_else(|| compute_master_limit(state, leaf, partition))
+}
+
+fn compute_master_limit(
+    state: &mut State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+) -> ResourceVector {
+    let limit = master_limit(state, leaf, partition);
+    let users = state.queues[leaf].as_leaf_mut();
+    users.parts[partition].master_limit = Some(limit);
+    limit
 }

@@ -1,18 +1,19 @@
-//! What an application is told: new containers, ends, headroom.
+//! Answers to applications: new containers, ends, headroom, containers asked back.
 
 use crate::commit::containers::container::ContainerState;
 use crate::commit::containers::container::GiveBack;
 use crate::commit::ledger::{ContainerSlot, Ledger};
+use crate::commit::users::records::user_limit;
 use crate::id::{AppSlot, PartitionId};
 use crate::policy::headroom;
 use crate::queue::{AskReply, Granted, LimitKind};
 use crate::resource::ResourceVector;
 
 impl Ledger {
-    /// What an application learns: new containers, ends, headroom, containers asked back.
+    /// Fills an answer: new containers, ends, headroom, containers asked back.
     pub(in crate::commit) fn answer(&mut self, app: AppSlot, reply: &mut AskReply) {
         let fetched = self.fetch(app);
-        reply.headroom = self.told_headroom(app);
+        reply.headroom = self.answered_headroom(app);
         let granted = fetched.iter().map(|&slot| {
             let container = self.container(slot);
             Granted {
@@ -44,9 +45,9 @@ impl Ledger {
         fetched
     }
 
-    /// The headroom that an application is told: summed over the partitions that it asked for.
+    /// The headroom in an answer: summed over the partitions that it asked for.
     // As CapacityHeadroomProvider.getHeadroom.
-    pub(in crate::commit) fn told_headroom(&mut self, app: AppSlot) -> ResourceVector {
+    pub(in crate::commit) fn answered_headroom(&mut self, app: AppSlot) -> ResourceVector {
         let row = &self.state.apps[app];
         if row.provider.is_none() {
             return ResourceVector::NONE;
@@ -71,7 +72,13 @@ impl Ledger {
             return ResourceVector::NONE;
         };
         let named = self.user_in(provider.leaf, app);
-        let limit = self.user_limit(provider.leaf, named, partition, LimitKind::Respect);
+        let limit = user_limit(
+            &mut self.state,
+            provider.leaf,
+            named,
+            partition,
+            LimitKind::Respect,
+        );
         let user = &self.state.users[provider.user];
         let used = if user.generation == provider.generation {
             user.part(partition).used.get()

@@ -1,4 +1,4 @@
-//! Asks: validation, normalization, bookkeeping, and what an application is told.
+//! Asks: validation, normalization and bookkeeping.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,7 @@ use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, NameId, PartitionId, QueueSlot, SchedulerKey, java_order};
 use crate::queue::{Ask, AskCall, AskReply, PlaceAsk};
 use crate::resource::{MAX_VALUE, ResourceVector};
+use crate::snapshot::State;
 
 /// Most containers of one ask.
 const MAX_COUNT: i32 = 1_000_000;
@@ -35,7 +36,7 @@ impl Ledger {
     #[must_use]
     pub fn largest_allocation(&self, queue: Option<QueueSlot>) -> ResourceVector {
         let mut largest = self.state.settings.maximum_allocation;
-        if !self.nodes.is_empty() {
+        if self.registry.node_count() > 0 {
             largest = largest.component_min(&self.biggest_node());
         }
         match queue {
@@ -113,6 +114,7 @@ impl Ledger {
         call: &AskCall,
         reply: &mut AskReply,
     ) -> Result<(), AskError> {
+        self.settled();
         let row = &self.state.apps[app];
         if !row.unmanaged && row.master.is_none() {
             return Err(AskError::MasterNotRunning(row.id));
@@ -133,13 +135,9 @@ impl Ledger {
         let constrained = self.check_constrained(app, &call.constrained)?;
         // Only names of a call that is carried out are remembered.
         for (checked, ask) in checked.iter_mut().zip(&call.asks) {
-            checked.place = self.intern(&ask.place);
+            checked.place = self.registry.intern(&ask.place);
         }
-        for number in &call.release {
-            if let Some(slot) = self.containers.live(app, *number) {
-                self.end_container(slot, Ending::Released);
-            }
-        }
+        self.release_containers(app, &call.release);
         let mut changed = self.update_asks(app, checked)?;
         if !changed {
             changed = self.update_constrained(app, constrained)?;
@@ -150,6 +148,15 @@ impl Ledger {
             mark_moved(&mut self.state, app, FairChange::Demand);
         }
         Ok(())
+    }
+
+    /// Ends the containers that an application gives back.
+    fn release_containers(&mut self, app: AppSlot, numbers: &[u32]) {
+        for &number in numbers {
+            if let Some(slot) = self.containers.live(app, number) {
+                self.end_container(slot, Ending::Released);
+            }
+        }
     }
 
     fn checked(
@@ -170,7 +177,7 @@ impl Ledger {
         if cluster != *largest {
             size = calculator.normalize(&size, minimum, &cluster, minimum);
         }
-        self.check_count(&size, ask.count)?;
+        check_count(&self.state, &size, ask.count)?;
         let key = SchedulerKey {
             priority: ask.priority,
             request_id: ask.request_id,
@@ -184,26 +191,6 @@ impl Ledger {
             partition,
         };
         Ok(Checked { key, place, ask })
-    }
-
-    pub(in crate::commit) fn check_count(
-        &self,
-        size: &ResourceVector,
-        count: i32,
-    ) -> Result<(), AskError> {
-        let out_of_range = AskError::Count(i64::from(count));
-        if !(0..=MAX_COUNT).contains(&count) {
-            return Err(out_of_range);
-        }
-        let root = &self.state.queues[crate::snapshot::State::ROOT];
-        let room = ResourceVector::build(|_| MAX_VALUE << 8);
-        let sum = size
-            .checked_times(i64::from(count))
-            .map(|size| root.part(PartitionId::DEFAULT).pending.get() + size);
-        match sum {
-            Some(sum) if sum.fits_in(&room) => Ok(()),
-            _ => Err(out_of_range),
-        }
     }
 
     /// Asks for the container of a waiting application's master.
@@ -332,16 +319,9 @@ impl Ledger {
         }
         let partition = new.partition.unwrap_or(PartitionId::DEFAULT);
         asks.partition = partition;
-        self.note_requested(app, partition);
+        note_requested(&mut self.state, app, partition);
         self.pending_changed(app, key, old, &new);
         true
-    }
-
-    fn note_requested(&mut self, app: AppSlot, partition: PartitionId) {
-        let requested = &mut self.state.apps[app].requested;
-        if let Err(at) = requested.binary_search(&partition) {
-            requested.insert(at, partition);
-        }
     }
 
     /// Follows a change of an ask for `*` in the figures of demand.
@@ -356,7 +336,7 @@ impl Ledger {
         let before = old.as_ref().map_or(0, |old| old.count);
         if new.count <= 0 {
             if before >= 0 {
-                self.close_key(app, key, true);
+                close_key(&mut self.state, app, key, true);
             }
             self.stop_asking_without_keys(app);
         } else if before <= 0 {
@@ -371,18 +351,6 @@ impl Ledger {
         self.add_pending(app, partition, new.size.get().times(i64::from(new.count)));
     }
 
-    /// A key has nothing outstanding any more; `forget`: its asks for hosts and racks go too.
-    pub(in crate::commit) fn close_key(&mut self, app: AppSlot, key: SchedulerKey, forget: bool) {
-        let asks = self.state.apps[app].key_mut(key);
-        asks.outstanding = false;
-        if forget {
-            asks.known = false;
-            asks.asks.clear();
-            asks.constrained = None;
-            asks.partition = PartitionId::DEFAULT;
-        }
-    }
-
     pub(in crate::commit) fn stop_asking_without_keys(&mut self, app: AppSlot) {
         let row = &self.state.apps[app];
         if row.keys.iter().all(|asks| !asks.outstanding) {
@@ -393,14 +361,14 @@ impl Ledger {
 
     fn update_blacklist(&mut self, app: AppSlot, call: &AskCall) {
         for name in &call.blacklist_add {
-            let name = self.intern(name);
+            let name = self.registry.intern(name);
             let blacklist = &mut self.state.apps[app].blacklist;
             if !blacklist.contains(&name) {
                 blacklist.push(name);
             }
         }
         for name in &call.blacklist_remove {
-            let name = self.intern(name);
+            let name = self.registry.intern(name);
             self.state.apps[app]
                 .blacklist
                 .retain(|&other| other != name);
@@ -427,4 +395,48 @@ fn by_key(asks: CheckedAsks) -> Vec<(SchedulerKey, CheckedAsks)> {
         java_order::scheduler_key_hash(key.priority, key.request_id)
     });
     by_key
+}
+
+pub(in crate::commit) fn check_count(
+    state: &State,
+    size: &ResourceVector,
+    count: i32,
+) -> Result<(), AskError> {
+    let out_of_range = AskError::Count(i64::from(count));
+    if !(0..=MAX_COUNT).contains(&count) {
+        return Err(out_of_range);
+    }
+    let root = &state.queues[crate::snapshot::State::ROOT];
+    let room = ResourceVector::build(|_| MAX_VALUE << 8);
+    let sum = size
+        .checked_times(i64::from(count))
+        .map(|size| root.part(PartitionId::DEFAULT).pending.get() + size);
+    match sum {
+        Some(sum) if sum.fits_in(&room) => Ok(()),
+        _ => Err(out_of_range),
+    }
+}
+
+fn note_requested(state: &mut State, app: AppSlot, partition: PartitionId) {
+    let requested = &mut state.apps[app].requested;
+    if let Err(at) = requested.binary_search(&partition) {
+        requested.insert(at, partition);
+    }
+}
+
+/// A key has nothing outstanding any more; `forget`: its asks for hosts and racks go too.
+pub(in crate::commit) fn close_key(
+    state: &mut State,
+    app: AppSlot,
+    key: SchedulerKey,
+    forget: bool,
+) {
+    let asks = state.apps[app].key_mut(key);
+    asks.outstanding = false;
+    if forget {
+        asks.known = false;
+        asks.asks.clear();
+        asks.constrained = None;
+        asks.partition = PartitionId::DEFAULT;
+    }
 }

@@ -1,5 +1,6 @@
 //! Attempts: how applications enter and leave a leaf, and how their priority changes.
 
+use crate::commit::apps::activation::update_stage;
 use crate::commit::ledger::Ledger;
 use crate::id::AppSlot;
 
@@ -12,7 +13,7 @@ impl Ledger {
         let users = self.state.queues[leaf].as_leaf_mut();
         if !runnable {
             users.parked.push(app);
-            self.update_stage(app);
+            update_stage(&mut self.state, app);
             return;
         }
         // A priority change may have put a parked one there before.
@@ -21,7 +22,7 @@ impl Ledger {
         }
         self.state.queues[leaf].runnable += 1;
         self.state.users[user].waiting_apps += 1;
-        self.update_stage(app);
+        update_stage(&mut self.state, app);
         if self
             .state
             .calculator
@@ -72,6 +73,7 @@ impl Ledger {
     /// application's own field, which no change touches.
     // As CapacityScheduler.updateApplicationPriority, AbstractLeafQueue.updateApplicationPriority.
     pub fn change_priority(&mut self, app: AppSlot, wanted: i32) -> i32 {
+        self.settled();
         let priority = wanted.min(self.state.settings.maximum_application_priority);
         let row = &mut self.state.apps[app];
         if priority == row.submission.priority {
@@ -89,7 +91,7 @@ impl Ledger {
             // An attempt that is parked enters the list of waiting ones and is in both.
             users.waiting.push(app);
         }
-        self.update_stage(app);
+        update_stage(&mut self.state, app);
         priority
     }
 }

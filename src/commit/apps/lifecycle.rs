@@ -12,6 +12,7 @@ use crate::commit::event::{Ending, Event};
 use crate::commit::follow_up_events::FollowUpEvent;
 use crate::commit::ledger::Ledger;
 use crate::commit::tree::build;
+use crate::commit::tree::build::app_left;
 use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot};
 use crate::queue::{App, AppSpec, AppStage, Demand, PerPartition, QueueState, Submission};
 use crate::resource::ResourceVector;
@@ -203,26 +204,14 @@ impl Ledger {
     /// As [`SubmitError`]. The state is unchanged but for the user's record in the leaf and the
     /// queues that were missing, which a refused submission leaves behind as in the reference.
     pub fn submit(&mut self, spec: &AppSpec) -> Result<AppSlot, SubmitError> {
-        let bad = |c: char| c.is_control();
-        if spec.user.is_empty() || spec.user.len() > 256 || spec.user.contains(bad) {
-            let clipped = spec.user.chars().take(64).flat_map(char::escape_debug);
-            return Err(SubmitError::UserName(clipped.collect()));
-        }
-        if self.app(spec.id).is_some() {
-            return Err(SubmitError::Duplicate(spec.id));
-        }
+        self.settled();
+        self.check_new(spec)?;
         let name = named_queue(spec);
         let queue = self.queue(&name);
         let master = self
             .check_master(spec, queue)
             .map_err(SubmitError::Master)?;
-        let wanted = spec.priority.unwrap_or_else(|| {
-            let settings = queue.map(|queue| &self.state.queues[queue]);
-            settings
-                .filter(|queue| queue.is_leaf())
-                .map_or(0, |queue| queue.settings.leaf.default_priority)
-        });
-        let priority = wanted.min(self.state.settings.maximum_application_priority);
+        let priority = self.priority_of(spec, queue);
         let limit = self.state.settings.maximum_applications;
         if self.state.queues[State::ROOT].apps >= limit {
             return Err(SubmitError::TooManyInScheduler { limit });
@@ -231,10 +220,10 @@ impl Ledger {
             Some(leaf) => leaf,
             None => self.create_leaf(&name)?,
         };
-        self.check_placement(leaf, spec)?;
+        check_placement(&self.state, leaf, spec)?;
         self.check_submission(leaf, &spec.user)?;
         let app = self.new_app(spec, leaf, priority, &master);
-        self.count_app(leaf, 1);
+        count_app(&mut self.state, leaf, 1);
         self.state.apps[app].runnable = self.may_run(app);
         if self.state.apps[app].runnable {
             self.count_runnable(app, 1);
@@ -242,15 +231,39 @@ impl Ledger {
         self.start_lifetime(app);
         self.add_attempt(app);
         if spec.master.is_none() {
-            self.events.push(Event::MasterStarted {
+            self.outbox.push(Event::MasterStarted {
                 app: spec.id,
                 container: None,
             });
         } else {
-            self.deferred
-                .push_back(FollowUpEvent::AskForMaster(app, master.label));
+            self.outbox
+                .follow_up(FollowUpEvent::AskForMaster(app, master.label));
         }
         Ok(app)
+    }
+
+    /// Whether a submission names a user as it may be, and an application that does not exist.
+    fn check_new(&self, spec: &AppSpec) -> Result<(), SubmitError> {
+        let bad = |c: char| c.is_control();
+        if spec.user.is_empty() || spec.user.len() > 256 || spec.user.contains(bad) {
+            let clipped = spec.user.chars().take(64).flat_map(char::escape_debug);
+            return Err(SubmitError::UserName(clipped.collect()));
+        }
+        if self.app(spec.id).is_some() {
+            return Err(SubmitError::Duplicate(spec.id));
+        }
+        Ok(())
+    }
+
+    /// The priority of a new application: as wished, or that of its leaf, up to the cluster's maximum.
+    fn priority_of(&self, spec: &AppSpec, queue: Option<QueueSlot>) -> i32 {
+        let wanted = spec.priority.unwrap_or_else(|| {
+            let settings = queue.map(|queue| &self.state.queues[queue]);
+            settings
+                .filter(|queue| queue.is_leaf())
+                .map_or(0, |queue| queue.settings.leaf.default_priority)
+        });
+        wanted.min(self.state.settings.maximum_application_priority)
     }
 
     /// Creates the leaf of a submission whose queue does not exist.
@@ -261,18 +274,6 @@ impl Ledger {
         }
         let created = build::create(self, name);
         created.ok_or_else(|| SubmitError::UnknownQueue(name.to_owned()))
-    }
-
-    /// A leaf that a managed parent created takes only what placement rules put below that parent.
-    fn check_placement(&self, leaf: QueueSlot, spec: &AppSpec) -> Result<(), SubmitError> {
-        let placed = spec.placement_parent.as_deref();
-        match creator_of(&self.state, leaf) {
-            Some(creator) if placed != Some(&*creator.settings.path) => {
-                let path = self.state.queues[leaf].settings.path.to_string();
-                Err(SubmitError::WithoutMapping(path))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Checks the request for the master's container and normalizes it.
@@ -345,11 +346,10 @@ impl Ledger {
         priority: i32,
         master: &Master,
     ) -> AppSlot {
-        self.starts += 1;
         let mut app = App {
             id: spec.id,
             generation: 0,
-            start: self.starts,
+            start: self.clock.next_start(),
             submission: Arc::new(Submission {
                 user_name: spec.user.as_str().into(),
                 priority,
@@ -375,7 +375,7 @@ impl Ledger {
             asking: false,
             next_container: 1,
         };
-        let slot = if let Some(slot) = self.free_apps.pop() {
+        let slot = if let Some(slot) = self.registry.take_free_app() {
             app.generation = self.state.apps[slot].generation + 1;
             self.state.apps[slot] = app;
             self.state.demands[slot] = Demand::default();
@@ -386,24 +386,13 @@ impl Ledger {
             self.state.demands.push(Demand::default());
             AppSlot::at(self.state.apps.push(app))
         };
-        self.apps.insert(spec.id, slot);
+        self.registry.add_app(spec.id, slot);
         slot
-    }
-
-    /// Counts an application at the parents of its leaf.
-    pub(in crate::commit) fn count_app(&mut self, leaf: QueueSlot, by: i32) {
-        let mut above = self.state.queues[leaf].parent;
-        while let Some(queue) = above {
-            self.state.queues[queue].apps += by;
-            if by < 0 {
-                self.app_left(queue);
-            }
-            above = self.state.queues[queue].parent;
-        }
     }
 
     /// Ends an application: its containers, its reservations, then itself.
     pub fn end_app(&mut self, app: AppSlot) {
+        self.settled();
         let live: Vec<_> = self.containers.live_of(app).collect();
         for container in live {
             self.end_container(container, Ending::Killed);
@@ -426,12 +415,36 @@ impl Ledger {
             .retain(|&other| other != app);
         self.remove_attempt(app, false);
         self.stop_asking(app, leaf);
-        self.app_left(leaf);
-        self.count_app(leaf, -1);
+        app_left(&mut self.state, leaf);
+        count_app(&mut self.state, leaf, -1);
         self.set_provider(app, None);
-        self.apps.remove(&id);
-        self.constraints.unregister_application(id);
+        self.registry.remove_app(id);
+        self.tags.constraints_mut().unregister_application(id);
         self.containers.clear_finished(app);
-        self.deferred.push_back(FollowUpEvent::Forget(app));
+        self.outbox.follow_up(FollowUpEvent::Forget(app));
+    }
+}
+
+/// A leaf that a managed parent created takes only what placement rules put below that parent.
+fn check_placement(state: &State, leaf: QueueSlot, spec: &AppSpec) -> Result<(), SubmitError> {
+    let placed = spec.placement_parent.as_deref();
+    match creator_of(state, leaf) {
+        Some(creator) if placed != Some(&*creator.settings.path) => {
+            let path = state.queues[leaf].settings.path.to_string();
+            Err(SubmitError::WithoutMapping(path))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Counts an application at the parents of its leaf.
+pub(in crate::commit) fn count_app(state: &mut State, leaf: QueueSlot, by: i32) {
+    let mut above = state.queues[leaf].parent;
+    while let Some(queue) = above {
+        state.queues[queue].apps += by;
+        if by < 0 {
+            app_left(state, queue);
+        }
+        above = state.queues[queue].parent;
     }
 }

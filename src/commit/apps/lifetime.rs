@@ -33,12 +33,12 @@ impl Ledger {
     /// Gives an application another lifetime from now on, cut to its queue's maximum; returns the
     /// effective one in seconds, nothing when it is unlimited.
     pub fn change_lifetime(&mut self, app: AppSlot, wished_s: i64) -> Option<i64> {
+        self.settled();
         let leaf = self.state.apps[app].leaf;
         let settings = self.state.queues[leaf].settings.lifetime;
         let effective = effective_lifetime(settings, Some(wished_s));
         let generation = self.state.apps[app].generation;
-        self.deadlines
-            .retain(|&(_, other, known)| (other, known) != (app, generation));
+        self.clock.forget(app, generation);
         if let Some(seconds) = effective {
             self.end_after(app, seconds);
         }
@@ -48,31 +48,27 @@ impl Ledger {
     fn end_after(&mut self, app: AppSlot, seconds: i64) {
         let ms = u64::try_from(seconds).unwrap_or(0).saturating_mul(1000);
         let generation = self.state.apps[app].generation;
-        let deadline = self.now_ms.saturating_add(ms);
-        self.deadlines.insert((deadline, app, generation));
+        self.clock.end_in(ms, app, generation);
     }
 
     /// The next time at which an application's lifetime ends, in ms.
     #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
-        self.deadlines.first().map(|&(deadline, _, _)| deadline)
+        self.clock.next_deadline()
     }
 
-    /// Tells the time in ms; it never goes back.
+    /// Sets the time in ms, which never goes back.
     pub fn set_time(&mut self, now_ms: u64) {
-        self.now_ms = self.now_ms.max(now_ms);
+        self.clock.set(now_ms);
     }
 
     /// Moves the ledger's clock forward and ends the applications whose lifetime is over; returns
     /// their number.
     pub fn advance_to(&mut self, now_ms: u64) -> usize {
-        self.now_ms = self.now_ms.max(now_ms);
+        self.settled();
+        self.clock.set(now_ms);
         let mut ended = 0;
-        while let Some(&(deadline, app, generation)) = self.deadlines.first() {
-            if deadline > self.now_ms {
-                break;
-            }
-            self.deadlines.pop_first();
+        while let Some((app, generation)) = self.clock.take_due() {
             let row = &self.state.apps[app];
             if row.generation == generation && !row.stage.is_over() {
                 self.end_app(app);

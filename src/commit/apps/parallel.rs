@@ -53,12 +53,12 @@ impl Ledger {
         let top = self
             .state
             .chain(leaf)
-            .filter(|&queue| self.was_at_parallel_limit(queue))
+            .filter(|&queue| was_at_parallel_limit(&self.state, queue))
             .last();
         let running = self.running_of.get(&name).copied().unwrap_or(0);
         let mut lists = Vec::new();
         if let Some(top) = top {
-            self.gather_parked(top, &mut lists);
+            gather_parked(&self.state, top, &mut lists);
         }
         if running
             == self
@@ -68,7 +68,7 @@ impl Ledger {
                 .of(&name)
                 .saturating_sub(1)
         {
-            let mut parked = self.all_parked();
+            let mut parked = all_parked(&self.state);
             parked.retain(|&app| self.state.apps[app].submission.user_name == name);
             lists.push(parked);
         }
@@ -76,43 +76,11 @@ impl Ledger {
         self.promote(&lists, most);
     }
 
-    fn was_at_parallel_limit(&self, queue: QueueSlot) -> bool {
-        let queue = &self.state.queues[queue];
-        queue.runnable == queue.settings.maximum_parallel.saturating_sub(1)
-    }
-
-    /// Parked applications of all leaves, in the order of their submission.
-    fn all_parked(&self) -> Vec<AppSlot> {
-        let queues = self.state.subtree(State::ROOT);
-        let leaves = queues
-            .iter()
-            .filter_map(|&queue| self.state.queues[queue].leaf.as_ref());
-        let mut parked: Vec<_> = leaves
-            .flat_map(|leaf| leaf.parked.iter().copied())
-            .collect();
-        parked.sort_by_key(|&app| self.state.apps[app].start);
-        parked
-    }
-
     /// Reconsiders every parked application whose queues have slack; after a refresh.
     pub(in crate::commit) fn reconsider_parked(&mut self) {
         let mut lists = Vec::new();
-        self.gather_parked(State::ROOT, &mut lists);
+        gather_parked(&self.state, State::ROOT, &mut lists);
         self.promote(&lists, usize::MAX);
-    }
-
-    /// The parked applications of each leaf that has slack, up to a queue; empty lists count.
-    fn gather_parked(&self, queue: QueueSlot, lists: &mut Vec<Vec<AppSlot>>) {
-        let row = &self.state.queues[queue];
-        if row.runnable >= row.settings.maximum_parallel {
-            return;
-        }
-        if let Some(leaf) = &row.leaf {
-            lists.push(leaf.parked.clone());
-        }
-        for &child in &row.children {
-            self.gather_parked(child, lists);
-        }
     }
 
     /// Lets parked applications run, `most` of them at most: the older of the first ones of the
@@ -148,5 +116,37 @@ impl Ledger {
             self.add_attempt(app);
             promoted += 1;
         }
+    }
+}
+
+fn was_at_parallel_limit(state: &State, queue: QueueSlot) -> bool {
+    let queue = &state.queues[queue];
+    queue.runnable == queue.settings.maximum_parallel.saturating_sub(1)
+}
+
+/// Parked applications of all leaves, in the order of their submission.
+fn all_parked(state: &State) -> Vec<AppSlot> {
+    let queues = state.subtree(State::ROOT);
+    let leaves = queues
+        .iter()
+        .filter_map(|&queue| state.queues[queue].leaf.as_ref());
+    let mut parked: Vec<_> = leaves
+        .flat_map(|leaf| leaf.parked.iter().copied())
+        .collect();
+    parked.sort_by_key(|&app| state.apps[app].start);
+    parked
+}
+
+/// The parked applications of each leaf that has slack, up to a queue; empty lists count.
+fn gather_parked(state: &State, queue: QueueSlot, lists: &mut Vec<Vec<AppSlot>>) {
+    let row = &state.queues[queue];
+    if row.runnable >= row.settings.maximum_parallel {
+        return;
+    }
+    if let Some(leaf) = &row.leaf {
+        lists.push(leaf.parked.clone());
+    }
+    for &child in &row.children {
+        gather_parked(state, child, lists);
     }
 }

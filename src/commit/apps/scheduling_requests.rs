@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::ask_error::AskError;
+use crate::commit::apps::asks::check_count;
 use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot, SchedulerKey};
 use crate::policy::parse_constraint;
@@ -36,14 +37,17 @@ impl Ledger {
             let text = request.constraint.as_deref();
             let constraint = text.map(|text| parsed(text).map(Arc::new)).transpose()?;
             let id = self.state.apps[app].id;
-            let effective = self.constraints.effective(id, &tags, constraint.as_ref());
+            let effective = self
+                .tags
+                .constraints()
+                .effective(id, &tags, constraint.as_ref());
             let fixed = ConstrainedKey {
                 size: calculator.normalize(&request.size, minimum, &largest, minimum),
                 tags,
                 constraint,
                 effective,
             };
-            self.check_count(&fixed.size, request.count)?;
+            check_count(&self.state, &fixed.size, request.count)?;
             checked.push((key, Arc::new(fixed), request.count));
         }
         Ok(checked)
@@ -112,12 +116,16 @@ impl Ledger {
         id: ApplicationId,
         constraints: &[(String, String)],
     ) -> Result<(), AskError> {
+        self.settled();
         if self.app(id).is_none() {
             return Err(AskError::UnknownApplication(id));
         }
         let read = |(tag, text): &(String, String)| Ok((vec![tag.clone()], parsed(text)?));
         let constraints: Vec<_> = constraints.iter().map(read).collect::<Result<_, _>>()?;
-        let registered = self.constraints.register_application(id, constraints);
+        let registered = self
+            .tags
+            .constraints_mut()
+            .register_application(id, constraints);
         registered.map_err(|error| AskError::Constrained(error.to_string()))?;
         self.combine_constraints();
         Ok(())
@@ -130,13 +138,17 @@ impl Ledger {
     ///
     /// When the constraint is malformed; then nothing changed.
     pub fn constrain_tag(&mut self, tag: &str, text: Option<&str>) -> Result<(), AskError> {
+        self.settled();
         match text {
             Some(text) => {
                 let tags = vec![tag.to_owned()];
-                let stored = self.constraints.add_global(tags, parsed(text)?, true);
+                let stored = self
+                    .tags
+                    .constraints_mut()
+                    .add_global(tags, parsed(text)?, true);
                 stored.map_err(|error| AskError::Constrained(error.to_string()))?;
             }
-            None => self.constraints.remove_global(tag),
+            None => self.tags.constraints_mut().remove_global(tag),
         }
         self.combine_constraints();
         Ok(())
@@ -144,14 +156,14 @@ impl Ledger {
 
     /// Works out anew what holds for the requests that wait.
     fn combine_constraints(&mut self) {
-        for app in self.apps.values().copied().collect::<Vec<_>>() {
+        for (_, app) in self.registry.apps_by_id() {
             let id = self.state.apps[app].id;
             for i in 0..self.state.apps[app].keys.len() {
                 let Some(fixed) = self.state.apps[app].keys[i].constrained.clone() else {
                     continue;
                 };
                 let own = fixed.constraint.as_ref();
-                let effective = self.constraints.effective(id, &fixed.tags, own);
+                let effective = self.tags.constraints().effective(id, &fixed.tags, own);
                 if effective != fixed.effective {
                     let fixed = ConstrainedKey {
                         effective,

@@ -4,10 +4,12 @@ use crate::accounting::{FairChange, mark_moved};
 use crate::commit::event::{Ending, Event, UnreserveReason};
 use crate::commit::follow_up_events::FollowUpEvent;
 use crate::commit::ledger::{ContainerSlot, Ledger};
+use crate::commit::tree::usage::add_reserved;
 use crate::id::{AppSlot, ContainerId, NodeSlot, PartitionId, SchedulerKey};
 use crate::proposer::Proposal;
 use crate::queue::{AppStage, PlaceAsk};
 use crate::resource::PackedVector;
+use crate::snapshot::State;
 use crate::sync::{Mutant, injected};
 
 /// A container, or a reservation of one.
@@ -235,34 +237,23 @@ impl Ledger {
         if !launched {
             self.free_space(slot);
         }
-        self.mark_ended_killable(node, id);
+        mark_ended_killable(&mut self.state, node, id);
         if before != ContainerState::Allocated && ending != Ending::Finished {
-            self.deferred.push_back(FollowUpEvent::Stop(slot));
+            self.outbox.follow_up(FollowUpEvent::Stop(slot));
         }
         // RMContainerImpl knows no way for a container that was not fetched to be given back.
         if before != ContainerState::Allocated || ending != Ending::Released {
-            self.deferred.push_back(FollowUpEvent::Finished(slot));
+            self.outbox.follow_up(FollowUpEvent::Finished(slot));
         }
         self.containers.note_ended(slot);
         let node = self.state.nodes[node].name.clone();
-        self.events.push(Event::Ended {
+        self.outbox.push(Event::Ended {
             container: id,
             node,
             size,
             ending,
         });
         true
-    }
-
-    fn mark_ended_killable(&mut self, node: NodeSlot, id: ContainerId) {
-        if self.state.nodes[node].killable.is_empty() {
-            return;
-        }
-        for killable in &mut self.state.nodes[node].killable {
-            if killable.container == id {
-                killable.ended = true;
-            }
-        }
     }
 
     /// Frees the space of a container on its node.
@@ -284,7 +275,7 @@ impl Ledger {
             self.forget_tags(app, key, node);
         }
         if self.state.apps[app].stage == AppStage::Done {
-            self.deferred.push_back(FollowUpEvent::Forget(app));
+            self.outbox.follow_up(FollowUpEvent::Forget(app));
         }
     }
 
@@ -303,7 +294,7 @@ impl Ledger {
         self.container_mut(slot).state = ContainerState::Done;
         self.containers.note_ended(slot);
         let node = self.state.nodes[node].name.clone();
-        self.events.push(Event::Unreserved {
+        self.outbox.push(Event::Unreserved {
             container: id,
             node,
             size,
@@ -333,7 +324,7 @@ impl Ledger {
         self.state.nodes[node].reserved = None;
         self.containers.set_reserved(node, None);
         let leaf = self.state.apps[app].leaf;
-        self.add_reserved(leaf, partition, -size);
+        add_reserved(&mut self.state, leaf, partition, -size);
         true
     }
 
@@ -360,5 +351,16 @@ impl Container {
             self.state,
             ContainerState::Acquired | ContainerState::Running
         )
+    }
+}
+
+fn mark_ended_killable(state: &mut State, node: NodeSlot, id: ContainerId) {
+    if state.nodes[node].killable.is_empty() {
+        return;
+    }
+    for killable in &mut state.nodes[node].killable {
+        if killable.container == id {
+            killable.ended = true;
+        }
     }
 }

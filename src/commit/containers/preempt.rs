@@ -68,7 +68,7 @@ crate::closed_enum!(PreemptionReason {
     ReservationTimeout => "reservation-timeout",
 });
 
-/// A round's verdicts with what the round learnt by looking.
+/// A round's verdicts, and what the round observed.
 #[derive(Clone, Debug, Default)]
 pub struct Verdicts {
     /// Limits that were computed and orders that were looked up.
@@ -93,13 +93,13 @@ pub struct PreemptionRound {
 impl Ledger {
     /// Moves the clock forward.
     pub fn advance_clock(&mut self, ms: u64) {
-        self.now_ms = self.now_ms.saturating_add(ms);
+        self.clock.advance(ms);
     }
 
-    /// Time in ms since the start, as the ledger was told.
+    /// Time in ms since the start, as the ledger's clock was set.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
-        self.now_ms
+        self.clock.now_ms()
     }
 
     /// Containers whose space on a node is taken, ended ones too, in order of placement.
@@ -118,8 +118,9 @@ impl Ledger {
     /// Registered nodes in the order in which they registered.
     #[must_use]
     pub fn nodes_by_registration(&self) -> Vec<NodeSlot> {
-        let mut nodes: Vec<_> = self.nodes.values().copied().collect();
-        nodes.sort_unstable_by_key(|node| self.registered_at[node.index()]);
+        let nodes = self.registry.nodes_by_name().into_iter();
+        let mut nodes: Vec<_> = nodes.map(|(_, node)| node).collect();
+        nodes.sort_unstable_by_key(|&node| self.history.position(node));
         nodes
     }
 
@@ -127,6 +128,7 @@ impl Ledger {
     /// application, and a user whose record was dropped before that application ended gets one.
     // As AbstractLeafQueue.getTotalPendingResourcesConsideringUserLimit.
     pub fn know_active_users(&mut self) {
+        self.settled();
         let queues = self.state.queues.iter();
         let leaves = queues.filter_map(|queue| queue.leaf.as_ref());
         let apps = leaves.flat_map(|leaf| leaf.active.iter().copied());
@@ -137,6 +139,7 @@ impl Ledger {
 
     /// Carries out verdicts in order; those that no longer hold have no effect.
     pub fn preempt(&mut self, round: &Verdicts) -> PreemptionRound {
+        self.settled();
         self.observe(&round.observations);
         let lazy = self.state.settings.lazy_preemption;
         let mut done = PreemptionRound::default();
@@ -268,7 +271,7 @@ impl Ledger {
         self.state.nodes[to].reserved = reserved;
         self.containers.set_reserved(from, None);
         self.containers.set_reserved(to, Some(slot));
-        self.events.push(Event::ReservationMoved {
+        self.outbox.push(Event::ReservationMoved {
             container: id,
             from: from_name,
             to: to_name,

@@ -31,7 +31,7 @@ impl Ledger {
     // As AbstractYarnScheduler.nodeUpdate.
     pub(in crate::commit) fn kill_overcommitted(&mut self, slot: NodeSlot) {
         for container in self.overcommitted(slot) {
-            self.deferred.push_back(FollowUpEvent::Kill(container));
+            self.outbox.follow_up(FollowUpEvent::Kill(container));
         }
     }
 

@@ -10,6 +10,7 @@ use crate::commit::ledger::{ContainerSlot, Ledger};
 use crate::id::{ContainerId, NodeName, NodeNameError, NodeSlot, PartitionId};
 use crate::queue::{NodeReport, NodeSpec};
 use crate::resource::{MAX_VALUE, PackedVector, ResourceVector};
+use crate::snapshot::State;
 use crate::sync::{Mutant, injected};
 
 /// Why a call about a node was refused.
@@ -64,15 +65,9 @@ pub struct HeartbeatReply {
 impl Ledger {
     /// The component-wise largest total of the nodes; looked for once for each change of them.
     pub(in crate::commit) fn biggest_node(&self) -> ResourceVector {
-        self.biggest.get().unwrap_or_else(|| {
-            let totals = self
-                .nodes
-                .values()
-                .map(|&node| self.state.nodes[node].total.get());
-            let biggest = totals.fold(ResourceVector::NONE, |a, b| a.component_max(&b));
-            self.biggest.set(Some(biggest));
-            biggest
-        })
+        let totals = self.registry.nodes();
+        self.history
+            .largest(totals.map(|node| self.state.nodes[node].total.get()))
     }
 
     /// Registers a node.
@@ -81,11 +76,12 @@ impl Ledger {
     ///
     /// As [`NodeError`]; the state is unchanged then.
     pub fn add_node(&mut self, spec: &NodeSpec) -> Result<NodeSlot, NodeError> {
-        if self.nodes.contains_key(&spec.name) {
+        self.settled();
+        if self.registry.node(&spec.name).is_some() {
             return Err(NodeError::Duplicate(spec.name.clone()));
         }
         let total = self.state.calculator.known(&spec.total);
-        self.check_total(&total, &ResourceVector::NONE)?;
+        check_total(&self.state, &total, &ResourceVector::NONE)?;
         let partition = self.known_label(&spec.partition)?;
         let (rack, anywhere) = (&spec.rack, spec.rack == "*");
         if rack.is_empty() || rack.len() > 256 || rack.contains(char::is_control) || anywhere {
@@ -93,8 +89,8 @@ impl Ledger {
             return Err(NodeError::Rack(clipped.collect()));
         }
         let mut node = Node {
-            host: self.intern(spec.name.host()),
-            rack: self.intern(&spec.rack),
+            host: self.registry.intern(spec.name.host()),
+            rack: self.registry.intern(&spec.rack),
             java_hash: spec.name.java_hash(),
             name: spec.name.clone(),
             incarnation: 0,
@@ -112,29 +108,26 @@ impl Ledger {
             tags: Vec::new(),
             enforced: false,
         };
-        let departed = self.departed.remove(&spec.name);
+        let departed = self.history.come_back(&spec.name);
         if let Some(slot) = departed {
             node.tags = std::mem::take(&mut self.state.nodes[slot].tags);
         }
-        let slot = if let Some(slot) = departed.or_else(|| self.free_nodes.pop()) {
+        let slot = if let Some(slot) = departed.or_else(|| self.registry.take_free_node()) {
             node.incarnation = self.state.nodes[slot].incarnation + 1;
             self.state.nodes[slot] = node;
             slot
         } else {
             self.containers.add_node();
-            self.registered_at.push(0);
             NodeSlot::at(self.state.nodes.push(node))
         };
-        self.registrations += 1;
-        self.registered_at[slot.index()] = self.registrations;
-        self.nodes.insert(spec.name.clone(), slot);
-        self.state.node_count = self.nodes.len();
-        self.biggest.set(None);
+        self.history.register(slot);
+        self.registry.add_node(spec.name.clone(), slot);
+        self.state.node_count = self.registry.node_count();
         self.state.cluster += total;
         self.state.epoch += 1;
         self.state.partitions[partition].total += total;
         self.state.partitions[partition].enter(slot);
-        self.tell_labels(slot);
+        self.send_labels(slot);
         self.update_cluster();
         Ok(slot)
     }
@@ -146,13 +139,14 @@ impl Ledger {
     ///
     /// When the node is not registered.
     pub fn remove_node(&mut self, name: &NodeName) -> Result<(), NodeError> {
+        self.settled();
         let slot = self.registered(name)?;
         let row = &mut self.state.nodes[slot];
         row.state = NodeState::Lost;
         let (partition, total) = (row.partition, row.total.get());
         self.state.epoch += 1;
         self.state.partitions[partition].total -= total;
-        self.deferred.push_back(FollowUpEvent::Labels(None));
+        self.outbox.follow_up(FollowUpEvent::Labels(None));
         for container in self.containers_on(slot) {
             if injected(Mutant::LostNodeKeepsContainers) {
                 break;
@@ -163,15 +157,15 @@ impl Ledger {
         if let Some(reserved) = self.containers.reserved_on(slot) {
             self.end_container(reserved, Ending::Killed);
         }
-        self.deferred.push_back(FollowUpEvent::Labels(None));
-        self.nodes.remove(name);
-        self.state.node_count = self.nodes.len();
-        self.biggest.set(None);
+        self.outbox.follow_up(FollowUpEvent::Labels(None));
+        self.registry.remove_node(name);
+        self.state.node_count = self.registry.node_count();
+        self.history.totals_changed();
         self.state.partitions[partition].leave(slot);
         if self.state.nodes[slot].tags.is_empty() {
-            self.free_nodes.push(slot);
+            self.registry.free_node(slot);
         } else {
-            self.departed.insert(name.clone(), slot);
+            self.history.depart(name.clone(), slot);
         }
         self.state.cluster -= total;
         self.update_cluster();
@@ -184,9 +178,10 @@ impl Ledger {
     ///
     /// When the node is not registered or the total is out of range.
     pub fn resize_node(&mut self, name: &NodeName, total: ResourceVector) -> Result<(), NodeError> {
+        self.settled();
         let slot = self.registered(name)?;
         let total = self.state.calculator.known(&total);
-        self.check_total(&total, &self.state.nodes[slot].total.get())?;
+        check_total(&self.state, &total, &self.state.nodes[slot].total.get())?;
         let before = self.state.nodes[slot].total.get();
         self.set_total(slot, total);
         if total != before {
@@ -202,9 +197,9 @@ impl Ledger {
             row.total.set(total);
             row.free.set(total - row.allocated.get());
             row.unlisted = false;
-            self.biggest.set(None);
-            self.deferred.push_back(FollowUpEvent::Labels(None));
-            self.tell_labels(slot);
+            self.history.totals_changed();
+            self.outbox.follow_up(FollowUpEvent::Labels(None));
+            self.send_labels(slot);
             self.state.epoch += 1;
             self.state.partitions[partition].total += total - before;
             self.state.cluster += total - before;
@@ -218,6 +213,7 @@ impl Ledger {
     ///
     /// When the node is not registered or the cluster does not know the label.
     pub fn relabel_node(&mut self, name: &NodeName, label: &str) -> Result<(), NodeError> {
+        self.settled();
         let slot = self.registered(name)?;
         let partition = self.known_label(label)?;
         let row = &mut self.state.nodes[slot];
@@ -230,8 +226,8 @@ impl Ledger {
         self.state.partitions[before].total -= total;
         self.state.partitions[partition].total += total;
         let incarnation = self.state.nodes[slot].incarnation;
-        self.deferred
-            .push_back(FollowUpEvent::Labels(Some((slot, incarnation, partition))));
+        self.outbox
+            .follow_up(FollowUpEvent::Labels(Some((slot, incarnation, partition))));
         Ok(())
     }
 
@@ -241,6 +237,7 @@ impl Ledger {
     ///
     /// When the node is not registered.
     pub fn decommission_node(&mut self, name: &NodeName) -> Result<(), NodeError> {
+        self.settled();
         let slot = self.registered(name)?;
         self.state.nodes[slot].state = NodeState::Decommissioning;
         Ok(())
@@ -256,6 +253,7 @@ impl Ledger {
         name: &NodeName,
         report: &NodeReport,
     ) -> Result<HeartbeatReply, NodeError> {
+        self.settled();
         let slot = self.registered(name)?;
         Ok(self.take_report(slot, report))
     }
@@ -263,6 +261,7 @@ impl Ledger {
     /// Takes over what a registered node reports. Nodes with nothing to report, which most are,
     /// cost no look at their containers.
     pub fn take_report(&mut self, slot: NodeSlot, report: &NodeReport) -> HeartbeatReply {
+        self.settled();
         let reply = if self.containers.is_nothing_due(slot) {
             HeartbeatReply::default()
         } else {
@@ -271,8 +270,8 @@ impl Ledger {
         let row = &self.state.nodes[slot];
         if row.state == NodeState::Decommissioning && row.total != row.allocated {
             let total = row.allocated.get();
-            self.deferred
-                .push_back(FollowUpEvent::NodeTotal(slot, row.incarnation, total));
+            self.outbox
+                .follow_up(FollowUpEvent::NodeTotal(slot, row.incarnation, total));
         }
         self.kill_overcommitted(slot);
         reply
@@ -330,6 +329,7 @@ impl Ledger {
 
     /// A container ended by itself and its node has reported it.
     pub fn container_exited(&mut self, slot: ContainerSlot) {
+        self.settled();
         self.end_container(slot, Ending::Finished);
         self.free_space(slot);
         self.containers.set_due(slot, false, false);
@@ -354,24 +354,6 @@ impl Ledger {
             .ok_or_else(|| NodeError::Unknown(name.clone()))
     }
 
-    pub(in crate::commit) fn is_registered(&self, node: NodeSlot, incarnation: u32) -> bool {
-        let row = &self.state.nodes[node];
-        row.incarnation == incarnation && row.state != NodeState::Lost
-    }
-
-    /// Checks a node's new total, with the cluster's as it would be then.
-    fn check_total(
-        &self,
-        total: &ResourceVector,
-        before: &ResourceVector,
-    ) -> Result<(), NodeError> {
-        let largest = ResourceVector::build(|_| MAX_VALUE);
-        let valid = ResourceVector::NONE.fits_in(total)
-            && total.fits_in(&largest)
-            && (self.state.cluster - *before + *total).fits_in(&largest);
-        valid.then_some(()).ok_or(NodeError::Total(*total))
-    }
-
     fn known_label(&self, label: &str) -> Result<PartitionId, NodeError> {
         self.partition(label)
             .filter(|&id| self.state.partitions[id].exists)
@@ -383,18 +365,18 @@ impl Ledger {
         self.containers.by_id(self.containers.placed_on(node))
     }
 
-    /// The label manager tells the scheduler a node's present label.
-    fn tell_labels(&mut self, slot: NodeSlot) {
+    /// The label manager sends the scheduler a node's present label.
+    fn send_labels(&mut self, slot: NodeSlot) {
         let row = &self.state.nodes[slot];
         let told = (slot, row.incarnation, row.partition);
-        self.deferred.push_back(FollowUpEvent::Labels(Some(told)));
+        self.outbox.follow_up(FollowUpEvent::Labels(Some(told)));
     }
 
     /// Running containers stay and their charge moves; a reservation is dropped.
     // As CapacityScheduler.updateLabelsOnNode with updateNodeLabelsAndQueueResource.
-    pub(in crate::commit) fn labels_told(&mut self, node: Option<(NodeSlot, u32, PartitionId)>) {
+    pub(in crate::commit) fn apply_labels(&mut self, node: Option<(NodeSlot, u32, PartitionId)>) {
         if let Some((slot, incarnation, partition)) = node
-            && self.is_registered(slot, incarnation)
+            && is_registered(&self.state, slot, incarnation)
         {
             let before = self.state.nodes[slot].partition;
             for container in self.containers_on(slot) {
@@ -439,4 +421,22 @@ impl Ledger {
             }
         }
     }
+}
+
+pub(in crate::commit) fn is_registered(state: &State, node: NodeSlot, incarnation: u32) -> bool {
+    let row = &state.nodes[node];
+    row.incarnation == incarnation && row.state != NodeState::Lost
+}
+
+/// Checks a node's new total, with the cluster's as it would be then.
+fn check_total(
+    state: &State,
+    total: &ResourceVector,
+    before: &ResourceVector,
+) -> Result<(), NodeError> {
+    let largest = ResourceVector::build(|_| MAX_VALUE);
+    let valid = ResourceVector::NONE.fits_in(total)
+        && total.fits_in(&largest)
+        && (state.cluster - *before + *total).fits_in(&largest);
+    valid.then_some(()).ok_or(NodeError::Total(*total))
 }

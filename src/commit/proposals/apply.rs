@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::batch::ChargeTime;
 use super::outcome::CommitOutcome;
 use super::sink::next_id;
 use super::validate::Conflict;
@@ -11,10 +12,13 @@ use crate::commit::containers::container::{Container, GiveBack};
 use crate::commit::event::{Ending, Event, UnreserveReason};
 use crate::commit::follow_up_events::FollowUpEvent;
 use crate::commit::ledger::{ContainerSlot, Ledger};
+use crate::commit::nodes::registration::is_registered;
+use crate::commit::tree::usage::add_reserved;
 use crate::id::{AppSlot, ContainerId, NodeSlot, SchedulerKey};
 use crate::proposer::{Observation, Outcome, Proposal, ProposalKind, Release};
 use crate::queue::{ConstrainedKey, Exclusivity, ReservedAt};
 use crate::resource::with_width;
+use crate::snapshot::State;
 use crate::sync::{Mutant, injected};
 
 impl Ledger {
@@ -33,11 +37,22 @@ impl Ledger {
         observations: &[Observation],
         checked: impl FnOnce(),
     ) -> CommitOutcome {
+        self.commit_at(ChargeTime::Now, outcome, observations, checked)
+    }
+
+    /// Commits what a pass came to, with the charges of queues above the leaf now or later.
+    pub(in crate::commit) fn commit_at(
+        &mut self,
+        time: ChargeTime,
+        outcome: &Outcome,
+        observations: &[Observation],
+        checked: impl FnOnce(),
+    ) -> CommitOutcome {
         self.observe(observations);
         match outcome {
-            Outcome::Proposed(proposal) => self.commit_proposal(proposal, checked),
+            Outcome::Proposed(proposal) => self.commit_proposal(time, proposal, checked),
             Outcome::GiveUp(release) => {
-                self.deferred_charges.settle(&mut self.state);
+                self.deferred.charges.settle(&mut self.state);
                 self.release(release, UnreserveReason::Excess);
                 CommitOutcome::Committed
             }
@@ -45,21 +60,37 @@ impl Ledger {
         }
     }
 
-    fn commit_proposal(&mut self, proposal: &Proposal, checked: impl FnOnce()) -> CommitOutcome {
+    fn commit_proposal(
+        &mut self,
+        time: ChargeTime,
+        proposal: &Proposal,
+        checked: impl FnOnce(),
+    ) -> CommitOutcome {
         let verdict = with_width!(self.state.calculator, N => {
             match self.check_simple::<N>(proposal) {
                 Some(Ok(simple)) => {
                     checked();
-                    self.apply_simple::<N>(proposal, &simple);
+                    self.apply_simple::<N>(time, proposal, &simple);
                     return CommitOutcome::Committed;
                 }
                 Some(Err(conflict)) => Err(conflict),
                 None => {
-                    self.deferred_charges.settle(&mut self.state);
+                    self.deferred.charges.settle(&mut self.state);
                     self.validate::<N>(proposal)
                 }
             }
         });
+        self.carry_out(proposal, verdict, checked)
+    }
+
+    /// Applies a validated proposal, or its alternate where the first node refuses it; otherwise notes the
+    /// conflict.
+    fn carry_out(
+        &mut self,
+        proposal: &Proposal,
+        verdict: Result<(), Conflict>,
+        checked: impl FnOnce(),
+    ) -> CommitOutcome {
         let second = match verdict {
             Ok(()) => None,
             Err(conflict) => self.second_choice(proposal, conflict),
@@ -75,7 +106,7 @@ impl Ledger {
                 CommitOutcome::CommittedElsewhere
             }
             (Err(conflict), None) => {
-                self.count_found(proposal);
+                count_found(&mut self.state, proposal);
                 self.note_rejection(proposal, conflict);
                 CommitOutcome::Rejected(conflict)
             }
@@ -106,25 +137,11 @@ impl Ledger {
         }
     }
 
-    /// Moves the counters of a key for which room was found, though the proposal did not hold.
-    fn count_found(&mut self, proposal: &Proposal) {
-        let here = self.is_registered(proposal.node, proposal.incarnation);
-        let app = &mut self.state.apps[proposal.app];
-        if proposal.counted
-            && here
-            && app.generation == proposal.generation
-            && let Ok(at) = app.find_key(proposal.key)
-        {
-            let partition = self.state.nodes[proposal.node].partition;
-            app.keys[at].count_found(partition);
-        }
-    }
-
     fn note_rejection(&mut self, proposal: &Proposal, conflict: Conflict) {
         let held = proposal
             .reserved
             .and_then(|_| self.state.nodes[proposal.node].reserved);
-        self.events.push(Event::Rejected {
+        self.outbox.push(Event::Rejected {
             app: self.state.apps[proposal.app].id,
             node: self.state.nodes[proposal.node].name.clone(),
             size: held.map_or_else(|| proposal.size.get(), |held| held.size),
@@ -157,14 +174,14 @@ impl Ledger {
             self.note_tags(app, proposal.key, proposal.node, fixed);
         }
         if starts {
-            self.deferred.push_back(FollowUpEvent::Allocated(app));
+            self.outbox.follow_up(FollowUpEvent::Allocated(app));
         }
         self.replace(proposal);
         let charged = reserved.is_some() || self.skips_charge(proposal);
         if !charged {
             self.user_of(app);
         }
-        let (state, mut sink) = self.sink(proposal, reserved, false);
+        let (state, mut sink) = self.sink(proposal, reserved, ChargeTime::Now);
         let placement = ContainerPlacement::<N> {
             counted: proposal.counted,
             locality: proposal.locality,
@@ -222,9 +239,9 @@ impl Ledger {
             self.charge(app, partition, size);
             mark_moved(&mut self.state, app, FairChange::Use);
             let leaf = self.state.apps[app].leaf;
-            self.add_reserved(leaf, partition, size);
+            add_reserved(&mut self.state, leaf, partition, size);
         }
-        self.events.push(Event::Reserved {
+        self.outbox.push(Event::Reserved {
             container: id,
             node: self.state.nodes[node].name.clone(),
             size,
@@ -240,7 +257,7 @@ impl Ledger {
     fn new_reservation(&mut self, proposal: &Proposal) -> ContainerSlot {
         let (app, node, key) = (proposal.app, proposal.node, proposal.key);
         let id = next_id(&mut self.state, app);
-        let stamps = (self.containers.next_stamp(), self.now_ms);
+        let stamps = (self.containers.next_stamp(), self.clock.now_ms());
         let container = || Container::reserved(proposal, id, stamps);
         let slot = self.containers.store(container);
         let size = proposal.size.get();
@@ -323,7 +340,7 @@ impl Ledger {
                 }),
             }
         }
-        self.tagged.insert((app, key), fixed);
+        self.tags.note(app, key, fixed);
     }
 
     /// Forgets the tags of a container whose space is free again.
@@ -333,7 +350,7 @@ impl Ledger {
         key: SchedulerKey,
         node: NodeSlot,
     ) {
-        let Some(fixed) = self.tagged.get(&(app, key)) else {
+        let Some(fixed) = self.tags.of(app, key) else {
             return;
         };
         let id = self.state.apps[app].id;
@@ -349,5 +366,19 @@ impl Ledger {
                 }
             }
         }
+    }
+}
+
+/// Moves the counters of a key for which room was found, though the proposal did not hold.
+fn count_found(state: &mut State, proposal: &Proposal) {
+    let here = is_registered(state, proposal.node, proposal.incarnation);
+    let app = &mut state.apps[proposal.app];
+    if proposal.counted
+        && here
+        && app.generation == proposal.generation
+        && let Ok(at) = app.find_key(proposal.key)
+    {
+        let partition = state.nodes[proposal.node].partition;
+        app.keys[at].count_found(partition);
     }
 }

@@ -1,7 +1,7 @@
 //! Proposals: validation, application, and what commits defer.
 
 pub(super) mod apply;
-pub(super) mod later;
+pub(super) mod batch;
 pub(super) mod observe;
 pub(super) mod outcome;
 pub(super) mod reclaimed_slots;

@@ -2,7 +2,8 @@
 
 use crate::accounting::{note_head_limit, note_user_limit};
 use crate::commit::ledger::Ledger;
-use crate::proposer::{Observation, note_counters, note_gate, publish_limit};
+use crate::commit::users::records::keep_user_limit;
+use crate::proposer::{Observation, note_cached_limit, note_counters, publish_limit};
 use crate::snapshot::State;
 
 impl Ledger {
@@ -19,41 +20,49 @@ impl Ledger {
             Observation::CurrentLimit { leaf, ref limit } => {
                 state.queues[leaf].as_leaf_mut().current_limit = limit.clone();
             }
-            Observation::UserLimit {
-                leaf,
-                partition,
-                kind,
-                version,
-                ref limit,
-            } => self.keep_user_limit(leaf, partition, kind, version, limit.clone()),
-            Observation::LimitTold { .. } | Observation::PrefixTold { .. } => {
+            Observation::UserLimit { .. } => note_computed_limit(state, observation),
+            Observation::LimitNotice { .. } | Observation::HeadNotice { .. } => {
                 note_limit(state, observation);
             }
-            Observation::PrefixGrown { leaf, ref growth } if growth.len == 0 => {
+            Observation::HeadGrown { leaf, ref growth } if growth.len == 0 => {
                 self.skipped.cut(state, leaf, 0);
             }
-            Observation::PrefixGrown { leaf, ref growth } => self.skipped.grow(state, leaf, growth),
+            Observation::HeadGrown { leaf, ref growth } => self.skipped.grow(state, leaf, growth),
             Observation::Served { app, provider } => {
                 publish_limit(state, provider.leaf);
                 self.set_provider(app, Some(provider));
             }
-            Observation::Gate { .. } => note_gate(state, observation),
-            Observation::NobodyHere {
+            Observation::CachedUserLimit { .. } => note_cached_limit(state, observation),
+            Observation::UserUnknown {
                 leaf,
                 app,
                 partition,
                 exclusivity,
-            } => self.refuse_nobody(leaf, app, partition, exclusivity),
+            } => self.refuse_unknown_user(leaf, app, partition, exclusivity),
             Observation::Counters { .. } => note_counters(state, observation),
             Observation::Sorted { leaf } => self.sort_marked(leaf),
         }
     }
 }
 
+/// Keeps a user limit that a pass computed; other observations change nothing.
+fn note_computed_limit(state: &mut State, observation: &Observation) {
+    if let Observation::UserLimit {
+        leaf,
+        partition,
+        kind,
+        version,
+        ref limit,
+    } = *observation
+    {
+        keep_user_limit(state, leaf, partition, kind, version, limit.clone());
+    }
+}
+
 /// Notes a limit that was handed to one application, or to all of the skippable head of a leaf.
 fn note_limit(state: &mut State, observation: &Observation) {
     match *observation {
-        Observation::LimitTold {
+        Observation::LimitNotice {
             user,
             ref limit,
             once,
@@ -61,10 +70,10 @@ fn note_limit(state: &mut State, observation: &Observation) {
             note_user_limit(state, user, limit.clone());
             if let Some((partition, exclusivity, version)) = once {
                 let part = &mut state.users[user].parts[partition];
-                part.told[exclusivity as usize] = Some(version);
+                part.limit_version[exclusivity as usize] = Some(version);
             }
         }
-        Observation::PrefixTold {
+        Observation::HeadNotice {
             leaf,
             partition,
             exclusivity,

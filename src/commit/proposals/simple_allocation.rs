@@ -21,7 +21,8 @@
 //!
 //! `tests/commit/deferred_charges.rs` and `tests/commit/property.rs` compare it with the general path.
 
-use super::validate::Conflict;
+use super::batch::ChargeTime;
+use super::validate::{Conflict, validate_allocation};
 use crate::accounting::{ContainerPlacement, place};
 use crate::cluster::NodeState;
 use crate::commit::ledger::Ledger;
@@ -55,8 +56,8 @@ impl Ledger {
         }
         let found = self.find_simple::<N>(proposal);
         let simple = match found {
-            None if !self.deferred_charges.are_none() => {
-                self.deferred_charges.settle(&mut self.state);
+            None if !self.deferred.charges.are_none() => {
+                self.deferred.charges.settle(&mut self.state);
                 self.find_simple::<N>(proposal)
             }
             found => found,
@@ -85,12 +86,13 @@ impl Ledger {
         }
         let leaf = app.leaf;
         let part = state.queues[leaf].part(partition);
-        let has_room = self.deferred_charges.are_on(partition)
+        let has_room = self.deferred.charges.are_on(partition)
             && state
                 .calculator
                 .fits_in(&(part.used.narrow::<N>() + size), &part.limit.narrow())
             && self
-                .deferred_charges
+                .deferred
+                .charges
                 .leave_room(state, leaf, partition, &size);
         has_room.then_some(SimpleAllocation {
             leaf,
@@ -101,7 +103,7 @@ impl Ledger {
 
     /// Whether the general path finds no conflict before it comes to the user, with the use of the ancestors
     /// as it will be after settling.
-    // As Ledger::validate.
+    // Must equal [`Ledger::validate`].
     fn holds_generally<const N: usize>(&self, proposal: &Proposal, leaf: QueueSlot) -> bool {
         let state = &self.state;
         let partition = state.nodes[proposal.node].partition;
@@ -110,7 +112,7 @@ impl Ledger {
             let limit = state.queues[queue].part(partition).limit.get();
             state.calculator.fits_in(&used, &limit)
         };
-        self.validate_allocation::<N>(proposal).is_ok() && state.chain(leaf).all(within)
+        validate_allocation::<N>(state, proposal).is_ok() && state.chain(leaf).all(within)
     }
 
     /// Places a simple container that holds.
@@ -118,6 +120,7 @@ impl Ledger {
     #[inline]
     pub(in crate::commit) fn apply_simple<const N: usize>(
         &mut self,
+        time: ChargeTime,
         proposal: &Proposal,
         simple: &SimpleAllocation,
     ) {
@@ -126,7 +129,7 @@ impl Ledger {
             counted: proposal.counted,
             ..ContainerPlacement::anywhere(proposal.app, simple.key, proposal.node, size)
         };
-        let (state, mut sink) = self.sink(proposal, None, self.defers);
+        let (state, mut sink) = self.sink(proposal, None, time);
         let ended = place(state, &placement, &mut sink);
         debug_assert!(!ended, "more than one was outstanding");
         self.skipped.join_idle(&mut self.state, simple.leaf);

@@ -1,7 +1,6 @@
 //! What the ledger adds to a placed container: its record, its lists and its event.
 
-use std::iter;
-
+use super::batch::ChargeTime;
 use crate::accounting::{
     Charge, ContainerPlacement, DeferredAncestorCharges, FairChange, Sink, charge_queues,
     mark_moved,
@@ -10,6 +9,7 @@ use crate::commit::containers::container::{Container, GiveBack, PlacedAs};
 use crate::commit::containers::store::Containers;
 use crate::commit::event::Event;
 use crate::commit::ledger::{ContainerSlot, Ledger};
+use crate::commit::outbox::Outbox;
 use crate::fast_path::FastPath;
 use crate::id::{AppSlot, ContainerId, NameId, PartitionId, QueueSlot};
 use crate::proposer::Proposal;
@@ -20,15 +20,15 @@ use crate::snapshot::State;
 /// The ledger's part of [`crate::accounting::place`].
 pub(in crate::commit) struct LedgerSink<'a> {
     containers: &'a mut Containers,
-    events: &'a mut Vec<Event>,
+    outbox: &'a mut Outbox,
     deferred_charges: &'a mut DeferredAncestorCharges,
     proposal: &'a Proposal,
     /// The container that was reserved; nothing for a new one.
     reserved: Option<ContainerSlot>,
     /// Size of the reserved container.
     reserved_size: Option<PackedVector>,
-    /// Whether the queues above the leaf may be charged later.
-    defers: bool,
+    /// When the queues above the leaf are charged.
+    time: ChargeTime,
     now_ms: u64,
     /// Asks at nearer places that the container was taken off, as they stood before.
     nearer: Vec<PlaceAsk>,
@@ -37,25 +37,25 @@ pub(in crate::commit) struct LedgerSink<'a> {
 }
 
 impl Ledger {
-    /// The state, and what the ledger adds to a container that is placed in it. `defers`: whether the
-    /// queues above the leaf may be charged later.
+    /// The state, and what the ledger adds to a container that is placed in it. `time`: when the queues
+    /// above the leaf are charged.
     #[inline(always)]
     pub(in crate::commit) fn sink<'a>(
         &'a mut self,
         proposal: &'a Proposal,
         reserved: Option<ContainerSlot>,
-        defers: bool,
+        time: ChargeTime,
     ) -> (&'a mut State, LedgerSink<'a>) {
         let reserved_size = reserved.map(|slot| self.containers.get(slot).size.clone());
         let sink = LedgerSink {
             containers: &mut self.containers,
-            events: &mut self.events,
-            deferred_charges: &mut self.deferred_charges,
+            outbox: &mut self.outbox,
+            deferred_charges: &mut self.deferred.charges,
             proposal,
             reserved,
             reserved_size,
-            defers,
-            now_ms: self.now_ms,
+            time,
+            now_ms: self.clock.now_ms(),
             nearer: Vec::new(),
             give_back: None,
         };
@@ -135,9 +135,8 @@ impl<const N: usize> Sink<N> for LedgerSink<'_> {
             give_back: self.give_back.take().unwrap_or_else(asked),
         };
         let id = self.store(state, placed);
-        // Made where it stays: pushed, it would be put together elsewhere and read back at once.
         let allocated = || Event::allocated(state, proposal, id, placement.size.widen(), partition);
-        self.events.extend(iter::once_with(allocated));
+        self.outbox.push_with(allocated);
     }
 
     #[inline(always)]
@@ -148,7 +147,7 @@ impl<const N: usize> Sink<N> for LedgerSink<'_> {
         partition: PartitionId,
         charge: &Charge<N>,
     ) {
-        if self.defers && FastPath::DeferredAncestorCharges.is_taken() {
+        if self.time == ChargeTime::Settling && FastPath::DeferredAncestorCharges.is_taken() {
             // Must equal [`charge_queues`] once the ledger is settled.
             self.deferred_charges
                 .charge_leaf(state, leaf, partition, charge);

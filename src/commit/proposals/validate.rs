@@ -4,12 +4,15 @@ use std::fmt;
 
 use crate::cluster::{Killable, NodeState};
 use crate::commit::ledger::Ledger;
+use crate::commit::nodes::registration::is_registered;
+use crate::commit::users::records::user_limit;
 use crate::id::{NameId, NodeSlot, PartitionId, QueueSlot, UserSlot};
 use crate::metrics::Closed;
 use crate::policy::{Locality, constraint_holds, is_granted};
 use crate::proposer::{Proposal, ProposalKind};
 use crate::queue::Exclusivity;
 use crate::resource::ResourceVector;
+use crate::snapshot::State;
 use crate::sync::{Mutant, injected};
 
 /// Why a proposal was refused.
@@ -19,7 +22,7 @@ pub enum Conflict {
     AppGone,
     /// The node left, or came back as another one.
     NodeGone,
-    /// The node takes no containers, or none on lent capacity.
+    /// The node takes no containers, or none on borrowed capacity.
     NodeState,
     /// Nothing is outstanding under the key at the level used.
     AskGone,
@@ -82,7 +85,7 @@ impl Ledger {
         if gone && !injected(Mutant::CommitForEndedApp) {
             return Err(Conflict::AppGone);
         }
-        if !self.is_registered(proposal.node, proposal.incarnation)
+        if !is_registered(&self.state, proposal.node, proposal.incarnation)
             && !injected(Mutant::SkipRegistrationCheck)
         {
             return Err(Conflict::NodeGone);
@@ -95,14 +98,15 @@ impl Ledger {
             return Err(Conflict::VictimGone);
         }
         let node = &self.state.nodes[proposal.node];
-        let lends = proposal.exclusivity == Exclusivity::Respect || self.lends(node.partition);
+        let lends =
+            proposal.exclusivity == Exclusivity::Respect || lends(&self.state, node.partition);
         if node.state != NodeState::Running || !lends {
             return Err(Conflict::NodeState);
         }
         let leaf = app.leaf;
         match proposal.kind {
-            ProposalKind::Allocate => self.validate_allocation::<N>(proposal)?,
-            ProposalKind::Reserve => self.validate_reservation(proposal)?,
+            ProposalKind::Allocate => validate_allocation::<N>(&self.state, proposal)?,
+            ProposalKind::Reserve => validate_reservation(&self.state, proposal)?,
         }
         if proposal.reserved.is_some() {
             return Ok(());
@@ -115,95 +119,6 @@ impl Ledger {
         let mut marked = self.state.nodes[node].killable.iter();
         marked.any(|known| (known.container, known.size) == (victim.container, victim.size))
             && self.live_container(victim.container).is_some()
-    }
-
-    /// Whether a partition lends what is idle. A node may have come to another one since the proposal.
-    fn lends(&self, partition: PartitionId) -> bool {
-        partition != PartitionId::DEFAULT && !self.state.partitions[partition].exclusive
-    }
-
-    pub(super) fn validate_allocation<const N: usize>(
-        &self,
-        proposal: &Proposal,
-    ) -> Result<(), Conflict> {
-        let node = &self.state.nodes[proposal.node];
-        let app = &self.state.apps[proposal.app];
-        let asks = app.key(proposal.key).filter(|asks| asks.known);
-        let Some(asks) = asks.filter(|asks| asks.count(NameId::ANY) > 0) else {
-            return Err(Conflict::AskGone);
-        };
-        if !constraint_holds(&self.state, proposal.app, asks, node) {
-            return Err(Conflict::Constraint);
-        }
-        let level_gone = match proposal.locality {
-            Locality::Any => false,
-            Locality::Rack => asks.count(node.rack) <= 0,
-            Locality::Node => asks.count(node.rack) <= 0 || asks.count(node.host) <= 0,
-        };
-        if level_gone {
-            return Err(Conflict::AskGone);
-        }
-        let own = node.reserved.filter(|held| held.app == proposal.app);
-        let expected = own.map(|held| held.number);
-        let of_another_key = own.is_some_and(|held| held.key != proposal.key);
-        let other = proposal.reserved != expected || of_another_key;
-        if (other && !injected(Mutant::FulfilOtherReservation))
-            || (node.reserved.is_some() && expected.is_none())
-        {
-            return Err(Conflict::ReservationChanged);
-        }
-        if let Some(exchange) = &proposal.exchange {
-            // Only the application's own reservation, as large as it is, counts against what its queues
-            // use.
-            let held = self.state.nodes[exchange.node].reserved;
-            let given_up = Some((proposal.app, exchange.number, exchange.size));
-            if held.map(|held| (held.app, held.number, held.size)) != given_up {
-                return Err(Conflict::ExchangeGone);
-            }
-        }
-        let room = proposal
-            .kill
-            .iter()
-            .fold(node.free.narrow::<N>(), |room, victim| {
-                room + victim.size.narrow()
-            });
-        let size = match node.reserved.filter(|_| proposal.reserved.is_some()) {
-            Some(held) if self.state.concurrent => {
-                let held = held.size.narrow();
-                proposal.size.narrow().component_max(&held)
-            }
-            _ => proposal.size.narrow(),
-        };
-        let fits =
-            self.state.calculator.fits_in(&size, &room) && self.state.has_cores(&size, &room);
-        if !fits && !injected(Mutant::SkipRoomCheck) {
-            return Err(Conflict::DoesNotFit);
-        }
-        Ok(())
-    }
-
-    fn validate_reservation(&self, proposal: &Proposal) -> Result<(), Conflict> {
-        let asks = self.state.apps[proposal.app].key(proposal.key);
-        if asks.is_none_or(|asks| !asks.known || asks.count(NameId::ANY) <= 0) {
-            return Err(Conflict::AskGone);
-        }
-        let node = &self.state.nodes[proposal.node];
-        let held = node.reserved;
-        let held = held.map(|held| (held.app, held.number, held.key));
-        let expected = proposal.reserved;
-        let expected = expected.map(|number| (proposal.app, number, proposal.key));
-        if held != expected {
-            return Err(Conflict::ReservationChanged);
-        }
-        // One that is kept may be on a node that has become smaller since.
-        let ever = self
-            .state
-            .calculator
-            .fits_in(&proposal.size.get(), &node.total.get());
-        if expected.is_none() && !ever {
-            return Err(Conflict::DoesNotFit);
-        }
-        Ok(())
     }
 
     fn validate_limits<const N: usize>(
@@ -245,7 +160,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Whether a user, relieved of what a proposal releases, is within the limit, which the user is told.
+    /// Whether a user, relieved of what a proposal releases, is within the limit, which is noted with the user.
     pub(in crate::commit) fn is_within_user_limit<const N: usize>(
         &mut self,
         proposal: &Proposal,
@@ -262,7 +177,7 @@ impl Ledger {
             return true;
         }
         let kind = proposal.exclusivity.limit_kind();
-        let limit = self.user_limit(leaf, Some(user), partition, kind);
+        let limit = user_limit(&mut self.state, leaf, Some(user), partition, kind);
         let used = self.state.users[user].part(partition).used.narrow() - *released;
         let beyond = self
             .state
@@ -270,4 +185,91 @@ impl Ledger {
             .compare(&self.state.cluster.narrow(), &used, &limit);
         beyond.is_le() || injected(Mutant::SkipUserLimitCheck)
     }
+}
+
+/// Whether idle capacity of a partition may be borrowed. A node may have come to another one since the proposal.
+fn lends(state: &State, partition: PartitionId) -> bool {
+    partition != PartitionId::DEFAULT && !state.partitions[partition].exclusive
+}
+
+pub(super) fn validate_allocation<const N: usize>(
+    state: &State,
+    proposal: &Proposal,
+) -> Result<(), Conflict> {
+    let node = &state.nodes[proposal.node];
+    let app = &state.apps[proposal.app];
+    let asks = app.key(proposal.key).filter(|asks| asks.known);
+    let Some(asks) = asks.filter(|asks| asks.count(NameId::ANY) > 0) else {
+        return Err(Conflict::AskGone);
+    };
+    if !constraint_holds(state, proposal.app, asks, node) {
+        return Err(Conflict::Constraint);
+    }
+    let level_gone = match proposal.locality {
+        Locality::Any => false,
+        Locality::Rack => asks.count(node.rack) <= 0,
+        Locality::Node => asks.count(node.rack) <= 0 || asks.count(node.host) <= 0,
+    };
+    if level_gone {
+        return Err(Conflict::AskGone);
+    }
+    let own = node.reserved.filter(|held| held.app == proposal.app);
+    let expected = own.map(|held| held.number);
+    let of_another_key = own.is_some_and(|held| held.key != proposal.key);
+    let other = proposal.reserved != expected || of_another_key;
+    if (other && !injected(Mutant::FulfilOtherReservation))
+        || (node.reserved.is_some() && expected.is_none())
+    {
+        return Err(Conflict::ReservationChanged);
+    }
+    if let Some(exchange) = &proposal.exchange {
+        // Only the application's own reservation, as large as it is, counts against what its queues
+        // use.
+        let held = state.nodes[exchange.node].reserved;
+        let given_up = Some((proposal.app, exchange.number, exchange.size));
+        if held.map(|held| (held.app, held.number, held.size)) != given_up {
+            return Err(Conflict::ExchangeGone);
+        }
+    }
+    let room = proposal
+        .kill
+        .iter()
+        .fold(node.free.narrow::<N>(), |room, victim| {
+            room + victim.size.narrow()
+        });
+    let size = match node.reserved.filter(|_| proposal.reserved.is_some()) {
+        Some(held) if state.concurrent => {
+            let held = held.size.narrow();
+            proposal.size.narrow().component_max(&held)
+        }
+        _ => proposal.size.narrow(),
+    };
+    let fits = state.calculator.fits_in(&size, &room) && state.has_cores(&size, &room);
+    if !fits && !injected(Mutant::SkipRoomCheck) {
+        return Err(Conflict::DoesNotFit);
+    }
+    Ok(())
+}
+
+fn validate_reservation(state: &State, proposal: &Proposal) -> Result<(), Conflict> {
+    let asks = state.apps[proposal.app].key(proposal.key);
+    if asks.is_none_or(|asks| !asks.known || asks.count(NameId::ANY) <= 0) {
+        return Err(Conflict::AskGone);
+    }
+    let node = &state.nodes[proposal.node];
+    let held = node.reserved;
+    let held = held.map(|held| (held.app, held.number, held.key));
+    let expected = proposal.reserved;
+    let expected = expected.map(|number| (proposal.app, number, proposal.key));
+    if held != expected {
+        return Err(Conflict::ReservationChanged);
+    }
+    // One that is kept may be on a node that has become smaller since.
+    let ever = state
+        .calculator
+        .fits_in(&proposal.size.get(), &node.total.get());
+    if expected.is_none() && !ever {
+        return Err(Conflict::DoesNotFit);
+    }
+    Ok(())
 }

@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use super::refresh_error::RefreshError;
 use crate::commit::ledger::Ledger;
+use crate::commit::tree::capacity::update_absolute;
+use crate::commit::tree::managed::is_given_away;
+use crate::commit::tree::vector_capacities::set_root_capacity;
 use crate::id::{Map, QueueSlot};
 use crate::policy::Limits;
 use crate::queue::{
@@ -12,6 +15,7 @@ use crate::queue::{
     Queue, QueueKind, QueueSettings, QueueState,
 };
 use crate::resource::{PackedVector, ResourceVector, share};
+use crate::snapshot::State;
 
 /// Builds the tree of a new ledger.
 pub(in crate::commit) fn build(
@@ -67,7 +71,7 @@ pub(in crate::commit) fn new_queue(
         leaf.parts.widen(partitions);
     }
     configure(ledger, slot);
-    ledger.update_absolute(slot);
+    update_absolute(&mut ledger.state, slot);
     ledger.read_template(slot, &settings);
     if let Some(parent) = parent {
         let row = &mut ledger.state.queues[parent];
@@ -75,7 +79,7 @@ pub(in crate::commit) fn new_queue(
         row.most_children = row.most_children.max(row.children.len());
         ledger.state.epoch += 1;
     }
-    ledger.paths.insert(path, slot);
+    ledger.registry.add_queue(path, slot);
     Ok(slot)
 }
 
@@ -222,13 +226,13 @@ pub(in crate::commit) fn create(ledger: &mut Ledger, path: &str) -> Option<Queue
         return None;
     }
     let managed = creation.scheme == CreationScheme::Managed;
-    if managed && creation.fail_on_exceeding_parent && ledger.is_given_away(ancestor) {
+    if managed && creation.fail_on_exceeding_parent && is_given_away(&ledger.state, ancestor) {
         return None;
     }
     let mut parent = ancestor;
     while let Some(name) = missing.pop() {
         let path = format!("{}.{name}", ledger.state.queues[parent].settings.path);
-        if let Some(&known) = ledger.paths.get(&*path) {
+        if let Some(known) = ledger.registry.queue_at(&path) {
             let row = &ledger.state.queues[known];
             if !missing.is_empty() && (row.is_leaf() || !row.settings.dynamic) {
                 return None;
@@ -254,7 +258,7 @@ fn update_from(ledger: &mut Ledger, parent: QueueSlot) {
     if !ledger.state.settings.legacy_queue_mode {
         match ledger.state.queues[parent].parent {
             Some(above) => from = above,
-            None => ledger.set_root_capacity(),
+            None => set_root_capacity(&mut ledger.state),
         }
     }
     let mut limits = Limits::new(ledger.state.cluster);
@@ -303,9 +307,8 @@ impl Ledger {
         let settings = self.templates.dynamic(&above.settings, name, leaf);
         let settings = settings.ok_or_else(|| RefreshError::CreatedQueue(path()))?;
         for (label, of) in &settings.partitions {
-            let partition = self.partitions.get(label);
-            let highest =
-                partition.map(|&partition| above.part(partition).configured_maximum.get());
+            let partition = self.registry.partition(label);
+            let highest = partition.map(|partition| above.part(partition).configured_maximum.get());
             let (calculator, cluster) = (self.state.calculator, &self.state.cluster);
             let amounts = Amounts::of(of);
             let (_, excesses) = amounts.check(calculator, cluster, highest.unwrap_or_default());
@@ -315,37 +318,35 @@ impl Ledger {
         }
         Ok(settings)
     }
+}
 
-    /// A draining queue stops with its last application.
-    // As QueueStateManager and AbstractCSQueue.appFinished.
-    pub(in crate::commit) fn app_left(&mut self, queue: QueueSlot) {
-        let row = &self.state.queues[queue];
-        if row.state != QueueState::Draining {
-            return;
-        }
-        let empty = match &row.leaf {
-            Some(leaf) => {
-                leaf.active.is_empty() && leaf.waiting.is_empty() && leaf.parked.is_empty()
-            }
-            None => row
-                .children
-                .iter()
-                .all(|&child| self.state.queues[child].state == QueueState::Stopped),
-        };
-        if empty {
-            self.state.queues[queue].state = QueueState::Stopped;
-        }
+/// A draining queue stops with its last application.
+// As QueueStateManager and AbstractCSQueue.appFinished.
+pub(in crate::commit) fn app_left(state: &mut State, queue: QueueSlot) {
+    let row = &state.queues[queue];
+    if row.state != QueueState::Draining {
+        return;
     }
+    let empty = match &row.leaf {
+        Some(leaf) => leaf.active.is_empty() && leaf.waiting.is_empty() && leaf.parked.is_empty(),
+        None => row
+            .children
+            .iter()
+            .all(|&child| state.queues[child].state == QueueState::Stopped),
+    };
+    if empty {
+        state.queues[queue].state = QueueState::Stopped;
+    }
+}
 
-    /// Stops a queue and everything below it; those with applications drain first.
-    pub(in crate::commit) fn stop_queue(&mut self, queue: QueueSlot) {
-        if self.state.queues[queue].state != QueueState::Running {
-            return;
-        }
-        for child in self.state.queues[queue].children.clone() {
-            self.stop_queue(child);
-        }
-        self.state.queues[queue].state = QueueState::Draining;
-        self.app_left(queue);
+/// Stops a queue and everything below it; those with applications drain first.
+pub(in crate::commit) fn stop_queue(state: &mut State, queue: QueueSlot) {
+    if state.queues[queue].state != QueueState::Running {
+        return;
     }
+    for child in state.queues[queue].children.clone() {
+        stop_queue(state, child);
+    }
+    state.queues[queue].state = QueueState::Draining;
+    app_left(state, queue);
 }

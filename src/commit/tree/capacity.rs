@@ -2,6 +2,8 @@
 
 use crate::accounting::{recompute_usage_ratio, update_used};
 use crate::commit::ledger::Ledger;
+use crate::commit::tree::vector_capacities::{distribute, set_root_capacity};
+use crate::commit::users::records::{user_limit, users_changed};
 use crate::id::{PartitionId, QueueSlot};
 use crate::policy::{Limits, child_limit, queue_current_limit};
 use crate::queue::{CapacityMode, Exclusivity, HeadroomProvider, QueueKind, QueuePart};
@@ -13,7 +15,7 @@ impl Ledger {
     // As CapacityScheduler's call of root.updateClusterResource.
     pub(in crate::commit) fn update_cluster(&mut self) {
         if !self.state.settings.legacy_queue_mode {
-            self.set_root_capacity();
+            set_root_capacity(&mut self.state);
         }
         let mut limits = Limits::new(self.state.cluster);
         self.update_queue(State::ROOT, &mut limits);
@@ -30,8 +32,8 @@ impl Ledger {
         } else if self.state.settings.legacy_queue_mode {
             self.update_parent_legacy(queue, limits);
         } else {
-            self.update_statistics(queue);
-            self.distribute(queue);
+            update_statistics(&mut self.state, queue);
+            distribute(&mut self.state, queue);
             self.update_children(queue, limits);
         }
     }
@@ -55,8 +57,8 @@ impl Ledger {
                 }
             }
         }
-        self.update_absolute(queue);
-        self.normalize_weights(queue);
+        update_absolute(&mut self.state, queue);
+        normalize_weights(&mut self.state, queue);
         if root {
             for partition in self.state.partition_ids() {
                 let total = self.state.total(partition);
@@ -67,225 +69,22 @@ impl Ledger {
                 }
             }
         } else {
-            self.update_effective(queue);
+            update_effective(&mut self.state, queue);
         }
         for partition in self.state.partition_ids() {
-            self.update_minimum_ratio(queue, partition);
+            update_minimum_ratio(&mut self.state, queue, partition);
         }
         self.update_children(queue, limits);
-        self.update_statistics(queue);
-    }
-
-    /// Fractions of the partition from fractions of the parent.
-    // As CSQueueUtils.updateAbsoluteCapacitiesByNodeLabels.
-    pub(in crate::commit) fn update_absolute(&mut self, queue: QueueSlot) {
-        self.state.epoch += 1;
-        let legacy = self.state.settings.legacy_queue_mode;
-        for partition in self.state.partition_ids() {
-            let row = &self.state.queues[queue];
-            if !row.part(partition).known {
-                continue;
-            }
-            let (above, above_maximum) = match row.parent {
-                Some(parent) => {
-                    let part = self.state.queues[parent].part(partition);
-                    (part.absolute_capacity, part.absolute_maximum)
-                }
-                None => (1.0, 1.0),
-            };
-            let part = self.state.queues[queue].part_mut(partition);
-            let capacity = if legacy && part.normalized_weight > part.capacity {
-                part.normalized_weight
-            } else {
-                part.capacity
-            };
-            if capacity > 0.0 || !legacy {
-                part.absolute_capacity = share::product(capacity, above);
-            }
-            if part.maximum_capacity > 0.0 {
-                part.absolute_maximum = share::product(part.maximum_capacity, above_maximum);
-            }
-        }
-    }
-
-    /// Weights of the children as fractions of their sum, where some child has a weight.
-    fn normalize_weights(&mut self, parent: QueueSlot) {
-        self.state.epoch += 1;
-        let managed = self.state.queues[parent].settings.kind == QueueKind::ManagedParent;
-        let children = self.state.queues[parent].children.clone();
-        let weighted = |&child: &QueueSlot| {
-            let parts = &self.state.queues[child].parts;
-            let weighs = |part: &QueuePart| part.configured && part.weight >= 0.0;
-            parts.iter().any(weighs)
-        };
-        if !children.iter().any(weighted) {
-            return;
-        }
-        for partition in self.state.partition_ids() {
-            if !self.state.queues[parent].part(partition).known {
-                continue;
-            }
-            for &child in &children {
-                let row = &mut self.state.queues[child];
-                let dynamic = row.settings.dynamic && !managed;
-                let part = row.part_mut(partition);
-                // As AbstractParentQueue.updateClusterResourceLegacyMode: dynamic queues weigh
-                // something on every partition of their parent, of which they may have nothing.
-                if dynamic && !part.configured {
-                    (part.known, part.weight) = (true, 1.0);
-                }
-            }
-            let known: Vec<_> = children
-                .iter()
-                .copied()
-                .filter(|&child| self.state.queues[child].part(partition).known)
-                .collect();
-            let sum = known.iter().fold(0.0, |sum, &child| {
-                let weight = self.state.queues[child].part(partition).weight;
-                share::sum(sum, if weight > 0.0 { weight } else { 0.0 })
-            });
-            if sum.abs() > 1e-6 {
-                for child in known {
-                    let part = self.state.queues[child].part_mut(partition);
-                    part.normalized_weight = share::quotient(part.weight, sum);
-                }
-            }
-        }
-    }
-
-    /// Guaranteed and largest resources of a queue.
-    // As AbstractCSQueue.updateEffectiveResources.
-    fn update_effective(&mut self, queue: QueueSlot) {
-        self.state.epoch += 1;
-        let absolute = self.state.queues[queue].mode == CapacityMode::Absolute;
-        for partition in self.state.partition_ids() {
-            if !self.state.queues[queue].part(partition).configured {
-                continue;
-            }
-            let total = self.state.total(partition);
-            match self.state.queues[queue].parent.filter(|_| absolute) {
-                Some(parent) => self.update_effective_absolute(queue, parent, partition),
-                None => {
-                    let part = self.state.queues[queue].part_mut(partition);
-                    part.guaranteed
-                        .set(share::times(&total, f64::from(part.absolute_capacity)));
-                    part.limit
-                        .set(share::times(&total, f64::from(part.absolute_maximum)));
-                }
-            }
-        }
-    }
-
-    fn update_effective_absolute(
-        &mut self,
-        queue: QueueSlot,
-        parent: QueueSlot,
-        partition: PartitionId,
-    ) {
-        self.state.epoch += 1;
-        let calculator = self.state.calculator;
-        let above = self.state.queues[parent].part(partition);
-        let ratios = above.minimum_ratio.as_deref().copied();
-        let highest = if above.configured_maximum.is_none() {
-            above.limit.get()
-        } else {
-            above.configured_maximum.get()
-        };
-        // As AbstractCSQueue.getOrInheritMaxResource, which compares by shares of the partition.
-        let total = self.state.total(partition);
-        let part = self.state.queues[queue].part_mut(partition);
-        let configured = part.configured_minimum.get();
-        let guaranteed = |i| match ratios.and_then(|ratios: [_; MAX_TYPES]| ratios[i]) {
-            Some(ratio) => share::scale_f32(configured[i], ratio),
-            None => configured[i],
-        };
-        part.guaranteed = ResourceVector::<MAX_TYPES>::build(guaranteed).into();
-        part.limit.set(if part.configured_maximum.is_none() {
-            highest
-        } else {
-            calculator.min(&total, &part.configured_maximum.get(), &highest)
-        });
-        self.derive_fractions(queue, parent, partition);
-    }
-
-    /// Fractions from resources, for display and order.
-    pub(in crate::commit) fn derive_fractions(
-        &mut self,
-        queue: QueueSlot,
-        parent: QueueSlot,
-        partition: PartitionId,
-    ) {
-        self.state.epoch += 1;
-        let calculator = self.state.calculator;
-        let legacy = self.state.settings.legacy_queue_mode;
-        // As CapacitySchedulerQueueCapacityHandler.setQueueCapacities outside legacy mode, and in it
-        // as AbstractCSQueue.deriveCapacityFromAbsoluteConfigurations.
-        let cluster = if legacy {
-            self.state.cluster
-        } else {
-            self.state.partitions[partition].total
-        };
-        let above = self.state.queues[parent].part(partition);
-        let (guaranteed, limit) = (above.guaranteed.get(), above.limit.get());
-        let (absolute, absolute_maximum) = (above.absolute_capacity, above.absolute_maximum);
-        let finite = |x: f32| if x.is_infinite() && x > 0.0 { 0.0 } else { x };
-        let part = self.state.queues[queue].part_mut(partition);
-        part.capacity = finite(calculator.divide(&cluster, &part.guaranteed.get(), &guaranteed));
-        part.maximum_capacity = finite(calculator.divide(&cluster, &part.limit.get(), &limit));
-        part.absolute_capacity = share::product(part.capacity, absolute);
-        // Outside legacy mode a maximum of nothing leaves the earlier fraction as it was.
-        if legacy || part.maximum_capacity > 0.0 {
-            part.absolute_maximum = share::product(part.maximum_capacity, absolute_maximum);
-        }
-    }
-
-    /// How far the children's absolute minimums are scaled down.
-    // As AbstractParentQueue's calculation of effectiveMinResourceRatio.
-    fn update_minimum_ratio(&mut self, queue: QueueSlot, partition: PartitionId) {
-        let row = &self.state.queues[queue];
-        let sum = row
-            .children
-            .iter()
-            .fold(ResourceVector::NONE, |sum, &child| {
-                sum + self.state.queues[child]
-                    .part(partition)
-                    .configured_minimum
-                    .get()
-            });
-        let own = row.part(partition).guaranteed.get();
-        let root_without_nodes = row.parent.is_none() && own.is_none();
-        let calculator = self.state.calculator;
-        let too_little = calculator.compare(&self.state.cluster, &own, &sum).is_lt();
-        self.state.queues[queue].part_mut(partition).minimum_ratio =
-            (too_little && !root_without_nodes).then(|| {
-                let ratio = |i: usize| (sum[i] != 0).then(|| share::safe_div(own[i], sum[i]));
-                Box::new(std::array::from_fn::<_, MAX_TYPES, _>(ratio))
-            });
-    }
-
-    /// Used shares on every partition that the queue has figures for.
-    pub(in crate::commit) fn update_statistics(&mut self, queue: QueueSlot) {
-        for partition in self.state.partition_ids() {
-            let row = &self.state.queues[queue];
-            let part = row.part(partition);
-            // A limit for masters counts as use.
-            let limited = row.leaf.as_ref().is_some_and(|leaf| {
-                let of = leaf.parts.get(partition);
-                of.is_some_and(|of| of.master_limit.is_some())
-            });
-            if part.known || part.counted || limited {
-                update_used(&mut self.state, queue, partition);
-            }
-        }
+        update_statistics(&mut self.state, queue);
     }
 
     // As AbstractLeafQueue.updateClusterResource.
     fn update_leaf(&mut self, leaf: QueueSlot, limits: &Limits<MAX_TYPES>) {
         if self.state.settings.legacy_queue_mode {
-            self.update_absolute(leaf);
-            self.update_effective(leaf);
+            update_absolute(&mut self.state, leaf);
+            update_effective(&mut self.state, leaf);
         }
-        self.update_maximum_applications(leaf);
+        update_maximum_applications(&mut self.state, leaf);
         let limit = queue_current_limit(&self.state, leaf, &limits.limit);
         let users = self.state.queues[leaf].as_leaf_mut();
         users.current_limit.set(limit);
@@ -296,9 +95,9 @@ impl Ledger {
                 recompute_usage_ratio(&mut self.state, leaf, partition);
             }
         }
-        self.update_statistics(leaf);
+        update_statistics(&mut self.state, leaf);
         self.activate(leaf);
-        self.users_changed(leaf);
+        users_changed(&mut self.state, leaf);
         for app in self.state.queues[leaf].as_leaf().active.clone() {
             self.compute_headroom_provider(leaf, app);
         }
@@ -311,7 +110,13 @@ impl Ledger {
             return;
         };
         let kind = Exclusivity::Respect.limit_kind();
-        self.user_limit::<MAX_TYPES>(leaf, Some(user), PartitionId::DEFAULT, kind);
+        user_limit::<MAX_TYPES>(
+            &mut self.state,
+            leaf,
+            Some(user),
+            PartitionId::DEFAULT,
+            kind,
+        );
         let users = self.state.queues[leaf].as_leaf_mut();
         users.published_limit.clone_from(&users.current_limit);
         let generation = self.state.users[user].generation;
@@ -322,36 +127,236 @@ impl Ledger {
         };
         self.set_provider(app, Some(provider));
     }
+}
 
-    // As LeafQueue.updateMaximumApplications.
-    pub(in crate::commit) fn update_maximum_applications(&mut self, leaf: QueueSlot) {
-        let settings = &self.state.settings;
-        let system = settings.maximum_applications;
-        let every = settings.global_queue_maximum_applications;
-        let base = every.map_or(system, |every| every.min(system));
-        let queue = &self.state.queues[leaf];
-        let not_ready = !settings.legacy_queue_mode && self.state.cluster.is_none();
-        let most = match queue.settings.leaf.maximum_applications {
-            Some(most) => most,
-            None if not_ready => base,
-            None if every.is_some() && queue.mode != CapacityMode::Absolute => base,
-            None => queue
-                .parts
-                .iter()
-                .filter(|part| part.configured)
-                .map(|part| share::portion(base, part.absolute_capacity))
-                .fold(-1, i32::max),
+/// Fractions of the partition from fractions of the parent.
+// As CSQueueUtils.updateAbsoluteCapacitiesByNodeLabels.
+pub(in crate::commit) fn update_absolute(state: &mut State, queue: QueueSlot) {
+    state.epoch += 1;
+    let legacy = state.settings.legacy_queue_mode;
+    for partition in state.partition_ids() {
+        let row = &state.queues[queue];
+        if !row.part(partition).known {
+            continue;
+        }
+        let (above, above_maximum) = match row.parent {
+            Some(parent) => {
+                let part = state.queues[parent].part(partition);
+                (part.absolute_capacity, part.absolute_maximum)
+            }
+            None => (1.0, 1.0),
         };
-        let of = &queue.settings.leaf;
-        let unbounded = of.user_limit_factor.to_bits() == (-1.0f32).to_bits();
-        let per_user = if unbounded {
-            most
+        let part = state.queues[queue].part_mut(partition);
+        let capacity = if legacy && part.normalized_weight > part.capacity {
+            part.normalized_weight
         } else {
-            let (percent, factor) = (of.user_limit_percent, of.user_limit_factor);
-            most.min(share::applications_per_user(most, percent, factor))
+            part.capacity
         };
-        let users = self.state.queues[leaf].as_leaf_mut();
-        users.maximum_applications = most;
-        users.maximum_applications_per_user = per_user;
+        if capacity > 0.0 || !legacy {
+            part.absolute_capacity = share::product(capacity, above);
+        }
+        if part.maximum_capacity > 0.0 {
+            part.absolute_maximum = share::product(part.maximum_capacity, above_maximum);
+        }
     }
+}
+
+/// Weights of the children as fractions of their sum, where some child has a weight.
+fn normalize_weights(state: &mut State, parent: QueueSlot) {
+    state.epoch += 1;
+    let managed = state.queues[parent].settings.kind == QueueKind::ManagedParent;
+    let children = state.queues[parent].children.clone();
+    let weighted = |&child: &QueueSlot| {
+        let parts = &state.queues[child].parts;
+        let weighs = |part: &QueuePart| part.configured && part.weight >= 0.0;
+        parts.iter().any(weighs)
+    };
+    if !children.iter().any(weighted) {
+        return;
+    }
+    for partition in state.partition_ids() {
+        if !state.queues[parent].part(partition).known {
+            continue;
+        }
+        for &child in &children {
+            let row = &mut state.queues[child];
+            let dynamic = row.settings.dynamic && !managed;
+            let part = row.part_mut(partition);
+            // As AbstractParentQueue.updateClusterResourceLegacyMode: dynamic queues weigh
+            // something on every partition of their parent, of which they may have nothing.
+            if dynamic && !part.configured {
+                (part.known, part.weight) = (true, 1.0);
+            }
+        }
+        let known: Vec<_> = children
+            .iter()
+            .copied()
+            .filter(|&child| state.queues[child].part(partition).known)
+            .collect();
+        let sum = known.iter().fold(0.0, |sum, &child| {
+            let weight = state.queues[child].part(partition).weight;
+            share::sum(sum, if weight > 0.0 { weight } else { 0.0 })
+        });
+        if sum.abs() > 1e-6 {
+            for child in known {
+                let part = state.queues[child].part_mut(partition);
+                part.normalized_weight = share::quotient(part.weight, sum);
+            }
+        }
+    }
+}
+
+/// Guaranteed and largest resources of a queue.
+// As AbstractCSQueue.updateEffectiveResources.
+fn update_effective(state: &mut State, queue: QueueSlot) {
+    state.epoch += 1;
+    let absolute = state.queues[queue].mode == CapacityMode::Absolute;
+    for partition in state.partition_ids() {
+        if !state.queues[queue].part(partition).configured {
+            continue;
+        }
+        let total = state.total(partition);
+        match state.queues[queue].parent.filter(|_| absolute) {
+            Some(parent) => update_effective_absolute(state, queue, parent, partition),
+            None => {
+                let part = state.queues[queue].part_mut(partition);
+                part.guaranteed
+                    .set(share::times(&total, f64::from(part.absolute_capacity)));
+                part.limit
+                    .set(share::times(&total, f64::from(part.absolute_maximum)));
+            }
+        }
+    }
+}
+
+fn update_effective_absolute(
+    state: &mut State,
+    queue: QueueSlot,
+    parent: QueueSlot,
+    partition: PartitionId,
+) {
+    state.epoch += 1;
+    let calculator = state.calculator;
+    let above = state.queues[parent].part(partition);
+    let ratios = above.minimum_ratio.as_deref().copied();
+    let highest = if above.configured_maximum.is_none() {
+        above.limit.get()
+    } else {
+        above.configured_maximum.get()
+    };
+    // As AbstractCSQueue.getOrInheritMaxResource, which compares by shares of the partition.
+    let total = state.total(partition);
+    let part = state.queues[queue].part_mut(partition);
+    let configured = part.configured_minimum.get();
+    let guaranteed = |i| match ratios.and_then(|ratios: [_; MAX_TYPES]| ratios[i]) {
+        Some(ratio) => share::scale_f32(configured[i], ratio),
+        None => configured[i],
+    };
+    part.guaranteed = ResourceVector::<MAX_TYPES>::build(guaranteed).into();
+    part.limit.set(if part.configured_maximum.is_none() {
+        highest
+    } else {
+        calculator.min(&total, &part.configured_maximum.get(), &highest)
+    });
+    derive_fractions(state, queue, parent, partition);
+}
+
+/// Fractions from resources, for display and order.
+pub(in crate::commit) fn derive_fractions(
+    state: &mut State,
+    queue: QueueSlot,
+    parent: QueueSlot,
+    partition: PartitionId,
+) {
+    state.epoch += 1;
+    let calculator = state.calculator;
+    let legacy = state.settings.legacy_queue_mode;
+    // As CapacitySchedulerQueueCapacityHandler.setQueueCapacities outside legacy mode, and in it
+    // as AbstractCSQueue.deriveCapacityFromAbsoluteConfigurations.
+    let cluster = if legacy {
+        state.cluster
+    } else {
+        state.partitions[partition].total
+    };
+    let above = state.queues[parent].part(partition);
+    let (guaranteed, limit) = (above.guaranteed.get(), above.limit.get());
+    let (absolute, absolute_maximum) = (above.absolute_capacity, above.absolute_maximum);
+    let finite = |x: f32| if x.is_infinite() && x > 0.0 { 0.0 } else { x };
+    let part = state.queues[queue].part_mut(partition);
+    part.capacity = finite(calculator.divide(&cluster, &part.guaranteed.get(), &guaranteed));
+    part.maximum_capacity = finite(calculator.divide(&cluster, &part.limit.get(), &limit));
+    part.absolute_capacity = share::product(part.capacity, absolute);
+    // Outside legacy mode a maximum of nothing leaves the earlier fraction as it was.
+    if legacy || part.maximum_capacity > 0.0 {
+        part.absolute_maximum = share::product(part.maximum_capacity, absolute_maximum);
+    }
+}
+
+/// How far the children's absolute minimums are scaled down.
+// As AbstractParentQueue's calculation of effectiveMinResourceRatio.
+fn update_minimum_ratio(state: &mut State, queue: QueueSlot, partition: PartitionId) {
+    let row = &state.queues[queue];
+    let sum = row
+        .children
+        .iter()
+        .fold(ResourceVector::NONE, |sum, &child| {
+            sum + state.queues[child].part(partition).configured_minimum.get()
+        });
+    let own = row.part(partition).guaranteed.get();
+    let root_without_nodes = row.parent.is_none() && own.is_none();
+    let calculator = state.calculator;
+    let too_little = calculator.compare(&state.cluster, &own, &sum).is_lt();
+    state.queues[queue].part_mut(partition).minimum_ratio = (too_little && !root_without_nodes)
+        .then(|| {
+            let ratio = |i: usize| (sum[i] != 0).then(|| share::safe_div(own[i], sum[i]));
+            Box::new(std::array::from_fn::<_, MAX_TYPES, _>(ratio))
+        });
+}
+
+/// Used shares on every partition that the queue has figures for.
+pub(in crate::commit) fn update_statistics(state: &mut State, queue: QueueSlot) {
+    for partition in state.partition_ids() {
+        let row = &state.queues[queue];
+        let part = row.part(partition);
+        // A limit for masters counts as use.
+        let limited = row.leaf.as_ref().is_some_and(|leaf| {
+            let of = leaf.parts.get(partition);
+            of.is_some_and(|of| of.master_limit.is_some())
+        });
+        if part.known || part.counted || limited {
+            update_used(state, queue, partition);
+        }
+    }
+}
+
+// As LeafQueue.updateMaximumApplications.
+pub(in crate::commit) fn update_maximum_applications(state: &mut State, leaf: QueueSlot) {
+    let settings = &state.settings;
+    let system = settings.maximum_applications;
+    let every = settings.global_queue_maximum_applications;
+    let base = every.map_or(system, |every| every.min(system));
+    let queue = &state.queues[leaf];
+    let not_ready = !settings.legacy_queue_mode && state.cluster.is_none();
+    let most = match queue.settings.leaf.maximum_applications {
+        Some(most) => most,
+        None if not_ready => base,
+        None if every.is_some() && queue.mode != CapacityMode::Absolute => base,
+        None => queue
+            .parts
+            .iter()
+            .filter(|part| part.configured)
+            .map(|part| share::portion(base, part.absolute_capacity))
+            .fold(-1, i32::max),
+    };
+    let of = &queue.settings.leaf;
+    let unbounded = of.user_limit_factor.to_bits() == (-1.0f32).to_bits();
+    let per_user = if unbounded {
+        most
+    } else {
+        let (percent, factor) = (of.user_limit_percent, of.user_limit_factor);
+        most.min(share::applications_per_user(most, percent, factor))
+    };
+    let users = state.queues[leaf].as_leaf_mut();
+    users.maximum_applications = most;
+    users.maximum_applications_per_user = per_user;
 }

@@ -18,6 +18,7 @@ use crate::queue::{
     TreeSettings, VectorEntry,
 };
 use crate::resource::{PackedVector, ResourceVector, share};
+use crate::snapshot::State;
 
 /// The template in the settings of a managed parent; nothing for other queues.
 fn template_of(settings: &QueueSettings) -> Option<&BTreeMap<Arc<str>, PartitionSettings>> {
@@ -49,66 +50,13 @@ impl Ledger {
         settings: &TreeSettings,
     ) -> Result<(), RefreshError> {
         settings.queues.iter().try_for_each(|new| {
-            let slot = self.paths.get(&new.path);
-            let Some(&slot) = slot.filter(|_| template_of(new).is_some()) else {
+            let slot = self.registry.queue_at(&new.path);
+            let Some(slot) = slot.filter(|_| template_of(new).is_some()) else {
                 return Ok(());
             };
-            self.check_managed_parent(slot, new)?;
-            self.check_created(slot)
+            check_managed_parent(&self.state, slot, new)?;
+            check_created(&self.state, slot)
         })
-    }
-
-    /// Guarantees are given only below a parent whose children were all created.
-    // As GuaranteedOrZeroCapacityOverTimePolicy.computeQueueManagementChanges.
-    fn check_created(&self, parent: QueueSlot) -> Result<(), RefreshError> {
-        let children = self.state.queues[parent].children.iter();
-        let mut children = children.map(|&child| &self.state.queues[child].settings);
-        match children.find(|child| !child.dynamic) {
-            Some(child) => Err(RefreshError::NotCreated(child.path.to_string())),
-            None => Ok(()),
-        }
-    }
-
-    // As ManagedParentQueue.reinitialize.
-    fn check_managed_parent(
-        &self,
-        parent: QueueSlot,
-        new: &QueueSettings,
-    ) -> Result<(), RefreshError> {
-        let old = &self.state.queues[parent];
-        let Some(template) = template_of(new).filter(|_| template_of(&old.settings).is_some())
-        else {
-            return Ok(());
-        };
-        let creation = new.creation.as_ref();
-        if creation.is_some_and(|creation| creation.fail_on_exceeding_parent) {
-            let capacity = |row: &Queue| row.part(PartitionId::DEFAULT).capacity;
-            let children = old.children.iter();
-            let given = children.map(|&child| capacity(&self.state.queues[child]));
-            if capacity(old) < given.fold(0.0, share::sum) {
-                return Err(RefreshError::GivenAway(new.path.to_string()));
-            }
-        }
-        let mut parts = template.values();
-        let absolute = |part: &PartitionSettings| !amount_of(&part.capacity.legacy).is_none();
-        if old.mode != CapacityMode::Absolute && parts.any(absolute) {
-            return Err(RefreshError::AbsoluteTemplate(new.path.to_string()));
-        }
-        Ok(())
-    }
-
-    /// Whether a managed parent has too little left for one more guarantee.
-    // As ManagedParentQueue.addChildQueue, by the template as it last was.
-    pub(in crate::commit) fn is_given_away(&self, parent: QueueSlot) -> bool {
-        let row = &self.state.queues[parent];
-        let capacity = |&child: &QueueSlot| {
-            let row = &self.state.queues[child];
-            row.part(PartitionId::DEFAULT).absolute_capacity
-        };
-        let given = row.children.iter().map(capacity).fold(0.0, share::sum);
-        let template = row.template.get(&PartitionId::DEFAULT);
-        let wanted = template.map_or(0.0, |template| template.absolute_capacity);
-        share::sum(wanted, given) > row.part(PartitionId::DEFAULT).absolute_capacity
     }
 
     /// Reads the template of a managed parent, while the parent itself is as it was.
@@ -161,34 +109,18 @@ impl Ledger {
         }
     }
 
-    /// The template's absolute capacities, by what the parent has now.
-    // As GuaranteedOrZeroCapacityOverTimePolicy.updateTemplateAbsoluteCapacities.
-    fn update_template(&mut self, parent: QueueSlot) {
-        self.state.epoch += 1;
-        let legacy = self.state.settings.legacy_queue_mode;
-        let Queue {
-            template, parts, ..
-        } = &mut self.state.queues[parent];
-        for (partition, part) in template {
-            if !legacy || part.capacity > 0.0 {
-                let above = parts[*partition].absolute_capacity;
-                part.absolute_capacity = share::product(part.capacity, above);
-            }
-        }
-    }
-
     /// Sets up a leaf that was created just now.
     // As ManagedParentQueue.addChildQueue.
     pub(in crate::commit) fn guarantee_new(&mut self, parent: QueueSlot, leaf: QueueSlot) {
-        self.update_template(parent);
-        self.take_back(parent, leaf);
+        update_template(&mut self.state, parent);
+        take_back(&mut self.state, parent, leaf);
         let settings = Arc::clone(&self.state.queues[parent].settings);
         self.derive_template(parent, &settings);
-        self.take_vectors(parent, leaf);
+        take_vectors(&mut self.state, parent, leaf);
         for (partition, template) in self.state.queues[parent].template.clone() {
             let above = self.state.queues[parent].part(partition).absolute_capacity;
             if share::guarantee_fits(above, template.given, template.absolute_capacity) {
-                self.give(parent, leaf, partition);
+                give(&mut self.state, parent, leaf, partition);
             } else {
                 let part = self.state.queues[leaf].part_mut(partition);
                 (part.absolute_capacity, part.absolute_maximum) = (0.0, 0.0);
@@ -206,7 +138,7 @@ impl Ledger {
         settings: &QueueSettings,
         below: &BTreeMap<&str, Vec<&QueueSettings>>,
     ) -> Result<(), RefreshError> {
-        self.check_managed_parent(parent, settings)?;
+        check_managed_parent(&self.state, parent, settings)?;
         self.read_template(parent, settings);
         self.reconfigure(parent, settings);
         let listed = below.get(&*settings.path).map_or(&[][..], Vec::as_slice);
@@ -216,121 +148,188 @@ impl Ledger {
             if old.dynamic {
                 let own = self.make(parent, old.name(), true)?;
                 self.reconfigure(child, &own);
-                self.take_back(parent, child);
+                take_back(&mut self.state, parent, child);
             } else if let Some(new) = listed.iter().find(same) {
                 self.merge(child, new, below)?;
             }
         }
-        self.update_template(parent);
-        self.check_created(parent)?;
-        let leaves = self.leaves_by_submission(parent);
+        update_template(&mut self.state, parent);
+        check_created(&self.state, parent)?;
+        let leaves = leaves_by_submission(&self.state, parent);
         for (partition, template) in self.state.queues[parent].template.clone() {
             let above = self.state.queues[parent].part(partition).absolute_capacity;
             let count = share::guarantees_within(above, template.absolute_capacity);
             for &leaf in leaves.iter().take(count) {
-                self.take_vectors(parent, leaf);
-                self.give(parent, leaf, partition);
+                take_vectors(&mut self.state, parent, leaf);
+                give(&mut self.state, parent, leaf, partition);
             }
         }
         Ok(())
     }
+}
 
-    /// The leaves of a parent that have active or waiting applications, in the order in which the
-    /// first of these was submitted.
-    fn leaves_by_submission(&self, parent: QueueSlot) -> Vec<QueueSlot> {
-        let children = &self.state.queues[parent].children;
-        let lists = children.iter().flat_map(|&child| {
-            let leaf = self.state.queues[child].as_leaf();
-            leaf.active.iter().chain(&leaf.waiting).copied()
-        });
-        let mut apps: Vec<AppSlot> = lists.collect();
-        apps.sort_by_key(|&app| self.state.apps[app].start);
-        let mut leaves = Vec::new();
-        for app in apps {
-            let leaf = self.state.apps[app].leaf;
-            if children.contains(&leaf) && !leaves.contains(&leaf) {
-                leaves.push(leaf);
-            }
-        }
-        leaves
+/// Guarantees are given only below a parent whose children were all created.
+// As GuaranteedOrZeroCapacityOverTimePolicy.computeQueueManagementChanges.
+fn check_created(state: &State, parent: QueueSlot) -> Result<(), RefreshError> {
+    let children = state.queues[parent].children.iter();
+    let mut children = children.map(|&child| &state.queues[child].settings);
+    match children.find(|child| !child.dynamic) {
+        Some(child) => Err(RefreshError::NotCreated(child.path.to_string())),
+        None => Ok(()),
     }
+}
 
-    /// Takes the guarantee of a leaf back on every partition of its parent. Its maximum on the
-    /// default partition becomes that of whichever partition is visited last.
-    // As AutoCreatedLeafQueue.updateCapacitiesToZero and AbstractCSQueue.internalSetMaximumCapacity.
-    fn take_back(&mut self, parent: QueueSlot, leaf: QueueSlot) {
-        self.state.epoch += 1;
-        let partitions = self.state.partition_ids();
-        let known = |&partition: &PartitionId| self.state.queues[parent].part(partition).known;
-        let mut partitions: Vec<PartitionId> = partitions.filter(known).collect();
-        let name = |partition: PartitionId| Arc::clone(&self.state.partitions[partition].name);
-        java_order::sort(&mut partitions, 0, |&partition| {
-            java_order::string_hash(&name(partition))
-        });
-        let names: Vec<Arc<str>> = partitions.iter().copied().map(name).collect();
-        for (partition, name) in partitions.into_iter().zip(names) {
-            let above = &self.state.queues[parent];
-            let template = above.template.get(&partition);
-            let maximum = template.map_or(0.0, |template| template.maximum_capacity);
-            let nothing = share::product(above.part(partition).absolute_capacity, 0.0);
-            let highest = above.part(PartitionId::DEFAULT).absolute_maximum;
-            let row = &mut self.state.queues[leaf];
-            let part = row.part_mut(partition);
-            (part.known, part.capacity, part.absolute_capacity) = (true, 0.0, nothing);
-            let part = row.part_mut(PartitionId::DEFAULT);
-            (part.known, part.maximum_capacity) = (true, maximum);
-            part.absolute_maximum = share::product(maximum, highest);
-            let shown = row.part(partition).maximum_capacity;
-            let settings = &mut Arc::make_mut(&mut row.settings).partitions;
-            let percent =
-                |fraction| VectorEntry::Percent(f64::from(share::product(fraction, 100.0)));
-            if let Some(of) = settings.get_mut("") {
-                of.maximum.vector.fill(percent(maximum));
-            }
-            if let Some(of) = settings.get_mut(&name) {
-                of.capacity.vector.fill(percent(0.0));
-                of.maximum.vector.fill(percent(shown));
-            }
-            update_used(&mut self.state, leaf, partition);
+// As ManagedParentQueue.reinitialize.
+fn check_managed_parent(
+    state: &State,
+    parent: QueueSlot,
+    new: &QueueSettings,
+) -> Result<(), RefreshError> {
+    let old = &state.queues[parent];
+    let Some(template) = template_of(new).filter(|_| template_of(&old.settings).is_some()) else {
+        return Ok(());
+    };
+    let creation = new.creation.as_ref();
+    if creation.is_some_and(|creation| creation.fail_on_exceeding_parent) {
+        let capacity = |row: &Queue| row.part(PartitionId::DEFAULT).capacity;
+        let children = old.children.iter();
+        let given = children.map(|&child| capacity(&state.queues[child]));
+        if capacity(old) < given.fold(0.0, share::sum) {
+            return Err(RefreshError::GivenAway(new.path.to_string()));
         }
     }
+    let mut parts = template.values();
+    let absolute = |part: &PartitionSettings| !amount_of(&part.capacity.legacy).is_none();
+    if old.mode != CapacityMode::Absolute && parts.any(absolute) {
+        return Err(RefreshError::AbsoluteTemplate(new.path.to_string()));
+    }
+    Ok(())
+}
 
-    /// Takes over the vectors of the template, whoever has its guarantee.
-    // As ManagedParentQueue.setLeafQueuesCapacityVector.
-    fn take_vectors(&mut self, parent: QueueSlot, leaf: QueueSlot) {
-        let settings = Arc::clone(&self.state.queues[parent].settings);
-        let row = &mut self.state.queues[leaf];
-        let own = &mut Arc::make_mut(&mut row.settings).partitions;
-        for (name, of) in template_of(&settings).into_iter().flatten() {
-            let Some(own) = own.get_mut(name) else {
-                continue;
-            };
-            let or = |vector: &[VectorEntry], otherwise: f64| {
-                let unset = vector.iter().all(|entry| *entry == VectorEntry::Unset);
-                if unset {
-                    vec![VectorEntry::Percent(otherwise); vector.len()]
-                } else {
-                    vector.to_vec()
-                }
-            };
-            own.capacity.vector = or(&of.capacity.vector, 0.0);
-            own.maximum.vector = or(&of.maximum.vector, 100.0);
+/// Whether a managed parent has too little left for one more guarantee.
+// As ManagedParentQueue.addChildQueue, by the template as it last was.
+pub(in crate::commit) fn is_given_away(state: &State, parent: QueueSlot) -> bool {
+    let row = &state.queues[parent];
+    let capacity = |&child: &QueueSlot| {
+        let row = &state.queues[child];
+        row.part(PartitionId::DEFAULT).absolute_capacity
+    };
+    let given = row.children.iter().map(capacity).fold(0.0, share::sum);
+    let template = row.template.get(&PartitionId::DEFAULT);
+    let wanted = template.map_or(0.0, |template| template.absolute_capacity);
+    share::sum(wanted, given) > row.part(PartitionId::DEFAULT).absolute_capacity
+}
+
+/// The template's absolute capacities, by what the parent has now.
+// As GuaranteedOrZeroCapacityOverTimePolicy.updateTemplateAbsoluteCapacities.
+fn update_template(state: &mut State, parent: QueueSlot) {
+    state.epoch += 1;
+    let legacy = state.settings.legacy_queue_mode;
+    let Queue {
+        template, parts, ..
+    } = &mut state.queues[parent];
+    for (partition, part) in template {
+        if !legacy || part.capacity > 0.0 {
+            let above = parts[*partition].absolute_capacity;
+            part.absolute_capacity = share::product(part.capacity, above);
         }
     }
+}
 
-    /// Gives a leaf the guarantee of the template on one partition.
-    // As AutoCreatedLeafQueue.mergeCapacities.
-    fn give(&mut self, parent: QueueSlot, leaf: QueueSlot, partition: PartitionId) {
-        let Some(template) = self.state.queues[parent].template.get_mut(&partition) else {
-            return;
+/// The leaves of a parent that have active or waiting applications, in the order in which the
+/// first of these was submitted.
+fn leaves_by_submission(state: &State, parent: QueueSlot) -> Vec<QueueSlot> {
+    let children = &state.queues[parent].children;
+    let lists = children.iter().flat_map(|&child| {
+        let leaf = state.queues[child].as_leaf();
+        leaf.active.iter().chain(&leaf.waiting).copied()
+    });
+    let mut apps: Vec<AppSlot> = lists.collect();
+    apps.sort_by_key(|&app| state.apps[app].start);
+    let mut leaves = Vec::new();
+    for app in apps {
+        let leaf = state.apps[app].leaf;
+        if children.contains(&leaf) && !leaves.contains(&leaf) {
+            leaves.push(leaf);
+        }
+    }
+    leaves
+}
+
+/// Takes the guarantee of a leaf back on every partition of its parent. Its maximum on the
+/// default partition becomes that of whichever partition is visited last.
+// As AutoCreatedLeafQueue.updateCapacitiesToZero and AbstractCSQueue.internalSetMaximumCapacity.
+fn take_back(state: &mut State, parent: QueueSlot, leaf: QueueSlot) {
+    state.epoch += 1;
+    let partitions = state.partition_ids();
+    let known = |&partition: &PartitionId| state.queues[parent].part(partition).known;
+    let mut partitions: Vec<PartitionId> = partitions.filter(known).collect();
+    let name = |partition: PartitionId| Arc::clone(&state.partitions[partition].name);
+    java_order::sort(&mut partitions, 0, |&partition| {
+        java_order::string_hash(&name(partition))
+    });
+    let names: Vec<Arc<str>> = partitions.iter().copied().map(name).collect();
+    for (partition, name) in partitions.into_iter().zip(names) {
+        let above = &state.queues[parent];
+        let template = above.template.get(&partition);
+        let maximum = template.map_or(0.0, |template| template.maximum_capacity);
+        let nothing = share::product(above.part(partition).absolute_capacity, 0.0);
+        let highest = above.part(PartitionId::DEFAULT).absolute_maximum;
+        let row = &mut state.queues[leaf];
+        let part = row.part_mut(partition);
+        (part.known, part.capacity, part.absolute_capacity) = (true, 0.0, nothing);
+        let part = row.part_mut(PartitionId::DEFAULT);
+        (part.known, part.maximum_capacity) = (true, maximum);
+        part.absolute_maximum = share::product(maximum, highest);
+        let shown = row.part(partition).maximum_capacity;
+        let settings = &mut Arc::make_mut(&mut row.settings).partitions;
+        let percent = |fraction| VectorEntry::Percent(f64::from(share::product(fraction, 100.0)));
+        if let Some(of) = settings.get_mut("") {
+            of.maximum.vector.fill(percent(maximum));
+        }
+        if let Some(of) = settings.get_mut(&name) {
+            of.capacity.vector.fill(percent(0.0));
+            of.maximum.vector.fill(percent(shown));
+        }
+        update_used(state, leaf, partition);
+    }
+}
+
+/// Takes over the vectors of the template, whoever has its guarantee.
+// As ManagedParentQueue.setLeafQueuesCapacityVector.
+fn take_vectors(state: &mut State, parent: QueueSlot, leaf: QueueSlot) {
+    let settings = Arc::clone(&state.queues[parent].settings);
+    let row = &mut state.queues[leaf];
+    let own = &mut Arc::make_mut(&mut row.settings).partitions;
+    for (name, of) in template_of(&settings).into_iter().flatten() {
+        let Some(own) = own.get_mut(name) else {
+            continue;
         };
-        template.given = share::sum(template.given, template.absolute_capacity);
-        let template = *template;
-        let highest = self.state.queues[parent].part(partition).absolute_maximum;
-        let part = self.state.queues[leaf].part_mut(partition);
-        part.capacity = template.capacity;
-        part.absolute_capacity = template.absolute_capacity;
-        part.maximum_capacity = template.maximum_capacity;
-        part.absolute_maximum = share::product(template.maximum_capacity, highest);
+        let or = |vector: &[VectorEntry], otherwise: f64| {
+            let unset = vector.iter().all(|entry| *entry == VectorEntry::Unset);
+            if unset {
+                vec![VectorEntry::Percent(otherwise); vector.len()]
+            } else {
+                vector.to_vec()
+            }
+        };
+        own.capacity.vector = or(&of.capacity.vector, 0.0);
+        own.maximum.vector = or(&of.maximum.vector, 100.0);
     }
+}
+
+/// Gives a leaf the guarantee of the template on one partition.
+// As AutoCreatedLeafQueue.mergeCapacities.
+fn give(state: &mut State, parent: QueueSlot, leaf: QueueSlot, partition: PartitionId) {
+    let Some(template) = state.queues[parent].template.get_mut(&partition) else {
+        return;
+    };
+    template.given = share::sum(template.given, template.absolute_capacity);
+    let template = *template;
+    let highest = state.queues[parent].part(partition).absolute_maximum;
+    let part = state.queues[leaf].part_mut(partition);
+    part.capacity = template.capacity;
+    part.absolute_capacity = template.absolute_capacity;
+    part.maximum_capacity = template.maximum_capacity;
+    part.absolute_maximum = share::product(template.maximum_capacity, highest);
 }

@@ -7,6 +7,11 @@ use super::build;
 use super::refresh_checks::{by_parent, check_allocation};
 use super::refresh_error::RefreshError;
 use crate::commit::ledger::Ledger;
+use crate::commit::tree::build::stop_queue;
+use crate::commit::tree::capacity::{
+    update_absolute, update_maximum_applications, update_statistics,
+};
+use crate::commit::tree::refresh_checks::{check_children, check_hierarchy};
 use crate::id::{PartitionId, QueueSlot, java_order};
 use crate::queue::{
     ConfiguredState, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings,
@@ -22,6 +27,7 @@ impl Ledger {
     /// As [`RefreshError`]; the tree stays as it is then.
     // As CapacitySchedulerQueueManager.reinitializeQueues.
     pub fn refresh(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
+        self.settled();
         self.check_refresh(&settings)?;
         let applied = self.apply_refresh(settings);
         debug_assert_eq!(applied, Ok(()), "what was checked is applied as a whole");
@@ -37,17 +43,18 @@ impl Ledger {
     /// passed over.
     // As CapacityScheduler.reinitialize.
     pub fn reapply(&mut self, refused: Option<TreeSettings>, present: TreeSettings) {
+        self.settled();
         let paths = |settings: &TreeSettings| -> BTreeSet<Arc<str>> {
             let queues = settings.queues.iter();
             queues.map(|queue| Arc::clone(&queue.path)).collect()
         };
         let refused = refused.filter(|refused| {
-            paths(refused) == paths(&present) && self.check_hierarchy(refused).is_ok()
+            paths(refused) == paths(&present) && check_hierarchy(&self.state, refused).is_ok()
         });
         if let Some(refused) = refused {
             self.apply_refresh(refused).unwrap_or_default();
         }
-        if self.check_hierarchy(&present).is_ok() {
+        if check_hierarchy(&self.state, &present).is_ok() {
             self.apply_refresh(present).unwrap_or_default();
         }
     }
@@ -76,7 +83,7 @@ impl Ledger {
         let fractions = leaves_legacy.then(|| self.configured_fractions());
         self.update_cluster();
         if let Some(fractions) = fractions {
-            self.show_fractions(fractions);
+            show_fractions(&mut self.state, fractions);
         }
         Ok(())
     }
@@ -87,27 +94,13 @@ impl Ledger {
         let fractions = |slot: QueueSlot| {
             let row = &self.state.queues[slot];
             let of_partition = move |(name, of): (&Arc<str>, &PartitionSettings)| {
-                let partition = *self.partitions.get(name)?;
+                let partition = self.registry.partition(name)?;
                 let percent = matches!(of.capacity.legacy, LegacyCapacity::Percent(_));
                 percent.then(|| (slot, partition, row.part(partition).capacity))
             };
             row.settings.partitions.iter().filter_map(of_partition)
         };
         queues.flat_map(fractions).collect()
-    }
-
-    /// The refresh that leaves legacy mode shares out resources in the new way, but shows
-    /// percentages as configured until capacities are next computed.
-    fn show_fractions(&mut self, fractions: Vec<(QueueSlot, PartitionId, f32)>) {
-        for (slot, partition, capacity) in fractions {
-            self.state.queues[slot].part_mut(partition).capacity = capacity;
-        }
-        for slot in self.state.subtree(State::ROOT).into_iter().skip(1) {
-            self.update_absolute(slot);
-            if self.state.queues[slot].is_leaf() {
-                self.update_maximum_applications(slot);
-            }
-        }
     }
 
     /// Reinitialises a queue in place, then its children; they end up in the order of a hash map
@@ -161,27 +154,9 @@ impl Ledger {
                 }
             }
         }
-        self.check_merged(slot, settings, &new)?;
+        check_merged(&self.state, slot, settings, &new)?;
         self.keep_children(slot, order, &new, seen);
         Ok(())
-    }
-
-    /// Whether the children of a parent, each set up anew, go together.
-    fn check_merged(
-        &self,
-        parent: QueueSlot,
-        settings: &QueueSettings,
-        new: &[&QueueSettings],
-    ) -> Result<(), RefreshError> {
-        if !self.state.settings.legacy_queue_mode {
-            return Ok(());
-        }
-        let row = &self.state.queues[parent];
-        let children = row.children.iter();
-        let children = children.map(|&child| &*self.state.queues[child].settings);
-        let listed = |own: &&QueueSettings| new.iter().any(|queue| queue.path == own.path);
-        let dynamic = children.filter(|own| own.dynamic && !listed(own));
-        self.check_children(row, settings, new, &dynamic.collect::<Vec<_>>())
     }
 
     /// Reinitialises the children that submissions created and the new configuration does not list.
@@ -239,9 +214,7 @@ impl Ledger {
             let row = &mut self.state.queues[queue];
             row.removed = true;
             let path = Arc::clone(&row.settings.path);
-            if self.paths.get(&path) == Some(&queue) {
-                self.paths.remove(&path);
-            }
+            self.registry.remove_queue(&path, queue);
         }
     }
 
@@ -279,15 +252,15 @@ impl Ledger {
         build::configure(self, slot);
         match settings.state {
             Some(ConfiguredState::Stopped) if before == QueueState::Running => {
-                self.stop_queue(slot);
+                stop_queue(&mut self.state, slot);
             }
             Some(ConfiguredState::Running) if before != QueueState::Running => {
                 self.state.queues[slot].state = QueueState::Running;
             }
             _ => {}
         }
-        self.update_absolute(slot);
-        self.update_statistics(slot);
+        update_absolute(&mut self.state, slot);
+        update_statistics(&mut self.state, slot);
         if self.state.queues[slot].is_leaf() {
             let every = self.state.settings.global_queue_maximum_applications;
             let most = settings.leaf.maximum_applications.or(every).unwrap_or(-1);
@@ -302,4 +275,36 @@ impl Ledger {
             self.refresh_weights(slot);
         }
     }
+}
+
+/// The refresh that leaves legacy mode shares out resources in the new way, but shows
+/// percentages as configured until capacities are next computed.
+fn show_fractions(state: &mut State, fractions: Vec<(QueueSlot, PartitionId, f32)>) {
+    for (slot, partition, capacity) in fractions {
+        state.queues[slot].part_mut(partition).capacity = capacity;
+    }
+    for slot in state.subtree(State::ROOT).into_iter().skip(1) {
+        update_absolute(state, slot);
+        if state.queues[slot].is_leaf() {
+            update_maximum_applications(state, slot);
+        }
+    }
+}
+
+/// Whether the children of a parent, each set up anew, go together.
+fn check_merged(
+    state: &State,
+    parent: QueueSlot,
+    settings: &QueueSettings,
+    new: &[&QueueSettings],
+) -> Result<(), RefreshError> {
+    if !state.settings.legacy_queue_mode {
+        return Ok(());
+    }
+    let row = &state.queues[parent];
+    let children = row.children.iter();
+    let children = children.map(|&child| &*state.queues[child].settings);
+    let listed = |own: &&QueueSettings| new.iter().any(|queue| queue.path == own.path);
+    let dynamic = children.filter(|own| own.dynamic && !listed(own));
+    check_children(state, row, settings, new, &dynamic.collect::<Vec<_>>())
 }

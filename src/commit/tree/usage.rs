@@ -4,6 +4,7 @@ use crate::accounting::{Charge, add_queue_pending, charge_queues};
 use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
 use crate::resource::{ResourceVector, with_width};
+use crate::snapshot::State;
 
 impl Ledger {
     /// Charges an application's leaf, user and ancestors; negative amounts give back.
@@ -29,7 +30,7 @@ impl Ledger {
         partition: PartitionId,
         size: ResourceVector,
     ) {
-        debug_assert!(self.deferred_charges.are_none());
+        debug_assert!(self.deferred.charges.are_none());
         with_width!(self.state.calculator, N => {
             let charge = Charge::<N> {
                 used: size.narrow(),
@@ -37,38 +38,6 @@ impl Ledger {
             };
             charge_queues(&mut self.state, leaf, partition, &charge);
         });
-    }
-
-    /// Reserved resources of a leaf and its ancestors.
-    pub(in crate::commit) fn add_reserved(
-        &mut self,
-        leaf: QueueSlot,
-        partition: PartitionId,
-        size: ResourceVector,
-    ) {
-        let mut next = Some(leaf);
-        while let Some(queue) = next {
-            let part = self.state.queues[queue].part_mut(partition);
-            part.counting().reserved += size;
-            next = self.state.queues[queue].parent;
-        }
-        if partition == PartitionId::DEFAULT {
-            self.add_reserved_by_present(leaf, size);
-        }
-    }
-
-    /// What the applications that a leaf and its ancestors hold now have reserved.
-    // As QueueMetrics.reserveResource.
-    pub(in crate::commit) fn add_reserved_by_present(
-        &mut self,
-        leaf: QueueSlot,
-        size: ResourceVector,
-    ) {
-        let mut next = Some(leaf);
-        while let Some(queue) = next {
-            self.state.queues[queue].reserved_by_present += size;
-            next = self.state.queues[queue].parent;
-        }
     }
 
     /// Outstanding asks of an application, its leaf and its ancestors.
@@ -101,7 +70,39 @@ impl Ledger {
         partition: PartitionId,
         size: ResourceVector,
     ) {
-        debug_assert!(self.deferred_charges.are_none());
+        debug_assert!(self.deferred.charges.are_none());
         add_queue_pending(&mut self.state, leaf, partition, size);
+    }
+}
+
+/// Reserved resources of a leaf and its ancestors.
+pub(in crate::commit) fn add_reserved(
+    state: &mut State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    size: ResourceVector,
+) {
+    let mut next = Some(leaf);
+    while let Some(queue) = next {
+        let part = state.queues[queue].part_mut(partition);
+        part.counting().reserved += size;
+        next = state.queues[queue].parent;
+    }
+    if partition == PartitionId::DEFAULT {
+        add_reserved_by_present(state, leaf, size);
+    }
+}
+
+/// What the applications that a leaf and its ancestors hold now have reserved.
+// As QueueMetrics.reserveResource.
+pub(in crate::commit) fn add_reserved_by_present(
+    state: &mut State,
+    leaf: QueueSlot,
+    size: ResourceVector,
+) {
+    let mut next = Some(leaf);
+    while let Some(queue) = next {
+        state.queues[queue].reserved_by_present += size;
+        next = state.queues[queue].parent;
     }
 }

@@ -6,7 +6,7 @@
     reason = "the driver of the reference computes in doubles, with exact tests for 0 and 1"
 )]
 
-use crate::commit::ledger::Ledger;
+use crate::commit::tree::capacity::{derive_fractions, update_absolute};
 use crate::id::{PartitionId, QueueSlot};
 use crate::queue::{QueueKind, VectorEntry};
 use crate::resource::{ResourceVector, share};
@@ -37,91 +37,6 @@ enum Phase {
     Absolute,
     Percent,
     Weight,
-}
-
-impl Ledger {
-    pub(in crate::commit) fn set_root_capacity(&mut self) {
-        self.state.epoch += 1;
-        for partition in self.state.partition_ids() {
-            let total = self.state.total(partition);
-            let part = self.state.queues[State::ROOT].part_mut(partition);
-            if part.configured || partition == PartitionId::DEFAULT {
-                part.known = true;
-                part.guaranteed.set(total);
-                part.limit.set(total);
-                part.capacity = 1.0;
-                part.absolute_capacity = 1.0;
-                part.maximum_capacity = 1.0;
-                part.absolute_maximum = 1.0;
-            }
-        }
-    }
-
-    /// Guaranteed and largest resources of all children of a parent, and their fractions.
-    // As CapacitySchedulerQueueCapacityHandler with ResourceCalculationDriver.
-    pub(in crate::commit) fn distribute(&mut self, parent: QueueSlot) {
-        let managed = self.state.queues[parent].settings.kind == QueueKind::ManagedParent;
-        for partition in self.state.partition_ids() {
-            if !self.state.queues[parent].part(partition).configured {
-                continue;
-            }
-            let part = self.state.queues[parent].part(partition);
-            let pot = Pot {
-                cluster: self.state.total(partition),
-                guaranteed: part.guaranteed.get(),
-                limit: part.limit.get(),
-                all_or_nothing: managed,
-            };
-            let mut children = self.children_on(parent, partition);
-            for i in 0..self.state.calculator.types() {
-                share_out(&pot, &mut children, i);
-            }
-            for child in children {
-                let part = self.state.queues[child.queue].part_mut(partition);
-                part.guaranteed.set(child.guaranteed);
-                part.limit.set(child.limit);
-            }
-            self.state.epoch += 1;
-        }
-        for child in self.state.queues[parent].children.clone() {
-            for partition in self.state.partition_ids() {
-                if self.state.queues[child].part(partition).configured {
-                    self.derive_fractions(child, parent, partition);
-                    // Of all partitions, also of those whose turn is yet to come.
-                    self.update_absolute(child);
-                }
-            }
-        }
-    }
-
-    fn children_on(&self, parent: QueueSlot, partition: PartitionId) -> Vec<Child> {
-        let name = &self.state.partitions[partition].name;
-        let children = self.state.queues[parent].children.iter();
-        children
-            .filter(|&&child| self.state.queues[child].part(partition).configured)
-            .map(|&queue| {
-                let settings = &self.state.queues[queue].settings.partitions;
-                let entries = settings.get(name.as_ref());
-                let capacity = entries.map_or(Vec::new(), |of| of.capacity.vector.clone());
-                // Where no type is given, none is visited: what there was remains.
-                let empty = capacity.iter().all(|entry| *entry == VectorEntry::Unset);
-                let part = self.state.queues[queue].part(partition);
-                let none = (ResourceVector::NONE, ResourceVector::NONE);
-                let (guaranteed, limit) = if empty {
-                    (part.guaranteed.get(), part.limit.get())
-                } else {
-                    none
-                };
-                Child {
-                    queue,
-                    capacity,
-                    maximum: entries.map_or(Vec::new(), |of| of.maximum.vector.clone()),
-                    guaranteed,
-                    limit,
-                }
-            })
-            .collect()
-    }
 }
 
 fn entry(vector: &[VectorEntry], i: usize) -> VectorEntry {
@@ -216,4 +131,87 @@ fn rounded(amount: f64, phase: Phase) -> f64 {
         Phase::Weight => (amount + 0.5).floor(),
         Phase::Absolute | Phase::Percent => amount.floor(),
     }
+}
+
+pub(in crate::commit) fn set_root_capacity(state: &mut State) {
+    state.epoch += 1;
+    for partition in state.partition_ids() {
+        let total = state.total(partition);
+        let part = state.queues[State::ROOT].part_mut(partition);
+        if part.configured || partition == PartitionId::DEFAULT {
+            part.known = true;
+            part.guaranteed.set(total);
+            part.limit.set(total);
+            part.capacity = 1.0;
+            part.absolute_capacity = 1.0;
+            part.maximum_capacity = 1.0;
+            part.absolute_maximum = 1.0;
+        }
+    }
+}
+
+/// Guaranteed and largest resources of all children of a parent, and their fractions.
+// As CapacitySchedulerQueueCapacityHandler with ResourceCalculationDriver.
+pub(in crate::commit) fn distribute(state: &mut State, parent: QueueSlot) {
+    let managed = state.queues[parent].settings.kind == QueueKind::ManagedParent;
+    for partition in state.partition_ids() {
+        if !state.queues[parent].part(partition).configured {
+            continue;
+        }
+        let part = state.queues[parent].part(partition);
+        let pot = Pot {
+            cluster: state.total(partition),
+            guaranteed: part.guaranteed.get(),
+            limit: part.limit.get(),
+            all_or_nothing: managed,
+        };
+        let mut children = children_on(state, parent, partition);
+        for i in 0..state.calculator.types() {
+            share_out(&pot, &mut children, i);
+        }
+        for child in children {
+            let part = state.queues[child.queue].part_mut(partition);
+            part.guaranteed.set(child.guaranteed);
+            part.limit.set(child.limit);
+        }
+        state.epoch += 1;
+    }
+    for child in state.queues[parent].children.clone() {
+        for partition in state.partition_ids() {
+            if state.queues[child].part(partition).configured {
+                derive_fractions(state, child, parent, partition);
+                // Of all partitions, also of those whose turn is yet to come.
+                update_absolute(state, child);
+            }
+        }
+    }
+}
+
+fn children_on(state: &State, parent: QueueSlot, partition: PartitionId) -> Vec<Child> {
+    let name = &state.partitions[partition].name;
+    let children = state.queues[parent].children.iter();
+    children
+        .filter(|&&child| state.queues[child].part(partition).configured)
+        .map(|&queue| {
+            let settings = &state.queues[queue].settings.partitions;
+            let entries = settings.get(name.as_ref());
+            let capacity = entries.map_or(Vec::new(), |of| of.capacity.vector.clone());
+            // Where no type is given, none is visited: what there was remains.
+            let empty = capacity.iter().all(|entry| *entry == VectorEntry::Unset);
+            let part = state.queues[queue].part(partition);
+            let none = (ResourceVector::NONE, ResourceVector::NONE);
+            let (guaranteed, limit) = if empty {
+                (part.guaranteed.get(), part.limit.get())
+            } else {
+                none
+            };
+            Child {
+                queue,
+                capacity,
+                maximum: entries.map_or(Vec::new(), |of| of.maximum.vector.clone()),
+                guaranteed,
+                limit,
+            }
+        })
+        .collect()
 }

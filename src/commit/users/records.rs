@@ -2,21 +2,16 @@
 
 use std::sync::Arc;
 
-use super::user_limit_cache::gates_of;
+use super::user_limit_cache::known_limits;
 use crate::accounting::{charge_user, deactivate_user, note_user_limit, renew_bounds, sum_weights};
 use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{compute_user_limit, user_value};
 use crate::queue::{HeadroomProvider, LimitKind, PerPartition, User};
 use crate::resource::{PackedVector, ResourceVector};
+use crate::snapshot::State;
 
 impl Ledger {
-    /// The record of a user in a leaf, if there is one.
-    fn find_user(&self, leaf: QueueSlot, name: &Arc<str>) -> Option<UserSlot> {
-        let key = (leaf, Arc::clone(name));
-        self.users.get(&key).copied()
-    }
-
     /// The record of an application's user in a leaf, if there is one.
     pub(in crate::commit) fn user_in(&self, leaf: QueueSlot, app: AppSlot) -> Option<UserSlot> {
         let row = &self.state.apps[app];
@@ -24,24 +19,24 @@ impl Ledger {
         // Mostly the application knows it.
         if !record.removed && record.leaf == leaf {
             debug_assert_eq!(
-                self.find_user(leaf, &row.submission.user_name),
+                self.registry.user(leaf, &row.submission.user_name),
                 Some(row.user)
             );
             return Some(row.user);
         }
-        self.find_user(leaf, &row.submission.user_name)
+        self.registry.user(leaf, &row.submission.user_name)
     }
 
     /// The dropped record of an application's user in a leaf, if it still asks.
     fn dropped_user(&self, leaf: QueueSlot, app: AppSlot) -> Option<UserSlot> {
-        let key = (leaf, Arc::clone(&self.state.apps[app].submission.user_name));
-        self.dropped_users.get(&key).copied()
+        let name = &self.state.apps[app].submission.user_name;
+        self.removed_users.asking(leaf, name)
     }
 
     /// The record of a user in a leaf, created on first use.
     pub(in crate::commit) fn user(&mut self, leaf: QueueSlot, name: &str) -> UserSlot {
         let name: Arc<str> = name.into();
-        if let Some(user) = self.find_user(leaf, &name) {
+        if let Some(user) = self.registry.user(leaf, &name) {
             return user;
         }
         let queue = &self.state.queues[leaf];
@@ -58,12 +53,12 @@ impl Ledger {
             providers: 0,
             active: false,
             removed: false,
-            untold: false,
+            notice_pending: false,
             last_limit: PackedVector::default(),
-            telling: 0,
+            notice: 0,
             parts: PerPartition::new(partitions),
         };
-        let slot = match self.free_users.pop() {
+        let slot = match self.registry.take_free_user() {
             Some(slot) => {
                 record.generation = self.state.users[slot].generation + 1;
                 self.state.users[slot] = record;
@@ -73,7 +68,7 @@ impl Ledger {
         };
         self.skipped.cut(&mut self.state, leaf, 0);
         self.take_over(leaf, &name, slot);
-        self.users.insert((leaf, name), slot);
+        self.registry.add_user(leaf, name, slot);
         let users = self.state.queues[leaf].as_leaf_mut();
         users.users.push(slot);
         users.most_users = users.most_users.max(users.users.len());
@@ -85,39 +80,33 @@ impl Ledger {
     /// Who asks and what passes found is kept by name: a new record takes over what is left of a
     /// dropped one, and the applications of the user in the leaf refer to it from now on.
     fn take_over(&mut self, leaf: QueueSlot, name: &Arc<str>, slot: UserSlot) {
-        let dropped = self.dropped_users.remove(&(leaf, Arc::clone(name)));
+        let dropped = self.removed_users.take_asking(leaf, name);
         if let Some(dropped) = dropped {
             let asking = std::mem::take(&mut self.state.users[dropped].asking_apps);
             self.state.users[slot].asking_apps = asking;
         }
         let mut before: Vec<_> = dropped.into_iter().collect();
-        let mut gates = self.take_dropped_gates(leaf, name);
-        for app in self.entered(leaf).collect::<Vec<_>>() {
+        let mut gates = self.removed_users.take_limits(leaf, name);
+        for app in entered(&self.state, leaf).collect::<Vec<_>>() {
             let row = &self.state.apps[app];
             if row.submission.user_name != *name || row.user == slot || row.leaf != leaf {
                 continue;
             }
             let old = row.user;
-            gates = Some(gates_of(&self.state.users[old]));
+            gates = Some(known_limits(&self.state.users[old]));
             self.state.apps[app].user = slot;
             before.push(old);
         }
         if let Some(gates) = gates {
             let parts = &mut self.state.users[slot].parts;
             for (part, gates) in parts.iter_mut().zip(gates) {
-                (part.told, part.gates) = (gates.told, gates.gates);
+                (part.limit_version, part.cached_limits) =
+                    (gates.limit_version, gates.cached_limits);
             }
         }
         for old in before {
             self.free_user(old);
         }
-    }
-
-    /// The applications that a leaf holds; one may be in two of its lists.
-    pub(in crate::commit) fn entered(&self, leaf: QueueSlot) -> impl Iterator<Item = AppSlot> + '_ {
-        let users = self.state.queues[leaf].as_leaf();
-        let lists = [&users.active, &users.waiting, &users.parked];
-        lists.into_iter().flatten().copied()
     }
 
     /// The record of an application's user, created anew when it was dropped.
@@ -147,19 +136,19 @@ impl Ledger {
     /// Drops the record of a user without applications.
     pub(in crate::commit) fn remove_user(&mut self, leaf: QueueSlot, user: UserSlot) {
         self.skipped.cut(&mut self.state, leaf, 0);
-        self.keep_gates(leaf, user);
+        self.keep_limits(leaf, user);
         let record = &mut self.state.users[user];
         record.removed = true;
         record.active = false;
         let (name, asking) = (Arc::clone(&record.name), record.asking_apps > 0);
-        self.users.remove(&(leaf, Arc::clone(&name)));
+        self.registry.remove_user(leaf, &name);
         self.state.queues[leaf]
             .as_leaf_mut()
             .users
             .retain(|&other| other != user);
-        self.update_weights(leaf);
+        update_weights(&mut self.state, leaf);
         if asking {
-            self.dropped_users.insert((leaf, name), user);
+            self.removed_users.keep_asking(leaf, name, user);
         } else {
             self.free_user(user);
         }
@@ -170,10 +159,10 @@ impl Ledger {
         let record = &self.state.users[user];
         let needed = !record.removed || record.asking_apps > 0 || record.providers > 0;
         let of_app = |app| self.state.apps[app].user == user;
-        if needed || self.entered(record.leaf).any(of_app) || self.free_users.contains(&user) {
+        if needed || entered(&self.state, record.leaf).any(of_app) {
             return;
         }
-        self.free_users.push(user);
+        self.registry.free_user(user);
     }
 
     /// Notes whom an application's headroom is computed for. A dropped record stays for it with
@@ -197,16 +186,6 @@ impl Ledger {
         }
     }
 
-    fn update_weights(&mut self, leaf: QueueSlot) {
-        let (active, total) = (
-            sum_weights(&self.state, leaf, true),
-            sum_weights(&self.state, leaf, false),
-        );
-        let users = self.state.queues[leaf].as_leaf_mut();
-        users.active_weight = active;
-        users.total_weight = total;
-    }
-
     /// Takes over the weights of the configuration.
     pub(in crate::commit) fn refresh_weights(&mut self, leaf: QueueSlot) {
         self.skipped.cut(&mut self.state, leaf, 0);
@@ -216,13 +195,8 @@ impl Ledger {
             let weight = settings.user_weights.get(record.name.as_ref()).copied();
             record.weight = weight.unwrap_or(1.0);
         }
-        self.update_weights(leaf);
-        self.users_changed(leaf);
-    }
-
-    /// Something that user limits depend on changed.
-    pub(in crate::commit) fn users_changed(&mut self, leaf: QueueSlot) {
-        self.state.queues[leaf].as_leaf_mut().users_version += 1;
+        update_weights(&mut self.state, leaf);
+        users_changed(&mut self.state, leaf);
     }
 
     /// A key of an application has outstanding asks.
@@ -247,7 +221,7 @@ impl Ledger {
         });
         self.state.users[user].asking_apps = 1;
         self.state.queues[leaf].as_leaf_mut().asking_users += 1;
-        self.users_changed(leaf);
+        users_changed(&mut self.state, leaf);
         if self.state.users[user].active {
             return;
         }
@@ -279,9 +253,9 @@ impl Ledger {
         }
         if self.state.users[user].removed {
             self.state.queues[leaf].as_leaf_mut().asking_users -= 1;
-            self.users_changed(leaf);
+            users_changed(&mut self.state, leaf);
             let name = Arc::clone(&self.state.apps[app].submission.user_name);
-            self.dropped_users.remove(&(leaf, name));
+            self.removed_users.take_asking(leaf, &name);
             self.free_user(user);
         } else {
             deactivate_user(&mut self.state, leaf, user);
@@ -302,75 +276,96 @@ impl Ledger {
         }
         charge_user(&mut self.state, leaf, user, partition, size);
     }
+}
 
-    /// The limit of a user, through the cache by version; what is computed is remembered, and so
-    /// is what the user was told.
-    // As UsersManager.getComputedResourceLimitForActiveUsers (and …ForAllUsers).
-    pub(in crate::commit) fn user_limit<const N: usize>(
-        &mut self,
-        leaf: QueueSlot,
-        user: Option<UserSlot>,
-        partition: PartitionId,
-        kind: LimitKind,
-    ) -> ResourceVector<N> {
-        renew_bounds(&mut self.state, leaf, partition);
-        let users = self.state.queues[leaf].as_leaf();
-        let version = users.users_version;
-        let limit = match &users.parts[partition].limits[kind as usize] {
-            Some((known, limit)) if *known == version => limit.narrow(),
-            _ => {
-                let limit = compute_user_limit(&self.state, leaf, partition, kind);
-                self.keep_user_limit(leaf, partition, kind, version, limit.into());
-                limit
-            }
-        };
-        let told = user_value(
-            &self.state,
-            &limit,
-            user.map(|user| &self.state.users[user]),
-        );
-        if let Some(user) = user
-            && kind != LimitKind::All
-        {
-            note_user_limit(&mut self.state, user, told.into());
+/// The applications that a leaf holds; one may be in two of its lists.
+pub(in crate::commit) fn entered(
+    state: &State,
+    leaf: QueueSlot,
+) -> impl Iterator<Item = AppSlot> + '_ {
+    let users = state.queues[leaf].as_leaf();
+    let lists = [&users.active, &users.waiting, &users.parked];
+    lists.into_iter().flatten().copied()
+}
+
+fn update_weights(state: &mut State, leaf: QueueSlot) {
+    let (active, total) = (
+        sum_weights(state, leaf, true),
+        sum_weights(state, leaf, false),
+    );
+    let users = state.queues[leaf].as_leaf_mut();
+    users.active_weight = active;
+    users.total_weight = total;
+}
+
+/// Something that user limits depend on changed.
+pub(in crate::commit) fn users_changed(state: &mut State, leaf: QueueSlot) {
+    state.queues[leaf].as_leaf_mut().users_version += 1;
+}
+
+/// The limit of a user, through the cache by version; what is computed is remembered, and so
+/// is the limit that the user was handed.
+// As UsersManager.getComputedResourceLimitForActiveUsers (and …ForAllUsers).
+pub(in crate::commit) fn user_limit<const N: usize>(
+    state: &mut State,
+    leaf: QueueSlot,
+    user: Option<UserSlot>,
+    partition: PartitionId,
+    kind: LimitKind,
+) -> ResourceVector<N> {
+    renew_bounds(state, leaf, partition);
+    let users = state.queues[leaf].as_leaf();
+    let version = users.users_version;
+    let limit = match &users.parts[partition].limits[kind as usize] {
+        Some((known, limit)) if *known == version => limit.narrow(),
+        _ => {
+            let limit = compute_user_limit(state, leaf, partition, kind);
+            keep_user_limit(state, leaf, partition, kind, version, limit.into());
+            limit
         }
-        told
+    };
+    let own = user_value(state, &limit, user.map(|user| &state.users[user]));
+    if let Some(user) = user
+        && kind != LimitKind::All
+    {
+        note_user_limit(state, user, own.into());
     }
+    own
+}
 
-    /// Renews the bounds of all user limits, so that no copy has to.
-    pub(in crate::commit) fn renew_all_bounds(&mut self) {
-        for queue in (0..self.state.queues.len()).map(QueueSlot::at) {
-            for partition in self.state.partition_ids() {
-                if self.state.queues[queue].is_leaf() {
-                    renew_bounds(&mut self.state, queue, partition);
-                }
+/// Renews the bounds of all user limits, so that no copy has to.
+pub(in crate::commit) fn renew_all_bounds(state: &mut State) {
+    for queue in (0..state.queues.len()).map(QueueSlot::at) {
+        for partition in state.partition_ids() {
+            if state.queues[queue].is_leaf() {
+                renew_bounds(state, queue, partition);
             }
         }
     }
+}
 
-    /// Remembers a computed limit; users whose applications all wait are counted on the way.
-    pub(in crate::commit) fn keep_user_limit(
-        &mut self,
-        leaf: QueueSlot,
-        partition: PartitionId,
-        kind: LimitKind,
-        version: u64,
-        limit: PackedVector,
-    ) {
-        let users = self.state.queues[leaf].as_leaf();
-        let known = if users.waiting.is_empty() {
-            &[][..]
-        } else {
-            &users.users
-        };
-        let waiting = known
-            .iter()
-            .map(|&user| &self.state.users[user])
-            .filter(|user| user.waiting_apps > 0 && user.active_apps <= 0)
-            .count();
-        renew_bounds(&mut self.state, leaf, partition);
-        let users = self.state.queues[leaf].as_leaf_mut();
-        users.parts[partition].limits[kind as usize] = Some((version, limit));
-        users.waiting_users = i32::try_from(waiting).unwrap_or(i32::MAX);
-    }
+/// Remembers a computed limit; users whose applications all wait are counted on the way.
+pub(in crate::commit) fn keep_user_limit(
+    state: &mut State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    kind: LimitKind,
+    version: u64,
+    limit: PackedVector,
+) {
+    let users = state.queues[leaf].as_leaf();
+    let known = if users.waiting.is_empty() {
+        &[][..]
+    } else {
+        &users.users
+    };
+    let waiting = known
+        .iter()
+        .map(|&user| &state.users[user])
+        .filter(|user| user.waiting_apps > 0 && user.active_apps <= 0)
+        .count();
+    renew_bounds(state, leaf, partition);
+    let users = state.queues[leaf].as_leaf_mut();
+    users.parts[partition].limits[kind as usize] = Some((version, limit));
+    users.waiting_users = i32::try_from(waiting).unwrap_or(i32::MAX);
 }

@@ -52,7 +52,6 @@ impl<C: Clock> Committer<C> {
         let mut times = self.begin_batch(batch);
         let stale = self.freed.outdates(batch.version);
         let mut counts = BatchCounts::default();
-        self.engine.ledger_mut().defer(true);
         for (decision, seen) in batch.iter() {
             let seen = if stale { &[] } else { seen };
             let keeps = decision.keeps_reservation();
@@ -73,7 +72,6 @@ impl<C: Clock> Committer<C> {
                 CommitOutcome::Nothing => counts.skipped += 1,
             }
         }
-        self.engine.ledger_mut().defer(false);
         self.end_batch(proposer, batch, counts);
     }
 
@@ -96,11 +94,11 @@ impl<C: Clock> Committer<C> {
         seen: &[Observation],
         measured: Option<&mut BatchTimes>,
     ) -> CommitOutcome {
-        let (ledger, clock) = (self.engine.ledger_mut(), &self.clock);
+        let (mut commits, clock) = (self.engine.ledger_mut().batch(), &self.clock);
         let Some(times) = measured else {
-            return ledger.commit_watched(decision, seen, || {});
+            return commits.commit(decision, seen);
         };
-        let outcome = ledger.commit_watched(decision, seen, || times.checked_ns = clock.now_ns());
+        let outcome = commits.commit_watched(decision, seen, || times.checked_ns = clock.now_ns());
         if outcome.is_committed() {
             let (checked, applied) = (times.checked_ns.max(times.began_ns), clock.now_ns());
             let recorder = &mut self.measures.recorder;
@@ -132,7 +130,7 @@ impl<C: Clock> Committer<C> {
         if !inline.is_willing() {
             return Served::NotAll;
         }
-        self.engine.ledger_mut().catch_up();
+        self.engine.ledger_mut().settled();
         let (mut placed, measures) = (0, &mut self.measures);
         let served = inline.serve(&mut self.engine, &self.clock, |outcome, took_ns| {
             match outcome {

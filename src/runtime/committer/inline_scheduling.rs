@@ -119,7 +119,7 @@ impl InlineScheduling {
 
     /// Follows the nodes that were written since it last did; needed before every publication.
     pub(in crate::runtime) fn follow(&mut self, engine: &mut Sequential) {
-        let state = engine.ledger_mut().state_to_publish();
+        let state = engine.ledger_mut().settled().into_state_to_publish();
         state.nodes.take_recent(&mut self.written);
         for &node in &self.written {
             let node = NodeSlot(node);

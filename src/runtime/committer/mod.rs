@@ -164,7 +164,8 @@ impl<C: Clock> Committer<C> {
     fn change<T>(&mut self, change: impl FnOnce(&mut Sequential) -> T) -> T {
         let ledger = self.engine.ledger_mut();
         ledger.set_time(self.clock.now_ms());
-        ledger.catch_up();
+        // A look changes nothing, and reads settled figures.
+        ledger.settled();
         let result = change(&mut self.engine);
         self.freed = Freed::behind(self.publication.snapshot().version);
         result
@@ -176,7 +177,6 @@ impl<C: Clock> Committer<C> {
         if !self.engine.ledger().next_deadline().is_some_and(due) {
             return false;
         }
-        self.engine.ledger_mut().catch_up();
         self.engine.advance_to(self.clock.now_ms());
         self.freed = Freed::behind(self.publication.snapshot().version);
         self.publication.note_change();

@@ -14,7 +14,7 @@ use std::sync::Arc as StdArc;
 
 use super::Committer;
 use super::proposer_rings::ProposerRings;
-use crate::commit::Ledger;
+use crate::commit::{Ledger, Settled};
 use crate::metrics::Phase;
 use crate::snapshot::Snapshot;
 use crate::sync::{Arc, AtomicBool, Ordering, Published, Publisher, published};
@@ -75,7 +75,7 @@ impl Publication {
         wanted: Arc<AtomicBool>,
     ) -> (Self, Published<Snapshot>) {
         let settings = StdArc::clone(&ledger.state().settings);
-        let first = Snapshot::empty(settings).next(ledger.state_to_publish());
+        let first = Snapshot::empty(settings).next(ledger.settled().into_state_to_publish());
         let snapshot = StdArc::new(first);
         let (publisher, snapshots) = published(snapshot.version, StdArc::clone(&snapshot));
         let publication = Self {
@@ -194,10 +194,10 @@ impl Publication {
         self.copying.is_none()
     }
 
-    /// Publishes a ledger that is settled. `served` are the decisions that the committer made by itself, and
+    /// Publishes a settled ledger. `served` are the decisions that the committer made by itself, and
     /// those of them that were refused.
-    fn publish(&mut self, ledger: &mut Ledger, proposers: &ProposerRings, served: (u64, u64)) {
-        let mut next = self.snapshot.next(ledger.state_to_publish());
+    fn publish(&mut self, ledger: Settled<'_>, proposers: &ProposerRings, served: (u64, u64)) {
+        let mut next = self.snapshot.next(ledger.into_state_to_publish());
         proposers.show(&mut next);
         (next.served, next.served_refused) = served;
         next.outside = self.outside;
@@ -228,8 +228,7 @@ impl<C: Clock> Committer<C> {
             .inline
             .as_ref()
             .map_or((0, 0), |inline| inline.served());
-        let ledger = self.engine.ledger_mut();
-        ledger.catch_up();
+        let ledger = self.engine.ledger_mut().settled();
         self.publication.publish(ledger, &self.proposers, served);
         if timed {
             let took = self.clock.now_ns().saturating_sub(before);

@@ -203,10 +203,10 @@ fn is_for_ledger(seen: &Observation) -> bool {
         | Observation::Counters { .. }
         | Observation::Sorted { .. } => true,
         Observation::UserLimit { .. }
-        | Observation::LimitTold { .. }
-        | Observation::PrefixTold { .. }
-        | Observation::PrefixGrown { .. }
-        | Observation::NobodyHere { .. }
-        | Observation::Gate { .. } => false,
+        | Observation::LimitNotice { .. }
+        | Observation::HeadNotice { .. }
+        | Observation::HeadGrown { .. }
+        | Observation::UserUnknown { .. }
+        | Observation::CachedUserLimit { .. } => false,
     }
 }

@@ -1,0 +1,63 @@
+//! What the ledger keeps of registrations: their order, nodes that left, and the largest node.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use crate::id::{NodeName, NodeSlot};
+use crate::resource::ResourceVector;
+
+/// Registrations of nodes so far.
+#[derive(Debug, Default)]
+pub(in crate::commit) struct NodeHistory {
+    /// Nodes that left with tags on them, which count until they come back.
+    departed: BTreeMap<NodeName, NodeSlot>,
+    /// Position of each node in the order of registrations.
+    registered_at: Vec<u64>,
+    registrations: u64,
+    /// Component-wise largest total of all nodes, until one comes, goes or is resized.
+    largest: Cell<Option<ResourceVector>>,
+}
+
+impl NodeHistory {
+    /// Notes a registration.
+    pub(in crate::commit) fn register(&mut self, slot: NodeSlot) {
+        self.registrations += 1;
+        if self.registered_at.len() <= slot.index() {
+            self.registered_at.resize(slot.index() + 1, 0);
+        }
+        self.registered_at[slot.index()] = self.registrations;
+        self.totals_changed();
+    }
+
+    /// Position of a node in the order of registrations.
+    pub(in crate::commit) fn position(&self, slot: NodeSlot) -> u64 {
+        self.registered_at[slot.index()]
+    }
+
+    /// Keeps the slot of a node that left with tags on it.
+    pub(in crate::commit) fn depart(&mut self, name: NodeName, slot: NodeSlot) {
+        self.departed.insert(name, slot);
+    }
+
+    /// The slot of a node that comes back.
+    pub(in crate::commit) fn come_back(&mut self, name: &NodeName) -> Option<NodeSlot> {
+        self.departed.remove(name)
+    }
+
+    /// The total of a node changed, or a node came or left.
+    pub(in crate::commit) fn totals_changed(&mut self) {
+        self.largest.set(None);
+    }
+
+    /// The component-wise largest of the totals of all nodes; they are looked at once for each change.
+    pub(in crate::commit) fn largest(
+        &self,
+        totals: impl Iterator<Item = ResourceVector>,
+    ) -> ResourceVector {
+        self.largest.get().unwrap_or_else(|| {
+            let largest = totals.fold(ResourceVector::NONE, |a, b| a.component_max(&b));
+            self.largest.set(Some(largest));
+            largest
+        })
+    }
+}

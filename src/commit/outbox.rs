@@ -1,0 +1,53 @@
+//! The outbox: events for the outside, and follow-up events for the ledger itself.
+
+use std::collections::VecDeque;
+
+use super::event::Event;
+use super::follow_up_events::FollowUpEvent;
+
+/// What happened, in order, until somebody takes it.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    events: Vec<Event>,
+    follow_ups: VecDeque<FollowUpEvent>,
+}
+
+impl Outbox {
+    /// Adds an event for the outside.
+    pub(super) fn push(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// Adds an event, made where it stays: pushed, it would be put together elsewhere and read back at
+    /// once.
+    #[inline(always)]
+    pub(super) fn push_with(&mut self, event: impl FnOnce() -> Event) {
+        self.events.extend(std::iter::once_with(event));
+    }
+
+    /// Takes the events since the last call and leaves an empty buffer for the next ones.
+    pub(super) fn exchange(&mut self, mut buffer: Vec<Event>) -> Vec<Event> {
+        buffer.clear();
+        std::mem::replace(&mut self.events, buffer)
+    }
+
+    /// Events since they were last taken.
+    pub(super) fn event_count(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Adds a call that the ledger carries out after the present one.
+    pub(super) fn follow_up(&mut self, call: FollowUpEvent) {
+        self.follow_ups.push_back(call);
+    }
+
+    /// Takes the next of these calls.
+    pub(super) fn next_follow_up(&mut self) -> Option<FollowUpEvent> {
+        self.follow_ups.pop_front()
+    }
+
+    /// Whether no call waits.
+    pub(super) fn is_settled(&self) -> bool {
+        self.follow_ups.is_empty()
+    }
+}

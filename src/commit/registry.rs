@@ -1,0 +1,212 @@
+//! The registry: the slots of everything that has a name, and slots that are free again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::id::{
+    AppSlot, ApplicationId, Map, NameId, NodeName, NodeSlot, PartitionId, QueueSlot, UserSlot,
+};
+
+/// Names of hosts, partitions, queues, applications, nodes and users.
+#[derive(Debug)]
+pub(super) struct Registry {
+    /// Hosts, racks and `*`.
+    places: Map<Arc<str>, NameId>,
+    partitions: BTreeMap<Arc<str>, PartitionId>,
+    /// Queues by full path.
+    queues: BTreeMap<Arc<str>, QueueSlot>,
+    apps: Map<ApplicationId, AppSlot>,
+    nodes: Map<NodeName, NodeSlot>,
+    users: Map<(QueueSlot, Arc<str>), UserSlot>,
+    free_apps: Vec<AppSlot>,
+    free_nodes: Vec<NodeSlot>,
+    free_users: Vec<UserSlot>,
+}
+
+impl Registry {
+    /// Nothing but the name of all places.
+    pub(super) fn new() -> Self {
+        let mut places = Map::default();
+        places.insert("*".into(), NameId::ANY);
+        Self {
+            places,
+            partitions: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            apps: Map::default(),
+            nodes: Map::default(),
+            users: Map::default(),
+            free_apps: Vec::new(),
+            free_nodes: Vec::new(),
+            free_users: Vec::new(),
+        }
+    }
+
+    /// The id of a host, rack or `*`, interned on first use.
+    pub(super) fn intern(&mut self, name: &str) -> NameId {
+        if name == "*" {
+            return NameId::ANY;
+        }
+        if let Some(&id) = self.places.get(name) {
+            return id;
+        }
+        let id = NameId::at(self.places.len());
+        self.places.insert(name.into(), id);
+        id
+    }
+
+    /// The id of a partition by name.
+    pub(super) fn partition(&self, name: &str) -> Option<PartitionId> {
+        self.partitions.get(name).copied()
+    }
+
+    /// Names a partition.
+    pub(super) fn add_partition(&mut self, name: Arc<str>, id: PartitionId) {
+        self.partitions.insert(name, id);
+    }
+
+    /// A queue by full path.
+    pub(super) fn queue_at(&self, path: &str) -> Option<QueueSlot> {
+        self.queues.get(path).copied()
+    }
+
+    /// A queue by full path, or by a name that is not ambiguous.
+    pub(super) fn queue(&self, path: &str) -> Option<QueueSlot> {
+        if let Some(slot) = self.queue_at(path) {
+            return Some(slot);
+        }
+        if path.contains('.') {
+            return None;
+        }
+        let mut named = self.queues_named(path);
+        let found = named.next()?;
+        named.next().is_none().then_some(found)
+    }
+
+    /// Whether a name stands for several queues.
+    pub(super) fn is_ambiguous(&self, name: &str) -> bool {
+        let full = name.contains('.') || self.queues.contains_key(name);
+        !full && self.queues_named(name).nth(1).is_some()
+    }
+
+    /// Queues whose path ends with a name.
+    fn queues_named(&self, name: &str) -> impl Iterator<Item = QueueSlot> {
+        let named = move |path: &str| path.rsplit('.').next() == Some(name);
+        let all = self.queues.iter();
+        all.filter_map(move |(path, &slot)| named(path).then_some(slot))
+    }
+
+    /// Names a queue.
+    pub(super) fn add_queue(&mut self, path: Arc<str>, slot: QueueSlot) {
+        self.queues.insert(path, slot);
+    }
+
+    /// Forgets a queue, unless another one has its path by now.
+    pub(super) fn remove_queue(&mut self, path: &str, slot: QueueSlot) {
+        if self.queue_at(path) == Some(slot) {
+            self.queues.remove(path);
+        }
+    }
+
+    /// A live application by id.
+    pub(super) fn app(&self, id: ApplicationId) -> Option<AppSlot> {
+        self.apps.get(&id).copied()
+    }
+
+    /// Live applications by id, ascending.
+    pub(super) fn apps_by_id(&self) -> Vec<(ApplicationId, AppSlot)> {
+        let mut apps: Vec<_> = self.apps.iter().map(|(&id, &slot)| (id, slot)).collect();
+        apps.sort_unstable();
+        apps
+    }
+
+    /// Names an application.
+    pub(super) fn add_app(&mut self, id: ApplicationId, slot: AppSlot) {
+        self.apps.insert(id, slot);
+    }
+
+    /// Forgets an application; its slot is not free yet.
+    pub(super) fn remove_app(&mut self, id: ApplicationId) {
+        self.apps.remove(&id);
+    }
+
+    /// A registered node by name.
+    pub(super) fn node(&self, name: &NodeName) -> Option<NodeSlot> {
+        self.nodes.get(name).copied()
+    }
+
+    /// Number of registered nodes.
+    pub(super) fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Registered nodes in no order.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = NodeSlot> + '_ {
+        self.nodes.values().copied()
+    }
+
+    /// Registered nodes by name, ascending.
+    pub(super) fn nodes_by_name(&self) -> Vec<(&NodeName, NodeSlot)> {
+        let nodes = self.nodes.iter();
+        let mut nodes: Vec<_> = nodes.map(|(name, &slot)| (name, slot)).collect();
+        nodes.sort_unstable();
+        nodes
+    }
+
+    /// Names a node.
+    pub(super) fn add_node(&mut self, name: NodeName, slot: NodeSlot) {
+        self.nodes.insert(name, slot);
+    }
+
+    /// Forgets a node; its slot is not free yet.
+    pub(super) fn remove_node(&mut self, name: &NodeName) {
+        self.nodes.remove(name);
+    }
+
+    /// The record of a user in a leaf.
+    pub(super) fn user(&self, leaf: QueueSlot, name: &Arc<str>) -> Option<UserSlot> {
+        let key = (leaf, Arc::clone(name));
+        self.users.get(&key).copied()
+    }
+
+    /// Names the record of a user.
+    pub(super) fn add_user(&mut self, leaf: QueueSlot, name: Arc<str>, slot: UserSlot) {
+        self.users.insert((leaf, name), slot);
+    }
+
+    /// Forgets the record of a user; its slot is not free yet.
+    pub(super) fn remove_user(&mut self, leaf: QueueSlot, name: &Arc<str>) {
+        self.users.remove(&(leaf, Arc::clone(name)));
+    }
+
+    /// A slot of an application that was used before.
+    pub(super) fn take_free_app(&mut self) -> Option<AppSlot> {
+        self.free_apps.pop()
+    }
+
+    /// The slot of an application may be used again.
+    pub(super) fn free_app(&mut self, slot: AppSlot) {
+        self.free_apps.push(slot);
+    }
+
+    /// A slot of a node that was used before.
+    pub(super) fn take_free_node(&mut self) -> Option<NodeSlot> {
+        self.free_nodes.pop()
+    }
+
+    /// The slot of a node may be used again.
+    pub(super) fn free_node(&mut self, slot: NodeSlot) {
+        self.free_nodes.push(slot);
+    }
+
+    /// A slot of a user that was used before.
+    pub(super) fn take_free_user(&mut self) -> Option<UserSlot> {
+        self.free_users.pop()
+    }
+
+    /// The slot of a user may be used again, if it is not free already.
+    pub(super) fn free_user(&mut self, slot: UserSlot) {
+        if !self.free_users.contains(&slot) {
+            self.free_users.push(slot);
+        }
+    }
+}
