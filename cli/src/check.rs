@@ -10,8 +10,10 @@ use std::process::ExitCode;
 use capsched::config::{self, Diagnostic, Layer, Options, Report, Severity, Source, Span};
 use serde_json::{Value, json};
 
-use crate::output::{line, note, put};
+use crate::output::{escaped, line, note, put};
 use crate::reference::ReferenceArg;
+
+use shown::Places;
 
 /// Checks capacity-scheduler.xml without a running cluster.
 ///
@@ -180,8 +182,9 @@ fn counts(report: &Report) -> [usize; 3] {
 
 fn human(out: &mut String, path: &Path, report: &Report, strict: bool, colour: bool) {
     let renderer = shown::renderer(colour);
+    let places = Places::of(report);
     for finding in &report.diagnostics {
-        out.push_str(&shown::rendered(&renderer, finding, report));
+        out.push_str(&shown::rendered(&renderer, finding, &places));
         out.push_str("\n\n");
     }
     let [errors, warnings, hints] = counts(report);
@@ -190,7 +193,8 @@ fn human(out: &mut String, path: &Path, report: &Report, strict: bool, colour: b
     } else {
         "accepted"
     };
-    let _ = write!(out, "{}: {verdict}", path.display());
+    let name = escaped(&path.display().to_string());
+    let _ = write!(out, "{name}: {verdict}");
     for (count, name) in [(errors, "error"), (warnings, "warning"), (hints, "hint")] {
         if count > 0 {
             let plural = if count == 1 { "" } else { "s" };
@@ -208,11 +212,9 @@ fn json_text(results: &[Checked<'_>], strict: bool) -> String {
             Err(message) => return json!({ "file": file, "unreadable": message }),
         };
         let [errors, warnings, hints] = counts(report);
-        let findings: Vec<Value> = report
-            .diagnostics
-            .iter()
-            .map(|d| finding(d, report))
-            .collect();
+        let places = Places::of(report);
+        let all = report.diagnostics.iter();
+        let findings: Vec<Value> = all.map(|one| finding(one, &places)).collect();
         json!({
             "file": file,
             "accepted": !report.refuses(strict),
@@ -226,13 +228,13 @@ fn json_text(results: &[Checked<'_>], strict: bool) -> String {
     format!("{:#}\n", json!({ "files": all }))
 }
 
-fn finding(finding: &Diagnostic, report: &Report) -> Value {
+fn finding(finding: &Diagnostic, places: &Places<'_>) -> Value {
     let severity = match finding.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
         Severity::Hint => "hint",
     };
-    let label = |label: &config::Label| json!({"text": label.text, "at": at(report, &label.span)});
+    let label = |label: &config::Label| json!({"text": label.text, "at": at(places, &label.span)});
     let labels: Vec<Value> = finding.labels.iter().map(label).collect();
     json!({
         "code": finding.code,
@@ -240,19 +242,18 @@ fn finding(finding: &Diagnostic, report: &Report) -> Value {
         "word": finding.word(),
         "severity": severity,
         "message": finding.message,
-        "at": finding.span.as_ref().map(|span| at(report, span)),
+        "at": finding.span.as_ref().map(|span| at(places, span)),
         "labels": labels,
         "help": finding.help,
     })
 }
 
-fn at(report: &Report, span: &Span) -> Value {
-    let Some(file) = report.files.get(span.file) else {
+fn at(places: &Places<'_>, span: &Span) -> Value {
+    let Some((file, line, column)) = places.find(span) else {
         return Value::Null;
     };
-    let (line, column) = file.position(span.bytes.start);
     json!({
-        "file": file.name,
+        "file": file,
         "line": line,
         "column": column,
         "start": span.bytes.start,
@@ -316,6 +317,22 @@ mod tests {
         human(&mut out, Path::new("cs.xml"), &report, false, false);
         assert!(out.ends_with("accepted, 1 warning\n"), "{out}");
         assert!(report.refuses(true));
+    }
+
+    #[test]
+    fn an_endless_tag_has_a_short_excerpt() {
+        let text = format!("<configuration><{}\u{1b}[2J>", "a".repeat(3 << 20));
+        let text = text.replace('\u{1b}', "\u{9b}");
+        let mut out = String::new();
+        human(
+            &mut out,
+            Path::new("\u{1b}x.xml"),
+            &report(&text),
+            false,
+            false,
+        );
+        assert!(out.len() < 5_000, "{}", out.len());
+        assert!(!out.contains(['\u{9b}', '\u{1b}']), "{out}");
     }
 
     #[test]

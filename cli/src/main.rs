@@ -3,6 +3,7 @@
 mod aside;
 mod check;
 mod demo;
+mod excerpt;
 mod generate;
 mod hist;
 mod interrupt;

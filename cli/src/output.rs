@@ -56,9 +56,43 @@ pub(crate) fn line(text: impl fmt::Display) {
     put(&format!("{text}\n"));
 }
 
-/// Tells something beside the results.
+/// Writes something beside the results, made [`printable`].
 pub(crate) fn note(text: impl fmt::Display) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", printable(&text.to_string()));
+}
+
+/// Characters of a message's line that are shown.
+const LINE: usize = 1_200;
+
+/// Characters at the end of a line that is cut: libraries end their messages with the place.
+const TAIL: usize = 200;
+
+/// A message whose parts come from input: no control characters but line ends, and no line
+/// without end.
+pub(crate) fn printable(text: &str) -> String {
+    let lines = text.split('\n').map(|line| {
+        let line = escaped(line);
+        let count = line.chars().count();
+        if count <= LINE {
+            return line;
+        }
+        let head = line.chars().take(LINE - TAIL);
+        let tail = line.chars().skip(count - TAIL);
+        head.chain(['…']).chain(tail).collect()
+    });
+    lines.collect::<Vec<String>>().join("\n")
+}
+
+/// A text with the characters escaped that a terminal acts on or that nobody sees.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' | '\'' | '"' => out.push(c),
+            c => out.extend(c.escape_debug()),
+        }
+    }
+    out
 }
 
 /// Tells why a command failed; its exit code.
@@ -70,4 +104,21 @@ pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
     note(format_args!("error: {error:#}"));
     let problem = error.chain().any(|cause| cause.is::<Problem>());
     ExitCode::from(if problem { PROBLEM } else { USAGE })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_cannot_hurt_a_terminal() {
+        let text = format!(
+            "unknown field `\u{1b}[2J{}` at line 1 column 24\nnext",
+            "x".repeat(99_999)
+        );
+        let shown = printable(&text);
+        assert!(shown.starts_with("unknown field `\\u{1b}[2Jxxx"), "{shown}");
+        assert!(shown.contains("at line 1 column 24\nnext") && shown.len() < 2_000);
+        assert_eq!(printable("it's `é` \"here\" \\"), "it's `é` \"here\" \\");
+    }
 }

@@ -9,6 +9,7 @@ use crate::queue::{
 use crate::resource::ResourceVector;
 
 use super::diagnostic::{Diagnostic, Severity, clip};
+use super::effects;
 use super::key_table::{KeyScope, has};
 use super::keys;
 use super::properties::{PREFIX, Properties};
@@ -39,6 +40,9 @@ pub(super) fn warnings(
     }
     advice.siblings();
     advice.namesakes();
+    for finding in effects::findings(properties, settings) {
+        advice.push(finding);
+    }
 }
 
 struct Advice<'a> {
@@ -314,7 +318,7 @@ impl Advice<'_> {
     }
 }
 
-fn unknown(rest: &str, near: Option<&str>, start: &str) -> Diagnostic {
+fn unknown(rest: &str, near: Option<String>, start: &str) -> Diagnostic {
     let message = format!("no key `{}{}`", clip(start), clip(rest));
     let finding = Diagnostic::warning("W_KEY_UNKNOWN", message);
     match near {
@@ -333,6 +337,9 @@ fn foreign(key: &str, site: bool) -> Option<Diagnostic> {
         let message = format!("`{}` is not a key of the scheduler{odd}", clip(key));
         return Some(Diagnostic::warning("W_KEY_SPACE", message));
     }
+    if let Some(near) = keys::nearest_site(key) {
+        return Some(unknown(key, Some(near), ""));
+    }
     if let Some(name) = key.strip_prefix(Mends::PREFIX) {
         let mut names = Mends::NAMES.iter();
         let known = names.any(|(known, _)| *known == name);
@@ -346,11 +353,7 @@ fn foreign(key: &str, site: bool) -> Option<Diagnostic> {
         return None;
     }
     let near = keys::nearest_global(key);
-    let finding = unknown(key, near, "");
-    Some(match near {
-        Some(near) => finding.help(format!("did you mean `{PREFIX}{near}`?")),
-        None => finding,
-    })
+    Some(unknown(key, near.map(|near| format!("{PREFIX}{near}")), ""))
 }
 
 /// A key that starts with a queue's path.

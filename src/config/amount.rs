@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::queue::VectorEntry;
-use crate::resource::{MEMORY, ResourceVector, VCORES, share};
+use crate::resource::{MEMORY, ResourceUnit, ResourceVector, VCORES, share};
 
 use super::number;
 
@@ -76,16 +76,16 @@ pub(super) fn absolute(text: &str, types: &[Arc<str>]) -> Result<Option<Resource
         let Some(index) = type_index(name.trim(), types) else {
             continue;
         };
-        let unit = unit_of(value);
-        if scale(unit).is_none() {
+        let letters = unit_of(value);
+        let Some(unit) = ResourceUnit::parse(letters) else {
             continue;
-        }
-        let digits = &value[..value.len() - unit.len()];
+        };
+        let digits = &value[..value.len() - letters.len()];
         let number: i64 = number::decimal(digits).ok_or(NoNumber)?;
-        let amount = if unit.is_empty() {
+        let amount = if letters.is_empty() {
             number
         } else {
-            to_mebi(number, unit).ok_or(NoNumber)?
+            unit.convert(number, ResourceUnit::MEBI).ok_or(NoNumber)?
         };
         // The number of vcores is an `int`, which Java cuts out of the longer one.
         let cut = if index == VCORES { i32::BITS } else { 0 };
@@ -135,12 +135,12 @@ fn heterogeneous(text: &str, types: &[Arc<str>]) -> Result<Vec<NamedEntry>, NoNu
             continue;
         };
         let number = number::float(digits).ok_or(NoNumber)?;
-        let entry = match unit.as_str() {
-            "%" => VectorEntry::Percent(number.into()),
-            "w" => VectorEntry::Weight(number.into()),
-            unit if !unit.is_empty() && scale(unit).is_some() => {
+        let entry = match (unit.as_str(), ResourceUnit::parse(&unit)) {
+            ("%", _) => VectorEntry::Percent(number.into()),
+            ("w", _) => VectorEntry::Weight(number.into()),
+            (letters, Some(unit)) if !letters.is_empty() => {
                 let whole = share::to_i64(number.into());
-                let whole = to_mebi(whole, unit).ok_or(NoNumber)?;
+                let whole = unit.convert(whole, ResourceUnit::MEBI).ok_or(NoNumber)?;
                 VectorEntry::Absolute(share::to_f32(whole).into())
             }
             _ => VectorEntry::Absolute(number.into()),
@@ -182,35 +182,6 @@ fn type_index(name: &str, types: &[Arc<str>]) -> Option<usize> {
 fn unit_of(value: &str) -> &str {
     let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     &value[digits.len()..]
-}
-
-/// A unit as numerator and denominator of the type's own unit.
-fn scale(unit: &str) -> Option<(i128, i128)> {
-    Some(match unit {
-        "p" => (1, 1_000_000_000_000),
-        "n" => (1, 1_000_000_000),
-        "u" => (1, 1_000_000),
-        "m" => (1, 1_000),
-        "" => (1, 1),
-        "k" => (1_000, 1),
-        "M" => (1_000_000, 1),
-        "G" => (1_000_000_000, 1),
-        "T" => (1_000_000_000_000, 1),
-        "P" => (1_000_000_000_000_000, 1),
-        "Ki" => (1 << 10, 1),
-        "Mi" => (1 << 20, 1),
-        "Gi" => (1 << 30, 1),
-        "Ti" => (1 << 40, 1),
-        "Pi" => (1 << 50, 1),
-        _ => return None,
-    })
-}
-
-/// An amount in units of 2^20, truncated; nothing when it leaves the range.
-fn to_mebi(amount: i64, unit: &str) -> Option<i64> {
-    let (numerator, denominator) = scale(unit)?;
-    let value = i128::from(amount) * numerator / (denominator << 20);
-    i64::try_from(value).ok()
 }
 
 /// Why a `maximum-allocation` cannot be read.

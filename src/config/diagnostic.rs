@@ -121,7 +121,7 @@ impl fmt::Display for Diagnostic {
 pub struct SourceFile {
     /// Path or another name of the text.
     pub name: String,
-    /// The text; empty when it is not UTF-8.
+    /// The text; bytes that are no UTF-8 stand as `?` each.
     pub text: String,
 }
 
@@ -197,8 +197,21 @@ impl std::error::Error for Report {}
 
 /// An offending value for a message: at most 64 characters, control characters escaped.
 pub(super) fn clip(text: &str) -> String {
-    let mut out: String = text.chars().take(64).flat_map(char::escape_debug).collect();
-    if text.chars().nth(64).is_some() {
+    cut(text, 64)
+}
+
+/// The message of a library, which may repeat a part of the input: at most 240 characters.
+pub(super) fn clip_message(text: &str) -> String {
+    cut(text, 240)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    let mut out: String = text
+        .chars()
+        .take(most)
+        .flat_map(char::escape_debug)
+        .collect();
+    if text.chars().nth(most).is_some() {
         out.push('…');
     }
     out

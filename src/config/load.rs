@@ -6,18 +6,20 @@ use std::sync::Arc;
 
 use crate::queue::{Reference, TreeSettings};
 use crate::rescheduler;
-use crate::resource::{Calculator, MAX_TYPES};
+use crate::resource::{Calculator, MAX_TYPES, ResourceVector};
 
 use super::advice;
 use super::diagnostic::{Diagnostic, Report, Severity, SourceFile, clip};
+use super::document::Limits;
 use super::number;
 use super::preemption;
 use super::properties::{Layers, Look, Properties};
 use super::queue::Context;
+use super::resource_types::TypeTable;
 use super::scheduler;
 use super::templates::ConfiguredTemplates;
 use super::tree::Builder;
-use super::xml::{self, Limits};
+use super::xml;
 
 /// Which layer a file belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +101,7 @@ pub fn load(sources: &[Source], options: &Options) -> Result<Loaded, Report> {
     }
     let file = |source: &Source| SourceFile {
         name: source.name.clone(),
-        text: String::from_utf8(source.bytes.clone()).unwrap_or_default(),
+        text: shown(&source.bytes),
     };
     report.files = sources.iter().map(file).collect();
     if broken {
@@ -107,6 +109,17 @@ pub fn load(sources: &[Source], options: &Options) -> Result<Loaded, Report> {
         return Err(report);
     }
     finish(layers, report, options)
+}
+
+/// The bytes as text of the same length: what is no UTF-8 becomes `?`, byte by byte, so that
+/// places stay where they are.
+fn shown(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    text
 }
 
 /// Reads a configuration from key-value pairs: those of the site, and those of
@@ -177,24 +190,54 @@ pub fn read_source(path: &Path, layer: Layer, limits: &Limits) -> Result<Source,
     Ok(Source { name, bytes, layer })
 }
 
-fn types_of(look: &Look<'_>, options: &Options) -> Vec<Arc<str>> {
+/// The resource types of the site in vector order.
+fn types_of(site: &Look<'_>, options: &Options) -> TypeTable {
+    let found = TypeTable::read(site);
     let Some(names) = &options.resource_types else {
-        return scheduler::resource_types(look);
+        return found;
     };
     if names.len() > MAX_TYPES || names.len() < 2 {
         let message = format!("{} resource types; there are 2 to {MAX_TYPES}", names.len());
-        look.note(Diagnostic::error("E_RESOURCE_TYPE", message));
-        return vec!["memory-mb".into(), "vcores".into()];
+        site.note(Diagnostic::error("E_LIMIT", message));
+        return found;
     }
-    names.iter().map(|name| name.as_str().into()).collect()
+    let names: Vec<Arc<str>> = names.iter().map(|name| name.as_str().into()).collect();
+    found.in_order(&names)
+}
+
+/// The store that the configuration is kept in.
+// As CapacityScheduler.getCsConfProvider.
+fn check_store(site: &Look<'_>) {
+    let key = "yarn.scheduler.configuration.store.class";
+    let store = site.text(key).unwrap_or_else(|| "file".to_owned());
+    if !matches!(&*store, "file" | "memory" | "leveldb" | "zk" | "fs") {
+        let finding = Diagnostic::error("E_STORE", format!("no store `{}`", clip(&store)))
+            .at(site.properties().span(key))
+            .help("use `file`, `memory`, `leveldb`, `zk` or `fs`");
+        site.note(finding);
+    }
+}
+
+/// The types of the site, and the largest allocation that queues are measured by.
+fn resources(look: &Look<'_>, options: &Options) -> (TypeTable, ResourceVector) {
+    let site = look.properties().site_only();
+    let site = Look::new(&site);
+    let table = types_of(&site, options);
+    check_store(&site);
+    site.take()
+        .into_iter()
+        .for_each(|finding| look.note(finding));
+    scheduler::check_limits(look);
+    let largest = table.maximum_by(&TypeTable::read(look), look);
+    (table, largest)
 }
 
 fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loaded, Report> {
     let (properties, findings) = layers.finish();
     let properties = Arc::new(properties);
     let look = Look::new(&properties);
-    let types = types_of(&look, options);
-    scheduler::check_limits(&look, &types);
+    let (table, largest) = resources(&look, options);
+    let types = table.names();
     let calculator = options
         .running
         .unwrap_or_else(|| scheduler::calculator(&look, types.len()));
@@ -204,7 +247,7 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
         types: types.clone(),
         calculator,
         legacy,
-        largest: scheduler::largest_of_queues(&look, &types),
+        largest,
         priority: look.int("yarn.cluster.max-application-priority", 0),
     };
     let context = Context {
@@ -220,7 +263,7 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
     check_mapping_format(&look);
     check_placement_rules(&look);
     let rules = options.reference.rules();
-    let mut scheduler = scheduler::scheduler(&look, types, calculator, rules);
+    let mut scheduler = scheduler::scheduler(&look, &table, calculator, rules);
     if options.running.is_some() {
         // As CapacityScheduler.reinitialize.
         scheduler.maximum_allocation = templates.largest;
@@ -235,16 +278,7 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
     dedupe(&mut found);
     found.extend(findings);
     advice::warnings(&properties, &settings, &mut found);
-    // Errors keep their order: the first one is the reference's.
-    found.sort_by_key(|finding| finding.severity);
-    let errors = found
-        .iter()
-        .filter(|finding| finding.severity == Severity::Error)
-        .count();
-    if errors > 100 {
-        found.drain(100..errors);
-    }
-    report.diagnostics.extend(found);
+    report.diagnostics.extend(in_order(found));
     if report.refuses(options.strict) {
         return Err(report);
     }
@@ -254,6 +288,18 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
         properties,
         report,
     })
+}
+
+/// Errors, at most 100 of them, before the rest. They keep their order: the first one is the
+/// reference's.
+fn in_order(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    found.sort_by_key(|finding| finding.severity);
+    let error = |finding: &&Diagnostic| finding.severity == Severity::Error;
+    let errors = found.iter().filter(error).count();
+    if errors > 100 {
+        found.drain(100..errors);
+    }
+    found
 }
 
 /// A value that several settings read is one finding.

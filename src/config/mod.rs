@@ -37,17 +37,22 @@ mod amount;
 mod codes;
 mod creation;
 mod diagnostic;
+mod document;
+mod effects;
+mod encoding;
 mod judge;
 mod key_table;
 mod keys;
 mod load;
 mod mapping;
 mod number;
+mod other_files;
 mod preemption;
 mod properties;
 mod queue;
 mod queue_capacity;
 mod queue_leaf;
+mod resource_types;
 mod scheduler;
 mod settings_json;
 mod source;
@@ -65,6 +70,7 @@ pub use acl::{
 pub use admission::{Admission, AdmissionRefusal, Admitted, Wish};
 pub use codes::{codes, explain_code};
 pub use diagnostic::{Diagnostic, Label, Report, Severity, SourceFile, Span};
+pub use document::{Document, Limits, Property};
 pub use judge::{check, placement_faults};
 pub use key_table::{KeyScope, KnownKey, known_keys};
 pub use load::{
@@ -77,4 +83,4 @@ pub use mapping::{
 pub use properties::Properties;
 pub use settings_json::{float, queue_json, scheduler_json};
 pub use source::PropertySource;
-pub use xml::{Document, Limits, Property, read};
+pub use xml::read;

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use crate::id::Map;
 
-use super::diagnostic::{Diagnostic, Span, clip};
+use super::diagnostic::{Diagnostic, Severity, Span, clip};
+use super::document::Document;
+use super::keys;
 use super::number;
-use super::xml::Document;
+use super::other_files::{self, OtherFile};
 
 /// Prefix of the keys of the Capacity Scheduler.
 pub(super) const PREFIX: &str = "yarn.scheduler.capacity.";
@@ -65,6 +67,10 @@ pub struct Properties {
     /// search for them at every queue.
     inside: Vec<&'static str>,
     environment: BTreeMap<String, String>,
+    /// What the scheduler's file is when it is one of another kind.
+    other: Option<OtherFile>,
+    /// Number of the scheduler's file in the report.
+    own_file: Option<usize>,
 }
 
 /// Collects the layers, lowest first.
@@ -101,13 +107,15 @@ impl Layers {
 
     /// Puts the properties of a file on top.
     pub(super) fn document(&mut self, document: &Document, file: usize, site: bool) {
+        if !site {
+            self.properties.other = document.other;
+            self.properties.own_file = Some(file);
+        }
         let mut seen: Map<&str, (usize, &str)> = Map::default();
         for (at, property) in document.properties.iter().enumerate() {
             let place = |bytes: &std::ops::Range<usize>| {
-                Some(Span {
-                    file,
-                    bytes: bytes.clone(),
-                })
+                let bytes = bytes.clone();
+                Some(Span { file, bytes })
             };
             let key: Arc<str> = property.name.as_str().into();
             if let Some(value) = &property.value {
@@ -120,20 +128,9 @@ impl Layers {
                     continue;
                 }
                 if let Some((first, before)) = seen.insert(&property.name, (at, value)) {
-                    let same = if before == value {
-                        "the same"
-                    } else {
-                        "another"
-                    };
-                    let text = format!(
-                        "`{}` stands twice, with {same} value; the last one counts",
-                        clip(&key)
-                    );
-                    let first = &document.properties[first].name_span;
-                    let finding = Diagnostic::warning("W_KEY_TWICE", text)
-                        .at(place(&property.name_span))
-                        .also(place(first), "first here");
-                    self.findings.push(finding);
+                    let first = place(&document.properties[first].name_span);
+                    let finding = twice(&key, before == value).at(place(&property.name_span));
+                    self.findings.push(finding.also(first, "first here"));
                 }
                 let entry = Entry {
                     value: value.as_str().into(),
@@ -141,8 +138,7 @@ impl Layers {
                     name_span: place(&property.name_span),
                 };
                 self.put(Arc::clone(&key), entry, site);
-            }
-            if property.value.is_none() {
+            } else if !keys::may_be_empty(&key) {
                 let text = format!("`{}` has no value and counts as unset", clip(&key));
                 let finding = Diagnostic::warning("W_VALUE_EMPTY", text);
                 self.findings.push(finding.at(place(&property.name_span)));
@@ -173,6 +169,17 @@ impl Layers {
         self.properties.inside = NAMED_INSIDE.into_iter().filter(held).collect();
         (self.properties, self.findings)
     }
+}
+
+/// A property that stands twice in one file. With one value it does no harm.
+fn twice(key: &str, same: bool) -> Diagnostic {
+    let key = clip(key);
+    if same {
+        let text = format!("`{key}` stands twice, with the same value");
+        return Diagnostic::new("H_KEY_TWICE", Severity::Hint, text);
+    }
+    let text = format!("`{key}` stands twice, with another value; the last one counts");
+    Diagnostic::warning("W_KEY_TWICE", text)
 }
 
 impl Properties {
@@ -219,10 +226,24 @@ impl Properties {
             .take_while(move |key| key.starts_with(prefix))
     }
 
+    /// The start of the scheduler's file, for what is missing in it.
+    pub(super) fn start(&self) -> Option<Span> {
+        let file = self.own_file?;
+        Some(Span { file, bytes: 0..0 })
+    }
+
+    /// What the scheduler's file is, when it is one of another kind and says nothing of queues.
+    pub(super) fn other_file(&self) -> Option<OtherFile> {
+        let about_queues = self.keys_below(PREFIX).next().is_some();
+        self.other
+            .or_else(|| other_files::of_keys(self.keys()).filter(|_| !about_queues))
+    }
+
     /// The site layer alone.
     pub(super) fn site_only(&self) -> Self {
         Self {
             merged: self.site.clone(),
+            environment: self.environment.clone(),
             ..Self::default()
         }
     }
@@ -376,8 +397,9 @@ impl<'a> Look<'a> {
             Ok(text) => Some(text),
             Err(raw) => {
                 let message = format!(
-                    "`{}` of `{key}` still has variables after {ROUNDS} replacements",
-                    clip(&raw)
+                    "`{}` of `{}` still has variables after {ROUNDS} replacements",
+                    clip(&raw),
+                    clip(key)
                 );
                 self.fail("substitution_cycle", key, message);
                 None
@@ -411,6 +433,8 @@ impl<'a> Look<'a> {
         let mut finding = Diagnostic::error("not_a_number", message).at(self.base.span(key));
         if value.trim_end().ends_with('%') {
             finding = finding.help("write the percentage without `%`");
+        } else if value.contains("{{") || value.contains("<%") {
+            finding = finding.help("the file is a template; render it first");
         } else if value.contains(',') && !value.contains('[') {
             finding = finding.help("the decimal sign is a point");
         }

@@ -1,17 +1,17 @@
 //! Settings of the whole scheduler.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::queue::{
     AsynchronousSettings, ConstraintHandler, HeartbeatSettings, Mends, MultiNodeSettings,
     NodePolicy, NodePolicySettings, ReferenceRules, SchedulerSettings, UserParallelSettings,
 };
-use crate::resource::{Calculator, MAX_TYPES, ResourceVector};
+use crate::resource::Calculator;
 
 use super::diagnostic::{Diagnostic, clip};
 use super::number;
 use super::properties::{Look, PREFIX, Properties};
+use super::resource_types::TypeTable;
 
 const CALCULATORS: &str = "org.apache.hadoop.yarn.util.resource.";
 const NODE_POLICIES: &str = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.";
@@ -21,67 +21,20 @@ pub(super) fn key(name: &str) -> String {
     format!("{PREFIX}{name}")
 }
 
-/// The resource types of a site: memory, vcores and those of `yarn.resource-types`.
-pub(super) fn resource_types(look: &Look<'_>) -> Vec<Arc<str>> {
-    let mut all: Vec<Arc<str>> = vec!["memory-mb".into(), "vcores".into()];
-    let more = look.text("yarn.resource-types").unwrap_or_default();
-    for name in number::trimmed_list(&more) {
-        if name.is_empty() || name == "memory-mb" || name == "vcores" {
-            continue;
-        }
-        let refuse = |text: String| look.fail("E_RESOURCE_TYPE", "yarn.resource-types", text);
-        if name == "memory" || all.iter().any(|known| known.eq_ignore_ascii_case(name)) {
-            refuse(format!("the resource type `{}` exists already", clip(name)));
-        } else if all.len() == MAX_TYPES {
-            refuse(format!("more than {MAX_TYPES} resource types"));
-            break;
-        } else {
-            all.push(name.into());
-        }
-    }
-    all
-}
-
-/// Smallest and largest allocation as the site has them; `types` names the resource types.
-fn allocations(look: &Look<'_>, types: &[Arc<str>]) -> [ResourceVector; 2] {
-    let mut low = ResourceVector::of(&[
-        look.int("yarn.scheduler.minimum-allocation-mb", 1024)
-            .into(),
-        look.int("yarn.scheduler.minimum-allocation-vcores", 1)
-            .into(),
-    ]);
-    let mut high = ResourceVector::of(&[
-        look.int("yarn.scheduler.maximum-allocation-mb", 8192)
-            .into(),
-        look.int("yarn.scheduler.maximum-allocation-vcores", 4)
-            .into(),
-    ]);
-    for (i, name) in types.iter().enumerate().skip(2) {
-        let key = |side: &str| format!("yarn.resource-types.{name}.{side}-allocation");
-        low.set(i, look.long(&key("minimum"), 0));
-        high.set(i, look.long(&key("maximum"), i64::MAX));
-    }
-    [low, high]
-}
-
-/// The largest allocation that queues are measured by; the scheduler's file may override it.
-pub(super) fn largest_of_queues(look: &Look<'_>, types: &[Arc<str>]) -> ResourceVector {
-    allocations(look, types)[1]
-}
-
 /// Checks the limits that the scheduler's file may override too.
-pub(super) fn check_limits(look: &Look<'_>, types: &[Arc<str>]) {
-    let [low, high] = allocations(look, types);
-    for (i, name) in ["mb", "vcores"].into_iter().enumerate() {
-        if low[i] > 0 && low[i] <= high[i] {
-            continue;
-        }
+// As CapacitySchedulerConfigValidator.validateMemoryAllocation, validateVCores.
+pub(super) fn check_limits(look: &Look<'_>) {
+    for (name, defaults) in [("mb", [1024, 8192]), ("vcores", [1, 4])] {
         let key = |side: &str| format!("yarn.scheduler.{side}-allocation-{name}");
         let (low_key, high_key) = (key("minimum"), key("maximum"));
+        let low = look.int(&low_key, defaults[0]);
+        let high = look.int(&high_key, defaults[1]);
+        if low > 0 && low <= high {
+            continue;
+        }
         let message = format!(
-            "`{low_key}` is {} and `{high_key}` is {}; both must be above 0 and the maximum not \
-             below the minimum",
-            low[i], high[i]
+            "`{low_key}` is {low} and `{high_key}` is {high}; both must be above 0 and the maximum \
+             not below the minimum"
         );
         let known = look.properties();
         let own = known.span(&low_key);
@@ -122,20 +75,18 @@ pub(super) fn calculator(look: &Look<'_>, types: usize) -> Calculator {
 /// Everything else of the scheduler.
 pub(super) fn scheduler(
     look: &Look<'_>,
-    types: Vec<Arc<str>>,
+    types: &TypeTable,
     calculator: Calculator,
     rules: ReferenceRules,
 ) -> SchedulerSettings {
-    let site = look.properties().site_only();
-    let site = Look::new(&site);
-    let [minimum_allocation, maximum_allocation] = allocations(&site, &types);
     let global = look.int(&key("global-queue-max-application"), -1);
     let flag = |name: &str, default| look.flag(&key(name), default);
     SchedulerSettings {
-        resource_types: types,
+        resource_types: types.names(),
+        resource_units: types.units(),
         calculator,
-        minimum_allocation,
-        maximum_allocation,
+        minimum_allocation: types.minimum(),
+        maximum_allocation: types.maximum(),
         legacy_queue_mode: flag("legacy-queue-mode.enabled", true),
         maximum_applications: look.int(&key("maximum-applications"), 10_000),
         global_queue_maximum_applications: (global > 0).then_some(global),

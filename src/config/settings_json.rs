@@ -145,11 +145,11 @@ fn leaf(queue: &QueueSettings, continue_looking: bool, put: &mut impl FnMut(&str
     let priorities = &queue.access.priorities;
     if !priorities.is_empty() {
         let one = |entry: &PriorityAccess| {
-            json!({
-                "acl": access_text(&entry.who).trim_end(),
-                "max": entry.maximum,
-                "default": entry.default,
-            })
+            let mut all = json!({"acl": access_text(&entry.who), "max": entry.maximum});
+            if let Some(default) = entry.default {
+                all["default"] = default.into();
+            }
+            all
         };
         let all: Vec<Value> = priorities.iter().map(one).collect();
         put("priority_acls", all.into());
@@ -255,7 +255,8 @@ fn capacity_type(loaded: &Loaded, look: &Look<'_>, queue: &QueueSettings) -> &'s
 /// The capacity vectors by label, in the text form of the reference.
 fn vectors(loaded: &Loaded, look: &Look<'_>, queue: &QueueSettings, name: &str) -> Value {
     let types = &loaded.settings.scheduler.resource_types;
-    if queue.dynamic {
+    // A plan queue has percentages, whatever kind of capacity is written.
+    if queue.dynamic || queue.kind == QueueKind::Plan {
         let text = |of: &PartitionSettings| {
             let of = if name == "capacity" {
                 &of.capacity

@@ -111,18 +111,7 @@ impl<'a> Builder<'a> {
         let children = self.context.children(path);
         let kind = self.context.kind(path, !children.is_empty());
         if parent.is_none() && matches!(kind, QueueKind::Leaf | QueueKind::Plan) {
-            let key = format!("{PREFIX}root.queues");
-            let help = if look.keys_below(PREFIX).is_empty() {
-                "nothing here is about queues; a `yarn-site.xml` is read below a \
-                 `capacity-scheduler.xml`, not alone"
-                    .to_owned()
-            } else {
-                format!("name them in `{key}`")
-            };
-            let finding = Diagnostic::error("root_without_children", "`root` has no children")
-                .at(look.properties().span(&key))
-                .help(help);
-            look.note(finding);
+            self.no_children();
         }
         if kind != QueueKind::Leaf {
             // The original reads the depth of every parent, whether or not anything is created
@@ -165,6 +154,27 @@ impl<'a> Builder<'a> {
             self.check_types(at);
         }
         at
+    }
+
+    /// Notes that the root is no parent; names the file when it is one of another kind.
+    fn no_children(&self) {
+        let look = self.context.look;
+        let key = format!("{PREFIX}root.queues");
+        let (message, help) = match look.properties().other_file() {
+            Some(other) => {
+                let message = format!("`root` has no children: the file is {}", other.what);
+                (message, other.next.to_owned())
+            }
+            None => {
+                let message = "`root` has no children".to_owned();
+                (message, format!("name them in `{key}`"))
+            }
+        };
+        let span = look.properties().span(&key);
+        let finding = Diagnostic::error("root_without_children", message)
+            .at(span.or_else(|| look.properties().start()))
+            .help(help);
+        look.note(finding);
     }
 
     /// Whether a child can be a queue here.

@@ -10,60 +10,16 @@ use std::ops::Range;
 
 use quick_xml::Reader;
 use quick_xml::XmlVersion;
+use quick_xml::events::attributes::Attribute as RawAttribute;
 use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 
-use super::diagnostic::{Diagnostic, Span, clip};
+use super::diagnostic::{Diagnostic, Span, clip, clip_message};
+use super::document::{Document, Limits, Property};
+use super::encoding;
 use super::number;
+use super::other_files;
 use super::xml_names::Names;
-use super::xml_text::{allowed, code_of, decode, is_declaration, is_target, local, other_form};
-
-/// Bounds on what one file may hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of one file.
-    pub bytes: usize,
-    /// Elements inside each other.
-    pub depth: usize,
-    /// Attributes of one tag.
-    pub attributes: usize,
-    /// Properties of one file.
-    pub properties: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            bytes: 64 << 20,
-            depth: 32,
-            attributes: 32,
-            properties: 5_000_000,
-        }
-    }
-}
-
-/// One property as it stands in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Property {
-    /// The name, trimmed; may be empty.
-    pub name: String,
-    /// The value as written; nothing when it is missing or empty.
-    pub value: Option<String>,
-    /// Whether `final` says exactly `true`.
-    pub is_final: bool,
-    /// Where the name stands.
-    pub name_span: Range<usize>,
-    /// Where the value stands; the whole element when there is none.
-    pub value_span: Range<usize>,
-}
-
-/// The properties of a file, in order, and what was odd about it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Document {
-    /// The properties.
-    pub properties: Vec<Property>,
-    /// Warnings.
-    pub warnings: Vec<Diagnostic>,
-}
+use super::xml_text::{allowed, code_of, decode, is_declaration, is_target, local};
 
 /// Reads a file; `file` is its index in the report.
 ///
@@ -97,8 +53,25 @@ pub fn read(bytes: &[u8], file: usize, limits: &Limits) -> Result<Document, Box<
         property: Pending::default(),
         document: Document::default(),
     };
-    machine.run()?;
-    Ok(machine.document)
+    match machine.run() {
+        Ok(()) => Ok(machine.document),
+        Err(finding) => Err(Box::new(named(*finding, text))),
+    }
+}
+
+/// The same finding, where the text is a file of another kind.
+fn named(mut finding: Diagnostic, text: &str) -> Diagnostic {
+    let Some(other) = other_files::of_text(text) else {
+        return finding;
+    };
+    if text.trim_start().starts_with('<') && other == other_files::TEMPLATE {
+        return finding.help(format!(
+            "the file looks like {}: {}",
+            other.what, other.next
+        ));
+    }
+    finding.message = format!("the file is {}", other.what);
+    finding.help(other.next)
 }
 
 #[derive(Default)]
@@ -146,7 +119,11 @@ impl<'a> Machine<'a> {
                 Ok(event) => event,
                 Err(e) => {
                     let from = at(reader.error_position());
-                    return self.fail(code_of(&e), &e.to_string(), from..to.max(from));
+                    return self.fail(
+                        code_of(&e),
+                        &clip_message(&e.to_string()),
+                        from..to.max(from),
+                    );
                 }
             };
             if matches!(event, Event::Eof) {
@@ -163,8 +140,7 @@ impl<'a> Machine<'a> {
             return Ok(());
         }
         let end = self.text.len();
-        let text = format!("the file has no element{}", other_form(self.text));
-        self.fail("E_XML_NO_ROOT", &text, end..end)
+        self.fail("E_XML_NO_ROOT", "the file has no element", end..end)
     }
 
     fn event(&mut self, event: Event<'a>, range: Range<usize>) -> Checked {
@@ -180,6 +156,8 @@ impl<'a> Machine<'a> {
                 let text = format!("`{}` is no target of an instruction", clip(pi.target()));
                 self.fail("E_XML_SYNTAX", &text, range)
             }
+            // Hadoop ships its files with this one.
+            Event::PI(pi) if pi.target() == "xml-stylesheet" => Ok(()),
             Event::PI(_) => {
                 self.warn(
                     "W_XML_INSTRUCTION",
@@ -209,21 +187,19 @@ impl<'a> Machine<'a> {
         }
         match decl.xml_version() {
             Ok(version) => self.version = version,
-            Err(e) => return self.fail("E_XML_SYNTAX", &e.to_string(), range),
+            Err(e) => return self.fail("E_XML_SYNTAX", &clip_message(&e.to_string()), range),
         }
         match decl.encoding() {
             None => Ok(()),
             Some(Ok(name)) => {
-                let known = ["utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1"];
-                let name = name.to_ascii_lowercase();
-                let fits = name.starts_with("utf") || self.text.is_ascii();
-                if known.contains(&name.as_str()) && fits {
+                let utf8 = matches!(&*name.to_ascii_lowercase(), "utf-8" | "utf8");
+                if utf8 || (self.text.is_ascii() && encoding::reads_ascii(&name)) {
                     return Ok(());
                 }
                 let text = format!("the encoding `{}` is not read; use UTF-8", clip(&name));
                 self.fail("E_XML_ENCODING", &text, range)
             }
-            Some(Err(e)) => self.fail("E_XML_ATTR", &e.to_string(), range),
+            Some(Err(e)) => self.fail("E_XML_ATTR", &clip_message(&e.to_string()), range),
         }
     }
 
@@ -247,6 +223,7 @@ impl<'a> Machine<'a> {
         }
         if self.stack.is_empty() {
             self.seen_root = true;
+            self.document.other = other_files::of_root(name);
             if name != "configuration" {
                 let text = format!("the root element is `{}`, not `configuration`", clip(name));
                 self.warn("W_XML_ROOT", &text, range.clone());
@@ -269,61 +246,51 @@ impl<'a> Machine<'a> {
                 let text = format!("a tag has more than {} attributes", self.limits.attributes);
                 return self.fail("E_XML_LIMIT", &text, range.clone());
             }
-            let attribute = match attribute {
-                Ok(attribute) => attribute,
-                Err(e) => return self.fail("E_XML_ATTR", &e.to_string(), range.clone()),
-            };
-            if attribute.value.contains('<') {
-                return self.fail(
-                    "E_XML_ATTR",
-                    "`<` in a value of an attribute",
-                    range.clone(),
-                );
+            match attribute {
+                Ok(attribute) => all.push(self.attribute(&attribute, range)?),
+                Err(e) => {
+                    let text = clip_message(&e.to_string());
+                    return self.fail("E_XML_ATTR", &text, range.clone());
+                }
             }
-            let value = match attribute.normalized_value(self.version) {
-                Ok(value) => value.into_owned(),
-                Err(e) => return self.fail("E_XML_ENTITY", &e.to_string(), range.clone()),
-            };
-            if let Some(c) = value.chars().find(|&c| !allowed(c, self.version)) {
-                let text = format!("a reference to the character U+{:04X}", u32::from(c));
-                return self.fail("E_XML_CHARREF", &text, range.clone());
-            }
-            // A raw value is a slice of the tag, and the tag one of the text.
-            let from = attribute.value.as_ptr().addr();
-            let start = from.saturating_sub(self.text.as_ptr().addr());
-            let span = if start < self.text.len() {
-                start..start + attribute.value.len()
-            } else {
-                range.clone()
-            };
-            all.push((attribute.key.as_ref().to_owned(), value, span));
         }
         Ok(all)
     }
 
+    fn attribute(
+        &self,
+        attribute: &RawAttribute<'_>,
+        range: &Range<usize>,
+    ) -> Result<Attribute, Box<Diagnostic>> {
+        if attribute.value.contains('<') {
+            let text = "`<` in a value of an attribute";
+            return self.fail("E_XML_ATTR", text, range.clone());
+        }
+        let value = match attribute.normalized_value(self.version) {
+            Ok(value) => value.into_owned(),
+            Err(e) => {
+                let text = clip_message(&e.to_string());
+                return self.fail("E_XML_ENTITY", &text, range.clone());
+            }
+        };
+        if let Some(c) = value.chars().find(|&c| !allowed(c, self.version)) {
+            let text = format!("a reference to the character U+{:04X}", u32::from(c));
+            return self.fail("E_XML_CHARREF", &text, range.clone());
+        }
+        // A raw value is a slice of the tag, and the tag one of the text.
+        let from = attribute.value.as_ptr().addr();
+        let start = from.saturating_sub(self.text.as_ptr().addr());
+        let span = if start < self.text.len() {
+            start..start + attribute.value.len()
+        } else {
+            range.clone()
+        };
+        Ok((attribute.key.as_ref().to_owned(), value, span))
+    }
+
     fn open(&mut self, name: &str, attributes: Vec<Attribute>, range: &Range<usize>) -> Checked {
         match local(name) {
-            "property" => {
-                self.property = Pending {
-                    start: range.start,
-                    name_span: range.clone(),
-                    ..Pending::default()
-                };
-                for (key, value, span) in attributes {
-                    match local(&key) {
-                        "name" => {
-                            self.property.name = Some(value);
-                            self.property.name_span = span;
-                        }
-                        "value" => {
-                            self.property.value = Some(value);
-                            self.property.value_span = Some(span);
-                        }
-                        "final" => self.property.is_final = value == "true",
-                        _ => {}
-                    }
-                }
-            }
+            "property" => self.open_property(attributes, range),
             "name" | "value" | "final" | "source" | "tag" => {
                 self.collecting = true;
                 self.token.clear();
@@ -339,6 +306,11 @@ impl<'a> Machine<'a> {
                 self.warn("W_XML_ELEMENT", text, range.clone());
             }
             "configuration" | "description" | "include" => {}
+            // Descriptions hold what people like; nobody reads it.
+            _ if self
+                .stack
+                .iter()
+                .any(|(name, _)| local(name) == "description") => {}
             other if self.stack.len() > 1 => {
                 let text = format!("the element `{}` has no effect", clip(other));
                 self.warn("W_XML_ELEMENT", &text, range.clone());
@@ -346,6 +318,28 @@ impl<'a> Machine<'a> {
             _ => {}
         }
         Ok(())
+    }
+
+    fn open_property(&mut self, attributes: Vec<Attribute>, range: &Range<usize>) {
+        self.property = Pending {
+            start: range.start,
+            name_span: range.clone(),
+            ..Pending::default()
+        };
+        for (key, value, span) in attributes {
+            match local(&key) {
+                "name" => {
+                    self.property.name = Some(value);
+                    self.property.name_span = span;
+                }
+                "value" => {
+                    self.property.value = Some(value);
+                    self.property.value_span = Some(span);
+                }
+                "final" => self.property.is_final = value == "true",
+                _ => {}
+            }
+        }
     }
 
     fn end(&mut self, range: Range<usize>) -> Checked {

@@ -6,53 +6,69 @@ use quick_xml::XmlVersion;
 use quick_xml::events::BytesDecl;
 use quick_xml::events::attributes::Attributes;
 
-use super::diagnostic::{Diagnostic, Span};
+use super::diagnostic::{Diagnostic, Span, clip};
+use super::other_files;
 
 /// Checks the encoding; the offset is that of the first character after a byte order mark.
 pub(super) fn decode(bytes: &[u8], file: usize) -> Result<(&str, usize), Box<Diagnostic>> {
-    let refuse = |code, text: &str, range: Range<usize>| {
-        let span = Span { file, bytes: range };
-        Err(Box::new(Diagnostic::error(code, text).at(Some(span))))
-    };
-    match bytes {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [b'<', 0, ..] | [0, b'<', ..] => {
-            return refuse(
-                "E_XML_ENCODING",
-                "the file is UTF-16; only UTF-8 is read",
-                0..2,
-            );
-        }
-        [0x1f, 0x8b, ..] => return refuse("E_XML_SYNTAX", "the file looks like gzip", 0..2),
-        _ => {}
+    if let Some(packed) = other_files::of_bytes(bytes) {
+        let text = format!("the file is {}", packed.what);
+        let finding = refusal("E_XML_SYNTAX", text, file, 0..2);
+        return Err(Box::new(finding.help(packed.next)));
     }
-    let offset = if bytes.starts_with(&[0xef, 0xbb, 0xbf]) {
-        3
-    } else {
-        0
-    };
-    let text = match std::str::from_utf8(&bytes[offset..]) {
-        Ok(text) => text,
-        Err(e) => {
-            let at = offset + e.valid_up_to();
-            let head = String::from_utf8_lossy(&bytes[offset..bytes.len().min(200)]);
-            let declared = head.contains("encoding=") && !head.to_lowercase().contains("utf-8");
-            let code = if declared {
-                "E_XML_ENCODING"
-            } else {
-                "E_XML_UTF8"
-            };
-            return refuse(code, "the file is not UTF-8", at..at + 1);
-        }
-    };
+    if matches!(
+        bytes,
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [b'<', 0, ..] | [0, b'<', ..]
+    ) {
+        let text = "the file is UTF-16; only UTF-8 is read".to_owned();
+        let finding = refusal("E_XML_ENCODING", text, file, 0..2);
+        return Err(Box::new(
+            finding.help("convert it with `iconv -f UTF-16 -t UTF-8`"),
+        ));
+    }
+    let mark = bytes.starts_with(&[0xef, 0xbb, 0xbf]);
+    let offset = if mark { 3 } else { 0 };
+    let text = std::str::from_utf8(&bytes[offset..])
+        .map_err(|e| Box::new(no_text(bytes, offset + e.valid_up_to(), file)))?;
     let bad = |c: char| {
         (c < ' ' && !matches!(c, '\t' | '\n' | '\r')) || ('\u{fffe}'..='\u{ffff}').contains(&c)
     };
     if let Some((at, c)) = text.char_indices().find(|&(_, c)| bad(c)) {
         let at = offset + at;
         let text = format!("the character U+{:04X} may not stand in XML", u32::from(c));
-        return refuse("E_XML_CHAR", &text, at..at + c.len_utf8());
+        let span = at..at + c.len_utf8();
+        return Err(Box::new(refusal("E_XML_CHAR", text, file, span)));
     }
     Ok((text, offset))
+}
+
+fn refusal(code: &'static str, text: String, file: usize, bytes: Range<usize>) -> Diagnostic {
+    Diagnostic::error(code, text).at(Some(Span { file, bytes }))
+}
+
+/// A byte that is no text: in a file of another encoding, or in a damaged one.
+fn no_text(bytes: &[u8], at: usize, file: usize) -> Diagnostic {
+    let byte = bytes[at];
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]);
+    let (code, name) = match declared(&head) {
+        Some(name) if !matches!(&*name.to_ascii_lowercase(), "utf-8" | "utf8") => {
+            ("E_XML_ENCODING", clip(name))
+        }
+        _ => ("E_XML_UTF8", "<its encoding>".to_owned()),
+    };
+    let text = format!("the byte 0x{byte:02X} at offset {at} is no part of UTF-8 text");
+    let help = format!("convert the file with `iconv -f {name} -t UTF-8`, or mend the byte");
+    refusal(code, text, file, at..at + 1).help(help)
+}
+
+/// The encoding that the XML declaration at the start of a text names.
+fn declared(head: &str) -> Option<&str> {
+    let declaration = head.trim_start_matches('\u{feff}').strip_prefix("<?xml")?;
+    let declaration = declaration.split("?>").next()?;
+    let (_, rest) = declaration.split_once("encoding")?;
+    let rest = rest.trim_start().strip_prefix('=')?.trim_start();
+    let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    rest[1..].split(quote).next()
 }
 
 /// A name without its prefix.
@@ -74,15 +90,6 @@ pub(super) fn is_name(name: &str) -> bool {
     let start = |c: char| c.is_alphabetic() || matches!(c, '_' | ':');
     let part = |c: char| start(c) || c.is_alphanumeric() || matches!(c, '-' | '.' | '\u{b7}');
     name.chars().next().is_some_and(start) && name.chars().all(part)
-}
-
-/// What a text without elements looks like.
-pub(super) fn other_form(text: &str) -> &'static str {
-    match text.trim_start().chars().next() {
-        Some('{' | '[') => "; it looks like JSON",
-        Some('-' | '#') => "; it looks like YAML",
-        _ => "",
-    }
 }
 
 /// Whether an instruction may have the target.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::mends::Mends;
 use super::reference::ReferenceRules;
-use crate::resource::{Calculator, ResourceVector, share};
+use crate::resource::{Calculator, ResourceUnit, ResourceVector, share};
 
 /// Everything that a scheduler is started or refreshed with.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub trait Templates: fmt::Debug + Send + Sync {
 pub struct SchedulerSettings {
     /// Names of the resource types in vector order: `memory-mb`, `vcores`, further ones.
     pub resource_types: Vec<Arc<str>>,
+    /// The unit of each of them (`yarn.resource-types.<type>.units`); what is missing has none.
+    pub resource_units: Vec<ResourceUnit>,
     /// How resources are compared; never changes after the start.
     pub calculator: Calculator,
     /// Smallest allocation, and the step that requests are rounded to.

@@ -13,11 +13,13 @@ mod divisor;
 mod dominant;
 mod packed;
 pub mod share;
+mod unit;
 mod vector;
 
 pub use calculator::Calculator;
 pub(crate) use calculator::with_calculator;
 pub use divisor::Divisor;
 pub use packed::PackedVector;
+pub use unit::ResourceUnit;
 pub(crate) use vector::with_width;
 pub use vector::{MAX_TYPES, MAX_VALUE, MEMORY, NARROW, ResourceVector, VCORES};

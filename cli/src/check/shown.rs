@@ -1,10 +1,11 @@
 //! A finding as text: the lines that it points at, the labels below them, and the help.
 
-use std::ops::Range;
-
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{Annotation, AnnotationKind, Level, Renderer, Snippet};
-use capsched::config::{Diagnostic, Report, Severity, SourceFile, Span};
+use annotate_snippets::{AnnotationKind, Element, Level, Origin, Renderer, Snippet};
+use capsched::config::{Diagnostic, Report, Severity, Span};
+
+use crate::excerpt::{Excerpt, Lines};
+use crate::output::{escaped, printable};
 
 /// The renderer of findings, with or without colours.
 pub(super) fn renderer(colour: bool) -> Renderer {
@@ -16,112 +17,111 @@ pub(super) fn renderer(colour: bool) -> Renderer {
     renderer.decor_style(DecorStyle::Unicode)
 }
 
-/// Renders one finding. Cost: the lines between the first and the last label.
-pub(super) fn rendered(renderer: &Renderer, finding: &Diagnostic, report: &Report) -> String {
+/// The files of a report with their lines.
+pub(super) struct Places<'a> {
+    report: &'a Report,
+    lines: Vec<Lines<'a>>,
+}
+
+impl<'a> Places<'a> {
+    /// Cost: one pass over all files.
+    pub(super) fn of(report: &'a Report) -> Self {
+        let files = report.files.iter();
+        Self {
+            report,
+            lines: files.map(|file| Lines::of(&file.text)).collect(),
+        }
+    }
+
+    /// Name of the file, line and column of a span.
+    pub(super) fn find(&self, span: &Span) -> Option<(&'a str, usize, usize)> {
+        let (line, column) = self.lines.get(span.file)?.position(span.bytes.start);
+        Some((&self.report.files[span.file].name, line, column))
+    }
+
+    /// The excerpt of a finding: its own place first, then the labels in the same file.
+    fn excerpt(&self, finding: &Diagnostic) -> Option<Excerpt> {
+        let span = finding.span.as_ref()?;
+        let labels = finding.labels.iter().map(|label| &label.span);
+        let here = labels.filter(|label| label.file == span.file);
+        let places: Vec<_> = [span]
+            .into_iter()
+            .chain(here)
+            .map(|s| s.bytes.clone())
+            .collect();
+        Excerpt::of(self.lines.get(span.file)?, &places)
+    }
+}
+
+/// Renders one finding; everything in it that comes from input is cut and escaped.
+pub(super) fn rendered(renderer: &Renderer, finding: &Diagnostic, places: &Places<'_>) -> String {
     let level = match finding.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
         Severity::Hint => Level::NOTE.with_name("hint"),
     };
+    let mut help: Vec<String> = finding.help.iter().map(|help| printable(help)).collect();
     let mut group = level
-        .primary_title(finding.message.as_str())
+        .primary_title(printable(&finding.message))
         .id(finding.code)
-        .elements(finding.span.as_ref().and_then(|span| {
-            let file = report.files.get(span.file)?;
-            Some(snippet(file, span, finding))
-        }));
-    for text in help(finding, report) {
+        .elements([] as [Element<'_>; 0]);
+    if let Some((name, line, column)) = finding.span.as_ref().and_then(|span| places.find(span)) {
+        group = group.element(Origin::path(escaped(name)).line(line).char_column(column));
+    }
+    let excerpt = places.excerpt(finding);
+    if let Some(excerpt) = &excerpt {
+        group = group.element(snippet(excerpt, finding));
+    }
+    help.extend(elsewhere(finding, excerpt.as_ref(), places));
+    for text in help {
         group = group.element(Level::HELP.message(text));
     }
     renderer.render(&[group])
 }
 
-/// The excerpt of the file of the finding, with all labels in that file.
+/// The lines of an excerpt with the marks below them.
 fn snippet<'a>(
-    file: &'a SourceFile,
-    span: &Span,
-    finding: &'a Diagnostic,
-) -> Snippet<'a, Annotation<'a>> {
-    let text = file.text.as_str();
-    let beside = finding
-        .labels
-        .iter()
-        .filter(|label| label.span.file == span.file)
-        .map(|label| {
-            let range = within(text, &label.span.bytes);
-            (AnnotationKind::Context, range, Some(label.text.as_str()))
-        });
-    let primary = (AnnotationKind::Primary, within(text, &span.bytes), None);
-    let marks: Vec<_> = std::iter::once(primary).chain(beside).collect();
-    let first = marks.iter().map(|(_, range, _)| range.start).min();
-    let last = marks.iter().map(|(_, range, _)| range.end).max();
-    let lines = whole_lines(text, first.unwrap_or(0)..last.unwrap_or(0));
-    let (line, _) = file.position(lines.start);
-    let annotations = marks.into_iter().map(|(kind, range, label)| {
-        kind.span(range.start - lines.start..range.end - lines.start)
-            .label(label)
-    });
-    Snippet::source(&text[lines.clone()])
-        .line_start(line)
-        .path(file.name.as_str())
-        .annotations(annotations)
-}
-
-/// The help of a finding, and the labels that stand in other files.
-fn help(finding: &Diagnostic, report: &Report) -> Vec<String> {
+    excerpt: &'a Excerpt,
+    finding: &Diagnostic,
+) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
     let file = finding.span.as_ref().map(|span| span.file);
-    let elsewhere = finding
+    let here = finding
         .labels
         .iter()
-        .filter(|label| Some(label.span.file) != file);
-    let elsewhere = elsewhere.filter_map(|label| {
-        let at = place(report, &label.span)?;
-        Some(format!("{} ({at})", label.text))
+        .filter(|label| Some(label.span.file) == file);
+    let beside = here.enumerate().filter_map(|(i, label)| {
+        let range = excerpt.place(i + 1)?;
+        Some(
+            AnnotationKind::Context
+                .span(range)
+                .label(printable(&label.text)),
+        )
     });
-    finding.help.iter().cloned().chain(elsewhere).collect()
+    let own = excerpt
+        .place(0)
+        .map(|range| AnnotationKind::Primary.span(range));
+    Snippet::source(excerpt.text())
+        .line_start(excerpt.first_line())
+        .annotations(own.into_iter().chain(beside))
 }
 
-/// A range of bytes moved onto the borders of characters inside of a text.
-fn within(text: &str, bytes: &Range<usize>) -> Range<usize> {
-    let start = text.floor_char_boundary(bytes.start);
-    start..text.ceil_char_boundary(bytes.end).max(start)
-}
-
-/// The lines that hold a range, without the break after the last one.
-fn whole_lines(text: &str, range: Range<usize>) -> Range<usize> {
-    let start = text[..range.start].rfind('\n').map_or(0, |at| at + 1);
-    let end = text[range.end..]
-        .find('\n')
-        .map_or(text.len(), |at| range.end + at);
-    start..end
-}
-
-/// `file:line:column` of a span.
-fn place(report: &Report, span: &Span) -> Option<String> {
-    let file = report.files.get(span.file)?;
-    let (line, column) = file.position(span.bytes.start);
-    Some(format!("{}:{line}:{column}", file.name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_end_inside_of_the_text_and_between_characters() {
-        let text = "a\u{e4}b";
-        assert_eq!(within(text, &(2..3)), 1..3);
-        assert_eq!(within(text, &(4..9)), 4..4);
-        assert_eq!(within(text, &(7..9)), 4..4);
-        assert_eq!(within("", &(0..1)), 0..0);
-    }
-
-    #[test]
-    fn an_excerpt_is_of_whole_lines() {
-        let text = "one\ntwo\nthree\n";
-        assert_eq!(&text[whole_lines(text, 5..6)], "two");
-        assert_eq!(&text[whole_lines(text, 2..5)], "one\ntwo");
-        assert_eq!(&text[whole_lines(text, 14..14)], "");
-        assert_eq!(&text[whole_lines(text, 0..0)], "one");
-    }
+/// The labels that have no place in the excerpt, each with where it stands.
+fn elsewhere(finding: &Diagnostic, excerpt: Option<&Excerpt>, places: &Places<'_>) -> Vec<String> {
+    let file = finding.span.as_ref().map(|span| span.file);
+    let mut at = 0;
+    let labels = finding.labels.iter().filter(|label| {
+        if Some(label.span.file) != file {
+            return true;
+        }
+        at += 1;
+        excerpt.is_none_or(|excerpt| excerpt.place(at).is_none())
+    });
+    let texts = labels.filter_map(|label| {
+        let (name, line, column) = places.find(&label.span)?;
+        Some(printable(&format!(
+            "{} ({name}:{line}:{column})",
+            label.text
+        )))
+    });
+    texts.collect()
 }

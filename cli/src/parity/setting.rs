@@ -31,7 +31,7 @@ const DELIBERATE: [&str; 12] = [
     "E_QUEUE_NAME",
     "E_QUEUE_DEPTH",
     "E_LIMIT",
-    "E_RESOURCE_TYPE",
+    "E_RESOURCE_TAG",
     "E_XML_DOCTYPE",
     "E_XML_INCLUDE",
     "E_XML_ENCODING",

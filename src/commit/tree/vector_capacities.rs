@@ -9,7 +9,7 @@
 use crate::commit::tree::capacity::{derive_fractions, update_absolute};
 use crate::id::{PartitionId, QueueSlot};
 use crate::queue::{QueueKind, VectorEntry};
-use crate::resource::{ResourceVector, share};
+use crate::resource::{MEMORY, ResourceUnit, ResourceVector, share};
 use crate::snapshot::State;
 
 /// What is shared out among the children of one parent on one partition.
@@ -43,23 +43,25 @@ fn entry(vector: &[VectorEntry], i: usize) -> VectorEntry {
     vector.get(i).copied().unwrap_or(VectorEntry::Unset)
 }
 
-/// Shares out one type.
-fn share_out(pot: &Pot, children: &mut [Child], i: usize) {
+/// What the amounts of all children sum to, each cut to a whole number.
+fn absolute_sum(children: &[Child], i: usize) -> i64 {
+    let amount = |child: &Child| match entry(&child.capacity, i) {
+        VectorEntry::Absolute(amount) => share::to_i64(amount),
+        _ => 0,
+    };
+    children.iter().map(amount).sum()
+}
+
+/// Shares out one type; absolute amounts count `ratio` times.
+fn share_out(pot: &Pot, children: &mut [Child], i: usize, ratio: f64) {
     let own = share::to_f64(pot.guaranteed[i]);
     let (mut overall, mut batch) = (own, own);
-    let (mut absolute, mut weights) = (0i64, 0.0);
+    let mut weights = 0.0;
     for child in children.iter() {
-        match entry(&child.capacity, i) {
-            VectorEntry::Absolute(amount) => absolute += share::to_i64(amount),
-            VectorEntry::Weight(weight) => weights += weight,
-            VectorEntry::Unset | VectorEntry::Percent(_) => {}
+        if let VectorEntry::Weight(weight) = entry(&child.capacity, i) {
+            weights += weight;
         }
     }
-    let ratio = if absolute == 0 || pot.all_or_nothing {
-        1.0
-    } else {
-        f64::from(share::safe_div(absolute.min(pot.guaranteed[i]), absolute))
-    };
     for phase in [Phase::Absolute, Phase::Percent, Phase::Weight] {
         let mut spent = 0.0;
         for child in children.iter_mut() {
@@ -166,8 +168,9 @@ pub(in crate::commit) fn distribute(state: &mut State, parent: QueueSlot) {
             all_or_nothing: managed,
         };
         let mut children = children_on(state, parent, partition);
-        for i in 0..state.calculator.types() {
-            share_out(&pot, &mut children, i);
+        let ratios = ratios(state, &pot, &children);
+        for (i, ratio) in ratios.into_iter().enumerate() {
+            share_out(&pot, &mut children, i, ratio);
         }
         for child in children {
             let part = state.queues[child.queue].part_mut(partition);
@@ -185,6 +188,39 @@ pub(in crate::commit) fn distribute(state: &mut State, parent: QueueSlot) {
             }
         }
     }
+}
+
+/// By how much the amounts of the children are scaled down, one factor for each type.
+///
+/// The sum is converted from no unit to the unit of the type, as if amounts had none. Where it
+/// comes to 0, the amounts count in full, unless another type has a factor: then they are lost.
+// As AbsoluteResourceCapacityCalculator.setNormalizedResourceRatio.
+fn ratios(state: &State, pot: &Pot, children: &[Child]) -> Vec<f64> {
+    let types = state.calculator.types();
+    if pot.all_or_nothing {
+        return vec![1.0; types];
+    }
+    let units = &state.settings.resource_units;
+    let factor = |i: usize| {
+        let absolute = absolute_sum(children, i);
+        let unit = units.get(i).copied().unwrap_or_default();
+        let converted = match (absolute, i) {
+            (0, _) | (_, MEMORY) => absolute,
+            _ => ResourceUnit::ONE
+                .convert(absolute, unit)
+                .unwrap_or(i64::MAX),
+        };
+        let least = absolute.min(pot.guaranteed[i]);
+        (converted != 0).then(|| f64::from(share::safe_div(least, converted)))
+    };
+    let factors: Vec<Option<f64>> = (0..types).map(factor).collect();
+    let missing = if factors.iter().all(Option::is_none) {
+        1.0
+    } else {
+        0.0
+    };
+    let factors = factors.into_iter();
+    factors.map(|factor| factor.unwrap_or(missing)).collect()
 }
 
 fn children_on(state: &State, parent: QueueSlot, partition: PartitionId) -> Vec<Child> {

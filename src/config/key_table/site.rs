@@ -153,6 +153,24 @@ pub(super) const KEYS: &[KnownKey] = &[
     ),
     key(
         Site,
+        "yarn.resource-types.*.tags",
+        "",
+        "Tags of the type; `system:csi-volume` is refused.",
+    ),
+    key(
+        Site,
+        "yarn.resource-types.*.type",
+        "COUNTABLE",
+        "Kind of the type; there is only one.",
+    ),
+    key(
+        Site,
+        "yarn.resource-types.*.units",
+        "",
+        "Unit of the type, one of p, n, u, m, k, M, G, T, P, Ki, Mi, Gi, Ti, Pi.",
+    ),
+    key(
+        Site,
         "yarn.resourcemanager.application-tag-based-placement.enable",
         "false",
         "Users are taken from the tag `userid=` of an application.",
@@ -177,6 +195,12 @@ pub(super) const KEYS: &[KnownKey] = &[
     ),
     key(
         Site,
+        "yarn.resourcemanager.scheduler.class",
+        "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler",
+        "Class of the scheduler; another one does not read the scheduler's file.",
+    ),
+    key(
+        Site,
         "yarn.resourcemanager.scheduler.monitor.enable",
         "false",
         "Preemption runs.",
@@ -186,6 +210,12 @@ pub(super) const KEYS: &[KnownKey] = &[
         "yarn.resourcemanager.scheduler.monitor.policies",
         "ProportionalCapacityPreemptionPolicy",
         "Classes of monitor policies, separated by commas; other ones do not run.",
+    ),
+    key(
+        Site,
+        "yarn.scheduler.configuration.store.class",
+        "file",
+        "Where the configuration is kept: `file`, `memory`, `leveldb`, `zk` or `fs`.",
     ),
     key(
         Site,

@@ -18,6 +18,7 @@ pub(in crate::runtime) fn settings() -> SchedulerSettings {
         mends: Default::default(),
         rules: Default::default(),
         resource_types: Vec::new(),
+        resource_units: Vec::new(),
         calculator: Calculator::Dominant { types: 2 },
         minimum_allocation: ResourceVector::of(&[1024, 1]),
         maximum_allocation: ResourceVector::of(&[8192, 4]),

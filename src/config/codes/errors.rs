@@ -1,32 +1,10 @@
-//! The stable codes of findings, each with its explanation.
+//! The codes of what is refused.
 
-/// What a code means.
-struct Entry {
-    code: &'static str,
-    /// The word of the reference's recordings, where it is another one.
-    word: Option<&'static str>,
-    text: &'static str,
-}
+use super::{Entry, entry, finer};
 
-const fn entry(code: &'static str, text: &'static str) -> Entry {
-    Entry {
-        code,
-        word: None,
-        text,
-    }
-}
-
-const fn finer(word: &'static str, code: &'static str, text: &'static str) -> Entry {
-    Entry {
-        code,
-        word: Some(word),
-        text,
-    }
-}
-
-/// `E_`: refused for a reason that the reference has no word for; words in lower case are the
-/// reference's; `W_`: warning; `H_`: hint.
-const TABLE: &[Entry] = &[
+/// `E_`: a reason that the reference has no word for, or a finer one; words in lower case are the
+/// reference's.
+pub(super) const ERRORS: &[Entry] = &[
     finer(
         "xml_syntax",
         "E_XML_SYNTAX",
@@ -111,7 +89,7 @@ const TABLE: &[Entry] = &[
         "E_LIMIT",
         "A bound on the size of the input was exceeded: 64 MiB per file, 32 attributes per \
          tag, 5,000,000 properties, 1,000,000 queues, 100,000 children of a queue, 256 bytes \
-         per name, 4096 per path.",
+         per name, 4096 per path, 8 resource types.",
     ),
     entry(
         "E_IO",
@@ -140,10 +118,19 @@ const TABLE: &[Entry] = &[
          be told from a child of another one. The reference accepts it.",
     ),
     entry("E_QUEUE_DEPTH", "Queues are nested deeper than 32 levels."),
-    entry(
+    finer(
+        "other",
         "E_RESOURCE_TYPE",
-        "`yarn.resource-types` names a type that exists already, or there are more than 8 \
-         types.",
+        "A resource type is declared wrongly. Its name starts with a letter and stands once in \
+         `yarn.resource-types`; `memory`, `memory-mb` and `vcores` exist anyway. Its kind is \
+         `COUNTABLE`, its unit one of p, n, u, m, k, M, G, T, P, Ki, Mi, Gi, Ti, Pi or none, and \
+         none for `yarn.io/gpu` and `yarn.io/fpga`. Types stand in yarn-site.xml or \
+         resource-types.xml: the scheduler's own file cannot add one.",
+    ),
+    entry(
+        "E_RESOURCE_TAG",
+        "A resource type has the tag `system:csi-volume`. Hadoop leaves such types out of all \
+         comparisons; here they are not supported.",
     ),
     entry(
         "xml_syntax",
@@ -365,98 +352,6 @@ const TABLE: &[Entry] = &[
         "A refresh may not lower the maximum allocation of a leaf.",
     ),
     entry(
-        "W_XML_ROOT",
-        "The root element is not called `configuration`. Hadoop does not mind, other tools \
-         may.",
-    ),
-    entry(
-        "W_XML_ELEMENT",
-        "An element has no meaning in a Hadoop configuration; names are case-sensitive \
-         (`PROPERTY` is unknown).",
-    ),
-    entry("W_XML_INSTRUCTION", "A processing instruction is ignored."),
-    entry("W_XML_NAMELESS", "A property without a name is ignored."),
-    entry(
-        "W_XML_TWICE",
-        "A property has two names or values; the last one counts.",
-    ),
-    entry(
-        "W_FINAL",
-        "An earlier property of the same name is final, so this one is ignored.",
-    ),
-    entry(
-        "W_KEY_TWICE",
-        "A property stands twice in one file; the last one counts.",
-    ),
-    entry(
-        "W_KEY_UNKNOWN",
-        "The scheduler does not know the key. It is ignored.",
-    ),
-    entry(
-        "W_KEY_SPACE",
-        "The name of a property holds a character that is no part of any key, such as a \
-         no-break space; it is ignored.",
-    ),
-    entry(
-        "W_KEY_NO_EFFECT",
-        "The key has no effect on a queue of this kind.",
-    ),
-    entry(
-        "W_QUEUE_UNLISTED",
-        "The key belongs to a queue that no `queues` list names. A queue exists only when its \
-         parent lists it.",
-    ),
-    entry(
-        "W_QUEUE_NAME",
-        "The name of a queue is empty, differs from a sibling's only in case, or holds \
-         characters that are hard to see.",
-    ),
-    entry("W_VALUE_IGNORED", "The value is unreadable and ignored."),
-    entry("W_VALUE_EMPTY", "An empty value counts as unset."),
-    entry(
-        "W_CAPACITY_UNSET",
-        "The value looks like an absolute capacity or a vector but counts as unset: it has no \
-         memory, an unknown unit, or a form that this queue mode does not read.",
-    ),
-    entry(
-        "W_CAPACITY_ZERO",
-        "The queue can never run anything: its maximum capacity is 0.",
-    ),
-    entry(
-        "W_MAXIMUM_BELOW",
-        "The maximum capacity is below the capacity; the maximum binds, so the guarantee \
-         cannot be used.",
-    ),
-    entry(
-        "W_MAXIMUM_RANGE",
-        "A maximum capacity outside 0 to 100 is accepted, but means nothing sensible. Only -1 \
-         stands for 100.",
-    ),
-    entry(
-        "W_MASTER_SHARE",
-        "The share for application masters is so small that no application, or only the \
-         single one that is always admitted, can become active; or it is outside 0 to 1.",
-    ),
-    entry(
-        "W_USER_LIMIT",
-        "The user limit is outside 1 to 100, or the factor is 0 or negative other than -1.",
-    ),
-    entry("W_MAX_APPS", "No application will be admitted."),
-    entry(
-        "W_LABEL_UNUSED",
-        "A label has capacities in this queue, but the queue may not use it.",
-    ),
-    entry(
-        "W_LABEL_DISABLED",
-        "Labels are configured while `yarn.node-labels.enabled` is not true.",
-    ),
-    entry(
-        "H_QUEUE_NAMESAKE",
-        "Several leaves have the same name below different parents. All of them work, but an \
-         application that names its queue without the path is refused, since the name alone could \
-         mean any of them.",
-    ),
-    entry(
         "E_PREEMPTION",
         "A key of preemption has a value that the policy cannot work with: a time or a share below \
          0, a share that is no number, an interval of 0, an unknown order, or a monitor policy of \
@@ -464,56 +359,10 @@ const TABLE: &[Entry] = &[
          monitor is on; otherwise nothing reads it. `capsched.reservation-timeout-ms`, a key of \
          our own, is always read.",
     ),
-    entry(
-        "W_PREEMPTION",
-        "A key of preemption has no effect, or another key takes its effect: the monitor is off, \
-         no queue serves by priority, nothing may be asked back, a share is above 1, a policy does \
-         not run here, or containers are forgotten before their wait is over. What would be refused \
-         while the monitor is on is warned of while it is off.",
+    finer(
+        "other",
+        "E_STORE",
+        "`yarn.scheduler.configuration.store.class` is one of `file`, `memory`, `leveldb`, `zk` and \
+         `fs`, in lower case and without white space.",
     ),
 ];
-
-/// The word of the reference's recordings for a code.
-pub(super) fn word(code: &'static str) -> &'static str {
-    let found = TABLE.iter().find(|entry| entry.code == code);
-    found.and_then(|entry| entry.word).unwrap_or(code)
-}
-
-/// Explains a code: what it means, why it is so, and what to do. Nothing for an unknown code.
-///
-/// ```
-/// let text = capsched::config::explain_code("capacity_sum").expect("a known code");
-/// assert!(text.contains("sum to 100"));
-/// ```
-#[must_use]
-pub fn explain_code(code: &str) -> Option<&'static str> {
-    let found = TABLE
-        .iter()
-        .find(|entry| entry.code.eq_ignore_ascii_case(code));
-    found.map(|entry| entry.text)
-}
-
-/// All codes, in the order of their table.
-pub fn codes() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().map(|entry| entry.code)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_code_stands_once_and_is_explained() {
-        let all: std::collections::BTreeSet<&str> = codes().collect();
-        assert_eq!(all.len(), TABLE.len());
-        assert!(all.iter().all(|code| explain_code(code).is_some()));
-        assert_eq!(explain_code("nonsense"), None);
-    }
-
-    #[test]
-    fn finer_codes_have_the_word_of_the_recordings() {
-        assert_eq!(word("E_XML_UNCLOSED"), "xml_syntax");
-        assert_eq!(word("E_XML_INCLUDE"), "xml_include");
-        assert_eq!(word("capacity_sum"), "capacity_sum");
-    }
-}

@@ -1,0 +1,156 @@
+//! The codes of what is accepted and odd.
+
+use super::{Entry, entry};
+
+/// `W_`: warning; `H_`: hint.
+pub(super) const WARNINGS: &[Entry] = &[
+    entry(
+        "W_XML_ROOT",
+        "The root element is not called `configuration`. Hadoop does not mind, other tools \
+         may.",
+    ),
+    entry(
+        "W_XML_ELEMENT",
+        "An element has no meaning in a Hadoop configuration; names are case-sensitive \
+         (`PROPERTY` is unknown).",
+    ),
+    entry("W_XML_INSTRUCTION", "A processing instruction is ignored."),
+    entry("W_XML_NAMELESS", "A property without a name is ignored."),
+    entry(
+        "W_XML_TWICE",
+        "A property has two names or values; the last one counts.",
+    ),
+    entry(
+        "W_FINAL",
+        "An earlier property of the same name is final, so this one is ignored.",
+    ),
+    entry(
+        "W_KEY_TWICE",
+        "A property stands twice in one file; the last one counts.",
+    ),
+    entry(
+        "W_KEY_UNKNOWN",
+        "The scheduler does not know the key. It is ignored.",
+    ),
+    entry(
+        "W_KEY_SPACE",
+        "The name of a property holds a character that is no part of any key, such as a \
+         no-break space; it is ignored.",
+    ),
+    entry(
+        "W_KEY_NO_EFFECT",
+        "The key has no effect on a queue of this kind.",
+    ),
+    entry(
+        "W_QUEUE_UNLISTED",
+        "The key belongs to a queue that no `queues` list names. A queue exists only when its \
+         parent lists it.",
+    ),
+    entry(
+        "W_QUEUE_NAME",
+        "The name of a queue is empty, differs from a sibling's only in case, or holds \
+         characters that are hard to see.",
+    ),
+    entry("W_VALUE_IGNORED", "The value is unreadable and ignored."),
+    entry("W_VALUE_EMPTY", "An empty value counts as unset."),
+    entry(
+        "W_CAPACITY_UNSET",
+        "The value looks like an absolute capacity or a vector but counts as unset: it has no \
+         memory, an unknown unit, or a form that this queue mode does not read.",
+    ),
+    entry(
+        "W_CAPACITY_ZERO",
+        "The queue can never run anything: its maximum capacity is 0.",
+    ),
+    entry(
+        "W_MAXIMUM_BELOW",
+        "The maximum capacity is below the capacity; the maximum binds, so the guarantee \
+         cannot be used.",
+    ),
+    entry(
+        "W_MAXIMUM_RANGE",
+        "A maximum capacity outside 0 to 100 is accepted, but means nothing sensible. Only -1 \
+         stands for 100.",
+    ),
+    entry(
+        "W_MASTER_SHARE",
+        "The share for application masters is so small that no application, or only the \
+         single one that is always admitted, can become active; or it is outside 0 to 1.",
+    ),
+    entry(
+        "W_USER_LIMIT",
+        "The user limit is outside 1 to 100, or the factor is 0 or negative other than -1.",
+    ),
+    entry("W_MAX_APPS", "No application will be admitted."),
+    entry(
+        "W_LABEL_UNUSED",
+        "A label has capacities in this queue, but the queue may not use it.",
+    ),
+    entry(
+        "W_LABEL_DISABLED",
+        "Labels are configured while `yarn.node-labels.enabled` is not true.",
+    ),
+    entry(
+        "H_KEY_TWICE",
+        "A property stands twice in one file, with one value. One of the two can go.",
+    ),
+    entry(
+        "H_QUEUE_NAMESAKE",
+        "Several leaves have the same name below different parents. All of them work, but an \
+         application that names its queue without the path is refused, since the name alone could \
+         mean any of them.",
+    ),
+    entry(
+        "W_PREEMPTION",
+        "A key of preemption has no effect, or another key takes its effect: the monitor is off, \
+         no queue serves by priority, nothing may be asked back, a share is above 1, a policy does \
+         not run here, or containers are forgotten before their wait is over. What would be refused \
+         while the monitor is on is warned of while it is off.",
+    ),
+    entry(
+        "W_MAXIMUM_KIND",
+        "In legacy mode a queue reads its maximum in the kind of its capacity: a percentage beside a \
+         percentage or a weight, amounts beside amounts. Any other maximum is ignored, and the queue \
+         may use the whole cluster (YARN-10169). Write both in one kind.",
+    ),
+    entry(
+        "W_CREATION_NEVER",
+        "The queue is to create queues and never can. In legacy mode the children that it lists need \
+         weights (`1w`); they count towards `max-queues`; `maximum-queue-depth` is at least 1; and a \
+         queue has one way of creation, `auto-create-child-queue` or `auto-queue-creation-v2`. A \
+         submission to a queue that would be created is refused as one to an unknown queue \
+         (YARN-11982).",
+    ),
+    entry(
+        "W_PRIORITY_UNUSED",
+        "The priority of a queue counts only where its parent has the ordering policy \
+         `priority-utilization`. The default, `utilization`, does not look at it.",
+    ),
+    entry(
+        "W_ACL_GROUP",
+        "An access list is `users groups`: two lists separated by the first space, each with commas \
+         and no space. `alice, bob` is the user alice and the group bob. Write `alice,bob`.",
+    ),
+    entry(
+        "W_ACL_OPEN",
+        "Whoever has a permission on a queue has it below, too, and whoever administers a queue may \
+         submit to it. `root` grants both to everybody unless its lists say otherwise, so that lists \
+         below it shut nobody out. Set the lists of `root` to one space for nobody.",
+    ),
+    entry(
+        "W_ACL_OFF",
+        "Access lists are read only when `yarn.acl.enable` is true in yarn-site.xml. Its default is \
+         false: everybody may submit everywhere, with any priority.",
+    ),
+    entry(
+        "W_OTHER_SCHEDULER",
+        "`yarn.resourcemanager.scheduler.class` of the site names another scheduler, which has files \
+         of its own. The default is the Capacity Scheduler.",
+    ),
+    entry(
+        "W_OTHER_STORE",
+        "`yarn.scheduler.configuration.store.class` of the site names a store. The file fills an \
+         empty store once; after that the store is read, and changes come by REST or `yarn \
+         schedulerconf`. With `file` a refresh reads the file.",
+    ),
+];

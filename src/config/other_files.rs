@@ -1,0 +1,314 @@
+//! Files that are not a `capacity-scheduler.xml`: what they are, and what to do next.
+
+/// A kind of file that people give by mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OtherFile {
+    /// What it is, as the end of "the file is ...".
+    pub(super) what: &'static str,
+    /// What to do instead.
+    pub(super) next: &'static str,
+}
+
+const fn other(what: &'static str, next: &'static str) -> OtherFile {
+    OtherFile { what, next }
+}
+
+/// First bytes of packed files.
+const PACKED: &[(&[u8], OtherFile)] = &[
+    (
+        &[0x1f, 0x8b],
+        other("packed with gzip", "unpack it with `gunzip`"),
+    ),
+    (
+        b"PK\x03\x04",
+        other("a ZIP archive", "unpack it with `unzip`"),
+    ),
+    (
+        b"BZh",
+        other("packed with bzip2", "unpack it with `bunzip2`"),
+    ),
+    (
+        &[0xfd, b'7', b'z', b'X', b'Z'],
+        other("packed with xz", "unpack it with `unxz`"),
+    ),
+    (
+        &[0x28, 0xb5, 0x2f, 0xfd],
+        other("packed with zstd", "unpack it with `unzstd`"),
+    ),
+    (b"%PDF", other("a PDF document", WRITE_XML)),
+];
+
+const WRITE_XML: &str = "give the `capacity-scheduler.xml` of the cluster: `<configuration>` with one \
+                         `<property>` for each setting";
+
+const CONF_JSON: OtherFile = other(
+    "JSON of a resource manager's configuration",
+    "ask the same address for XML: `/conf` without `format=json`, or \
+     `/ws/v1/cluster/scheduler-conf` with `Accept: application/xml`",
+);
+
+const STATE_JSON: OtherFile = other(
+    "JSON of a resource manager's state",
+    "a configuration comes from `/ws/v1/cluster/scheduler-conf` with `Accept: application/xml`",
+);
+
+const JSON: OtherFile = other(
+    "JSON, not XML",
+    "give the `capacity-scheduler.xml`; traces and clusters in JSON belong to `capsched replay` and \
+     `capsched simulate`",
+);
+
+const YAML: OtherFile = other("YAML, not XML", WRITE_XML);
+
+const PROPERTIES: OtherFile = other(
+    "a list of `key=value` lines, not XML",
+    "write each line as `<property><name>key</name><value>value</value></property>` inside \
+     `<configuration>`",
+);
+
+const ENVIRONMENT: OtherFile = other(
+    "a list of environment variables, not XML",
+    "give the `capacity-scheduler.xml` that is made of them, as it stands in the container",
+);
+
+const SCRIPT: OtherFile = other("a script, not XML", WRITE_XML);
+
+const HTML: OtherFile = other(
+    "an HTML page",
+    "save the configuration itself: `/conf` of the resource manager serves XML to `curl -H 'Accept: \
+     application/xml'`",
+);
+
+/// A text with the marks of Jinja, Helm, ERB and their like.
+pub(super) const TEMPLATE: OtherFile = other(
+    "a template that is not filled in yet",
+    "render it first, and give the result",
+);
+
+/// The allocation file of the Fair Scheduler.
+const FAIR: OtherFile = other(
+    "an allocation file of the Fair Scheduler",
+    "convert it with `yarn fs2cs -f fair-scheduler.xml -y yarn-site.xml -o DIR`, and give the \
+     `capacity-scheduler.xml` that it writes",
+);
+
+/// Keys of the Capacity Scheduler of Hadoop 1.
+const HADOOP_1: OtherFile = other(
+    "a configuration of Hadoop 1",
+    "write `yarn.scheduler.capacity.root.queues` with the names of the queues, and \
+     `yarn.scheduler.capacity.root.<queue>.capacity` instead of \
+     `mapred.capacity-scheduler.queue.<queue>.capacity`",
+);
+
+/// The queue list of MapReduce.
+const MAPRED_QUEUES: OtherFile = other(
+    "a `mapred-queues.xml`",
+    "list the queues in `yarn.scheduler.capacity.root.queues` of a `capacity-scheduler.xml`",
+);
+
+const SITES: &[(&str, OtherFile)] = &[
+    ("mapred.capacity-scheduler.", HADOOP_1),
+    (
+        "yarn.",
+        other(
+            "a `yarn-site.xml` or `resource-types.xml`",
+            "give the `capacity-scheduler.xml`, and this file below it with `--site`",
+        ),
+    ),
+    ("dfs.", other("an `hdfs-site.xml`", WRITE_XML)),
+    ("mapred", other("a `mapred-site.xml`", WRITE_XML)),
+    ("fs.", other("a `core-site.xml`", WRITE_XML)),
+    ("hadoop.", other("a `core-site.xml`", WRITE_XML)),
+];
+
+/// What a file with these keys is, when none of them is the Capacity Scheduler's: the kind that
+/// most of them belong to, and Hadoop 1 whenever one does.
+pub(super) fn of_keys<'a>(keys: impl Iterator<Item = &'a str>) -> Option<OtherFile> {
+    let mut counts = [0usize; SITES.len()];
+    for key in keys {
+        let found = SITES.iter().position(|(start, _)| key.starts_with(start));
+        if let Some(at) = found {
+            counts[at] += 1;
+        }
+    }
+    if counts[0] > 0 {
+        return Some(HADOOP_1);
+    }
+    let most = counts.into_iter().max().filter(|most| *most > 0)?;
+    let at = counts.iter().position(|count| *count == most)?;
+    Some(SITES[at].1)
+}
+
+/// What packed bytes are.
+pub(super) fn of_bytes(bytes: &[u8]) -> Option<OtherFile> {
+    let mut kinds = PACKED.iter();
+    let found = kinds.find(|(start, _)| bytes.starts_with(start));
+    found.map(|(_, kind)| *kind)
+}
+
+/// What a file with this root element is.
+pub(super) fn of_root(name: &str) -> Option<OtherFile> {
+    match name {
+        "allocations" => Some(FAIR),
+        "queues" => Some(MAPRED_QUEUES),
+        _ if name.eq_ignore_ascii_case("html") => Some(HTML),
+        _ => None,
+    }
+}
+
+/// What a text is that is no XML, or broken XML.
+pub(super) fn of_text(text: &str) -> Option<OtherFile> {
+    let start = text.trim_start();
+    if is_template(text) {
+        return Some(TEMPLATE);
+    }
+    let lower: String = start
+        .chars()
+        .take(64)
+        .flat_map(char::to_lowercase)
+        .collect();
+    if lower.starts_with("<!doctype html") || lower.starts_with("<html") {
+        return Some(HTML);
+    }
+    if start.starts_with('<') {
+        return None;
+    }
+    if is_json(start) {
+        return Some(json(start));
+    }
+    if start.starts_with("#!") {
+        return Some(SCRIPT);
+    }
+    of_lines(start)
+}
+
+/// Marks of Jinja, Helm, ERB and their like.
+fn is_template(text: &str) -> bool {
+    [("{{", "}}"), ("{%", "%}"), ("<%", "%>")]
+        .iter()
+        .any(|(open, close)| {
+            let at = text.find(open);
+            at.is_some_and(|at| text[at..].contains(close))
+        })
+}
+
+fn is_json(start: &str) -> bool {
+    let mut signs = start.chars().filter(|c| !c.is_whitespace());
+    match (signs.next(), signs.next()) {
+        (Some('{'), Some('"' | '}')) => true,
+        (Some('['), Some(next)) => matches!(next, '{' | '[' | ']' | '"') || next.is_ascii_digit(),
+        _ => false,
+    }
+}
+
+fn json(text: &str) -> OtherFile {
+    let has = |word: &str| text.contains(&format!("\"{word}\""));
+    if has("schedulerInfo") || has("clusterInfo") {
+        STATE_JSON
+    } else if (has("property") || has("properties")) && has("name") && has("value") {
+        CONF_JSON
+    } else {
+        JSON
+    }
+}
+
+/// What the first lines with something on them look like.
+fn of_lines(text: &str) -> Option<OtherFile> {
+    let lines = text.lines().map(str::trim);
+    let filled = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', '!', ';']));
+    let first: Vec<&str> = filled.take(8).collect();
+    let all = |holds: fn(&str) -> bool| !first.is_empty() && first.iter().all(|line| holds(line));
+    let environment = |line: &str| {
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let name = line.split('=').next().unwrap_or_default();
+        let upper = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        let made_of = name.contains(".XML_") || name.contains("-SITE_");
+        line.contains('=') && (made_of || (!name.is_empty() && name.chars().all(upper)))
+    };
+    if all(environment) {
+        Some(ENVIRONMENT)
+    } else if text.starts_with("---") || all(is_yaml) {
+        Some(YAML)
+    } else if all(|line| line.contains('=') || line.starts_with('[')) {
+        Some(PROPERTIES)
+    } else {
+        None
+    }
+}
+
+fn is_yaml(line: &str) -> bool {
+    let item = line.starts_with("- ");
+    let key = line.split_once(':').is_some_and(|(key, rest)| {
+        !key.contains(['=', '<']) && (rest.is_empty() || rest.starts_with(' '))
+    });
+    item || key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_named_as_what_they_are() {
+        for (text, kind) in [
+            (
+                "{\"property\":[{\"name\":\"a\",\"value\":\"b\"}]}",
+                CONF_JSON,
+            ),
+            (
+                " {\n \"properties\": [ {\"name\": 1, \"value\": 2} ] }",
+                CONF_JSON,
+            ),
+            ("{\"scheduler\":{\"schedulerInfo\":{}}}", STATE_JSON),
+            ("[{\"am.type\":\"mapreduce\"}]", JSON),
+            ("---\nqueues: []\n", YAML),
+            ("# comment\nyarn:\n  queues:\n  - default\n", YAML),
+            (
+                "# comment\nyarn.scheduler.capacity.root.queues=default\na = b\n",
+                PROPERTIES,
+            ),
+            (
+                "CAPACITY-SCHEDULER.XML_yarn.scheduler.capacity.root.queues=default\n",
+                ENVIRONMENT,
+            ),
+            (
+                "export HADOOP_HOME=/opt\nexport YARN_OPTS=-Xmx1g\n",
+                ENVIRONMENT,
+            ),
+            ("#!/bin/sh\nexit 0\n", SCRIPT),
+            ("<!DOCTYPE HTML>\n<html></html>", HTML),
+            ("{% for q in queues %}<property/>{% endfor %}", TEMPLATE),
+            (
+                "{{- if .Values.x }}\n<configuration/>\n{{- end }}",
+                TEMPLATE,
+            ),
+            ("<configuration><% if x %></configuration>", TEMPLATE),
+        ] {
+            assert_eq!(of_text(text), Some(kind), "{text}");
+        }
+        for none in ["<configuration>", "", "words without form", "<a>{ {"] {
+            assert_eq!(of_text(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn packed_files_and_other_roots_are_named() {
+        assert_eq!(
+            of_bytes(&[0x1f, 0x8b, 8]).map(|k| k.what),
+            Some("packed with gzip")
+        );
+        assert_eq!(of_bytes(b"<configuration/>"), None);
+        assert_eq!(of_root("allocations"), Some(FAIR));
+        assert_eq!(of_root("configuration"), None);
+        let keys = [
+            "mapred.capacity-scheduler.queue.a.capacity",
+            "dfs.x",
+            "dfs.y",
+        ];
+        assert_eq!(of_keys(keys.into_iter()), Some(HADOOP_1));
+        let keys = ["yarn.acl.enable", "dfs.x", "dfs.y"];
+        let kind = of_keys(keys.into_iter()).map(|kind| kind.what);
+        assert_eq!(kind, Some("an `hdfs-site.xml`"));
+        assert_eq!(of_keys(["a"].into_iter()), None);
+    }
+}
