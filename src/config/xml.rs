@@ -219,7 +219,7 @@ impl<'a> Machine<'a> {
             .iter()
             .map(|(name, value, _)| (&**name, &**value));
         if let Err(text) = self.names.open(name, pairs, self.version) {
-            return self.fail("E_XML_SYNTAX", &text, range);
+            return self.fail("E_XML_SYNTAX", &clip_message(&text), range);
         }
         if self.stack.is_empty() {
             self.seen_root = true;
