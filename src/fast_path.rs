@@ -11,7 +11,7 @@
 //!   `CAPSCHED_SLOW` may list the paths that are slow, separated by commas, so that the gain of one path is
 //!   measured within one program. An empty list takes all fast paths.
 //! * Builds with assertions may run a closure with some slow paths ([`with_slow`]) or with one
-//!   [`Flaw`] ([`with_flaw`]), on the present thread. `tests/fast_paths.rs` compares decisions so, and shows
+//!   [`PlantedFlaw`] ([`with_flaw`]), on the present thread. `tests/simulation/fast_paths.rs` compares decisions so, and shows
 //!   that the comparison notices each flaw.
 
 #[cfg(any(capsched_slow, debug_assertions))]
@@ -72,7 +72,7 @@ fast_paths! {
 /// One wrong edit of a fast path, for the tests that must notice it. Its documentation says what it does
 /// wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Flaw {
+pub enum PlantedFlaw {
     /// A quotient between two floats is rounded without a division.
     DivisorRoundsMidpoint,
     /// A charge does not move a child in the winner tree.
@@ -113,7 +113,7 @@ pub enum Flaw {
     DeferredChargesLosePending,
 }
 
-impl Flaw {
+impl PlantedFlaw {
     /// Every flaw with the fast path that it breaks.
     pub const ALL: &'static [(FastPath, Self)] = &[
         (FastPath::PreparedDivisor, Self::DivisorRoundsMidpoint),
@@ -179,7 +179,7 @@ thread_local! {
     /// The slow paths of this thread, a bit for each.
     static SLOW: Cell<u32> = Cell::new(slow_at_start());
     /// The flaw that is planted on this thread.
-    static PLANTED: Cell<Option<Flaw>> = const { Cell::new(None) };
+    static PLANTED: Cell<Option<PlantedFlaw>> = const { Cell::new(None) };
 }
 
 /// No slow path, in builds without the flag.
@@ -218,7 +218,7 @@ pub fn with_slow<T>(paths: &[FastPath], body: impl FnOnce() -> T) -> T {
 
 /// Runs a closure with a planted flaw on the present thread.
 #[cfg(debug_assertions)]
-pub fn with_flaw<T>(flaw: Flaw, body: impl FnOnce() -> T) -> T {
+pub fn with_flaw<T>(flaw: PlantedFlaw, body: impl FnOnce() -> T) -> T {
     let before = PLANTED.with(|planted| planted.replace(Some(flaw)));
     let _restored = Restored(move || PLANTED.with(|planted| planted.set(before)));
     body()
@@ -238,13 +238,13 @@ impl<F: FnMut()> Drop for Restored<F> {
 /// Whether a flaw is planted; never in optimised builds without assertions.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
-pub(crate) const fn is_planted(_: Flaw) -> bool {
+pub(crate) const fn is_planted(_: PlantedFlaw) -> bool {
     false
 }
 
 /// Whether a flaw is planted on the present thread.
 #[cfg(debug_assertions)]
 #[inline]
-pub(crate) fn is_planted(flaw: Flaw) -> bool {
+pub(crate) fn is_planted(flaw: PlantedFlaw) -> bool {
     PLANTED.with(Cell::get) == Some(flaw)
 }

@@ -15,6 +15,7 @@ mod source;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use capsched::fast_path::{FastPath, PlantedFlaw};
 use capsched::sync::Mutant;
 use rules::Floor;
 
@@ -517,6 +518,35 @@ fn every_planted_bug_of_the_commit_is_demanded_or_excused() {
     let mut known: Vec<_> = of_the_commit.map(|bug| format!("{bug:?}")).collect();
     known.sort();
     assert_eq!(listed, known);
+}
+
+/// The page of fast paths has one row for each, and the engine a gate, a slow path by name, and each flaw.
+#[test]
+fn every_fast_path_has_a_row_a_gate_and_its_flaws() {
+    let page = read("docs/FAST-PATHS.md");
+    let mut engine = rust_files();
+    engine.retain(|(path, _)| path.starts_with("src/") && path != "src/fast_path.rs");
+    let holds = |what: &str| engine.iter().any(|(_, text)| text.contains(what));
+    let mut wrong = Vec::new();
+    for path in FastPath::ALL {
+        let row = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{path:?}` |")));
+        wrong.extend(row.is_none().then(|| format!("{path:?}: no row")));
+        let row = row.unwrap_or_default();
+        let flaws = PlantedFlaw::ALL.iter().filter(|(broken, _)| broken == path);
+        for (_, flaw) in flaws {
+            let named = row.contains(&format!("`{flaw:?}`"));
+            let planted = holds(&format!("is_planted(PlantedFlaw::{flaw:?})"));
+            wrong.extend((!named || !planted).then(|| format!("{flaw:?}: in row and code?")));
+        }
+        let gate = format!("FastPath::{path:?}.is_taken()");
+        wrong.extend((!holds(&gate)).then(|| format!("{path:?}: no gate")));
+    }
+    assert_none(wrong);
+    let rows = page.lines().filter(|line| line.starts_with("| `")).count();
+    assert!(rows >= FastPath::ALL.len());
+    check(&engine, |_, text| rules::gates_without_slow_path(text));
 }
 
 /// Applies a rule to every file of the engine, with the name of the file's floor.

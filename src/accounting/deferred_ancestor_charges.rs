@@ -34,7 +34,7 @@
 use std::cmp::Reverse;
 
 use super::charge::{Account, Charge, add, charge_queue};
-use crate::fast_path::{Flaw, is_planted};
+use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::id::{PartitionId, QueueSlot};
 use crate::resource::{PackedVector, ResourceVector, with_width};
 use crate::snapshot::State;
@@ -88,7 +88,7 @@ impl DeferredAncestorCharges {
     ) -> bool {
         let (used, calculator) = (self.uncharged.narrow() + *size, state.calculator);
         let known = self.are_none()
-            || is_planted(Flaw::DeferredChargesIgnoreRoom)
+            || is_planted(PlantedFlaw::DeferredChargesIgnoreRoom)
             || calculator.fits_in(&used, &self.room.narrow());
         // The ancestors of a leaf with an entry were looked at when it was opened.
         let has_room = |queue| {
@@ -203,7 +203,7 @@ fn charge_ancestors<const N: usize>(
     let (part, mut above) = (row.part(partition), row.parent);
     let charge = Charge::<N> {
         used: part.used.narrow() - entry.used.narrow(),
-        pending: if is_planted(Flaw::DeferredChargesLosePending) {
+        pending: if is_planted(PlantedFlaw::DeferredChargesLosePending) {
             ResourceVector::NONE
         } else {
             part.pending.narrow() - entry.pending.narrow()

@@ -28,7 +28,7 @@
 //!
 //! One look for a pass; a cut looks at each application that it removes.
 
-use crate::fast_path::{Flaw, is_planted};
+use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::user_value;
 use crate::queue::{App, AppOrder, Bound, Exclusivity, Leaf};
@@ -182,7 +182,7 @@ impl SkippedApps {
 
     /// Ends the head before an application that asks again or changes otherwise, if it stands in it.
     pub(crate) fn stop(&mut self, state: &mut State, app: AppSlot) {
-        if !self.holds(app) || is_planted(Flaw::SkippableHeadKeepsAsker) {
+        if !self.holds(app) || is_planted(PlantedFlaw::SkippableHeadKeepsAsker) {
             return;
         }
         let leaf = state.apps[app].leaf;

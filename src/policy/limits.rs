@@ -1,10 +1,10 @@
 //! Limits: maximum capacity, user limit, headroom, the limit for application masters.
 
 use super::user_bounds::{known_bounds, user_bounds};
-use crate::fast_path::{FastPath, Flaw, is_planted};
+use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
-use crate::queue::{Exclusivity, Leaf, LimitKind, User};
-use crate::resource::{ResourceVector, share, with_calculator, with_width};
+use crate::queue::{Exclusivity, Leaf, LeafPart, LimitKind, User, UserBounds};
+use crate::resource::{Calculator, ResourceVector, share, with_calculator, with_width};
 use crate::snapshot::State;
 
 /// What a queue is told from above (`ResourceLimits`).
@@ -214,21 +214,7 @@ pub fn compute_user_limit<const N: usize>(
     with_calculator!(state.calculator, calculator => {
         let figures = &users.parts[partition];
         let capacity = bounds.capacity.narrow();
-        let consumed = || calculator.times_up(total, f64::from(figures.usage_ratio), low);
-        let is_within = |consumed: &ResourceVector<N>| {
-            calculator.compare(total, consumed, &capacity).is_lt()
-        };
-        // Must equal the comparison of what is consumed with the guarantee.
-        let calm = FastPath::CalmLeaf.is_taken()
-            && (figures.usage_ratio < bounds.calm || is_planted(Flaw::CalmLeafAlways));
-        debug_assert!(!calm || is_within(&consumed()));
-        // What users have beyond the guarantee, where it is beyond.
-        let beyond = if calm {
-            None
-        } else {
-            let consumed = consumed();
-            (!is_within(&consumed)).then(|| consumed.with_narrow_vcores() + *low)
-        };
+        let beyond = beyond_guarantee(calculator, (total, low), (figures, bounds));
         let (base, weight) = match kind {
             LimitKind::All => (beyond.unwrap_or(capacity), users.total_weight),
             LimitKind::Respect | LimitKind::Ignore => {
@@ -247,6 +233,29 @@ pub fn compute_user_limit<const N: usize>(
         };
         calculator.round_up(&calculator.min(total, &share, &most), low)
     })
+}
+
+/// What the users of a leaf have in all, in steps, where it is not below the guarantee.
+// As UsersManager.computeUserLimit; the narrow vcores are those of a sum in 32 bits.
+#[inline(always)]
+fn beyond_guarantee<const N: usize>(
+    calculator: Calculator,
+    (total, low): (&ResourceVector<N>, &ResourceVector<N>),
+    (figures, bounds): (&LeafPart, &UserBounds),
+) -> Option<ResourceVector<N>> {
+    let capacity = bounds.capacity.narrow();
+    let consumed = || calculator.times_up(total, f64::from(figures.usage_ratio), low);
+    let is_within =
+        |consumed: &ResourceVector<N>| calculator.compare(total, consumed, &capacity).is_lt();
+    // Must equal the comparison of what is consumed with the guarantee.
+    let calm = FastPath::CalmLeaf.is_taken()
+        && (figures.usage_ratio < bounds.calm || is_planted(PlantedFlaw::CalmLeafAlways));
+    debug_assert!(!calm || is_within(&consumed()));
+    if calm {
+        return None;
+    }
+    let consumed = consumed();
+    (!is_within(&consumed)).then(|| consumed.with_narrow_vcores() + *low)
 }
 
 /// Whether a user limit factor is the one that means "no bound".

@@ -3,7 +3,7 @@
 use super::limits::{
     compute_user_limit, least_share, maximum_rounded_down, unbounded, user_value, weighted_value,
 };
-use crate::fast_path::{FastPath, Flaw, is_planted};
+use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{PartitionId, QueueSlot};
 use crate::queue::{Floor, LeafPart, LimitKind, User, UserBounds};
 use crate::resource::{ResourceVector, share};
@@ -52,7 +52,7 @@ pub(super) fn known_bounds(
     }
     let parts = &state.queues[leaf].as_leaf().parts;
     let known = &parts.get(partition)?.bounds;
-    let holds = known.epoch == state.epoch || is_planted(Flaw::UserBoundsSurviveEpoch);
+    let holds = known.epoch == state.epoch || is_planted(PlantedFlaw::UserBoundsSurviveEpoch);
     debug_assert!(!holds || *known == user_bounds(state, leaf, partition));
     holds.then_some(known)
 }
@@ -113,7 +113,7 @@ fn is_within_average<const N: usize>(
     let calculator = state.calculator;
     let most = bounds.most.narrow();
     let below_factor =
-        calculator.fits_in(used, &most) || is_planted(Flaw::GrantedUserIgnoresFactor);
+        calculator.fits_in(used, &most) || is_planted(PlantedFlaw::GrantedUserIgnoresFactor);
     active_weight > 0.0 && below_factor && {
         let base = figures.active_used.narrow() + state.minimum.narrow();
         let equal = calculator.divide_ceil_f32(&base, active_weight);
@@ -188,7 +188,7 @@ pub fn is_surely_over<const N: usize>(
     let over = floor.epoch == state.epoch
         && floor.surely_from.is_finite()
         && (users.active_weight >= floor.surely_from
-            || is_planted(Flaw::UserSurelyOverIgnoresWeight))
+            || is_planted(PlantedFlaw::UserSurelyOverIgnoresWeight))
         && figures.usage_ratio < bounds.calm
         && state.calculator.fits_in(
             &figures.active_used.narrow::<N>(),

@@ -36,7 +36,7 @@ use crate::accounting::{
     Account, Charge, ContainerPlacement, Sink, charge_on, move_to_place, place,
 };
 use crate::cluster::Node;
-use crate::fast_path::{Flaw, is_planted};
+use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::id::{AppSlot, PartitionId, QueueSlot};
 use crate::queue::{App, Exclusivity, Queue, User};
 use crate::resource::with_width;
@@ -141,7 +141,7 @@ fn place_next<const N: usize>(
     sink: &mut BulkSink<N>,
 ) {
     let placement = ContainerPlacement {
-        counted: !is_planted(Flaw::BulkPlacementDropsCounter),
+        counted: !is_planted(PlantedFlaw::BulkPlacementDropsCounter),
         ..ContainerPlacement::anywhere(next.app, next.key, next.node, next.size)
     };
     let ended = place(state, &placement, sink);

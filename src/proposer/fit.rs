@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 
 use super::order::{NodeOrder, Reordering};
-use crate::fast_path::{FastPath, Flaw, is_planted};
+use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::NodeSlot;
 use crate::resource::{MAX_TYPES, MEMORY, NARROW, PackedVector, ResourceVector, VCORES};
 
@@ -361,7 +361,7 @@ fn most_of(below: &[i64], block: usize) -> i64 {
 
 /// Raises the bounds above a place to a value.
 fn raise(bounds: &mut Bounds, place: usize, value: i64) {
-    if is_planted(Flaw::FitIndexBoundsStayLow) {
+    if is_planted(PlantedFlaw::FitIndexBoundsStayLow) {
         return;
     }
     let mut block = place;

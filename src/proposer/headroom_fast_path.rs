@@ -9,10 +9,10 @@ use super::assignment::{Observation, Outcome, ProposalKind};
 use super::leaf::Visit;
 use super::walk::{Found, Pass};
 use super::watch::Step;
-use crate::fast_path::{FastPath, Flaw, is_planted};
+use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{PartitionId, QueueSlot};
 use crate::policy::{Limits, first_child, first_leaf_below, in_order};
-use crate::queue::Exclusivity;
+use crate::queue::{Exclusivity, QueuePart};
 use crate::resource::{ResourceVector, with_calculator};
 use crate::snapshot::State;
 
@@ -113,16 +113,9 @@ fn first_leaf_far_from_maximum<const N: usize>(
             return None;
         }
         let part = row.part(partition);
-        let (used, limit) = (part.used.narrow(), part.limit.narrow());
+        let (used, limit) = (used_on_way(part), part.limit.narrow());
         amounts = amounts.bits_with(&used).bits_with(&limit);
-        let used_here = if is_planted(Flaw::DistantMaximumIgnoresUse) {
-            ResourceVector::NONE
-        } else {
-            used
-        };
-        if queue != leaf || !is_planted(Flaw::HeadroomBoundIgnoresLeaf) {
-            left = left.component_min(&(limit - used_here - rounded));
-        }
+        left = left.component_min(&(limit - used - rounded));
         let Some(parent) = row.parent else {
             left = left.component_min(&(total - used - rounded));
             break;
@@ -135,6 +128,15 @@ fn first_leaf_far_from_maximum<const N: usize>(
         calculator.surely_grow(&cluster, &amounts, &left)
     });
     far.then_some((leaf, left))
+}
+
+/// What a queue on the way uses.
+#[inline(always)]
+fn used_on_way<const N: usize>(part: &QueuePart) -> ResourceVector<N> {
+    if is_planted(PlantedFlaw::DistantMaximumIgnoresUse) {
+        return ResourceVector::NONE;
+    }
+    part.used.narrow()
 }
 
 /// The same with a look at each maximum.
@@ -168,7 +170,12 @@ fn left_below<const N: usize>(
     let row = &state.queues[queue];
     let part = row.part(partition);
     let used = part.used.narrow();
-    let left = above.component_min(&(part.limit.narrow() - used));
+    let room = part.limit.narrow() - used;
+    let left = if row.is_leaf() && is_planted(PlantedFlaw::HeadroomBoundIgnoresLeaf) {
+        *above
+    } else {
+        above.component_min(&room)
+    };
     let cluster = state.cluster.narrow();
     let below_maximum = with_calculator!(state.calculator, calculator => {
         calculator.compare(&cluster, &used, &(used + left)).is_lt()

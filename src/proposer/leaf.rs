@@ -4,7 +4,7 @@ use super::assignment::{Observation, SkipReason};
 use super::skippable_head::HeadView;
 use super::walk::{Found, Pass};
 use super::watch::Step;
-use crate::fast_path::{FastPath, Flaw, is_planted};
+use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{AppSlot, QueueSlot, UserSlot};
 use crate::policy::{
     Limits, compute_user_limit, is_granted, passes_maximum, queue_current_limit, resorted,
@@ -366,7 +366,7 @@ impl<const N: usize> Pass<'_, N> {
             Some((version, limit))
                 if FastPath::UserLimitCache.is_taken()
                     && (*version == users.users_version
-                        || is_planted(Flaw::UserLimitCacheIgnoresVersion)) =>
+                        || is_planted(PlantedFlaw::UserLimitCacheIgnoresVersion)) =>
             {
                 limit.narrow()
             }

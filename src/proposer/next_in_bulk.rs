@@ -7,7 +7,7 @@ use super::fit::FitIndex;
 use super::headroom_fast_path::first_leaf;
 use super::simple_ask::{simple_ask_of, simple_node};
 use super::watch::{Step, Watch};
-use crate::fast_path::{FastPath, Flaw, is_planted};
+use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot};
 use crate::policy::{in_order, is_granted, is_surely_over};
 use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk, SkippableHead};
@@ -134,7 +134,7 @@ fn is_let_through<const N: usize>(
     !user.removed
         && gate.as_ref().is_none_or(|gate| gate.version != version)
         && (is_granted::<N>(state, leaf, partition, user)
-            || is_planted(Flaw::BulkPlacementSkipsUserGate))
+            || is_planted(PlantedFlaw::BulkPlacementSkipsUserGate))
 }
 
 /// The size that a key asks for, where it is asked anywhere in the partition, nothing is reserved, and

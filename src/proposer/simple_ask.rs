@@ -7,7 +7,7 @@
 use super::assignment::{Alternate, Outcome, Proposal};
 use super::fit::FitIndex;
 use super::walk::{Found, Pass};
-use crate::fast_path::{Flaw, is_planted};
+use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId};
 use crate::policy::Limits;
 use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk};
@@ -31,7 +31,8 @@ impl<const N: usize> Pass<'_, N> {
         let is_something = with_calculator!(state.calculator, calculator => {
             calculator.above_none(&cluster, &size)
         });
-        let within = size.fits_in(&limits.headroom) || is_planted(Flaw::SimpleAskIgnoresHeadroom);
+        let within =
+            size.fits_in(&limits.headroom) || is_planted(PlantedFlaw::SimpleAskIgnoresHeadroom);
         if !(self.counts_when_placed(slot, asks) && unhindered && is_something && within) {
             return false;
         }
@@ -39,7 +40,7 @@ impl<const N: usize> Pass<'_, N> {
             return false;
         };
         self.outcome = Outcome::Proposed(Proposal {
-            counted: !is_planted(Flaw::SimpleAskDropsCounter),
+            counted: !is_planted(PlantedFlaw::SimpleAskDropsCounter),
             ..Proposal::anywhere(state, slot, asks, node, size.into())
         });
         debug_assert!(self.decides_alike(slot, asks, limits));

@@ -19,7 +19,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::select_unpredictable;
 
-use crate::fast_path::{Flaw, is_planted};
+use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::id::QueueSlot;
 use crate::resource::share;
 
@@ -237,7 +237,7 @@ impl Ranks {
         }
         let mut at = count + place;
         let before = self.pairs[at / 2][at % 2];
-        let mut first = if is_planted(Flaw::WinnerTreeKeepsUse) {
+        let mut first = if is_planted(PlantedFlaw::WinnerTreeKeepsUse) {
             before
         } else {
             before.using(of)

@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 
 use super::{NARROW, ResourceVector, VCORES};
-use crate::fast_path::{Flaw, is_planted};
+use crate::fast_path::{PlantedFlaw, is_planted};
 
 /// `a / b` with Java's `long` division, where `b == 0` gives 0 and the quotient is rounded up for
 /// non-negative operands. Sums wrap as Java's do: a product with an infinite ratio saturates.
@@ -332,7 +332,8 @@ pub fn largest_product(a: [i64; NARROW], inverses: [f64; NARROW]) -> Option<f32>
     let largest = if second > first { second } else { first };
     let away = (largest.to_bits() & REST).wrapping_sub(MIDPOINT - NEAR) > 2 * NEAR;
     let known = largest >= 0.0;
-    (exact && (away || is_planted(Flaw::DivisorRoundsMidpoint)) && known).then_some(largest as f32)
+    (exact && (away || is_planted(PlantedFlaw::DivisorRoundsMidpoint)) && known)
+        .then_some(largest as f32)
 }
 
 /// The order of two vectors by their sorted shares of `cluster`, largest share first; types of

@@ -21,6 +21,7 @@ pub const VCORES: usize = 1;
 
 /// An expression with room for as many resource types as a calculator counts: compiled for memory
 /// and vcores alone, which most clusters have, and for all there may be.
+// Must equal the same expression with room for all types.
 macro_rules! with_width {
     ($calculator:expr, $width:ident => $result:expr) => {
         if $calculator.types() == $crate::resource::NARROW

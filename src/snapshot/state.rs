@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::frozen::Frozen;
 use super::table::{Ahead, Table};
 use crate::cluster::{Node, Partition};
-use crate::fast_path::{FastPath, Flaw, is_planted};
+use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, UserSlot, Version};
 use crate::queue::{App, Demand, Exclusivity, Queue, SchedulerSettings, User, asks_on, demand_of};
 use crate::resource::{Calculator, ResourceVector};
@@ -167,7 +167,7 @@ impl State {
         let asks = asks_on::<N>(&self.apps[app], partition);
         let known = self.demands[app];
         let demand = known.with(partition, asks);
-        if demand != known && !is_planted(Flaw::DemandBitsMissNewAsk) {
+        if demand != known && !is_planted(PlantedFlaw::DemandBitsMissNewAsk) {
             self.demands[app] = demand;
         }
     }

@@ -251,9 +251,9 @@ fn a_parent_at_its_maximum_refuses_what_its_leaves_have_room_for() {
 #[cfg(debug_assertions)]
 #[test]
 fn a_container_beyond_the_room_of_an_ancestor_is_noticed() {
-    use capsched::fast_path::{Flaw, with_flaw};
+    use capsched::fast_path::{PlantedFlaw, with_flaw};
     let scene = a_parent_at_its_maximum_refuses_what_its_leaves_have_room_for;
-    let noticed = with_flaw(Flaw::DeferredChargesIgnoreRoom, || {
+    let noticed = with_flaw(PlantedFlaw::DeferredChargesIgnoreRoom, || {
         std::panic::catch_unwind(scene).is_err()
     });
     assert!(noticed);

@@ -223,6 +223,21 @@ pub(crate) fn length(source: &str, limit: usize, exception: Option<usize>) -> Ve
     }
 }
 
+/// Gates of fast paths without a comment near them that names the slow path.
+pub(crate) fn gates_without_slow_path(source: &str) -> Vec<String> {
+    const NEAR: usize = 8;
+    let lines: Vec<&str> = source.lines().collect();
+    let is_gate = |line: &&str| line.contains("FastPath::") && line.contains(".is_taken()");
+    let gates = lines.iter().enumerate().filter(|(_, line)| is_gate(line));
+    gates
+        .filter(|(at, _)| {
+            let near = &lines[at.saturating_sub(NEAR)..(at + NEAR).min(lines.len())];
+            !near.iter().any(|line| line.contains("// Must equal"))
+        })
+        .map(|(at, _)| format!("line {}: a gate that names no slow path", at + 1))
+        .collect()
+}
+
 /// Words that must not stand in any text.
 pub(crate) fn forbidden(text: &str, forbidden: &[&str]) -> Vec<String> {
     let found = words(text);
@@ -462,6 +477,18 @@ mod tests {
         assert!(length(&source, 10, Some(11)).is_empty());
         assert_eq!(length(&source, 9, Some(10)).len(), 1);
         assert_eq!(length(&source, 11, Some(20)).len(), 1);
+    }
+
+    #[test]
+    fn a_gate_names_its_slow_path() {
+        let gate = "if FastPath::A.is_taken() {}";
+        assert_eq!(gates_without_slow_path(gate).len(), 1);
+        assert!(gates_without_slow_path(&format!("// Must equal [`b`].\n{gate}")).is_empty());
+        let far = "\n".repeat(20);
+        assert_eq!(
+            gates_without_slow_path(&format!("// Must equal [`b`].{far}{gate}")).len(),
+            1
+        );
     }
 
     #[test]

@@ -26,7 +26,7 @@ use super::validate::{Conflict, validate_allocation};
 use crate::accounting::{ContainerPlacement, place};
 use crate::cluster::NodeState;
 use crate::commit::ledger::Ledger;
-use crate::fast_path::{FastPath, Flaw, is_planted};
+use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{NameId, PartitionId, QueueSlot, UserSlot};
 use crate::policy::Locality;
 use crate::proposer::{Proposal, ProposalKind};
@@ -174,7 +174,7 @@ fn takes<const N: usize>(state: &State, proposal: &Proposal) -> bool {
     let node = &state.nodes[proposal.node];
     node.incarnation == proposal.incarnation
         && node.state == NodeState::Running
-        && (node.reserved.is_none() || is_planted(Flaw::SimpleAllocationIgnoresReservation))
+        && (node.reserved.is_none() || is_planted(PlantedFlaw::SimpleAllocationIgnoresReservation))
         && state
             .calculator
             .fits_in(&proposal.size.narrow::<N>(), &node.free.narrow())

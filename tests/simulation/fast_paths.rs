@@ -2,11 +2,10 @@
 //!
 //! The seeds of the simulation play whole engines, step by step. The same seed is played with all fast
 //! paths, with each slow path alone and with all slow paths: the hashes of the decisions are equal.
-#![cfg(debug_assertions)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use capsched::fast_path::{FastPath, Flaw, with_flaw, with_slow};
+use capsched::fast_path::{FastPath, PlantedFlaw, with_flaw, with_slow};
 use capsched::id::NodeSlot;
 use capsched::proposer::FitIndex;
 use capsched::resource::{Calculator, NARROW, ResourceVector};
@@ -82,7 +81,7 @@ fn finds_wrongly() -> bool {
 }
 
 /// Whether a planted flaw is noticed: by another hash, by a broken invariant, or by an assertion.
-fn is_noticed(flaw: Flaw, sound: &[(u64, Option<&'static str>)]) -> bool {
+fn is_noticed(flaw: PlantedFlaw, sound: &[(u64, Option<&'static str>)]) -> bool {
     with_flaw(flaw, || divides_wrongly() || finds_wrongly())
         || games().zip(sound).any(|((_, setup, actions), sound)| {
             let flawed = || with_flaw(flaw, || result(&faults::run(&setup, &actions)));
@@ -99,11 +98,11 @@ fn every_flaw_of_a_fast_path_is_noticed() {
     let sound: Vec<_> = games()
         .map(|(_, setup, actions)| result(&faults::run(&setup, &actions)))
         .collect();
-    let flaws = Flaw::ALL.iter().map(|&(_, flaw)| flaw);
+    let flaws = PlantedFlaw::ALL.iter().map(|&(_, flaw)| flaw);
     let unnoticed: Vec<_> = flaws.filter(|&flaw| !is_noticed(flaw, &sound)).collect();
     let _hook = std::panic::take_hook();
-    // A scene of `tests/arrears.rs` notices it.
-    assert_eq!(unnoticed, [Flaw::DeferredChargesIgnoreRoom]);
+    // A scene of `tests/commit/deferred_charges.rs` notices it.
+    assert_eq!(unnoticed, [PlantedFlaw::DeferredChargesIgnoreRoom]);
 }
 
 #[test]
@@ -111,7 +110,7 @@ fn every_fast_path_has_a_flaw() {
     // Narrow vectors are the same code, compiled for two types; what breaks one breaks both.
     let missing: Vec<_> = FastPath::ALL
         .iter()
-        .filter(|path| Flaw::ALL.iter().all(|(broken, _)| broken != *path))
+        .filter(|path| PlantedFlaw::ALL.iter().all(|(broken, _)| broken != *path))
         .collect();
     assert_eq!(missing, [&FastPath::NarrowVectors]);
 }
