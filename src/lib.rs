@@ -29,6 +29,7 @@ pub mod runtime;
 pub mod rescheduler;
 
 pub mod config;
+pub mod explain;
 
 pub mod api;
 pub mod simulator;

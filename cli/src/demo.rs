@@ -11,7 +11,10 @@ use capsched::simulator::import::{self, Format, MAX_INFLATED};
 use serde_json::json;
 
 use crate::output::{PROBLEM, line, put};
-use crate::play::{Cluster, Outcome, Row, Timing, Trace, TraceArgs, machine, progress, table};
+use crate::play::{
+    Cluster, Column, Outcome, Row, Scene, Timing, Trace, TraceArgs, block, machine, progress,
+    table, verdict,
+};
 use crate::reference::ReferenceArg;
 use crate::teach;
 use crate::values::{seed, threads};
@@ -47,17 +50,21 @@ pub(crate) struct Args {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
-    /// Deciding threads of the asynchronous and the global mode; 0 takes as many as there are cores.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = threads)]
-    threads: usize,
+    /// Measure real threads instead of the sequential engine: so many that decide in the
+    /// asynchronous and the global mode; 0 takes as many as there are cores.
+    #[arg(long, value_name = "N", value_parser = threads)]
+    threads: Option<usize>,
     /// Order in which nodes register, decimal or 0x and hexadecimal.
     #[arg(long, value_name = "S", default_value_t = SEED, value_parser = seed)]
     seed: u64,
-    /// Use the engine without threads, whose runs repeat exactly.
-    #[arg(long)]
+    /// Use the sequential engine, whose runs repeat exactly: the default.
+    #[arg(long, hide = true, conflicts_with = "threads")]
     sequential: bool,
     #[command(flatten)]
     reference: ReferenceArg,
+    /// Say below the table what each of its lines means.
+    #[arg(long)]
+    explain_rows: bool,
 }
 
 /// Cluster and trace of the demonstration; fills in what `args` leave open.
@@ -109,9 +116,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         ModeKind::Asynchronous,
         ModeKind::Global,
     ] {
-        let row = Row::new(mode, args.threads, args.sequential).under(args.reference.release);
+        let row = Row::new(mode, args.threads).under(args.reference.release);
         let bar = progress(trace.facts.jobs, mode.name());
-        let outcome = row.play(&cluster, &trace, timing, &bar, &mut ());
+        let scene = Scene {
+            cluster: &cluster,
+            trace: &trace,
+            timing,
+            costs: None,
+        };
+        let outcome = row.play(&scene, &bar, &mut ());
         bar.finish_and_clear();
         runs.push(outcome?);
     }
@@ -125,9 +138,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             "runs": runs.iter().map(Outcome::to_json).collect::<Vec<_>>(),
         }));
     } else {
-        put(&shown(&cluster, &trace, &runs));
+        put(&shown(&cluster, &trace, &runs, args.explain_rows));
     }
-    Ok(verdict(&runs))
+    Ok(exit_code(&runs, true))
 }
 
 /// The end of the demonstration, unless another is wanted.
@@ -143,43 +156,51 @@ pub(crate) fn same(runs: &[Outcome]) -> bool {
         .all(|pair| pair[0].placed_set == pair[1].placed_set)
 }
 
-/// Exit code of some runs: violations are a problem.
-pub(crate) fn verdict(runs: &[Outcome]) -> ExitCode {
-    if runs.iter().any(|run| run.violations() > 0) {
+/// Exit code of some runs: violations are a problem, and work that is refused or left unless that
+/// is allowed.
+pub(crate) fn exit_code(runs: &[Outcome], allow_unfinished: bool) -> ExitCode {
+    let wrong = |run: &Outcome| run.violations() > 0 || !allow_unfinished && run.not_placed() > 0;
+    if runs.iter().any(wrong) {
         ExitCode::from(PROBLEM)
     } else {
         ExitCode::SUCCESS
     }
 }
 
-/// Lines below a table: whether results are equal, and what the figures mean.
+/// The runs as columns with one seed.
+pub(crate) fn columns(runs: &[Outcome]) -> Vec<Column> {
+    let column = |run: &Outcome| Column {
+        name: run.name.clone(),
+        runs: vec![run.clone()],
+    };
+    runs.iter().map(column).collect()
+}
+
+/// Lines below a table: what follows, whether results are equal, what was refused or left.
 pub(crate) fn footer(runs: &[Outcome]) -> String {
     let placed = if same(runs) { "yes" } else { "no" };
-    let violations: u64 = runs.iter().map(Outcome::violations).sum();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut out = format!(
-        "same containers placed in every column: {placed}; invariant violations: {violations}\n\
-         decision: wall time of one decision that placed a container. First container: virtual\n\
-         time since submission. Gap: how far a queue that waits is below its guarantee.\n\
-         Allocations a second are of this run, where virtual time waits until the engine has\n\
-         come to rest after every call; perf measures how fast it can be. {cores} cores.\n"
-    );
+    let mut out = format!("same containers placed in every column: {placed}\n");
+    for run in runs {
+        let title = format!("Refused or left: {}", run.name);
+        out.push_str(&block(&title, &run.left, 3));
+    }
     for message in runs.iter().flat_map(|run| &run.report.messages).take(5) {
         out.push_str(&format!("note: {message}\n"));
     }
     out
 }
 
-fn shown(cluster: &Cluster, trace: &Trace, runs: &[Outcome]) -> String {
+fn shown(cluster: &Cluster, trace: &Trace, runs: &[Outcome], explain: bool) -> String {
     format!(
         "Alibaba openb 2023: {} nodes, {} pods, submitted {COMPRESS} times faster than they were\n\n\
-         {}\n{}\n\
-         Next: capsched replay FILE --nodes FILE    your own trace on your own cluster\n      \
-         capsched check capacity-scheduler.xml  your own queues\n      \
-         capsched compare --threads 1,2         more threads\n",
+         {}\n{}{}\n\
+         Next: capsched replay FILE --nodes FILE     your own trace on your own cluster\n      \
+         capsched check capacity-scheduler.xml   your own queues\n      \
+         capsched demo --explain-rows            what the lines mean\n",
         cluster.nodes.len(),
         crate::play::grouped(trace.facts.jobs),
-        table(runs),
+        table(runs, explain),
+        verdict(&columns(runs)),
         footer(runs)
     )
 }

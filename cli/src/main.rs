@@ -2,6 +2,8 @@
 
 mod aside;
 mod check;
+mod columns;
+mod compare;
 mod demo;
 mod excerpt;
 mod generate;
@@ -15,6 +17,7 @@ mod reference;
 mod replay;
 mod simulate;
 mod sink;
+mod sweep;
 mod teach;
 mod trace;
 mod values;
@@ -57,7 +60,7 @@ enum Command {
     /// Play a trace on a cluster.
     Replay(Box<replay::ReplayArgs>),
     /// Play a trace in several modes and with several numbers of threads.
-    Compare(Box<replay::CompareArgs>),
+    Compare(Box<compare::CompareArgs>),
     /// Look at a trace, convert one or make one.
     #[command(subcommand)]
     Trace(trace::Command),
@@ -87,7 +90,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Demo(args) => demo::run(&args),
         Command::Check(args) => Ok(check::run(&args)),
         Command::Replay(args) => replay::replay(&args),
-        Command::Compare(args) => replay::compare(&args),
+        Command::Compare(args) => compare::compare(&args),
         Command::Trace(command) => trace::run(&command),
         Command::Traces(args) => Ok(trace::formats(&args)),
         Command::Hist(args) => hist::run(&args),

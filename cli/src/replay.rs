@@ -1,53 +1,72 @@
-//! `capsched replay` and `capsched compare`: a trace on a cluster, in one mode or in several.
+//! `capsched replay`: a trace on a cluster, in one mode; and the inputs that `compare` shares with it.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use capsched::api::{ModeKind, Reference};
 use capsched::simulator::{MappingReport, ResourceTypes};
 use capsched::time::{Clock, SystemClock};
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use crate::demo::{SEED, data, footer, same, verdict};
+use crate::demo::{exit_code, same};
 use crate::output::{Nothing, line, note, put};
 use crate::play::{
-    Cluster, Outcome, Preemption, Row, RunFolder, Timing, Trace, TraceArgs, machine, progress,
-    table,
+    Cluster, NamedCosts, Outcome, Preemption, Row, RunFolder, Scene, Timing, Trace, TraceArgs,
+    block, machine, progress, table,
 };
 use crate::reference::ReferenceArg;
 use crate::values::{mode, seed, threads};
 
 /// Trace, nodes and configuration.
 #[derive(clap::Args, Clone, Debug)]
-struct Input {
+pub(crate) struct Input {
     #[command(flatten)]
-    trace: TraceArgs,
+    pub(crate) trace: TraceArgs,
     /// File with the nodes: openb's list, SLS, SYNTH, Rumen, SWF or native; the trace itself when
     /// left out.
     #[arg(long, value_name = "FILE")]
-    nodes: Option<PathBuf>,
+    pub(crate) nodes: Vec<PathBuf>,
     /// capacity-scheduler.xml; without it the trace's own queues get equal weights.
     #[arg(long, value_name = "FILE")]
-    conf: Option<PathBuf>,
+    pub(crate) conf: Vec<PathBuf>,
+    /// What the scheduler's work costs in virtual time: none, hadoop (measured on the reference),
+    /// ours, or a TOML file.
+    #[arg(
+        long,
+        value_name = "COSTS",
+        value_delimiter = ',',
+        default_value = "none"
+    )]
+    pub(crate) costs: Vec<String>,
+    /// Scheduler threads that the costs are for; as in the file when left out.
+    #[arg(long, value_name = "N", requires = "costs")]
+    pub(crate) cost_threads: Option<u32>,
     /// yarn-site.xml or resource-types.xml below it; later ones win.
     #[arg(long, value_name = "FILE", requires = "conf")]
-    site: Vec<PathBuf>,
+    pub(crate) site: Vec<PathBuf>,
     #[command(flatten)]
-    timing: Timing,
+    pub(crate) timing: Timing,
     /// Order in which nodes register, decimal or 0x and hexadecimal; as in the file when left out.
     #[arg(long, value_name = "S", value_parser = seed)]
-    seed: Option<u64>,
-    /// Use the engine without threads, whose runs repeat exactly.
+    pub(crate) seed: Option<u64>,
+    /// Use the sequential engine, whose runs repeat exactly: the default.
+    #[arg(long, hide = true, conflicts_with = "threads")]
+    pub(crate) sequential: bool,
+    /// Exit with 0 although work was refused or left.
     #[arg(long)]
-    sequential: bool,
+    pub(crate) allow_unfinished: bool,
+    /// Say below the table what each of its lines means.
+    #[arg(long)]
+    pub(crate) explain_rows: bool,
     /// What preemption does: observe reports what would have been taken from whom. Without it no
-    /// round runs, whatever the configuration says; with it the engine without threads is used.
+    /// round runs, whatever the configuration says; with it only the sequential engine runs.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = Preemption::Off)]
-    preemption: Preemption,
+    pub(crate) preemption: Preemption,
     /// Print one JSON object.
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 /// Arguments of `capsched replay`.
@@ -63,9 +82,10 @@ pub(crate) struct ReplayArgs {
     /// heartbeat, async or global.
     #[arg(long, default_value = "heartbeat", value_parser = mode)]
     mode: ModeKind,
-    /// Deciding threads of the asynchronous and the global mode; 0 takes as many as there are cores.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = threads)]
-    threads: usize,
+    /// Measure real threads instead of the sequential engine: so many that decide in the
+    /// asynchronous and the global mode; 0 takes as many as there are cores.
+    #[arg(long, value_name = "N", value_parser = threads)]
+    threads: Option<usize>,
     /// Write decisions, time series, histograms and run.json into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -74,42 +94,43 @@ pub(crate) struct ReplayArgs {
     force: bool,
 }
 
-/// Arguments of `capsched compare`.
-#[derive(clap::Args, Debug)]
-pub(crate) struct CompareArgs {
-    /// The trace, plain or packed; that of `capsched demo` with its cluster when left out.
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
-    #[command(flatten)]
-    input: Input,
-    /// Modes to compare, separated by commas.
-    #[arg(long, value_delimiter = ',', default_value = "heartbeat,async,global", value_parser = mode)]
-    modes: Vec<ModeKind>,
-    /// Numbers of deciding threads to compare, separated by commas.
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1", value_parser = threads)]
-    threads: Vec<usize>,
-    /// Releases of Hadoop to compare, separated by commas: 3.4, 3.5.
-    #[arg(
-        long,
-        value_name = "RELEASE",
-        value_delimiter = ',',
-        default_value = "3.4"
-    )]
-    reference: Vec<Reference>,
-    /// Write the files of every column into a folder of its own here, and compare.json.
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Replace files of an earlier run in that folder.
-    #[arg(long, requires = "out")]
-    force: bool,
+/// Which of several inputs a setting is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice<'a> {
+    pub(crate) conf: Option<&'a PathBuf>,
+    pub(crate) nodes: Option<&'a PathBuf>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) load: u64,
+    pub(crate) reference: Reference,
 }
 
 impl Input {
-    fn read(&self, files: &[PathBuf], reference: Reference) -> Result<(Cluster, Trace)> {
-        let configured = match &self.conf {
+    /// The only configuration, list of nodes and costs.
+    fn single(&self, reference: Reference) -> Result<(Choice<'_>, NamedCosts)> {
+        if self.conf.len() > 1 || self.nodes.len() > 1 || self.costs.len() > 1 {
+            bail!("replay takes one --conf, --nodes and --costs; compare takes several");
+        }
+        let choice = Choice {
+            conf: self.conf.first(),
+            nodes: self.nodes.first(),
+            seed: self.seed,
+            load: 1,
+            reference,
+        };
+        let costs = self.named_costs()?.pop();
+        Ok((choice, costs.context("--costs names none")?))
+    }
+
+    pub(crate) fn named_costs(&self) -> Result<Vec<NamedCosts>> {
+        let named = |name: &String| NamedCosts::named(name, self.cost_threads);
+        self.costs.iter().map(named).collect()
+    }
+
+    fn read(&self, files: &[PathBuf], choice: Choice<'_>) -> Result<(Cluster, Trace)> {
+        let configured = match choice.conf {
             Some(conf) => Some({
                 let monitor = self.preemption != Preemption::Off;
-                crate::play::load(conf, &self.site, monitor, reference)?
+                crate::play::load(conf, &self.site, monitor, choice.reference)?
             }),
             None => None,
         };
@@ -118,18 +139,20 @@ impl Input {
             None => ResourceTypes::with_extra(&["gpu-milli"])
                 .context("three resource types are within the limit")?,
         };
-        let trace = self.trace.scan(files, &types)?;
-        let path = self.nodes.as_ref().unwrap_or(&files[0]);
+        let mut trace = self.trace.clone();
+        trace.compress = trace.compress.saturating_mul(choice.load);
+        let trace = trace.scan(files, &types)?;
+        let path = choice.nodes.unwrap_or(&files[0]);
         let nodes = crate::play::nodes(path, &self.trace.options(types.clone()))?;
         let loaded = match configured {
             Some(loaded) => loaded,
             None => {
                 note("no --conf: the trace's own queues get equal weights");
-                crate::play::for_trace(&trace.facts.queues, &nodes, &types, reference)?
+                crate::play::for_trace(&trace.facts.queues, &nodes, &types, choice.reference)?
             }
         };
         let mut cluster = Cluster::new(loaded, nodes, types)?;
-        if let Some(seed) = self.seed {
+        if let Some(seed) = choice.seed {
             cluster.shuffle(seed);
         }
         cluster.preemption = self.preemption.apply(&cluster.configured);
@@ -137,8 +160,12 @@ impl Input {
     }
 
     /// The same; of a trace without a job the account is told as the object of a run that has no rows.
-    fn read_or_tell(&self, files: &[PathBuf], reference: Reference) -> Result<(Cluster, Trace)> {
-        self.read(files, reference).inspect_err(|error| {
+    pub(crate) fn read_or_tell(
+        &self,
+        files: &[PathBuf],
+        choice: Choice<'_>,
+    ) -> Result<(Cluster, Trace)> {
+        self.read(files, choice).inspect_err(|error| {
             let nothing = error
                 .chain()
                 .find_map(|cause| cause.downcast_ref::<Nothing>());
@@ -150,42 +177,43 @@ impl Input {
         })
     }
 
-    /// Whether the engine without threads runs: virtual time and rounds of preemption go together
-    /// only there.
-    fn steps(&self) -> bool {
-        self.sequential || self.preemption != Preemption::Off
+    /// The row of a mode: virtual time and rounds of preemption go together only in the sequential
+    /// engine.
+    pub(crate) fn row(&self, mode: ModeKind, threads: Option<usize>) -> Result<Row> {
+        if threads.is_some() && self.preemption != Preemption::Off {
+            bail!("--preemption runs in the sequential engine only; leave --threads out");
+        }
+        Ok(Row::new(mode, threads))
     }
 
-    /// Plays a row; with a folder its files are written there.
-    fn play(
+    /// Plays a row and writes its files.
+    pub(crate) fn record(
         &self,
         row: Row,
-        (cluster, trace): (&Cluster, &Trace),
-        files: &[PathBuf],
-        folder: Option<&RunFolder>,
+        (scene, bar): (&Scene<'_>, &ProgressBar),
+        folder: &RunFolder,
+        settings: &Value,
     ) -> Result<Outcome> {
-        let bar = progress(trace.facts.jobs, row.mode.name());
-        let Some(folder) = folder else {
-            let outcome = row.play(cluster, trace, self.timing, &bar, &mut ());
-            bar.finish_and_clear();
-            return outcome;
-        };
-        let settings = self.settings(files, row);
         let began_ms = SystemClock::new().now_ms();
-        let mut recorder = folder.recorder(cluster.types.names().len(), &settings)?;
-        let outcome = row.play(cluster, trace, self.timing, &bar, &mut recorder);
-        bar.finish_and_clear();
-        let outcome = outcome?;
-        folder.finish(recorder, began_ms, &outcome, &settings)?;
+        let mut recorder = folder.recorder(scene.cluster.types.names().len(), settings)?;
+        let outcome = row.play(scene, bar, &mut recorder)?;
+        folder.finish(recorder, began_ms, &outcome, settings)?;
         Ok(outcome)
     }
 
-    fn settings(&self, files: &[PathBuf], row: Row) -> Value {
-        let shown = |path: &PathBuf| path.display().to_string();
+    pub(crate) fn settings(&self, files: &[PathBuf], row: Row) -> Value {
+        let shown = |paths: &[PathBuf]| -> Vec<String> {
+            paths
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect()
+        };
         json!({
-            "files": files.iter().map(shown).collect::<Vec<_>>(),
-            "nodes": self.nodes.as_ref().map(shown),
-            "conf": self.conf.as_ref().map(shown),
+            "files": shown(files),
+            "nodes": shown(&self.nodes),
+            "conf": shown(&self.conf),
+            "costs": self.costs,
+            "cost_threads": self.cost_threads,
             "mode": row.mode.name(), "threads": row.threads, "sequential": row.sequential,
             "preemption": format!("{:?}", self.preemption).to_lowercase(),
             "seed": self.seed, "compress": self.trace.compress, "hold": self.trace.hold,
@@ -194,120 +222,78 @@ impl Input {
     }
 }
 
+impl ReplayArgs {
+    /// Plays the row; with a folder its files are written there.
+    fn play(&self, row: Row, scene: &Scene<'_>, folder: Option<&RunFolder>) -> Result<Outcome> {
+        let bar = progress(scene.trace.facts.jobs, row.mode.name());
+        let outcome = match folder {
+            None => row.play(scene, &bar, &mut ()),
+            Some(folder) => {
+                let settings = self.input.settings(&self.files, row);
+                self.input.record(row, (scene, &bar), folder, &settings)
+            }
+        };
+        bar.finish_and_clear();
+        outcome
+    }
+
+    /// Writes the result, for people or as JSON.
+    fn report(
+        &self,
+        cluster: &Cluster,
+        trace: &Trace,
+        runs: &[Outcome],
+        folder: Option<&RunFolder>,
+    ) {
+        if self.input.json {
+            let jobs = (trace.facts.jobs, &trace.facts.mapping);
+            line(object(Some(cluster), jobs, runs, self.input.seed));
+        } else {
+            put(&format!(
+                "{}\n{}",
+                trace.facts.mapping,
+                table(runs, self.input.explain_rows)
+            ));
+            put(&block("Refused or left", &runs[0].left, 10));
+            if let Some(account) = &runs[0].preemption {
+                put(&account.table(20));
+            }
+            for message in runs[0].report.messages.iter().take(5) {
+                line(format_args!("note: {message}"));
+            }
+            if let Some(folder) = folder {
+                line(format_args!("files: {}", folder.path().display()));
+            }
+        }
+    }
+}
+
 /// Runs `capsched replay`.
 pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode> {
     let out = args.out.as_deref();
     let folder = out.map(|path| RunFolder::create(path, args.force));
     let folder = folder.transpose()?;
-    let (cluster, trace) = args
-        .input
-        .read_or_tell(&args.files, args.reference.release)?;
-    let row = Row::new(args.mode, args.threads, args.input.steps()).under(args.reference.release);
-    let outcome = args
-        .input
-        .play(row, (&cluster, &trace), &args.files, folder.as_ref())?;
+    let (choice, costs) = args.input.single(args.reference.release)?;
+    let (cluster, trace) = args.input.read_or_tell(&args.files, choice)?;
+    let row = args.input.row(args.mode, args.threads)?;
+    let row = row.under(args.reference.release);
+    if costs.costs().is_some() && !row.sequential {
+        bail!("--costs are of virtual time; leave --threads out");
+    }
+    let scene = Scene {
+        cluster: &cluster,
+        trace: &trace,
+        timing: args.input.timing,
+        costs: costs.costs(),
+    };
+    let outcome = args.play(row, &scene, folder.as_ref())?;
     let runs = [outcome];
-    if args.input.json {
-        let jobs = (trace.facts.jobs, &trace.facts.mapping);
-        line(object(Some(&cluster), jobs, &runs, args.input.seed));
-    } else {
-        put(&format!("{}\n{}\n", trace.facts.mapping, table(&runs)));
-        if let Some(account) = &runs[0].preemption {
-            put(&account.table(20));
-        }
-        for message in runs[0].report.messages.iter().take(5) {
-            line(format_args!("note: {message}"));
-        }
-        if let Some(folder) = &folder {
-            line(format_args!("files: {}", folder.path().display()));
-        }
-    }
-    Ok(verdict(&runs))
-}
-
-impl CompareArgs {
-    /// Cluster and trace under the rules of a release; those of the demonstration without files.
-    fn read(&self, input: &mut Input, reference: Reference) -> Result<(Cluster, Trace)> {
-        if !self.files.is_empty() {
-            return input.read_or_tell(&self.files, reference);
-        }
-        let seed = *input.seed.get_or_insert(SEED);
-        let (cluster, trace) = data(&mut input.trace, seed, reference)?;
-        input.timing = crate::demo::timing(input.timing, &trace);
-        Ok((cluster, trace))
-    }
-
-    /// The columns, each once.
-    fn rows(&self, input: &Input) -> Vec<Row> {
-        let mut rows: Vec<Row> = Vec::new();
-        for &reference in &self.reference {
-            for &mode in &self.modes {
-                for &threads in &self.threads {
-                    let row = Row::new(mode, threads, input.steps()).under(reference);
-                    if !rows.contains(&row) {
-                        rows.push(row);
-                    }
-                }
-            }
-        }
-        rows
-    }
-
-    /// The name of a column's folder; with the release where there are several.
-    fn column(&self, row: Row) -> String {
-        let name = format!("{}-{}", row.mode.name(), row.threads);
-        match self.reference.as_slice() {
-            [_] => name,
-            _ => format!("{name}-{}", row.reference),
-        }
-    }
-}
-
-/// Runs `capsched compare`.
-pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
-    let out = args.out.as_deref();
-    let folder = out.map(|path| RunFolder::create(path, args.force));
-    let folder = folder.transpose()?;
-    let mut input = args.input.clone();
-    let mut clusters = Vec::new();
-    for &reference in &args.reference {
-        clusters.push(args.read(&mut input, reference)?);
-    }
-    let (cluster, trace) = clusters.first().context("at least one release is named")?;
-    let mut runs = Vec::new();
-    for row in args.rows(&input) {
-        let own = folder
-            .as_ref()
-            .map(|folder| folder.within(&args.column(row)));
-        let own = own.transpose()?;
-        let at = args.reference.iter().position(|&one| one == row.reference);
-        let cluster = &clusters[at.unwrap_or(0)].0;
-        runs.push(input.play(row, (cluster, trace), &args.files, own.as_ref())?);
-    }
-    let jobs = (trace.facts.jobs, &trace.facts.mapping);
-    let whole = object(Some(cluster), jobs, &runs, input.seed);
-    if let Some(folder) = &folder {
-        folder.document("compare.json", &whole)?;
-    }
-    if input.json {
-        line(whole);
-    } else {
-        put(&format!(
-            "{} nodes, {} jobs, the same trace for every column\n\n{}\n{}",
-            cluster.nodes.len(),
-            trace.facts.jobs,
-            table(&runs),
-            footer(&runs)
-        ));
-        if let Some(folder) = &folder {
-            line(format_args!("files: {}", folder.path().display()));
-        }
-    }
-    Ok(verdict(&runs))
+    args.report(&cluster, &trace, &runs, folder.as_ref());
+    Ok(exit_code(&runs, args.input.allow_unfinished))
 }
 
 /// The result of runs; without a cluster when none was read.
-fn object(
+pub(crate) fn object(
     cluster: Option<&Cluster>,
     (jobs, account): (u64, &MappingReport),
     runs: &[Outcome],

@@ -35,7 +35,7 @@ fn every_kind_of_work_is_generated_and_played_to_its_end() {
     for kind in KINDS {
         let trace = generated(&folder, kind, "3");
         let trace = trace.to_str().unwrap();
-        let found = json(&printed(&["replay", trace, "--sequential", "--json"]));
+        let found = json(&printed(&["replay", trace, "--json"]));
         let run = &found["runs"][0];
         assert_eq!(run["violations"], 0, "{kind}");
         assert_eq!(run["waiting"], 0, "{kind}");
@@ -54,8 +54,8 @@ fn every_mode_serves_a_trace_alike_whatever_engine_runs_it() {
     let folder = folder("modes");
     let trace = generated(&folder, "exploration", "4");
     let trace = trace.to_str().unwrap();
-    for engine in [&["--json"][..], &["--json", "--sequential"]] {
-        let args = ["compare", trace, "--threads", "1,2"];
+    for engine in [&["--threads", "1,2"][..], &[]] {
+        let args = ["compare", trace, "--json"];
         let found = json(&printed(&[&args[..], engine].concat()));
         assert_eq!(found["same_containers_placed"], true);
         for run in found["runs"].as_array().unwrap() {
@@ -81,7 +81,7 @@ fn equal_seeds_generate_equal_bytes_and_equal_decisions() {
     let trace = generated(&folder, "batch", "5");
     let decisions = |seed: &str| {
         let trace = trace.to_str().unwrap();
-        let args = ["replay", trace, "--sequential", "--json", "--seed", seed];
+        let args = ["replay", trace, "--json", "--seed", seed];
         json(&printed(&args))["runs"][0]["decisions"].clone()
     };
     assert_eq!(decisions("1"), decisions("1"));
@@ -104,7 +104,7 @@ fn conversion_keeps_jobs_nodes_and_decisions() {
         "to standard output"
     );
     let decisions = |file: &str| {
-        let found = json(&printed(&["replay", file, "--sequential", "--json"]));
+        let found = json(&printed(&["replay", file, "--json"]));
         found["runs"][0]["decisions"].clone()
     };
     assert_eq!(decisions(from), decisions(to));

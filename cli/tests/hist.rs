@@ -37,7 +37,7 @@ fn hist_shows_and_writes_every_run_of_a_folder() {
     let args = [&args[..], &["-o", out.to_str().unwrap()]].concat();
     let shown = printed(&args);
     let written = names(&out);
-    for run in ["global-1", "heartbeat-1"] {
+    for run in ["global", "heartbeat"] {
         let log = cmp.join(run).join("latency.hlog");
         // The tables and files of a run are those of its log alone.
         let alone = folder.join(run);
@@ -53,15 +53,14 @@ fn hist_shows_and_writes_every_run_of_a_folder() {
         let of_run = written.iter().filter(|name| name.starts_with(run));
         assert_eq!(of_run.count(), names(&alone).len(), "{written:?}");
     }
-    let of_none =
-        |name: &&String| !name.starts_with("global-1") && !name.starts_with("heartbeat-1");
+    let of_none = |name: &&String| !name.starts_with("global") && !name.starts_with("heartbeat");
     assert_eq!(written.iter().find(of_none), None);
 }
 
 #[test]
 fn hist_writes_beside_a_folder_of_one_run_and_never_reads_what_it_wrote() {
     let folder = compared("hist-one");
-    let run = folder.join("cmp/global-1");
+    let run = folder.join("cmp/global");
     let before = names(&run);
     let hist = |from: &Path, shown: &str| {
         let mut hist = command(&["hist", shown, "--format", "hlog,csv", "--force"]);
@@ -70,50 +69,47 @@ fn hist_writes_beside_a_folder_of_one_run_and_never_reads_what_it_wrote() {
         let table: Vec<_> = out.lines().skip(1).map(str::to_owned).collect();
         (table, names(&run))
     };
-    let sibling = folder.join("cmp/heartbeat-1");
-    let (first, second) = (hist(&sibling, "../global-1"), hist(&run, "."));
+    let sibling = folder.join("cmp/heartbeat");
+    let (first, second) = (hist(&sibling, "../global"), hist(&run, "."));
     assert_eq!(first, second);
     let is_new = |name: &&String| !before.contains(name);
     let new: Vec<_> = first.1.iter().filter(is_new).collect();
-    assert_eq!(
-        new,
-        ["global-1-latency-merged.hlog", "global-1-latency.csv"]
-    );
+    assert_eq!(new, ["global-latency-merged.hlog", "global-latency.csv"]);
 }
 
 #[test]
 fn hist_replaces_files_only_when_it_is_told_to() {
     let folder = compared("hist-force");
-    let (run, out) = (folder.join("cmp/global-1"), folder.join("out"));
+    let (run, out) = (folder.join("cmp/global"), folder.join("out"));
     let args = ["hist", run.to_str().unwrap(), "--format", "csv", "-o"];
     let args = [&args[..], &[out.to_str().unwrap()]].concat();
     printed(&args);
-    let file = out.join("global-1-latency.csv");
+    let file = out.join("global-latency.csv");
     fs::write(&file, "mine").unwrap();
     let (code, _, err) = crate::run(&args);
     assert!(code == 2 && err.contains("--force"), "{err}");
     assert_eq!(fs::read(&file).unwrap(), b"mine");
     printed(&[&args[..], &["--force"]].concat());
     assert_ne!(fs::read(&file).unwrap(), b"mine");
-    assert_eq!(names(&out), ["global-1-latency.csv"]);
+    assert_eq!(names(&out), ["global-latency.csv"]);
 }
 
 #[test]
 fn hist_passes_over_a_run_without_latencies_but_not_a_folder_without_any() {
     let folder = compared("hist-none");
     let cmp = folder.join("cmp");
-    let (global, heartbeat) = (cmp.join("global-1"), cmp.join("heartbeat-1"));
+    let (global, heartbeat) = (cmp.join("global"), cmp.join("heartbeat"));
     let log = fs::read_to_string(global.join("latency.hlog")).unwrap();
     let comments: Vec<_> = log.lines().filter(|line| line.starts_with('#')).collect();
     fs::write(global.join("latency.hlog"), comments.join("\n") + "\n").unwrap();
     let args = ["hist", cmp.to_str().unwrap()];
     let (code, out, err) = run(&args);
     assert_eq!(code, 0, "{err}");
-    assert!(err.contains("global-1/latency.hlog: no interval"), "{err}");
-    assert!(out.contains("heartbeat-1") && !out.contains("global-1"));
+    assert!(err.contains("global/latency.hlog: no interval"), "{err}");
+    assert!(out.contains("heartbeat") && !out.contains("global"));
     fs::write(heartbeat.join("latency.hlog"), "garbage\n").unwrap();
     let (code, out, err) = run(&args);
-    assert!(err.contains("heartbeat-1/latency.hlog: entry 1"), "{err}");
+    assert!(err.contains("heartbeat/latency.hlog: entry 1"), "{err}");
     assert_eq!((code, out.as_str()), (1, ""));
     // Histograms that are no logs are not enough.
     fs::remove_file(heartbeat.join("latency.hlog")).unwrap();

@@ -53,7 +53,21 @@ pub(crate) struct PeerLine {
     pub(crate) per_second: u64,
     pub(crate) scheduling_per_second: u64,
     pub(crate) placed: u64,
+    /// Proposals that its commits took, and those that they refused.
+    pub(crate) accepted: u64,
+    pub(crate) rejected: u64,
+    /// Time within commits.
+    pub(crate) commit_ns: u64,
+    /// Time of a heartbeat without applications; 0 where it was not measured.
+    #[serde(default)]
+    pub(crate) idle_heartbeat_ns: u64,
     pub(crate) complete: bool,
+}
+
+/// What it says of heartbeats without applications.
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct IdleLine {
+    idle_heartbeat_ns: u64,
 }
 
 /// Hadoop's driver, running in its own JVM; between two rounds none of its threads works.
@@ -81,6 +95,11 @@ impl Peer {
             .args(["--warmup", &warmup.to_string()])
             .args(["--rounds", &rounds.to_string(), "--seconds", seconds])
             .args(variant.options)
+            .args(if shape.name.starts_with('K') {
+                &["--idle-ms", IDLE_MS][..]
+            } else {
+                &[]
+            })
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -108,13 +127,18 @@ impl Peer {
 
     /// The figures of a round, once the driver has tidied up after it.
     fn result(&mut self) -> Result<PeerLine> {
-        let mut found = None;
+        let mut found: Option<PeerLine> = None;
         for line in &mut self.lines {
             let line = line?;
             if line.contains("\"ready\"") {
                 return found.context("Hadoop's driver ended a round without a figure");
             }
-            if line.starts_with('{') {
+            if line.contains("\"idle_heartbeat_ns\"") {
+                let idle: IdleLine = serde_json::from_str(&line).with_context(|| line.clone())?;
+                if let Some(found) = &mut found {
+                    found.idle_heartbeat_ns = idle.idle_heartbeat_ns;
+                }
+            } else if line.starts_with('{') {
                 found = Some(serde_json::from_str(&line).with_context(|| line.clone())?);
             }
         }
@@ -140,9 +164,12 @@ pub(crate) fn normal_warmup(shape: &Shape, variant: &Variant) -> usize {
 }
 
 /// Shapes that Hadoop's driver has under the same names.
-pub(crate) const SHAPES: [&str; 10] = [
-    "S1", "S2", "S3", "S4", "S4U", "S5", "W1", "W1-50k", "W6", "W7",
+pub(crate) const SHAPES: [&str; 13] = [
+    "S1", "S2", "S3", "S4", "S4U", "S5", "W1", "W1-50k", "W6", "W7", "K500", "K2000", "K20000",
 ];
+
+/// Length of the idle heartbeats after a round of a shape that costs come from, in ms.
+const IDLE_MS: &str = "300";
 
 /// Oldest JDK that compiles the driver and runs it.
 const LEAST_JDK: u32 = 17;

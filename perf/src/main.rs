@@ -5,6 +5,7 @@
 
 mod baselines;
 mod beside;
+mod calibrate;
 mod calm;
 mod check;
 mod churn;
@@ -26,6 +27,7 @@ mod pool;
 mod probe;
 mod record;
 mod relate;
+mod replay;
 mod report;
 mod results;
 mod rounds;
@@ -89,6 +91,8 @@ enum Command {
     Phases(phases::Args),
     /// Measures an open loop in all modes and draws their percentiles over each other.
     Percentiles(phases::PercentileArgs),
+    /// Measures how long the command needs for a cluster's day.
+    Replay(replay::Args),
     /// Writes the tables of the README from the records of this machine.
     Report(report::Args),
     /// Lists the workloads.
@@ -204,6 +208,7 @@ fn main() -> Result<()> {
         Some(Command::Scale(args)) => scale::run(&args),
         Some(Command::Phases(args)) => phases::run(&args),
         Some(Command::Percentiles(args)) => phases::percentiles(&args),
+        Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Report(args)) => report::run(&args),
         Some(Command::List) => list(),
         Some(Command::Probe(args)) => probe::run(&args),

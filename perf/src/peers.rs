@@ -11,7 +11,7 @@ use crate::record::Origin;
 use crate::rounds::{self, How, Round};
 use crate::shape::{Run, Shape};
 use crate::stats::{Ratio, Spread, grouped};
-use crate::{ModeName, limits, results};
+use crate::{ModeName, calibrate, limits, results};
 
 /// Arguments of `perf peers`.
 #[derive(clap::Args, Debug)]
@@ -46,6 +46,10 @@ pub(crate) struct Args {
     /// Adds the results to the file of this machine.
     #[arg(long)]
     record: bool,
+    /// Measures what Hadoop's work costs on shapes K500 to K20000, prints it as a file for
+    /// `capsched compare --costs`, and how well it predicts S1 to S3 in the same run.
+    #[arg(long, conflicts_with_all = ["shapes", "modes", "rounds", "warmup", "json"])]
+    calibrate: bool,
 }
 
 /// All rounds of one side in one mode.
@@ -180,6 +184,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return Ok(());
     }
     hadoop::build()?;
+    if args.calibrate {
+        return calibrate::run(args.record);
+    }
     if !args.json {
         say!("{HEAD}");
     }

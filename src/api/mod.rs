@@ -3,6 +3,7 @@
 mod builder;
 mod calls;
 pub mod example;
+mod explain;
 mod live_queues;
 mod scheduler;
 mod stepped;
@@ -15,6 +16,7 @@ pub use crate::commit::{
     NodeError, PartitionSpec, PreemptionReason, PreemptionRound, RefreshError, SubmitError,
     Submitted, UnreserveReason,
 };
+pub use crate::explain::{Finding, Reason, Waiting};
 pub use crate::id::{ApplicationId, ContainerId, NodeName};
 pub use crate::policy::Locality;
 pub use crate::proposer::ProposalKind;
@@ -33,8 +35,9 @@ pub use crate::runtime::{
     Placement, Running, Sequential, StartError, Threaded, TurnOutcome,
 };
 pub use builder::{Engine, EngineBuilder};
+pub use explain::{refused_call, refused_submission, waiting};
 pub use live_queues::LiveQueues;
-pub use scheduler::{ContainerError, Event, ReleaseReason, Scheduler};
+pub use scheduler::{ContainerError, Event, ReleaseReason, RoundPart, Scheduler};
 pub use stepped::{ModeKind, Stepped};
 pub use user_limit::UserLimits;
 pub use view::{

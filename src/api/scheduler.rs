@@ -95,8 +95,49 @@ pub trait Scheduler {
     /// One round of a mode that does not wait for heartbeats; the number of containers placed.
     fn schedule(&mut self) -> usize;
 
+    /// A part of such a round: at most so many steps, each a look at one node (asynchronous) or an
+    /// attempt at all nodes (global). Parts follow one another until one ends the round. A scheduler
+    /// that does not know parts runs a whole round.
+    fn schedule_part(&mut self, steps: u64) -> RoundPart {
+        let _ = steps;
+        self.schedule();
+        RoundPart {
+            ended: true,
+            ..RoundPart::default()
+        }
+    }
+
     /// Moves the clock forward to `to_ms` virtual milliseconds.
     fn advance(&mut self, to_ms: u64);
+}
+
+/// What a part of a round did, as far as its events do not tell.
+///
+/// ```
+/// # use std::collections::BTreeMap;
+/// # use capsched::{api::*, config};
+/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
+/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
+/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
+/// let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Asynchronous);
+/// for host in ["n0:8041", "n1:8041", "n2:8041"] {
+///     engine.add_node(NodeSpec::new(host.parse()?, ResourceVector::of(&[8192, 8])))?;
+/// }
+/// let first = engine.schedule_part(2);
+/// assert_eq!((first.steps, first.visited, first.ended), (2, 2, false));
+/// let rest = engine.schedule_part(2);
+/// assert_eq!((rest.steps, rest.visited, rest.ended), (1, 1, true));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoundPart {
+    /// Steps made.
+    pub steps: u64,
+    /// Nodes looked at; an attempt at all nodes looks at each of its partition.
+    pub visited: u64,
+    /// Whether the round ends with it.
+    pub ended: bool,
 }
 
 /// Something the scheduler did.

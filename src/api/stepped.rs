@@ -1,8 +1,9 @@
 //! Engines behind the scheduler trait: sequential ones run step by step, and threaded ones.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
-use super::scheduler::{ContainerError, Event, Scheduler};
+use super::scheduler::{ContainerError, Event, RoundPart, Scheduler};
 use crate::commit::{
     AppError, AskError, CommitOutcome, HeartbeatReply, NodeError, PreemptionRound, RefreshError,
     SubmitError, Submitted,
@@ -63,6 +64,10 @@ pub struct Stepped {
     events: Vec<Event>,
     /// Where the next asynchronous walk starts.
     start: usize,
+    /// Nodes that a round in parts has walked, or attempts that it made on its partition.
+    walked: usize,
+    /// The partition that a round in parts goes on with; nothing: the first.
+    within: Option<String>,
     preemption: Rescheduler,
     /// When the next round of preemption is due in ms.
     due_ms: u64,
@@ -79,6 +84,8 @@ impl Stepped {
             partitions: BTreeSet::new(),
             events: Vec::new(),
             start: 0,
+            walked: 0,
+            within: None,
             preemption: Rescheduler::default(),
             due_ms: 0,
         }
@@ -198,6 +205,53 @@ impl Stepped {
         self.start = (self.start + 1) % count.max(1);
     }
 
+    /// The next nodes of a walk in parts.
+    fn walk_on(&mut self, steps: u64) -> RoundPart {
+        let mut part = RoundPart::default();
+        let count = self.nodes.len();
+        while part.steps < steps && self.walked < count {
+            let node = &self.nodes[(self.start + self.walked) % count];
+            self.engine.schedule_node(node);
+            self.walked += 1;
+            part.steps += 1;
+            part.visited += 1;
+        }
+        part.ended = self.walked >= count;
+        if part.ended {
+            self.walked = 0;
+            self.start = (self.start + 1) % count.max(1);
+        }
+        part
+    }
+
+    /// The next attempts of a round in parts, on one partition after the other.
+    fn attempt_on(&mut self, steps: u64) -> RoundPart {
+        let mut part = RoundPart::default();
+        let mut partition = self
+            .within
+            .take()
+            .or_else(|| self.partitions.first().cloned());
+        while part.steps < steps
+            && let Some(label) = partition
+        {
+            let attempt = self.engine.schedule_partition(&label, 1);
+            part.steps += 1;
+            part.visited += attempt.map_or(0, |_| self.engine.nodes_in(&label));
+            self.walked += 1;
+            let more = attempt.is_some_and(|attempt| attempt.proposed && !attempt.reserving);
+            partition = if more && self.walked < self.nodes.len().max(1) {
+                Some(label)
+            } else {
+                self.walked = 0;
+                let after = (Bound::Excluded(label), Bound::Unbounded);
+                self.partitions.range(after).next().cloned()
+            };
+        }
+        part.ended = partition.is_none();
+        self.within = partition;
+        part
+    }
+
     /// Attempts on every partition until one brings nothing.
     fn walk_partitions(&mut self) {
         for partition in &self.partitions {
@@ -277,6 +331,19 @@ impl Scheduler for Stepped {
             ModeKind::Global => self.walk_partitions(),
         }
         self.gather()
+    }
+
+    fn schedule_part(&mut self, steps: u64) -> RoundPart {
+        let part = match self.mode {
+            ModeKind::Heartbeat => RoundPart {
+                ended: true,
+                ..RoundPart::default()
+            },
+            ModeKind::Asynchronous => self.walk_on(steps),
+            ModeKind::Global => self.attempt_on(steps),
+        };
+        self.gather();
+        part
     }
 
     fn advance(&mut self, to_ms: u64) {

@@ -365,6 +365,15 @@ impl Sequential {
         last
     }
 
+    /// Number of nodes of a partition; 0 when the cluster does not know it.
+    #[must_use]
+    pub fn nodes_in(&self, label: &str) -> u64 {
+        let state = self.ledger.state();
+        let known = self.ledger.partition(label);
+        let nodes = known.map_or(0, |partition| state.partitions[partition].nodes.len());
+        u64::try_from(nodes).expect("a number of nodes fits in a u64")
+    }
+
     /// Running nodes of a partition by name, as far as several are placed on at once.
     fn running_nodes(&self, partition: PartitionId) -> Vec<NodeSlot> {
         let state = self.ledger.state();

@@ -17,7 +17,8 @@ mod workload;
 
 pub use audit::Ledger;
 pub use driver::{
-    Driver, DriverSettings, JobLine, JobOutcome, JsonLog, RunCounts, RunReport, Sample, Waits,
+    CommitOverlap, CostPoint, Costs, CostsError, Delays, Driver, DriverSettings, JobLine,
+    JobOutcome, JsonLog, LeftJob, Refusal, RunCounts, RunReport, Sample, SchedulerLoad, Waits,
     Watch,
 };
 pub use statistics::Random;

@@ -211,7 +211,7 @@ fn made_with(settings: &Value) -> Value {
 fn series(out: &mut impl Write, report: &RunReport, types: &[String]) -> std::io::Result<()> {
     writeln!(
         out,
-        "at_ms,queue,{},waiting_in_cluster,fairness_gap_permille",
+        "at_ms,queue,{},waiting_in_cluster,fairness_gap_permille,scheduler_late_ms",
         types.join(",")
     )?;
     for sample in &report.series {
@@ -220,7 +220,8 @@ fn series(out: &mut impl Write, report: &RunReport, types: &[String]) -> std::io
             for value in used.values(types.len()) {
                 write!(out, ",{value}")?;
             }
-            writeln!(out, ",{},{}", sample.waiting, sample.gap_permille)?;
+            let (gap, late) = (sample.gap_permille, sample.late_ms);
+            writeln!(out, ",{},{gap},{late}", sample.waiting)?;
         }
     }
     out.flush()

@@ -3,7 +3,7 @@
 use capsched::api::{
     AppError, AppSpec, ApplicationId, AskCall, AskError, AskReply, CommitOutcome, ContainerError,
     ContainerId, Event, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, Rescheduler,
-    Scheduler, Stepped, SubmitError, Submitted, Threaded,
+    RoundPart, Scheduler, Stepped, SubmitError, Submitted, Threaded, Waiting, waiting,
 };
 use capsched::metrics::{HistogramSet, Phase};
 use capsched::time::{Clock, SystemClock};
@@ -54,6 +54,14 @@ impl Measured {
         match &self.engine {
             Engine::Stepped(engine) => Some(engine.preemption()),
             Engine::Threaded(_) => None,
+        }
+    }
+
+    /// What the applications wait for, and why.
+    pub(super) fn waiting(&self) -> Vec<(ApplicationId, Vec<Waiting>)> {
+        match &self.engine {
+            Engine::Stepped(engine) => waiting(engine.engine().ledger()),
+            Engine::Threaded(engine) => engine.inspect(waiting).unwrap_or_default(),
         }
     }
 
@@ -173,6 +181,13 @@ impl Scheduler for Measured {
         let (placed, took) = self.call(|engine| engine.schedule());
         self.record(took);
         placed
+    }
+
+    fn schedule_part(&mut self, steps: u64) -> RoundPart {
+        self.settle();
+        let (part, took) = self.call(|engine| engine.schedule_part(steps));
+        self.record(took);
+        part
     }
 
     fn advance(&mut self, to_ms: u64) {

@@ -1,19 +1,28 @@
 //! Playing a trace on an engine in one mode: cluster, trace, rows of the comparison, outcome.
 
 mod cluster;
+mod costs;
+mod figures;
 mod files;
+mod left;
 mod measured;
 mod outcome;
+mod phases;
 mod preemption;
 mod recorder;
 mod run;
 mod table;
 mod trace;
+mod verdict;
 
 pub(crate) use cluster::{Cluster, for_trace, from_sources, load, types_of};
+pub(crate) use costs::NamedCosts;
+pub(crate) use figures::{grouped, time};
 pub(crate) use files::{RunFolder, machine};
+pub(crate) use left::block;
 pub(crate) use outcome::Outcome;
 pub(crate) use preemption::Preemption;
-pub(crate) use run::{Row, Timing, progress};
-pub(crate) use table::{grouped, table};
+pub(crate) use run::{Row, Scene, Timing, progress};
+pub(crate) use table::table;
 pub(crate) use trace::{Trace, TraceArgs, explain, nodes};
+pub(crate) use verdict::{Column, spread, spread_json, verdict};

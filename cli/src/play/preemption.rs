@@ -7,7 +7,7 @@ use capsched::api::{PreemptionSettings, Rescheduler, Taken};
 use capsched::metrics::Closed;
 use serde_json::{Value, json};
 
-use super::table::grouped;
+use super::figures::grouped;
 
 /// What a run does about preemption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -86,7 +86,7 @@ impl Watch for Recorder {
             job.asked.to_string(),
             job.placed.to_string(),
             job.outcome.name().to_owned(),
-            job.outcome.why().to_owned(),
+            job.why.clone(),
         ];
         if self.failed.is_none() {
             self.failed = self.jobs.write_record(&line).err();

@@ -1,21 +1,24 @@
 //! One row: a mode with its threads plays a trace on a cluster.
 
+use std::fmt;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use capsched::api::{Event, Latencies, Mode, ModeKind, Reference, Stepped, Threaded, TreeSettings};
 use capsched::queue::{NodePolicy, NodePolicySettings};
 use capsched::simulator::{
-    Driver, DriverSettings, Job, JobLine, MappingReport, Sample, TraceError, Watch, Workload,
+    Costs, Driver, DriverSettings, Job, JobLine, MappingReport, RunReport, Sample, TraceError,
+    Watch, Workload,
 };
 use capsched::time::{Clock, SystemClock};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::cluster::Cluster;
+use super::figures::grouped;
+use super::left::{Left, left};
 use super::measured::{Engine, Measured};
 use super::outcome::Outcome;
 use super::preemption::Account;
-use super::table::grouped;
 
 use super::trace::{Trace, explain};
 use crate::output::{Problem, note};
@@ -33,6 +36,16 @@ pub(crate) struct Row {
     pub(crate) reference: Reference,
 }
 
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.mode.name())?;
+        if self.sequential {
+            return Ok(());
+        }
+        write!(f, "-{}", self.threads)
+    }
+}
+
 /// Periods in virtual ms.
 #[derive(clap::Args, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Timing {
@@ -45,6 +58,19 @@ pub(crate) struct Timing {
     /// End after this many virtual ms at the latest.
     #[arg(long = "until", value_name = "MS")]
     pub(crate) until_ms: Option<u64>,
+}
+
+/// What a row plays.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scene<'a> {
+    /// Settings and nodes.
+    pub(crate) cluster: &'a Cluster,
+    /// The jobs.
+    pub(crate) trace: &'a Trace,
+    /// Periods of virtual time.
+    pub(crate) timing: Timing,
+    /// What the scheduler's work costs; nothing: no virtual time.
+    pub(crate) costs: Option<&'a Costs>,
 }
 
 impl Default for Timing {
@@ -67,12 +93,13 @@ const OPPORTUNITIES: u64 = 100;
 const SAMPLES: (u64, u64) = (2000, 20_000);
 
 impl Row {
-    /// The row that a mode and a number of threads make.
-    pub(crate) fn new(mode: ModeKind, threads: usize, sequential: bool) -> Self {
-        let threads = match mode {
-            ModeKind::Heartbeat => 1,
-            _ if sequential || threads == 0 => 1,
-            _ => threads,
+    /// The row that a mode and a number of threads make; without one the sequential engine runs.
+    pub(crate) fn new(mode: ModeKind, threads: Option<usize>) -> Self {
+        let (threads, sequential) = match threads {
+            None => (1, true),
+            Some(_) if matches!(mode, ModeKind::Heartbeat) => (1, false),
+            Some(0) => (1, false),
+            Some(threads) => (threads, false),
         };
         Self {
             mode,
@@ -114,7 +141,13 @@ impl Row {
         Ok(Engine::Threaded(Box::new(engine)))
     }
 
-    fn settings(self, cluster: &Cluster, trace: &Trace, timing: Timing) -> DriverSettings {
+    fn settings(self, scene: &Scene<'_>) -> DriverSettings {
+        let Scene {
+            cluster,
+            trace,
+            timing,
+            costs,
+        } = *scene;
         let nodes = u64::try_from(cluster.nodes.len()).unwrap_or(1).max(1);
         let turns = 2 + OPPORTUNITIES.div_ceil(nodes);
         let span = trace.facts.last_ms;
@@ -136,6 +169,13 @@ impl Row {
         }
         DriverSettings {
             types: cluster.types.names().len(),
+            type_names: cluster
+                .types
+                .names()
+                .iter()
+                .map(|name| name.as_str().into())
+                .collect(),
+            memory_only: cluster.settings.scheduler.calculator.fitting_types() == 1,
             heartbeat_ms,
             round_ms,
             quiet_ms: Some(patience_ms),
@@ -145,6 +185,8 @@ impl Row {
                 .max(trace.facts.end_ms / SAMPLES.1)
                 .max(patience_ms / SAMPLES.1)
                 .max(1000),
+            costs: costs.cloned(),
+            rounds_look_at_all: self.mode == ModeKind::Global,
             guarantees: cluster.guarantees.clone(),
             ..DriverSettings::default()
         }
@@ -153,17 +195,16 @@ impl Row {
     /// Plays a trace. `watch` sees every decision.
     pub(crate) fn play(
         self,
-        cluster: &Cluster,
-        trace: &Trace,
-        timing: Timing,
+        scene: &Scene<'_>,
         bar: &ProgressBar,
         watch: &mut dyn Watch,
     ) -> Result<Outcome> {
+        let (cluster, trace) = (scene.cluster, scene.trace);
         let clock = SystemClock::new();
         let engine = self.engine(cluster, clock)?;
         let placing_calls = self.sequential || self.mode == ModeKind::Heartbeat;
         let measured = Measured::new(engine, placing_calls, clock);
-        let mut driver = Driver::new(measured, self.settings(cluster, trace, timing));
+        let mut driver = Driver::new(measured, self.settings(scene));
         let added = driver.add_nodes(&cluster.nodes);
         added
             .map_err(|error| anyhow::Error::new(Problem(format!("a node is refused: {error}"))))?;
@@ -173,7 +214,6 @@ impl Row {
         };
         let mut watch = Placed {
             set: 0,
-            utilisation: Utilisation::new(trace, cluster.types.names().len()),
             beside: watch,
         };
         let (before, busy) = (clock.now_ns(), driver.scheduler().busy_ns());
@@ -189,8 +229,11 @@ impl Row {
             report.ended_ms / 3_600_000,
             wall_ns / 1_000_000_000,
         ));
+        let left = left_work(&mut driver, &report);
         let engine = driver.scheduler();
         Ok(Outcome {
+            name: self.to_string(),
+            differs: Vec::new(),
             row: self,
             types: cluster.types.names().to_vec(),
             wall_ns,
@@ -198,7 +241,7 @@ impl Row {
             latencies: engine.latencies(),
             conflicts: engine.conflicts(),
             placed_set: watch.set,
-            utilisation: watch.utilisation.shares(),
+            left,
             preemption: cluster
                 .preemption
                 .as_ref()
@@ -207,6 +250,15 @@ impl Row {
             report,
         })
     }
+}
+
+/// What the run refused or left, by reason.
+fn left_work(driver: &mut Driver<Measured>, report: &RunReport) -> Vec<Left> {
+    let jobs = driver.left();
+    let open: u64 = jobs.iter().map(|job| job.not_asked).sum();
+    let failed = report.counts.not_asked - open;
+    let waits = driver.scheduler().waiting();
+    left(&report.refusals, &jobs, &waits, failed)
 }
 
 /// Settings under which one decision looks at all nodes, what the reference calls multi-node
@@ -266,7 +318,6 @@ struct Placed<'a> {
     /// A sum of hashes, one for each application with containers: equal when every application got
     /// the same number of them, in whatever order.
     set: u64,
-    utilisation: Utilisation,
     beside: &'a mut dyn Watch,
 }
 
@@ -292,49 +343,6 @@ impl Watch for Placed<'_> {
     }
 
     fn sample(&mut self, sample: &Sample) {
-        self.utilisation.sample(sample);
         self.beside.sample(sample);
-    }
-}
-
-/// Use of every type while jobs arrive: what comes after is the end of the trace, not the work of
-/// the scheduler.
-#[derive(Debug)]
-struct Utilisation {
-    last_ms: u64,
-    samples: u64,
-    /// Sum and largest value by type, in thousandths.
-    types: Vec<(u64, u32)>,
-}
-
-impl Utilisation {
-    fn new(trace: &Trace, types: usize) -> Self {
-        Self {
-            last_ms: trace.facts.last_ms,
-            samples: 0,
-            types: vec![(0, 0); types],
-        }
-    }
-
-    fn sample(&mut self, sample: &Sample) {
-        if sample.at_ms > self.last_ms {
-            return;
-        }
-        self.samples += 1;
-        for (index, (sum, most)) in self.types.iter_mut().enumerate() {
-            let used: i64 = sample.used.values().map(|used| used[index]).sum();
-            let total = i128::from(sample.total[index].max(1));
-            let permille = (i128::from(used) * 1000 / total).clamp(0, 1000);
-            let permille = u32::try_from(permille).expect("it is at most 1000");
-            *sum += u64::from(permille);
-            *most = permille.max(*most);
-        }
-    }
-
-    /// Mean and largest share of each type, in thousandths.
-    fn shares(&self) -> Vec<(u32, u32)> {
-        let mean = |sum: u64| u32::try_from(sum / self.samples.max(1)).unwrap_or(u32::MAX);
-        let types = self.types.iter();
-        types.map(|(sum, most)| (mean(*sum), *most)).collect()
     }
 }

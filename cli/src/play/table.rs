@@ -1,197 +1,524 @@
-//! The table of a comparison: one column a row of the run, one line a figure.
-#![expect(
-    clippy::float_arithmetic,
-    clippy::cast_precision_loss,
-    reason = "figures for people"
-)]
+//! The table of runs: one column a run, one line a figure, in groups; empty lines are left out.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use capsched::simulator::Waits;
+use capsched::simulator::{Delays, Waits};
 
+use super::figures::{grouped, percent, rate, seconds, time, virtual_time};
+use super::left::{WIDTH, wrapped};
 use super::outcome::Outcome;
+use super::phases::phases;
 
-/// A line of the table: its label and the figure of a run.
-type Line = (&'static str, fn(&Outcome) -> String);
+/// Queues whose waits are shown; `--json` has all.
+const QUEUES: usize = 8;
 
-/// What every run is told by, before the lines whose number depends on the run.
-const HEAD: &[Line] = &[
-    ("mode", |run| run.row.mode.name().to_owned()),
-    ("follows Hadoop", |run| run.row.reference.to_string()),
-    ("threads", |run| run.row.threads.to_string()),
-    ("containers offered", |run| {
-        grouped(run.report.counts.offered)
-    }),
-    ("containers placed", |run| grouped(run.report.counts.placed)),
-    ("load an hour, offered", |run| {
-        format!("{:.0}", run.load().0)
-    }),
-    ("              achieved", |run| {
-        format!("{:.0}", run.load().1)
-    }),
-    ("still waiting", |run| grouped(run.report.counts.waiting)),
-    ("allocations a second", |run| {
-        format!("{:.0}", run.per_second())
-    }),
-    ("wall time, engine's part", |run| {
-        let seconds = |ns: u64| ns as f64 / 1e9;
-        let engine = seconds(run.engine_ns);
-        format!("{:.2} s, {engine:.2}", seconds(run.wall_ns))
-    }),
-    ("decision p50", |run| time(run.latency().p50)),
-    ("         p99", |run| time(run.latency().p99)),
-    ("         p99.9", |run| time(run.latency().p999)),
-    ("         max", |run| time(run.latency().max)),
-    ("first container p50", |run| {
-        first_wait(run, |waits| waits.p50_ms)
-    }),
-    ("                p95", |run| {
-        first_wait(run, |waits| waits.p95_ms)
-    }),
-    ("conflicts", |run| {
-        grouped(run.conflicts.iter().map(|(_, n)| n).sum())
-    }),
-];
+/// A line: its label, what it means, and the figure of a run, if it has one.
+pub(super) struct Line {
+    pub(super) label: String,
+    pub(super) meaning: &'static str,
+    pub(super) cells: Vec<Option<String>>,
+}
 
-/// Figures of some runs side by side.
-pub(crate) fn table(runs: &[Outcome]) -> String {
-    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
-    let mut line = |label: &str, cell: &dyn Fn(&Outcome) -> String| {
-        lines.push((label.to_owned(), runs.iter().map(cell).collect()));
-    };
-    for (label, cell) in HEAD {
-        line(label, cell);
+impl Line {
+    pub(super) fn new(
+        label: impl Into<String>,
+        meaning: &'static str,
+        runs: &[Outcome],
+        cell: impl Fn(&Outcome) -> Option<String>,
+    ) -> Self {
+        Self {
+            label: label.into(),
+            meaning,
+            cells: runs.iter().map(cell).collect(),
+        }
     }
-    let reasons: BTreeSet<&str> = runs
+
+    fn is_empty(&self) -> bool {
+        self.cells.iter().all(Option::is_none)
+    }
+}
+
+/// Figures of some runs side by side; `explain`: followed by what each line means.
+pub(crate) fn table(runs: &[Outcome], explain: bool) -> String {
+    let mut groups = vec![
+        head(runs),
+        applications(runs),
+        [containers(runs), without_place(runs), load(runs)]
+            .into_iter()
+            .flatten()
+            .collect(),
+        waits(runs),
+        delays(runs),
+        by_queue(runs),
+        usage(runs),
+        phases(runs),
+        conflicts(runs),
+        engine(runs),
+    ];
+    for group in &mut groups {
+        group.retain(|line| !line.is_empty());
+    }
+    groups.retain(|group| !group.is_empty());
+    let mut out = aligned(&groups);
+    if explain {
+        out.push_str("\nWhat the lines mean\n");
+        for line in groups
+            .iter()
+            .flatten()
+            .filter(|line| !line.meaning.is_empty())
+        {
+            let _ = writeln!(out, "  {}", line.label.trim());
+            out.push_str(&wrapped(line.meaning, 6));
+        }
+    }
+    out
+}
+
+fn head(runs: &[Outcome]) -> Vec<Line> {
+    let engine = |run: &Outcome| {
+        Some(match (run.row.sequential, run.row.threads) {
+            (true, _) => "sequential".to_owned(),
+            (false, 1) => "1 thread".to_owned(),
+            (false, n) => format!("{n} threads"),
+        })
+    };
+    let mut lines = vec![
+        Line::new(
+            "scheduling mode",
+            "When containers are placed: at node heartbeats, by a thread that walks the nodes \
+             (asynchronous), or by decisions over all nodes of a partition (global, what YARN \
+             calls multi-node placement).",
+            runs,
+            |run| Some(run.row.mode.name().to_owned()),
+        ),
+        Line::new(
+            "follows Hadoop",
+            "The release whose rules and defaults hold.",
+            runs,
+            |run| Some(run.row.reference.to_string()),
+        ),
+        Line::new(
+            "engine",
+            "The sequential engine repeats exactly. Threads race as in production, and their \
+             latencies are measured by the clock on the wall.",
+            runs,
+            engine,
+        ),
+    ];
+    lines.extend(differences(runs));
+    lines
+}
+
+/// What tells the runs apart beside their modes: configuration, cluster, seed, load, costs.
+fn differences(runs: &[Outcome]) -> Vec<Line> {
+    let kinds = runs.first().map_or(&[][..], |run| &run.differs);
+    let line = |(kind, _): &(&'static str, String)| {
+        Line::new(*kind, "", runs, |run| {
+            let found = run.differs.iter().find(|(other, _)| other == kind);
+            found.map(|(_, value)| shortened(value, 24))
+        })
+    };
+    kinds.iter().map(line).collect()
+}
+
+/// Scheduling delays, and how the scheduler kept up where its work costs time.
+fn delays(runs: &[Outcome]) -> Vec<Line> {
+    let delay = |of: fn(&Delays) -> u64| {
+        move |run: &Outcome| {
+            let delays = &run.report.delays;
+            (delays.count > 0).then(|| time(of(delays).saturating_mul(1000)))
+        }
+    };
+    let meaning = "From the call that asks for a container to its placement, in virtual time.";
+    vec![
+        Line::new("scheduling delay p50", meaning, runs, delay(|d| d.p50_us)),
+        Line::new("                 p95", meaning, runs, delay(|d| d.p95_us)),
+        Line::new("                 p99", meaning, runs, delay(|d| d.p99_us)),
+        Line::new(
+            "scheduler busy",
+            "Share of the run in which the scheduler worked, by the costs of its work.",
+            runs,
+            |run| {
+                let busy = run.busy_permille()?;
+                Some(percent(u32::try_from(busy).unwrap_or(u32::MAX)))
+            },
+        ),
+        Line::new(
+            "begins late p95",
+            "How long heartbeats and rounds waited for a scheduler at work.",
+            runs,
+            |run| Some(virtual_time(run.report.scheduler?.late.p95_ms)),
+        ),
+    ]
+}
+
+fn unless_zero(n: u64) -> Option<String> {
+    (n > 0).then(|| grouped(n))
+}
+
+fn applications(runs: &[Outcome]) -> Vec<Line> {
+    vec![
+        Line::new(
+            "apps submitted",
+            "Applications that the scheduler accepted.",
+            runs,
+            |run| Some(grouped(run.report.counts.submitted)),
+        ),
+        Line::new(
+            "apps refused",
+            "Applications that it rejected at submission.",
+            runs,
+            |run| unless_zero(run.report.counts.refused),
+        ),
+        Line::new(
+            "apps completed",
+            "Applications all of whose containers ran to their end.",
+            runs,
+            |run| Some(grouped(run.report.counts.finished)),
+        ),
+        Line::new(
+            "apps failed",
+            "Applications that ended early: their master was lost, or a request was refused.",
+            runs,
+            |run| unless_zero(run.report.counts.failed),
+        ),
+        Line::new(
+            "apps still running or pending",
+            "Applications that were not done when the run ended, services among them.",
+            runs,
+            |run| unless_zero(run.report.counts.unfinished),
+        ),
+    ]
+}
+
+fn containers(runs: &[Outcome]) -> Vec<Line> {
+    vec![
+        Line::new(
+            "containers asked",
+            "Containers of all applications that came, masters (AM) and refused ones included. \
+             It is the sum of allocated, pending, not asked yet and refused.",
+            runs,
+            |run| Some(grouped(run.report.counts.offered)),
+        ),
+        Line::new(
+            "containers allocated",
+            "Containers that got a place on a node and kept it to their end.",
+            runs,
+            |run| Some(grouped(run.report.counts.placed)),
+        ),
+    ]
+}
+
+fn without_place(runs: &[Outcome]) -> Vec<Line> {
+    vec![
+        Line::new(
+            "containers pending",
+            "Containers asked for and not placed when the run ended.",
+            runs,
+            |run| unless_zero(run.report.counts.waiting),
+        ),
+        Line::new(
+            "containers not asked yet",
+            "Containers that nobody asked for: a stage that did not begin, or a job that failed.",
+            runs,
+            |run| unless_zero(run.report.counts.not_asked),
+        ),
+        Line::new(
+            "containers refused",
+            "Containers of refused applications and requests.",
+            runs,
+            |run| unless_zero(run.report.counts.refused_containers),
+        ),
+        Line::new(
+            "containers lost",
+            "Containers taken by preemption or with their node, and asked for again.",
+            runs,
+            |run| unless_zero(run.report.counts.lost),
+        ),
+    ]
+}
+
+fn load(runs: &[Outcome]) -> Vec<Line> {
+    vec![
+        Line::new(
+            "asked an hour while jobs come",
+            "Containers asked in an hour of virtual time, from the first submission to the last.",
+            runs,
+            |run| run.load().map(|(offered, _)| rate(offered)),
+        ),
+        Line::new(
+            "allocated an hour, same time",
+            "Containers placed in an hour of that same window, whatever came later.",
+            runs,
+            |run| run.load().map(|(_, achieved)| rate(achieved)),
+        ),
+    ]
+}
+
+fn waits(runs: &[Outcome]) -> Vec<Line> {
+    let first = |of: fn(&Waits) -> u64| {
+        move |run: &Outcome| {
+            let waits = &run.report.first_container;
+            (waits.count > 0).then(|| virtual_time(of(waits)))
+        }
+    };
+    let meaning = "From submission to the first container after the master's, in virtual time.";
+    vec![
+        Line::new(
+            "all done after",
+            "Virtual time at which the last container was placed or ended.",
+            runs,
+            |run| Some(virtual_time(run.report.finished_ms)),
+        ),
+        Line::new("first container p50", meaning, runs, first(|w| w.p50_ms)),
+        Line::new("                p95", meaning, runs, first(|w| w.p95_ms)),
+        Line::new("                p99", meaning, runs, first(|w| w.p99_ms)),
+        Line::new(
+            "longest wait",
+            "The longest of these waits. An application that never got a container counts up to \
+             the end of the run.",
+            runs,
+            |run| {
+                let any = run.report.counts.submitted > 0;
+                any.then(|| virtual_time(run.report.longest_wait_ms))
+            },
+        ),
+        Line::new(
+            "apps never served",
+            "Applications that never got a container besides their master's.",
+            runs,
+            |run| unless_zero(run.report.counts.unserved),
+        ),
+    ]
+}
+
+/// Waits of the queues that most applications went to.
+fn by_queue(runs: &[Outcome]) -> Vec<Line> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for (queue, waits) in runs.iter().flat_map(|run| &run.report.first_by_queue) {
+        *counts.entry(queue).or_default() += waits.count;
+    }
+    if counts.len() < 2 {
+        return Vec::new();
+    }
+    let mut queues: Vec<(&str, u64)> = counts.into_iter().collect();
+    queues.sort_by_key(|(queue, n)| (std::cmp::Reverse(*n), *queue));
+    let meaning = "First container by queue: half of its applications waited at most p50.";
+    let of_queue = |(queue, _): &(&str, u64)| {
+        let cell = |of: fn(&Waits) -> u64| {
+            move |run: &Outcome| {
+                let waits = run.report.first_by_queue.get(*queue)?;
+                Some(virtual_time(of(waits)))
+            }
+        };
+        let name = shortened(queue, 24);
+        [
+            Line::new(format!("{name} p50"), meaning, runs, cell(|w| w.p50_ms)),
+            Line::new(
+                format!("{:>1$} p95", "", name.len()),
+                "",
+                runs,
+                cell(|w| w.p95_ms),
+            ),
+        ]
+    };
+    queues.iter().take(QUEUES).flat_map(of_queue).collect()
+}
+
+/// The end of a path that fits into so many columns.
+fn shortened(path: &str, columns: usize) -> String {
+    let n = path.chars().count();
+    if n <= columns {
+        return path.to_owned();
+    }
+    let end: String = path.chars().skip(n - columns + 2).collect();
+    format!("..{end}")
+}
+
+fn usage(runs: &[Outcome]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let types = runs.first().map_or(&[][..], |run| &run.types);
+    for (index, name) in types.iter().enumerate() {
+        let share = move |of: fn(&Outcome) -> &Vec<u32>| {
+            move |run: &Outcome| of(run).get(index).map(|share| percent(*share))
+        };
+        lines.push(Line::new(
+            format!("{name} used, mean"),
+            "Used by containers, as a share of the cluster, over the run until its last container \
+             ended.",
+            runs,
+            share(|run| &run.report.used_permille),
+        ));
+        lines.push(Line::new(
+            format!("{name} used, most"),
+            "The largest such share at any moment.",
+            runs,
+            share(|run| &run.report.most_used_permille),
+        ));
+    }
+    lines.extend(fairness(runs));
+    lines
+}
+
+fn fairness(runs: &[Outcome]) -> Vec<Line> {
+    let gap = |of: fn(&(u32, u32)) -> u32| {
+        move |run: &Outcome| {
+            let any = run.report.gap_permille.1 > 0;
+            any.then(|| percent(of(&run.report.gap_permille)))
+        }
+    };
+    vec![
+        Line::new(
+            "below guarantee, mean",
+            "How far the queue that is worst off, and waits, is below its guaranteed share.",
+            runs,
+            gap(|gap| gap.0),
+        ),
+        Line::new(
+            "below guarantee, most",
+            "The largest such distance.",
+            runs,
+            gap(|gap| gap.1),
+        ),
+        Line::new(
+            "reservations",
+            "Times that a node was reserved for a container that did not fit yet.",
+            runs,
+            |run| unless_zero(run.report.counts.reserved),
+        ),
+    ]
+}
+
+fn conflicts(runs: &[Outcome]) -> Vec<Line> {
+    let mut reasons: Vec<&str> = runs
         .iter()
         .flat_map(|run| run.conflicts.iter().map(|(reason, _)| *reason))
         .collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    let mut lines = vec![Line::new(
+        "rejected at commit",
+        "Decisions that the live state refused, because it had changed since they were made.",
+        runs,
+        |run| {
+            let all = run.conflicts.iter().map(|(_, n)| n).sum();
+            unless_zero(all)
+        },
+    )];
     for reason in reasons {
-        line(&format!("  {reason}"), &|run| {
+        lines.push(Line::new(format!("  {reason}"), "", runs, |run| {
             let found = run.conflicts.iter().find(|(name, _)| *name == reason);
-            grouped(found.map_or(0, |(_, n)| *n))
-        });
+            found.map(|(_, n)| grouped(*n))
+        }));
     }
-    let types = runs.first().map_or(&[][..], |run| &run.types);
-    for (index, name) in types.iter().enumerate() {
-        line(&format!("use of {name}, most"), &|run| {
-            let (mean, most) = run.utilisation[index];
-            format!("{} %, {}", percent(mean), percent(most))
-        });
-    }
-    line("fairness gap, most", &|run| {
-        let (mean, most) = run.report.gap_permille;
-        format!("{} %, {}", percent(mean), percent(most))
-    });
-    line("invariant violations", &|run| grouped(run.violations()));
-    line("decisions (hash)", &hash);
-    aligned(&lines)
+    lines
 }
 
-/// Columns two blanks wider than their widest cell, all of one width.
-fn aligned(lines: &[(String, Vec<String>)]) -> String {
-    let label = lines.iter().map(|(label, _)| label.len()).max();
-    let cell = lines.iter().flat_map(|(_, cells)| cells).map(String::len);
-    let (first, width) = (label.unwrap_or(0), cell.max().unwrap_or(0) + 2);
+fn engine(runs: &[Outcome]) -> Vec<Line> {
+    vec![
+        Line::new(
+            "wall time of the run",
+            "How long this run took here, driver and auditor included.",
+            runs,
+            |run| Some(seconds(run.wall_ns)),
+        ),
+        Line::new(
+            "  of it in the engine",
+            "The part of it within calls of the engine.",
+            runs,
+            |run| Some(seconds(run.engine_ns)),
+        ),
+        Line::new(
+            "allocations a second here",
+            "Allocations of this run by its wall time. Virtual time waits until the engine has \
+             answered; `perf` measures how fast it can be.",
+            runs,
+            |run| run.per_second().map(rate),
+        ),
+        Line::new(
+            "invariant violations",
+            "What the auditor found wrong, who sees only the outputs of the engine.",
+            runs,
+            |run| Some(grouped(run.violations())),
+        ),
+        Line::new(
+            "decisions (hash)",
+            "Equal for runs that decided the same at the same virtual times.",
+            runs,
+            |run| {
+                let hash = run.report.decisions >> 16;
+                run.row.sequential.then(|| format!("{hash:012x}"))
+            },
+        ),
+    ]
+}
+
+/// Groups with an empty line between them. Columns have one width; where they do not fit into a
+/// terminal side by side, the rest follows below.
+fn aligned(groups: &[Vec<Line>]) -> String {
+    let all = || groups.iter().flatten();
+    let first = all().map(|line| line.label.len()).max().unwrap_or(0);
+    let cells = all().flat_map(|line| &line.cells).flatten();
+    let width = cells.map(String::len).max().unwrap_or(0) + 2;
+    let columns = all().map(|line| line.cells.len()).max().unwrap_or(0);
+    let beside = (WIDTH.saturating_sub(first) / width).max(1);
     let mut out = String::new();
-    for (label, cells) in lines {
-        let mut text = format!("{label:<first$}");
-        for cell in cells {
-            let _ = write!(text, "{cell:>width$}");
+    for start in (0..columns).step_by(beside) {
+        for (index, group) in groups.iter().enumerate() {
+            if index > 0 || start > 0 {
+                out.push('\n');
+            }
+            for line in group {
+                let mut text = format!("{:<first$}", line.label);
+                for cell in line.cells.iter().skip(start).take(beside) {
+                    let _ = write!(text, "{:>width$}", cell.as_deref().unwrap_or("-"));
+                }
+                let _ = writeln!(out, "{}", text.trim_end());
+            }
         }
-        let _ = writeln!(out, "{}", text.trim_end());
     }
     out
-}
-
-/// Names what was decided, in runs that repeat exactly.
-fn hash(run: &Outcome) -> String {
-    if run.row.sequential {
-        format!("{:012x}", run.report.decisions >> 16)
-    } else {
-        "-".to_owned()
-    }
-}
-
-/// A number with commas.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-fn percent(permille: u32) -> String {
-    format!("{}.{}", permille / 10, permille % 10)
-}
-
-fn time(ns: u64) -> String {
-    let ns_f = ns as f64;
-    match ns {
-        0 => "-".to_owned(),
-        1..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} us", ns_f / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} ms", ns_f / 1e6),
-        _ => format!("{:.2} s", ns_f / 1e9),
-    }
-}
-
-/// How long applications waited for their first container; a dash when none got one.
-fn first_wait(run: &Outcome, of: impl Fn(&Waits) -> u64) -> String {
-    let waits = &run.report.first_container;
-    if waits.count == 0 {
-        return "-".to_owned();
-    }
-    virtual_time(of(waits))
-}
-
-fn virtual_time(ms: u64) -> String {
-    match ms {
-        0..1_000 => format!("{ms} ms"),
-        1_000..600_000 => format!("{:.1} s", ms as f64 / 1e3),
-        _ => format!("{:.1} h", ms as f64 / 3.6e6),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn line(label: &str, cells: &[&str]) -> Line {
+        let cell = |text: &&str| (!text.is_empty()).then(|| (*text).to_owned());
+        Line {
+            label: label.to_owned(),
+            meaning: "",
+            cells: cells.iter().map(cell).collect(),
+        }
+    }
+
     #[test]
-    fn columns_never_touch() {
-        let line = |label: &str, cells: [&str; 2]| {
-            let cells = cells.map(str::to_owned).to_vec();
-            (label.to_owned(), cells)
-        };
-        let lines = [
-            line("mode", ["asynchronous", "asynchronous"]),
-            line("a long label", ["1", "0.04 s, 0.0399999"]),
+    fn columns_never_touch_and_an_absent_figure_is_a_dash() {
+        let groups = [
+            vec![line("mode", &["asynchronous", "global"])],
+            vec![line("a long label", &["1", ""])],
         ];
-        let width = "0.04 s, 0.0399999".len() + 2;
-        let text = aligned(&lines);
-        let expected = format!(
-            "mode        {:>width$}{:>width$}\na long label{:>width$}{:>width$}\n",
-            "asynchronous", "asynchronous", "1", "0.04 s, 0.0399999"
-        );
+        let text = aligned(&groups);
+        let expected = "mode          asynchronous        global\n\n\
+                        a long label             1             -\n";
         assert_eq!(text, expected);
     }
 
     #[test]
-    fn numbers_are_grouped_and_times_have_units() {
-        assert_eq!((grouped(7), grouped(8152)), ("7".into(), "8,152".into()));
-        assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!((time(0), time(999)), ("-".into(), "999 ns".into()));
-        assert_eq!(
-            (time(1500), time(2_500_000)),
-            ("1.5 us".into(), "2.5 ms".into())
-        );
-        assert_eq!(virtual_time(1500), "1.5 s");
-        assert_eq!(percent(65), "6.5");
+    fn more_columns_than_a_terminal_has_go_below() {
+        let cells: Vec<String> = (0..12).map(|n| format!("column-{n:02}")).collect();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        let text = aligned(&[vec![line("a label of some length", &cells)]]);
+        assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
+        assert_eq!(text.matches("column-").count(), 12);
+        assert_eq!(text.matches("a label").count(), 3);
+    }
+
+    #[test]
+    fn long_paths_keep_their_end() {
+        assert_eq!(shortened("root.a", 8), "root.a");
+        assert_eq!(shortened("root.production.serving", 10), "...serving");
     }
 }

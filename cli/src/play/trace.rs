@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use capsched::simulator::import::{
@@ -213,10 +214,11 @@ impl Facts {
 type Opener = dyn Fn() -> Result<Box<dyn Workload + Send>, TraceError> + Send + Sync;
 
 /// A trace that is read anew by each run, so that only jobs that live are in memory.
+#[derive(Clone)]
 pub(crate) struct Trace {
     /// What is known of its jobs.
     pub(crate) facts: Facts,
-    open: Box<Opener>,
+    open: Arc<Opener>,
 }
 
 impl std::fmt::Debug for Trace {
@@ -241,7 +243,7 @@ impl Trace {
         if facts.jobs == 0 {
             return Err(anyhow::Error::new(Nothing(facts.mapping)));
         }
-        let open = Box::new(open);
+        let open = Arc::new(open);
         Ok(Self { facts, open })
     }
 

@@ -4,7 +4,7 @@
 //!
 //! | id | what must hold |
 //! | --- | --- |
-//! | N1 | a container is placed only where the node has room for every type |
+//! | N1 | a container is placed only where the node has room for every type that is counted |
 //! | N3 | use of a node = sum of the containers on it |
 //! | N4 | containers live only on registered nodes |
 //! | N5 | at most one reservation per node |
@@ -20,24 +20,34 @@
 //! | R1 | a reservation on a node is replaced by its owner or after its release |
 //! | R3 | a reserved container is placed on the node it was reserved on |
 //!
+//! With the memory-only calculator (`DefaultResourceCalculator`) only memory is counted: vcores and
+//! further types may be over-committed on a node, in a queue and in a headroom, as in the reference
+//! (YARN-10848). A queue's limit holds on one partition. Where the total of a node shrinks below
+//! what it holds, its containers stay, and none is added.
+//!
 //! Counts of proposals (P1, P3) are not among the outputs; the engine's own auditor checks them.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod limits;
+mod sums;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use self::limits::QueueLimit;
 use crate::api::{
-    ApplicationId, AskCall, AskReply, ContainerId, Event, NodeName, NodeSpec, ResourceVector,
+    ApplicationId, AskCall, AskReply, ContainerId, Event, MAX_TYPES, NodeName, NodeSpec,
+    ResourceVector,
 };
 use crate::id::{Map, Set};
 
 /// Findings that are kept as text; further ones are only counted.
 const FINDINGS: usize = 20;
 
-/// Events between two full checks, at least.
-const FULL_CHECK: usize = 4096;
-
 /// Places and counts of everything that outputs told of.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Ledger {
+    /// Types that must fit: memory alone, or all that the cluster has.
+    counted: usize,
     nodes: BTreeMap<NodeName, NodeEntry>,
     containers: BTreeMap<ContainerId, Held>,
     /// Reserved containers and the node of each.
@@ -47,7 +57,8 @@ pub struct Ledger {
     queues: BTreeMap<String, ResourceVector>,
     leaves: Set<String>,
     users: BTreeMap<(String, String), ResourceVector>,
-    limits: Map<String, ResourceVector>,
+    /// Use of queues with a limit, by partition.
+    limited: BTreeMap<(String, String), QueueLimit>,
     used: ResourceVector,
     total: ResourceVector,
     counts: BTreeMap<&'static str, u64>,
@@ -60,6 +71,7 @@ pub struct Ledger {
 
 #[derive(Debug)]
 struct NodeEntry {
+    partition: Arc<str>,
     total: ResourceVector,
     used: ResourceVector,
     reserved: Option<ContainerId>,
@@ -68,6 +80,8 @@ struct NodeEntry {
 #[derive(Debug)]
 struct Held {
     node: NodeName,
+    /// Partition of the node.
+    partition: Arc<str>,
     size: ResourceVector,
     queue: String,
     user: String,
@@ -86,17 +100,55 @@ struct AppEntry {
 /// Key of the ask for an application master.
 const MASTER_KEY: (i32, i64) = (0, -1);
 
+impl Default for Ledger {
+    /// A ledger of a cluster that counts all types.
+    fn default() -> Self {
+        Self::new(MAX_TYPES, false)
+    }
+}
+
 impl Ledger {
-    /// Sets the most a queue may use. Queues without a limit are not checked for Q4, and none should
-    /// be set where the limit legally is the partition's, as without exclusivity.
-    pub fn limit(&mut self, queue: &str, most: ResourceVector) {
-        self.limits.insert(queue.to_owned(), most);
+    /// A ledger of a cluster with so many resource types; `memory_only`: its calculator compares
+    /// memory alone.
+    #[must_use]
+    pub fn new(types: usize, memory_only: bool) -> Self {
+        Self {
+            counted: if memory_only { 1 } else { types.min(MAX_TYPES) },
+            nodes: BTreeMap::new(),
+            containers: BTreeMap::new(),
+            reserved: Map::default(),
+            apps: Map::default(),
+            queues: BTreeMap::new(),
+            leaves: Set::default(),
+            users: BTreeMap::new(),
+            limited: BTreeMap::new(),
+            used: ResourceVector::NONE,
+            total: ResourceVector::NONE,
+            counts: BTreeMap::new(),
+            findings: Vec::new(),
+            standing: BTreeSet::new(),
+            unchecked: 0,
+        }
+    }
+
+    /// Whether an amount is within another for every type that is counted.
+    fn within(&self, amount: &ResourceVector, most: &ResourceVector) -> bool {
+        (0..self.counted).all(|index| amount[index] <= most[index])
+    }
+
+    /// A node offers another total from now on; what it holds stays.
+    pub fn node_resized(&mut self, node: &NodeName, total: ResourceVector) {
+        if let Some(entry) = self.nodes.get_mut(node) {
+            self.total += total - entry.total;
+            entry.total = total;
+        }
     }
 
     /// A node was registered.
     pub fn node_added(&mut self, node: &NodeSpec) {
         self.total += node.total;
         let entry = NodeEntry {
+            partition: node.partition.as_str().into(),
             total: node.total,
             used: ResourceVector::NONE,
             reserved: None,
@@ -149,7 +201,8 @@ impl Ledger {
                 self.violated("K6", format!("{} {what}", granted.container));
             }
         }
-        if reply.headroom.memory() < 0 || reply.headroom.vcores() < 0 {
+        let counted = reply.headroom.values(self.counted.min(2));
+        if counted.iter().any(|&value| value < 0) {
             self.violated("U6", format!("headroom of {app} is {}", reply.headroom));
         }
     }
@@ -228,17 +281,18 @@ impl Ledger {
             let text = format!("{container} was reserved on {place} and is placed on {node}");
             self.violated("R3", text);
         }
+        let mut partition: Arc<str> = "".into();
         match self.nodes.get_mut(node) {
             None => self.violated("N4", format!("{container} is placed on {node}, not a node")),
             Some(entry) => {
                 entry.used += size;
-                if !entry.used.fits_in(&entry.total) {
-                    let text = format!(
-                        "{container} of {size} on {node}: {} of {} used",
-                        entry.used, entry.total
-                    );
+                let (used, total) = (entry.used, entry.total);
+                partition = Arc::clone(&entry.partition);
+                if !self.within(&used, &total) {
+                    let text = format!("{container} of {size} on {node}: {used} of {total} used");
                     self.violated("N1", text);
                 }
+                self.within_limits(container, queue, &partition, size);
             }
         }
         let user = self
@@ -247,15 +301,7 @@ impl Ledger {
             .map_or_else(String::new, |app| app.user.clone());
         self.leaves.insert(queue.to_owned());
         for path in ancestors(queue) {
-            let used = self.queues.entry(path.to_owned()).or_default();
-            *used += size;
-            let used = *used;
-            if let Some(limit) = self.limits.get(path)
-                && !used.fits_in(limit)
-            {
-                let text = format!("{container}: {path} uses {used} of at most {limit}");
-                self.violated("Q4", text);
-            }
+            *self.queues.entry(path.to_owned()).or_default() += size;
         }
         *self
             .users
@@ -264,6 +310,7 @@ impl Ledger {
         self.used += size;
         let held = Held {
             node: node.clone(),
+            partition,
             size,
             queue: queue.to_owned(),
             user,
@@ -314,6 +361,7 @@ impl Ledger {
             }
             return;
         };
+        self.free_limits(&held);
         if let Some(entry) = self.nodes.get_mut(&held.node) {
             entry.used -= held.size;
         }
@@ -326,96 +374,6 @@ impl Ledger {
             *used -= held.size;
         }
         self.used -= held.size;
-    }
-
-    /// Compares a queue's use as the scheduler states it.
-    pub fn queue_stated(&mut self, queue: &str, used: &ResourceVector) {
-        let own = self.used_by(queue);
-        if own != *used {
-            self.violated(
-                "Q1",
-                format!("{queue} is stated to use {used}, the ledger has {own}"),
-            );
-        }
-    }
-
-    /// Compares a node's use as the scheduler states it.
-    pub fn node_stated(&mut self, node: &NodeName, used: &ResourceVector) {
-        let own = self
-            .nodes
-            .get(node)
-            .map_or(ResourceVector::NONE, |entry| entry.used);
-        if own != *used {
-            self.violated(
-                "N3",
-                format!("{node} is stated to use {used}, the ledger has {own}"),
-            );
-        }
-    }
-
-    /// A full check when enough happened since the last one that its cost does not show.
-    pub fn check_when_due(&mut self) {
-        if self.unchecked >= self.containers.len().max(FULL_CHECK) {
-            self.check();
-        }
-    }
-
-    /// Adds everything up again from the live containers and compares.
-    ///
-    /// Not between a call that removes something and the events that tell of its end.
-    pub fn check(&mut self) {
-        let mut nodes: BTreeMap<&NodeName, ResourceVector> = BTreeMap::new();
-        let mut queues: BTreeMap<&str, ResourceVector> = BTreeMap::new();
-        let mut users: BTreeMap<(&str, &str), ResourceVector> = BTreeMap::new();
-        let mut found = BTreeSet::new();
-        for (container, held) in &self.containers {
-            *nodes.entry(&held.node).or_default() += held.size;
-            for path in ancestors(&held.queue) {
-                *queues.entry(path).or_default() += held.size;
-            }
-            *users.entry((&held.queue, &held.user)).or_default() += held.size;
-            if !self.nodes.contains_key(&held.node) {
-                found.insert((
-                    "N4",
-                    format!("{container} lives on {}, not a node", held.node),
-                ));
-            }
-            if !self.apps.contains_key(&container.app) {
-                found.insert(("U8", format!("{container} outlives its application")));
-            }
-        }
-        for (name, entry) in &self.nodes {
-            let sum = nodes.get(name).copied().unwrap_or_default();
-            if sum != entry.used {
-                found.insert((
-                    "N3",
-                    format!("{name} uses {}, its containers {sum}", entry.used),
-                ));
-            }
-        }
-        for (path, used) in &self.queues {
-            let sum = queues.get(path.as_str()).copied().unwrap_or_default();
-            if sum != *used {
-                found.insert((
-                    "Q1",
-                    format!("{path} uses {used}, the containers below it {sum}"),
-                ));
-            }
-        }
-        for ((queue, user), used) in &self.users {
-            let sum = users.get(&(queue.as_str(), user.as_str())).copied();
-            if sum.unwrap_or_default() != *used {
-                found.insert(("U1", format!("{user} uses {used} in {queue}, not the sum")));
-            }
-        }
-        for (id, text) in &found {
-            if !self.standing.contains(&(*id, text.clone())) {
-                self.violated(id, text.clone());
-            }
-        }
-        self.standing = found;
-        self.unchecked = 0;
-        self.users.retain(|_, used| !used.is_none());
     }
 
     fn violated(&mut self, id: &'static str, text: String) {
@@ -472,172 +430,4 @@ fn ancestors(queue: &str) -> impl Iterator<Item = &str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::api::{Ask, Granted, ReleaseReason};
-
-    const APP: ApplicationId = ApplicationId::new(1);
-
-    fn id(number: u32) -> ContainerId {
-        ContainerId { app: APP, number }
-    }
-
-    fn node(host: &str) -> NodeName {
-        NodeName::new(host, 0).unwrap()
-    }
-
-    fn allocated(number: u32, host: &str, mib: i64) -> Event {
-        Event::Allocated {
-            container: id(number),
-            node: node(host),
-            size: ResourceVector::of(&[mib, 1]),
-            queue: "root.a.b".into(),
-            priority: 1,
-            request_id: 0,
-        }
-    }
-
-    fn released(number: u32) -> Event {
-        Event::Released {
-            container: id(number),
-            reason: ReleaseReason::Finished,
-        }
-    }
-
-    /// A ledger with two nodes of 10 MiB and an application that wants 9 containers.
-    fn ledger() -> Ledger {
-        let mut ledger = Ledger::default();
-        for host in ["n1", "n2"] {
-            let total = ResourceVector::of(&[10, 10]);
-            ledger.node_added(&NodeSpec::new(node(host), total));
-        }
-        ledger.submitted(APP, "u", false);
-        let call = AskCall {
-            asks: vec![Ask::anywhere(ResourceVector::of(&[1, 1]), 9)],
-            ..AskCall::default()
-        };
-        ledger.asked(APP, &call);
-        ledger
-    }
-
-    fn ids(ledger: &Ledger) -> Vec<&'static str> {
-        ledger.violations().keys().copied().collect()
-    }
-
-    #[test]
-    fn an_honest_run_has_no_violation_and_ends_at_zero() {
-        let mut ledger = ledger();
-        ledger.event(&allocated(1, "n1", 4));
-        ledger.event(&allocated(2, "n2", 10));
-        ledger.check();
-        assert_eq!(ledger.used_by("root.a"), ResourceVector::of(&[14, 2]));
-        ledger.event(&released(1));
-        ledger.event(&released(2));
-        ledger.app_ended(APP);
-        ledger.check();
-        assert_eq!(ids(&ledger), [""; 0]);
-        assert_eq!(ledger.cluster().0, ResourceVector::NONE);
-    }
-
-    #[test]
-    fn each_violation_is_found_under_its_id() {
-        let expect = |events: &[Event], expected: &[&str]| {
-            let mut ledger = ledger();
-            ledger.limit("root.a", ResourceVector::of(&[15, 15]));
-            for event in events {
-                ledger.event(event);
-            }
-            ledger.check();
-            assert_eq!(ids(&ledger), expected, "{:?}", ledger.findings());
-        };
-        expect(&[allocated(1, "n1", 11)], &["N1"]);
-        expect(&[allocated(1, "n9", 1)], &["N4"]);
-        expect(&[allocated(1, "n1", 8), allocated(2, "n2", 8)], &["Q4"]);
-        expect(&[released(7)], &["K3"]);
-        expect(
-            &[allocated(1, "n1", 1), released(1), allocated(1, "n1", 1)],
-            &["K1"],
-        );
-        let ten: Vec<Event> = (1..=10).map(|n| allocated(n, "n1", 1)).collect();
-        expect(&ten, &["U7"]);
-        let reserved = |number, host: &str| Event::Reserved {
-            container: id(number),
-            node: node(host),
-            size: ResourceVector::of(&[1, 1]),
-        };
-        expect(&[reserved(1, "n1"), allocated(1, "n2", 1)], &["R3"]);
-        expect(&[reserved(1, "n1"), reserved(2, "n1")], &["N5"]);
-        expect(&[reserved(1, "n1"), released(1), reserved(2, "n1")], &[]);
-        let moved = |number, from: &str, to: &str| Event::ReservationMoved {
-            container: id(number),
-            from: node(from),
-            to: node(to),
-            size: ResourceVector::of(&[1, 1]),
-        };
-        let follows = [
-            reserved(1, "n1"),
-            moved(1, "n1", "n2"),
-            reserved(2, "n1"),
-            allocated(1, "n2", 1),
-        ];
-        expect(&follows, &[]);
-        expect(&[moved(1, "n1", "n2")], &["R1"]);
-    }
-
-    #[test]
-    fn two_owners_of_a_reservation_are_found() {
-        let mut ledger = ledger();
-        ledger.submitted(ApplicationId::new(2), "v", false);
-        for app in [APP, ApplicationId::new(2)] {
-            ledger.event(&Event::Reserved {
-                container: ContainerId { app, number: 1 },
-                node: node("n1"),
-                size: ResourceVector::of(&[1, 1]),
-            });
-        }
-        assert_eq!(ids(&ledger), ["R1"]);
-    }
-
-    #[test]
-    fn what_outlives_its_node_or_application_is_found() {
-        let mut ledger = ledger();
-        ledger.event(&allocated(1, "n1", 1));
-        ledger.node_removed(&node("n1"));
-        ledger.app_ended(APP);
-        ledger.check();
-        assert_eq!(ids(&ledger), ["N4", "U8"]);
-    }
-
-    #[test]
-    fn handing_over_twice_or_negative_headroom_is_found() {
-        let mut ledger = ledger();
-        ledger.event(&allocated(1, "n1", 4));
-        let mut reply = AskReply {
-            allocated: vec![Granted {
-                container: id(1),
-                node: node("n1"),
-                size: ResourceVector::of(&[4, 1]),
-                priority: 1,
-                request_id: 0,
-            }],
-            ..AskReply::default()
-        };
-        ledger.replied(APP, &reply);
-        assert_eq!(ids(&ledger), [""; 0]);
-        reply.headroom = ResourceVector::of(&[-1, 0]);
-        ledger.replied(APP, &reply);
-        assert_eq!(ids(&ledger), ["K6", "U6"]);
-    }
-
-    #[test]
-    fn what_the_scheduler_states_is_compared() {
-        let mut ledger = ledger();
-        ledger.event(&allocated(1, "n1", 4));
-        ledger.queue_stated("root.a", &ResourceVector::of(&[4, 1]));
-        ledger.node_stated(&node("n1"), &ResourceVector::of(&[4, 1]));
-        assert_eq!(ids(&ledger), [""; 0]);
-        ledger.queue_stated("root", &ResourceVector::of(&[5, 1]));
-        ledger.node_stated(&node("n2"), &ResourceVector::of(&[5, 1]));
-        assert_eq!(ids(&ledger), ["N3", "Q1"]);
-    }
-}
+mod tests;

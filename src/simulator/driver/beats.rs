@@ -51,6 +51,18 @@ impl Beats {
         }
     }
 
+    /// Continues behind a scheduler that is late: a beat whose node has sent the next one meanwhile
+    /// is left out, as the resource manager keeps one update of a node at a time.
+    // As RMNodeImpl.nextHeartBeat.
+    pub(super) fn catch_up(&mut self, now_ms: u64) {
+        let n = self.len();
+        if n == 0 {
+            return;
+        }
+        let late = now_ms.saturating_sub(self.time(self.next));
+        self.next += late / self.interval_ms * n;
+    }
+
     /// Time of the next beat; nothing without nodes.
     pub(super) fn at(&self) -> Option<u64> {
         (!self.nodes.is_empty()).then(|| self.time(self.next))
@@ -107,5 +119,17 @@ mod tests {
             beats.resume(resume);
             assert_eq!(take(&mut beats), (at, host.to_owned()), "from {resume}");
         }
+    }
+
+    #[test]
+    fn beats_behind_a_late_scheduler_keep_their_order_and_are_one_for_each_node() {
+        let mut beats = beats(3);
+        take(&mut beats);
+        beats.catch_up(900);
+        assert_eq!(take(&mut beats), (333, "n1".to_owned()));
+        beats.catch_up(2700);
+        assert_eq!(take(&mut beats), (2666, "n2".to_owned()));
+        beats.catch_up(2700);
+        assert_eq!(take(&mut beats), (3000, "n0".to_owned()));
     }
 }

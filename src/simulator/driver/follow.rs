@@ -4,6 +4,7 @@ use super::agenda::Due;
 use super::jobs::{JobLine, JobOutcome};
 use super::record::Watch;
 use super::run::Driver;
+use super::running::Running;
 use crate::api::{ApplicationId, ContainerId, Event, ReleaseReason, Scheduler};
 
 impl<S: Scheduler> Driver<S> {
@@ -15,10 +16,12 @@ impl<S: Scheduler> Driver<S> {
             return;
         }
         app.call_due = true;
+        // What is decided in the middle of some work is not known before.
+        let now_ms = self.now_ms.max(self.seen_us.div_ceil(1000));
         let at_ms = app
             .called_ms
-            .map_or(self.now_ms, |called| called + self.settings.call_ms)
-            .max(self.now_ms);
+            .map_or(now_ms, |called| called + self.settings.call_ms)
+            .max(now_ms);
         self.plan(at_ms, Due::Call(id));
     }
 
@@ -28,7 +31,7 @@ impl<S: Scheduler> Driver<S> {
         };
         app.call_due = false;
         app.called_ms = Some(self.now_ms);
-        let call = app.call();
+        let call = app.call(self.now_ms);
         self.ledger.asked(id, &call);
         match self.scheduler.ask(id, call) {
             Ok(reply) => {
@@ -37,9 +40,7 @@ impl<S: Scheduler> Driver<S> {
                     self.start(granted.container);
                 }
             }
-            Err(refusal) => {
-                self.noted(Some(refusal));
-            }
+            Err(refusal) => self.refused_call(id, &refusal),
         }
     }
 
@@ -105,18 +106,19 @@ impl<S: Scheduler> Driver<S> {
         let Some(app) = self.apps.remove(&id) else {
             return;
         };
-        let master_waits = app.job.master.is_some() && app.master.is_none() && !app.started;
-        self.fewer_waiting(&app.queue, app.waiting() + u64::from(master_waits));
+        let waiting = app.waiting() + u64::from(app.waits_for_master());
+        self.fewer_waiting(&app.queue, waiting);
         let outcome = if app.is_done() {
             self.counts.finished += 1;
             self.turnaround.record(self.now_ms - app.submitted_ms, 1);
             JobOutcome::Finished
         } else {
             self.counts.failed += 1;
+            self.counts.not_asked += waiting + app.not_asked();
             self.live.retain(|container, _| container.app != id);
             JobOutcome::Failed
         };
-        let line = JobLine::of(id, app, Some(self.now_ms), outcome);
+        let line = JobLine::of(id, &app, Some(self.now_ms), outcome);
         self.gone.push(line);
         let result = self.scheduler.finish_app(id);
         self.noted(result.err());
@@ -130,27 +132,24 @@ impl<S: Scheduler> Driver<S> {
         if !events.is_empty() {
             self.changed_ms = self.now_ms;
         }
+        let decided = events.iter().filter(|event| is_decision(event)).count();
+        let decided = u64::try_from(decided).expect("a number of events fits in a u64");
+        let span = self.pace.as_mut().and_then(|pace| pace.end(decided));
+        let (mut moved, mut decisions) = (false, 0);
         for event in events {
+            moved |= moves_a_container(&event);
+            decisions += u64::from(is_decision(&event));
+            self.seen_us = match &span {
+                Some(span) => span.seen_us(decisions),
+                None => self.now_ms.saturating_mul(1000),
+            };
             self.hash.add(self.now_ms, &event);
             watch.decision(self.now_ms, &event);
             self.ledger.event(&event);
-            match event {
-                Event::Allocated {
-                    container,
-                    request_id,
-                    ..
-                } => self.allocated(container, request_id),
-                Event::Reserved { .. } => self.counts.reserved += 1,
-                Event::ReservationMoved { .. } => {}
-                Event::Released { container, reason } => self.released(container, reason),
-                Event::MasterStarted { app, container } => {
-                    if let Some(running) = self.apps.get_mut(&app) {
-                        running.started = true;
-                        running.master = container.or(running.master);
-                        self.go_on(app);
-                    }
-                }
-            }
+            self.follow(&event);
+        }
+        if moved {
+            self.figures_so_far();
         }
         for job in self.gone.drain(..) {
             watch.job(&job);
@@ -158,19 +157,38 @@ impl<S: Scheduler> Driver<S> {
         self.ledger.check_when_due();
     }
 
-    /// Shows the jobs that are not done, in the order of their submission.
-    pub(super) fn show_unfinished(&mut self, watch: &mut dyn Watch) {
-        let mut left: Vec<ApplicationId> = self.apps.keys().copied().collect();
-        left.sort_unstable();
-        for id in left {
-            if let Some(app) = self.apps.remove(&id) {
-                watch.job(&JobLine::of(id, app, None, JobOutcome::Unfinished));
+    /// What one event brings about.
+    fn follow(&mut self, event: &Event) {
+        match event {
+            Event::Allocated {
+                container,
+                request_id,
+                ..
+            } => self.allocated(*container, *request_id),
+            Event::Reserved { .. } => self.counts.reserved += 1,
+            Event::ReservationMoved { .. } => {}
+            Event::Released { container, reason } => self.released(*container, *reason),
+            Event::MasterStarted { app, container } => {
+                if let Some(running) = self.apps.get_mut(app) {
+                    running.started = true;
+                    running.master = container.or(running.master);
+                    self.go_on(*app);
+                }
             }
         }
     }
 
+    /// Shows the jobs that are not done, in the order of their submission.
+    pub(super) fn show_unfinished(&self, watch: &mut dyn Watch) {
+        let mut left: Vec<(&ApplicationId, &Running)> = self.apps.iter().collect();
+        left.sort_unstable_by_key(|(id, _)| **id);
+        for (id, app) in left {
+            watch.job(&JobLine::of(*id, app, None, JobOutcome::Unfinished));
+        }
+    }
+
     fn allocated(&mut self, container: ContainerId, request_id: i64) {
-        self.counts.placed += 1;
+        self.counts.allocations += 1;
         let Some(app) = self.apps.get_mut(&container.app) else {
             self.counts.strays += 1;
             return;
@@ -179,18 +197,31 @@ impl<S: Scheduler> Driver<S> {
         let queue = app.queue.clone();
         if request_id == -1 && app.job.master.is_some() && app.master.is_none() {
             app.master = Some(container);
+            self.counts.placed += 1;
             self.counts.masters += 1;
             self.fewer_waiting(&queue, 1);
             return;
         }
         let group = usize::try_from(request_id).unwrap_or(usize::MAX);
-        let Some(index) = app.place(group) else {
+        let Some((index, asked_ms)) = app.place(group) else {
             self.counts.strays += 1;
             return;
         };
+        self.counts.placed += 1;
+        let asked_us = asked_ms.unwrap_or(self.now_ms).saturating_mul(1000);
+        self.delays.record(self.seen_us.saturating_sub(asked_us), 1);
         if app.first_container_ms.is_none() {
-            app.first_container_ms = Some(self.now_ms);
-            self.first.record(self.now_ms - app.submitted_ms, 1);
+            let seen_ms = self.now_ms.max(self.seen_us / 1000);
+            app.first_container_ms = Some(seen_ms);
+            let waited = seen_ms - app.submitted_ms;
+            self.first.record(waited, 1);
+            match self.first_by_queue.get_mut(&queue) {
+                Some(tally) => tally.record(waited, 1),
+                None => {
+                    let tally = self.first_by_queue.entry(queue.clone()).or_default();
+                    tally.record(waited, 1);
+                }
+            }
         }
         self.live.insert(container, (group, index));
         self.fewer_waiting(&queue, 1);
@@ -205,12 +236,32 @@ impl<S: Scheduler> Driver<S> {
         if let Some((group, _)) = self.live.remove(&container) {
             app.lose(group);
             self.counts.lost += u64::from(lost);
+            self.counts.placed -= 1;
             let queue = app.queue.clone();
             self.more_waiting(&queue, 1);
             self.plan_call(container.app);
         } else if app.master == Some(container) {
             self.counts.lost += u64::from(lost);
             self.plan(self.now_ms, Due::Finish(container.app));
+        }
+    }
+}
+
+/// Whether an event is what one proposal came to.
+const fn is_decision(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Allocated { .. } | Event::Reserved { .. } | Event::ReservationMoved { .. }
+    )
+}
+
+/// Whether a container was placed or ended, so that the figures of a run cover the event.
+const fn moves_a_container(event: &Event) -> bool {
+    match event {
+        Event::Allocated { .. } => true,
+        Event::Released { reason, .. } => !matches!(reason, ReleaseReason::Unreserved),
+        Event::Reserved { .. } | Event::ReservationMoved { .. } | Event::MasterStarted { .. } => {
+            false
         }
     }
 }

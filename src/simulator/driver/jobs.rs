@@ -26,17 +26,19 @@ pub struct JobLine {
     pub placed: u64,
     /// How it ended.
     pub outcome: JobOutcome,
+    /// Why the scheduler refused it or its last call; empty when it did not.
+    pub why: String,
 }
 
 /// How a job ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobOutcome {
     /// All its containers ran to their end.
     Finished,
-    /// Its master was lost.
+    /// Its master was lost, or the scheduler refused what it asked for.
     Failed,
-    /// The scheduler refused it, with this reason.
-    Refused(String),
+    /// The scheduler refused its submission.
+    Refused,
     /// It was not done when the run ended.
     Unfinished,
 }
@@ -44,21 +46,12 @@ pub enum JobOutcome {
 impl JobOutcome {
     /// The name, as in files.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Finished => "finished",
             Self::Failed => "failed",
-            Self::Refused(_) => "refused",
+            Self::Refused => "refused",
             Self::Unfinished => "unfinished",
-        }
-    }
-
-    /// The reason of a refusal; empty for other ends.
-    #[must_use]
-    pub fn why(&self) -> &str {
-        match self {
-            Self::Refused(why) => why,
-            _ => "",
         }
     }
 }
@@ -71,25 +64,25 @@ impl JobLine {
         Some(first.saturating_sub(self.submitted_ms))
     }
 
-    /// The line of a job that the scheduler took.
+    /// The line of a job.
     pub(super) fn of(
         app: ApplicationId,
-        running: Running,
+        running: &Running,
         ended_ms: Option<u64>,
         outcome: JobOutcome,
     ) -> Self {
-        let asked = running.job.containers();
         Self {
+            name: running.job.name.clone(),
             app,
+            user: running.job.user.clone(),
+            queue: running.queue.clone(),
             submitted_ms: running.submitted_ms,
             first_container_ms: running.first_container_ms,
             ended_ms,
-            asked,
+            asked: running.job.containers(),
             placed: running.containers,
             outcome,
-            queue: running.queue,
-            name: running.job.name,
-            user: running.job.user,
+            why: running.refusal.clone(),
         }
     }
 }

@@ -1,13 +1,50 @@
 //! The figures of a run: samples of the time series, the fairness gap, the report.
 
 use super::agenda::Due;
-use super::record::{Sample, Waits, Watch};
+use super::pace::Pace;
+use super::record::{Delays, Sample, Use, Waits, Watch};
 use super::run::Driver;
+use super::running::Running;
 use super::settings::RunReport;
-use crate::api::Scheduler;
+use crate::api::{MAX_TYPES, Scheduler};
 use crate::simulator::workload::MappingReport;
 
+/// RunFigures of a run up to the last container that was placed or ended: what comes after is waiting
+/// for nothing to happen.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RunFigures {
+    at_ms: u64,
+    usage: Use,
+    /// Sum and number of the fairness gaps, and the largest.
+    gaps: (u64, u64, u32),
+    /// Largest use of each type, in thousandths.
+    most: [u32; MAX_TYPES],
+}
+
 impl<S: Scheduler> Driver<S> {
+    /// Takes the figures over as they stand: a container was placed or ended.
+    pub(super) fn figures_so_far(&mut self) {
+        let (used, total) = self.ledger.cluster();
+        let figures = &mut self.figures;
+        figures.at_ms = self.now_ms;
+        figures.usage = self.usage.clone();
+        figures.gaps = self.gaps;
+        for (index, most) in figures.most.iter_mut().enumerate() {
+            let share = i128::from(used[index]) * 1000 / i128::from(total[index].max(1));
+            *most = u32::try_from(share).unwrap_or(0).max(*most);
+        }
+    }
+
+    /// The longest wait for a first container: of jobs that still wait for one, up to now.
+    fn longest_wait(&self) -> u64 {
+        let unserved = self
+            .apps
+            .values()
+            .filter(|app| app.first_container_ms.is_none() && app.waiting() > 0);
+        let waited = unserved.map(|app| self.now_ms - app.submitted_ms).max();
+        self.first.max().max(waited.unwrap_or(0))
+    }
+
     pub(super) fn sample(&mut self, watch: &mut dyn Watch) {
         let gap_permille = self.gap();
         let (sum, n, most) = self.gaps;
@@ -17,6 +54,10 @@ impl<S: Scheduler> Driver<S> {
             used: self.ledger.leaves(),
             total: self.ledger.cluster().1,
             waiting: self.n_waiting,
+            late_ms: self
+                .pace
+                .as_ref()
+                .map_or(0, |pace| pace.late_ms(self.now_ms)),
             gap_permille,
         };
         watch.sample(&sample);
@@ -51,21 +92,31 @@ impl<S: Scheduler> Driver<S> {
 
     pub(super) fn report(&self) -> RunReport {
         let mut counts = self.counts.clone();
+        counts.not_asked += self.apps.values().map(Running::not_asked).sum::<u64>();
         counts.unfinished = counts.submitted - counts.finished - counts.failed;
         counts.unserved = counts.submitted.saturating_sub(self.first.len());
         counts.waiting = self.n_waiting;
-        let (sum, n, most) = self.gaps;
+        let (sum, n, most) = self.figures.gaps;
         let mean = u32::try_from(sum / n.max(1)).unwrap_or(u32::MAX);
+        let by_queue = self.first_by_queue.iter();
+        let by_queue = by_queue.map(|(queue, tally)| (queue.clone(), Waits::of(tally)));
         let mut messages = self.ledger.findings().to_vec();
         messages.extend(self.messages.iter().cloned());
         RunReport {
             ended_ms: self.now_ms,
+            finished_ms: self.figures.at_ms,
             last_submission_ms: self.last_submission_ms,
             decisions: self.hash.value(),
             counts,
+            delays: Delays::of(&self.delays),
+            scheduler: self.pace.as_ref().map(Pace::load),
             first_container: Waits::of(&self.first),
+            first_by_queue: by_queue.collect(),
+            longest_wait_ms: self.longest_wait(),
             turnaround: Waits::of(&self.turnaround),
-            used_permille: self.usage.permille(self.settings.types),
+            used_permille: self.figures.usage.permille(self.settings.types),
+            most_used_permille: self.figures.most[..self.settings.types.min(MAX_TYPES)].to_vec(),
+            refusals: self.refusals.clone(),
             gap_permille: (mean, most),
             series: self.series.lines(),
             violations: self.ledger.violations().clone(),

@@ -5,9 +5,12 @@
 
 mod agenda;
 mod beats;
+mod costs;
 mod follow;
 mod jobs;
+mod left;
 mod measure;
+mod pace;
 mod record;
 mod run;
 mod running;
@@ -17,7 +20,10 @@ mod tests;
 #[cfg(test)]
 mod toy;
 
+pub use costs::{CommitOverlap, CostPoint, Costs, CostsError};
 pub use jobs::{JobLine, JobOutcome};
-pub use record::{JsonLog, Sample, Waits, Watch};
+pub use left::{LeftJob, Refusal};
+pub use pace::SchedulerLoad;
+pub use record::{Delays, JsonLog, Sample, Waits, Watch};
 pub use run::Driver;
 pub use settings::{DriverSettings, RunCounts, RunReport};

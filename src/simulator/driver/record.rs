@@ -233,6 +233,33 @@ impl fmt::Display for Waits {
     }
 }
 
+/// Scheduling delays in virtual us.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delays {
+    /// Number of containers.
+    pub count: u64,
+    /// Half of them waited at most this long.
+    pub p50_us: u64,
+    /// 95 % waited at most this long.
+    pub p95_us: u64,
+    /// 99 % waited at most this long.
+    pub p99_us: u64,
+    /// The longest.
+    pub max_us: u64,
+}
+
+impl Delays {
+    pub(super) fn of(tally: &Tally) -> Self {
+        Self {
+            count: tally.len(),
+            p50_us: tally.permille(500),
+            p95_us: tally.permille(950),
+            p99_us: tally.permille(990),
+            max_us: tally.max(),
+        }
+    }
+}
+
 /// The cluster at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
@@ -244,6 +271,8 @@ pub struct Sample {
     pub total: ResourceVector,
     /// Containers asked for and not placed, masters included.
     pub waiting: u64,
+    /// How far the scheduler's work reaches beyond this moment, in ms; 0 when it costs nothing.
+    pub late_ms: u64,
     /// Largest shortfall of a queue with unmet demand below its guarantee, in thousandths of the
     /// cluster.
     pub gap_permille: u32,

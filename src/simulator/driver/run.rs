@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use super::agenda::{Agenda, Due};
 use super::beats::Beats;
-use super::jobs::{JobLine, JobOutcome};
+use super::jobs::JobLine;
+use super::left::Refusal;
+use super::measure::RunFigures;
+use super::pace::Pace;
 use super::record::{DecisionHash, Series, Use, Watch};
 use super::running::Running;
 use super::settings::{DriverSettings, RunCounts, RunReport};
 use crate::api::{
     AppSpec, ApplicationId, ContainerId, NodeError, NodeName, NodeReport, NodeSpec, ResourceVector,
-    Scheduler, SubmitError,
+    Scheduler,
 };
 use crate::id::Map;
 use crate::simulator::audit::Ledger;
@@ -44,24 +47,39 @@ pub struct Driver<S> {
     pub(super) ledger: Ledger,
     pub(super) hash: DecisionHash,
     pub(super) first: Tally,
+    pub(super) first_by_queue: BTreeMap<String, Tally>,
     pub(super) turnaround: Tally,
     pub(super) usage: Use,
     pub(super) series: Series,
     pub(super) gaps: (u64, u64, u32),
+    /// RunFigures up to the last container that was placed or ended.
+    pub(super) figures: RunFigures,
+    pub(super) refusals: Vec<Refusal>,
     pub(super) messages: Vec<String>,
     pub(super) last_submission_ms: u64,
     /// Jobs that ended and were not shown to the watch.
     pub(super) gone: Vec<JobLine>,
+    /// When the scheduler is free, if its work costs time.
+    pub(super) pace: Option<Pace>,
+    /// When the present event is seen, in virtual us.
+    pub(super) seen_us: u64,
+    /// From a call that asks to a placement, in virtual us.
+    pub(super) delays: Tally,
+    /// Whether heartbeats were left out since the last one, because nothing waited.
+    paused: bool,
 }
 
 impl<S: Scheduler> Driver<S> {
     /// A driver of a scheduler that knows no nodes yet.
     #[must_use]
     pub fn new(scheduler: S, settings: DriverSettings) -> Self {
+        let costs = settings.costs.clone();
+        let pace = costs.map(|costs| Pace::new(costs, settings.rounds_look_at_all));
         Self {
             beats: Beats::new(settings.heartbeat_ms.max(1)),
-            scheduler,
+            ledger: Ledger::new(settings.types, settings.memory_only),
             settings,
+            scheduler,
             now_ms: 0,
             agenda: Agenda::default(),
             to_come: 0,
@@ -74,16 +92,22 @@ impl<S: Scheduler> Driver<S> {
             waiting: BTreeMap::new(),
             n_waiting: 0,
             counts: RunCounts::default(),
-            ledger: Ledger::default(),
             hash: DecisionHash::default(),
             first: Tally::default(),
+            first_by_queue: BTreeMap::new(),
             turnaround: Tally::default(),
             usage: Use::default(),
             series: Series::default(),
             gaps: (0, 0, 0),
+            figures: RunFigures::default(),
+            refusals: Vec::new(),
             messages: Vec::new(),
             last_submission_ms: 0,
             gone: Vec::new(),
+            pace,
+            seen_us: 0,
+            delays: Tally::default(),
+            paused: true,
         }
     }
 
@@ -111,7 +135,15 @@ impl<S: Scheduler> Driver<S> {
         self.ledger.node_added(&node);
         self.beats
             .change(self.now_ms, |nodes| nodes.push(node.name));
+        self.fit_pace();
         Ok(())
+    }
+
+    /// Costs depend on the number of nodes.
+    fn fit_pace(&mut self) {
+        if let Some(pace) = &mut self.pace {
+            pace.resize(self.beats.len());
+        }
     }
 
     /// Has a node register during the run.
@@ -206,11 +238,7 @@ impl<S: Scheduler> Driver<S> {
     fn act(&mut self, due: Due) {
         match due {
             Due::Beat => self.beat(),
-            Due::Round => {
-                self.rounding = false;
-                self.counts.rounds += 1;
-                self.scheduler.schedule();
-            }
+            Due::Round => self.round(),
             Due::Call(app) => self.call(app),
             Due::Want(app, group) => {
                 self.want(app, group);
@@ -257,13 +285,14 @@ impl<S: Scheduler> Driver<S> {
             tags: job.tags.clone(),
         };
         self.last_submission_ms = self.now_ms;
+        self.counts.placed_by_last_submission = self.counts.placed;
+        self.counts.offered += job.containers();
         let submitted = match self.scheduler.submit(spec) {
             Ok(submitted) => submitted,
-            Err(refusal) => return self.refused(id, job, &refusal),
+            Err(refusal) => return self.refused_job(id, job, &refusal),
         };
         self.counts.submitted += 1;
         let has_master = job.master.is_some();
-        self.counts.offered += job.containers();
         self.ledger.submitted(id, &job.user, has_master);
         if has_master {
             self.more_waiting(&submitted.queue, 1);
@@ -272,18 +301,6 @@ impl<S: Scheduler> Driver<S> {
             id,
             Running::new(job, self.now_ms, submitted.queue.to_string()),
         );
-    }
-
-    fn refused(&mut self, id: ApplicationId, job: Job, refusal: &SubmitError) {
-        self.counts.refused += 1;
-        if self.messages.len() < MESSAGES {
-            self.messages.push(format!("{}: {refusal}", job.name));
-        }
-        let outcome = JobOutcome::Refused(refusal.to_string());
-        let named = job.queue.clone();
-        let running = Running::new(job, self.now_ms, named);
-        let line = JobLine::of(id, running, Some(self.now_ms), outcome);
-        self.gone.push(line);
     }
 
     pub(super) fn more_waiting(&mut self, queue: &str, n: u64) {
@@ -304,6 +321,14 @@ impl<S: Scheduler> Driver<S> {
     }
 
     fn beat(&mut self) {
+        if let Some(pace) = &mut self.pace {
+            let free_ms = pace.free_ms(self.now_ms);
+            if free_ms > self.now_ms {
+                self.agenda.add(free_ms, Due::Beat);
+                return;
+            }
+            pace.begin_heartbeat(self.now_ms, self.beats.at().unwrap_or(self.now_ms));
+        }
         self.beating = false;
         if let Some(node) = self.beats.take() {
             self.counts.heartbeats += 1;
@@ -312,12 +337,33 @@ impl<S: Scheduler> Driver<S> {
         }
     }
 
+    /// One round, or a part of one when the scheduler's work costs time.
+    fn round(&mut self) {
+        let Some(pace) = &mut self.pace else {
+            self.rounding = false;
+            self.counts.rounds += 1;
+            self.scheduler.schedule();
+            return;
+        };
+        let free_ms = pace.free_ms(self.now_ms);
+        if free_ms > self.now_ms {
+            self.agenda.add(free_ms, Due::Round);
+            return;
+        }
+        self.rounding = false;
+        let steps = pace.steps();
+        let part = self.scheduler.schedule_part(steps);
+        pace.begin_part(self.now_ms, part);
+        self.counts.rounds += u64::from(part.ended);
+    }
+
     fn leave(&mut self, node: &NodeName) {
         let result = self.scheduler.remove_node(node);
         if !self.noted(result.err()) {
             self.ledger.node_removed(node);
             self.beats
                 .change(self.now_ms, |nodes| nodes.retain(|known| known != node));
+            self.fit_pace();
         }
     }
 
@@ -327,22 +373,36 @@ impl<S: Scheduler> Driver<S> {
         let quiet = self.settings.quiet_ms.is_some_and(|quiet| still >= quiet);
         let over = self.to_come == 0 && still >= self.settings.patience_ms;
         if self.n_waiting == 0 || quiet || over {
+            self.paused = true;
             return;
         }
         if !self.beating {
-            self.beats.resume(self.now_ms);
-            if let Some(at_ms) = self.beats.at() {
-                self.beating = true;
-                self.agenda.add(at_ms, Due::Beat);
-            }
+            self.next_beat();
         }
         if let Some(period) = self.settings.round_ms
             && !self.rounding
         {
-            let period = period.max(1);
             self.rounding = true;
-            self.agenda
-                .add((self.now_ms / period + 1) * period, Due::Round);
+            let at_ms = match &self.pace {
+                Some(pace) => pace.next_round_ms(self.now_ms, period),
+                None => (self.now_ms / period.max(1) + 1) * period.max(1),
+            };
+            self.agenda.add(at_ms, Due::Round);
+        }
+        self.paused = false;
+    }
+
+    /// Puts the next heartbeat on the agenda. Behind a scheduler that is late none is lost, but for
+    /// those of nodes that have sent another one meanwhile.
+    fn next_beat(&mut self) {
+        if self.pace.is_some() && !self.paused {
+            self.beats.catch_up(self.now_ms);
+        } else {
+            self.beats.resume(self.now_ms);
+        }
+        if let Some(at_ms) = self.beats.at() {
+            self.beating = true;
+            self.agenda.add(at_ms.max(self.now_ms), Due::Beat);
         }
     }
 }

@@ -21,6 +21,8 @@ pub(super) struct Running {
     pub(super) first_container_ms: Option<u64>,
     /// Containers placed, its master's included.
     pub(super) containers: u64,
+    /// Why the scheduler refused it or its last call; empty when it did not.
+    pub(super) refusal: String,
     /// Last call; nothing before the first.
     pub(super) called_ms: Option<u64>,
     /// Whether a call is on the agenda.
@@ -36,12 +38,18 @@ struct Progress {
     wanted: bool,
     /// Whether the number asked for has to be told.
     dirty: bool,
+    /// Whether the last call asked for it.
+    called: bool,
+    /// Containers that the scheduler refused.
+    refused: u32,
     /// Containers placed and not lost.
     placed: u32,
     /// Containers that ran to their end.
     done: u32,
     /// Containers placed ever; the next one's index for its run time.
     index: u32,
+    /// When the call asked that still waits for containers, in virtual ms.
+    asked_ms: Option<u64>,
 }
 
 impl Running {
@@ -55,6 +63,7 @@ impl Running {
             started: false,
             first_container_ms: None,
             containers: 0,
+            refusal: String::new(),
             called_ms: None,
             call_due: false,
             stage: 0,
@@ -65,6 +74,31 @@ impl Running {
     pub(super) fn waiting(&self) -> u64 {
         let missing = |(group, progress): (&_, &Progress)| missing(group, progress);
         self.job.tasks.iter().zip(&self.groups).map(missing).sum()
+    }
+
+    /// Whether the container of its master was asked for and is not placed.
+    pub(super) fn waits_for_master(&self) -> bool {
+        self.job.master.is_some() && self.master.is_none() && !self.started
+    }
+
+    /// Containers of groups that nobody asked for yet.
+    pub(super) fn not_asked(&self) -> u64 {
+        let groups = self.job.tasks.iter().zip(&self.groups);
+        let open = groups.filter(|(_, progress)| !progress.wanted);
+        open.map(|(group, _)| u64::from(group.count)).sum()
+    }
+
+    /// What the last call asked for is refused; how many containers these are.
+    pub(super) fn refuse_called(&mut self) -> u64 {
+        let mut refused = 0;
+        for (group, progress) in self.job.tasks.iter().zip(&mut self.groups) {
+            if progress.called {
+                let n = missing(group, progress);
+                progress.refused += u32::try_from(n).unwrap_or(u32::MAX);
+                refused += n;
+            }
+        }
+        refused
     }
 
     /// Whether every container of every group ran to its end.
@@ -112,12 +146,17 @@ impl Running {
         u64::from(self.job.tasks[group].count)
     }
 
-    /// A container of a group was placed; its index within the group.
-    pub(super) fn place(&mut self, group: usize) -> Option<u32> {
+    /// A container of a group was placed; its index within the group, and when the call came that
+    /// asked for it.
+    pub(super) fn place(&mut self, group: usize) -> Option<(u32, Option<u64>)> {
         let progress = self.groups.get_mut(group)?;
         progress.placed += 1;
         progress.index += 1;
-        Some(progress.index - 1)
+        let asked_ms = progress.asked_ms;
+        if missing(&self.job.tasks[group], progress) == 0 {
+            progress.asked_ms = None;
+        }
+        Some((progress.index - 1, asked_ms))
     }
 
     /// A container of a group ran to its end.
@@ -133,12 +172,14 @@ impl Running {
     }
 
     /// The call that tells what is wanted and was not told yet.
-    pub(super) fn call(&mut self) -> AskCall {
+    pub(super) fn call(&mut self, now_ms: u64) -> AskCall {
         let mut call = AskCall::default();
         for (index, (group, progress)) in self.job.tasks.iter().zip(&mut self.groups).enumerate() {
-            if !std::mem::take(&mut progress.dirty) {
+            progress.called = std::mem::take(&mut progress.dirty);
+            if !progress.called {
                 continue;
             }
+            progress.asked_ms.get_or_insert(now_ms);
             let count = i32::try_from(missing(group, progress)).unwrap_or(i32::MAX);
             let ask = |place: &str| Ask {
                 priority: group.priority,
@@ -159,7 +200,8 @@ impl Running {
 
 fn missing(group: &crate::simulator::TaskGroup, progress: &Progress) -> u64 {
     if progress.wanted {
-        u64::from(group.count.saturating_sub(progress.placed))
+        let served = progress.placed.saturating_add(progress.refused);
+        u64::from(group.count.saturating_sub(served))
     } else {
         0
     }
@@ -199,10 +241,10 @@ mod tests {
         assert_eq!(app.begin_stage(), [(0, 0)]);
         assert_eq!(app.want(0), 1);
         assert_eq!(app.want(0), 0);
-        assert_eq!((app.waiting(), app.call().asks.len()), (1, 1));
-        assert!(app.call().asks.is_empty());
+        assert_eq!((app.waiting(), app.call(0).asks.len()), (1, 1));
+        assert!(app.call(0).asks.is_empty());
         assert!(app.begin_stage().is_empty());
-        assert_eq!(app.place(0), Some(0));
+        assert_eq!(app.place(0), Some((0, Some(0))));
         app.complete(0);
         assert_eq!(app.begin_stage(), [(2, 0)]);
         app.want(2);
@@ -218,16 +260,16 @@ mod tests {
         wanted.racks = vec!["/r".to_owned()];
         let mut app = running(vec![wanted]);
         app.want(0);
-        assert_eq!(app.call().asks.len(), 3);
+        assert_eq!(app.call(0).asks.len(), 3);
         app.place(0);
         app.place(0);
         app.lose(0);
-        let asks = app.call().asks;
+        let asks = app.call(0).asks;
         assert_eq!(
             (asks.len(), asks[2].count, asks[2].place.as_str()),
             (3, 2, "*")
         );
-        assert_eq!(app.place(0), Some(2));
+        assert_eq!(app.place(0), Some((2, Some(0))));
         assert_eq!(app.place(9), None);
     }
 }

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
-use super::record::{Sample, Waits};
+use super::costs::Costs;
+use super::left::Refusal;
+use super::pace::SchedulerLoad;
+use super::record::{Delays, Sample, Waits};
 use crate::simulator::workload::MappingReport;
 
 /// How a run is driven.
@@ -11,6 +15,11 @@ use crate::simulator::workload::MappingReport;
 pub struct DriverSettings {
     /// Number of resource types of the cluster.
     pub types: usize,
+    /// Their names, for messages.
+    pub type_names: Vec<Arc<str>>,
+    /// Whether only memory is counted, so that vcores and further types may be over-committed
+    /// (`DefaultResourceCalculator`).
+    pub memory_only: bool,
     /// Period of a node's heartbeats in ms; the nodes are spread evenly over it.
     pub heartbeat_ms: u64,
     /// Period of rounds in ms for a mode that does not wait for heartbeats; heartbeats go on beside
@@ -29,6 +38,11 @@ pub struct DriverSettings {
     pub until_ms: Option<u64>,
     /// Period of the time series in ms.
     pub sample_ms: u64,
+    /// What the scheduler's work costs; nothing: no virtual time passes while it works.
+    pub costs: Option<Costs>,
+    /// Whether a round makes attempts at all nodes rather than walk them one by one. Costs depend
+    /// on it.
+    pub rounds_look_at_all: bool,
     /// Guarantees by queue path in thousandths of the cluster, for the fairness gap.
     pub guarantees: Vec<(String, u32)>,
 }
@@ -37,6 +51,8 @@ impl Default for DriverSettings {
     fn default() -> Self {
         Self {
             types: 2,
+            type_names: vec!["memory-mb".into(), "vcores".into()],
+            memory_only: false,
             heartbeat_ms: 1000,
             round_ms: None,
             call_ms: 1000,
@@ -44,6 +60,8 @@ impl Default for DriverSettings {
             patience_ms: 600_000,
             until_ms: None,
             sample_ms: 10_000,
+            costs: None,
+            rounds_look_at_all: false,
             guarantees: Vec::new(),
         }
     }
@@ -64,10 +82,20 @@ pub struct RunCounts {
     pub unfinished: u64,
     /// Of these, jobs that never got a container besides their master's.
     pub unserved: u64,
-    /// Containers that submitted jobs bring, masters included.
+    /// Containers of all jobs that came, refused ones and masters included. At the end equal to
+    /// `placed + waiting + not_asked + refused_containers`.
     pub offered: u64,
-    /// Containers placed, masters included.
+    /// Containers that have their place or had it to their end, masters included: one that was lost
+    /// and is asked for again is not among them.
     pub placed: u64,
+    /// Placements, also those that were lost later.
+    pub allocations: u64,
+    /// Containers placed by the time of the last submission.
+    pub placed_by_last_submission: u64,
+    /// Containers of refused jobs and of refused calls.
+    pub refused_containers: u64,
+    /// Containers that nobody asks for at the end: their stage did not begin, or their job failed.
+    pub not_asked: u64,
     /// Of these, masters.
     pub masters: u64,
     /// Containers that ran to their end, without masters.
@@ -93,19 +121,33 @@ pub struct RunCounts {
 pub struct RunReport {
     /// Virtual ms of the last event.
     pub ended_ms: u64,
+    /// Virtual ms at which the last container was placed or ended.
+    pub finished_ms: u64,
     /// Virtual ms of the last submission.
     pub last_submission_ms: u64,
     /// Hash of all decisions in order: equal for equal runs.
     pub decisions: u64,
     /// Numbers.
     pub counts: RunCounts,
+    /// From the call that asks for a container to its placement, masters left out.
+    pub delays: Delays,
+    /// How the scheduler kept up, when its work costs time.
+    pub scheduler: Option<SchedulerLoad>,
     /// From submission to the first container besides the master's.
     pub first_container: Waits,
+    /// The same by leaf queue.
+    pub first_by_queue: BTreeMap<String, Waits>,
+    /// The longest wait for a first container in ms: of jobs that never got one, up to the end.
+    pub longest_wait_ms: u64,
     /// From submission to the end of the job.
     pub turnaround: Waits,
-    /// Mean use of each type over the run, in thousandths.
+    /// Mean use of each type until the last container ended, in thousandths.
     pub used_permille: Vec<u32>,
-    /// Mean and largest fairness gap over the samples, in thousandths of the cluster.
+    /// Largest use of each type, in thousandths.
+    pub most_used_permille: Vec<u32>,
+    /// What was refused, by reason and setting.
+    pub refusals: Vec<Refusal>,
+    /// Mean and largest fairness gap until the last container ended, in thousandths of the cluster.
     pub gap_permille: (u32, u32),
     /// The time series.
     pub series: Vec<Sample>,
@@ -129,8 +171,9 @@ impl fmt::Display for RunReport {
         )?;
         writeln!(
             f,
-            "containers       {} offered, {} placed, {} completed, {} lost, {} waiting",
-            n.offered, n.placed, n.completed, n.lost, n.waiting
+            "containers       {} offered, {} placed, {} waiting, {} not asked yet, {} refused, \
+             {} completed, {} lost",
+            n.offered, n.placed, n.waiting, n.not_asked, n.refused_containers, n.completed, n.lost
         )?;
         writeln!(f, "first container  {}", self.first_container)?;
         writeln!(f, "turnaround       {}", self.turnaround)?;

@@ -2,7 +2,7 @@
 
 use super::toy::{Flaw, Toy};
 use super::*;
-use crate::api::{NodeName, NodeSpec, ResourceVector, Scheduler};
+use crate::api::{NodeName, NodeSpec, Reason, ResourceVector, Scheduler};
 use crate::simulator::{Job, Ready, Run, Synthetic, SyntheticSettings, TaskGroup, equal_nodes};
 
 fn node(host: &str) -> NodeSpec {
@@ -137,7 +137,8 @@ fn a_lost_node_costs_containers_that_are_asked_for_again() {
         vec![job("j", 0, false, vec![group(6, 0, 30_000)])],
     );
     assert_eq!((report.counts.finished, report.counts.completed), (1, 6));
-    assert_eq!((report.counts.lost, report.counts.placed), (4, 10));
+    assert_eq!((report.counts.lost, report.counts.allocations), (4, 10));
+    assert_eq!((report.counts.offered, report.counts.placed), (6, 6));
     assert!(report.violations.is_empty(), "{report}");
 }
 
@@ -165,11 +166,15 @@ fn refused_jobs_are_counted_with_their_reason() {
         vec![closed, job("k", 1, false, vec![group(1, 0, 1)])],
     );
     assert_eq!((report.counts.refused, report.counts.finished), (1, 1));
-    assert_eq!(report.messages.len(), 1);
-    assert!(
-        report.messages[0].starts_with("j: `root.closed`"),
-        "{report}"
-    );
+    let counts = &report.counts;
+    assert_eq!((counts.offered, counts.placed), (2, 1));
+    assert_eq!((counts.refused_containers, counts.waiting), (1, 0));
+    let refusal = &report.refusals[0];
+    assert_eq!((refusal.jobs, refusal.containers), (1, 1));
+    assert_eq!((report.refusals.len(), refusal.example.as_str()), (1, "j"));
+    assert_eq!(refusal.finding.reason, Reason::QueueStopped);
+    let property = "yarn.scheduler.capacity.root.closed.state";
+    assert_eq!(refusal.finding.property.as_deref(), Some(property));
 }
 
 /// Keeps the lines of all jobs.
@@ -190,16 +195,17 @@ fn each_job_is_shown_once_with_what_became_of_it() {
     closed.queue = "root.closed".to_owned();
     let mut service = job("service", 1000, false, vec![group(1, 0, 0)]);
     service.tasks[0].run = Run::Forever;
-    let mut huge = job("huge", 2000, false, vec![group(1, 0, 5)]);
+    let mut huge = job("huge", 15_000, false, vec![group(1, 0, 5)]);
     huge.tasks[0].size = ResourceVector::of(&[99_999, 1]);
     let short = job("short", 3000, true, vec![group(2, 0, 4000)]);
     let mut lines = Lines::default();
-    let jobs = Ready::new(vec![closed, service, huge, short]);
+    let jobs = Ready::new(vec![closed, service, short, huge]);
     let report = driver.run(&mut { jobs }, &mut lines).unwrap();
     let lines = lines.0;
     let of = |name: &str| lines.iter().find(|line| line.name == name).unwrap();
     assert_eq!(lines.len(), 4, "{lines:?}");
-    let why = of("closed").outcome.why();
+    let why = &of("closed").why;
+    assert_eq!(of("closed").outcome, JobOutcome::Refused);
     assert!(why.contains("root.closed"), "{why}");
     assert_eq!((of("closed").asked, of("closed").placed), (1, 0));
     let short = of("short");
@@ -219,7 +225,7 @@ fn each_job_is_shown_once_with_what_became_of_it() {
     }
     assert_eq!(
         lines.iter().map(|line| line.placed).sum::<u64>(),
-        report.counts.placed
+        report.counts.allocations
     );
 }
 
@@ -308,4 +314,75 @@ fn a_bad_row_ends_the_run_with_its_error() {
     );
     let error = driver.run(&mut workload, &mut ()).unwrap_err();
     assert_eq!(error.line, 2);
+}
+
+/// A scheduler whose every decision takes so many ms.
+fn slow(ms: u64) -> Option<Costs> {
+    let point = CostPoint {
+        nodes: 1,
+        heartbeat_ns: 1_000_000,
+        visit_ns: 0,
+        decision_ns: ms * 1_000_000,
+        commit_ns: 0,
+        sort_ns: 0,
+    };
+    let costs = Costs::new(vec![point], 1, CommitOverlap::Waits, None);
+    Some(costs.unwrap())
+}
+
+#[test]
+fn virtual_time_passes_while_the_scheduler_works() {
+    let with = |costs| {
+        let settings = DriverSettings {
+            costs,
+            call_ms: 0,
+            sample_ms: 100,
+            ..DriverSettings::default()
+        };
+        let mut driver = driver(Flaw::None, &["n1", "n2"], settings);
+        let jobs = (0..40).map(|n| job(&format!("j{n}"), n * 100, false, vec![group(1, 0, 500)]));
+        run(&mut driver, jobs.collect())
+    };
+    let (free, dear) = (with(None), with(slow(200)));
+    assert!(free.scheduler.is_none());
+    let load = dear.scheduler.unwrap();
+    // A decision for each container and a heartbeat of 1 ms each.
+    let beats = dear.counts.heartbeats * 1_000_000;
+    assert_eq!(load.busy_ns, dear.counts.allocations * 200_000_000 + beats);
+    assert_eq!(dear.counts.finished, 40);
+    assert!(load.late.max_ms > 100, "{load:?}");
+    assert!(
+        dear.delays.p95_us > free.delays.p95_us + 1_000_000,
+        "{dear}"
+    );
+    assert!(dear.series.iter().any(|sample| sample.late_ms > 0));
+    assert!(dear.violations.is_empty(), "{dear}");
+    assert_eq!(dear.decisions, with(slow(200)).decisions);
+}
+
+#[test]
+fn rounds_of_a_slow_scheduler_come_late_and_lose_nothing() {
+    let with = |costs| {
+        let settings = DriverSettings {
+            costs,
+            round_ms: Some(5),
+            heartbeat_ms: 100_000,
+            call_ms: 0,
+            ..DriverSettings::default()
+        };
+        let mut driver = driver(Flaw::None, &["n1", "n2"], settings);
+        run(
+            &mut driver,
+            vec![job("j", 5, false, vec![group(8, 0, 10_000)])],
+        )
+    };
+    let (free, dear) = (with(None), with(slow(50)));
+    assert_eq!(free.delays.max_us, 5000, "the next round places all");
+    assert_eq!((dear.counts.finished, dear.counts.completed), (1, 8));
+    // Decisions are seen one after the other.
+    assert!(
+        dear.delays.p50_us >= 200_000 && dear.delays.max_us >= 400_000,
+        "{dear}"
+    );
+    assert!(dear.first_container.max_ms < 60, "{dear}");
 }

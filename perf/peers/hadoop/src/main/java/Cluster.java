@@ -92,8 +92,9 @@ final class Cluster {
     scheduler = new CapacityScheduler() {
       @Override
       public boolean tryCommit(Resource cluster, ResourceCommitRequest request, boolean pending) {
+        long begin = System.nanoTime();
         boolean accepted = super.tryCommit(cluster, request, pending);
-        counts.committed(accepted);
+        counts.committed(accepted, System.nanoTime() - begin);
         return accepted;
       }
     };
@@ -375,6 +376,7 @@ final class Counts {
   private final AtomicLong allocated = new AtomicLong();
   private final LongAdder accepted = new LongAdder();
   private final LongAdder rejected = new LongAdder();
+  private final LongAdder commitNanos = new LongAdder();
   private final ConcurrentLinkedQueue<ApplicationAttemptId> served = new ConcurrentLinkedQueue<>();
   private volatile long target = Long.MAX_VALUE;
   private volatile long firstNanos;
@@ -387,11 +389,13 @@ final class Counts {
     allocated.set(0);
     accepted.reset();
     rejected.reset();
+    commitNanos.reset();
     served.clear();
   }
 
-  void committed(boolean yes) {
+  void committed(boolean yes, long nanos) {
     (yes ? accepted : rejected).increment();
+    commitNanos.add(nanos);
   }
 
   void allocated(ApplicationAttemptId app) {
@@ -442,6 +446,11 @@ final class Counts {
 
   long rejected() {
     return rejected.sum();
+  }
+
+  /** Time within commits, the wait for their lock included. */
+  long commitNanos() {
+    return commitNanos.sum();
   }
 }
 

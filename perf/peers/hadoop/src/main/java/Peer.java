@@ -41,6 +41,9 @@ public final class Peer {
         case "S4U" -> fill(name, 1_000, new int[] {10}, 100, 20, 10, Hopeless.USER);
         case "S5" -> new Shape(name, 1_000, 128, 32, 4, 1, new int[] {10}, 100, 20, 25, "10",
             30_400, 30_400, Hopeless.NONE, Kind.CHURN);
+        case "K500" -> part(name, 500, new int[] {10}, 50, 10);
+        case "K2000" -> part(name, 2_000, new int[] {5, 4}, 200, 40);
+        case "K20000" -> part(name, 20_000, new int[] {5, 4, 5}, 2_000, 400);
         case "W1" -> new Shape(name, 5_000, 3, 3, 1, 1, new int[] {2}, 2, 2, 25, "10", 10_000,
             10_000, Hopeless.NONE, Kind.FILL);
         case "W1-50k" -> new Shape(name, 1_000, 51, 51, 1, 1, new int[] {2}, 2, 2, 25, "10",
@@ -50,7 +53,7 @@ public final class Peer {
         case "W7" -> new Shape(name, 2, 1024, 256, 1, 1, new int[] {1}, 100, 100, 1, "0.001",
             640, Long.MAX_VALUE, Hopeless.NONE, Kind.BEATS);
         default -> throw new IllegalArgumentException(
-            "no shape " + name + "; S1 to S5, S4U, W1, W1-50k, W6, W7");
+            "no shape " + name + "; S1 to S5, S4U, W1, W1-50k, W6, W7, K500, K2000, K20000");
       };
     }
 
@@ -60,6 +63,13 @@ public final class Peer {
       long fits = 32L * nodes;
       return new Shape(name, nodes, 128, 32, 4, 1, queues, apps, users, userPercent, "10",
           fits * 5 / 4, fits * 99 / 100, hopeless, Kind.FILL);
+    }
+
+    /** The same, but a round ends after 40,000 containers at the latest. */
+    private static Shape part(String name, int nodes, int[] queues, int apps, int users) {
+      Shape whole = fill(name, nodes, queues, apps, users, 25, Hopeless.NONE);
+      return new Shape(name, nodes, 128, 32, 4, 1, queues, apps, users, 25, "10", whole.asked,
+          Math.min(whole.target, 40_000), Hopeless.NONE, Kind.FILL);
     }
 
     int leaves() {
@@ -92,7 +102,7 @@ public final class Peer {
 
   /** What the command line says. */
   record Options(Shape shape, String mode, int threads, long intervalMs, long sortMs, int offswitch,
-      String calculator, int warmup, int rounds, long seconds, boolean paced) {
+      String calculator, int warmup, int rounds, long seconds, long idleMs, boolean paced) {
 
     static Options parse(String[] words) {
       Map<String, String> given = new TreeMap<>();
@@ -113,6 +123,7 @@ public final class Peer {
           Integer.parseInt(take(given, "warmup", "3")),
           Integer.parseInt(take(given, "rounds", "5")),
           Long.parseLong(take(given, "seconds", "30")),
+          Long.parseLong(take(given, "idle-ms", "0")),
           Boolean.parseBoolean(take(given, "paced", "false")));
       if (!List.of("heartbeat", "async", "global").contains(options.mode)) {
         throw new IllegalArgumentException("no mode " + options.mode);
@@ -204,9 +215,28 @@ public final class Peer {
       cluster.remove(app);
     }
     cluster.settle();
+    if (options.idleMs > 0 && options.mode.equals("heartbeat")) {
+      idle();
+    }
     // Idle threads would take the processor from whatever runs between two rounds.
     cluster.schedule(false);
     cluster.endSorting();
+  }
+
+  /** Heartbeats of a cluster without applications, for so long. */
+  private void idle() {
+    long begin = System.nanoTime();
+    long end = begin + options.idleMs * 1_000_000;
+    long beats = 0;
+    while (System.nanoTime() < end) {
+      for (int i = 0; i < 16; i++) {
+        cluster.heartbeat();
+      }
+      beats += 16;
+    }
+    System.out.printf(Locale.ROOT, "{\"idle_heartbeat_ns\":%d}%n",
+        (System.nanoTime() - begin) / beats);
+    System.out.flush();
   }
 
   private boolean isTooLarge(int app) {
@@ -314,10 +344,10 @@ public final class Peer {
         "{\"peer\":\"hadoop-3.4.2\",\"shape\":\"%s\",\"mode\":\"%s\",\"threads\":%d,"
             + "\"interval_ms\":%d,\"sort_ms\":%d,\"offswitch\":%d,\"calculator\":\"%s\","
             + "\"round\":%d,\"per_second\":%.0f,\"scheduling_per_second\":%.0f,\"placed\":%d,"
-            + "\"accepted\":%d,\"rejected\":%d,\"complete\":%b}%n",
+            + "\"accepted\":%d,\"rejected\":%d,\"commit_ns\":%d,\"complete\":%b}%n",
         options.shape.name, options.mode, options.mode.equals("heartbeat") ? 1 : options.threads,
         options.intervalMs, options.sortMs, options.offswitch, options.calculator, round, perSec,
-        alone, placed, counts.accepted(), counts.rejected(), complete);
+        alone, placed, counts.accepted(), counts.rejected(), counts.commitNanos(), complete);
     System.out.flush();
   }
 }

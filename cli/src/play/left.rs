@@ -1,0 +1,233 @@
+//! Work that a run refused or left: by reason and setting, with counts and an example.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use capsched::api::{ApplicationId, Finding, Reason, Waiting};
+use capsched::simulator::{LeftJob, Refusal};
+use serde_json::{Value, json};
+
+use super::figures::grouped;
+
+/// Columns of a terminal that nobody has widened.
+pub(crate) const WIDTH: usize = 80;
+
+/// Work with one fate for one reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    fate: Fate,
+    finding: Finding,
+    containers: u64,
+    jobs: u64,
+    example: String,
+}
+
+/// What became of work that has no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fate {
+    Refused,
+    Waiting,
+    NotAsked,
+}
+
+impl Fate {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Waiting => "waiting",
+            Self::NotAsked => "not asked yet",
+        }
+    }
+}
+
+/// Everything refused or left at the end of a run, most containers first. `waits` are the engine's
+/// reasons; containers that a job waits for beyond them were not asked for when the run ended.
+pub(crate) fn left(
+    refusals: &[Refusal],
+    jobs: &[LeftJob],
+    waits: &[(ApplicationId, Vec<Waiting>)],
+    failed_not_asked: u64,
+) -> Vec<Left> {
+    let mut all: Vec<Left> = refusals.iter().map(of_refusal).collect();
+    let reasons: BTreeMap<ApplicationId, &Vec<Waiting>> =
+        waits.iter().map(|(app, waits)| (*app, waits)).collect();
+    for job in jobs {
+        let waits = reasons.get(&job.app).map_or(&[][..], |waits| waits);
+        let mut rest = job.waiting;
+        for wait in waits {
+            let containers = wait.containers.min(rest);
+            rest -= containers;
+            add(
+                &mut all,
+                Fate::Waiting,
+                &wait.finding,
+                containers,
+                &job.name,
+            );
+        }
+        let late = Finding::new(Reason::NotYetEvaluated, "the run ended before".to_owned());
+        add(&mut all, Fate::Waiting, &late, rest, &job.name);
+        let first = waits.iter().min_by_key(|wait| wait.finding.reason);
+        let behind = first.map_or(late, |wait| wait.finding.clone());
+        add(&mut all, Fate::NotAsked, &behind, job.not_asked, &job.name);
+    }
+    let failed = Finding::new(Reason::InvalidRequest, "their jobs failed".to_owned());
+    add(&mut all, Fate::NotAsked, &failed, failed_not_asked, "");
+    all.sort_by_key(|left| (std::cmp::Reverse(left.containers), left.fate));
+    all
+}
+
+fn of_refusal(refusal: &Refusal) -> Left {
+    Left {
+        fate: Fate::Refused,
+        finding: refusal.finding.clone(),
+        containers: refusal.containers,
+        jobs: refusal.jobs,
+        example: refusal.example.clone(),
+    }
+}
+
+fn add(all: &mut Vec<Left>, fate: Fate, finding: &Finding, containers: u64, job: &str) {
+    if containers == 0 {
+        return;
+    }
+    let same = |left: &&mut Left| {
+        left.fate == fate
+            && left.finding.reason == finding.reason
+            && left.finding.property == finding.property
+    };
+    if let Some(left) = all.iter_mut().find(same) {
+        left.containers += containers;
+        left.jobs += u64::from(left.example != job);
+        return;
+    }
+    all.push(Left {
+        fate,
+        finding: finding.clone(),
+        containers,
+        jobs: u64::from(!job.is_empty()),
+        example: job.to_owned(),
+    });
+}
+
+impl Left {
+    /// The entry as JSON.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "fate": self.fate.name(),
+            "reason": self.finding.reason.token(),
+            "tier": self.finding.reason.tier(),
+            "property": self.finding.property,
+            "containers": self.containers,
+            "jobs": self.jobs,
+            "example": self.example,
+            "detail": self.finding.detail,
+            "advice": self.finding.reason.advice(),
+        })
+    }
+}
+
+/// A block for people: at most `rows` reasons.
+pub(crate) fn block(title: &str, all: &[Left], rows: usize) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut out = format!("\n{title}\ncontainers     jobs  what became of them, and why\n");
+    for left in all.iter().take(rows) {
+        let _ = writeln!(
+            out,
+            "{:>10}{:>9}  {}: {}",
+            grouped(left.containers),
+            grouped(left.jobs),
+            left.fate.name(),
+            left.finding.reason
+        );
+        let job = match left.example.as_str() {
+            "" => String::new(),
+            name => format!("job {}: ", name.escape_debug()),
+        };
+        out.push_str(&wrapped(&format!("{job}{}", left.finding.detail), 21));
+        if let Some(property) = &left.finding.property {
+            out.push_str(&wrapped(&format!("set by {property}"), 21));
+        }
+        let advice = left.finding.reason.advice();
+        out.push_str(&wrapped(&format!("to do: {advice}"), 21));
+    }
+    if all.len() > rows {
+        let _ = writeln!(out, "and {} more; --json has all", all.len() - rows);
+    }
+    out
+}
+
+/// Text in lines that end before the edge of the terminal, each behind so many blanks.
+pub(crate) fn wrapped(text: &str, indent: usize) -> String {
+    let mut out = String::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() && indent + line.len() + 1 + word.len() > WIDTH {
+            let _ = writeln!(out, "{:indent$}{line}", "");
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    if !line.is_empty() {
+        let _ = writeln!(out, "{:indent$}{line}", "");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(reason: Reason, containers: u64) -> Waiting {
+        Waiting {
+            containers,
+            finding: Finding::new(reason, "because".to_owned()).by_queue_setting("root.a", "x"),
+        }
+    }
+
+    fn job(app: u32, waiting: u64, not_asked: u64) -> LeftJob {
+        LeftJob {
+            app: ApplicationId::new(app),
+            name: format!("j{app}"),
+            queue: "root.a".to_owned(),
+            waiting,
+            not_asked,
+        }
+    }
+
+    #[test]
+    fn containers_are_summed_by_reason_and_none_is_forgotten() {
+        let (one, two) = (ApplicationId::new(1), ApplicationId::new(2));
+        let waits = [
+            (one, vec![waits(Reason::UserLimit, 3)]),
+            (two, vec![waits(Reason::UserLimit, 9)]),
+        ];
+        let all = left(&[], &[job(1, 3, 0), job(2, 5, 4), job(3, 1, 0)], &waits, 2);
+        let sums: Vec<_> = all.iter().map(|l| (l.fate, l.containers, l.jobs)).collect();
+        assert_eq!(
+            sums,
+            [
+                (Fate::Waiting, 8, 2),
+                (Fate::NotAsked, 4, 1),
+                (Fate::NotAsked, 2, 0),
+                (Fate::Waiting, 1, 1)
+            ]
+        );
+        let text = block("left", &all, 1);
+        assert!(text.contains("waiting: USER_LIMIT"), "{text}");
+        assert!(text.contains("set by yarn.scheduler.capacity.root.a.x"));
+        assert!(text.contains("and 3 more"), "{text}");
+    }
+
+    #[test]
+    fn lines_end_before_the_edge() {
+        let text = wrapped(&"word ".repeat(60), 21);
+        assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
+        assert_eq!(text.split_whitespace().count(), 60);
+    }
+}

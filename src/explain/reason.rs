@@ -1,0 +1,207 @@
+//! The reasons by name, their tiers, and what to do about each.
+
+use std::fmt;
+
+/// Why work is refused or waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// No queue has the name, and none may be created.
+    QueueNotFound,
+    /// The queue, or one above it, accepts no applications.
+    QueueStopped,
+    /// A submission that the queue or the scheduler cannot take as it is.
+    PlacementRejected,
+    /// A request that is not well formed.
+    InvalidRequest,
+    /// The queue may not use the label.
+    LabelNotAccessible,
+    /// No node carries the label.
+    NoNodeWithLabel,
+    /// One container is larger than the largest allocation.
+    LargerThanMaxAllocation,
+    /// One container is larger than every node.
+    LargerThanAnyNode,
+    /// One container is larger than the maximum of a queue.
+    ExceedsQueueMax,
+    /// As many applications as there may be.
+    MaxApplications,
+    /// As many applications run at once as there may.
+    MaxParallelApps,
+    /// The masters of the queue use what masters may use.
+    AmLimitQueue,
+    /// The masters of the user use what those of one user may use.
+    AmLimitUser,
+    /// A queue is at its maximum.
+    QueueMaxCapacity,
+    /// The user is at the user limit of the queue.
+    UserLimit,
+    /// Others in the queue come first.
+    BehindInOrder,
+    /// No node has that much free.
+    NoNodeFitsNow,
+    /// Enough is free in all, and no node has it alone.
+    Fragmented,
+    /// It fits elsewhere than on the hosts and racks that it is restricted to.
+    LocalityWait,
+    /// It fits only on nodes that another application has reserved, or those are proposed first.
+    NodesReserved,
+    /// It fits only on nodes that the application excludes.
+    ExcludedNodes,
+    /// It fits only on nodes that its placement constraint rules out.
+    ConstraintUnsatisfied,
+    /// It has a node reserved and waits for room there.
+    ReservedOnNode,
+    /// It fits within all limits: nobody has looked at it yet.
+    NotYetEvaluated,
+}
+
+impl Reason {
+    /// All reasons, lowest tier first.
+    pub const ALL: [Self; 24] = [
+        Self::QueueNotFound,
+        Self::QueueStopped,
+        Self::PlacementRejected,
+        Self::InvalidRequest,
+        Self::LabelNotAccessible,
+        Self::NoNodeWithLabel,
+        Self::LargerThanMaxAllocation,
+        Self::LargerThanAnyNode,
+        Self::ExceedsQueueMax,
+        Self::MaxApplications,
+        Self::MaxParallelApps,
+        Self::AmLimitQueue,
+        Self::AmLimitUser,
+        Self::QueueMaxCapacity,
+        Self::UserLimit,
+        Self::BehindInOrder,
+        Self::NoNodeFitsNow,
+        Self::Fragmented,
+        Self::LocalityWait,
+        Self::NodesReserved,
+        Self::ExcludedNodes,
+        Self::ConstraintUnsatisfied,
+        Self::ReservedOnNode,
+        Self::NotYetEvaluated,
+    ];
+
+    /// A stable word for the reason.
+    ///
+    /// ```
+    /// use capsched::api::Reason;
+    ///
+    /// assert_eq!(Reason::QueueMaxCapacity.token(), "QUEUE_MAX_CAPACITY");
+    /// ```
+    #[must_use]
+    pub const fn token(self) -> &'static str {
+        match self {
+            Self::QueueNotFound => "QUEUE_NOT_FOUND",
+            Self::QueueStopped => "QUEUE_STOPPED",
+            Self::PlacementRejected => "PLACEMENT_REJECTED",
+            Self::InvalidRequest => "INVALID_REQUEST",
+            Self::LabelNotAccessible => "LABEL_NOT_ACCESSIBLE",
+            Self::NoNodeWithLabel => "NO_NODE_WITH_LABEL",
+            Self::LargerThanMaxAllocation => "LARGER_THAN_MAX_ALLOCATION",
+            Self::LargerThanAnyNode => "LARGER_THAN_ANY_NODE",
+            Self::ExceedsQueueMax => "EXCEEDS_QUEUE_MAX",
+            Self::MaxApplications => "MAX_APPLICATIONS",
+            Self::MaxParallelApps => "MAX_PARALLEL_APPS",
+            Self::AmLimitQueue => "AM_LIMIT_QUEUE",
+            Self::AmLimitUser => "AM_LIMIT_USER",
+            Self::QueueMaxCapacity => "QUEUE_MAX_CAPACITY",
+            Self::UserLimit => "USER_LIMIT",
+            Self::BehindInOrder => "BEHIND_IN_ORDER",
+            Self::NoNodeFitsNow => "NO_NODE_FITS_NOW",
+            Self::Fragmented => "FRAGMENTED",
+            Self::LocalityWait => "LOCALITY_WAIT",
+            Self::NodesReserved => "NODES_RESERVED",
+            Self::ExcludedNodes => "EXCLUDED_NODES",
+            Self::ConstraintUnsatisfied => "CONSTRAINT_UNSATISFIED",
+            Self::ReservedOnNode => "RESERVED_ON_NODE",
+            Self::NotYetEvaluated => "NOT_YET_EVALUATED",
+        }
+    }
+
+    /// 1: never as things are configured; 2: admission; 3: quota; 4: order; 5: placement; 6: on its
+    /// way.
+    #[must_use]
+    pub const fn tier(self) -> u8 {
+        match self {
+            Self::QueueNotFound
+            | Self::QueueStopped
+            | Self::PlacementRejected
+            | Self::InvalidRequest
+            | Self::LabelNotAccessible
+            | Self::NoNodeWithLabel
+            | Self::LargerThanMaxAllocation
+            | Self::LargerThanAnyNode
+            | Self::ExceedsQueueMax => 1,
+            Self::MaxApplications
+            | Self::MaxParallelApps
+            | Self::AmLimitQueue
+            | Self::AmLimitUser => 2,
+            Self::QueueMaxCapacity | Self::UserLimit => 3,
+            Self::BehindInOrder => 4,
+            Self::NoNodeFitsNow
+            | Self::Fragmented
+            | Self::LocalityWait
+            | Self::NodesReserved
+            | Self::ExcludedNodes
+            | Self::ConstraintUnsatisfied => 5,
+            Self::ReservedOnNode | Self::NotYetEvaluated => 6,
+        }
+    }
+
+    /// What to do about it, in a few words.
+    #[must_use]
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Self::QueueNotFound => "add the queue, or map the job to another one",
+            Self::QueueStopped => "start the queue",
+            Self::PlacementRejected => "name a leaf queue and a user that the scheduler can take",
+            Self::InvalidRequest => "correct the request",
+            Self::LabelNotAccessible => "let the queue use the label",
+            Self::NoNodeWithLabel => "give nodes the label, or ask without it",
+            Self::LargerThanMaxAllocation => "raise the maximum allocation, or ask for less",
+            Self::LargerThanAnyNode => "ask for less, or add larger nodes",
+            Self::ExceedsQueueMax => "raise the maximum of the queue, or ask for less",
+            Self::MaxApplications | Self::MaxParallelApps => "raise the limit, or submit later",
+            Self::AmLimitQueue => "raise the share for masters, or make masters smaller",
+            Self::AmLimitUser => "raise the user limit factor, or make masters smaller",
+            Self::QueueMaxCapacity => "raise the maximum of the queue, or wait for its containers",
+            Self::UserLimit => "raise the user limit, or wait for the user's containers",
+            Self::BehindInOrder => "wait, or raise the priority",
+            Self::NoNodeFitsNow => "wait for containers to end, or add nodes",
+            Self::Fragmented => "ask for smaller containers, or wait",
+            Self::LocalityWait => "relax locality",
+            Self::NodesReserved => "wait for the reservation, or skip reserved nodes",
+            Self::ExcludedNodes => "exclude fewer nodes",
+            Self::ConstraintUnsatisfied => "relax the placement constraint",
+            Self::ReservedOnNode => "wait for the containers on that node",
+            Self::NotYetEvaluated => "wait: it fits",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.token())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_listed_once_by_tier_with_tokens_in_capitals() {
+        assert!(Reason::ALL.is_sorted_by_key(|reason| reason.tier()));
+        assert!(Reason::ALL.windows(2).all(|pair| pair[0] < pair[1]));
+        for reason in Reason::ALL {
+            let token = reason.token();
+            let capital = |c: char| c.is_ascii_uppercase() || c == '_';
+            assert!(token.chars().all(capital), "{token}");
+            assert!(!reason.advice().is_empty());
+        }
+    }
+}
