@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::commit::proposals::validate::Conflict;
+use crate::commit::proposals::conflict::Conflict;
 use crate::id::{ApplicationId, ContainerId, NodeName, PartitionId, SchedulerKey};
 use crate::policy::Locality;
 use crate::proposer::{Proposal, ProposalKind};

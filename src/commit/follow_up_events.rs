@@ -2,35 +2,14 @@
 //! returned, and are then carried out in order.
 
 use super::event::Event;
-use super::ledger::{ContainerSlot, Ledger};
+use super::outbox::FollowUpEvent;
 use crate::commit::containers::container::GiveBack;
+use crate::commit::containers::slot::ContainerSlot;
+use crate::commit::ledger::Ledger;
 use crate::commit::nodes::registration::is_registered;
 use crate::commit::users::records::entered;
-use crate::id::{AppSlot, NameId, NodeSlot, PartitionId};
+use crate::id::{AppSlot, NameId};
 use crate::queue::{AppStage, PlaceAsk};
-use crate::resource::ResourceVector;
-
-/// One call that waits.
-#[derive(Clone, Debug)]
-pub(super) enum FollowUpEvent {
-    /// A new attempt asks for its master's container, on a partition.
-    AskForMaster(AppSlot, Option<PartitionId>),
-    /// The label manager sends a node's partition once more; without a node only the cluster is
-    /// looked at again.
-    Labels(Option<(NodeSlot, u32, PartitionId)>),
-    /// An application got a container; a waiting master takes it over.
-    Allocated(AppSlot),
-    /// A container's node is to stop it.
-    Stop(ContainerSlot),
-    /// A container ended.
-    Finished(ContainerSlot),
-    /// A node's total is to become this.
-    NodeTotal(NodeSlot, u32, ResourceVector),
-    /// A container on a node without room for it is to end.
-    Kill(ContainerSlot),
-    /// An application ended; its slot may be used again.
-    Forget(AppSlot),
-}
 
 impl Ledger {
     /// Carries out what waits, and what that brings about; drops ended containers.

@@ -11,21 +11,16 @@ use crate::cluster::Partition;
 use crate::commit::apps::clock::LedgerClock;
 use crate::commit::apps::tags::PlacementTags;
 use crate::commit::containers::container::Container;
+use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::containers::store::Containers;
 use crate::commit::nodes::history::NodeHistory;
-use crate::commit::proposals::batch::Deferred;
-use crate::commit::tree::build::build;
-use crate::commit::tree::refresh_error::RefreshError;
+use crate::commit::proposals::deferred::Deferred;
 use crate::commit::users::records::renew_all_bounds;
-use crate::commit::users::user_limit_cache::RemovedUsers;
+use crate::commit::users::removed::RemovedUsers;
 use crate::id::{AppSlot, ApplicationId, NodeName, NodeSlot, PartitionId, QueueSlot, UserSlot};
-use crate::queue::{Templates, TreeSettings};
+use crate::queue::{SchedulerSettings, Templates};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
-
-/// A container's place in the ledger; reused once the container is gone from its node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ContainerSlot(pub u32);
 
 /// A partition (node label) that the cluster knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,15 +56,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// A ledger without nodes over a tree of queues.
-    ///
-    /// # Errors
-    ///
-    /// When the settings do not make a tree.
-    pub fn new(settings: TreeSettings, partitions: &[PartitionSpec]) -> Result<Self, RefreshError> {
-        let mut ledger = Self {
-            state: State::new(Arc::new(settings.scheduler)),
-            templates: settings.templates,
+    /// A ledger without queues.
+    pub(super) fn empty(scheduler: SchedulerSettings, templates: Arc<dyn Templates>) -> Self {
+        Self {
+            state: State::new(Arc::new(scheduler)),
+            templates,
             containers: Containers::default(),
             registry: Registry::new(),
             skipped: SkippedApps::default(),
@@ -82,14 +73,7 @@ impl Ledger {
             clock: LedgerClock::default(),
             deferred: Deferred::default(),
             published_epoch: 0,
-        };
-        ledger.add_partition("", true, false);
-        for partition in partitions {
-            ledger.add_partition(&partition.name, true, partition.exclusive);
         }
-        build(&mut ledger, &settings.queues)?;
-        ledger.update_cluster();
-        Ok(ledger)
     }
 
     /// What decisions read.

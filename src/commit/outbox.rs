@@ -3,7 +3,31 @@
 use std::collections::VecDeque;
 
 use super::event::Event;
-use super::follow_up_events::FollowUpEvent;
+use crate::commit::containers::slot::ContainerSlot;
+use crate::id::{AppSlot, NodeSlot, PartitionId};
+use crate::resource::ResourceVector;
+
+/// One call that waits.
+#[derive(Clone, Debug)]
+pub(super) enum FollowUpEvent {
+    /// A new attempt asks for its master's container, on a partition.
+    AskForMaster(AppSlot, Option<PartitionId>),
+    /// The label manager sends a node's partition once more; without a node only the cluster is
+    /// looked at again.
+    Labels(Option<(NodeSlot, u32, PartitionId)>),
+    /// An application got a container; a waiting master takes it over.
+    Allocated(AppSlot),
+    /// A container's node is to stop it.
+    Stop(ContainerSlot),
+    /// A container ended.
+    Finished(ContainerSlot),
+    /// A node's total is to become this.
+    NodeTotal(NodeSlot, u32, ResourceVector),
+    /// A container on a node without room for it is to end.
+    Kill(ContainerSlot),
+    /// An application ended; its slot may be used again.
+    Forget(AppSlot),
+}
 
 /// What happened, in order, until somebody takes it.
 #[derive(Debug, Default)]

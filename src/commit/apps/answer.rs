@@ -2,7 +2,8 @@
 
 use crate::commit::containers::container::ContainerState;
 use crate::commit::containers::container::GiveBack;
-use crate::commit::ledger::{ContainerSlot, Ledger};
+use crate::commit::containers::slot::ContainerSlot;
+use crate::commit::ledger::Ledger;
 use crate::commit::users::records::user_limit;
 use crate::id::{AppSlot, PartitionId};
 use crate::policy::headroom;

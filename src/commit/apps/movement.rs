@@ -3,7 +3,8 @@
 use super::lifecycle::{AppError, SubmitError};
 use crate::commit::apps::lifecycle::count_app;
 use crate::commit::containers::container::ContainerState;
-use crate::commit::ledger::{ContainerSlot, Ledger};
+use crate::commit::containers::slot::ContainerSlot;
+use crate::commit::ledger::Ledger;
 use crate::commit::tree::build::app_left;
 use crate::commit::tree::usage::add_reserved_by_present;
 use crate::id::{AppSlot, NameId, PartitionId, QueueSlot, UserSlot, java_order};

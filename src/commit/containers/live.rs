@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::commit::ledger::ContainerSlot;
+use crate::commit::containers::slot::ContainerSlot;
 
 const GAP: ContainerSlot = ContainerSlot(u32::MAX);
 

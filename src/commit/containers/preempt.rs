@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use super::container::{Container, ContainerState};
 use crate::cluster::{Killable, NodeState};
+use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::{Ending, Event, UnreserveReason};
-use crate::commit::ledger::{ContainerSlot, Ledger};
+use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, ContainerId, NodeSlot};
 use crate::proposer::Observation;
 use crate::queue::ReservedAt;

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use super::container::{Container, ContainerState};
 use super::live::Live;
 use super::slab::Slab;
-use crate::commit::ledger::ContainerSlot;
+use crate::commit::containers::slot::ContainerSlot;
 use crate::id::{AppSlot, NodeSlot};
 
 /// Room that a list keeps from one use to the next.

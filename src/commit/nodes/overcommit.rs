@@ -4,9 +4,10 @@
 //! had allocated. A total that is set by hand only says what the node has.
 
 use crate::commit::containers::container::ContainerState;
+use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::Ending;
-use crate::commit::follow_up_events::FollowUpEvent;
-use crate::commit::ledger::{ContainerSlot, Ledger};
+use crate::commit::ledger::Ledger;
+use crate::commit::outbox::FollowUpEvent;
 use crate::id::NodeSlot;
 use crate::resource::ResourceVector;
 

@@ -4,9 +4,10 @@ use std::fmt;
 
 use crate::cluster::{Node, NodeState};
 use crate::commit::containers::container::{Container, ContainerState};
+use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::Ending;
-use crate::commit::follow_up_events::FollowUpEvent;
-use crate::commit::ledger::{ContainerSlot, Ledger};
+use crate::commit::ledger::Ledger;
+use crate::commit::outbox::FollowUpEvent;
 use crate::id::{ContainerId, NodeName, NodeNameError, NodeSlot, PartitionId};
 use crate::queue::{NodeReport, NodeSpec};
 use crate::resource::{MAX_VALUE, PackedVector, ResourceVector};

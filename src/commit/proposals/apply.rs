@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use super::batch::ChargeTime;
+use super::conflict::Conflict;
+use super::deferred::ChargeTime;
 use super::outcome::CommitOutcome;
 use super::sink::next_id;
-use super::validate::Conflict;
 use crate::accounting::{ContainerPlacement, FairChange, mark_moved, place};
 use crate::cluster::{Reservation, TagCount};
 use crate::commit::containers::container::{Container, GiveBack};
+use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::{Ending, Event, UnreserveReason};
-use crate::commit::follow_up_events::FollowUpEvent;
-use crate::commit::ledger::{ContainerSlot, Ledger};
+use crate::commit::ledger::Ledger;
 use crate::commit::nodes::registration::is_registered;
+use crate::commit::outbox::FollowUpEvent;
 use crate::commit::tree::usage::add_reserved;
 use crate::id::{AppSlot, ContainerId, NodeSlot, SchedulerKey};
 use crate::proposer::{Observation, Outcome, Proposal, ProposalKind, Release};

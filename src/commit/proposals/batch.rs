@@ -26,9 +26,9 @@
 //!
 //! Settling costs, for each leaf and each user that got containers since the last time, that of one container.
 //!
-//! `tests/arrears.rs` compares batches with single commits.
+//! `tests/commit/deferred_charges.rs` compares batches with single commits.
 
-use crate::accounting::DeferredAncestorCharges;
+use super::deferred::ChargeTime;
 use crate::commit::ledger::Ledger;
 use crate::commit::proposals::outcome::CommitOutcome;
 use crate::commit::users::records::user_limit;
@@ -37,24 +37,6 @@ use crate::proposer::{Observation, Outcome};
 use crate::queue::Exclusivity;
 use crate::resource::with_width;
 use crate::snapshot::State;
-
-/// What the commits of a batch leave for [`Ledger::settled`].
-#[derive(Debug, Default)]
-pub(in crate::commit) struct Deferred {
-    /// Charges of the queues above leaves.
-    pub(in crate::commit) charges: DeferredAncestorCharges,
-    /// Users who got containers since a limit was last noted with them, and the partition of it.
-    notices: Vec<(UserSlot, PartitionId)>,
-}
-
-/// Whether a commit charges the queues above a leaf at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::commit) enum ChargeTime {
-    /// With the container.
-    Now,
-    /// When the ledger is settled.
-    Settling,
-}
 
 /// Commits of decisions that were taken elsewhere, some of whose charges wait until the ledger is settled.
 #[derive(Debug)]

@@ -2,6 +2,8 @@
 
 pub(super) mod apply;
 pub(super) mod batch;
+pub(super) mod conflict;
+pub(super) mod deferred;
 pub(super) mod observe;
 pub(super) mod outcome;
 pub(super) mod reclaimed_slots;

@@ -21,8 +21,9 @@
 //!
 //! `tests/commit/deferred_charges.rs` and `tests/commit/property.rs` compare it with the general path.
 
-use super::batch::ChargeTime;
-use super::validate::{Conflict, validate_allocation};
+use super::conflict::Conflict;
+use super::deferred::ChargeTime;
+use super::validate::validate_allocation;
 use crate::accounting::{ContainerPlacement, place};
 use crate::cluster::NodeState;
 use crate::commit::ledger::Ledger;

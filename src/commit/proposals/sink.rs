@@ -1,14 +1,15 @@
 //! What the ledger adds to a placed container: its record, its lists and its event.
 
-use super::batch::ChargeTime;
+use super::deferred::ChargeTime;
 use crate::accounting::{
     Charge, ContainerPlacement, DeferredAncestorCharges, FairChange, Sink, charge_queues,
     mark_moved,
 };
 use crate::commit::containers::container::{Container, GiveBack, PlacedAs};
+use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::containers::store::Containers;
 use crate::commit::event::Event;
-use crate::commit::ledger::{ContainerSlot, Ledger};
+use crate::commit::ledger::Ledger;
 use crate::commit::outbox::Outbox;
 use crate::fast_path::FastPath;
 use crate::id::{AppSlot, ContainerId, NameId, PartitionId, QueueSlot};

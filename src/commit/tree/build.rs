@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::refresh_error::RefreshError;
-use crate::commit::ledger::Ledger;
+use crate::commit::ledger::{Ledger, PartitionSpec};
 use crate::commit::tree::capacity::update_absolute;
 use crate::commit::tree::managed::is_given_away;
 use crate::commit::tree::vector_capacities::set_root_capacity;
@@ -12,10 +12,28 @@ use crate::id::{Map, QueueSlot};
 use crate::policy::Limits;
 use crate::queue::{
     Amounts, AppOrder, CapacityMode, ConfiguredState, CreationScheme, LegacyCapacity, PerPartition,
-    Queue, QueueKind, QueueSettings, QueueState,
+    Queue, QueueKind, QueueSettings, QueueState, TreeSettings,
 };
 use crate::resource::{PackedVector, ResourceVector, share};
 use crate::snapshot::State;
+
+impl Ledger {
+    /// A ledger without nodes over a tree of queues.
+    ///
+    /// # Errors
+    ///
+    /// When the settings do not make a tree.
+    pub fn new(settings: TreeSettings, partitions: &[PartitionSpec]) -> Result<Self, RefreshError> {
+        let mut ledger = Self::empty(settings.scheduler, settings.templates);
+        ledger.add_partition("", true, false);
+        for partition in partitions {
+            ledger.add_partition(&partition.name, true, partition.exclusive);
+        }
+        build(&mut ledger, &settings.queues)?;
+        ledger.update_cluster();
+        Ok(ledger)
+    }
+}
 
 /// Builds the tree of a new ledger.
 pub(in crate::commit) fn build(
