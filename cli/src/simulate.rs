@@ -66,6 +66,8 @@ pub(crate) struct Args {
 struct Found {
     summary: Summary,
     seeds: u64,
+    /// Over the decisions of all seeds, in whatever order they end.
+    hash: u64,
     failures: Vec<(u64, usize, Violation)>,
 }
 
@@ -132,6 +134,7 @@ fn judged(args: &Args, watchdog: &Watchdog) -> Result<ExitCode> {
 fn join(mut all: Found, part: Found) -> Found {
     all.summary.merge(&part.summary);
     all.seeds += part.seeds;
+    all.hash = all.hash.wrapping_add(part.hash);
     all.failures.extend(part.failures);
     all
 }
@@ -147,6 +150,9 @@ fn add(mut found: Found, args: &Args, seed: u64, watchdog: &Watchdog, stop: &Ato
     let outcome = watchdog.seed(seed, || faults::run(&setup, &actions));
     found.seeds += 1;
     found.summary.merge(&outcome.summary);
+    // A sum does not depend on the order; the seed tells equal runs of two seeds apart.
+    let own = outcome.digest ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    found.hash = found.hash.wrapping_add(own);
     let again = || watchdog.seed(seed, || faults::run(&setup, &actions)).digest;
     if seed % TWICE == 0 && again() != outcome.digest {
         let violation = Violation {
@@ -224,7 +230,7 @@ fn tell(args: &Args, found: &Found, reports: &[PathBuf], seconds: f64) {
             .collect();
         output::line(json!({
             "seeds": found.seeds, "from": args.seeds.start, "to": args.seeds.end,
-            "events": args.events, "summary": found.summary, "seconds": seconds,
+            "events": args.events, "hash": format!("{:016x}", found.hash), "summary": found.summary, "seconds": seconds,
             "steps_per_second": rate, "failures": failures, "reports": reports, "unmet": found.unmet(),
         }));
         return;
@@ -244,7 +250,11 @@ fn tell(args: &Args, found: &Found, reports: &[PathBuf], seconds: f64) {
         .iter()
         .map(|(f, n)| format!("{f} {n}"))
         .collect();
-    output::line(format_args!("decisions: {}", outcomes.join(", ")));
+    output::line(format_args!(
+        "decisions: {}; hash {:016x}",
+        outcomes.join(", "),
+        found.hash
+    ));
     output::line(format_args!(
         "{} proposers died in a turn with {} decisions in hand, {} reports came late; {} decisions were made on the live state, the state was compared around {} refusals; {} ends in rest were judged, {} excused",
         summary.deaths,
