@@ -210,21 +210,11 @@ impl InlineScheduling {
         clock: &impl Clock,
         on_outcome: &mut impl FnMut(CommitOutcome, Option<u64>),
     ) -> PassResult {
-        let Some(lane) = self.candidates.of(partition) else {
+        let state = engine.ledger().state();
+        let Some((outcome, took)) = self.decide(state, partition, exclusivity, clock) else {
             return PassResult::Nothing;
         };
         *passes += 1;
-        self.passes = self.passes.wrapping_add(1);
-        let timed = is_timed(self.latencies, self.passes);
-        let before = timed.then(|| clock.now_ns());
-        let state = engine.ledger().state();
-        let outcome = propose(
-            state,
-            &Candidates::indexed(lane, partition),
-            exclusivity,
-            &mut self.seen,
-        );
-        let took = before.map(|before| clock.now_ns().saturating_sub(before));
         let found = result_of(state, &outcome, &mut self.seen);
         let ledger = engine.ledger_mut();
         let committed = ledger.commit(&outcome, &self.seen);
@@ -242,6 +232,23 @@ impl InlineScheduling {
             | CommitOutcome::CommittedElsewhere
             | CommitOutcome::Nothing => found,
         }
+    }
+
+    /// Decides among the nodes of a partition, if it has any; and how long that took, if it is measured.
+    fn decide(
+        &mut self,
+        state: &State,
+        partition: PartitionId,
+        exclusivity: Exclusivity,
+        clock: &impl Clock,
+    ) -> Option<(Outcome, Option<u64>)> {
+        let nodes = self.candidates.of(partition)?;
+        self.passes = self.passes.wrapping_add(1);
+        let before = is_timed(self.latencies, self.passes).then(|| clock.now_ns());
+        let candidates = Candidates::indexed(nodes, partition);
+        let outcome = propose(state, &candidates, exclusivity, &mut self.seen);
+        let took = before.map(|before| clock.now_ns().saturating_sub(before));
+        Some((outcome, took))
     }
 
     fn count(&mut self, outcome: CommitOutcome) {

@@ -1,4 +1,4 @@
-//! The threaded engine: one committer, any number of proposers, a node sorter.
+//! The engine with threads: one committer, any number of proposers, a node sorter, and calls to them.
 
 use std::sync::{Arc as StdArc, PoisonError};
 use std::time::Duration;
@@ -20,6 +20,7 @@ use crate::runtime::Sequential;
 use crate::runtime::nodes::index::NodeIndex;
 use crate::runtime::nodes::sorter::SorterThread;
 use crate::runtime::parts::EngineParts;
+use crate::runtime::proposer::Proposer;
 use crate::snapshot::Snapshot;
 use crate::sync::{
     Arc, AtomicU64, JoinHandle, Mutex, Ordering, Parker, Published, Publisher, Shutdown,
@@ -80,12 +81,13 @@ impl Threaded {
         let mut cores = Cores::of(running.placement);
         let committer_core = cores.slot();
         let policies = &engine.ledger().state().settings.multi_node.policies;
-        let every_ms = policies.first().map(|policy| policy.interval_ms);
+        let every = policies.first().map(|policy| policy.interval_ms.max(1));
+        let every = every.map_or(SORT_EVERY, Duration::from_millis);
         let looks_at_all = matches!(mode, Mode::Global { .. });
-        let parts = EngineParts::new(engine, mode, running, looks_at_all, &clock, || {
-            clock.clone()
-        });
+        let own_clock = || clock.clone();
+        let parts = EngineParts::new(engine, mode, running, looks_at_all, &clock, own_clock);
         // Dropped after the committer, whose end it waits for, when a thread cannot be started.
+        let committer = Box::new(parts.committer);
         let mut started = Self {
             awake: running.awake,
             commands: parts.commands,
@@ -98,16 +100,8 @@ impl Threaded {
             monitor: None,
             threads: Vec::new(),
         };
-        let committer = Box::new(parts.committer);
-        for (i, proposer) in parts.proposers.into_iter().enumerate() {
-            let core = cores.slot();
-            started.spawn(&format!("capsched-propose-{i}"), move || {
-                core.take();
-                proposer.run();
-            })?;
-        }
+        started.start_proposers(parts.proposers, &mut cores)?;
         if looks_at_all {
-            let every = every_ms.map_or(SORT_EVERY, |ms| Duration::from_millis(ms.max(1)));
             // While the committer runs on threads of callers, its core is free.
             let core = running.awake.is_zero().then_some(committer_core);
             started.start_sorter(parts.index, parts.sorter, every, core, clock)?;
@@ -118,6 +112,21 @@ impl Threaded {
             committer.run(&caller_runs);
         })?;
         Ok(started)
+    }
+
+    fn start_proposers<C: Clock + 'static>(
+        &mut self,
+        proposers: Vec<Proposer<C>>,
+        cores: &mut Cores,
+    ) -> Result<(), StartError> {
+        for (i, proposer) in proposers.into_iter().enumerate() {
+            let core = cores.slot();
+            self.spawn(&format!("capsched-propose-{i}"), move || {
+                core.take();
+                proposer.run();
+            })?;
+        }
+        Ok(())
     }
 
     /// Starts the thread that sorts the nodes again and again, on a core if it has one.

@@ -1,4 +1,12 @@
-//! NodeCandidates: where the nodes of each partition have room, in the order of a sort; a newer one may be on its way.
+//! Node candidates: where the nodes of each partition have room, in the order of a sort.
+//!
+//! 1. Each partition has a `FitIndex`: its nodes in order, with the largest free amounts of ranges of them, so that the first
+//!    node that fits is found in logarithmic time. A proposer puts its own share first.
+//! 2. Every change of a node updates its entry. A container that is placed only lessens it.
+//! 3. A newer sort is taken over in parts, so that no call waits for all nodes; until it is whole, the former order
+//!    holds. Only when a node joins is it finished at once.
+//! 4. If a partition offers less than before, the nodes are looked at again with one layout in sixteen: the largest
+//!    node may have gone, and until then what no node holds is tried in vain.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,7 +14,7 @@ use std::sync::Arc;
 use super::index::NodeIndex;
 use crate::cluster::NodeState;
 use crate::id::{NodeSlot, PartitionId};
-use crate::proposer::{Alternate, FitIndex, Proposal, second_node};
+use crate::proposer::{Alternate, FitIndex, NodeOrder, Proposal, second_node};
 use crate::queue::SchedulerSettings;
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -17,11 +25,11 @@ const AFRESH: u32 = 16;
 /// Nodes that the committer puts in the order of a new sort at once, some 10 ns each: a call waits for it.
 pub(in crate::runtime) const PLACES: usize = 4096;
 
-/// The nodes of one state, by partition; they follow what they are told of it.
+/// The nodes of one state, by partition; every change of a node is reported to it.
 #[derive(Debug)]
 pub(in crate::runtime) struct NodeCandidates {
     /// Nodes of each partition, the own share first; only where asks look for nodes.
-    lanes: Vec<FitIndex>,
+    by_partition: Vec<FitIndex>,
     /// The sort whose order they are in, or are being put in.
     sorted: Option<Arc<NodeIndex>>,
     /// Whether a node runs that the order does not know, or the one to be.
@@ -45,7 +53,7 @@ impl NodeCandidates {
     pub(in crate::runtime) fn new(share: (usize, usize), places: usize) -> Self {
         Self {
             places,
-            lanes: Vec::new(),
+            by_partition: Vec::new(),
             sorted: None,
             stranger: false,
             settings: None,
@@ -60,8 +68,8 @@ impl NodeCandidates {
     /// Notes what a node offers in all.
     fn note_total(&mut self, state: &State, node: NodeSlot) {
         let row = &state.nodes[node];
-        if let Some(lane) = self.lanes.get_mut(row.partition.index()) {
-            lane.note_total(&row.total.get());
+        if let Some(nodes) = self.by_partition.get_mut(row.partition.index()) {
+            nodes.note_total(&row.total.get());
         }
     }
 
@@ -77,12 +85,12 @@ impl NodeCandidates {
         let unlisted = row.unlisted && state.settings.multi_node.enabled;
         let runs = row.state == NodeState::Running && !unlisted;
         let free = (runs && !reserved).then(|| row.free.get());
-        if runs && row.partition.index() >= self.lanes.len() {
+        if runs && row.partition.index() >= self.by_partition.len() {
             self.stranger = true;
         }
-        for (i, lane) in self.lanes.iter_mut().enumerate() {
+        for (i, nodes) in self.by_partition.iter_mut().enumerate() {
             let here = row.partition.index() == i;
-            let known = lane.set(node, free.as_ref().filter(|_| here));
+            let known = nodes.set(node, free.as_ref().filter(|_| here));
             if here && runs && !known {
                 self.stranger = true;
             }
@@ -92,12 +100,12 @@ impl NodeCandidates {
     /// The same for a node that got a container, and nothing else happened to it.
     pub(in crate::runtime) fn follow(&mut self, state: &State, node: NodeSlot) {
         let row = &state.nodes[node];
-        if let Some(lane) = self.lanes.get_mut(row.partition.index()) {
-            lane.lessen(node, &row.free);
+        if let Some(nodes) = self.by_partition.get_mut(row.partition.index()) {
+            nodes.lessen(node, &row.free);
         }
     }
 
-    /// Lays out the lanes anew when others joined; else puts some more nodes in the order of a new sort. An
+    /// Rebuilds the indexes when nodes joined; else puts some more nodes in the order of a new sort. An
     /// order under way is finished before a newer one is begun: with few calls it takes a while.
     ///
     /// Cost: a look at some places, and with the last of them one at each; where a newer sort is begun, some looks
@@ -110,19 +118,7 @@ impl NodeCandidates {
                 return;
             }
         }
-        let (own, of) = self.share;
-        let orders = state.partition_ids().map(|partition| {
-            let sorted = index.order(state, partition);
-            if of == 1 {
-                return sorted;
-            }
-            let (mine, others): (Vec<_>, Vec<_>) = sorted
-                .nodes()
-                .iter()
-                .partition(|node| node.index() % of == own);
-            [mine, others].concat().into()
-        });
-        let orders: Vec<_> = orders.collect();
+        let orders = self.orders(state, index);
         self.sorted = Some(Arc::clone(index));
         let settings = self.settings.replace(Arc::clone(&state.settings));
         // Whatever changed since was looked at: the nodes are merely put in another order.
@@ -131,31 +127,51 @@ impl NodeCandidates {
         self.layouts = self.layouts.wrapping_add(1);
         let due = self.shrunk && self.layouts.is_multiple_of(AFRESH);
         let stranger = std::mem::take(&mut self.stranger);
-        if due || !same_rules || orders.len() != self.lanes.len() {
-            self.shrunk = false;
-            let types = state.fitting_types();
-            let lanes = orders.into_iter().map(|order| FitIndex::new(order, types));
-            self.lanes = lanes.collect();
-            let nodes = state.partitions.iter().flat_map(|p| &p.nodes);
-            return nodes.for_each(|&node| self.see(state, node));
+        if due || !same_rules || orders.len() != self.by_partition.len() {
+            return self.rebuild(state, orders);
         }
         let mut unseen = Vec::new();
-        for (lane, order) in self.lanes.iter_mut().zip(orders) {
+        for (nodes, order) in self.by_partition.iter_mut().zip(orders) {
             if stranger {
-                let nodes = order.nodes().iter();
-                unseen.extend(nodes.filter(|&&node| !lane.knows(node)));
+                let listed = order.nodes().iter();
+                unseen.extend(listed.filter(|&&node| !nodes.knows(node)));
             }
-            lane.reorder(order);
+            nodes.reorder(order);
         }
         self.go_on(if stranger { usize::MAX } else { self.places });
         unseen.into_iter().for_each(|node| self.see(state, node));
     }
 
+    /// The nodes of each partition in the order of a sort, the own share first.
+    fn orders(&self, state: &State, index: &NodeIndex) -> Vec<NodeOrder> {
+        let (own, of) = self.share;
+        let orders = state.partition_ids().map(|partition| {
+            let sorted = index.order(state, partition);
+            if of == 1 {
+                return sorted;
+            }
+            let nodes = sorted.nodes().iter();
+            let (mine, others): (Vec<_>, Vec<_>) = nodes.partition(|node| node.index() % of == own);
+            [mine, others].concat().into()
+        });
+        orders.collect()
+    }
+
+    /// Builds the indexes from the nodes as they are.
+    fn rebuild(&mut self, state: &State, orders: Vec<NodeOrder>) {
+        self.shrunk = false;
+        let types = state.fitting_types();
+        let rebuilt = orders.into_iter().map(|order| FitIndex::new(order, types));
+        self.by_partition = rebuilt.collect();
+        let nodes = state.partitions.iter().flat_map(|p| &p.nodes);
+        nodes.for_each(|&node| self.see(state, node));
+    }
+
     /// Puts at most so many more nodes in their places in the order to be; how many.
     fn go_on(&mut self, most: usize) -> usize {
         let mut left = most;
-        for lane in &mut self.lanes {
-            left -= lane.go_on(left);
+        for nodes in &mut self.by_partition {
+            left -= nodes.go_on(left);
         }
         most - left
     }
@@ -175,10 +191,10 @@ impl NodeCandidates {
         self.shrunk |= pairs.any(|(before, now)| before.component_max(now) != *now);
     }
 
-    /// The lane of a partition that has nodes.
+    /// The nodes of a partition that has any.
     pub(in crate::runtime) fn of(&self, partition: PartitionId) -> Option<&FitIndex> {
-        let lane = self.lanes.get(partition.index());
-        lane.filter(|lane| !lane.order().is_empty())
+        let nodes = self.by_partition.get(partition.index());
+        nodes.filter(|nodes| !nodes.order().is_empty())
     }
 
     /// Where else a container may go that the state shows already; nothing where nobody else takes room, and
@@ -194,20 +210,20 @@ impl NodeCandidates {
         second_node(state, self.of(partition)?, (first, &size), distance)
     }
 
-    /// How far behind the first choice a second one stands in the lane of a partition; nothing where nobody
+    /// How far behind the first choice a second one stands in the nodes of a partition; nothing where nobody
     /// else takes room.
     pub(in crate::runtime) fn distance(&self, partition: PartitionId) -> Option<usize> {
         let (_, of) = self.share;
-        let lane = self.of(partition).filter(|_| of > 1)?;
+        let nodes = self.of(partition).filter(|_| of > 1)?;
         // Half a share away. What is on its way counts on the very next nodes: a container that lands there
         // moves those after it on, and so for ever.
-        Some((lane.order().len() / (2 * of)).max(1))
+        Some((nodes.order().len() / (2 * of)).max(1))
     }
 
-    /// The lane of a partition that has nodes, to be told of what is placed on them.
+    /// The nodes of a partition that has any, to be updated by what is placed on them.
     pub(in crate::runtime) fn of_mut(&mut self, partition: PartitionId) -> Option<&mut FitIndex> {
-        let lane = self.lanes.get_mut(partition.index());
-        lane.filter(|lane| !lane.order().is_empty())
+        let nodes = self.by_partition.get_mut(partition.index());
+        nodes.filter(|nodes| !nodes.order().is_empty())
     }
 
     /// Reserved nodes of the own share.
@@ -230,52 +246,52 @@ mod tests {
     use crate::runtime::testing::fixtures::{Cluster, settings};
     use proptest::prelude::*;
 
-    /// Lays the lanes out as often as it takes until one layout may look at the nodes again.
-    fn lay_out(lanes: &mut NodeCandidates, cluster: &Cluster) {
-        (0..AFRESH).for_each(|_| lanes.lay_out(&cluster.state, &Arc::default()));
+    /// Lays the candidates out as often as it takes until one layout may look at the nodes again.
+    fn lay_out(candidates: &mut NodeCandidates, cluster: &Cluster) {
+        (0..AFRESH).for_each(|_| candidates.lay_out(&cluster.state, &Arc::default()));
     }
 
-    fn largest(lanes: &NodeCandidates) -> i64 {
-        lanes.lanes[0].largest()[0]
+    fn largest(candidates: &NodeCandidates) -> i64 {
+        candidates.by_partition[0].largest()[0]
     }
 
-    /// Where the lanes find 8 GiB.
-    fn first_fit(lanes: &NodeCandidates) -> Option<NodeSlot> {
-        lanes.lanes[0].first_fit(&ResourceVector::of(&[8192, 1]))
+    /// Where the candidates find 8 GiB.
+    fn first_fit(candidates: &NodeCandidates) -> Option<NodeSlot> {
+        candidates.by_partition[0].first_fit(&ResourceVector::of(&[8192, 1]))
     }
 
     #[test]
     fn the_nodes_are_looked_at_again_only_when_the_largest_may_be_smaller() {
         let mut cluster = Cluster::of(1);
         let small = cluster.join(None, 1, PartitionId::DEFAULT, 8192);
-        let mut lanes = NodeCandidates::new((0, 1), PLACES);
-        lay_out(&mut lanes, &cluster);
-        assert_eq!((largest(&lanes), lanes.shrunk), (8192, false));
+        let mut candidates = NodeCandidates::new((0, 1), PLACES);
+        lay_out(&mut candidates, &cluster);
+        assert_eq!((largest(&candidates), candidates.shrunk), (8192, false));
         let large = cluster.join(None, 2, PartitionId::DEFAULT, 12_288);
-        lanes.see(&cluster.state, large);
-        lanes.layouts = 0;
-        lanes.lay_out(&cluster.state, &Arc::default());
-        assert_eq!((largest(&lanes), lanes.shrunk), (12_288, false));
-        // What the lanes are not told would be seen by a look.
+        candidates.see(&cluster.state, large);
+        candidates.layouts = 0;
+        candidates.lay_out(&cluster.state, &Arc::default());
+        assert_eq!((largest(&candidates), candidates.shrunk), (12_288, false));
+        // What is not reported to the candidates would be seen by a look.
         cluster.allocate(small, 8192);
-        lay_out(&mut lanes, &cluster);
-        assert_eq!(first_fit(&lanes), Some(small));
+        lay_out(&mut candidates, &cluster);
+        assert_eq!(first_fit(&candidates), Some(small));
         cluster.leave(large);
-        lanes.look_at(&cluster.state, large);
-        lanes.layouts = 0;
-        lanes.lay_out(&cluster.state, &Arc::default());
+        candidates.look_at(&cluster.state, large);
+        candidates.layouts = 0;
+        candidates.lay_out(&cluster.state, &Arc::default());
         assert_eq!(
-            (largest(&lanes), lanes.shrunk),
+            (largest(&candidates), candidates.shrunk),
             (12_288, true),
-            "a look is owed"
+            "a look is due"
         );
-        lay_out(&mut lanes, &cluster);
+        lay_out(&mut candidates, &cluster);
         assert_eq!(
-            (largest(&lanes), lanes.shrunk),
+            (largest(&candidates), candidates.shrunk),
             (8192, false),
             "it was made"
         );
-        assert_eq!(first_fit(&lanes), None);
+        assert_eq!(first_fit(&candidates), None);
     }
 
     /// A node that comes is looked at, and of the others everything stays known.
@@ -283,18 +299,18 @@ mod tests {
     fn a_node_that_comes_is_looked_at_alone() {
         let mut cluster = Cluster::of(1);
         let first = cluster.join(None, 1, PartitionId::DEFAULT, 8192);
-        let mut lanes = NodeCandidates::new((0, 1), PLACES);
+        let mut candidates = NodeCandidates::new((0, 1), PLACES);
         let index = Arc::default();
-        lanes.lay_out(&cluster.state, &index);
-        // The lanes are not told.
+        candidates.lay_out(&cluster.state, &index);
+        // The candidates get no report.
         cluster.allocate(first, 8192);
         let second = cluster.join(None, 2, PartitionId::DEFAULT, 4096);
-        lanes.look_at(&cluster.state, second);
-        lanes.lay_out(&cluster.state, &index);
-        let lane = lanes.of(PartitionId::DEFAULT).unwrap();
-        assert_eq!(lane.order(), [first, second]);
-        assert!(lane.open().eq([first, second]));
-        assert_eq!(first_fit(&lanes), Some(first));
+        candidates.look_at(&cluster.state, second);
+        candidates.lay_out(&cluster.state, &index);
+        let nodes = candidates.of(PartitionId::DEFAULT).unwrap();
+        assert_eq!(nodes.order(), [first, second]);
+        assert!(nodes.open().eq([first, second]));
+        assert_eq!(first_fit(&candidates), Some(first));
     }
 
     #[test]
@@ -303,9 +319,9 @@ mod tests {
         let nodes: Vec<_> = (1..=3 * PLACES)
             .map(|i| cluster.join(None, u16::try_from(i).unwrap(), PartitionId::DEFAULT, 8192))
             .collect();
-        let mut lanes = NodeCandidates::new((0, 1), PLACES);
-        lanes.lay_out(&cluster.state, &Arc::default());
-        assert_eq!(lanes.lanes[0].order(), nodes);
+        let mut candidates = NodeCandidates::new((0, 1), PLACES);
+        candidates.lay_out(&cluster.state, &Arc::default());
+        assert_eq!(candidates.by_partition[0].order(), nodes);
         let mut sorter = NodeSorter::default();
         let mut sort = |cluster: &mut Cluster| {
             let sorted = sorter.sort(cluster.show(), &mut |_| {});
@@ -313,11 +329,11 @@ mod tests {
             (Arc::new(sorted), order)
         };
         cluster.allocate(nodes[0], 1024);
-        lanes.see(&cluster.state, nodes[0]);
+        candidates.see(&cluster.state, nodes[0]);
         let first = sort(&mut cluster);
         assert_eq!(first.1.nodes().last(), Some(&nodes[0]));
         cluster.allocate(nodes[1], 2048);
-        lanes.see(&cluster.state, nodes[1]);
+        candidates.see(&cluster.state, nodes[1]);
         let second = sort(&mut cluster);
         assert_eq!(second.1.nodes().last(), Some(&nodes[1]));
         // The next sort is there when the order of the first one is half done.
@@ -328,33 +344,36 @@ mod tests {
             .enumerate()
         {
             let newest = if step == 0 { &first.0 } else { &second.0 };
-            lanes.lay_out(&cluster.state, newest);
-            assert!(lanes.lanes[0].order() == order, "in step {step}");
+            candidates.lay_out(&cluster.state, newest);
+            assert!(
+                candidates.by_partition[0].order() == order,
+                "in step {step}"
+            );
             // Nodes in all parts fill up, the first ones among them.
             for &node in order.iter().skip(step).step_by(1000) {
                 cluster.allocate(node, 8192);
-                lanes.see(&cluster.state, node);
+                candidates.see(&cluster.state, node);
             }
             for &node in nodes.iter().skip(step).step_by(999) {
                 cluster.allocate(node, 0);
-                lanes.see(&cluster.state, node);
+                candidates.see(&cluster.state, node);
             }
             let free = |node: &&NodeSlot| cluster.state.nodes[**node].free.get()[0] == 8192;
             assert_eq!(
-                first_fit(&lanes),
+                first_fit(&candidates),
                 order.iter().find(free).copied(),
                 "in step {step}"
             );
         }
         // Who joins is not kept waiting, not by an order that is half done either.
-        lanes.lay_out(&cluster.state, &first.0);
-        assert!(lanes.lanes[0].is_reordering());
+        candidates.lay_out(&cluster.state, &first.0);
+        assert!(candidates.by_partition[0].is_reordering());
         let joined = cluster.join(None, 1, PartitionId::DEFAULT, 8192);
-        lanes.see(&cluster.state, joined);
-        lanes.lay_out(&cluster.state, &first.0);
-        let (last, others) = lanes.lanes[0].order().split_last().unwrap();
+        candidates.see(&cluster.state, joined);
+        candidates.lay_out(&cluster.state, &first.0);
+        let (last, others) = candidates.by_partition[0].order().split_last().unwrap();
         assert!(*last == joined && others == first.1.nodes());
-        assert!(lanes.lanes[0].is_open(joined) && !lanes.stranger);
+        assert!(candidates.by_partition[0].is_open(joined) && !candidates.stranger);
     }
 
     /// The order that is half done does not have it, though the present one does.
@@ -363,17 +382,17 @@ mod tests {
         let mut cluster = Cluster::of(1);
         let joined = (1..=7).map(|name| cluster.join(None, name, PartitionId::DEFAULT, 8192));
         let nodes: Vec<_> = joined.collect();
-        let mut lanes = NodeCandidates::new((0, 1), 3);
-        lanes.lay_out(&cluster.state, &Arc::default());
+        let mut candidates = NodeCandidates::new((0, 1), 3);
+        candidates.lay_out(&cluster.state, &Arc::default());
         cluster.leave(nodes[2]);
-        lanes.see(&cluster.state, nodes[2]);
+        candidates.see(&cluster.state, nodes[2]);
         let index = Arc::new(NodeSorter::default().sort(cluster.show(), &mut |_| {}));
-        lanes.lay_out(&cluster.state, &index);
-        assert!(lanes.lanes[0].is_reordering());
+        candidates.lay_out(&cluster.state, &index);
+        assert!(candidates.by_partition[0].is_reordering());
         cluster.join(Some(nodes[2]), 9, PartitionId::DEFAULT, 8192);
-        lanes.see(&cluster.state, nodes[2]);
-        (0..3).for_each(|_| lanes.lay_out(&cluster.state, &index));
-        assert!(lanes.lanes[0].is_open(nodes[2]));
+        candidates.see(&cluster.state, nodes[2]);
+        (0..3).for_each(|_| candidates.lay_out(&cluster.state, &index));
+        assert!(candidates.by_partition[0].is_open(nodes[2]));
     }
 
     #[derive(Clone, Copy, Debug)]
@@ -402,7 +421,7 @@ mod tests {
     proptest! {
         /// Orders are half done nearly always, while nodes come, go and come back.
         #[test]
-        fn the_lanes_know_what_is_free_on_every_node(
+        fn the_candidates_know_what_is_free_on_every_node(
             changes in proptest::collection::vec(change(), 1..200),
             share in prop_oneof![Just((0, 1)), Just((1, 2))],
             places in 1..4_usize,
@@ -410,7 +429,7 @@ mod tests {
             let mut cluster = Cluster::of(2);
             let joined = (501..520).map(|name| cluster.join(None, name, PartitionId::DEFAULT, 8));
             let (mut here, mut left): (Vec<_>, Vec<_>) = (joined.collect(), Vec::new());
-            let mut lanes = NodeCandidates::new(share, places);
+            let mut candidates = NodeCandidates::new(share, places);
             let (mut sorter, mut index) = (NodeSorter::default(), Arc::default());
             for (i, change) in changes.into_iter().enumerate() {
                 let known = cluster.state.partitions.len();
@@ -449,10 +468,10 @@ mod tests {
                         continue;
                     }
                     Change::LayOut => {
-                        lanes.lay_out(&cluster.state, &index);
+                        candidates.lay_out(&cluster.state, &index);
                         for partition in cluster.state.partition_ids() {
-                            let lane = &lanes.lanes[partition.index()];
-                            let open: BTreeSet<_> = lane.open().collect();
+                            let index = &candidates.by_partition[partition.index()];
+                            let open: BTreeSet<_> = index.open().collect();
                             let nodes = &cluster.state.partitions[partition].nodes;
                             prop_assert_eq!(&open, &nodes.iter().copied().collect());
                             for mib in 0..9 {
@@ -461,15 +480,15 @@ mod tests {
                                     open.contains(node)
                                         && size.fits_in(&cluster.state.nodes[*node].free.get())
                                 };
-                                let first = lane.order().iter().copied().find(fits);
-                                prop_assert_eq!(lane.first_fit(&size), first);
+                                let first = index.order().iter().copied().find(fits);
+                                prop_assert_eq!(index.first_fit(&size), first);
                             }
                         }
                         continue;
                     }
                     _ => continue,
                 };
-                lanes.see(&cluster.state, slot);
+                candidates.see(&cluster.state, slot);
             }
         }
     }

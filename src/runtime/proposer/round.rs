@@ -261,7 +261,7 @@ impl<C: Clock> Proposer<C> {
     ) -> Noted {
         let candidates = match (node, copy.candidates(partition)) {
             (Some(node), _) => Candidates::node(node),
-            (None, Some(lane)) => Candidates::indexed(lane, partition),
+            (None, Some(nodes)) => Candidates::indexed(nodes, partition),
             (None, None) => return Noted::Nothing,
         };
         let state = &copy.state;
