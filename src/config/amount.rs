@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::queue::VectorEntry;
+use crate::queue::{ReferenceRules, VectorEntry};
 use crate::resource::{MEMORY, ResourceUnit, ResourceVector, VCORES, share};
 
 use super::number;
@@ -95,12 +95,20 @@ pub(super) fn absolute(text: &str, types: &[Arc<str>]) -> Result<Option<Resource
 }
 
 /// The entries of a capacity vector by type name, types of the cluster first; empty when the
-/// value is none, or lacks memory.
+/// value is none, or lacks memory where that counts.
 // As QueueCapacityConfigParser.parse.
-pub(super) fn named_vector(text: &str, types: &[Arc<str>]) -> Result<Vec<NamedEntry>, NoNumber> {
+pub(super) fn named_vector(
+    text: &str,
+    types: &[Arc<str>],
+    rules: &ReferenceRules,
+) -> Result<Vec<NamedEntry>, NoNumber> {
     let text = text.replace(' ', "");
     if is_vector(&text) {
-        return heterogeneous(&text, types);
+        let mut all = heterogeneous(&text, types)?;
+        if !(rules.vectors_without_memory || has_memory(&all)) {
+            all.clear();
+        }
+        return Ok(all);
     }
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (digits, suffix) = text.split_at(digits.unwrap_or(text.len()));
@@ -151,16 +159,16 @@ fn heterogeneous(text: &str, types: &[Arc<str>]) -> Result<Vec<NamedEntry>, NoNu
             None => all.push((name.to_owned(), entry)),
         }
     }
-    let memory = match all.first() {
+    Ok(all)
+}
+
+fn has_memory(all: &[NamedEntry]) -> bool {
+    match all.first() {
         Some((_, VectorEntry::Absolute(v) | VectorEntry::Percent(v) | VectorEntry::Weight(v))) => {
             share::to_i64(*v) != 0 || *v > 0.0
         }
         _ => false,
-    };
-    if !memory {
-        all.clear();
     }
-    Ok(all)
 }
 
 /// The entries of the cluster's types alone.
@@ -242,6 +250,7 @@ pub(super) fn allocation(text: &str, types: &[Arc<str>]) -> Result<ResourceVecto
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::Reference;
 
     fn types() -> Vec<Arc<str>> {
         ["memory-mb", "vcores", "gpu"].map(Arc::from).to_vec()
@@ -250,6 +259,16 @@ mod tests {
     fn amounts(text: &str) -> Option<Vec<i64>> {
         let found = absolute(text, &types()).unwrap();
         found.map(|v| v.values(3).to_vec())
+    }
+
+    #[test]
+    fn a_vector_without_memory_counts_since_3_5() {
+        let text = "[memory=0,vcores=10]";
+        let read = |reference: Reference| named_vector(text, &types(), &reference.rules());
+        assert_eq!(read(Reference::Hadoop34), Ok(Vec::new()));
+        let entries = vector(&read(Reference::Hadoop35).unwrap(), 2);
+        let amounts = [0.0, 10.0].map(VectorEntry::Absolute);
+        assert_eq!(entries, amounts);
     }
 
     #[test]
@@ -288,7 +307,12 @@ mod tests {
 
     #[test]
     fn vectors_mix_percent_weight_and_amounts() {
-        let read = |text: &str| vector(&named_vector(text, &types()).unwrap(), 3);
+        let read = |text: &str| {
+            vector(
+                &named_vector(text, &types(), &ReferenceRules::default()).unwrap(),
+                3,
+            )
+        };
         use VectorEntry::{Absolute, Percent, Unset, Weight};
         assert_eq!(
             read(" [memory=50%, vcores=2w] "),
@@ -312,8 +336,12 @@ mod tests {
         ] {
             assert_eq!(read(none), [Unset; 3], "{none:?}");
         }
-        assert_eq!(named_vector(".", &types()), Err(NoNumber));
-        let unknown = named_vector("[memory=1,fpga=2]", &types()).unwrap();
+        assert_eq!(
+            named_vector(".", &types(), &ReferenceRules::default()),
+            Err(NoNumber)
+        );
+        let unknown =
+            named_vector("[memory=1,fpga=2]", &types(), &ReferenceRules::default()).unwrap();
         assert_eq!(unknown[3], ("fpga".to_owned(), Absolute(2.0)));
     }
 

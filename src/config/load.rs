@@ -242,6 +242,8 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
         .running
         .unwrap_or_else(|| scheduler::calculator(&look, types.len()));
     let legacy = look.flag(&scheduler::key("legacy-queue-mode.enabled"), true);
+    let mut rules = options.reference.rules();
+    rules.vectors_without_memory |= scheduler::mends(&look).vectors_without_memory;
     let templates = ConfiguredTemplates {
         properties: Arc::clone(&properties),
         types: types.clone(),
@@ -249,6 +251,7 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
         legacy,
         largest,
         priority: look.int("yarn.cluster.max-application-priority", 0),
+        rules,
     };
     let context = Context {
         look: &look,
@@ -257,12 +260,12 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
         legacy,
         largest: templates.largest,
         priority: templates.priority,
+        rules,
     };
     let queues = Builder::new(context).build();
     let preemption = preemption::settings(&look, &queues);
     check_mapping_format(&look);
     check_placement_rules(&look);
-    let rules = options.reference.rules();
     let mut scheduler = scheduler::scheduler(&look, &table, calculator, rules);
     if options.running.is_some() {
         // As CapacityScheduler.reinitialize.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::queue::{
     Accessible, ChildOrder, ConfiguredState, LifetimeSettings, QueueAccess, QueueKind,
-    QueueSettings,
+    QueueSettings, ReferenceRules,
 };
 use crate::resource::{Calculator, ResourceVector};
 
@@ -28,6 +28,8 @@ pub(super) struct Context<'a> {
     pub(super) largest: ResourceVector,
     /// `yarn.cluster.max-application-priority`.
     pub(super) priority: i32,
+    /// What the release that is followed reads otherwise.
+    pub(super) rules: ReferenceRules,
 }
 
 /// A queue's settings and what only the checks of the tree need.
@@ -46,6 +48,8 @@ pub(super) struct Numbers {
     /// −1 when the value is no weight.
     pub(super) weight: f32,
     pub(super) minimum: ResourceVector,
+    /// Whether the queue counts as one of absolute capacity.
+    pub(super) absolute: bool,
     pub(super) maximum: ResourceVector,
 }
 

@@ -122,6 +122,8 @@ impl Context<'_> {
             capacity: share::quotient(percent, 100.0),
             weight,
             minimum: low.unwrap_or_default(),
+            absolute: low.is_some_and(|amounts| !amounts.is_none())
+                || self.rules.absolute_by_form && capacity.is_some_and(amount::is_absolute),
             maximum: inherited,
         };
         low_setting.legacy = match low {
@@ -175,7 +177,7 @@ impl Context<'_> {
         if root {
             return vec![VectorEntry::Percent(100.0); self.types.len()];
         }
-        let read = |text: &str| amount::named_vector(text, self.types);
+        let read = |text: &str| amount::named_vector(text, self.types, &self.rules);
         let named = self.number(key, text, read).unwrap_or_default();
         amount::vector(&named, self.types.len())
     }

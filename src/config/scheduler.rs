@@ -113,9 +113,14 @@ pub(super) fn scheduler(
         user_parallel: user_parallel(look),
         node_labels: look.flag("yarn.node-labels.enabled", false),
         constraint_handler: constraint_handler(look),
-        mends: Mends::of(|name| look.flag(&format!("{}{name}", Mends::PREFIX), false)),
+        mends: mends(look),
         rules,
     }
+}
+
+/// Open faults of the reference that are mended.
+pub(super) fn mends(look: &Look<'_>) -> Mends {
+    Mends::of(|name| look.flag(&format!("{}{name}", Mends::PREFIX), false))
 }
 
 fn asynchronous(look: &Look<'_>, by_default: bool) -> AsynchronousSettings {

@@ -231,7 +231,8 @@ fn capacity_type(loaded: &Loaded, look: &Look<'_>, queue: &QueueSettings) -> &'s
     let scheduler = &loaded.settings.scheduler;
     let text = look.text(&Context::label_key(&queue.path, "", "capacity"));
     let whole = |text: &str| {
-        let named = amount::named_vector(text, &scheduler.resource_types).unwrap_or_default();
+        let types = &scheduler.resource_types;
+        let named = amount::named_vector(text, types, &scheduler.rules).unwrap_or_default();
         let amount =
             |entry: &VectorEntry| matches!(entry, VectorEntry::Absolute(_) | VectorEntry::Unset);
         !named.is_empty() && named.iter().all(|(_, entry)| amount(entry))
@@ -255,6 +256,7 @@ fn capacity_type(loaded: &Loaded, look: &Look<'_>, queue: &QueueSettings) -> &'s
 /// The capacity vectors by label, in the text form of the reference.
 fn vectors(loaded: &Loaded, look: &Look<'_>, queue: &QueueSettings, name: &str) -> Value {
     let types = &loaded.settings.scheduler.resource_types;
+    let rules = &loaded.settings.scheduler.rules;
     // A plan queue has percentages, whatever kind of capacity is written.
     if queue.dynamic || queue.kind == QueueKind::Plan {
         let text = |of: &PartitionSettings| {
@@ -275,7 +277,7 @@ fn vectors(loaded: &Loaded, look: &Look<'_>, queue: &QueueSettings, name: &str) 
     let mut all = Map::new();
     for label in queue.partitions.keys() {
         let text = look.text(&Context::label_key(&queue.path, label, name));
-        let read = |text: &str| amount::named_vector(text, types).unwrap_or_default();
+        let read = |text: &str| amount::named_vector(text, types, rules).unwrap_or_default();
         let mut named = text.as_deref().map(read).unwrap_or_default();
         if whole {
             named = uniform(types, VectorEntry::Percent(100.0));
@@ -311,6 +313,7 @@ fn intra_in_hierarchy(loaded: &Loaded, look: &Look<'_>, path: &str) -> bool {
         legacy: scheduler.legacy_queue_mode,
         largest: scheduler.maximum_allocation,
         priority: scheduler.maximum_application_priority,
+        rules: scheduler.rules,
     };
     context.intra_preemption_disabled(path)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::queue::{
     CapacitySetting, ConfiguredState, CreationScheme, CreationSettings, LegacyCapacity, QueueKind,
-    QueueSettings, Templates, VectorEntry,
+    QueueSettings, ReferenceRules, Templates, VectorEntry,
 };
 use crate::resource::{Calculator, ResourceVector};
 
@@ -22,6 +22,7 @@ pub(super) struct ConfiguredTemplates {
     pub(super) legacy: bool,
     pub(super) largest: ResourceVector,
     pub(super) priority: i32,
+    pub(super) rules: ReferenceRules,
 }
 
 impl Templates for ConfiguredTemplates {
@@ -41,6 +42,7 @@ impl Templates for ConfiguredTemplates {
             legacy: self.legacy,
             largest: self.largest,
             priority: self.priority,
+            rules: self.rules,
         };
         let above = Read {
             settings: parent.clone(),
@@ -123,6 +125,7 @@ impl ConfiguredTemplates {
             legacy: self.legacy,
             largest: self.largest,
             priority: self.priority,
+            rules: self.rules,
         };
         context.depth(path)
     }

@@ -230,6 +230,7 @@ impl<'a> Builder<'a> {
             capacity: 1.0,
             weight: -1.0,
             minimum: ResourceVector::NONE,
+            absolute: false,
             maximum: ResourceVector::NONE,
         };
         read.partitions = BTreeMap::from([(Arc::from(""), numbers)]);
@@ -269,12 +270,14 @@ impl<'a> Builder<'a> {
     /// Vectors of other queues are only read by the cluster's types.
     // As AbsoluteResourceCapacityCalculator.setNormalizedResourceRatio.
     fn check_types(&self, parent: usize) {
-        let Context { look, types, .. } = self.context;
+        let Context {
+            look, types, rules, ..
+        } = &self.context;
         let settings = &self.reads[parent].settings;
         for label in settings.partitions.keys().filter(|_| parent != 0) {
             let key = Context::label_key(&settings.path, label, "capacity");
             let text = look.text(&key).unwrap_or_default();
-            let named = amount::named_vector(&text, types).unwrap_or_default();
+            let named = amount::named_vector(&text, types, rules).unwrap_or_default();
             if let Some((name, _)) = named.get(types.len()) {
                 let (path, name) = (clip(&settings.path), clip(name));
                 let message =
@@ -329,7 +332,7 @@ impl<'a> Builder<'a> {
                 };
                 percent |= numbers.capacity > 0.0;
                 weight |= numbers.weight >= 0.0;
-                if !numbers.minimum.is_none() {
+                if numbers.absolute {
                     absolute = true;
                     percent = false;
                 }

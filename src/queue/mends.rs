@@ -20,6 +20,9 @@ pub struct Mends {
     /// YARN-10848: with the memory-only calculator a container fits on a node only if its vcores
     /// do. The reference places by memory alone.
     pub memory_only_vcores: bool,
+    /// YARN-11646: outside legacy mode a capacity vector counts though it gives no memory. Hadoop
+    /// 3.4 takes it for unset.
+    pub vectors_without_memory: bool,
 }
 
 impl Mends {
@@ -27,22 +30,25 @@ impl Mends {
     pub const PREFIX: &'static str = "capsched.mend.";
 
     /// The last part of each key, with the issue that it mends.
-    pub const NAMES: [(&'static str, &'static str); 4] = [
+    pub const NAMES: [(&'static str, &'static str); 5] = [
         ("labelled-continue-looking", "YARN-2695"),
         ("shared-partition-maximum", "YARN-11828"),
         ("blacklisted-reservations", "YARN-10902"),
         ("memory-only-vcores", "YARN-10848"),
+        ("vectors-without-memory", "YARN-11646"),
     ];
 
     /// The mends that are switched on, by the last part of their keys.
     #[must_use]
     pub fn of(mut is_on: impl FnMut(&str) -> bool) -> Self {
-        let [labelled, shared, blacklisted, vcores] = Self::NAMES.map(|(name, _)| is_on(name));
+        let [labelled, shared, blacklisted, vcores, vectors] =
+            Self::NAMES.map(|(name, _)| is_on(name));
         Self {
             labelled_continue_looking: labelled,
             shared_partition_maximum: shared,
             blacklisted_reservations: blacklisted,
             memory_only_vcores: vcores,
+            vectors_without_memory: vectors,
         }
     }
 }

@@ -61,6 +61,8 @@ impl Reference {
             constrained_pending_falls: since_35,
             request_before_nodes: since_35,
             passes_by_moved_apps: since_35,
+            vectors_without_memory: since_35,
+            absolute_by_form: since_35,
         }
     }
 }
@@ -113,6 +115,13 @@ pub struct ReferenceRules {
     /// A leaf passes by an application that moved away and still stands in its order.
     // As AbstractLeafQueue.assignContainers.
     pub passes_by_moved_apps: bool,
+    /// A capacity vector counts though it gives no memory (YARN-11646).
+    // As QueueCapacityConfigParser.parse.
+    pub vectors_without_memory: bool,
+    /// A queue in legacy mode has an absolute capacity by the form of the value, whatever it
+    /// guarantees (YARN-11641).
+    // As AbstractParentQueue.getCapacityConfigurationTypeForQueues.
+    pub absolute_by_form: bool,
 }
 
 impl Default for ReferenceRules {

@@ -13,6 +13,7 @@ mod creation;
 mod deferred_charges;
 mod demand;
 mod lifetimes;
+mod mends;
 mod property;
 mod scheduling_requests;
 mod user_bounds;

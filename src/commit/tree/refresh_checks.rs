@@ -99,8 +99,12 @@ pub(in crate::commit) fn by_parent(
 /// A parent without children counts as one of weights, which does not go with an absolute
 /// capacity of its own. A parent that is new is not looked at.
 // As AbstractParentQueue.reinitialize with setChildQueues.
-fn check_childless(new: &QueueSettings, children: &[&QueueSettings]) -> Result<(), RefreshError> {
-    let absolute = |part: &PartitionSettings| matches!(part.capacity.legacy, LegacyCapacity::Absolute(amount) if !amount.is_none());
+fn check_childless(
+    new: &QueueSettings,
+    children: &[&QueueSettings],
+    by_form: bool,
+) -> Result<(), RefreshError> {
+    let absolute = |part: &PartitionSettings| matches!(part.capacity.legacy, LegacyCapacity::Absolute(amount) if by_form || !amount.is_none());
     let waits = children.is_empty();
     if waits && &*new.path != "root" && new.partitions.values().any(absolute) {
         return Err(RefreshError::AbsoluteAboveWeights(new.path.to_string()));
@@ -112,7 +116,11 @@ fn check_childless(new: &QueueSettings, children: &[&QueueSettings]) -> Result<(
 /// checked in the order of its list before; since an absolute value makes the percentages before
 /// it forgotten, what passed there may fail here.
 // As AbstractParentQueue.getCapacityConfigurationTypeForQueues at the end of a reinitialization.
-fn check_modes(new: &QueueSettings, children: &[&QueueSettings]) -> Result<(), RefreshError> {
+fn check_modes(
+    new: &QueueSettings,
+    children: &[&QueueSettings],
+    by_form: bool,
+) -> Result<(), RefreshError> {
     let (mut percent, mut weight, mut absolute) = (false, false, false);
     for child in children {
         let parts = new.partitions.keys();
@@ -120,7 +128,7 @@ fn check_modes(new: &QueueSettings, children: &[&QueueSettings]) -> Result<(), R
             match part.capacity.legacy {
                 LegacyCapacity::Percent(share) => percent |= share > 0.0,
                 LegacyCapacity::Weight(_) => weight = true,
-                LegacyCapacity::Absolute(amount) if !amount.is_none() => {
+                LegacyCapacity::Absolute(amount) if by_form || !amount.is_none() => {
                     (absolute, percent) = (true, false);
                 }
                 LegacyCapacity::Absolute(_) | LegacyCapacity::Unusable => {}
@@ -209,9 +217,10 @@ pub(in crate::commit) fn check_children(
     if new.kind != QueueKind::Parent {
         return Ok(());
     }
-    check_childless(new, listed)?;
+    let by_form = state.settings.rules.absolute_by_form;
+    check_childless(new, listed, by_form)?;
     let children: Vec<_> = listed.iter().chain(dynamic).copied().collect();
-    check_modes(new, &order_after(state, old, &children))
+    check_modes(new, &order_after(state, old, &children), by_form)
 }
 
 /// Settings of the queues that submissions created, as a refresh makes them anew.

@@ -176,13 +176,13 @@ final class Calls {
       return;
     }
     Set<Integer> ended = new TreeSet<>(app.finished);
+    List<ContainerId> release = release(step, app, out);
     try {
       List<ResourceRequest> asks = asks(step.path("requests"), app);
       RMServerUtils.normalizeAndValidateRequests(asks,
           scheduler.getMaximumResourceCapability(app.queue), app.queue, scheduler, stage.context(),
           true);
       List<SchedulingRequest> requests = requests(step.path("scheduling_requests"));
-      List<ContainerId> release = release(step, app, out);
       answer(app, scheduler.allocate(app.attempt, asks, requests, release,
           texts(step.path("blacklist_add")), texts(step.path("blacklist_remove")),
           new ContainerUpdates()), out);

@@ -14,6 +14,7 @@ final class Errors {
       {"to non-leaf queue", "not_a_leaf"},
       {"is not a Leaf Queue", "not_a_leaf"},
       {"doesn't exist", "unknown_queue"},
+      {" failed : ", "unknown_queue"},
       {"is STOPPED", "queue_stopped"},
       {"already has", "max_applications"},
       {"is prohibited. Verify automatic queue mapping", "auto_created_queue_without_mapping"},

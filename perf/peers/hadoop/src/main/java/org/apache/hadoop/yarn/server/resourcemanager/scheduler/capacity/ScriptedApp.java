@@ -43,6 +43,8 @@ final class ScriptedApp {
   private final Map<Integer, ContainerId> ids = new TreeMap<>();
   private final RMAppAttempt current;
   private final RMAppAttemptMetrics metrics;
+  /** No two applications share it. */
+  private final long submitted = System.currentTimeMillis();
 
   ScriptedApp(int number, ApplicationSubmissionContext submission, String user, String queue,
       List<ResourceRequest> masterAsks, RMContext context) {
@@ -119,6 +121,7 @@ final class ScriptedApp {
           case "getAMResourceRequests" -> masterAsks;
           case "getQueue" -> queue;
           case "getUser" -> user;
+          case "getSubmitTime", "getStartTime" -> submitted;
           case "getState" -> RMAppState.RUNNING;
           case "getApplicationTags" -> Collections.emptySet();
           case "getApplicationTimeouts" -> Collections.emptyMap();

@@ -381,7 +381,7 @@ final class Stage {
   }
 
   private static void childOrder(CSQueue queue, ObjectNode order) {
-    if (queue.getChildQueues() == null) {
+    if (queue.getChildQueues() == null || queue.getChildQueues().isEmpty()) {
       return;
     }
     ArrayNode names = order.putArray(queue.getQueuePath());
