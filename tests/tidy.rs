@@ -482,8 +482,6 @@ fn the_architecture_page_names_every_floor() {
 fn sentences_of_pages_are_short_and_plain() {
     let mut pages = files_where(|name| name.ends_with(".md"));
     pages.retain(|(path, _)| PLAIN.iter().any(|start| path.starts_with(start)));
-    // Its texts are those of the table of codes.
-    pages.retain(|(path, _)| path != "docs/reference/codes.md");
     check(&pages, |_, text| prose::faults(text));
 }
 

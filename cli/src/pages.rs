@@ -145,6 +145,16 @@ fn title(scope: KeyScope) -> &'static str {
     }
 }
 
+/// A text whose `<` outside of code are no tags.
+fn escaped(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let parts = parts.map(|(at, part)| match at % 2 {
+        0 => part.replace('<', "\\<"),
+        _ => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
+
 /// The codes of findings with their explanations.
 fn codes() -> String {
     let mut page = begin(
@@ -155,7 +165,8 @@ fn codes() -> String {
     );
     for code in config::codes() {
         let text = config::explain_code(code).unwrap_or_default();
-        let _ = write!(page, "\n## `{code}`\n\n{}\n", crate::check::wrapped(text));
+        let text = crate::check::wrapped(&escaped(text));
+        let _ = write!(page, "\n## `{code}`\n\n{text}\n");
     }
     page
 }

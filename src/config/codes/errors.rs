@@ -87,9 +87,10 @@ pub(super) const ERRORS: &[Entry] = &[
     ),
     entry(
         "E_LIMIT",
-        "A bound on the size of the input was exceeded: 64 MiB per file, 32 attributes per \
-         tag, 5,000,000 properties, 1,000,000 queues, 100,000 children of a queue, 256 bytes \
-         per name, 4096 per path, 8 resource types.",
+        "A bound on the size of the input was exceeded. A file has at most 64 MiB and \
+         5,000,000 properties, a tag at most 32 attributes. There are at most 1,000,000 \
+         queues, 100,000 children of a queue and 8 resource types. A name has at most 256 \
+         bytes, a path 4096.",
     ),
     entry(
         "E_IO",
@@ -97,9 +98,9 @@ pub(super) const ERRORS: &[Entry] = &[
     ),
     entry(
         "E_NAN",
-        "`NaN` passes every range test of the reference, because all comparisons with it are \
-         false, and then poisons the shares of the queue and its siblings. It is refused in \
-         capacities, maximum capacities, weights and user weights.",
+        "`NaN` passes every range test of the reference, because all comparisons with it \
+         are false. It then makes the shares of the queue and its siblings meaningless. It \
+         is refused in capacities, maximum capacities, weights and user weights.",
     ),
     entry(
         "E_RANGE",
@@ -114,18 +115,18 @@ pub(super) const ERRORS: &[Entry] = &[
     ),
     entry(
         "E_QUEUE_NAME",
-        "A queue's name holds a `.`, which separates the names of a path; the queue could not \
-         be told from a child of another one. The reference accepts it.",
+        "A queue's name holds a `.`, which separates the names of a path; the queue would \
+         have the path of a child of another one. The reference accepts it.",
     ),
     entry("E_QUEUE_DEPTH", "Queues are nested deeper than 32 levels."),
     finer(
         "other",
         "E_RESOURCE_TYPE",
-        "A resource type is declared wrongly. Its name starts with a letter and stands once in \
-         `yarn.resource-types`; `memory`, `memory-mb` and `vcores` exist anyway. Its kind is \
-         `COUNTABLE`, its unit one of p, n, u, m, k, M, G, T, P, Ki, Mi, Gi, Ti, Pi or none, and \
-         none for `yarn.io/gpu` and `yarn.io/fpga`. Types stand in yarn-site.xml or \
-         resource-types.xml: the scheduler's own file cannot add one.",
+        "A resource type is declared wrongly. Its name starts with a letter and stands once \
+         in `yarn.resource-types`; `memory`, `memory-mb` and `vcores` exist anyway. Its \
+         kind is `COUNTABLE`. Its unit is none or one of p, n, u, m, k, M, G, T, P, Ki, Mi, \
+         Gi, Ti and Pi. `yarn.io/gpu` and `yarn.io/fpga` have none. Types stand in \
+         yarn-site.xml or resource-types.xml: the scheduler's own file cannot add one.",
     ),
     entry(
         "E_RESOURCE_TAG",
@@ -161,7 +162,7 @@ pub(super) const ERRORS: &[Entry] = &[
         "capacity_sum",
         "The percentages of siblings must sum to 100 on every label of their parent, or all \
          be 0. The sum of 32-bit fractions may be off by 0.0005. A sum of 0 needs a parent \
-         without a capacity on the label or in weight mode, or `allow-zero-capacity-sum`; a \
+         without a capacity on the label or in weight mode, or `allow-zero-capacity-sum`. A \
          sum of 100 needs a parent with a capacity there. On `root` every label that any \
          queue names has 100 %.",
     ),
@@ -353,11 +354,11 @@ pub(super) const ERRORS: &[Entry] = &[
     ),
     entry(
         "E_PREEMPTION",
-        "A key of preemption has a value that the policy cannot work with: a time or a share below \
-         0, a share that is no number, an interval of 0, an unknown order, or a monitor policy of \
-         the reference's packages that the reference does not have. It is refused only while the \
-         monitor is on; otherwise nothing reads it. `capsched.reservation-timeout-ms`, a key of \
-         our own, is always read.",
+        "A key of preemption has a value that the policy cannot work with. That is a time \
+         or a share below 0, a share that is no number, an interval of 0, or an unknown \
+         order. An unknown monitor policy of the reference's packages is refused as well. \
+         It is refused only while the monitor is on; otherwise nothing reads it. \
+         `capsched.reservation-timeout-ms`, a key of our own, is always read.",
     ),
     finer(
         "other",

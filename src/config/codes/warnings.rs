@@ -55,8 +55,8 @@ pub(super) const WARNINGS: &[Entry] = &[
     entry("W_VALUE_EMPTY", "An empty value counts as unset."),
     entry(
         "W_CAPACITY_UNSET",
-        "The value looks like an absolute capacity or a vector but counts as unset: it has no \
-         memory, an unknown unit, or a form that this queue mode does not read.",
+        "The value looks like an absolute capacity or a vector, but counts as unset. It has \
+         no memory, an unknown unit, or a form that this queue mode does not read.",
     ),
     entry(
         "W_CAPACITY_ZERO",
@@ -74,8 +74,8 @@ pub(super) const WARNINGS: &[Entry] = &[
     ),
     entry(
         "W_MASTER_SHARE",
-        "The share for application masters is so small that no application, or only the \
-         single one that is always admitted, can become active; or it is outside 0 to 1.",
+        "The share for application masters is outside 0 to 1, or so small that no \
+         application can become active. At most the one that is always admitted can.",
     ),
     entry(
         "W_USER_LIMIT",
@@ -102,10 +102,10 @@ pub(super) const WARNINGS: &[Entry] = &[
     ),
     entry(
         "W_PREEMPTION",
-        "A key of preemption has no effect, or another key takes its effect: the monitor is off, \
-         no queue serves by priority, nothing may be asked back, a share is above 1, a policy does \
-         not run here, or containers are forgotten before their wait is over. What would be refused \
-         while the monitor is on is warned of while it is off.",
+        "A key of preemption has no effect, or another key takes its effect. The monitor is \
+         off, no queue serves by priority, or nothing may be asked back. Or a share is \
+         above 1, a policy does not run here, or the wait outlives the request. What would \
+         be refused while the monitor is on is warned of while it is off.",
     ),
     entry(
         "W_MAXIMUM_KIND",
@@ -116,7 +116,7 @@ pub(super) const WARNINGS: &[Entry] = &[
     entry(
         "W_CREATION_NEVER",
         "The queue is to create queues and never can. In legacy mode the children that it lists need \
-         weights (`1w`); they count towards `max-queues`; `maximum-queue-depth` is at least 1; and a \
+         weights (`1w`), and they count towards `max-queues`. `maximum-queue-depth` is at least 1. A \
          queue has one way of creation, `auto-create-child-queue` or `auto-queue-creation-v2`. A \
          submission to a queue that would be created is refused as one to an unknown queue \
          (YARN-11982).",

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::super::properties::asked;
-use super::super::{Admission, Layer, Options, Source, load};
+use crate::config::properties::asked;
+use crate::config::{Admission, Layer, Options, Source, load};
+
 use super::*;
 
 /// Queues of every kind, with every switch on that makes further keys matter.
