@@ -117,7 +117,7 @@ fn check(path: &Path, sites: &[Source], options: &Options) -> Result<Report, Str
 }
 
 /// What is piped in, up to the size of a file.
-fn standard_input(most: usize) -> Result<Source, String> {
+pub(crate) fn standard_input(most: usize) -> Result<Source, String> {
     let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
     let read = io::stdin().lock().take(limit).read_to_end(&mut bytes);

@@ -139,7 +139,10 @@ impl CompareArgs {
 
     fn setting(&self, input: &Input, choice: Choice<'_>) -> Result<Setting> {
         let (cluster, trace) = input.read_or_tell(&self.files, choice)?;
-        let (conf, nodes) = (choice.conf.map(named), choice.nodes.map(named));
+        let (conf, nodes) = (
+            choice.conf.map(named),
+            choice.nodes.map(ToString::to_string),
+        );
         let seed = choice.seed.map(|seed| seed.to_string());
         let load = Some(choice.load.to_string());
         let release = Some(choice.reference.to_string());
@@ -163,7 +166,7 @@ impl CompareArgs {
     }
 
     fn choices<'a>(&self, input: &'a Input, loads: &[u64]) -> Vec<Choice<'a>> {
-        fn each(paths: &[PathBuf]) -> Vec<Option<&PathBuf>> {
+        fn each<T>(paths: &[T]) -> Vec<Option<&T>> {
             if paths.is_empty() {
                 return vec![None];
             }

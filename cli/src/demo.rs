@@ -134,8 +134,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             "machine": machine(),
             "nodes": cluster.nodes.len(),
             "jobs": trace.facts.jobs,
-            "same_containers_placed": same(&runs),
-            "runs": runs.iter().map(Outcome::to_json).collect::<Vec<_>>(),
+            "same_containers_placed": same(&runs), "runs": runs.iter().map(Outcome::to_json).collect::<Vec<_>>(),
         }));
     } else {
         put(&shown(&cluster, &trace, &runs, args.explain_rows));

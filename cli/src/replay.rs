@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use capsched::api::{ModeKind, Reference};
-use capsched::simulator::{MappingReport, ResourceTypes};
+use capsched::config::Source;
+use capsched::simulator::{MappingReport, NodeLine, ResourceTypes};
 use capsched::time::{Clock, SystemClock};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
@@ -13,8 +14,9 @@ use serde_json::{Value, json};
 use crate::demo::{exit_code, same};
 use crate::output::{Nothing, line, note, put};
 use crate::play::{
-    Cluster, NamedCosts, Outcome, Preemption, Row, RunFolder, Scene, Timing, Trace, TraceArgs,
-    block, machine, progress, table,
+    Cluster, NamedCosts, NodeSource, Outcome, Preemption, Row, RunFolder, Scene, Timing, Trace,
+    TraceArgs, block, for_trace, from_sources, listed, machine, node_source, progress, sources_of,
+    table, types_of, types_source,
 };
 use crate::reference::ReferenceArg;
 use crate::values::{mode, seed, threads};
@@ -24,10 +26,10 @@ use crate::values::{mode, seed, threads};
 pub(crate) struct Input {
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
-    /// File with the nodes: openb's list, SLS, SYNTH, Rumen, SWF or native; the trace itself when
-    /// left out.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) nodes: Vec<PathBuf>,
+    /// File with the nodes (openb's list, SLS, SYNTH, Rumen, SWF or native), or equal nodes such as
+    /// `100x64GiB,32vcores,2gpu,label=x`. The trace itself when left out.
+    #[arg(long, value_name = "FILE|NODES", value_parser = node_source)]
+    pub(crate) nodes: Vec<NodeSource>,
     /// capacity-scheduler.xml; without it the trace's own queues get equal weights.
     #[arg(long, value_name = "FILE")]
     pub(crate) conf: Vec<PathBuf>,
@@ -44,7 +46,7 @@ pub(crate) struct Input {
     #[arg(long, value_name = "N", requires = "costs")]
     pub(crate) cost_threads: Option<u32>,
     /// yarn-site.xml or resource-types.xml below it; later ones win.
-    #[arg(long, value_name = "FILE", requires = "conf")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) site: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) timing: Timing,
@@ -98,7 +100,7 @@ pub(crate) struct ReplayArgs {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Choice<'a> {
     pub(crate) conf: Option<&'a PathBuf>,
-    pub(crate) nodes: Option<&'a PathBuf>,
+    pub(crate) nodes: Option<&'a NodeSource>,
     pub(crate) seed: Option<u64>,
     pub(crate) load: u64,
     pub(crate) reference: Reference,
@@ -127,28 +129,37 @@ impl Input {
     }
 
     fn read(&self, files: &[PathBuf], choice: Choice<'_>) -> Result<(Cluster, Trace)> {
+        let looked = self.trace.look(files)?;
+        let mut declared = looked.types.clone();
+        if let Some(nodes) = choice.nodes {
+            declared.merge(&nodes.types()?);
+        }
+        let monitor = self.preemption != Preemption::Off;
+        let mut sources: Vec<Source> = types_source(&declared.offered).into_iter().collect();
+        sources.extend(sources_of(choice.conf, &self.site, monitor)?);
+        let reference = choice.reference;
         let configured = match choice.conf {
-            Some(conf) => Some({
-                let monitor = self.preemption != Preemption::Off;
-                crate::play::load(conf, &self.site, monitor, choice.reference)?
-            }),
+            Some(_) => Some(from_sources(&sources, reference)?),
             None => None,
         };
         let types = match &configured {
-            Some(loaded) => crate::play::types_of(&loaded.settings)?,
-            None => ResourceTypes::with_extra(&["gpu-milli"])
-                .context("three resource types are within the limit")?,
+            Some(loaded) => types_of(&loaded.settings)?,
+            None => {
+                let queues = ["root.default".to_owned()].into();
+                let basic = ResourceTypes::default();
+                let loaded = for_trace(&queues, &[], &basic, reference, &sources)?;
+                types_of(&loaded.settings)?
+            }
         };
-        let mut trace = self.trace.clone();
-        trace.compress = trace.compress.saturating_mul(choice.load);
-        let trace = trace.scan(files, &types)?;
-        let path = choice.nodes.unwrap_or(&files[0]);
-        let nodes = crate::play::nodes(path, &self.trace.options(types.clone()))?;
+        let mut given = self.trace.clone();
+        given.compress = given.compress.saturating_mul(choice.load);
+        let mut trace = given.scan(looked, &types)?;
+        let nodes = self.nodes_of(&mut trace, choice.nodes, types.clone())?;
         let loaded = match configured {
             Some(loaded) => loaded,
             None => {
                 note("no --conf: the trace's own queues get equal weights");
-                crate::play::for_trace(&trace.facts.queues, &nodes, &types, choice.reference)?
+                for_trace(&trace.facts.queues, &nodes, &types, reference, &sources)?
             }
         };
         let mut cluster = Cluster::new(loaded, nodes, types)?;
@@ -157,6 +168,23 @@ impl Input {
         }
         cluster.preemption = self.preemption.apply(&cluster.configured);
         Ok((cluster, trace))
+    }
+
+    /// The nodes of the command line, or those that the trace tells of.
+    fn nodes_of(
+        &self,
+        trace: &mut Trace,
+        given: Option<&NodeSource>,
+        types: ResourceTypes,
+    ) -> Result<Vec<NodeLine>> {
+        let options = self.trace.options(types);
+        let mut account = MappingReport::default();
+        let nodes = match given {
+            Some(given) => given.read(&mut account, &options)?,
+            None => listed(trace.first_file()?, &mut account, &options)?,
+        };
+        trace.facts.mapping.add_counts(&account);
+        Ok(nodes)
     }
 
     /// The same; of a trace without a job the account is told as the object of a run that has no rows.
@@ -210,7 +238,7 @@ impl Input {
         };
         json!({
             "files": shown(files),
-            "nodes": shown(&self.nodes),
+            "nodes": self.nodes.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "conf": shown(&self.conf),
             "costs": self.costs,
             "cost_threads": self.cost_threads,
@@ -314,6 +342,6 @@ pub(crate) fn object(
 pub(crate) fn mapping(report: &MappingReport) -> Value {
     json!({"format": report.format, "rows": report.rows, "used": report.used,
         "dropped": report.dropped, "clamped": report.clamped, "guessed": report.guessed,
-        "ignored": report.ignored, "warnings": report.warnings,
+        "ignored": report.ignored, "lost": report.lost, "warnings": report.warnings,
         "more_warnings": report.more_warnings})
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use capsched::simulator::import::Format;
+use capsched::api::MAX_TYPES;
+use capsched::simulator::import::{DeclaredTypes, Format, Source, declared_types};
 use capsched::simulator::{
     Job, MappingReport, ResourceTypes, Spread, TraceError, TraceStat, Workload,
 };
@@ -13,8 +14,8 @@ use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use crate::generate;
-use crate::output::{line, note, put};
-use crate::play::{TraceArgs, explain, nodes};
+use crate::output::{PROBLEM, line, note, put};
+use crate::play::{NodeSource, TraceArgs, explain, listed, node_source};
 use crate::sink::{OutArgs, counting};
 
 /// Commands about traces.
@@ -56,9 +57,10 @@ pub(crate) struct ConvertArgs {
     files: Vec<PathBuf>,
     #[command(flatten)]
     trace: TraceArgs,
-    /// File with nodes to put in front of the jobs; the trace itself when left out.
-    #[arg(long, value_name = "FILE")]
-    nodes: Option<PathBuf>,
+    /// File with nodes to put in front of the jobs, or equal nodes such as `100x64GiB,32vcores`; the
+    /// trace itself when left out.
+    #[arg(long, value_name = "FILE|NODES", value_parser = node_source)]
+    nodes: Option<NodeSource>,
     /// The format to write.
     #[arg(long, value_enum, default_value = "native")]
     to: Target,
@@ -69,9 +71,39 @@ pub(crate) struct ConvertArgs {
     json: bool,
 }
 
-/// Memory, vcores and thousandths of GPUs: everything that a known format tells of.
-fn types() -> Result<ResourceTypes> {
-    ResourceTypes::with_extra(&["gpu-milli"]).context("three resource types are within the limit")
+/// Memory, vcores and every further type that the files name. A pipe tells only what is in its
+/// first line.
+fn types(args: &TraceArgs, files: &[PathBuf], nodes: Option<&NodeSource>) -> Result<ResourceTypes> {
+    let mut types = DeclaredTypes::default();
+    for path in files.iter().filter(|path| path.is_file()) {
+        let source = Source::open(path).map_err(explain)?;
+        types.merge(&declared_types(source, args.format).map_err(explain)?);
+    }
+    if let Some(nodes) = nodes {
+        types.merge(&nodes.types()?);
+    }
+    if files.iter().any(|path| !path.is_file()) {
+        types.merge(&DeclaredTypes {
+            offered: vec!["gpu-milli".to_owned()],
+            asked: Vec::new(),
+        });
+    }
+    let names: Vec<&str> = types
+        .offered
+        .iter()
+        .chain(&types.asked)
+        .map(String::as_str)
+        .collect();
+    let mut known: Vec<&str> = Vec::new();
+    for name in names {
+        if !known.contains(&name) {
+            known.push(name);
+        }
+    }
+    ResourceTypes::with_extra(&known).with_context(|| {
+        let listed = known.join(", ");
+        format!("more resource types than {MAX_TYPES}: memory-mb, vcores, {listed}")
+    })
 }
 
 /// Runs a command about traces.
@@ -84,7 +116,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
 }
 
 fn stat(args: &StatArgs) -> Result<ExitCode> {
-    let workload = args.trace.open(&args.files, types()?)?;
+    let types = types(&args.trace, &args.files, None)?;
+    let workload = args.trace.open(&args.files, types)?;
     let bar = counting("read");
     let mut workload = Counted { workload, bar };
     let stat = TraceStat::of(&mut workload).map_err(explain)?;
@@ -113,18 +146,20 @@ fn stat_json(stat: &TraceStat) -> Value {
 }
 
 fn convert(args: &ConvertArgs) -> Result<ExitCode> {
-    let types = types()?;
-    let known = match &args.nodes {
-        Some(path) => nodes(path, &args.trace.options(types.clone()))?,
-        // A trace that tells of its nodes keeps them. A pipe can be read only once.
-        None if args.files[0].is_file() => {
-            nodes(&args.files[0], &args.trace.options(types.clone())).unwrap_or_default()
-        }
-        None => Vec::new(),
-    };
+    let types = types(&args.trace, &args.files, args.nodes.as_ref())?;
+    let options = args.trace.options(types.clone());
+    let (mut known, mut account) = (Vec::new(), MappingReport::default());
+    // A trace that tells of its nodes keeps them. A pipe can be read only once.
+    if let Some(given) = &args.nodes {
+        known = given.read(&mut account, &options)?;
+    } else if args.files[0].is_file() {
+        let source = Source::open(&args.files[0]).map_err(explain)?;
+        known = listed(source, &mut account, &options).unwrap_or_default();
+    }
     let mut workload = args.trace.open(&args.files, types.clone())?;
     let jobs = args.out.write(&types, &known, workload.as_mut())?;
-    let report = workload.report();
+    let mut report = workload.report();
+    report.add_counts(&account);
     if jobs == 0 {
         note("warning: the trace holds no job");
     }
@@ -143,7 +178,12 @@ fn convert(args: &ConvertArgs) -> Result<ExitCode> {
             path.display()
         )),
     }
-    Ok(ExitCode::SUCCESS)
+    if report.lost.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let lost: Vec<&str> = report.lost.keys().map(String::as_str).collect();
+    note(format_args!("lost in conversion: {}", lost.join(", ")));
+    Ok(ExitCode::from(PROBLEM))
 }
 
 /// Jobs that are counted on a bar.
@@ -178,7 +218,7 @@ pub(crate) struct FormatsArgs {
 /// Runs `capsched traces`.
 pub(crate) fn formats(args: &FormatsArgs) -> ExitCode {
     if args.json {
-        let one = |format: &Format| json!({"format": format.name(), "uses": format.uses(), "ignores": format.ignores()});
+        let one = |format: &Format| json!({"format": format.name(), "uses": format.uses(), "map": format.map_fields(), "ignores": format.ignores()});
         line(json!({"formats": Format::ALL.iter().map(one).collect::<Vec<_>>()}));
         return ExitCode::SUCCESS;
     }
@@ -187,6 +227,10 @@ pub(crate) fn formats(args: &FormatsArgs) -> ExitCode {
         text.push_str(&wrapped(
             &format!("{:<9} uses", format.name()),
             format.uses(),
+        ));
+        text.push_str(&wrapped(
+            "          --map by",
+            &format.map_fields().join(" "),
         ));
         text.push_str(&wrapped("          ignores", format.ignores()));
     }

@@ -37,20 +37,26 @@ const MONITOR_ON: &str = "<configuration><property>\
      <name>yarn.resourcemanager.scheduler.monitor.enable</name><value>true</value>\
      </property></configuration>";
 
-/// Reads configuration files for a run; warnings go to standard error. `monitor`: preemption is
-/// to run whatever the files say.
-pub(crate) fn load(
-    conf: &PathBuf,
+/// The files of a configuration: later ones win. `monitor`: preemption is to run whatever they say.
+pub(crate) fn sources_of(
+    conf: Option<&PathBuf>,
     site: &[PathBuf],
     monitor: bool,
-    reference: Reference,
-) -> Result<Loaded> {
-    let options = Options::default();
+) -> Result<Vec<Source>> {
+    let limits = Options::default().limits;
     let read = |path: &PathBuf, layer| {
-        config::read_source(path, layer, &options.limits)
+        if path.as_path() == std::path::Path::new("-") {
+            let source = crate::check::standard_input(limits.bytes);
+            let source = source.map_err(|message| anyhow!(message))?;
+            return Ok(Source { layer, ..source });
+        }
+        config::read_source(path, layer, &limits)
             .map_err(|finding| anyhow!(finding.message.clone()))
     };
-    let mut sources = vec![read(conf, Layer::Scheduler)?];
+    let mut sources = Vec::new();
+    if let Some(path) = conf {
+        sources.push(read(path, Layer::Scheduler)?);
+    }
     for path in site {
         sources.push(read(path, Layer::Site)?);
     }
@@ -61,15 +67,37 @@ pub(crate) fn load(
             layer: Layer::Site,
         });
     }
-    let loaded = from_sources(&sources, reference)?;
-    let warning = |finding: &&config::Diagnostic| finding.severity == Severity::Warning;
-    for finding in loaded.report.diagnostics.iter().filter(warning) {
-        note(format_args!("warning: {finding}"));
-    }
-    Ok(loaded)
+    Ok(sources)
 }
 
-/// Reads configuration files that are in memory.
+/// The types that a trace names, as a file below those of the user.
+pub(crate) fn types_source(types: &[String]) -> Option<Source> {
+    let list = BTreeMap::from([("yarn.resource-types".to_owned(), types.join(","))]);
+    (!types.is_empty()).then(|| Source {
+        name: "(types of the trace)".to_owned(),
+        bytes: xml(&list),
+        layer: Layer::Site,
+    })
+}
+
+/// Properties as a file.
+fn xml(pairs: &BTreeMap<String, String>) -> Vec<u8> {
+    let escaped = |text: &str| {
+        let text = text.replace('&', "&amp;").replace('<', "&lt;");
+        text.replace('>', "&gt;")
+    };
+    let mut out = "<configuration>\n".to_owned();
+    for (name, value) in pairs {
+        let (name, value) = (escaped(name), escaped(value));
+        out.push_str(&format!(
+            "<property><name>{name}</name><value>{value}</value></property>\n"
+        ));
+    }
+    out.push_str("</configuration>\n");
+    out.into_bytes()
+}
+
+/// Reads configuration files that are in memory; warnings go to standard error.
 pub(crate) fn from_sources(sources: &[Source], reference: Reference) -> Result<Loaded> {
     let options = Options {
         reference,
@@ -80,6 +108,10 @@ pub(crate) fn from_sources(sources: &[Source], reference: Reference) -> Result<L
     if !faults.is_empty() {
         loaded.report.diagnostics = faults;
         return Err(refused(&loaded.report));
+    }
+    let warning = |finding: &&config::Diagnostic| finding.severity == Severity::Warning;
+    for finding in loaded.report.diagnostics.iter().filter(warning) {
+        note(format_args!("warning: {finding}"));
     }
     Ok(loaded)
 }
@@ -109,6 +141,7 @@ pub(crate) fn for_trace(
     nodes: &[NodeLine],
     types: &ResourceTypes,
     reference: Reference,
+    sites: &[Source],
 ) -> Result<Loaded> {
     let mut pairs = BTreeMap::new();
     let mut put = |key: String, value: String| {
@@ -127,10 +160,31 @@ pub(crate) fn for_trace(
     }
     put("maximum-am-resource-percent".into(), "1.0".into());
     put("maximum-applications".into(), "1000000".into());
+    // Without it the reference proposes reserved nodes again and again in global mode (YARN-11573).
+    put(
+        "skip-allocate-on-nodes-with-reserved-containers".into(),
+        "true".into(),
+    );
     put(
         "resource-calculator".into(),
         "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator".into(),
     );
+    let site = limits_of(nodes, types);
+    let own = |name: &str, pairs, layer| Source {
+        name: name.to_owned(),
+        bytes: xml(pairs),
+        layer,
+    };
+    let mut sources = vec![
+        own("(queues of the trace)", &pairs, Layer::Scheduler),
+        own("(sizes of the nodes)", &site, Layer::Site),
+    ];
+    sources.extend_from_slice(sites);
+    from_sources(&sources, reference)
+}
+
+/// Maximum allocations that the largest node bears, and the switch of the monitor.
+fn limits_of(nodes: &[NodeLine], types: &ResourceTypes) -> BTreeMap<String, String> {
     let monitor = "yarn.resourcemanager.scheduler.monitor.enable";
     let mut site = BTreeMap::from([(monitor.to_owned(), "true".to_owned())]);
     let most = |index: usize| nodes.iter().map(|node| node.size[index]).max().unwrap_or(0);
@@ -142,12 +196,7 @@ pub(crate) fn for_trace(
         };
         site.insert(key, most(index).max(1024).to_string());
     }
-    let options = Options {
-        resource_types: Some(types.names().to_vec()),
-        reference,
-        ..Options::default()
-    };
-    config::load_pairs(&site, &pairs, &options).map_err(|report| refused(&report))
+    site
 }
 
 /// The names below each queue above some leaves.

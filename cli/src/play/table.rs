@@ -267,7 +267,7 @@ fn waits(runs: &[Outcome]) -> Vec<Line> {
     vec![
         Line::new(
             "all done after",
-            "Virtual time at which the last container was placed or ended.",
+            "Virtual time at which the last container was placed or ended; work that is left not counted.",
             runs,
             |run| Some(virtual_time(run.report.finished_ms)),
         ),
@@ -348,7 +348,11 @@ fn usage(runs: &[Outcome]) -> Vec<Line> {
             "Used by containers, as a share of the cluster, over the run until its last container \
              ended.",
             runs,
-            share(|run| &run.report.used_permille),
+            |run| {
+                let any = run.report.finished_ms > 0;
+                let share = run.report.used_permille.get(index).filter(|_| any);
+                share.map(|share| percent(*share))
+            },
         ));
         lines.push(Line::new(
             format!("{name} used, most"),

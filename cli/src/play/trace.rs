@@ -1,14 +1,16 @@
 //! The trace of a run: its files, how rows become jobs, and the account of it.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use capsched::simulator::import::{
-    Format, ImportOptions, MAX_INFLATED, Source, merged, open, ordered,
+    DeclaredTypes, Format, ImportOptions, MAX_INFLATED, Source, declared_types, merged, open,
+    ordered, types_in_head,
 };
 use capsched::simulator::{
     Duplicates, Job, MapRules, MappingReport, OrderSettings, ResourceTypes, Sorting, TraceError,
@@ -83,24 +85,53 @@ impl TraceArgs {
         open(files, self.format, &self.options(types), &self.order()).map_err(explain)
     }
 
+    /// Opens files for a run, and finds the resource types that they name.
+    pub(crate) fn look(&self, files: &[PathBuf]) -> Result<Looked> {
+        let mut looked = Looked::default();
+        for path in files {
+            let (file, mut source) = TraceFile::open(path).map_err(explain)?;
+            let types = if file.kept.is_some() {
+                types_in_head(&mut source, self.format)
+            } else {
+                let again = file.again().map_err(explain)?;
+                declared_types(again, self.format)
+            };
+            looked.types.merge(&types.map_err(explain)?);
+            looked.files.push((file, source));
+        }
+        Ok(looked)
+    }
+
     /// Looks through files, to be played as often as wanted. A pipe is kept in a temporary file.
-    pub(crate) fn scan(&self, files: &[PathBuf], types: &ResourceTypes) -> Result<Trace> {
+    pub(crate) fn scan(&self, looked: Looked, types: &ResourceTypes) -> Result<Trace> {
         let (format, options, order) = (self.format, self.options(types.clone()), self.order());
         let part = move |source: Source| ordered(source, format, &options, &order);
-        let scanned = files.par_iter().map(|path| {
-            let (file, source) = TraceFile::open(path)?;
-            Ok((file, Facts::of(part(source)?)?))
-        });
+        let scanned = looked
+            .files
+            .into_par_iter()
+            .map(|(file, source)| Ok((file, Facts::of(part(source)?)?)));
         // The first file with an error names it, whatever thread met one first.
         let scanned: Vec<Result<(TraceFile, Facts), TraceError>> = scanned.collect();
         let scanned: Result<Vec<_>, TraceError> = scanned.into_iter().collect();
         let (files, facts): (Vec<_>, Vec<_>) = scanned.map_err(explain)?.into_iter().unzip();
-        Trace::new(facts, move || {
-            let parts = files.iter().map(|file| part(file.again()?));
+        let files = Arc::new(files);
+        let own = Arc::clone(&files);
+        let mut trace = Trace::new(facts, move || {
+            let parts = own.iter().map(|file| part(file.again()?));
             let parts: Result<Vec<_>, TraceError> = parts.collect();
             Ok(merged(parts?))
-        })
+        })?;
+        trace.files = files;
+        Ok(trace)
     }
+}
+
+/// Files of a trace before they are read.
+#[derive(Debug, Default)]
+pub(crate) struct Looked {
+    /// Resource types that they name.
+    pub(crate) types: DeclaredTypes,
+    files: Vec<(TraceFile, Source)>,
 }
 
 /// A file of a trace, or what was read from a pipe.
@@ -119,13 +150,19 @@ impl TraceFile {
             kept,
         };
         let about = std::fs::metadata(path);
-        if about.is_ok_and(|about| !about.is_file() && !about.is_dir()) {
-            let name = path.to_string_lossy();
+        let piped = path == Path::new("-");
+        if piped || about.is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+            let name = shown(path);
             let fail = |error: std::io::Error| TraceError::io(&(*name).into(), 0, &error);
             let kept = NamedTempFile::new().map_err(fail)?;
             let into = kept.reopen().map_err(fail)?;
+            let from: Box<dyn Read + Send> = if piped {
+                Box::new(std::io::stdin())
+            } else {
+                Box::new(File::open(path).map_err(fail)?)
+            };
             let pipe = Kept {
-                from: File::open(path).map_err(fail)?,
+                from,
                 into: BufWriter::new(into),
             };
             let source = Source::of(&name, Box::new(pipe), MAX_INFLATED)?;
@@ -139,16 +176,24 @@ impl TraceFile {
         let Some(kept) = &self.kept else {
             return Source::open(&self.path);
         };
-        let name = self.path.to_string_lossy();
+        let name = shown(&self.path);
         let file = kept.reopen();
         let file = file.map_err(|error| TraceError::io(&(*name).into(), 0, &error))?;
         Source::of(&name, Box::new(file), MAX_INFLATED)
     }
 }
 
+/// A path for messages.
+fn shown(path: &Path) -> Cow<'_, str> {
+    if path == Path::new("-") {
+        return "standard input".into();
+    }
+    path.to_string_lossy()
+}
+
 /// A pipe whose bytes are kept while they are read.
 struct Kept {
-    from: File,
+    from: Box<dyn Read + Send>,
     into: BufWriter<File>,
 }
 
@@ -218,6 +263,7 @@ type Opener = dyn Fn() -> Result<Box<dyn Workload + Send>, TraceError> + Send + 
 pub(crate) struct Trace {
     /// What is known of its jobs.
     pub(crate) facts: Facts,
+    files: Arc<Vec<TraceFile>>,
     open: Arc<Opener>,
 }
 
@@ -243,8 +289,11 @@ impl Trace {
         if facts.jobs == 0 {
             return Err(anyhow::Error::new(Nothing(facts.mapping)));
         }
-        let open = Arc::new(open);
-        Ok(Self { facts, open })
+        Ok(Self {
+            facts,
+            files: Arc::default(),
+            open: Arc::new(open),
+        })
     }
 
     /// A trace that is made in memory.
@@ -255,6 +304,14 @@ impl Trace {
         Self::new(vec![facts], open)
     }
 
+    /// The first file from its start, for the nodes that it tells of.
+    pub(crate) fn first_file(&self) -> Result<Source> {
+        let Some(file) = self.files.first() else {
+            anyhow::bail!("the trace has no file");
+        };
+        file.again().map_err(explain)
+    }
+
     /// The jobs by time, from the first one on.
     pub(crate) fn jobs(&self) -> Result<Box<dyn Workload + Send>> {
         (self.open)().map_err(explain)
@@ -263,13 +320,26 @@ impl Trace {
 
 /// An error of a trace with what to do about it.
 pub(crate) fn explain(error: TraceError) -> anyhow::Error {
+    let says = |text: &str| error.message.contains(text);
     let advice = match error.kind {
+        TraceErrorKind::BadRow if says("appears twice") => {
+            "--rename-duplicates gives such rows a suffix"
+        }
+        TraceErrorKind::BadRow if says("queue.name is missing") => {
+            "--map gives rows a queue, as in `user=*:root.users`"
+        }
         TraceErrorKind::BadRow => "`--skip-bad N` leaves out up to N such rows",
-        TraceErrorKind::BadFile if error.message.contains("format is not recognised") => {
+        TraceErrorKind::BadFile if says("JSON array") => {
+            "`jq -c '.[]' FILE` writes the objects one after the other"
+        }
+        TraceErrorKind::BadFile if says("format is not recognised") => {
             "say --format; `capsched traces` lists the formats"
         }
-        TraceErrorKind::BadFile if error.message.contains("sort the whole trace") => {
+        TraceErrorKind::BadFile if says("sort the whole trace") => {
             "say --sort to read everything before sorting"
+        }
+        TraceErrorKind::BadFile if says("--map names a field") => {
+            "`capsched traces` lists the fields"
         }
         TraceErrorKind::BadFile => "the file cannot be read further",
         TraceErrorKind::NoInput => "check the path",
@@ -281,18 +351,4 @@ pub(crate) fn explain(error: TraceError) -> anyhow::Error {
         }
         _ => anyhow::Error::new(error).context(advice),
     }
-}
-
-/// The nodes that a file describes.
-pub(crate) fn nodes(
-    path: &std::path::Path,
-    options: &ImportOptions,
-) -> Result<Vec<capsched::simulator::NodeLine>> {
-    let source = capsched::simulator::import::Source::open(path)
-        .map_err(explain)
-        .context("the list of nodes cannot be opened")?;
-    capsched::simulator::import::nodes(source, options).map_err(|error| {
-        let problem = Problem(format!("{error}; name a file with nodes by --nodes FILE"));
-        anyhow::Error::new(problem)
-    })
 }

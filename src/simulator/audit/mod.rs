@@ -430,4 +430,6 @@ fn ancestors(queue: &str) -> impl Iterator<Item = &str> {
 }
 
 #[cfg(test)]
+mod random_runs;
+#[cfg(test)]
 mod tests;

@@ -86,8 +86,9 @@ impl Context {
         (queue, user)
     }
 
-    /// The sizes named `prefix<resource>` in a JSON object over the values of `size`. Keys with the
-    /// prefix that are neither among `others` nor types of the cluster are counted as ignored.
+    /// The sizes named `prefix<resource>` in a JSON object over the values of `size`. Amounts under
+    /// keys with the prefix that are neither among `others` nor types of the cluster are counted as
+    /// lost; memory and vcores that the object does not give are counted as chosen.
     pub(super) fn sized(
         &mut self,
         object: &Map<String, Value>,
@@ -95,16 +96,16 @@ impl Context {
         others: &[&str],
         mut size: ResourceVector,
     ) -> Result<ResourceVector, String> {
-        let names = self.options.types.names();
-        let stray = |key: &String| {
-            key.strip_prefix(prefix).is_some_and(|name| {
-                name != "memory"
-                    && !others.contains(&name)
-                    && names.iter().all(|known| known != name)
-            })
-        };
-        if object.keys().any(stray) {
-            self.report.ignore(FOREIGN_RESOURCES);
+        for (key, value) in object {
+            let name = key.strip_prefix(prefix);
+            let name = name.filter(|name| !others.contains(name));
+            if name.is_some_and(|name| self.options.types.index_of(name).is_none()) {
+                if is_amount(value) {
+                    self.report.lose(&format!("{key} (no type of the cluster)"));
+                } else {
+                    self.report.ignore(&format!("key {key}"));
+                }
+            }
         }
         for index in 0..self.options.types.names().len() {
             let key = format!("{prefix}{}", self.options.types.names()[index]);
@@ -114,14 +115,47 @@ impl Context {
                 .or_else(|| if index == 0 { object.get(&old) } else { None });
             if let Some(value) = value {
                 size.set(index, amount(json_whole(value, &key)?, &key)?);
+            } else if index < 2 {
+                self.report
+                    .guess(&format!("{key} {}, not given", size[index]));
             }
         }
         Ok(size)
     }
+
+    /// Counts the keys of a JSON object that nothing here uses. Those with the prefix are left to
+    /// [`sized`](Self::sized).
+    pub(super) fn unused(&mut self, object: &Map<String, Value>, used: &[&str], sized: &str) {
+        for key in object.keys() {
+            let is_size = !sized.is_empty() && key.starts_with(sized);
+            if !is_size && !used.contains(&key.as_str()) {
+                self.report.ignore(&format!("key {key}"));
+            }
+        }
+    }
+
+    /// Counts a size that the trace does not give, with what is taken instead.
+    pub(super) fn filled_in(&mut self, what: &str, size: &ResourceVector) {
+        let names = self.options.types.names();
+        let amounts: Vec<String> = (0..2)
+            .map(|i| format!("{} {}", names[i], size[i]))
+            .collect();
+        self.report
+            .guess(&format!("{what}: {}, not given", amounts.join(", ")));
+    }
 }
 
-/// Why sizes of a trace are not all used.
-pub(super) const FOREIGN_RESOURCES: &str = "resources that the cluster does not have";
+/// Whether a JSON value may be an amount: a number, also between quotes.
+pub(super) fn is_amount(value: &Value) -> bool {
+    match value {
+        Value::Number(_) => true,
+        Value::String(text) => {
+            let text = text.trim();
+            !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+        }
+        _ => false,
+    }
+}
 
 /// What an importer found next.
 pub(super) enum Step {

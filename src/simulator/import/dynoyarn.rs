@@ -2,11 +2,14 @@
 //!
 //! Rules may use `queue`, `user`, `type`, `label` and `id`.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::context::{
-    Context, FOREIGN_RESOURCES, ImportOptions, Imported, MAX_CONTAINERS, Reader, Step, amount, time,
+    Context, ImportOptions, Imported, MAX_CONTAINERS, Reader, Step, amount, json_whole, time,
 };
 use super::lines::Lines;
 use super::source::Source;
@@ -27,6 +30,9 @@ struct Application {
     application_tags: Option<Vec<String>>,
     node_label: Option<String>,
     resource_request_specs: Vec<Stage>,
+    /// Keys that nothing here uses.
+    #[serde(flatten)]
+    unused: BTreeMap<String, IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -46,11 +52,27 @@ struct Stage {
     average_runtime: Option<u64>,
     resource: Option<Size>,
     priority: Option<i32>,
+    /// Keys that nothing here uses.
+    #[serde(flatten)]
+    unused: BTreeMap<String, IgnoredAny>,
 }
 
 struct Applications {
     lines: Lines,
     context: Context,
+}
+
+/// Types beside memory and vcores that the sizes of a line name.
+pub(super) fn foreign_types(line: &str) -> Vec<String> {
+    let Ok(app) = parse(line) else {
+        return Vec::new();
+    };
+    let stages = app.resource_request_specs.into_iter();
+    let sizes = stages.filter_map(|stage| stage.resource);
+    let sizes = sizes.chain(app.am_resource_request);
+    sizes
+        .flat_map(|size| size.others.into_iter().map(|(name, _)| name))
+        .collect()
 }
 
 /// The applications as a workload.
@@ -79,6 +101,9 @@ impl Reader for Applications {
         }
         self.context.report.rows += 1;
         let parsed = parse(line);
+        for key in parsed.iter().flat_map(|app| app.unused.keys()) {
+            self.context.report.ignore(&format!("key {key}"));
+        }
         parsed
             .and_then(|app| self.job(app))
             .map_err(|message| self.lines.error(TraceErrorKind::BadRow, message))
@@ -109,10 +134,7 @@ impl Applications {
         }
         let master = match app.am_resource_request {
             Some(size) => self.size(&size)?,
-            None => {
-                self.context.report.guess("size of the master");
-                self.context.options.master
-            }
+            None => self.filled_in("master", |options| options.master),
         };
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let (own_queue, own_user) = (text(&app.queue), text(&app.user));
@@ -142,13 +164,13 @@ impl Applications {
     }
 
     fn group(&mut self, stage: u32, spec: Stage) -> Result<TaskGroup, String> {
+        for key in spec.unused.keys() {
+            self.context.report.ignore(&format!("key {key} of a stage"));
+        }
         let count = u32::try_from(spec.num_instances).map_err(|_| "numInstances is too large")?;
         let size = match spec.resource {
             Some(size) => self.size(&size)?,
-            None => {
-                self.context.report.guess("size of a stage's containers");
-                self.context.options.task
-            }
+            None => self.filled_in("containers of a stage", |options| options.task),
         };
         let run = match (spec.runtimes, spec.average_runtime) {
             (Some(list), _) if !list.is_empty() => {
@@ -171,14 +193,32 @@ impl Applications {
         Ok(group)
     }
 
+    /// A size that the trace does not give.
+    fn filled_in(
+        &mut self,
+        what: &str,
+        of: impl Fn(&ImportOptions) -> ResourceVector,
+    ) -> ResourceVector {
+        let size = of(&self.context.options);
+        self.context.filled_in(what, &size);
+        size
+    }
+
     fn size(&mut self, size: &Size) -> Result<ResourceVector, String> {
-        if !size.others.is_empty() {
-            self.context.report.ignore(FOREIGN_RESOURCES);
-        }
-        Ok(ResourceVector::of(&[
+        let mut all = ResourceVector::of(&[
             amount(size.memory_mb, "memoryMB")?,
             amount(size.vcores, "vcores")?,
-        ]))
+        ]);
+        for (name, value) in &size.others {
+            match self.context.options.types.index_of(name) {
+                Some(index) => all.set(index, amount(json_whole(value, name)?, name)?),
+                None => {
+                    let what = format!("{name} (no type of the cluster)");
+                    self.context.report.lose(&what);
+                }
+            }
+        }
+        Ok(all)
     }
 }
 
@@ -216,7 +256,8 @@ mod tests {
             (2, Run::Same(30))
         );
         assert_eq!(report.clamped.len(), 1);
-        assert_eq!(report.guessed["size of a stage's containers"], 1);
+        let filled = "containers of a stage: memory-mb 1024, vcores 1, not given";
+        assert_eq!(report.guessed[filled], 1);
     }
 
     #[test]

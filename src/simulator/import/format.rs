@@ -79,9 +79,23 @@ impl Format {
             Self::Swf => "1 2 4 5 7 8 10 12 13 15 16",
             Self::Dynoyarn => {
                 "appId appType queue user submitTime amResourceRequest applicationTags nodeLabel \
-                 resourceRequestSpecs"
+                 resourceRequestSpecs, every resource of them"
             }
             Self::Native => "everything",
+        }
+    }
+
+    /// Fields that the rules of `--map` may use.
+    #[must_use]
+    pub const fn map_fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Openb => &["name", "qos", "pod_phase", "gpu_spec", "num_gpu"],
+            Self::Sls | Self::Dynoyarn => &["queue", "user", "type", "label", "id"],
+            Self::Synth => &["queue", "user", "workload", "class", "type"],
+            Self::Rumen => &["queue", "user", "name", "id"],
+            Self::Swim => &["id", "size", "user"],
+            Self::Swf => &["user", "group", "queue", "partition", "id"],
+            Self::Native => &["queue", "user", "name"],
         }
     }
 
@@ -90,15 +104,15 @@ impl Format {
     pub const fn ignores(self) -> &'static str {
         match self {
             Self::Openb => "gpu_spec pod_phase",
-            Self::Sls => "job.end.ms container.execution.type container.allocation.id",
-            Self::Synth => "duration deadline_factor reservation execution_type",
+            Self::Sls => "every other key, by name in the account",
+            Self::Synth => "every other key, by name in the account",
             Self::Rumen => "everything else, such as counters and distributions",
             Self::Swim => "gap, input path",
             Self::Swf => {
                 "wait and status (outcomes of another scheduler), CPU time, requested time, \
                  executable, preceding job, think time"
             }
-            Self::Dynoyarn => "resources beside memoryMB and vcores",
+            Self::Dynoyarn => "every other key, by name in the account",
             Self::Native => "nothing",
         }
     }
@@ -110,18 +124,26 @@ impl Format {
     /// When they cannot be read or look like none of the formats.
     pub fn detect(source: &mut Source) -> Result<Self, TraceError> {
         let head = String::from_utf8_lossy(source.head()?).into_owned();
-        let found = of_text(head.trim_start_matches('\u{feff}'));
-        found.ok_or_else(|| {
+        let head = head.trim_start_matches('\u{feff}');
+        of_text(head).ok_or_else(|| {
             let first = head.lines().next().unwrap_or_default();
-            TraceError::new(
-                TraceErrorKind::BadFile,
-                &source.name,
-                1,
-                "the format is not recognised; name it",
-            )
-            .with_value(first)
+            let message = match head.trim_start().strip_prefix('[') {
+                Some(inner) => of_array(inner),
+                None => "the format is not recognised; name it".to_owned(),
+            };
+            TraceError::new(TraceErrorKind::BadFile, &source.name, 1, message).with_value(first)
         })
     }
+}
+
+/// What is wrong with a JSON array whose inside begins like this.
+fn of_array(inner: &str) -> String {
+    let of = match of_text(inner.trim_start()) {
+        Some(format) if inner.trim_start().starts_with('{') => format!("{format} objects"),
+        _ if inner.contains("\"nodes\"") => "lists of nodes".to_owned(),
+        _ => "objects of no known format".to_owned(),
+    };
+    format!("a JSON array of {of}; they have to follow each other without brackets and commas")
 }
 
 fn of_text(head: &str) -> Option<Format> {
@@ -235,9 +257,24 @@ mod tests {
             ("hello\n", None),
             ("", Some(Format::Swf)),
             ("{\"a\":1}", None),
+            ("[{\"job.tasks\":[]}]", None),
         ] {
             let got = Format::detect(&mut Source::text("t", text)).ok();
             assert_eq!(got, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_array_is_named_with_what_it_holds() {
+        for (text, of) in [
+            ("[{\"job.tasks\":[]}]", "sls objects"),
+            ("\n[\n {\"jobID\":1}]", "rumen objects"),
+            ("[{\"rack\":1,\"nodes\":[]}]", "lists of nodes"),
+            ("[1, 2]", "objects of no known format"),
+        ] {
+            let error = Format::detect(&mut Source::text("t", text)).unwrap_err();
+            assert!(error.message.contains("JSON array of"), "{error}");
+            assert!(error.message.contains(of), "{error}");
         }
     }
 

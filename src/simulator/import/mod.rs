@@ -19,6 +19,8 @@ mod source;
 mod swf;
 mod swim;
 mod synth;
+mod synth_keys;
+mod types;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,7 +30,7 @@ pub use dynoyarn::dynoyarn;
 pub use format::Format;
 pub use lines::MAX_LINE;
 pub use native::{NativeWriter, native};
-pub use nodes::nodes;
+pub use nodes::{node_list, nodes};
 pub use objects::MAX_OBJECT;
 pub use openb::openb;
 pub use rumen::rumen;
@@ -37,21 +39,28 @@ pub use source::{MAX_INFLATED, Source};
 pub use swf::swf;
 pub use swim::swim;
 pub use synth::synth;
+pub use types::{DeclaredTypes, declared_types, types_in_head};
 
 use super::workload::TraceError;
-use super::workload::{InOrder, OrderSettings};
+use super::workload::{InOrder, OrderSettings, TraceErrorKind};
 use super::workload::{Merged, Workload};
 
 /// A source as a workload in its own order, with its own times.
 ///
 /// # Errors
 ///
-/// When the head of the file is not that of the format.
+/// When the head of the file is not that of the format, or a rule names a field that it lacks.
 pub fn read(
     source: Source,
     format: Format,
     options: &ImportOptions,
 ) -> Result<Box<dyn Workload + Send>, TraceError> {
+    if let Some(field) = options.map.unknown_field(format.map_fields()) {
+        let known = format.map_fields().join(", ");
+        let message = format!("--map names a field that {format} does not have; it has {known}");
+        let error = TraceError::new(TraceErrorKind::BadFile, &source.name, 0, message);
+        return Err(error.with_value(field));
+    }
     Ok(match format {
         Format::Openb => Box::new(openb(source, options)?),
         Format::Sls => Box::new(sls(source, options)),

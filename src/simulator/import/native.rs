@@ -116,8 +116,16 @@ const fn is_zero_ms(value: &u64) -> bool {
 pub(super) struct NativeLines {
     lines: Lines,
     context: Context,
-    /// For each type of the file, its position among the types of the cluster.
-    places: Vec<Option<usize>>,
+    /// For each type of the file, its name and its position among the types of the cluster.
+    places: Vec<(String, Option<usize>)>,
+}
+
+/// The types that a header names beside memory and vcores; none when it is no header.
+pub(super) fn declared(first: &str) -> Vec<String> {
+    let types = serde_json::from_str::<Header>(first.trim_start_matches('\u{feff}'));
+    let types = types.map(|header| header.types).unwrap_or_default();
+    let basic = |name: &String| matches!(name.as_str(), "memory" | "memory-mb" | "vcores");
+    types.into_iter().filter(|name| !basic(name)).collect()
 }
 
 /// The jobs as a workload; lines that describe nodes are skipped.
@@ -147,7 +155,7 @@ impl NativeLines {
         let places = header
             .types
             .iter()
-            .map(|name| options.types.index_of(name))
+            .map(|name| (name.clone(), options.types.index_of(name)))
             .collect();
         Ok(Self {
             places,
@@ -197,13 +205,13 @@ impl NativeLines {
             ));
         }
         let mut size = ResourceVector::NONE;
-        for (&value, place) in values.iter().zip(&self.places) {
+        for (&value, (name, place)) in values.iter().zip(&self.places) {
             match place {
                 Some(index) => size.set(*index, amount(value, "a size")?),
-                None if value > 0 => self
-                    .context
-                    .report
-                    .ignore("amounts of types the cluster does not have"),
+                None if value > 0 => {
+                    let what = format!("{name} (no type of the cluster)");
+                    self.context.report.lose(&what);
+                }
                 None => {}
             }
         }
@@ -493,10 +501,8 @@ mod tests {
             jobs.next().unwrap().unwrap().master,
             Some(ResourceVector::of(&[1024, 1]))
         );
-        assert_eq!(
-            jobs.report().ignored["amounts of types the cluster does not have"],
-            5
-        );
+        let report = jobs.report();
+        assert_eq!(report.lost["gpu-milli (no type of the cluster)"], 5);
     }
 
     #[test]

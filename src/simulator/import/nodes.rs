@@ -11,7 +11,7 @@ use super::rumen::LoggedJob;
 use super::source::Source;
 use crate::api::ResourceVector;
 use crate::id::Set;
-use crate::simulator::workload::{NodeLine, TraceError, TraceErrorKind};
+use crate::simulator::workload::{MappingReport, NodeLine, TraceError, TraceErrorKind};
 
 /// Most nodes of a cluster.
 const MAX_NODES: usize = 1_000_000;
@@ -29,18 +29,31 @@ const PER_RACK: u64 = 40;
 /// # Errors
 ///
 /// When the source cannot be read, holds a bad node, names one twice, or tells of no nodes.
-pub fn nodes(mut source: Source, options: &ImportOptions) -> Result<Vec<NodeLine>, TraceError> {
+pub fn nodes(source: Source, options: &ImportOptions) -> Result<Vec<NodeLine>, TraceError> {
+    Ok(node_list(source, options)?.0)
+}
+
+/// The same with the account: sizes that were filled in, keys that are not used.
+///
+/// # Errors
+///
+/// As [`nodes`].
+pub fn node_list(
+    mut source: Source,
+    options: &ImportOptions,
+) -> Result<(Vec<NodeLine>, MappingReport), TraceError> {
+    let mut account = MappingReport::new("nodes");
     let head = String::from_utf8_lossy(source.head()?).into_owned();
     let first = head.lines().next().unwrap_or_default().to_owned();
     let file = source.name.clone();
     let found = if first.split(',').any(|field| column_name(field) == "sn") {
         openb_nodes(source, options)?
     } else if head.contains("\"nodes\"") && !head.contains("\"job.tasks\"") {
-        sls_objects(source, options)?
+        sls_objects(source, options, &mut account)?
     } else {
         match Format::detect(&mut source)? {
             Format::Native => native_nodes(source, options)?,
-            Format::Synth | Format::Sls => sls_objects(source, options)?,
+            Format::Synth | Format::Sls => sls_objects(source, options, &mut account)?,
             Format::Rumen => rumen_hosts(source, options)?,
             Format::Swf => swf_header(source, options)?,
             Format::Openb | Format::Swim | Format::Dynoyarn => Vec::new(),
@@ -59,7 +72,7 @@ pub fn nodes(mut source: Source, options: &ImportOptions) -> Result<Vec<NodeLine
             return Err(fail("a node appears twice").with_value(&node.host));
         }
     }
-    Ok(found)
+    Ok((found, account))
 }
 
 fn openb_nodes(source: Source, options: &ImportOptions) -> Result<Vec<NodeLine>, TraceError> {
@@ -120,7 +133,11 @@ fn equal(n: u64, size: ResourceVector, rack: impl Fn(u64) -> String) -> Vec<Node
 }
 
 /// Node files, `num.nodes`, `num_nodes`, or else the hosts that the tasks of jobs name.
-fn sls_objects(source: Source, options: &ImportOptions) -> Result<Vec<NodeLine>, TraceError> {
+fn sls_objects(
+    source: Source,
+    options: &ImportOptions,
+    account: &mut MappingReport,
+) -> Result<Vec<NodeLine>, TraceError> {
     let mut objects = Objects::new(source);
     let mut context = Context::new("nodes", options);
     let mut nodes = Vec::new();
@@ -128,6 +145,8 @@ fn sls_objects(source: Source, options: &ImportOptions) -> Result<Vec<NodeLine>,
     while let Some(object) = objects.next_object::<Map<String, Value>>()? {
         let fail = |message: String| objects.error(message);
         if let Some(generated) = generated(&object, options).map_err(fail)? {
+            context.filled_in("nodes", &options.node);
+            account.add_counts(&context.report);
             return Ok(generated);
         }
         if object.contains_key("nodes") {
@@ -144,6 +163,10 @@ fn sls_objects(source: Source, options: &ImportOptions) -> Result<Vec<NodeLine>,
             }
         }
     }
+    if !hosts.nodes.is_empty() {
+        context.filled_in("nodes from the hosts of tasks", &options.node);
+    }
+    account.add_counts(&context.report);
     nodes.append(&mut hosts.nodes);
     Ok(nodes)
 }

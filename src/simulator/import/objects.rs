@@ -93,6 +93,19 @@ impl Objects {
         TraceError::new(TraceErrorKind::BadFile, &self.file, line, message)
     }
 
+    /// That another byte stands where an object should begin.
+    fn no_object(&mut self, byte: u8) -> TraceError {
+        let found = char::from(byte).escape_default();
+        let hint = match byte {
+            b'[' => "; of a JSON array take off brackets and commas",
+            _ => "",
+        };
+        self.fatal(
+            self.line,
+            format!("expected an object, found `{found}`{hint}"),
+        )
+    }
+
     fn byte(&mut self) -> Result<Option<u8>, TraceError> {
         match self.bytes.next() {
             None => Ok(None),
@@ -153,8 +166,7 @@ impl Objects {
             if depth > 0 || inside == Inside::Slash {
                 self.text.push(byte);
             } else if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0xef | 0xbb | 0xbf) {
-                let found = char::from(byte).escape_default();
-                return Err(self.fatal(self.line, format!("expected an object, found `{found}`")));
+                return Err(self.no_object(byte));
             }
             if self.text.len() > self.limit {
                 let message = format!("the object is larger than {} bytes", self.limit);
@@ -242,7 +254,10 @@ mod tests {
     fn what_is_no_object_ends_the_file() {
         assert_eq!(
             all("[{}]"),
-            [Err("t:1: expected an object, found `[`".to_owned())]
+            [Err(
+                "t:1: expected an object, found `[`; of a JSON array take off brackets and commas"
+                    .to_owned()
+            )]
         );
         for (text, message) in [
             (

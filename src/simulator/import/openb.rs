@@ -186,9 +186,7 @@ impl Pods {
                     .clamp("shared GPU rounded up to a whole one");
             }
         } else if gpus > 0 {
-            self.context
-                .report
-                .ignore("num_gpu (no GPU among the resource types)");
+            self.context.report.lose("num_gpu (no type of the cluster)");
         }
         Ok(size)
     }
@@ -269,7 +267,7 @@ mod tests {
             jobs[0].as_ref().unwrap().tasks[0].size,
             ResourceVector::of(&[8, 1])
         );
-        assert_eq!(report.ignored.len(), 1);
+        assert_eq!(report.lost.len(), 1);
     }
 
     #[test]

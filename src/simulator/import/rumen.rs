@@ -3,7 +3,10 @@
 //! Of each task the last attempt counts. Sizes are not in the history: containers and masters get
 //! the sizes of the options. Rules may use `queue`, `user`, `name` and `id`.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::context::{Context, Groups, ImportOptions, Imported, Reader, Step, split_host, time};
 use super::objects::Objects;
@@ -21,11 +24,17 @@ pub(super) struct LoggedJob {
     submit_time: Option<i64>,
     pub(super) map_tasks: Option<Vec<LoggedTask>>,
     pub(super) reduce_tasks: Option<Vec<LoggedTask>>,
+    /// Keys that nothing here uses.
+    #[serde(flatten)]
+    unused: BTreeMap<String, IgnoredAny>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct LoggedTask {
     pub(super) attempts: Option<Vec<LoggedAttempt>>,
+    /// Keys that nothing here uses.
+    #[serde(flatten)]
+    unused: BTreeMap<String, IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -34,6 +43,9 @@ pub(super) struct LoggedAttempt {
     pub(super) host_name: Option<String>,
     start_time: Option<i64>,
     finish_time: Option<i64>,
+    /// Keys that nothing here uses.
+    #[serde(flatten)]
+    unused: BTreeMap<String, IgnoredAny>,
 }
 
 struct History {
@@ -92,7 +104,12 @@ impl History {
             self.context.report.drop_row("no tasks");
             return Ok(Step::Dropped);
         }
-        self.context.report.guess("sizes of master and containers");
+        let (master, task) = (self.context.options.master, self.context.options.task);
+        self.context.filled_in("master", &master);
+        self.context.filled_in("containers", &task);
+        for key in job.unused.keys() {
+            self.context.report.ignore(&format!("key {key}"));
+        }
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let (own_queue, own_user, own_name) =
             (text(&job.queue), text(&job.user), text(&job.job_name));
@@ -126,6 +143,14 @@ impl History {
         reduce: bool,
         groups: &mut Groups,
     ) -> Result<Result<(), &'static str>, String> {
+        let of_attempts = task
+            .attempts
+            .iter()
+            .flatten()
+            .flat_map(|attempt| attempt.unused.keys());
+        for key in task.unused.keys().chain(of_attempts) {
+            self.context.report.ignore(&format!("key {key} of a task"));
+        }
         let Some(last) = task.attempts.as_ref().and_then(|attempts| attempts.last()) else {
             return Ok(Err(
                 "a task without attempts, as the load simulator refuses such a job",
@@ -184,7 +209,8 @@ mod tests {
             (job.tasks[1].run.clone(), job.tasks[1].stage),
             (Run::Same(1), 1)
         );
-        assert_eq!(report.guessed["sizes of master and containers"], 1);
+        let filled = "containers: memory-mb 1024, vcores 1, not given";
+        assert_eq!(report.guessed[filled], 1);
     }
 
     #[test]

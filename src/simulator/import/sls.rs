@@ -13,7 +13,7 @@ use super::source::Source;
 use crate::simulator::workload::{Job, MappingReport, Run, TaskGroup, TraceError, Workload};
 
 /// Keys of a task that begin like those of its resources.
-const OTHER_KEYS: [&str; 9] = [
+pub(super) const OTHER_KEYS: [&str; 9] = [
     "host",
     "start.ms",
     "end.ms",
@@ -24,6 +24,22 @@ const OTHER_KEYS: [&str; 9] = [
     "allocation.id",
     "request.delay",
 ];
+
+/// Keys of a job that are used, but for the sizes of its master.
+const JOB_KEYS: [&str; 9] = [
+    "yarn.sls.am.type",
+    "am.type",
+    "job.start.ms",
+    "job.queue.name",
+    "job.id",
+    "job.user",
+    "job.count",
+    "job.label.expression",
+    "job.tasks",
+];
+
+/// Keys of a task that are used, but for its sizes.
+const TASK_KEYS: [&str; 2] = ["count", "duration.ms"];
 
 struct SlsJobs {
     objects: Objects,
@@ -61,6 +77,7 @@ impl Reader for SlsJobs {
             return Ok(Step::Dropped);
         }
         self.context.report.rows += 1;
+        self.context.unused(&object, &JOB_KEYS, "am.");
         self.job(&object)
             .map_err(|message| self.objects.error(message))
     }
@@ -169,6 +186,20 @@ impl SlsJobs {
         Ok(Ok(groups.finish()))
     }
 
+    /// Counts the keys of a task that are not used.
+    fn unused_of_task(&mut self, task: &Map<String, Value>, map_reduce: bool) {
+        self.context.unused(task, &TASK_KEYS, "container.");
+        for key in ["container.execution.type", "container.allocation.id"] {
+            if task.contains_key(key) {
+                self.context.report.ignore(&format!("key {key}"));
+            }
+        }
+        if map_reduce && task.contains_key("container.priority") {
+            let what = "key container.priority: MapReduce has its own";
+            self.context.report.ignore(what);
+        }
+    }
+
     /// Adds a task; false when it has no run time, which fails its job.
     fn task(
         &mut self,
@@ -195,6 +226,7 @@ impl SlsJobs {
         if ms == 0 {
             return Ok(false);
         }
+        self.unused_of_task(task, map_reduce);
         let size = self.context.options.task;
         let size = self.context.sized(task, "container.", &OTHER_KEYS, size)?;
         let count = json_at(task, "count")?.unwrap_or(1).max(1);
@@ -239,7 +271,6 @@ fn delay(task: &Map<String, Value>) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::context::FOREIGN_RESOURCES;
     use super::*;
     use crate::api::ResourceVector;
 
@@ -306,8 +337,13 @@ mod tests {
         );
         let job = jobs[0].as_ref().unwrap();
         assert_eq!(job.tasks[0].size.memory(), 512);
-        assert_eq!(report.ignored.len(), 1);
-        assert_eq!(report.ignored[FOREIGN_RESOURCES], 1);
+        assert_eq!(report.lost.len(), 1);
+        assert_eq!(
+            report.lost["container.yarn.io/gpu (no type of the cluster)"],
+            1
+        );
+        assert_eq!(report.guessed["container.vcores 1, not given"], 1);
+        assert_eq!(report.guessed["am.vcores 1, not given"], 1);
     }
 
     #[test]

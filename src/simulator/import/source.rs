@@ -27,12 +27,15 @@ impl std::fmt::Debug for Source {
 }
 
 impl Source {
-    /// Opens a file; the content decides whether it is compressed, not the name.
+    /// Opens a file, or standard input as `-`. The content decides whether it is compressed.
     ///
     /// # Errors
     ///
     /// When the path is missing, a directory or unreadable, or a compressed header is broken.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
+        if path == Path::new("-") {
+            return Self::of("standard input", Box::new(io::stdin()), MAX_INFLATED);
+        }
         let name: FileName = path.to_string_lossy().into();
         let fail = |error: io::Error| TraceError::io(&name, 0, &error);
         let file = File::open(path).map_err(fail)?;

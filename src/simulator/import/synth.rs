@@ -11,6 +11,7 @@ use super::context::{
 };
 use super::objects::Objects;
 use super::source::Source;
+use super::synth_keys::{CLASS_KEYS, KEYS, OLD_KEYS, TASK_KEYS, WORKLOAD_KEYS, unused};
 use crate::simulator::statistics::{Random, whole};
 use crate::simulator::workload::{Job, MappingReport, Run, TaskGroup, TraceError, Workload, clip};
 
@@ -78,9 +79,11 @@ pub fn synth(source: Source, options: &ImportOptions) -> Result<impl Workload + 
     let object = objects
         .next_object::<Map<String, Value>>()?
         .unwrap_or_default();
-    let (workloads, jobs) = plan(&object).map_err(|message| objects.unusable(message))?;
+    let mut context = Context::new("synth", options);
+    let planned = plan(&object, &mut context.report);
+    let (workloads, jobs) = planned.map_err(|message| objects.unusable(message))?;
     Ok(Imported::new(Generator {
-        context: Context::new("synth", options),
+        context,
         objects,
         workloads,
         jobs,
@@ -90,7 +93,8 @@ pub fn synth(source: Source, options: &ImportOptions) -> Result<impl Workload + 
 
 type Planned = (Vec<Plan>, Vec<(u64, usize, u64)>);
 
-fn plan(object: &Map<String, Value>) -> Result<Planned, String> {
+fn plan(object: &Map<String, Value>, account: &mut MappingReport) -> Result<Planned, String> {
+    unused(account, object, &KEYS, "");
     let count = json_at(object, "num_jobs")?.ok_or("num_jobs is missing")?;
     if count > MAX_JOBS {
         return Err(format!("num_jobs is above {MAX_JOBS}"));
@@ -103,7 +107,7 @@ fn plan(object: &Map<String, Value>) -> Result<Planned, String> {
     };
     let workloads = list(object, "workloads")?
         .into_iter()
-        .map(Plan::parse)
+        .map(|object| Plan::parse(object, account))
         .collect::<Result<Vec<_>, _>>()?;
     let weights: Vec<f64> = workloads.iter().map(|plan| plan.weight).collect();
     let mut random = Random::new(seed);
@@ -120,10 +124,17 @@ fn plan(object: &Map<String, Value>) -> Result<Planned, String> {
 }
 
 impl Plan {
-    fn parse(object: &Map<String, Value>) -> Result<Self, String> {
+    fn parse(object: &Map<String, Value>, account: &mut MappingReport) -> Result<Self, String> {
+        unused(account, object, &WORKLOAD_KEYS, " of a workload");
         let mut buckets = Vec::new();
         let mut bucket_weights = Vec::new();
         for bucket in list(object, "time_distribution")? {
+            unused(
+                account,
+                bucket,
+                &["time", "weight"],
+                " of a time_distribution",
+            );
             let seconds = number(bucket, "time")?.ok_or("time is missing")?;
             buckets.push(whole(seconds.clamp(0.0, 1e11).floor()));
             bucket_weights.push(number(bucket, "weight")?.ok_or("weight is missing")?);
@@ -135,7 +146,7 @@ impl Plan {
             weight: number(object, "workload_weight")?.unwrap_or(1.0),
             classes: list(object, "job_classes")?
                 .into_iter()
-                .map(Class::parse)
+                .map(|object| Class::parse(object, account))
                 .collect::<Result<_, _>>()?,
             buckets,
             bucket_weights,
@@ -155,17 +166,20 @@ impl Plan {
 }
 
 impl Class {
-    fn parse(object: &Map<String, Value>) -> Result<Self, String> {
+    fn parse(object: &Map<String, Value>, account: &mut MappingReport) -> Result<Self, String> {
         let text = |key: &str| json_text(object, key).map(Option::unwrap_or_default);
         let tasks = if object.get("tasks").is_some_and(|tasks| !tasks.is_null()) {
+            unused(account, object, &CLASS_KEYS, " of a job class");
             list(object, "tasks")?
                 .into_iter()
-                .map(Task::parse)
+                .map(|object| Task::parse(object, account))
                 .collect::<Result<_, _>>()?
         } else {
+            let known = [&CLASS_KEYS[..], &OLD_KEYS].concat();
+            unused(account, object, &known, " of a job class");
             vec![
-                Task::parse_old(object, ["mtasks", "mtime", "map"], 20)?,
-                Task::parse_old(object, ["rtasks", "rtime", "reduce"], 10)?,
+                Task::parse_old(object, ["mtasks", "mtime", "map"], 20, account)?,
+                Task::parse_old(object, ["rtasks", "rtime", "reduce"], 10, account)?,
             ]
         };
         Ok(Self {
@@ -179,24 +193,28 @@ impl Class {
 }
 
 impl Task {
-    fn parse(object: &Map<String, Value>) -> Result<Self, String> {
-        let sample = |key: &str, default: f64| match object.get(key) {
-            None | Some(Value::Null) => Ok(Sample::Constant(default)),
-            Some(value) => Sample::parse(value, key),
-        };
+    fn parse(object: &Map<String, Value>, account: &mut MappingReport) -> Result<Self, String> {
+        unused(account, object, &TASK_KEYS, " of a task");
         let priority = match object.get("priority").map(serde_json::Value::as_i64) {
             None => 20,
             Some(value) => value
                 .and_then(|value| i32::try_from(value).ok())
                 .ok_or("priority is not a whole number")?,
         };
+        let mut sample = |key: &str, default: u32| match object.get(key) {
+            None | Some(Value::Null) => {
+                account.guess(&format!("{key} {default}, not given"));
+                Ok(Sample::Constant(f64::from(default)))
+            }
+            Some(value) => Sample::parse(value, key),
+        };
         Ok(Self {
             reduce: json_text(object, "type")?.as_deref() == Some("reduce"),
             priority,
-            count: sample("count", 1.0)?,
-            time: sample("time", 0.0)?,
-            memory: sample("max_memory", 1024.0)?,
-            vcores: sample("max_vcores", 1.0)?,
+            count: sample("count", 1)?,
+            time: sample("time", 0)?,
+            memory: sample("max_memory", 1024)?,
+            vcores: sample("max_vcores", 1)?,
         })
     }
 
@@ -205,21 +223,25 @@ impl Task {
         object: &Map<String, Value>,
         [count, time, kind]: [&str; 3],
         priority: i32,
+        account: &mut MappingReport,
     ) -> Result<Self, String> {
-        let sample = |name: String, default: f64| -> Result<Sample, String> {
+        let mut sample = |name: String, default: u32| -> Result<Sample, String> {
             let deviation = number(object, &format!("{name}_stddev"))?.unwrap_or(0.0);
             Ok(match number(object, &format!("{name}_avg"))? {
                 Some(mean) => Sample::LogNormal(mean, deviation_of(mean, deviation)),
-                None => Sample::Constant(default),
+                None => {
+                    account.guess(&format!("{name}_avg {default}, not given"));
+                    Sample::Constant(f64::from(default))
+                }
             })
         };
         Ok(Self {
             reduce: kind == "reduce",
             priority,
-            count: sample(count.to_owned(), 0.0)?,
-            time: sample(time.to_owned(), 0.0)?,
-            memory: sample(format!("{kind}_max_memory"), 1024.0)?,
-            vcores: sample(format!("{kind}_max_vcores"), 1.0)?,
+            count: sample(count.to_owned(), 0)?,
+            time: sample(time.to_owned(), 0)?,
+            memory: sample(format!("{kind}_max_memory"), 1024)?,
+            vcores: sample(format!("{kind}_max_vcores"), 1)?,
         })
     }
 }
@@ -377,13 +399,15 @@ impl Generator {
             return Ok(Step::Dropped);
         }
         self.given += 1;
+        let master = self.context.options.master;
+        self.context.filled_in("master", &master);
         Ok(Step::job(Job {
             at_ms,
             user,
             queue,
             name: format!("{}-{}-{}", plan.name, class.name, self.given),
             priority: None,
-            master: Some(self.context.options.master),
+            master: Some(master),
             partition: None,
             tags: Vec::new(),
             tasks,
@@ -404,7 +428,13 @@ fn draw_group(
         count = MAX_COUNT;
     }
     let mut size = context.options.task;
-    let memory = task.memory.draw(random).max(MIN_MEMORY);
+    let drawn = task.memory.draw(random);
+    let memory = drawn.max(MIN_MEMORY);
+    if drawn < MIN_MEMORY {
+        context
+            .report
+            .clamp("memory raised to 1024 MiB, as SynthJob does");
+    }
     size.set(0, amount(memory, "max_memory")?);
     size.set(1, amount(task.vcores.draw(random).max(1), "max_vcores")?);
     let times: Vec<u64> = (0..count)
@@ -427,6 +457,29 @@ fn draw_group(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_that_are_not_used_and_sizes_that_are_filled_in_are_named() {
+        let text = r#"{"description":"x","num_jobs":3,"workloads":[{"workload_name":"w",
+            "queue_name":"a","job_classes":[{"class_name":"c","deadline_factor":10,"user_name":"u",
+            "tasks":[{"type":"map","time":5,"count":2,"memory":{"val":2048},"cores":1}]}],
+            "time_distribution":[{"time":1,"weight":1}]}]}"#;
+        let mut all = synth(Source::text("t", text), &ImportOptions::default()).unwrap();
+        assert_eq!(all.by_ref().filter(Result::is_ok).count(), 3);
+        let report = all.report();
+        let ignored: Vec<&str> = report.ignored.keys().map(String::as_str).collect();
+        let expected = [
+            "key cores of a task",
+            "key deadline_factor of a job class",
+            "key description",
+            "key memory of a task",
+        ];
+        assert_eq!(ignored, expected);
+        assert_eq!(report.guessed["max_memory 1024, not given"], 1);
+        assert_eq!(report.guessed["max_vcores 1, not given"], 1);
+        let master = "master: memory-mb 1024, vcores 1, not given";
+        assert_eq!(report.guessed[master], 3);
+    }
 
     const TASK: &str = r#"{"type":"map","count":{"val":5},"time":{"val":10,"std":2},
         "max_memory":{"discrete":[1024,2048]},"max_vcores":3,"priority":20}"#;

@@ -74,6 +74,13 @@ impl MapRules {
         self.rules.is_empty()
     }
 
+    /// The first field of a rule that is none of these.
+    #[must_use]
+    pub fn unknown_field(&self, known: &[&str]) -> Option<&str> {
+        let fields = self.rules.iter().map(|rule| rule.field.as_str());
+        fields.into_iter().find(|field| !known.contains(field))
+    }
+
     /// Queue and user for a row with these fields, each where a rule decides it.
     #[must_use]
     pub fn apply(&self, fields: &[(&str, &str)]) -> (Option<String>, Option<String>) {
@@ -144,6 +151,8 @@ mod tests {
         assert_eq!(of("BE", "alice"), (some("root.alice"), some("u-BE")));
         assert_eq!(of("BE", "bob"), (None, some("u-BE")));
         assert_eq!(rules.apply(&[]), (None, None));
+        assert_eq!(rules.unknown_field(&["qos", "user"]), None);
+        assert_eq!(rules.unknown_field(&["user"]), Some("qos"));
     }
 
     #[test]

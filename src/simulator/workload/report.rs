@@ -6,6 +6,12 @@ use std::fmt;
 /// Most warnings that are kept as text; further ones are only counted.
 const WARNINGS: usize = 20;
 
+/// Names of one kind that are counted apart.
+const NAMES: usize = 1000;
+
+/// Names of one kind that are shown.
+const SHOWN: usize = 20;
+
 /// What an importer made of a trace. Nothing is dropped or guessed without being counted here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MappingReport {
@@ -18,11 +24,13 @@ pub struct MappingReport {
     /// Rows left out, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
     /// Values moved into the allowed range, by what was done.
-    pub clamped: BTreeMap<&'static str, u64>,
+    pub clamped: BTreeMap<String, u64>,
     /// Values the trace does not have, by how they were chosen.
-    pub guessed: BTreeMap<&'static str, u64>,
+    pub guessed: BTreeMap<String, u64>,
     /// Values the trace has and nothing here uses, by field.
-    pub ignored: BTreeMap<&'static str, u64>,
+    pub ignored: BTreeMap<String, u64>,
+    /// Amounts that the trace has and the cluster has no type for, by type.
+    pub lost: BTreeMap<String, u64>,
     /// The first 20 warnings.
     pub warnings: Vec<String>,
     /// Warnings beyond those.
@@ -45,18 +53,23 @@ impl MappingReport {
     }
 
     /// Counts a value moved into its range.
-    pub fn clamp(&mut self, what: &'static str) {
-        *self.clamped.entry(what).or_default() += 1;
+    pub fn clamp(&mut self, what: &str) {
+        count(&mut self.clamped, what);
     }
 
     /// Counts a value that was chosen.
-    pub fn guess(&mut self, what: &'static str) {
-        *self.guessed.entry(what).or_default() += 1;
+    pub fn guess(&mut self, what: &str) {
+        count(&mut self.guessed, what);
     }
 
     /// Counts a value that is not used.
-    pub fn ignore(&mut self, field: &'static str) {
-        *self.ignored.entry(field).or_default() += 1;
+    pub fn ignore(&mut self, field: &str) {
+        count(&mut self.ignored, field);
+    }
+
+    /// Counts an amount of a type that the cluster does not have.
+    pub fn lose(&mut self, kind: &str) {
+        count(&mut self.lost, kind);
     }
 
     /// Keeps or counts a warning.
@@ -78,21 +91,57 @@ impl MappingReport {
     pub fn add(&mut self, other: &Self) {
         self.rows += other.rows;
         self.used += other.used;
-        for (to, from) in [
-            (&mut self.dropped, &other.dropped),
-            (&mut self.clamped, &other.clamped),
-            (&mut self.guessed, &other.guessed),
-            (&mut self.ignored, &other.ignored),
-        ] {
-            for (reason, count) in from {
-                *to.entry(reason).or_default() += count;
-            }
+        for (reason, count) in &other.dropped {
+            *self.dropped.entry(reason).or_default() += count;
         }
+        self.add_counts(other);
         for warning in &other.warnings {
             self.warn(warning.clone());
         }
         self.more_warnings += other.more_warnings;
     }
+
+    /// Adds what another report counted of values, not of rows.
+    pub fn add_counts(&mut self, other: &Self) {
+        for (to, from) in [
+            (&mut self.clamped, &other.clamped),
+            (&mut self.guessed, &other.guessed),
+            (&mut self.ignored, &other.ignored),
+            (&mut self.lost, &other.lost),
+        ] {
+            for (reason, n) in from {
+                *to.entry(reason.clone()).or_default() += n;
+            }
+        }
+    }
+}
+
+/// Counts something by name; beyond a thousand names together with others.
+fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
+    if let Some(n) = counts.get_mut(name) {
+        *n += 1;
+        return;
+    }
+    let name = if counts.len() < NAMES { name } else { "others" };
+    *counts.entry(name.to_owned()).or_default() += 1;
+}
+
+/// The lines of one kind, most frequent first.
+fn lines<'a>(
+    f: &mut fmt::Formatter<'_>,
+    title: &str,
+    counts: impl Iterator<Item = (&'a str, &'a u64)>,
+) -> fmt::Result {
+    let mut counts: Vec<(&str, &u64)> = counts.collect();
+    counts.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
+    for (name, n) in counts.iter().take(SHOWN) {
+        writeln!(f, "  {title:<8} {n:>8}  {}", name.escape_debug())?;
+    }
+    if counts.len() > SHOWN {
+        let more = counts.len() - SHOWN;
+        writeln!(f, "  {title:<8} and {more} more kinds; --json has all")?;
+    }
+    Ok(())
 }
 
 impl fmt::Display for MappingReport {
@@ -103,15 +152,18 @@ impl fmt::Display for MappingReport {
             "{}: {} rows, {} jobs, {dropped} dropped",
             self.format, self.rows, self.used
         )?;
+        lines(
+            f,
+            "dropped",
+            self.dropped.iter().map(|(name, n)| (*name, n)),
+        )?;
         for (title, counts) in [
-            ("dropped", &self.dropped),
             ("clamped", &self.clamped),
             ("guessed", &self.guessed),
             ("ignored", &self.ignored),
+            ("lost", &self.lost),
         ] {
-            for (reason, count) in counts {
-                writeln!(f, "  {title:<8} {count:>8}  {reason}")?;
-            }
+            lines(f, title, counts.iter().map(|(name, n)| (name.as_str(), n)))?;
         }
         for warning in &self.warnings {
             writeln!(f, "  warning  {warning}")?;
