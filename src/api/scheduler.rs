@@ -109,6 +109,29 @@ pub trait Scheduler {
 
     /// Moves the clock forward to `to_ms` virtual milliseconds.
     fn advance(&mut self, to_ms: u64);
+
+    /// When something next happens by time alone, in virtual ms; 0 where that is not known.
+    fn next_alarm_ms(&self) -> u64 {
+        0
+    }
+
+    /// Takes heartbeats of nodes in turn that report what is expected, as long as each surely places, reserves and
+    /// releases nothing; how many. What they count is counted as by [`Scheduler::heartbeat`].
+    ///
+    /// Cost: a look at each node, without a walk down the queues.
+    fn pass_heartbeats<'a>(&mut self, nodes: &mut dyn Iterator<Item = &'a NodeName>) -> u64 {
+        let _ = nodes;
+        0
+    }
+
+    /// Counts rounds that would surely come to nothing, at most so many; how many. What they count is counted as by
+    /// [`Scheduler::schedule`], which the caller calls for the next round before it does anything else.
+    ///
+    /// Cost: that of the keys that wait, whatever the number of rounds.
+    fn pass_rounds(&mut self, most: u64) -> u64 {
+        let _ = most;
+        0
+    }
 }
 
 /// What a part of a round did, as far as its events do not tell.

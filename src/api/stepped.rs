@@ -1,17 +1,18 @@
 //! Engines behind the scheduler trait: sequential ones run step by step, and threaded ones.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use super::scheduler::{ContainerError, Event, RoundPart, Scheduler};
 use crate::commit::{
-    AppError, AskError, CommitOutcome, HeartbeatReply, NodeError, PreemptionRound, RefreshError,
-    SubmitError, Submitted,
+    self, AppError, AskError, CommitOutcome, HeartbeatReply, NodeError, PreemptionRound,
+    RefreshError, SubmitError, Submitted,
 };
-use crate::id::{ApplicationId, ContainerId, NodeName};
+use crate::id::{ApplicationId, ContainerId, NodeName, NodeSlot};
+use crate::metrics::Closed;
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
 use crate::rescheduler::{AppVerdict, Rescheduler, Settings};
-use crate::runtime::{Sequential, Threaded};
+use crate::runtime::{Attempt, Sequential, Threaded};
 
 /// Which of the three modes decides, when rounds are run step by step.
 ///
@@ -59,9 +60,11 @@ impl ModeKind {
 pub struct Stepped {
     engine: Sequential,
     mode: ModeKind,
-    nodes: Vec<NodeName>,
+    nodes: Vec<(NodeName, NodeSlot)>,
     partitions: BTreeSet<String>,
     events: Vec<Event>,
+    /// Proposals that the commit refused, by reason.
+    conflicts: BTreeMap<&'static str, u64>,
     /// Where the next asynchronous walk starts.
     start: usize,
     /// Nodes that a round in parts has walked, or attempts that it made on its partition.
@@ -83,6 +86,7 @@ impl Stepped {
             nodes: Vec::new(),
             partitions: BTreeSet::new(),
             events: Vec::new(),
+            conflicts: BTreeMap::new(),
             start: 0,
             walked: 0,
             within: None,
@@ -163,7 +167,7 @@ impl Stepped {
         if self.mode != ModeKind::Heartbeat {
             return self.schedule();
         }
-        for node in &self.nodes {
+        for (node, _) in &self.nodes {
             // A node that is known here is registered.
             let _ = self.engine.heartbeat(node, &NodeReport::AsExpected);
         }
@@ -181,6 +185,20 @@ impl Stepped {
         Ok(())
     }
 
+    /// Carries out every heartbeat, round and attempt, even those that surely come to nothing; decisions are the
+    /// same, and take longer.
+    #[must_use]
+    pub fn carrying_out_all(mut self) -> Self {
+        self.engine.carry_out_all(true);
+        self
+    }
+
+    /// Proposals that the commit refused, by reason.
+    #[must_use]
+    pub fn conflicts(&self) -> &BTreeMap<&'static str, u64> {
+        &self.conflicts
+    }
+
     /// The engine, to be read.
     #[must_use]
     pub fn engine(&self) -> &Sequential {
@@ -190,6 +208,11 @@ impl Stepped {
     fn gather(&mut self) -> usize {
         let before = self.events.len();
         let decisions = self.engine.take_events();
+        for decision in &decisions {
+            if let commit::Event::Rejected { conflict, .. } = decision {
+                *self.conflicts.entry(conflict.name()).or_default() += 1;
+            }
+        }
         self.events.extend(decisions.iter().filter_map(Event::of));
         let placed = |event: &&Event| matches!(event, Event::Allocated { .. });
         self.events[before..].iter().filter(placed).count()
@@ -197,12 +220,11 @@ impl Stepped {
 
     /// One attempt on every node, from a start that moves on with each round.
     fn walk_nodes(&mut self) {
-        let count = self.nodes.len();
-        for i in 0..count {
-            let node = &self.nodes[(self.start + i) % count];
-            self.engine.schedule_node(node);
+        let (before, behind) = self.nodes.split_at(self.start.min(self.nodes.len()));
+        for &(_, slot) in behind.iter().chain(before) {
+            self.engine.schedule_slot(slot);
         }
-        self.start = (self.start + 1) % count.max(1);
+        self.start = (self.start + 1) % self.nodes.len().max(1);
     }
 
     /// The next nodes of a walk in parts.
@@ -210,8 +232,8 @@ impl Stepped {
         let mut part = RoundPart::default();
         let count = self.nodes.len();
         while part.steps < steps && self.walked < count {
-            let node = &self.nodes[(self.start + self.walked) % count];
-            self.engine.schedule_node(node);
+            let (_, slot) = self.nodes[(self.start + self.walked) % count];
+            self.engine.schedule_slot(slot);
             self.walked += 1;
             part.steps += 1;
             part.visited += 1;
@@ -238,7 +260,7 @@ impl Stepped {
             part.steps += 1;
             part.visited += attempt.map_or(0, |_| self.engine.nodes_in(&label));
             self.walked += 1;
-            let more = attempt.is_some_and(|attempt| attempt.proposed && !attempt.reserving);
+            let more = attempt.is_some_and(goes_on);
             partition = if more && self.walked < self.nodes.len().max(1) {
                 Some(label)
             } else {
@@ -257,7 +279,7 @@ impl Stepped {
         for partition in &self.partitions {
             for _ in 0..self.nodes.len().max(1) {
                 let attempt = self.engine.schedule_partition(partition, 1);
-                if attempt.is_none_or(|attempt| !attempt.proposed || attempt.reserving) {
+                if !attempt.is_some_and(goes_on) {
                     break;
                 }
             }
@@ -268,7 +290,8 @@ impl Stepped {
 impl Scheduler for Stepped {
     fn add_node(&mut self, node: NodeSpec) -> Result<(), NodeError> {
         self.engine.add_node(&node)?;
-        self.nodes.push(node.name);
+        let slot = self.engine.ledger().node(&node.name);
+        self.nodes.extend(slot.map(|slot| (node.name, slot)));
         self.partitions.insert(node.partition);
         self.gather();
         Ok(())
@@ -276,7 +299,7 @@ impl Scheduler for Stepped {
 
     fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
         self.engine.remove_node(node)?;
-        self.nodes.retain(|other| other != node);
+        self.nodes.retain(|(other, _)| other != node);
         self.gather();
         Ok(())
     }
@@ -325,11 +348,13 @@ impl Scheduler for Stepped {
     }
 
     fn schedule(&mut self) -> usize {
+        self.engine.begin_round();
         match self.mode {
             ModeKind::Heartbeat => {}
             ModeKind::Asynchronous => self.walk_nodes(),
             ModeKind::Global => self.walk_partitions(),
         }
+        self.engine.end_round();
         self.gather()
     }
 
@@ -346,11 +371,41 @@ impl Scheduler for Stepped {
         part
     }
 
+    fn next_alarm_ms(&self) -> u64 {
+        let preemption = self.preemption.settings.interval_ms();
+        let preemption = preemption.map_or(u64::MAX, |_| self.due_ms);
+        let deadline = self.engine.ledger().next_deadline();
+        preemption.min(deadline.unwrap_or(u64::MAX))
+    }
+
+    fn pass_heartbeats<'a>(&mut self, nodes: &mut dyn Iterator<Item = &'a NodeName>) -> u64 {
+        let schedules = self.mode == ModeKind::Heartbeat;
+        let passed = nodes.take_while(|node| self.engine.pass_heartbeat(node, schedules));
+        u64::try_from(passed.count()).expect("a count fits in a u64")
+    }
+
+    fn pass_rounds(&mut self, most: u64) -> u64 {
+        let rounds = self.engine.repeat_round(most);
+        if self.mode == ModeKind::Asynchronous
+            && let Ok(nodes @ 1..) = u64::try_from(self.nodes.len())
+        {
+            let start = u64::try_from(self.start).unwrap_or(0) + rounds % nodes;
+            self.start = usize::try_from(start % nodes).unwrap_or(0);
+        }
+        rounds
+    }
+
     fn advance(&mut self, to_ms: u64) {
         self.preempt_until(to_ms);
         self.engine.advance_to(to_ms);
         self.gather();
     }
+}
+
+/// Whether a round goes on behind an attempt. What the commit refuses is no progress: the same state would propose
+/// it again.
+fn goes_on(attempt: Attempt) -> bool {
+    attempt.proposed && !attempt.reserving && attempt.refused.is_none()
 }
 
 /// A threaded engine behind the scheduler trait: after each call for a round the caller waits until

@@ -111,6 +111,16 @@ impl Ledger {
         self.state.copy_ahead(most);
     }
 
+    /// From now on it is remembered which nodes are written; for somebody who publishes nothing.
+    pub fn note_written_nodes(&mut self) {
+        self.state.nodes.track();
+    }
+
+    /// Replaces a list by the nodes that were written since this was last asked; some may come twice.
+    pub fn take_written_nodes(&mut self, into: &mut Vec<u32>) {
+        self.state.nodes.take_recent(into);
+    }
+
     /// Hands over the events since the last call, in order.
     pub fn take_events(&mut self) -> Vec<Event> {
         self.outbox.exchange(Vec::new())

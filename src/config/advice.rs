@@ -100,6 +100,15 @@ impl Advice<'_> {
             let message = "no application will be admitted".to_owned();
             self.warn("W_MAX_APPS", &key, message, "");
         }
+        if scheduler.multi_node.enabled && !scheduler.skip_reserved_nodes {
+            let skip = "skip-allocate-on-nodes-with-reserved-containers";
+            let message = format!(
+                "nodes that others reserved are proposed again and again, since `{PREFIX}{skip}` is not true"
+            );
+            let key = format!("{PREFIX}multi-node-placement-enabled");
+            let help = "set it to true, or what waits behind such a proposal may wait for ever";
+            self.warn("W_RESERVED_NODES", &key, message, help);
+        }
         let labels = "yarn.node-labels.enabled";
         let labelled = |queue: &&QueueSettings| queue.partitions.len() > 1;
         if !scheduler.node_labels

@@ -70,6 +70,29 @@ pub fn reservations_starve(
     asks: &KeyAsks,
     size: &ResourceVector,
 ) -> bool {
+    starves_at(state, app, asks, size, asks.re_reservations)
+}
+
+/// The same once the reservations of the key were kept so many times more; nothing where that cannot be counted.
+#[must_use]
+pub fn reservations_starve_after(
+    state: &State,
+    app: &App,
+    asks: &KeyAsks,
+    size: &ResourceVector,
+    kept: i32,
+) -> Option<bool> {
+    let re_reservations = asks.re_reservations.checked_add(kept)?;
+    Some(starves_at(state, app, asks, size, re_reservations))
+}
+
+fn starves_at(
+    state: &State,
+    app: &App,
+    asks: &KeyAsks,
+    size: &ResourceVector,
+    re_reservations: i32,
+) -> bool {
     let outstanding = if asks.known {
         asks.count(NameId::ANY)
     } else {
@@ -82,7 +105,7 @@ pub fn reservations_starve(
         let calculator = state.calculator;
         let node_factor = calculator.ratio(size, largest);
         let minimum_factor = calculator.ratio(&(*largest - state.minimum), largest);
-        starvation = share::starvation(asks.re_reservations, reserved, node_factor, minimum_factor);
+        starvation = share::starvation(re_reservations, reserved, node_factor, minimum_factor);
     }
     i64::from(starvation) + i64::from(outstanding) - i64::from(reserved) > 0
 }

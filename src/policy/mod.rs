@@ -26,5 +26,5 @@ pub use limits::{
     passes_maximum, pending_within_limits, queue_current_limit, user_master_limits, user_value,
     weighted_value,
 };
-pub use locality::{Locality, may_use, reservations_starve};
+pub use locality::{Locality, may_use, reservations_starve, reservations_starve_after};
 pub use user_bounds::{is_granted, is_surely_over, surely_over_from, user_bounds};

@@ -37,14 +37,15 @@ pub(super) struct Fit {
 }
 
 /// One key of an application during a pass, with counters that the state does not know yet.
+#[derive(Clone)]
 pub(super) struct KeyVisit<'a, const N: usize> {
     pub(super) slot: AppSlot,
     pub(super) app: &'a App,
     pub(super) asks: &'a KeyAsks,
     pub(super) limits: &'a Limits<N>,
     pub(super) reserved: Option<&'a Reservation>,
-    opportunities: i32,
-    missed: i32,
+    pub(super) opportunities: i32,
+    pub(super) missed: i32,
 }
 
 impl<const N: usize> Pass<'_, N> {
@@ -116,6 +117,7 @@ impl<const N: usize> Pass<'_, N> {
         limits: &Limits<N>,
         reserved: Option<&Reservation>,
     ) -> (Answer, NodeSlot) {
+        self.looked(slot, asks.key);
         let state = self.state;
         let app = &state.apps[slot];
         let mut visit = KeyVisit {
@@ -145,33 +147,9 @@ impl<const N: usize> Pass<'_, N> {
         let Some(&first) = nodes.first() else {
             return (Answer::KeySkipped, self.candidates.first());
         };
-        let mut last = (Answer::KeySkipped, first);
-        for (i, &node) in nodes.iter().enumerate() {
-            let is_last = i + 1 == nodes.len();
-            let row = &state.nodes[node];
-            if state.settings.skip_reserved_nodes && row.reserved.is_some() && !is_last {
-                continue;
-            }
-            if reserved.is_none()
-                && let Some(answer) = self.check_node(&mut visit, row)
-            {
-                last = (answer, node);
-                continue;
-            }
-            let answer = self.try_node(&mut visit, node, row);
-            let done = match &answer {
-                Answer::Allocate(_) => true,
-                Answer::Reserve(_) => is_last,
-                _ => false,
-            };
-            last = (answer, node);
-            if done {
-                visit.reset_after(row, state, &last.0);
-                break;
-            }
-        }
+        let found = self.walk(&mut visit, &nodes, first);
         self.note_counters(&visit);
-        last
+        found
     }
 
     /// One key by the index: the first node with room decides, or where none has, the last one,
@@ -225,7 +203,7 @@ impl<const N: usize> Pass<'_, N> {
 
     /// What can be said before a node is looked at closely.
     // As RegularContainerAllocator.preCheckForNodeCandidateSet of 3.4 and preCheckForNode of 3.5.
-    fn check_node(&self, visit: &mut KeyVisit<'_, N>, node: &Node) -> Option<Answer> {
+    pub(super) fn check_node(&self, visit: &mut KeyVisit<'_, N>, node: &Node) -> Option<Answer> {
         if self.state.settings.rules.request_before_nodes {
             return self.check_place(visit, node);
         }
@@ -281,7 +259,12 @@ impl<const N: usize> Pass<'_, N> {
         (lending && missed < nodes).then_some(Answer::AppSkipped)
     }
 
-    fn try_node(&self, visit: &mut KeyVisit<'_, N>, slot: NodeSlot, node: &Node) -> Answer {
+    pub(super) fn try_node(
+        &self,
+        visit: &mut KeyVisit<'_, N>,
+        slot: NodeSlot,
+        node: &Node,
+    ) -> Answer {
         let blacklist = &visit.app.blacklist;
         if blacklist.contains(&node.host) || blacklist.contains(&node.rack) {
             return Answer::AppSkipped;
@@ -414,7 +397,7 @@ impl<const N: usize> Pass<'_, N> {
 impl<const N: usize> KeyVisit<'_, N> {
     /// Resets the counters of a key that got a container or a reservation.
     // As RegularContainerAllocator.doAllocation: before the commit, whatever becomes of it.
-    fn reset_after(&mut self, node: &Node, state: &State, answer: &Answer) {
+    pub(super) fn reset_after(&mut self, node: &Node, state: &State, answer: &Answer) {
         let (Answer::Allocate(fit) | Answer::Reserve(fit)) = answer else {
             return;
         };

@@ -14,14 +14,16 @@ use crate::snapshot::State;
 #[derive(Clone, Debug)]
 pub struct Candidates<'a> {
     nodes: Nodes<'a>,
-    orders: Vec<(NodePolicy, Vec<NodeSlot>)>,
+    orders: Vec<(NodePolicy, Cow<'a, [NodeSlot]>)>,
+    /// What is free on the nodes of the orders, where that is known beforehand.
+    room: Option<&'a FitIndex>,
 }
 
 /// Nodes in the order in which they were collected; a single one takes no allocation.
 #[derive(Clone, Debug)]
 enum Nodes<'a> {
     One([NodeSlot; 1]),
-    Many(Vec<NodeSlot>),
+    Many(Cow<'a, [NodeSlot]>),
     /// In the right order for everybody, with their partition: some may have left it.
     Indexed(&'a FitIndex, PartitionId),
 }
@@ -33,6 +35,7 @@ impl<'a> Candidates<'a> {
         Self {
             nodes: Nodes::One([node]),
             orders: Vec::new(),
+            room: None,
         }
     }
 
@@ -45,18 +48,45 @@ impl<'a> Candidates<'a> {
     #[must_use]
     pub fn partition(state: &State, nodes: Vec<NodeSlot>) -> Self {
         assert!(!nodes.is_empty(), "candidates are at least one node");
-        let mut orders: Vec<(NodePolicy, Vec<NodeSlot>)> = Vec::new();
+        let mut orders = Vec::new();
         if nodes.len() > 1 {
-            for policy in &state.settings.multi_node.policies {
-                if orders.iter().all(|(known, _)| *known != policy.order) {
-                    orders.push((policy.order, sort_nodes(state, policy.order, &nodes)));
-                }
+            for policy in policies_of(state) {
+                orders.push((policy, Cow::Owned(sort_nodes(state, policy, &nodes))));
             }
         }
         Self {
-            nodes: Nodes::Many(nodes),
+            nodes: Nodes::Many(Cow::Owned(nodes)),
             orders,
+            room: None,
         }
+    }
+
+    /// The same where the orders are known, with what is free on the nodes.
+    ///
+    /// # Panics
+    ///
+    /// Without nodes.
+    #[must_use]
+    pub fn ordered_beforehand(
+        nodes: &'a [NodeSlot],
+        orders: impl IntoIterator<Item = (NodePolicy, &'a [NodeSlot])>,
+        room: &'a FitIndex,
+    ) -> Self {
+        assert!(!nodes.is_empty(), "candidates are at least one node");
+        let orders = orders.into_iter();
+        Self {
+            nodes: Nodes::Many(Cow::Borrowed(nodes)),
+            orders: orders
+                .map(|(policy, nodes)| (policy, Cow::Borrowed(nodes)))
+                .collect(),
+            room: Some(room),
+        }
+    }
+
+    /// What is free on the nodes of the orders, where that is known beforehand.
+    #[inline]
+    pub(super) fn room(&self) -> Option<&'a FitIndex> {
+        self.room
     }
 
     /// The open nodes of an index of a partition, as a periodically sorted order has them; every
@@ -74,6 +104,7 @@ impl<'a> Candidates<'a> {
         Self {
             nodes: Nodes::Indexed(index, partition),
             orders: Vec::new(),
+            room: None,
         }
     }
 
@@ -143,6 +174,18 @@ pub(super) fn node_policy(state: &State, app: &App) -> Option<NodePolicy> {
         .iter()
         .find(|policy| policy.name == *name)
         .map(|policy| policy.order)
+}
+
+/// The node policies that the scheduler sorts for, each once.
+#[must_use]
+pub fn policies_of(state: &State) -> Vec<NodePolicy> {
+    let mut found = Vec::new();
+    for policy in &state.settings.multi_node.policies {
+        if !found.contains(&policy.order) {
+            found.push(policy.order);
+        }
+    }
+    found
 }
 
 /// Nodes in the order of a policy.

@@ -166,6 +166,7 @@ impl<const N: usize> Pass<'_, N> {
     /// Tells the leaf its limit; noted when it is another one. Whether it is the published one.
     fn tell_limit(&mut self, leaf: QueueSlot, limits: &Limits<N>) -> bool {
         let limit = queue_current_limit(self.state, leaf, &limits.limit);
+        self.watch_limit(leaf, &limit);
         if self.state.queues[leaf].as_leaf().current_limit != limit {
             self.note(|| Observation::CurrentLimit {
                 leaf,
@@ -337,6 +338,7 @@ impl<const N: usize> Pass<'_, N> {
 
     /// From now on the leaf's limit is the published one and the application has a headroom.
     pub(super) fn note_served(&mut self, app: AppSlot, user: UserSlot, visit: &mut Visit<N>) {
+        self.watch_published(visit.leaf);
         let state = self.state;
         let row = &state.apps[app];
         let provider = HeadroomProvider {

@@ -19,11 +19,13 @@ mod fit;
 mod headroom_fast_path;
 mod leaf;
 mod next_in_bulk;
+mod node_walk;
 mod observed;
 mod order;
 mod room;
 mod simple_ask;
 mod skippable_head;
+mod standstill;
 mod walk;
 mod watch;
 mod working_copy;
@@ -32,11 +34,15 @@ pub use assignment::{
     Alternate, Observation, Outcome, Proposal, ProposalKind, Release, SkipReason,
 };
 pub use bulk_placement::{BulkExtent, place_in_bulk};
-pub use candidates::{Candidates, has_room, sort_nodes, use_key};
+pub use candidates::{Candidates, has_room, policies_of, sort_nodes, use_key};
 pub use fit::FitIndex;
 pub(crate) use observed::{note_cached_limit, note_counters, publish_limit};
 pub use order::NodeOrder;
 pub use simple_ask::second_node;
+pub use standstill::{
+    Fruitless, Look, Moved, Prospect, ToldLimit, Visited, is_still, keeps_quietly, moved_by,
+    prospect, told_by_reservation,
+};
 pub use walk::{propose, propose_reserved, propose_watched};
 pub use watch::{Step, Watch};
 pub use working_copy::{OverlayResult, apply_to_copy, observe_on_copy};

@@ -5,7 +5,7 @@ use std::iter;
 use super::assignment::{Observation, Outcome, SkipReason};
 use super::candidates::Candidates;
 use super::watch::{Step, Watch};
-use crate::id::{NodeSlot, PartitionId, QueueSlot};
+use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, SchedulerKey};
 use crate::policy::{
     Limits, child_limit, first_child, order_children, passes_maximum, visited_children,
 };
@@ -172,6 +172,30 @@ impl<const N: usize> Pass<'_, N> {
     pub(super) fn ended(&mut self, step: Step) {
         if let Some(watch) = &mut self.watch {
             watch.ended(step);
+        }
+    }
+
+    /// Tells what a leaf is told, if somebody wants to know.
+    #[inline]
+    pub(super) fn watch_limit(&mut self, leaf: QueueSlot, limit: &ResourceVector<N>) {
+        if let Some(watch) = &mut self.watch {
+            watch.told(leaf, (*limit).into());
+        }
+    }
+
+    /// Tells whose limit is published, if somebody wants to know.
+    #[inline]
+    pub(super) fn watch_published(&mut self, leaf: QueueSlot) {
+        if let Some(watch) = &mut self.watch {
+            watch.published(leaf);
+        }
+    }
+
+    /// Tells that a key is looked at, if somebody wants to know.
+    #[inline]
+    pub(super) fn looked(&mut self, app: AppSlot, key: SchedulerKey) {
+        if let Some(watch) = &mut self.watch {
+            watch.looked(app, key);
         }
     }
 

@@ -1,5 +1,8 @@
 //! Steps of a pass, told to a caller who wants to know where its time goes.
 
+use crate::id::{AppSlot, QueueSlot, SchedulerKey};
+use crate::resource::PackedVector;
+
 /// A part of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -17,4 +20,19 @@ pub enum Step {
 pub trait Watch {
     /// A step has ended, and whatever comes next begins.
     fn ended(&mut self, step: Step);
+
+    /// A key is looked at by a walk over nodes.
+    fn looked(&mut self, app: AppSlot, key: SchedulerKey) {
+        let _ = (app, key);
+    }
+
+    /// A leaf is told its limit, which it may know.
+    fn told(&mut self, leaf: QueueSlot, limit: PackedVector) {
+        let _ = (leaf, limit);
+    }
+
+    /// The limit that a leaf was told becomes the published one, which it may be.
+    fn published(&mut self, leaf: QueueSlot) {
+        let _ = leaf;
+    }
 }

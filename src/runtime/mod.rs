@@ -1,5 +1,6 @@
 //! The runtime: who runs rounds, on which threads. Modes with a committer and proposers, and one without threads.
 
+mod attempts;
 mod committer;
 mod handles;
 mod nodes;

@@ -3,25 +3,29 @@
 //! Each decision follows from a call, so runs repeat exactly. It is the mode of recorded
 //! scenarios, of simulation in virtual time, and of small embedders.
 
-use crate::cluster::NodeState;
+use super::nodes::live_order::LiveOrders;
+use super::nodes::standstill::Standstill;
 use crate::commit::{
-    AppError, AskError, CommitOutcome, Event, HeartbeatReply, Ledger, NodeError, PartitionSpec,
+    AppError, AskError, Conflict, Event, HeartbeatReply, Ledger, NodeError, PartitionSpec,
     PreemptionRound, RefreshError, SubmitError, Submitted, Verdicts,
 };
-use crate::id::{ApplicationId, ContainerId, NodeName, NodeSlot, PartitionId, java_order};
+use crate::id::{ApplicationId, ContainerId, NodeName, NodeSlot};
 use crate::policy::Locality;
-use crate::proposer::{
-    Candidates, Observation, Outcome, ProposalKind, has_room, propose, propose_reserved,
-};
-use crate::queue::{AppSpec, AskCall, AskReply, Exclusivity, NodeReport, NodeSpec, TreeSettings};
+use crate::proposer::Observation;
+use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
 use crate::resource::ResourceVector;
 
 /// A scheduler without threads.
 #[derive(Debug)]
 pub struct Sequential {
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
     /// What the present pass observes; empty between passes.
-    seen: Vec<Observation>,
+    pub(super) seen: Vec<Observation>,
+    /// Attempts that would come to the same as before.
+    pub(super) standstill: Standstill,
+    /// Calls that may have changed nodes.
+    pub(super) node_calls: u64,
+    pub(super) orders: LiveOrders,
 }
 
 /// What one attempt came to.
@@ -33,13 +37,9 @@ pub struct Attempt {
     pub reserving: bool,
     /// The level used.
     pub locality: Option<Locality>,
+    /// Why the commit refused what was proposed, if it did: that is no progress.
+    pub refused: Option<Conflict>,
 }
-
-const NOTHING: Attempt = Attempt {
-    proposed: false,
-    reserving: false,
-    locality: None,
-};
 
 impl Sequential {
     /// A scheduler without nodes.
@@ -49,8 +49,13 @@ impl Sequential {
     /// When the settings do not make a tree.
     pub fn new(settings: TreeSettings, partitions: &[PartitionSpec]) -> Result<Self, RefreshError> {
         let ledger = Ledger::new(settings, partitions)?;
-        let seen = Vec::new();
-        Ok(Self { ledger, seen })
+        Ok(Self {
+            ledger,
+            seen: Vec::new(),
+            standstill: Standstill::default(),
+            node_calls: 0,
+            orders: LiveOrders::default(),
+        })
     }
 
     /// The live state and its names, to be read.
@@ -66,7 +71,21 @@ impl Sequential {
 
     /// The ledger, for a committer that gets decisions from elsewhere.
     pub(super) fn ledger_mut(&mut self) -> &mut Ledger {
+        self.orders.share();
+        self.note_nodes();
         &mut self.ledger
+    }
+
+    /// Carries out every attempt, even those that surely come to the same as the last one; or not any more.
+    /// Decisions are the same.
+    pub fn carry_out_all(&mut self, all: bool) {
+        self.standstill.set_plain(all);
+    }
+
+    /// Notes that something changed, the nodes perhaps.
+    fn note_nodes(&mut self) {
+        self.node_calls += 1;
+        self.standstill.note_change();
     }
 
     /// Registers a node.
@@ -75,6 +94,7 @@ impl Sequential {
     ///
     /// As [`NodeError`]; the state is unchanged then.
     pub fn add_node(&mut self, node: &NodeSpec) -> Result<(), NodeError> {
+        self.note_nodes();
         let result = self.ledger.add_node(node);
         self.ledger.settle();
         result.map(|_| ())
@@ -86,6 +106,7 @@ impl Sequential {
     ///
     /// When the node is not registered.
     pub fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
+        self.note_nodes();
         let result = self.ledger.remove_node(node);
         self.ledger.settle();
         result
@@ -97,6 +118,7 @@ impl Sequential {
     ///
     /// When the node is not registered or the total is out of range.
     pub fn resize_node(&mut self, node: &NodeName, total: ResourceVector) -> Result<(), NodeError> {
+        self.note_nodes();
         let result = self.ledger.resize_node(node, total);
         self.ledger.settle();
         result
@@ -108,6 +130,7 @@ impl Sequential {
     ///
     /// When the node is not registered or the cluster does not know the label.
     pub fn relabel_node(&mut self, node: &NodeName, label: &str) -> Result<(), NodeError> {
+        self.note_nodes();
         let result = self.ledger.relabel_node(node, label);
         self.ledger.settle();
         result
@@ -119,6 +142,7 @@ impl Sequential {
     ///
     /// When the node is not registered.
     pub fn decommission_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
+        self.note_nodes();
         self.ledger.decommission_node(node)
     }
 
@@ -128,6 +152,7 @@ impl Sequential {
     ///
     /// As [`SubmitError`].
     pub fn submit(&mut self, app: &AppSpec) -> Result<Submitted, SubmitError> {
+        self.standstill.note_change();
         let result = self.ledger.submit(app);
         self.ledger.settle();
         let slot = result?;
@@ -158,6 +183,7 @@ impl Sequential {
         call: &AskCall,
         reply: &mut AskReply,
     ) -> Result<(), AskError> {
+        self.standstill.note_change();
         let slot = self
             .ledger
             .app(app)
@@ -179,6 +205,7 @@ impl Sequential {
         app: ApplicationId,
         constraints: &[(String, String)],
     ) -> Result<(), AskError> {
+        self.standstill.note_change();
         self.ledger.constrain_app(app, constraints)
     }
 
@@ -189,6 +216,7 @@ impl Sequential {
     ///
     /// When the constraint is malformed; nothing changed then.
     pub fn constrain_tag(&mut self, tag: &str, text: Option<&str>) -> Result<(), AskError> {
+        self.standstill.note_change();
         self.ledger.constrain_tag(tag, text)
     }
 
@@ -207,6 +235,7 @@ impl Sequential {
             .ledger
             .node(node)
             .ok_or_else(|| NodeError::Unknown(node.clone()))?;
+        self.note_report(slot);
         let reply = self.ledger.take_report(slot, report);
         if !self.ledger.state().settings.asynchronous.enabled {
             self.schedule_heartbeat(slot);
@@ -225,13 +254,24 @@ impl Sequential {
         node: &NodeName,
         report: &NodeReport,
     ) -> Result<HeartbeatReply, NodeError> {
+        if let Some(slot) = self.ledger.node(node) {
+            self.note_report(slot);
+        }
         let reply = self.ledger.node_reported(node, report);
         self.ledger.settle();
         reply
     }
 
+    /// Notes a report that may bring something about.
+    fn note_report(&mut self, slot: NodeSlot) {
+        if !self.ledger.reports_nothing(slot) {
+            self.note_nodes();
+        }
+    }
+
     /// A container ended by itself; queue and node are freed at once. Whether it was live.
     pub fn container_finished(&mut self, container: ContainerId) -> bool {
+        self.standstill.note_change();
         let Some(slot) = self.ledger.live_container(container) else {
             return false;
         };
@@ -246,6 +286,7 @@ impl Sequential {
     ///
     /// When no live application has the number.
     pub fn finish_app(&mut self, app: ApplicationId) -> Result<(), AppError> {
+        self.standstill.note_change();
         let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
         self.ledger.end_app(slot);
         self.ledger.settle();
@@ -258,6 +299,7 @@ impl Sequential {
     ///
     /// When no live application has the number.
     pub fn change_priority(&mut self, app: ApplicationId, wanted: i32) -> Result<i32, AppError> {
+        self.standstill.note_change();
         let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
         Ok(self.ledger.change_priority(slot, wanted))
     }
@@ -273,6 +315,7 @@ impl Sequential {
         app: ApplicationId,
         wished_s: i64,
     ) -> Result<Option<i64>, AppError> {
+        self.standstill.note_change();
         let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
         Ok(self.ledger.change_lifetime(slot, wished_s))
     }
@@ -280,6 +323,9 @@ impl Sequential {
     /// Moves the clock forward; applications whose lifetime is over end. Returns their number.
     pub fn advance_to(&mut self, now_ms: u64) -> usize {
         let ended = self.ledger.advance_to(now_ms);
+        if ended > 0 {
+            self.standstill.note_change();
+        }
         self.ledger.settle();
         ended
     }
@@ -290,6 +336,7 @@ impl Sequential {
     ///
     /// When there is no such application, or the target refuses it.
     pub fn move_app(&mut self, app: ApplicationId, queue: &str) -> Result<(), AppError> {
+        self.standstill.note_change();
         let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
         let result = self.ledger.move_app(slot, queue);
         self.ledger.settle();
@@ -311,6 +358,7 @@ impl Sequential {
     ///
     /// As [`RefreshError`].
     pub fn reconfigure(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
+        self.note_nodes();
         let result = self.ledger.refresh(settings);
         self.ledger.settle();
         result
@@ -319,6 +367,7 @@ impl Sequential {
     /// What the reference does to itself after a refusal: the refused configuration as far as it
     /// goes, then the present one once more.
     pub fn reapply(&mut self, refused: Option<TreeSettings>, present: TreeSettings) {
+        self.note_nodes();
         self.ledger.reapply(refused, present);
         self.ledger.settle();
     }
@@ -326,6 +375,7 @@ impl Sequential {
     /// One round of preemption: `decide` looks at the live state, then its verdicts are carried
     /// out.
     pub fn preempt(&mut self, decide: impl FnOnce(&Ledger) -> Verdicts) -> PreemptionRound {
+        self.note_nodes();
         self.ledger.know_active_users();
         let verdicts = decide(&self.ledger);
         let round = self.ledger.preempt(&verdicts);
@@ -336,154 +386,5 @@ impl Sequential {
     /// Moves the clock forward; only preemption looks at it.
     pub fn advance_clock(&mut self, ms: u64) {
         self.ledger.advance_clock(ms);
-    }
-
-    /// One attempt on one running node; nothing when there is no such node.
-    pub fn schedule_node(&mut self, node: &NodeName) -> Option<Attempt> {
-        let slot = self.ledger.node(node)?;
-        if self.ledger.state().nodes[slot].state != NodeState::Running {
-            return None;
-        }
-        let attempt = self.attempt_among(vec![slot]);
-        self.ledger.settle();
-        Some(attempt)
-    }
-
-    /// Attempts over all running nodes of a partition, the last one's result; nothing when the
-    /// partition has none.
-    pub fn schedule_partition(&mut self, label: &str, times: u32) -> Option<Attempt> {
-        let partition = self.ledger.partition(label)?;
-        let mut last = None;
-        for _ in 0..times {
-            let nodes = self.running_nodes(partition);
-            if nodes.is_empty() {
-                return None;
-            }
-            last = Some(self.attempt_among(nodes));
-        }
-        self.ledger.settle();
-        last
-    }
-
-    /// Number of nodes of a partition; 0 when the cluster does not know it.
-    #[must_use]
-    pub fn nodes_in(&self, label: &str) -> u64 {
-        let state = self.ledger.state();
-        let known = self.ledger.partition(label);
-        let nodes = known.map_or(0, |partition| state.partitions[partition].nodes.len());
-        u64::try_from(nodes).expect("a number of nodes fits in a u64")
-    }
-
-    /// Running nodes of a partition by name, as far as several are placed on at once.
-    fn running_nodes(&self, partition: PartitionId) -> Vec<NodeSlot> {
-        let state = self.ledger.state();
-        let several = state.settings.multi_node.enabled;
-        let mut nodes: Vec<_> = state.partitions[partition]
-            .nodes
-            .iter()
-            .copied()
-            .filter(|&node| state.nodes[node].state == NodeState::Running)
-            .filter(|&node| !(several && state.nodes[node].unlisted))
-            .collect();
-        nodes.sort_by_cached_key(|&node| state.nodes[node].name.to_string());
-        nodes
-    }
-
-    // As CapacityScheduler.allocateContainersToNode with its canAllocateMore.
-    fn schedule_heartbeat(&mut self, node: NodeSlot) {
-        let bounds = self.ledger.state().settings.heartbeat;
-        let (mut offswitch, mut assigned) = (0, 0);
-        loop {
-            let attempt = self.attempt_on(node);
-            offswitch += i32::from(attempt.locality == Some(Locality::Any));
-            assigned += i32::from(attempt.proposed);
-            let more = attempt.proposed
-                && !attempt.reserving
-                && offswitch < bounds.maximum_offswitch
-                && bounds.multiple_assignments
-                && (bounds.maximum_assignments == -1 || assigned < bounds.maximum_assignments);
-            if !more {
-                return;
-            }
-        }
-    }
-
-    /// One attempt for a node: on it alone, or among all running nodes of its partition under
-    /// multi-node placement.
-    fn attempt_on(&mut self, node: NodeSlot) -> Attempt {
-        let state = self.ledger.state();
-        if !state.settings.multi_node.enabled {
-            return self.attempt_alone(node);
-        }
-        let mut nodes = self.running_nodes(state.nodes[node].partition);
-        if nodes.is_empty() {
-            return self.attempt_among(vec![node]);
-        }
-        // As CapacityScheduler.getNodesHeartbeated: a hash map.
-        java_order::sort(&mut nodes, 0, |&node| state.nodes[node].java_hash);
-        self.attempt_among(nodes)
-    }
-
-    /// One attempt on one node: its reservation, or else something new.
-    // As allocateContainerOnSingleNode.
-    fn attempt_alone(&mut self, node: NodeSlot) -> Attempt {
-        let state = self.ledger.state();
-        if state.nodes[node].reserved.is_some() {
-            self.fulfil(node);
-            return NOTHING;
-        }
-        if !has_room(state, node) {
-            return NOTHING;
-        }
-        self.attempt_new(&Candidates::node(node))
-    }
-
-    /// One attempt among several nodes: reservations first, then something new.
-    // As allocateContainersOnMultiNodes.
-    fn attempt_among(&mut self, nodes: Vec<NodeSlot>) -> Attempt {
-        if !self.ledger.state().settings.multi_node.enabled {
-            return self.attempt_alone(nodes[0]);
-        }
-        for &node in &nodes {
-            if self.ledger.state().nodes[node].reserved.is_some() {
-                self.fulfil(node);
-            }
-        }
-        let candidates = Candidates::partition(self.ledger.state(), nodes);
-        self.attempt_new(&candidates)
-    }
-
-    fn fulfil(&mut self, node: NodeSlot) {
-        let outcome = propose_reserved(self.ledger.state(), node, &mut self.seen);
-        let _: CommitOutcome = self.ledger.commit(&outcome, &self.seen);
-        self.seen.clear();
-    }
-
-    // As CapacityScheduler.allocateOrReserveNewContainers.
-    fn attempt_new(&mut self, candidates: &Candidates<'_>) -> Attempt {
-        let attempt = self.pass(candidates, Exclusivity::Respect);
-        let state = self.ledger.state();
-        let partition = state.nodes[candidates.first()].partition;
-        let lends = partition != PartitionId::DEFAULT && !state.partitions[partition].exclusive;
-        if attempt.proposed || !lends {
-            return attempt;
-        }
-        self.pass(candidates, Exclusivity::Ignore)
-    }
-
-    /// One pass and its commit.
-    fn pass(&mut self, candidates: &Candidates<'_>, exclusivity: Exclusivity) -> Attempt {
-        let state = self.ledger.state();
-        let outcome = propose(state, candidates, exclusivity, &mut self.seen);
-        let _: CommitOutcome = self.ledger.commit(&outcome, &self.seen);
-        self.seen.clear();
-        match outcome {
-            Outcome::Proposed(proposal) => Attempt {
-                proposed: true,
-                reserving: proposal.kind == ProposalKind::Reserve,
-                locality: Some(proposal.locality),
-            },
-            Outcome::GiveUp(_) | Outcome::Skipped(_) => NOTHING,
-        }
     }
 }

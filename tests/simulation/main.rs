@@ -4,4 +4,5 @@
 mod fast_paths;
 mod replay;
 mod seeds;
+mod skipping;
 mod traces;

@@ -77,8 +77,15 @@ impl Measured {
     /// Proposals that were refused, by reason; nothing that never happened.
     pub(super) fn conflicts(&self) -> Vec<(&'static str, u64)> {
         use capsched::metrics::Closed;
-        let Engine::Threaded(engine) = &self.engine else {
-            return Vec::new();
+        let engine = match &self.engine {
+            Engine::Threaded(engine) => engine,
+            Engine::Stepped(engine) => {
+                return engine
+                    .conflicts()
+                    .iter()
+                    .map(|(&name, &n)| (name, n))
+                    .collect();
+            }
         };
         let refused = |(fate, n): &(CommitOutcome, u64)| fate.is_refused() && *n > 0;
         let named = |(fate, n): (CommitOutcome, u64)| (fate.name(), n);
@@ -195,5 +202,22 @@ impl Scheduler for Measured {
             Engine::Stepped(engine) => engine.advance(to_ms),
             Engine::Threaded(engine) => engine.advance(to_ms),
         }
+    }
+
+    fn next_alarm_ms(&self) -> u64 {
+        match &self.engine {
+            Engine::Stepped(engine) => engine.next_alarm_ms(),
+            Engine::Threaded(engine) => engine.next_alarm_ms(),
+        }
+    }
+
+    fn pass_heartbeats<'a>(&mut self, nodes: &mut dyn Iterator<Item = &'a NodeName>) -> u64 {
+        self.settle();
+        self.call(|engine| engine.pass_heartbeats(nodes)).0
+    }
+
+    fn pass_rounds(&mut self, most: u64) -> u64 {
+        self.settle();
+        self.call(|engine| engine.pass_rounds(most)).0
     }
 }

@@ -58,6 +58,9 @@ pub(crate) struct Timing {
     /// End after this many virtual ms at the latest.
     #[arg(long = "until", value_name = "MS")]
     pub(crate) until_ms: Option<u64>,
+    /// Carry out every heartbeat and every round, even those that surely come to nothing; decisions are the same.
+    #[arg(long)]
+    pub(crate) every_beat: bool,
 }
 
 /// What a row plays.
@@ -79,6 +82,7 @@ impl Default for Timing {
             heartbeat_ms: 1000,
             round_ms: 5,
             until_ms: None,
+            every_beat: false,
         }
     }
 }
@@ -114,7 +118,7 @@ impl Row {
         Self { reference, ..self }
     }
 
-    fn engine(self, cluster: &Cluster, clock: SystemClock) -> Result<Engine> {
+    fn engine(self, cluster: &Cluster, clock: SystemClock, every_beat: bool) -> Result<Engine> {
         let mut cluster = cluster.clone();
         if self.mode == ModeKind::Global {
             cluster.settings = among_all_nodes(cluster.settings);
@@ -123,6 +127,9 @@ impl Row {
         cluster.settings.scheduler.asynchronous.enabled = self.mode != ModeKind::Heartbeat;
         if self.sequential {
             let mut engine = Stepped::new(cluster.sequential()?, self.mode);
+            if every_beat {
+                engine = engine.carrying_out_all();
+            }
             if let Some(settings) = &cluster.preemption {
                 engine = engine.with_preemption(settings.clone());
             }
@@ -192,6 +199,28 @@ impl Row {
         }
     }
 
+    /// Names the setting that lets work starve behind nodes that others reserved, where it does.
+    fn explain_starvation(self, cluster: &Cluster, conflicts: &[(&str, u64)], waiting: u64) {
+        let refused = conflicts
+            .iter()
+            .find(|(reason, _)| *reason == "reservation-changed");
+        let skips = cluster.settings.scheduler.skip_reserved_nodes;
+        if let Some((reason, times)) = refused
+            && self.mode == ModeKind::Global
+            && !skips
+            && waiting > 0
+        {
+            note(format_args!(
+                "{}: {} proposals for nodes that others reserved were refused ({reason}), and {} containers \
+                 wait; set yarn.scheduler.capacity.skip-allocate-on-nodes-with-reserved-containers to true \
+                 (YARN-11573)",
+                self.mode.name(),
+                grouped(*times),
+                grouped(waiting),
+            ));
+        }
+    }
+
     /// Plays a trace. `watch` sees every decision.
     pub(crate) fn play(
         self,
@@ -201,7 +230,7 @@ impl Row {
     ) -> Result<Outcome> {
         let (cluster, trace) = (scene.cluster, scene.trace);
         let clock = SystemClock::new();
-        let engine = self.engine(cluster, clock)?;
+        let engine = self.engine(cluster, clock, scene.timing.every_beat)?;
         let placing_calls = self.sequential || self.mode == ModeKind::Heartbeat;
         let measured = Measured::new(engine, placing_calls, clock);
         let mut driver = Driver::new(measured, self.settings(scene));
@@ -231,6 +260,8 @@ impl Row {
         ));
         let left = left_work(&mut driver, &report);
         let engine = driver.scheduler();
+        let conflicts = engine.conflicts();
+        self.explain_starvation(cluster, &conflicts, report.counts.waiting);
         Ok(Outcome {
             name: self.to_string(),
             differs: Vec::new(),
@@ -239,7 +270,7 @@ impl Row {
             wall_ns,
             engine_ns: engine.busy_ns() - busy,
             latencies: engine.latencies(),
-            conflicts: engine.conflicts(),
+            conflicts,
             placed_set: watch.set,
             left,
             preemption: cluster

@@ -3,6 +3,7 @@
 //! The total of a node is enforced from the moment that it was set to what a decommissioning node
 //! had allocated. A total that is set by hand only says what the node has.
 
+use crate::cluster::NodeState;
 use crate::commit::containers::container::ContainerState;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::Ending;
@@ -12,6 +13,16 @@ use crate::id::NodeSlot;
 use crate::resource::ResourceVector;
 
 impl Ledger {
+    /// Whether a report of a node brings nothing about.
+    #[must_use]
+    pub fn reports_nothing(&self, slot: NodeSlot) -> bool {
+        let row = &self.state.nodes[slot];
+        self.containers.is_nothing_due(slot)
+            && row.state == NodeState::Running
+            && !row.enforced
+            && self.outbox.is_settled()
+    }
+
     /// Sets a decommissioning node's total to what was allocated there; it is enforced from now on.
     // As AbstractYarnScheduler.updateNodeResource with a timeout of 0.
     pub(in crate::commit) fn shrink_to_allocated(&mut self, slot: NodeSlot, total: ResourceVector) {

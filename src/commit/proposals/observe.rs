@@ -1,12 +1,77 @@
 //! Applying what passes observed.
 
 use crate::accounting::{note_head_limit, note_user_limit};
+use crate::commit::event::Event;
 use crate::commit::ledger::Ledger;
 use crate::commit::users::records::keep_user_limit;
-use crate::proposer::{Observation, note_cached_limit, note_counters, publish_limit};
+use crate::id::{ContainerId, NodeSlot};
+use crate::policy::Locality;
+use crate::proposer::{
+    Look, Observation, ToldLimit, note_cached_limit, note_counters, publish_limit,
+};
 use crate::snapshot::State;
 
 impl Ledger {
+    /// Counts looks that found nothing, each so many times over.
+    pub fn repeat_looks(&mut self, looks: &[Look], times: u64) {
+        let grown = |counter: i32, by: i32| {
+            let by = u64::from(by.unsigned_abs()).saturating_mul(times);
+            counter.saturating_add(i32::try_from(by).unwrap_or(i32::MAX))
+        };
+        for look in looks {
+            let app = &mut self.state.apps[look.app];
+            if let Ok(at) = app.find_key(look.key) {
+                let asks = &mut app.keys[at];
+                asks.opportunities = grown(asks.opportunities, look.opportunities);
+                asks.missed = grown(asks.missed, look.missed);
+            }
+        }
+    }
+
+    /// Tells leaves limits once more, whatever they were told meanwhile.
+    pub fn repeat_limits(&mut self, told: &[ToldLimit]) {
+        for told in told {
+            let leaf = self.state.queues[told.leaf].as_leaf_mut();
+            leaf.current_limit.clone_from(&told.limit);
+            if told.published {
+                leaf.published_limit.clone_from(&told.limit);
+            }
+        }
+    }
+
+    /// Keeps the reservation on a node so many times more, where an attempt does nothing else.
+    // As FiCaSchedulerApp.reReserveContainer, and RegularContainerAllocator before it.
+    pub fn keep_reservation(&mut self, node: NodeSlot, times: i32) {
+        let Some(held) = self.state.nodes[node].reserved else {
+            return;
+        };
+        let asks = self.state.apps[held.app].key_mut(held.key);
+        asks.opportunities = asks.opportunities.saturating_add(times);
+        asks.re_reservations = asks.re_reservations.saturating_add(times);
+    }
+
+    /// Tells that a reservation was kept, as its attempt does.
+    pub fn tell_kept(&mut self, node: NodeSlot) {
+        let row = &self.state.nodes[node];
+        let Some(held) = row.reserved else {
+            return;
+        };
+        self.outbox.push(Event::Reserved {
+            container: ContainerId {
+                app: self.state.apps[held.app].id,
+                number: held.number,
+            },
+            node: row.name.clone(),
+            size: held.size,
+            key: held.key,
+            locality: Locality::Any,
+            requested: Some(Locality::Any),
+            partition: row.partition,
+            borrowed: false,
+            again: true,
+        });
+    }
+
     /// Applies what a pass changed by looking, in order.
     pub fn observe(&mut self, observations: &[Observation]) {
         for observation in observations {

@@ -91,6 +91,14 @@ pub(super) const WARNINGS: &[Entry] = &[
         "Labels are configured while `yarn.node-labels.enabled` is not true.",
     ),
     entry(
+        "W_RESERVED_NODES",
+        "Multi-node placement is on and \
+         `yarn.scheduler.capacity.skip-allocate-on-nodes-with-reserved-containers` is not true. \
+         A node that another application reserved is then proposed again and again and refused \
+         each time. Whatever stands behind that proposal waits, idle nodes or not (YARN-11573). \
+         Set the property to true.",
+    ),
+    entry(
         "H_KEY_TWICE",
         "A property stands twice in one file, with one value. One of the two can go.",
     ),

@@ -54,6 +54,11 @@ impl Agenda {
         });
     }
 
+    /// Time of the next entry.
+    pub(super) fn peek(&self) -> Option<u64> {
+        self.heap.peek().map(|entry| entry.at_ms)
+    }
+
     pub(super) fn next(&mut self) -> Option<(u64, Due)> {
         self.heap.pop().map(|entry| (entry.at_ms, entry.due))
     }

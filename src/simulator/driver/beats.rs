@@ -75,6 +75,23 @@ impl Beats {
         self.nodes.get(index).cloned()
     }
 
+    /// The beats to come, with their times, without end.
+    pub(super) fn coming(&self) -> impl Iterator<Item = (u64, &NodeName)> {
+        let n = self.len().max(1);
+        (self.next..).map_while(move |beat| {
+            let index = usize::try_from(beat % n).ok()?;
+            let node = self.nodes.get(index)?;
+            Some((self.time(beat), node))
+        })
+    }
+
+    /// Takes so many beats at once; the time of the last of them.
+    pub(super) fn take_many(&mut self, count: u64) -> Option<u64> {
+        let last = self.next.checked_add(count)?.checked_sub(1)?;
+        self.next = last + 1;
+        (count > 0).then(|| self.time(last))
+    }
+
     fn time(&self, beat: u64) -> u64 {
         let n = self.len();
         beat / n * self.interval_ms + beat % n * self.interval_ms / n

@@ -11,6 +11,7 @@ mod jobs;
 mod left;
 mod measure;
 mod pace;
+mod quiet;
 mod record;
 mod run;
 mod running;

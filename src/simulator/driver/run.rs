@@ -8,6 +8,7 @@ use super::jobs::JobLine;
 use super::left::Refusal;
 use super::measure::RunFigures;
 use super::pace::Pace;
+use super::quiet::Turn;
 use super::record::{DecisionHash, Series, Use, Watch};
 use super::running::Running;
 use super::settings::{DriverSettings, RunCounts, RunReport};
@@ -187,6 +188,7 @@ impl<S: Scheduler> Driver<S> {
                 self.to_come -= 1;
                 self.changed_ms = self.now_ms;
             }
+            let turn = Turn::of(&due);
             match due {
                 Due::Submit => {
                     if let Some(job) = next.take() {
@@ -198,6 +200,7 @@ impl<S: Scheduler> Driver<S> {
                 due => self.act(due),
             }
             self.take_events(watch);
+            self.pass_quiet(turn);
             self.wake();
             let beats = self.beating || self.rounding;
             if self.to_come == 0 && (self.n_waiting == 0 || !beats) {
@@ -226,7 +229,7 @@ impl<S: Scheduler> Driver<S> {
         self.agenda.add(at_ms, due);
     }
 
-    fn move_to(&mut self, at_ms: u64) {
+    pub(super) fn move_to(&mut self, at_ms: u64) {
         if at_ms > self.now_ms {
             let (used, total) = self.ledger.cluster();
             self.usage.add(at_ms - self.now_ms, &used, &total);
@@ -369,10 +372,7 @@ impl<S: Scheduler> Driver<S> {
 
     /// Puts heartbeats and rounds on the agenda while something waits and something happens.
     fn wake(&mut self) {
-        let still = self.now_ms - self.changed_ms;
-        let quiet = self.settings.quiet_ms.is_some_and(|quiet| still >= quiet);
-        let over = self.to_come == 0 && still >= self.settings.patience_ms;
-        if self.n_waiting == 0 || quiet || over {
+        if self.n_waiting == 0 || self.now_ms >= self.quiet_from() {
             self.paused = true;
             return;
         }

@@ -1,0 +1,309 @@
+//! Looks that found nothing: what they counted, and on which nodes a look comes to the same.
+//!
+//! A pass reads the state and nothing else. Where it found nothing and changed counters only, a second pass over
+//! the same state comes to the same, as long as no decision depends on those counters. A node like the first one
+//! gives the same answer, where nothing that was looked at has room on it.
+
+use super::assignment::Observation;
+use super::candidates::has_room;
+use super::watch::{Step, Watch};
+use crate::cluster::{Node, NodeState};
+use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot, SchedulerKey};
+use crate::policy::{queue_current_limit, reservations_starve, reservations_starve_after};
+use crate::queue::{App, KeyAsks, PlaceAsk};
+use crate::resource::{PackedVector, ResourceVector};
+use crate::snapshot::State;
+
+/// What one look moved at a key, and nothing else came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// The application.
+    pub app: AppSlot,
+    /// The key.
+    pub key: SchedulerKey,
+    /// By how much its scheduling opportunities grew.
+    pub opportunities: i32,
+    /// By how much its missed opportunities grew.
+    pub missed: i32,
+}
+
+/// A limit that a pass told a leaf, whatever it knew before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToldLimit {
+    /// The leaf.
+    pub leaf: QueueSlot,
+    /// The limit.
+    pub limit: PackedVector,
+    /// Whether it became the published one.
+    pub published: bool,
+}
+
+/// What one attempt moves that finds nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Counters of keys.
+    pub looks: Vec<Look>,
+    /// Limits that leaves were told, in order.
+    pub told: Vec<ToldLimit>,
+}
+
+/// The keys that a pass looked at, and the limits that it told.
+#[derive(Debug, Default)]
+pub struct Visited {
+    keys: Vec<(AppSlot, SchedulerKey)>,
+    told: Vec<ToldLimit>,
+}
+
+impl Visited {
+    /// Forgets them.
+    pub fn clear(&mut self) {
+        self.keys.clear();
+        self.told.clear();
+    }
+
+    /// Whether a pass over several nodes comes to the same in the same state, whatever its counters: each key is
+    /// beyond all that locality waits for, or waits for none.
+    #[must_use]
+    pub fn is_settled(&self, state: &State) -> bool {
+        let nodes = i32::try_from(state.node_count).unwrap_or(i32::MAX);
+        self.keys(state).all(|(_, asks)| {
+            asks.is_some_and(|asks| asks.asks.len() == 1 || asks.opportunities > nodes)
+        })
+    }
+
+    fn keys<'a>(
+        &'a self,
+        state: &'a State,
+    ) -> impl Iterator<Item = (&'a App, Option<&'a KeyAsks>)> {
+        self.keys.iter().map(|&(app, key)| {
+            let app = &state.apps[app];
+            (app, app.key(key))
+        })
+    }
+}
+
+impl Watch for Visited {
+    fn ended(&mut self, _: Step) {}
+
+    fn looked(&mut self, app: AppSlot, key: SchedulerKey) {
+        self.keys.push((app, key));
+    }
+
+    fn told(&mut self, leaf: QueueSlot, limit: PackedVector) {
+        self.told.push(ToldLimit {
+            leaf,
+            limit,
+            published: false,
+        });
+    }
+
+    fn published(&mut self, leaf: QueueSlot) {
+        let told = self.told.iter_mut().rev().find(|told| told.leaf == leaf);
+        if let Some(told) = told {
+            told.published = true;
+        }
+    }
+}
+
+/// Whether a pass that finds nothing changes no more than counters and what leaves were told last.
+#[must_use]
+pub fn is_still(state: &State, seen: &[Observation]) -> bool {
+    seen.iter().all(|seen| match seen {
+        Observation::Counters { .. } | Observation::CurrentLimit { .. } => true,
+        Observation::Served { app, provider } => state.apps[*app].provider == Some(*provider),
+        _ => false,
+    })
+}
+
+/// What a still pass moves, before that is applied; nothing where it looked at one key twice.
+#[must_use]
+pub fn moved_by(state: &State, visited: &Visited, seen: &[Observation]) -> Option<Moved> {
+    let mut looks = Vec::with_capacity(seen.len());
+    for observation in seen {
+        let &Observation::Counters {
+            app,
+            key,
+            opportunities,
+            missed,
+        } = observation
+        else {
+            continue;
+        };
+        let asks = state.apps[app].key(key)?;
+        looks.push(Look {
+            app,
+            key,
+            opportunities: opportunities - asks.opportunities,
+            missed: missed - asks.missed,
+        });
+    }
+    let mut keys: Vec<_> = looks.iter().map(|look| (look.app, look.key)).collect();
+    keys.sort_unstable();
+    let once = keys.windows(2).all(|pair| pair[0] != pair[1]);
+    let grow = looks
+        .iter()
+        .all(|look| look.opportunities >= 0 && look.missed >= 0);
+    let told = visited.told.clone();
+    (once && grow).then_some(Moved { looks, told })
+}
+
+/// The limit that an attempt to fulfil the reservation on a node tells the leaf.
+// As CapacityScheduler.allocateFromReservedContainer: the limit is that of the default partition.
+#[must_use]
+pub fn told_by_reservation(state: &State, node: NodeSlot) -> Option<ToldLimit> {
+    let held = state.nodes[node].reserved.as_ref()?;
+    let leaf = state.apps[held.app].leaf;
+    let limit = queue_current_limit(state, leaf, &state.total(PartitionId::DEFAULT));
+    Some(ToldLimit {
+        leaf,
+        limit: limit.into(),
+        published: false,
+    })
+}
+
+/// Nodes on which a look comes to nothing, as it did on one of them: those of one size in one partition that have
+/// room for the smallest allocation, and for none of the sizes that were looked at.
+#[derive(Clone, Debug)]
+pub struct Fruitless {
+    partition: PartitionId,
+    total: PackedVector,
+    /// Sizes that were looked at, each once.
+    sizes: Vec<ResourceVector>,
+    /// The least of them, by type.
+    least: ResourceVector,
+}
+
+/// Different sizes that are told apart.
+const SIZES: usize = 16;
+
+impl Fruitless {
+    /// The nodes like one on which a pass found nothing and moved counters only, in a partition that is not lent.
+    /// Nothing where its answer depends on more of a node than its room.
+    #[must_use]
+    pub fn of(state: &State, node: NodeSlot, visited: &Visited) -> Option<Self> {
+        let row = &state.nodes[node];
+        let mut sizes: Vec<ResourceVector> = Vec::new();
+        for (app, asks) in visited.keys(state) {
+            let size = size_asked_anywhere(app, asks?)?;
+            let plain = asks?.asks.len() == 1 || !reservations_starve(state, app, asks?, &size);
+            if !plain {
+                return None;
+            }
+            if !sizes.contains(&size) {
+                sizes.push(size);
+            }
+            if sizes.len() > SIZES {
+                return None;
+            }
+        }
+        let least = sizes.iter().copied().reduce(|a, b| a.component_min(&b));
+        let found = Self {
+            partition: row.partition,
+            total: row.total.clone(),
+            least: least.unwrap_or(ResourceVector::NONE),
+            sizes,
+        };
+        found.covers(state, row).then_some(found)
+    }
+
+    /// Whether a look at a node comes to the same. The node has room for the smallest allocation.
+    #[inline]
+    #[must_use]
+    pub fn covers(&self, state: &State, row: &Node) -> bool {
+        let alike = row.partition == self.partition
+            && row.reserved.is_none()
+            && row.killable.is_empty()
+            && row.state == NodeState::Running
+            && row.total == self.total;
+        if !alike {
+            return false;
+        }
+        let (calculator, free) = (state.calculator, row.free.get());
+        // As Pass::parent, which asks this for negative amounts too.
+        if !calculator.fits_in(&state.minimum, &free) {
+            return false;
+        }
+        let fits = |size: &ResourceVector| calculator.holds_one(&free, size);
+        !(fits(&self.least) && self.sizes.iter().any(fits))
+    }
+}
+
+/// The size that a key asks for at all of its places, where each will do and nothing of a node but its room decides.
+fn size_asked_anywhere(app: &App, asks: &KeyAsks) -> Option<ResourceVector> {
+    let any = asks.at(NameId::ANY)?;
+    let alike = |ask: &PlaceAsk| ask.relax && ask.size == any.size;
+    let free = app.blacklist.is_empty() && asks.constrained.is_none();
+    (free && asks.asks.iter().all(alike)).then(|| any.size.get())
+}
+
+/// What is to be known of a node before a look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prospect {
+    /// Its reservation goes on waiting, and counts that.
+    Kept,
+    /// It takes nothing, and nothing is counted.
+    Full,
+    /// Only a look can tell.
+    Open,
+}
+
+/// What is to be known of a node before a look at it alone.
+#[must_use]
+pub fn prospect(state: &State, node: NodeSlot) -> Prospect {
+    if state.nodes[node].reserved.is_some() {
+        return if is_kept(state, node) {
+            Prospect::Kept
+        } else {
+            Prospect::Open
+        };
+    }
+    if has_room(state, node) {
+        Prospect::Open
+    } else {
+        Prospect::Full
+    }
+}
+
+/// Whether an attempt to fulfil the reservation on a node surely keeps it, and moves nothing but the opportunities
+/// and re-reservations of its key and what the leaf is told.
+// As Pass::leaf, Pass::allocate_reserved and Pass::fit.
+fn is_kept(state: &State, node: NodeSlot) -> bool {
+    let row = &state.nodes[node];
+    let Some(held) = &row.reserved else {
+        return false;
+    };
+    let app = &state.apps[held.app];
+    let Some(asks) = app.key(held.key).filter(|asks| asks.known) else {
+        return false;
+    };
+    let Some(size) = size_asked_anywhere(app, asks) else {
+        return false;
+    };
+    let stands = row.state == NodeState::Running
+        && row.killable.is_empty()
+        && asks.count(row.host) == 0
+        && asks.count(row.rack) == 0
+        && asks.count(NameId::ANY) > 0
+        && asks.opportunities < i32::MAX
+        && !state.concurrent
+        && !app.stage.is_over();
+    let calculator = state.calculator;
+    stands
+        && size == held.size
+        && calculator.above_none(&state.cluster, &size)
+        && calculator.fits_in(&size, &row.total.get())
+        && !calculator.holds_one(&row.free.get(), &size)
+}
+
+/// Whether the key of a reservation may still reserve just as much once it was kept so many times more.
+#[must_use]
+pub fn keeps_quietly(state: &State, node: NodeSlot, times: i32) -> bool {
+    let Some(held) = &state.nodes[node].reserved else {
+        return false;
+    };
+    let app = &state.apps[held.app];
+    app.key(held.key).is_some_and(|asks| {
+        let after = reservations_starve_after(state, app, asks, &held.size, times);
+        after == Some(reservations_starve(state, app, asks, &held.size))
+    })
+}

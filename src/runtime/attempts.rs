@@ -1,0 +1,290 @@
+//! Attempts of the thread-free mode: on one node, at a heartbeat, among the nodes of a partition.
+
+use super::nodes::live_order::{Collected, LiveOrder};
+use super::nodes::standstill::Structure;
+use super::sequential::{Attempt, Sequential};
+use crate::cluster::NodeState;
+use crate::commit::CommitOutcome;
+use crate::id::{NodeName, NodeSlot, PartitionId};
+use crate::policy::Locality;
+use crate::proposer::{
+    Candidates, Outcome, ProposalKind, Prospect, has_room, is_still, propose_reserved,
+    propose_watched, prospect,
+};
+use crate::queue::Exclusivity;
+
+const NOTHING: Attempt = Attempt {
+    proposed: false,
+    reserving: false,
+    locality: None,
+    refused: None,
+};
+
+/// What is remembered of an attempt that finds nothing.
+#[derive(Clone, Copy, Debug)]
+enum Lesson {
+    /// Of a node alone.
+    One(NodeSlot),
+    /// Of the nodes of a partition together.
+    Among(PartitionId, Collected),
+    /// Nothing; the round will not come to the same for sure.
+    None,
+}
+
+impl Sequential {
+    /// One attempt on one running node; nothing when there is no such node.
+    pub fn schedule_node(&mut self, node: &NodeName) -> Option<Attempt> {
+        let slot = self.ledger.node(node)?;
+        self.schedule_slot(slot)
+    }
+
+    /// The same for the node in a slot.
+    pub(crate) fn schedule_slot(&mut self, slot: NodeSlot) -> Option<Attempt> {
+        let state = self.ledger.state();
+        if state.nodes[slot].state != NodeState::Running {
+            return None;
+        }
+        let attempt = if state.settings.multi_node.enabled {
+            self.attempt_among(vec![slot])
+        } else {
+            self.attempt_alone(slot)
+        };
+        self.ledger.settle();
+        Some(attempt)
+    }
+
+    /// Attempts over all running nodes of a partition, the last one's result; nothing when the
+    /// partition has none.
+    pub fn schedule_partition(&mut self, label: &str, times: u32) -> Option<Attempt> {
+        let partition = self.ledger.partition(label)?;
+        let mut last = None;
+        for _ in 0..times {
+            last = Some(self.attempt_partition(partition, Collected::ByText)?);
+        }
+        self.ledger.settle();
+        last
+    }
+
+    /// Number of nodes of a partition; 0 when the cluster does not know it.
+    #[must_use]
+    pub fn nodes_in(&self, label: &str) -> u64 {
+        let state = self.ledger.state();
+        let known = self.ledger.partition(label);
+        let nodes = known.map_or(0, |partition| state.partitions[partition].nodes.len());
+        u64::try_from(nodes).expect("a number of nodes fits in a u64")
+    }
+
+    /// A round of attempts begins: on all nodes, or on all partitions.
+    pub(crate) fn begin_round(&mut self) {
+        self.standstill.begin_round();
+    }
+
+    /// The round is over.
+    pub(crate) fn end_round(&mut self) {
+        self.standstill.end_round();
+    }
+
+    /// Counts the last round as often as it surely comes to the same, but at most so often; how often that was. A
+    /// round that is carried out has to follow before anything else.
+    pub(crate) fn repeat_round(&mut self, most: u64) -> u64 {
+        self.standstill.repeat_round(&mut self.ledger, most)
+    }
+
+    /// Takes the heartbeat of a node that surely brings nothing about, so that its attempt is counted only.
+    /// Whether that is so; otherwise nothing happened. `schedules`: a heartbeat is an attempt.
+    pub(crate) fn pass_heartbeat(&mut self, node: &NodeName, schedules: bool) -> bool {
+        let Some(slot) = self.ledger.node(node) else {
+            return false;
+        };
+        if !self.ledger.reports_nothing(slot) || self.standstill.is_plain() {
+            return false;
+        }
+        let settings = &self.ledger.state().settings;
+        if !schedules || settings.asynchronous.enabled {
+            return true;
+        }
+        if settings.multi_node.enabled {
+            return false;
+        }
+        match prospect(self.ledger.state(), slot) {
+            Prospect::Full => true,
+            Prospect::Kept => self.standstill.keep_untold(&mut self.ledger, slot),
+            Prospect::Open => {
+                let reserved = self.ledger.state().nodes[slot].reserved.is_some();
+                !reserved && self.standstill.count_one(&mut self.ledger, slot)
+            }
+        }
+    }
+
+    // As CapacityScheduler.allocateContainersToNode with its canAllocateMore.
+    pub(super) fn schedule_heartbeat(&mut self, node: NodeSlot) {
+        let bounds = self.ledger.state().settings.heartbeat;
+        let (mut offswitch, mut assigned) = (0, 0);
+        loop {
+            let attempt = self.attempt_on(node);
+            offswitch += i32::from(attempt.locality == Some(Locality::Any));
+            assigned += i32::from(attempt.proposed);
+            let more = attempt.proposed
+                && !attempt.reserving
+                && offswitch < bounds.maximum_offswitch
+                && bounds.multiple_assignments
+                && (bounds.maximum_assignments == -1 || assigned < bounds.maximum_assignments);
+            if !more {
+                return;
+            }
+        }
+    }
+
+    /// One attempt for a node: on it alone, or among all running nodes of its partition under
+    /// multi-node placement.
+    fn attempt_on(&mut self, node: NodeSlot) -> Attempt {
+        let state = self.ledger.state();
+        if !state.settings.multi_node.enabled {
+            return self.attempt_alone(node);
+        }
+        let partition = state.nodes[node].partition;
+        self.attempt_partition(partition, Collected::ByHash)
+            .unwrap_or_else(|| self.attempt_among(vec![node]))
+    }
+
+    /// One attempt on one node: its reservation, or else something new.
+    // As allocateContainerOnSingleNode.
+    fn attempt_alone(&mut self, node: NodeSlot) -> Attempt {
+        let state = self.ledger.state();
+        if state.nodes[node].reserved.is_some() {
+            self.fulfil(node);
+            return NOTHING;
+        }
+        if !has_room(state, node) || self.standstill.count_one(&mut self.ledger, node) {
+            return NOTHING;
+        }
+        self.attempt_new(&Candidates::node(node), Lesson::One(node))
+    }
+
+    /// One attempt among the running nodes of a partition; nothing when it has none.
+    fn attempt_partition(
+        &mut self,
+        partition: PartitionId,
+        collected: Collected,
+    ) -> Option<Attempt> {
+        let list = self.ledger.state().partitions[partition].changes;
+        let calls = self.node_calls;
+        let structure = Structure { calls, list };
+        let order = self.orders.take(&mut self.ledger, partition, structure);
+        let attempt = self.attempt_ordered(&order, partition, collected);
+        self.orders.put(partition, order);
+        attempt
+    }
+
+    fn attempt_ordered(
+        &mut self,
+        order: &LiveOrder,
+        partition: PartitionId,
+        collected: Collected,
+    ) -> Option<Attempt> {
+        let nodes = order.nodes(collected);
+        let &first = nodes.first()?;
+        if !self.ledger.state().settings.multi_node.enabled {
+            return Some(self.attempt_alone(first));
+        }
+        if self.fulfil_all(nodes) {
+            // What was fulfilled or given up changed the order.
+            let nodes = nodes.to_vec();
+            let candidates = Candidates::partition(self.ledger.state(), nodes);
+            return Some(self.attempt_new(&candidates, Lesson::None));
+        }
+        if self
+            .standstill
+            .count_among(&mut self.ledger, partition, collected)
+        {
+            return Some(NOTHING);
+        }
+        let lesson = Lesson::Among(partition, collected);
+        Some(self.attempt_new(&order.candidates(collected), lesson))
+    }
+
+    /// One attempt among several nodes: reservations first, then something new.
+    // As allocateContainersOnMultiNodes.
+    fn attempt_among(&mut self, nodes: Vec<NodeSlot>) -> Attempt {
+        self.fulfil_all(&nodes);
+        let candidates = Candidates::partition(self.ledger.state(), nodes);
+        self.attempt_new(&candidates, Lesson::None)
+    }
+
+    /// Attempts to fulfil the reservations on some nodes; whether any of them was not just kept.
+    fn fulfil_all(&mut self, nodes: &[NodeSlot]) -> bool {
+        let mut moved = false;
+        for &node in nodes {
+            if self.ledger.state().nodes[node].reserved.is_some() {
+                moved |= self.fulfil(node);
+            }
+        }
+        moved
+    }
+
+    /// Attempts to fulfil the reservation on a node; whether it was not just kept.
+    fn fulfil(&mut self, node: NodeSlot) -> bool {
+        if self.standstill.keep(&mut self.ledger, node) {
+            return false;
+        }
+        let outcome = propose_reserved(self.ledger.state(), node, &mut self.seen);
+        let committed = self.ledger.commit(&outcome, &self.seen);
+        self.seen.clear();
+        self.standstill.note_change();
+        !outcome.keeps_reservation() || !committed.is_committed()
+    }
+
+    // As CapacityScheduler.allocateOrReserveNewContainers.
+    fn attempt_new(&mut self, candidates: &Candidates<'_>, lesson: Lesson) -> Attempt {
+        let state = self.ledger.state();
+        let partition = state.nodes[candidates.first()].partition;
+        let lends = partition != PartitionId::DEFAULT && !state.partitions[partition].exclusive;
+        let lesson = if lends { Lesson::None } else { lesson };
+        let attempt = self.pass(candidates, Exclusivity::Respect, lesson);
+        if attempt.proposed || !lends {
+            return attempt;
+        }
+        self.pass(candidates, Exclusivity::Ignore, lesson)
+    }
+
+    /// One pass and its commit.
+    fn pass(
+        &mut self,
+        candidates: &Candidates<'_>,
+        exclusivity: Exclusivity,
+        lesson: Lesson,
+    ) -> Attempt {
+        let state = self.ledger.state();
+        let watch = self.standstill.visit();
+        let outcome = propose_watched(state, candidates, exclusivity, &mut self.seen, Some(watch));
+        let still = matches!(outcome, Outcome::Skipped(_)) && is_still(state, &self.seen);
+        if still {
+            match lesson {
+                Lesson::One(node) => self.standstill.learn_one(state, node, &self.seen),
+                Lesson::Among(partition, collected) => {
+                    self.standstill
+                        .learn_among(state, (partition, collected), &self.seen);
+                }
+                Lesson::None => self.standstill.unsettle(),
+            }
+        }
+        let committed = self.ledger.commit(&outcome, &self.seen);
+        self.seen.clear();
+        if !still {
+            self.standstill.note_change();
+        }
+        let refused = match committed {
+            CommitOutcome::Rejected(conflict) => Some(conflict),
+            _ => None,
+        };
+        match outcome {
+            Outcome::Proposed(proposal) => Attempt {
+                proposed: true,
+                reserving: proposal.kind == ProposalKind::Reserve,
+                locality: Some(proposal.locality),
+                refused,
+            },
+            Outcome::GiveUp(_) | Outcome::Skipped(_) => NOTHING,
+        }
+    }
+}

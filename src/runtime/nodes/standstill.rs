@@ -1,0 +1,237 @@
+//! What attempts came to since the last change: those that surely come to the same are counted, not carried out.
+//!
+//! # Invariants
+//!
+//! * What is known here holds for the state as it is, but for counters that no decision on it depends on; any other
+//!   change forgets it.
+//! * An attempt that is left out moves the counters that it would have moved.
+
+use crate::commit::Ledger;
+use crate::id::{NodeSlot, PartitionId};
+use crate::proposer::{
+    Fruitless, Moved, Observation, Prospect, Visited, keeps_quietly, moved_by, prospect,
+    told_by_reservation,
+};
+use crate::snapshot::State;
+
+use super::live_order::Collected;
+
+/// Counts changes of which nodes there are, and of what they offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::runtime) struct Structure {
+    /// Calls that may have changed any node.
+    pub(in crate::runtime) calls: u64,
+    /// Changes of the list of one partition.
+    pub(in crate::runtime) list: u64,
+}
+
+/// For whom an attempt that found nothing speaks.
+#[derive(Clone, Debug)]
+enum Scope {
+    /// For single nodes.
+    Like(Fruitless),
+    /// For the nodes of a partition together.
+    Among(PartitionId, Collected),
+}
+
+/// An attempt that found nothing, and how often it came to the same in the present round.
+#[derive(Clone, Debug)]
+struct Attempted {
+    scope: Scope,
+    moved: Moved,
+    times: u64,
+}
+
+/// What attempts came to since the last change.
+#[derive(Debug, Default)]
+pub(in crate::runtime) struct Standstill {
+    /// Whether every attempt is carried out.
+    plain: bool,
+    changes: u64,
+    known: Vec<Attempted>,
+    /// The keys that the present pass looks at.
+    visited: Visited,
+    /// Reservations that the present round kept.
+    kept: Vec<NodeSlot>,
+    /// Whether an attempt of the round found nothing that would surely repeat.
+    unsettled: bool,
+    /// The changes as the round began.
+    began: u64,
+    /// Whether the last round would come to the same once more, unless something changes.
+    repeats: bool,
+}
+
+impl Standstill {
+    /// Whether attempts are carried out though they surely come to nothing.
+    pub(in crate::runtime) fn set_plain(&mut self, plain: bool) {
+        self.plain = plain;
+        self.note_change();
+    }
+
+    /// Something changed on which decisions may depend.
+    pub(in crate::runtime) fn note_change(&mut self) {
+        self.changes += 1;
+        self.known.clear();
+        self.repeats = false;
+    }
+
+    /// Whether every attempt is carried out.
+    pub(in crate::runtime) fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// An attempt found nothing and may come to something else the next time.
+    pub(in crate::runtime) fn unsettle(&mut self) {
+        self.unsettled = true;
+    }
+
+    /// The keys that a pass looks at from now on.
+    pub(in crate::runtime) fn visit(&mut self) -> &mut Visited {
+        self.visited.clear();
+        &mut self.visited
+    }
+
+    /// Whether an attempt on one node was counted instead of carried out. The node has room.
+    pub(in crate::runtime) fn count_one(&mut self, ledger: &mut Ledger, node: NodeSlot) -> bool {
+        let state = ledger.state();
+        let row = &state.nodes[node];
+        let known = self.known.iter_mut().find(|known| match &known.scope {
+            Scope::Like(nodes) => nodes.covers(state, row),
+            Scope::Among(..) => false,
+        });
+        known.is_some_and(|known| {
+            known.times += 1;
+            ledger.repeat_looks(&known.moved.looks, 1);
+            ledger.repeat_limits(&known.moved.told);
+            true
+        })
+    }
+
+    /// The same for an attempt among the nodes of a partition, but for its reservations.
+    pub(in crate::runtime) fn count_among(
+        &mut self,
+        ledger: &mut Ledger,
+        partition: PartitionId,
+        collected: Collected,
+    ) -> bool {
+        let known = self.known.iter_mut().find(|known| {
+            matches!(known.scope, Scope::Among(of, by) if (of, by) == (partition, collected))
+        });
+        known.is_some_and(|known| {
+            known.times += 1;
+            ledger.repeat_looks(&known.moved.looks, 1);
+            ledger.repeat_limits(&known.moved.told);
+            true
+        })
+    }
+
+    /// Whether a reservation surely stays, so that the attempt on it was counted instead of carried out.
+    pub(in crate::runtime) fn keep(&mut self, ledger: &mut Ledger, node: NodeSlot) -> bool {
+        if self.plain || prospect(ledger.state(), node) != Prospect::Kept {
+            self.unsettled = true;
+            return false;
+        }
+        self.kept.push(node);
+        self.keep_untold(ledger, node);
+        ledger.tell_kept(node);
+        true
+    }
+
+    /// Counts that a reservation stays that surely does; nobody is told. Always true.
+    pub(in crate::runtime) fn keep_untold(&mut self, ledger: &mut Ledger, node: NodeSlot) -> bool {
+        if !keeps_quietly(ledger.state(), node, 1) {
+            self.note_change();
+        }
+        ledger.keep_reservation(node, 1);
+        if let Some(told) = told_by_reservation(ledger.state(), node) {
+            ledger.repeat_limits(&[told]);
+        }
+        true
+    }
+
+    /// Remembers an attempt on a node alone, before what it observed is applied.
+    pub(in crate::runtime) fn learn_one(
+        &mut self,
+        state: &State,
+        node: NodeSlot,
+        seen: &[Observation],
+    ) {
+        let nodes = Fruitless::of(state, node, &self.visited);
+        self.learn(state, nodes.map(Scope::Like), seen);
+    }
+
+    /// The same for an attempt among the nodes of a partition.
+    pub(in crate::runtime) fn learn_among(
+        &mut self,
+        state: &State,
+        (partition, collected): (PartitionId, Collected),
+        seen: &[Observation],
+    ) {
+        let settled = self.visited.is_settled(state);
+        let scope = settled.then_some(Scope::Among(partition, collected));
+        self.learn(state, scope, seen);
+    }
+
+    fn learn(&mut self, state: &State, scope: Option<Scope>, seen: &[Observation]) {
+        let scope = scope.filter(|_| !self.plain);
+        let moved = scope
+            .is_some()
+            .then(|| moved_by(state, &self.visited, seen));
+        let Some((scope, moved)) = scope.zip(moved.flatten()) else {
+            self.unsettled = true;
+            return;
+        };
+        self.known.push(Attempted {
+            scope,
+            moved,
+            times: 1,
+        });
+    }
+
+    /// A round begins: attempts on all nodes, or on all partitions.
+    pub(in crate::runtime) fn begin_round(&mut self) {
+        self.began = self.changes;
+        self.unsettled = false;
+        self.kept.clear();
+        for known in &mut self.known {
+            known.times = 0;
+        }
+    }
+
+    /// The round is over.
+    pub(in crate::runtime) fn end_round(&mut self) {
+        self.repeats = !self.plain && !self.unsettled && self.began == self.changes;
+    }
+
+    /// Counts the last round as often as it surely comes to the same, but at most so often; how often that was. What
+    /// leaves were told last is left to a round that is carried out.
+    ///
+    /// Cost: that of the keys and reservations that wait, whatever the number.
+    pub(in crate::runtime) fn repeat_round(&mut self, ledger: &mut Ledger, most: u64) -> u64 {
+        if !self.repeats {
+            return 0;
+        }
+        let mut times = i32::try_from(most).unwrap_or(i32::MAX);
+        let quiet = |times: i32| {
+            let mut kept = self.kept.iter();
+            // Reservations of one key are kept together.
+            let each = i32::try_from(self.kept.len()).ok();
+            let all = each.and_then(|each| times.checked_mul(each));
+            all.is_some_and(|all| kept.all(|&node| keeps_quietly(ledger.state(), node, all)))
+        };
+        while times > 0 && !quiet(times) {
+            times /= 2;
+        }
+        if times == 0 {
+            return 0;
+        }
+        for &node in &self.kept {
+            ledger.keep_reservation(node, times);
+        }
+        let rounds = u64::from(times.unsigned_abs());
+        for known in &self.known {
+            ledger.repeat_looks(&known.moved.looks, known.times.saturating_mul(rounds));
+        }
+        rounds
+    }
+}

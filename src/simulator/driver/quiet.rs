@@ -1,0 +1,94 @@
+//! Heartbeats and rounds that surely come to nothing: they are counted up to the next entry of the agenda.
+
+use super::agenda::Due;
+use super::run::Driver;
+use crate::api::Scheduler;
+
+/// Whose turn an entry of the agenda was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// A node's heartbeat.
+    Beat,
+    /// A round.
+    Round,
+    /// Anything else.
+    Other,
+}
+
+impl Turn {
+    pub(super) const fn of(due: &Due) -> Self {
+        match due {
+            Due::Beat => Self::Beat,
+            Due::Round => Self::Round,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl<S: Scheduler> Driver<S> {
+    /// The time from which on heartbeats and rounds pause, unless something happens before.
+    pub(super) fn quiet_from(&self) -> u64 {
+        let over = (self.to_come == 0).then_some(self.settings.patience_ms);
+        let still = self.settings.quiet_ms.into_iter().chain(over).min();
+        still.map_or(u64::MAX, |still| self.changed_ms.saturating_add(still))
+    }
+
+    /// After a heartbeat or a round: takes those that follow and surely come to nothing, up to the time of whatever
+    /// comes next.
+    pub(super) fn pass_quiet(&mut self, turn: Turn) {
+        // What just happened is looked at first: a change may bring anything about.
+        let looked_at = turn == Turn::Other || self.changed_ms == self.now_ms;
+        // With costs, heartbeats and rounds that come to nothing take time, too.
+        if looked_at || self.n_waiting == 0 || self.pace.is_some() {
+            return;
+        }
+        let next = self.agenda.peek().unwrap_or(u64::MAX);
+        let end = self
+            .settings
+            .until_ms
+            .map_or(u64::MAX, |until| until.saturating_add(1));
+        let before = next.min(end).min(self.scheduler.next_alarm_ms());
+        let last = match turn {
+            Turn::Beat => self.pass_beats(before),
+            Turn::Round => self.pass_rounds(before),
+            Turn::Other => None,
+        };
+        if let Some(last_ms) = last {
+            self.move_to(last_ms);
+        }
+    }
+
+    /// Takes heartbeats before a time; the time of the last one.
+    fn pass_beats(&mut self, before_ms: u64) -> Option<u64> {
+        if self.beating {
+            return None;
+        }
+        let (quiet_from, mut now) = (self.quiet_from(), self.now_ms);
+        let mut coming = self.beats.coming().map_while(|(at_ms, node)| {
+            // The beat before this one plans it.
+            let planned = now < quiet_from && at_ms < before_ms;
+            now = at_ms;
+            planned.then_some(node)
+        });
+        let passed = self.scheduler.pass_heartbeats(&mut coming);
+        drop(coming);
+        self.counts.heartbeats += passed;
+        self.beats.take_many(passed)
+    }
+
+    /// Counts rounds before a time; the time of the last one.
+    fn pass_rounds(&mut self, before_ms: u64) -> Option<u64> {
+        let period = self.settings.round_ms?.max(1);
+        let at = self.now_ms / period;
+        // The last round that is planned stands behind the last time that is not quiet yet.
+        let planned = (self.quiet_from().saturating_sub(1)) / period + 1;
+        let last = planned.min(before_ms.saturating_sub(1) / period);
+        // One of them is carried out after those that are counted.
+        if self.rounding || self.now_ms >= self.quiet_from() || last <= at + 1 {
+            return None;
+        }
+        let passed = self.scheduler.pass_rounds(last - at - 1);
+        self.counts.rounds += passed;
+        (passed > 0).then(|| (at + passed) * period)
+    }
+}
