@@ -128,7 +128,12 @@ pub(in crate::commit) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
     if let Some(leaf) = &mut ledger.state.queues[slot].leaf {
         leaf.fair = matches!(settings.leaf.app_order, AppOrder::Fair { .. });
     }
-    for name in settings.partitions.keys() {
+    // Requests without a label are for the default one, even where the cluster has no such label.
+    let named = settings
+        .partitions
+        .keys()
+        .chain(&settings.default_partition);
+    for name in named {
         ledger.add_partition(name, false, false);
     }
     let calculator = ledger.state.calculator;
