@@ -4,17 +4,22 @@ use super::admission;
 use super::diagnostic::{Diagnostic, Report, SourceFile, Span};
 use super::load::{Loaded, Options, Source, load};
 use super::mapping::MappingError;
+use super::upgrade;
 
 const PREFIX: &str = "yarn.scheduler.capacity.";
 
 /// Everything that there is to say about configuration files that are in memory: what [`load`]
 /// says, and once it accepts them, what is wrong with the placement rules.
 ///
+/// With a later release as reference, hints say what changes for these files since the one before.
+///
 /// The file that `mapping-rule-json-file` names is read, as the reference does at its start; no
 /// other file is opened.
 #[must_use]
 pub fn check(sources: &[Source], options: &Options) -> Report {
-    match load(sources, options) {
+    let found = load(sources, options);
+    let changes = upgrade::changes(sources, options, &found);
+    let mut report = match found {
         Ok(loaded) => {
             let faults = placement_faults(&loaded);
             let mut report = loaded.report;
@@ -22,7 +27,9 @@ pub fn check(sources: &[Source], options: &Options) -> Report {
             report
         }
         Err(report) => report,
-    }
+    };
+    report.diagnostics.extend(changes);
+    report
 }
 
 /// The faults of placement rules and workflow priorities, for which a scheduler does not start.

@@ -58,6 +58,7 @@ mod settings_json;
 mod source;
 mod templates;
 mod tree;
+mod upgrade;
 mod xml;
 mod xml_names;
 mod xml_text;

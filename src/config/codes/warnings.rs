@@ -99,6 +99,12 @@ pub(super) const WARNINGS: &[Entry] = &[
          Set the property to true.",
     ),
     entry(
+        "H_UPGRADE",
+        "The files mean something else to this release of Hadoop than to the one before. It is a \
+         default that is not set here, a value that is read otherwise, or a verdict. Set the value \
+         to keep what there was.",
+    ),
+    entry(
         "H_KEY_TWICE",
         "A property stands twice in one file, with one value. One of the two can go.",
     ),
