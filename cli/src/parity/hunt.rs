@@ -60,14 +60,15 @@ impl Hunt<'_> {
             .with_context(|| format!("cannot create {}", self.out.display()))?;
         let mut judge = Judge::start(self.peer)?;
         let (clock, mut account) = (SystemClock::new(), Account::default());
+        let start = clock.now_ms();
         for seed in self.seeds.clone() {
-            let minutes = clock.now_ms() / 60_000;
+            let minutes = clock.now_ms().saturating_sub(start) / 60_000;
             if self.minutes.is_some_and(|most| minutes >= most) {
                 break;
             }
             self.play(seed, &mut judge, &mut account)?;
         }
-        account.print(self.json, clock.now_ms());
+        account.print(self.json, clock.now_ms().saturating_sub(start));
         let clean = account.files.is_empty() && account.broken == 0;
         Ok(ExitCode::from(if clean { 0 } else { PROBLEM }))
     }
