@@ -12,22 +12,12 @@ use crate::id::ApplicationId;
 /// Cost: proportional to the outstanding keys, and to the nodes for each size among them.
 ///
 /// ```
-/// # use std::collections::BTreeMap;
-/// # use capsched::{api::*, config};
-/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
-/// # let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Heartbeat);
-/// # let node: NodeName = "n0:8041".parse()?;
-/// # engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[2048, 8])))?;
-/// # let app = ApplicationId::new(1);
-/// # engine.submit(AppSpec::new(app, "root.a", "ann"))?;
-/// engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[4096, 1]), 2)]))?;
+/// use capsched::api::*;
+///
+/// let engine = example::cluster(); // the second container waits for a heartbeat
 /// let found = waiting(engine.engine().ledger());
-/// let (waits, why) = (&found[0].1[0], &found[0].1[0].finding);
-/// assert_eq!((waits.containers, why.reason), (2, Reason::LargerThanAnyNode));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// assert_eq!(found[0].0, ApplicationId::new(1));
+/// assert_eq!(found[0].1[0].containers, 1);
 /// ```
 #[must_use]
 pub fn waiting(ledger: &Ledger) -> Vec<(ApplicationId, Vec<Waiting>)> {
