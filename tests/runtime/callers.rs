@@ -30,6 +30,25 @@ fn calls_together_are_answered_one_by_one() {
     assert_eq!(late, vec![Err(AskError::Closed); 2]);
 }
 
+/// Whoever waits until the engine is quiet finds every change in the snapshot that was answered before.
+#[test]
+fn a_quiet_engine_shows_what_was_answered() {
+    for mode in MODES {
+        let engine = Threaded::start(settings(), &[], mode, SystemClock::new()).unwrap();
+        for number in 1..=30_u32 {
+            let name: NodeName = format!("n{number}:1").parse().unwrap();
+            let node = NodeSpec::new(name.clone(), ResourceVector::of(&[1024, 1]));
+            engine.add_node(node).unwrap();
+            let larger = ResourceVector::of(&[2048, 2]);
+            engine.resize_node(name, larger).unwrap();
+            engine.quiesce();
+            let snapshot = engine.snapshot();
+            let totals: Vec<_> = snapshot.nodes.iter().map(|node| node.total.get()).collect();
+            assert_eq!(totals, vec![larger; number as usize], "{mode:?}");
+        }
+    }
+}
+
 /// A few containers are placed by the committer itself while the proposers sleep on; many are left
 /// to the proposers.
 #[test]

@@ -60,6 +60,7 @@ impl Ledger {
         };
         let slot = match self.registry.take_free_user() {
             Some(slot) => {
+                debug_assert!(self.is_unused(slot), "somebody refers to a freed user");
                 record.generation = self.state.users[slot].generation + 1;
                 self.state.users[slot] = record;
                 slot
@@ -75,6 +76,19 @@ impl Ledger {
         let total = sum_weights(&self.state, leaf, false);
         self.state.queues[leaf].as_leaf_mut().total_weight = total;
         slot
+    }
+
+    /// Whether no application refers to a record: none asks by it, is counted by it or has its headroom from it.
+    fn is_unused(&self, user: UserSlot) -> bool {
+        let record = &self.state.users[user];
+        let mut apps = self.state.queues[record.leaf].leaf.iter().flat_map(|leaf| {
+            let lists = [&leaf.active, &leaf.waiting, &leaf.parked];
+            lists.into_iter().flatten()
+        });
+        record.removed
+            && record.asking_apps <= 0
+            && record.providers == 0
+            && apps.all(|&app| self.state.apps[app].user != user)
     }
 
     /// Who asks and what passes found is kept by name: a new record takes over what is left of a
