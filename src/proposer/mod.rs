@@ -40,7 +40,7 @@ pub(crate) use observed::{note_cached_limit, note_counters, publish_limit};
 pub use order::NodeOrder;
 pub use simple_ask::second_node;
 pub use standstill::{
-    Fruitless, Look, Moved, Prospect, ToldLimit, Visited, is_still, keeps_quietly, moved_by,
+    CounterMove, Fruitless, Moved, Prospect, ToldLimit, Visited, is_still, keeps_quietly, moved_by,
     prospect, told_by_reservation,
 };
 pub use walk::{propose, propose_reserved, propose_watched};

@@ -37,13 +37,9 @@ impl<const N: usize> Pass<'_, N> {
                 continue;
             }
             let answer = self.try_node(visit, node, row);
-            let done = match &answer {
-                Answer::Allocate(_) => true,
-                Answer::Reserve(_) => is_last,
-                _ => false,
-            };
             last = (answer, node);
-            if done {
+            let reserves = matches!(last.0, Answer::Reserve(_));
+            if matches!(last.0, Answer::Allocate(_)) || (reserves && is_last) {
                 visit.reset_after(row, state, &last.0);
                 break;
             }

@@ -16,7 +16,7 @@ use crate::snapshot::State;
 
 /// What one look moved at a key, and nothing else came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct CounterMove {
     /// The application.
     pub app: AppSlot,
     /// The key.
@@ -42,7 +42,7 @@ pub struct ToldLimit {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     /// Counters of keys.
-    pub looks: Vec<Look>,
+    pub looks: Vec<CounterMove>,
     /// Limits that leaves were told, in order.
     pub told: Vec<ToldLimit>,
 }
@@ -130,7 +130,7 @@ pub fn moved_by(state: &State, visited: &Visited, seen: &[Observation]) -> Optio
             continue;
         };
         let asks = state.apps[app].key(key)?;
-        looks.push(Look {
+        looks.push(CounterMove {
             app,
             key,
             opportunities: opportunities - asks.opportunities,

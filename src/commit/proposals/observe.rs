@@ -7,13 +7,13 @@ use crate::commit::users::records::keep_user_limit;
 use crate::id::{ContainerId, NodeSlot};
 use crate::policy::Locality;
 use crate::proposer::{
-    Look, Observation, ToldLimit, note_cached_limit, note_counters, publish_limit,
+    CounterMove, Observation, ToldLimit, note_cached_limit, note_counters, publish_limit,
 };
 use crate::snapshot::State;
 
 impl Ledger {
     /// Counts looks that found nothing, each so many times over.
-    pub fn repeat_looks(&mut self, looks: &[Look], times: u64) {
+    pub fn repeat_looks(&mut self, looks: &[CounterMove], times: u64) {
         let grown = |counter: i32, by: i32| {
             let by = u64::from(by.unsigned_abs()).saturating_mul(times);
             counter.saturating_add(i32::try_from(by).unwrap_or(i32::MAX))

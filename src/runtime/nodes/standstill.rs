@@ -27,7 +27,7 @@ pub(in crate::runtime) struct Structure {
 
 /// For whom an attempt that found nothing speaks.
 #[derive(Clone, Debug)]
-enum Scope {
+enum AttemptScope {
     /// For single nodes.
     Like(Fruitless),
     /// For the nodes of a partition together.
@@ -37,7 +37,7 @@ enum Scope {
 /// An attempt that found nothing, and how often it came to the same in the present round.
 #[derive(Clone, Debug)]
 struct Attempted {
-    scope: Scope,
+    scope: AttemptScope,
     moved: Moved,
     times: u64,
 }
@@ -96,8 +96,8 @@ impl Standstill {
         let state = ledger.state();
         let row = &state.nodes[node];
         let known = self.known.iter_mut().find(|known| match &known.scope {
-            Scope::Like(nodes) => nodes.covers(state, row),
-            Scope::Among(..) => false,
+            AttemptScope::Like(nodes) => nodes.covers(state, row),
+            AttemptScope::Among(..) => false,
         });
         known.is_some_and(|known| {
             known.times += 1;
@@ -115,7 +115,7 @@ impl Standstill {
         collected: Collected,
     ) -> bool {
         let known = self.known.iter_mut().find(|known| {
-            matches!(known.scope, Scope::Among(of, by) if (of, by) == (partition, collected))
+            matches!(known.scope, AttemptScope::Among(of, by) if (of, by) == (partition, collected))
         });
         known.is_some_and(|known| {
             known.times += 1;
@@ -157,7 +157,7 @@ impl Standstill {
         seen: &[Observation],
     ) {
         let nodes = Fruitless::of(state, node, &self.visited);
-        self.learn(state, nodes.map(Scope::Like), seen);
+        self.learn(state, nodes.map(AttemptScope::Like), seen);
     }
 
     /// The same for an attempt among the nodes of a partition.
@@ -168,11 +168,11 @@ impl Standstill {
         seen: &[Observation],
     ) {
         let settled = self.visited.is_settled(state);
-        let scope = settled.then_some(Scope::Among(partition, collected));
+        let scope = settled.then_some(AttemptScope::Among(partition, collected));
         self.learn(state, scope, seen);
     }
 
-    fn learn(&mut self, state: &State, scope: Option<Scope>, seen: &[Observation]) {
+    fn learn(&mut self, state: &State, scope: Option<AttemptScope>, seen: &[Observation]) {
         let scope = scope.filter(|_| !self.plain);
         let moved = scope
             .is_some()

@@ -33,9 +33,15 @@ impl<S: Scheduler> Driver<S> {
         still.map_or(u64::MAX, |still| self.changed_ms.saturating_add(still))
     }
 
+    /// Plans the next heartbeat and round behind those that surely come to nothing.
+    pub(super) fn plan_after(&mut self, turn: Turn) {
+        self.pass_quiet(turn);
+        self.wake();
+    }
+
     /// After a heartbeat or a round: takes those that follow and surely come to nothing, up to the time of whatever
     /// comes next.
-    pub(super) fn pass_quiet(&mut self, turn: Turn) {
+    fn pass_quiet(&mut self, turn: Turn) {
         // What just happened is looked at first: a change may bring anything about.
         let looked_at = turn == Turn::Other || self.changed_ms == self.now_ms;
         // With costs, heartbeats and rounds that come to nothing take time, too.

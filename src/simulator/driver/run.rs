@@ -200,10 +200,8 @@ impl<S: Scheduler> Driver<S> {
                 due => self.act(due),
             }
             self.take_events(watch);
-            self.pass_quiet(turn);
-            self.wake();
-            let beats = self.beating || self.rounding;
-            if self.to_come == 0 && (self.n_waiting == 0 || !beats) {
+            self.plan_after(turn);
+            if self.to_come == 0 && (self.n_waiting == 0 || !(self.beating || self.rounding)) {
                 break;
             }
         }
@@ -371,7 +369,7 @@ impl<S: Scheduler> Driver<S> {
     }
 
     /// Puts heartbeats and rounds on the agenda while something waits and something happens.
-    fn wake(&mut self) {
+    pub(super) fn wake(&mut self) {
         if self.n_waiting == 0 || self.now_ms >= self.quiet_from() {
             self.paused = true;
             return;
