@@ -52,13 +52,13 @@ pub struct SchedulerLoad {
 
 /// The time that some decisions take, one after the other.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
+pub(super) struct WorkSpan {
     start_ns: u64,
     cost_ns: u64,
     decisions: u64,
 }
 
-impl Span {
+impl WorkSpan {
     /// When decision `n` (from 1) is seen, in virtual us.
     pub(super) fn seen_us(&self, n: u64) -> u64 {
         let share = u128::from(self.cost_ns) * u128::from(n) / u128::from(self.decisions.max(1));
@@ -164,14 +164,14 @@ impl Pace {
     }
 
     /// Ends the work that was begun, which made so many decisions.
-    pub(super) fn end(&mut self, decisions: u64) -> Option<Span> {
+    pub(super) fn end(&mut self, decisions: u64) -> Option<WorkSpan> {
         let (start_ns, mut work) = self.begun.take()?;
         work.decisions = decisions;
         let cost_ns = self.costs.of(&self.point, &work);
         self.free_ns = start_ns.saturating_add(cost_ns);
         self.busy_ns = self.busy_ns.saturating_add(cost_ns);
         self.last_ns = cost_ns;
-        Some(Span {
+        Some(WorkSpan {
             start_ns,
             cost_ns,
             decisions,
