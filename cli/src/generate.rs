@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use capsched::api::ResourceVector;
 use capsched::simulator::{
     Archetype, ResourceTypes, Synthetic, SyntheticSettings, Workload, equal_nodes,
+    largest_beside_services,
 };
 
 use crate::output::note;
@@ -43,6 +44,9 @@ pub(crate) struct Args {
     /// GPUs of each node; machine learning asks for one a container unless there are none.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=64))]
     gpus: u32,
+    /// Let training ask for whole nodes, although services may hold a part of every node for ever.
+    #[arg(long)]
+    whole_nodes: bool,
     #[command(flatten)]
     out: OutArgs,
 }
@@ -85,6 +89,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if !args.only.is_empty() {
         let wanted = |kind: Archetype| args.only.contains(&kind);
         settings.mix.retain(|share| wanted(share.archetype));
+    }
+    if !args.whole_nodes && args.nodes > 0 {
+        settings.largest_mib = largest_beside_services(&settings, args.nodes, size[0]);
     }
     let mut workload = Synthetic::new(settings);
     let jobs = args.out.write(&types, &nodes, &mut workload)?;

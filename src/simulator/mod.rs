@@ -26,4 +26,5 @@ pub use workload::{
     Archetype, Duplicates, InOrder, Job, MapRuleError, MapRules, MappingReport, Merged, NodeLine,
     OrderSettings, Ready, ResourceTypes, Run, Share, Sorting, Spread, Synthetic, SyntheticSettings,
     TaskGroup, TraceError, TraceErrorKind, TraceStat, Workload, equal_nodes,
+    largest_beside_services,
 };

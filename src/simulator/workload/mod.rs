@@ -19,4 +19,6 @@ pub use maprules::{MapRuleError, MapRules};
 pub use ordered::{Duplicates, InOrder, OrderSettings, Sorting};
 pub use report::MappingReport;
 pub use stat::{Spread, TraceStat};
-pub use synthetic::{Archetype, Share, Synthetic, SyntheticSettings, equal_nodes};
+pub use synthetic::{
+    Archetype, Share, Synthetic, SyntheticSettings, equal_nodes, largest_beside_services,
+};

@@ -12,6 +12,12 @@ use crate::simulator::statistics::Random;
 const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;
 
+/// Most memory of one container of a service, in MiB.
+const SERVICE_MIB: i64 = 8192;
+
+/// Most containers of a service.
+const SERVICE_CONTAINERS: u64 = 12;
+
 /// A kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Archetype {
@@ -84,6 +90,8 @@ pub struct SyntheticSettings {
     pub users: u64,
     /// Containers of every job in thousandths of the usual number.
     pub scale_permille: u64,
+    /// Most memory in MiB that one container of training asks for.
+    pub largest_mib: i64,
     /// Resource types; training asks for one GPU a container where there is a type for it.
     pub types: ResourceTypes,
     /// The mix.
@@ -115,6 +123,7 @@ impl Default for SyntheticSettings {
             services: 10,
             users: 40,
             scale_permille: 1000,
+            largest_mib: i64::MAX,
             types: ResourceTypes::default(),
             mix: Archetype::ALL.map(share).to_vec(),
         }
@@ -220,6 +229,7 @@ impl Synthetic {
             }
             Archetype::MachineLearning => {
                 let memory = pick(random, &[16_384, 32_768, 65_536]);
+                let memory = memory.min(self.settings.largest_mib).max(1024);
                 let count = [1, 2, 4, 8, 16][usize::try_from(random.below(5)).unwrap_or(0)];
                 // All workers of a training run end together.
                 let run = Run::Same(
@@ -246,8 +256,8 @@ impl Synthetic {
                 vec![self.group([2048, 1], maps, spread(90_000)), reduces]
             }
             Archetype::Service => {
-                let memory = pick(random, &[2048, 4096, 8192]);
-                let count = random.between(2, 12);
+                let memory = pick(random, &[2048, 4096, SERVICE_MIB]);
+                let count = random.between(2, SERVICE_CONTAINERS);
                 vec![self.group([memory, 2], count, Run::Forever)]
             }
         }
@@ -316,6 +326,32 @@ impl Workload for Synthetic {
         report.used = self.given;
         report
     }
+}
+
+/// Most memory of one container that services and masters cannot shut out for ever from all of
+/// `nodes` equal nodes: of a node that holds the fewest containers of services, by the number of
+/// those that there may be, and one master. The least is 1 GiB.
+#[must_use]
+pub fn largest_beside_services(settings: &SyntheticSettings, nodes: u32, node_mib: i64) -> i64 {
+    let scaled = |count: u64| {
+        count
+            .saturating_mul(settings.scale_permille)
+            .div_ceil(1000)
+            .max(1)
+    };
+    let each = scaled(SERVICE_CONTAINERS).saturating_add(1);
+    let served = settings
+        .mix
+        .iter()
+        .any(|share| share.archetype == Archetype::Service);
+    let all = if served {
+        settings.services.saturating_mul(each)
+    } else {
+        0
+    };
+    let on_emptiest = i64::try_from(all / u64::from(nodes.max(1))).unwrap_or(i64::MAX);
+    let taken = on_emptiest.saturating_mul(SERVICE_MIB).saturating_add(1024);
+    node_mib.saturating_sub(taken).max(1024)
 }
 
 /// Equal nodes `node0`, `node1`, ... in racks of `per_rack`.
@@ -404,6 +440,24 @@ mod tests {
         assert_eq!(jobs(settings.clone()).len(), 10);
         settings.mix.clear();
         assert!(jobs(settings).is_empty());
+    }
+
+    #[test]
+    fn training_asks_for_no_more_than_services_leave_on_some_node() {
+        let mut settings = SyntheticSettings::default();
+        settings.largest_mib = largest_beside_services(&settings, 50, 65_536);
+        // Ten services of at most 13 containers: some node holds at most two.
+        assert_eq!(settings.largest_mib, 65_536 - 2 * 8192 - 1024);
+        let largest = settings.largest_mib;
+        let day = jobs(settings);
+        let sizes = of(&day, Archetype::MachineLearning).into_iter();
+        let most = sizes.map(|job| job.tasks[0].size.memory()).max();
+        assert_eq!(most, Some(largest));
+        let none = SyntheticSettings {
+            services: 0,
+            ..SyntheticSettings::default()
+        };
+        assert_eq!(largest_beside_services(&none, 50, 65_536), 64_512);
     }
 
     #[test]
