@@ -221,6 +221,18 @@ impl Row {
         }
     }
 
+    /// Says on standard error that a run ended.
+    fn note_end(self, report: &RunReport, wall_ns: u64) {
+        note(format_args!(
+            "{}, {} deciding: {} containers placed, {} h of virtual time in {} s",
+            self.mode.name(),
+            self.threads,
+            grouped(report.counts.placed),
+            report.ended_ms / 3_600_000,
+            wall_ns / 1_000_000_000,
+        ));
+    }
+
     /// Plays a trace. `watch` sees every decision.
     pub(crate) fn play(
         self,
@@ -250,14 +262,7 @@ impl Row {
         let wall_ns = clock.now_ns() - before;
         report.mapping = trace.facts.mapping.clone();
         bar.finish_and_clear();
-        note(format_args!(
-            "{}, {} deciding: {} containers placed, {} h of virtual time in {} s",
-            self.mode.name(),
-            self.threads,
-            grouped(report.counts.placed),
-            report.ended_ms / 3_600_000,
-            wall_ns / 1_000_000_000,
-        ));
+        self.note_end(&report, wall_ns);
         let left = left_work(&mut driver, &report);
         let engine = driver.scheduler();
         let conflicts = engine.conflicts();
