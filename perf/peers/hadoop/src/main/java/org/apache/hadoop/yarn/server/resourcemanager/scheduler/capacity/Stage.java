@@ -186,7 +186,8 @@ final class Stage {
     // Tokens name the node by an address, and there is no name service for it.
     NetUtils.addStaticResolution(id.getHost(), "127.0.0.1");
     Set<String> labels = labels(step);
-    if (!labels.isEmpty()) {
+    // A node that comes again has the labels of before, unless the step names others.
+    if (step.has("labels") && !labels.equals(around.labels.getLabelsOnNode(id))) {
       around.labels.replaceLabelsOnNode(Map.of(id, labels));
     }
     Machine machine = new Machine(id, step.path("rack").asText("/default-rack"),
