@@ -119,7 +119,7 @@ pub trait Scheduler {
     /// releases nothing; how many. What they count is counted as by [`Scheduler::heartbeat`].
     ///
     /// Cost: a look at each node, without a walk down the queues.
-    fn pass_heartbeats<'a>(&mut self, nodes: &mut dyn Iterator<Item = &'a NodeName>) -> u64 {
+    fn pass_heartbeats(&mut self, nodes: &mut dyn Iterator<Item = &NodeName>) -> u64 {
         let _ = nodes;
         0
     }

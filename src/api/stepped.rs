@@ -378,7 +378,7 @@ impl Scheduler for Stepped {
         preemption.min(deadline.unwrap_or(u64::MAX))
     }
 
-    fn pass_heartbeats<'a>(&mut self, nodes: &mut dyn Iterator<Item = &'a NodeName>) -> u64 {
+    fn pass_heartbeats(&mut self, nodes: &mut dyn Iterator<Item = &NodeName>) -> u64 {
         let schedules = self.mode == ModeKind::Heartbeat;
         let passed = nodes.take_while(|node| self.engine.pass_heartbeat(node, schedules));
         u64::try_from(passed.count()).expect("a count fits in a u64")

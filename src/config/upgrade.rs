@@ -17,11 +17,7 @@ pub(super) fn changes(
     now: &Result<Loaded, Report>,
 ) -> Vec<Diagnostic> {
     let release = options.reference;
-    let Some(before) = Reference::ALL
-        .into_iter()
-        .filter(|one| *one < release)
-        .last()
-    else {
+    let Some(before) = Reference::ALL.into_iter().rfind(|one| *one < release) else {
         return Vec::new();
     };
     let older = Options {

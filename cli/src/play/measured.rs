@@ -211,7 +211,7 @@ impl Scheduler for Measured {
         }
     }
 
-    fn pass_heartbeats<'a>(&mut self, nodes: &mut dyn Iterator<Item = &'a NodeName>) -> u64 {
+    fn pass_heartbeats(&mut self, nodes: &mut dyn Iterator<Item = &NodeName>) -> u64 {
         self.settle();
         self.call(|engine| engine.pass_heartbeats(nodes)).0
     }

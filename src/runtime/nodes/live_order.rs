@@ -112,7 +112,11 @@ impl LiveOrder {
             used[node.index()] = state.nodes[node].allocated.get();
             room.set(node, Some(&free_of(state, node)));
         }
-        let policies = several.then(|| policies_of(state)).unwrap_or_default();
+        let policies = if several {
+            policies_of(state)
+        } else {
+            Vec::new()
+        };
         let sorted = |policy| {
             let mut nodes = by_name.clone();
             nodes.sort_by_cached_key(|&node| {
