@@ -154,7 +154,7 @@ fn add(mut found: Found, args: &Args, seed: u64, watchdog: &Watchdog, stop: &Ato
     let own = outcome.digest ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     found.hash = found.hash.wrapping_add(own);
     let again = || watchdog.seed(seed, || faults::run(&setup, &actions)).digest;
-    if seed % TWICE == 0 && again() != outcome.digest {
+    if seed.is_multiple_of(TWICE) && again() != outcome.digest {
         let violation = Violation {
             id: "determinism",
             text: "two runs of the seed decided differently".to_owned(),

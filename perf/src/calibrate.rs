@@ -75,7 +75,7 @@ pub(crate) fn run(record: bool) -> Result<()> {
         let shape = Shape::named(name)?;
         for variant in variants() {
             let found = predicted(&shape, &variant, warmup, &costs)?;
-            let close = (found.ratio - 1.0).abs() <= CLOSE;
+            let close = is_close(found.ratio);
             say!(
                 "| {name} | {} | {} | {} | {:.2} | {} |",
                 found.mode,
@@ -189,7 +189,17 @@ fn predicted(shape: &Shape, variant: &Variant, warmup: usize, costs: &Costs) -> 
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a ratio of two rates")]
+/// Whether a ratio is near 1.
+#[expect(clippy::float_arithmetic, reason = "a ratio of two rates")]
+fn is_close(ratio: f64) -> bool {
+    (ratio - 1.0).abs() <= CLOSE
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::float_arithmetic,
+    reason = "a ratio of two rates"
+)]
 fn ratio(one: u64, other: u64) -> f64 {
     one as f64 / other.max(1) as f64
 }

@@ -169,7 +169,7 @@ fn who_asks_nothing_is_passed_over_until_it_asks() {
                 .queues
                 .iter()
                 .filter_map(|queue| queue.leaf.as_ref());
-            leaves.next().map(|leaf| leaf.prefix.next)
+            leaves.next().map(|leaf| leaf.head.next)
         };
         let apps = [1, 2, 3].map(|number| asking(engine, number, &[]));
         for app in apps {
