@@ -185,12 +185,12 @@ mod tests {
     fn long_lines_are_cut_around_the_place() {
         let text = format!("{}<here>{}\nnext", "é".repeat(100_000), "y".repeat(100_000));
         let at = text.find("<here>").unwrap();
-        let found = excerpt(&text, &[at..at + 6]);
+        let found = excerpt(&text, std::slice::from_ref(&(at..at + 6)));
         assert!(found.text.len() < 1_000, "{}", found.text.len());
         let place = found.place(0).unwrap();
         assert_eq!(&found.text[place], "<here>");
         assert!(found.text.starts_with('…') && found.text.ends_with('…'));
-        let whole = excerpt(&text, &[0..text.len()]);
+        let whole = excerpt(&text, std::slice::from_ref(&(0..text.len())));
         assert!(whole.text.len() < 1_000);
     }
 
@@ -198,7 +198,7 @@ mod tests {
     fn control_characters_are_escaped() {
         let text = "a\u{1b}[31mred\u{202e}x";
         let at = text.find("red").unwrap();
-        let found = excerpt(text, &[at..at + 3]);
+        let found = excerpt(text, std::slice::from_ref(&(at..at + 3)));
         assert_eq!(&found.text[found.place(0).unwrap()], "red");
         assert!(
             found.text.starts_with("a\\u{1b}[31mred\\u{202e}x"),
