@@ -256,7 +256,6 @@ const SHARED_NAMES: &[(&str, usize)] = &[
     ("Shared", 3),
     ("Slot", 2),
     ("Source", 2),
-    ("Span", 2),
     ("Step", 2),
     ("Submission", 2),
     ("UserLimits", 2),

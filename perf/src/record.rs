@@ -202,13 +202,8 @@ mod tests {
         assert_eq!(quoted("S1,S3"), "S1,S3");
         assert_eq!(quoted(""), "''");
         assert_eq!(quoted("a b'c"), "'a b'\\''c'");
-        assert_eq!(
-            command("release").find("cargo run --release -p perf -- "),
-            Some(0)
-        );
-        assert_eq!(
-            command("max").find("cargo run --profile max -p perf -- "),
-            Some(0)
-        );
+        // What follows are the arguments of the test program, or nothing.
+        assert!(command("release").starts_with("cargo run --release -p perf"));
+        assert!(command("max").starts_with("cargo run --profile max -p perf"));
     }
 }

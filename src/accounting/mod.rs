@@ -16,6 +16,14 @@
 //! | `skippable_head` | the applications that passes skip |
 //! | `guarantee` | the guarantee that a used capacity is a share of |
 //!
+//! # When a figure of a queue is current
+//!
+//! | owner | `used`, `pending` | used shares and winner tree |
+//! | --- | --- | --- |
+//! | ledger, settled | always | both shares |
+//! | ledger, with deferred charges | of leaves; `use_of` has that of ancestors | none of queues marked `behind` |
+//! | working copy | after each placement | the share that decides among siblings |
+//!
 //! # Invariants
 //!
 //! * A function here depends on its arguments alone and writes only the state that it is given.

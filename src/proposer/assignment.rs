@@ -20,7 +20,9 @@ pub enum Outcome {
     Skipped(SkipReason),
 }
 
-/// Why a queue or an application got nothing (`CSAssignment.SkippedType` and the null assignment).
+/// Why a pass got nothing from a queue or an application (`CSAssignment.SkippedType` and the null assignment).
+///
+/// A node that is passed over among several has no reason here; `explain` says what stands against it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SkipReason {
     /// The queue may not use the partition.
@@ -33,9 +35,9 @@ pub enum SkipReason {
     AtMaximum,
     /// A request is larger than the headroom of its queue (`QUEUE_LIMIT`).
     QueueLimit,
-    /// No application may be served, or none fits (`OTHER`).
+    /// No application may be served, or none fits: the walk goes on (`OTHER`).
     Other,
-    /// An application waits, and those behind it wait with it.
+    /// An application waits, and those behind it wait with it: the walk of the leaf ends.
     Nothing,
 }
 

@@ -7,7 +7,7 @@
 //!
 //! # When it is valid
 //!
-//! As long as [`next_in_bulk`] answers: leaf and application know what passes handed them, no limit is near,
+//! On a state for concurrent proposers ([`State::concurrent`]), as long as [`next_in_bulk`] answers: leaf and application know what passes handed them, no limit is near,
 //! and the pass observes nothing. The run ends where only a pass can say.
 //!
 //! # Why

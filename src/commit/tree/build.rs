@@ -11,10 +11,11 @@ use crate::commit::tree::vector_capacities::set_root_capacity;
 use crate::id::{Map, QueueSlot};
 use crate::policy::Limits;
 use crate::queue::{
-    Amounts, AppOrder, CapacityMode, ConfiguredState, CreationScheme, LegacyCapacity, PerPartition,
-    Queue, QueueKind, QueueSettings, QueueState, TreeSettings,
+    Amounts, AppOrder, CapacityMode, ConfiguredState, CreationScheme, LegacyCapacity,
+    PartitionSettings, PerPartition, Queue, QueueKind, QueuePart, QueueSettings, QueueState,
+    TreeSettings,
 };
-use crate::resource::{PackedVector, ResourceVector, share};
+use crate::resource::{Calculator, PackedVector, ResourceVector, share};
 use crate::snapshot::State;
 
 impl Ledger {
@@ -149,49 +150,69 @@ pub(in crate::commit) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
         part.configured = of.is_some();
         let Some(of) = of else { continue };
         part.known = true;
-        part.mode = CapacityMode::Percent;
-        part.capacity = 0.0;
-        // A value in brackets may have a weight, too, beside its mode.
-        part.weight = of
-            .capacity
-            .common_weight(calculator.types())
-            .unwrap_or(-1.0);
-        part.configured_minimum = PackedVector::default();
-        match of.capacity.legacy {
-            LegacyCapacity::Percent(percent) => part.capacity = share::quotient(percent, 100.0),
-            LegacyCapacity::Weight(weight) if root => {
-                part.capacity = 1.0;
-                part.weight = weight;
-            }
-            LegacyCapacity::Weight(weight) => {
-                part.mode = CapacityMode::Weight;
-                part.weight = weight;
-            }
-            LegacyCapacity::Absolute(amount) => {
-                part.mode = CapacityMode::Absolute;
-                part.configured_minimum.set(calculator.known(&amount));
-            }
-            LegacyCapacity::Unusable => {}
-        }
-        // A maximum in brackets counts as 100 % until resources are derived from it, which happens
-        // only beside an absolute capacity.
-        part.maximum_capacity = 1.0;
-        part.configured_maximum = PackedVector::default();
-        match of.maximum.legacy {
-            LegacyCapacity::Percent(percent) => {
-                part.maximum_capacity = share::quotient(percent, 100.0);
-            }
-            LegacyCapacity::Absolute(amount) => {
-                part.configured_maximum.set(calculator.known(&amount));
-            }
-            LegacyCapacity::Weight(_) | LegacyCapacity::Unusable => {}
-        }
-        if part.configured_maximum.is_none() && !part.configured_minimum.is_none() {
-            part.configured_maximum.set(highest);
-        }
+        configure_minimum(part, of, calculator, root);
+        configure_maximum(part, of, calculator, highest);
         part.master_share = of.maximum_master_share;
     }
     ledger.state.queues[slot].mode = mode_of(ledger, slot);
+}
+
+/// The capacity of a queue on a partition, as its settings say it.
+fn configure_minimum(
+    part: &mut QueuePart,
+    of: &PartitionSettings,
+    calculator: Calculator,
+    root: bool,
+) {
+    part.mode = CapacityMode::Percent;
+    part.capacity = 0.0;
+    // A value in brackets may have a weight, too, beside its mode.
+    part.weight = of
+        .capacity
+        .common_weight(calculator.types())
+        .unwrap_or(-1.0);
+    part.configured_minimum = PackedVector::default();
+    match of.capacity.legacy {
+        LegacyCapacity::Percent(percent) => part.capacity = share::quotient(percent, 100.0),
+        LegacyCapacity::Weight(weight) if root => {
+            part.capacity = 1.0;
+            part.weight = weight;
+        }
+        LegacyCapacity::Weight(weight) => {
+            part.mode = CapacityMode::Weight;
+            part.weight = weight;
+        }
+        LegacyCapacity::Absolute(amount) => {
+            part.mode = CapacityMode::Absolute;
+            part.configured_minimum.set(calculator.known(&amount));
+        }
+        LegacyCapacity::Unusable => {}
+    }
+}
+
+/// The maximum of a queue on a partition; `highest`: that of its parent.
+fn configure_maximum(
+    part: &mut QueuePart,
+    of: &PartitionSettings,
+    calculator: Calculator,
+    highest: ResourceVector,
+) {
+    // A maximum in brackets counts as 100 % until resources are derived from it, which happens
+    // only beside an absolute capacity.
+    part.maximum_capacity = 1.0;
+    part.configured_maximum = PackedVector::default();
+    match of.maximum.legacy {
+        LegacyCapacity::Percent(percent) => {
+            part.maximum_capacity = share::quotient(percent, 100.0);
+        }
+        LegacyCapacity::Absolute(amount) => {
+            part.configured_maximum.set(calculator.known(&amount));
+        }
+        LegacyCapacity::Weight(_) | LegacyCapacity::Unusable => {}
+    }
+    if part.configured_maximum.is_none() && !part.configured_minimum.is_none() {
+        part.configured_maximum.set(highest);
+    }
 }
 
 /// The capacity mode of a queue as a whole, from those of its partitions.

@@ -42,7 +42,7 @@ impl Ledger {
         let queue = &self.state.queues[leaf];
         let weight = queue.settings.user_weights.get(name.as_ref()).copied();
         let partitions = self.state.partitions.len();
-        let mut record = User {
+        let record = User {
             name: Arc::clone(&name),
             leaf,
             generation: 0,
@@ -58,15 +58,7 @@ impl Ledger {
             notice: 0,
             parts: PerPartition::new(partitions),
         };
-        let slot = match self.registry.take_free_user() {
-            Some(slot) => {
-                debug_assert!(self.is_unused(slot), "somebody refers to a freed user");
-                record.generation = self.state.users[slot].generation + 1;
-                self.state.users[slot] = record;
-                slot
-            }
-            None => UserSlot::at(self.state.users.push(record)),
-        };
+        let slot = self.store_user(record);
         self.skipped.cut(&mut self.state, leaf, 0);
         self.take_over(leaf, &name, slot);
         self.registry.add_user(leaf, name, slot);
@@ -75,6 +67,17 @@ impl Ledger {
         users.most_users = users.most_users.max(users.users.len());
         let total = sum_weights(&self.state, leaf, false);
         self.state.queues[leaf].as_leaf_mut().total_weight = total;
+        slot
+    }
+
+    /// Stores a record in a slot that is free, or in a new one.
+    fn store_user(&mut self, mut record: User) -> UserSlot {
+        let Some(slot) = self.registry.take_free_user() else {
+            return UserSlot::at(self.state.users.push(record));
+        };
+        debug_assert!(self.is_unused(slot), "somebody refers to a freed user");
+        record.generation = self.state.users[slot].generation + 1;
+        self.state.users[slot] = record;
         slot
     }
 

@@ -105,6 +105,36 @@ pub(super) const PREEMPTION: &[KnownKey] = &[
 pub(super) const KEYS: &[KnownKey] = &[
     key(
         Site,
+        "capsched.mend.blacklisted-reservations",
+        "false",
+        "An application gives up a reservation on a node that it blacklists (YARN-10902). A key of this scheduler in `capacity-scheduler.xml`.",
+    ),
+    key(
+        Site,
+        "capsched.mend.labelled-continue-looking",
+        "false",
+        "Reservations on a labelled partition count where an application goes on looking (YARN-2695). A key of this scheduler in `capacity-scheduler.xml`.",
+    ),
+    key(
+        Site,
+        "capsched.mend.memory-only-vcores",
+        "false",
+        "A node never runs more vcores than it has, whatever the calculator (YARN-10848). A key of this scheduler in `capacity-scheduler.xml`.",
+    ),
+    key(
+        Site,
+        "capsched.mend.shared-partition-maximum",
+        "false",
+        "The maximum of a queue holds where it borrows from a shared partition (YARN-11828). A key of this scheduler in `capacity-scheduler.xml`.",
+    ),
+    key(
+        Site,
+        "capsched.mend.vectors-without-memory",
+        "false",
+        "A capacity vector without memory is read outside legacy mode (YARN-11646). A key of this scheduler in `capacity-scheduler.xml`.",
+    ),
+    key(
+        Site,
         "capsched.reservation-timeout-ms",
         "",
         "Age in ms at which a reservation is dropped, at least 1; unset keeps reservations. A key of this scheduler.",

@@ -1,7 +1,7 @@
 //! Commits: what the committer does with a batch of a proposer, and with the asks of a call.
 //!
 //! 1. A batch is validated decision by decision; each one that holds is applied at once, so that the next one
-//!    is validated against it. Charges of ancestors are deferred to the end of the batch.
+//!    is validated against it. Charges of ancestors are deferred until the ledger is settled, mostly at a publication.
 //! 2. Observations of a batch are ignored if a slot was freed after its snapshot: they may name another
 //!    owner's slot.
 //! 3. Follow-ups of a batch run once for all batches of a turn, before any command.

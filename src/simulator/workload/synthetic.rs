@@ -227,22 +227,7 @@ impl Synthetic {
                 let count = random.log_normal(20, 600).clamp(2, 200);
                 vec![self.group([4096, 2], count, spread(2 * MINUTE))]
             }
-            Archetype::MachineLearning => {
-                let memory = pick(random, &[16_384, 32_768, 65_536]);
-                let memory = memory.min(self.settings.largest_mib).max(1024);
-                let count = [1, 2, 4, 8, 16][usize::try_from(random.below(5)).unwrap_or(0)];
-                // All workers of a training run end together.
-                let run = Run::Same(
-                    random
-                        .log_normal(3 * HOUR, 700)
-                        .clamp(10 * MINUTE, 72 * HOUR),
-                );
-                let mut workers = self.group([memory, 8], count, run);
-                if let Some((index, amount)) = self.gpu {
-                    workers.size.set(index, amount);
-                }
-                vec![workers]
-            }
+            Archetype::MachineLearning => vec![self.training(random)],
             Archetype::Dashboard => {
                 let count = random.between(1, 3);
                 vec![self.group([1024, 1], count, spread(6000))]
@@ -261,6 +246,20 @@ impl Synthetic {
                 vec![self.group([memory, 2], count, Run::Forever)]
             }
         }
+    }
+
+    /// The workers of a training run, which end together.
+    fn training(&self, random: &mut Random) -> TaskGroup {
+        let memory = pick(random, &[16_384, 32_768, 65_536]);
+        let memory = memory.min(self.settings.largest_mib).max(1024);
+        let count = [1, 2, 4, 8, 16][usize::try_from(random.below(5)).unwrap_or(0)];
+        let length = random.log_normal(3 * HOUR, 700);
+        let run = Run::Same(length.clamp(10 * MINUTE, 72 * HOUR));
+        let mut workers = self.group([memory, 8], count, run);
+        if let Some((index, amount)) = self.gpu {
+            workers.size.set(index, amount);
+        }
+        workers
     }
 
     /// Steps of a session: each asks for more, and everything is held until the same end.
