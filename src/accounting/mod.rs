@@ -27,7 +27,7 @@
 //! # Invariants
 //!
 //! * A function here depends on its arguments alone and writes only the state that it is given.
-//! * There is one implementation of each figure; callers differ in what they add through a [`Sink`].
+//! * There is one implementation of each figure; callers differ in what they add through a `Sink`.
 //! * Used of a queue is the sum of its children's. Only the ledger may defer the ancestors of a leaf.
 
 mod charge;

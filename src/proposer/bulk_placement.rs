@@ -65,7 +65,7 @@ impl std::fmt::Debug for BulkExtent<'_> {
     }
 }
 
-/// Places what [`next_in_bulk`] finds on the nodes of a lane, one after the other, on a working copy. The
+/// Places what `next_in_bulk` finds on the nodes of a lane, one after the other, on a working copy. The
 /// decisions are added to `placed`; returns how many there are.
 pub fn place_in_bulk(
     state: &mut State,
