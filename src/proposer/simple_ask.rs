@@ -33,7 +33,7 @@ impl<const N: usize> Pass<'_, N> {
         });
         let within =
             size.fits_in(&limits.headroom) || is_planted(PlantedFlaw::SimpleAskIgnoresHeadroom);
-        if !(self.counts_when_placed(slot, asks) && unhindered && is_something && within) {
+        if !(self.depends_on_room_alone(app, asks, ask) && unhindered && is_something && within) {
             return false;
         }
         let Some(node) = simple_node(state, index, self.partition, &size) else {
@@ -54,7 +54,14 @@ impl<const N: usize> Pass<'_, N> {
     pub(super) fn counts_when_placed(&self, slot: AppSlot, asks: &KeyAsks) -> bool {
         let app = &self.state.apps[slot];
         self.candidates.index().is_some()
-            && simple_ask_of(self.state, app, asks).is_some_and(|ask| ask.count > 0)
+            && simple_ask_of(self.state, app, asks)
+                .is_some_and(|ask| self.depends_on_room_alone(app, asks, ask))
+    }
+
+    /// Whether nothing but the room of a node decides about a simple ask, on this partition.
+    #[inline(always)]
+    fn depends_on_room_alone(&self, app: &App, asks: &KeyAsks, ask: &PlaceAsk) -> bool {
+        ask.count > 0
             && asks.known
             && asks.opportunities < i32::MAX
             && asks.partition == self.partition
