@@ -119,6 +119,7 @@ impl DeferredAncestorCharges {
 
     /// Charges a leaf; the queues above it wait for [`Self::settle`]. No charge may be deferred on another
     /// partition.
+    #[inline]
     pub(crate) fn charge_leaf<const N: usize>(
         &mut self,
         state: &mut State,
@@ -135,6 +136,7 @@ impl DeferredAncestorCharges {
     }
 
     /// Notes what the queues above a leaf were last charged with.
+    #[inline(never)]
     fn open_entry<const N: usize>(
         &mut self,
         state: &mut State,

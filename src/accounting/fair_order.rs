@@ -30,10 +30,14 @@ pub(crate) enum FairChange {
 #[inline]
 pub(crate) fn mark_moved(state: &mut State, app: AppSlot, moved: FairChange) {
     let leaf = state.apps[app].leaf;
-    let queue = &mut state.queues[leaf];
-    if !queue.as_leaf().fair {
-        return;
+    if state.queues[leaf].as_leaf().fair {
+        mark_in_fair_leaf(state, leaf, app, moved);
     }
+}
+
+#[inline(never)]
+fn mark_in_fair_leaf(state: &mut State, leaf: QueueSlot, app: AppSlot, moved: FairChange) {
+    let queue = &mut state.queues[leaf];
     let by_demand = AppOrder::Fair {
         size_based_weight: true,
     };

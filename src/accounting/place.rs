@@ -119,7 +119,7 @@ struct AskTaken<const N: usize> {
 
 /// Places a container. Returns whether the key has nothing outstanding any more.
 // As FiCaSchedulerApp.apply and AbstractLeafQueue.apply for an allocation.
-#[inline]
+#[inline(always)]
 pub(crate) fn place<const N: usize>(
     state: &mut State,
     placement: &ContainerPlacement<N>,
@@ -172,21 +172,20 @@ fn take_ask<const N: usize>(
         };
     }
     for &place in nearer(placement.locality, &hosts) {
-        if let Some(ask) = asks.at(place) {
-            sink.take(ask);
-        }
-        asks.take_one(place);
+        asks.take_one(place, |ask| sink.take(ask));
     }
     let mut pending = None;
-    if let Some(ask) = asks.at(NameId::ANY) {
+    let left = asks.take_one(NameId::ANY, |ask| {
         sink.take(ask);
         let partition = ask.partition.unwrap_or(PartitionId::DEFAULT);
         pending = Some((partition, ask.size.narrow()));
+    });
+    let ended = left <= 0;
+    if ended {
+        asks.known = !asks.asks.is_empty();
+        asks.outstanding = false;
     }
-    asks.take_one(NameId::ANY);
-    asks.known = !asks.asks.is_empty();
-    let ended = asks.count(NameId::ANY) <= 0;
-    asks.outstanding &= !ended;
+    debug_assert!(asks.known != asks.asks.is_empty());
     AskTaken { pending, ended }
 }
 

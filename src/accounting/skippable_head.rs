@@ -154,7 +154,7 @@ impl SkippedApps {
     /// threads pass over copies, each of which would find them again; passes hand out no limits there.
     ///
     /// Cost: one look while the next application asks for something.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn join_idle(&mut self, state: &mut State, leaf: QueueSlot) {
         let queue = &state.queues[leaf];
         if !state.concurrent || queue.settings.leaf.app_order != AppOrder::Fifo {
@@ -169,6 +169,7 @@ impl SkippedApps {
         }
     }
 
+    #[inline(never)]
     fn join_idle_from(&mut self, state: &mut State, leaf: QueueSlot, known: usize) {
         let users = state.queues[leaf].as_leaf();
         let behind = users.active[known..].iter().take(JOIN_AT_ONCE);

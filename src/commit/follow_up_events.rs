@@ -85,17 +85,13 @@ impl Ledger {
         }
         match given {
             GiveBack::Nothing => {}
-            GiveBack::Anywhere {
-                count,
-                relax,
-                partition,
-            } => {
+            GiveBack::Anywhere(sole) => {
                 let ask = PlaceAsk {
                     place: NameId::ANY,
                     size: size.into(),
-                    count,
-                    relax,
-                    partition,
+                    count: sole.count,
+                    relax: sole.relax,
+                    partition: sole.partition,
                 };
                 self.give_back(app, key, &[ask]);
             }

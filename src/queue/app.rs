@@ -259,16 +259,21 @@ impl KeyAsks {
         }
     }
 
-    /// Takes one container off what is asked at a place, which is forgotten when none is left.
-    #[inline]
-    pub fn take_one(&mut self, place: NameId) {
-        let Some(at) = self.asks.iter().position(|ask| ask.place == place) else {
-            return;
+    /// Takes one container off the ask at a place, which ends when none is left. `before`: called with the ask
+    /// as it stood. Returns how many are left; 0 where nothing was asked.
+    #[inline(always)]
+    pub fn take_one(&mut self, place: NameId, before: impl FnOnce(&PlaceAsk)) -> i32 {
+        let mut asks = self.asks.iter_mut().enumerate();
+        let Some((at, ask)) = asks.find(|(_, ask)| ask.place == place) else {
+            return 0;
         };
-        self.asks[at].count -= 1;
-        if self.asks[at].count == 0 {
+        before(ask);
+        ask.count -= 1;
+        let left = ask.count;
+        if left == 0 {
             self.asks.remove(at);
         }
+        left
     }
 
     /// Containers asked at a place.

@@ -6,8 +6,8 @@
 use super::nodes::live_order::LiveOrders;
 use super::nodes::standstill::Standstill;
 use crate::commit::{
-    AppError, AskError, Conflict, Event, HeartbeatReply, Ledger, NodeError, PartitionSpec,
-    PreemptionRound, RefreshError, SubmitError, Submitted, Verdicts,
+    AppError, AskError, CommitBatch, Conflict, Event, HeartbeatReply, Ledger, NodeError,
+    PartitionSpec, PreemptionRound, RefreshError, SubmitError, Submitted, Verdicts,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName, NodeSlot};
 use crate::policy::Locality;
@@ -74,6 +74,13 @@ impl Sequential {
         self.orders.share();
         self.note_nodes();
         &mut self.ledger
+    }
+
+    /// The batch of commits that began with [`Self::ledger_mut`], for its next decision.
+    #[inline]
+    pub(super) fn next_commit(&mut self) -> CommitBatch<'_> {
+        debug_assert!(self.orders.is_shared());
+        self.ledger.batch()
     }
 
     /// Carries out every attempt, even those that surely come to the same as the last one; or not any more.

@@ -162,7 +162,7 @@ impl State {
     }
 
     /// Follows what an application asks on a partition now.
-    #[inline]
+    #[inline(always)]
     pub fn note_asks<const N: usize>(&mut self, app: AppSlot, partition: PartitionId) {
         let asks = asks_on::<N>(&self.apps[app], partition);
         let known = self.demands[app];

@@ -51,31 +51,31 @@ pub enum GiveBack {
     #[default]
     Nothing,
     /// One ask for `*` of the container's size.
-    Anywhere {
-        /// Containers that were outstanding with it.
-        count: i32,
-        /// Whether a less local place would have done.
-        relax: bool,
-        /// Partition asked for.
-        partition: Option<PartitionId>,
-    },
+    Anywhere(SoleAsk),
     /// Asks at several places, or of another size.
     Places(Box<[PlaceAsk]>),
 }
 
-impl GiveBack {
-    /// From the asks at nearer places that a container was taken off, and the one for anywhere,
-    /// each as it stood before. A copy of the latter is made only when it has to be.
+/// An ask for `*` but for its size.
+#[derive(Clone, Copy, Debug)]
+pub struct SoleAsk {
+    /// Containers that were outstanding with it.
+    pub count: i32,
+    /// Whether a less local place would have done.
+    pub relax: bool,
+    /// Partition asked for.
+    pub partition: Option<PartitionId>,
+}
+
+impl SoleAsk {
+    /// An ask for `*` as it stands.
     #[inline]
-    pub(in crate::commit) fn of(nearer: &[PlaceAsk], any: &PlaceAsk, size: &PackedVector) -> Self {
-        if nearer.is_empty() && any.size == *size {
-            return Self::Anywhere {
-                count: any.count,
-                relax: any.relax,
-                partition: any.partition,
-            };
+    pub(in crate::commit) fn of(ask: &PlaceAsk) -> Self {
+        Self {
+            count: ask.count,
+            relax: ask.relax,
+            partition: ask.partition,
         }
-        Self::Places(nearer.iter().chain([any]).cloned().collect())
     }
 }
 
@@ -108,37 +108,13 @@ pub(in crate::commit) struct PlacedAs {
 }
 
 impl Container {
-    /// A container that takes its place on the node of a proposal at once.
+    /// A container that waits for room on the node of a proposal. `stamps`: position in the order of creation, and
+    /// time of creation in ms.
     #[inline(always)]
-    pub(in crate::commit) fn placed(
-        proposal: &Proposal,
-        id: ContainerId,
-        stamps: (u64, u64),
-        placed: PlacedAs,
-    ) -> Self {
-        Self::new(proposal, id, stamps, (ContainerState::Allocated, placed))
-    }
-
-    /// A container that waits for room on the node of a proposal.
     pub(in crate::commit) fn reserved(
         proposal: &Proposal,
         id: ContainerId,
         stamps: (u64, u64),
-    ) -> Self {
-        let nothing = PlacedAs {
-            requested_partition: PartitionId::DEFAULT,
-            borrowed: false,
-            give_back: GiveBack::Nothing,
-        };
-        Self::new(proposal, id, stamps, (ContainerState::Reserved, nothing))
-    }
-
-    #[inline(always)]
-    fn new(
-        proposal: &Proposal,
-        id: ContainerId,
-        (stamp, created_ms): (u64, u64),
-        (state, placed): (ContainerState, PlacedAs),
     ) -> Self {
         Self {
             id,
@@ -146,22 +122,23 @@ impl Container {
             key: proposal.key,
             size: proposal.size.clone(),
             node: proposal.node,
-            state,
-            on_node: matches!(state, ContainerState::Allocated),
+            state: ContainerState::Reserved,
+            on_node: false,
             handed: false,
             launched: false,
             to_launch: false,
             to_stop: false,
             master: false,
-            stamp,
-            created_ms,
-            requested_partition: placed.requested_partition,
-            borrowed: placed.borrowed,
-            give_back: placed.give_back,
+            stamp: stamps.0,
+            created_ms: stamps.1,
+            requested_partition: PartitionId::DEFAULT,
+            borrowed: false,
+            give_back: GiveBack::Nothing,
         }
     }
 
-    /// Gives a reserved container its place.
+    /// Gives a container its place.
+    #[inline(always)]
     pub(in crate::commit) fn set_placed(&mut self, placed: PlacedAs) {
         self.state = ContainerState::Allocated;
         self.on_node = true;

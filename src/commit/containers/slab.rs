@@ -19,15 +19,17 @@ impl<T> Default for Slab<T> {
 
 impl<T> Slab<T> {
     /// Adds an item, made where it stays, and returns its index.
+    #[inline(always)]
     pub(in crate::commit) fn push_with(&mut self, item: impl FnOnce() -> T) -> usize {
         if self.chunks.last().is_none_or(|last| last.len() == CHUNK) {
             self.chunks.push(Vec::with_capacity(CHUNK));
         }
         let full = (self.chunks.len() - 1) * CHUNK;
-        self.chunks.last_mut().map_or(full, |last| {
-            last.extend(iter::once_with(item));
-            full + last.len() - 1
-        })
+        let Some(last) = self.chunks.last_mut() else {
+            return full;
+        };
+        last.extend(iter::once_with(item));
+        full + last.len() - 1
     }
 }
 

@@ -90,7 +90,7 @@ impl Containers {
     }
 
     /// Adds a container, made where it stays.
-    #[inline]
+    #[inline(always)]
     pub(in crate::commit) fn store(
         &mut self,
         container: impl FnOnce() -> Container,
@@ -104,7 +104,7 @@ impl Containers {
     }
 
     /// Lists a placed container at its application and its node.
-    #[inline]
+    #[inline(always)]
     pub(in crate::commit) fn list_placed(
         &mut self,
         slot: ContainerSlot,

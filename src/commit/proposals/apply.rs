@@ -182,7 +182,7 @@ impl Ledger {
         if !charged {
             self.user_of(app);
         }
-        let (state, mut sink) = self.sink(proposal, reserved, ChargeTime::Now);
+        let (state, mut sink) = self.sink::<false>(proposal, reserved, ChargeTime::Now);
         let placement = ContainerPlacement::<N> {
             counted: proposal.counted,
             locality: proposal.locality,

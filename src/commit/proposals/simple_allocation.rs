@@ -82,7 +82,8 @@ impl Ledger {
         let app = &state.apps[proposal.app];
         let (key, size) = (app.find_key(proposal.key).ok()?, proposal.size.narrow());
         let partition = state.nodes[proposal.node].partition;
-        if !takes::<N>(state, proposal) || !asks_on(state, proposal, &app.keys[key], partition) {
+        if !takes::<N>(state, proposal) || !asks_on::<N>(state, proposal, &app.keys[key], partition)
+        {
             return None;
         }
         let leaf = app.leaf;
@@ -130,7 +131,7 @@ impl Ledger {
             counted: proposal.counted,
             ..ContainerPlacement::anywhere(proposal.app, simple.key, proposal.node, size)
         };
-        let (state, mut sink) = self.sink(proposal, None, time);
+        let (state, mut sink) = self.sink::<true>(proposal, None, time);
         let ended = place(state, &placement, &mut sink);
         debug_assert!(!ended, "more than one was outstanding");
         self.skipped.join_idle(&mut self.state, simple.leaf);
@@ -152,7 +153,12 @@ fn is_simple(proposal: &Proposal) -> bool {
 /// Whether application and user are those of the proposal, and more than one container is asked under a
 /// key as the proposal says.
 #[inline(always)]
-fn asks_on(state: &State, proposal: &Proposal, asks: &KeyAsks, partition: PartitionId) -> bool {
+fn asks_on<const N: usize>(
+    state: &State,
+    proposal: &Proposal,
+    asks: &KeyAsks,
+    partition: PartitionId,
+) -> bool {
     let app = &state.apps[proposal.app];
     let user = &state.users[app.user];
     app.generation == proposal.generation
@@ -162,7 +168,7 @@ fn asks_on(state: &State, proposal: &Proposal, asks: &KeyAsks, partition: Partit
         && asks.constrained.is_none()
         && asks.at(NameId::ANY).is_some_and(|ask| {
             ask.count > 1
-                && ask.size == proposal.size
+                && ask.size.narrow::<N>() == proposal.size.narrow()
                 && ask.partition.unwrap_or(PartitionId::DEFAULT) == partition
         })
         && !user.removed

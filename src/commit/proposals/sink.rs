@@ -5,7 +5,7 @@ use crate::accounting::{
     Charge, ContainerPlacement, DeferredAncestorCharges, FairChange, Sink, charge_queues,
     mark_moved,
 };
-use crate::commit::containers::container::{Container, GiveBack, PlacedAs};
+use crate::commit::containers::container::{Container, GiveBack, PlacedAs, SoleAsk};
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::containers::store::Containers;
 use crate::commit::event::Event;
@@ -18,8 +18,12 @@ use crate::queue::{Exclusivity, PlaceAsk};
 use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
 
-/// The ledger's part of [`crate::accounting::place`].
-pub(in crate::commit) struct LedgerSink<'a> {
+/// The ledger's part of [`crate::accounting::place`]. `SIMPLE`: of [`super::simple_allocation`], which places no
+/// reserved container.
+///
+/// Each path has a type of its own, so that the code that builds its records has one caller and is part of it.
+/// Otherwise a record is put together elsewhere, and copying it waits for the stores.
+pub(in crate::commit) struct LedgerSink<'a, const SIMPLE: bool> {
     containers: &'a mut Containers,
     outbox: &'a mut Outbox,
     deferred_charges: &'a mut DeferredAncestorCharges,
@@ -31,22 +35,22 @@ pub(in crate::commit) struct LedgerSink<'a> {
     /// When the queues above the leaf are charged.
     time: ChargeTime,
     now_ms: u64,
-    /// Asks at nearer places that the container was taken off, as they stood before.
-    nearer: Vec<PlaceAsk>,
-    /// What to give back should the container be lost, once the ask for `*` was taken.
-    give_back: Option<GiveBack>,
+    /// Asks that the container was taken off, as they stood before; but for `sole`.
+    asks: Vec<PlaceAsk>,
+    /// The ask for `*`, where it is the only one and of the size of the container.
+    sole: Option<SoleAsk>,
 }
 
 impl Ledger {
     /// The state, and what the ledger adds to a container that is placed in it. `time`: when the queues
     /// above the leaf are charged.
     #[inline(always)]
-    pub(in crate::commit) fn sink<'a>(
+    pub(in crate::commit) fn sink<'a, const SIMPLE: bool>(
         &'a mut self,
         proposal: &'a Proposal,
         reserved: Option<ContainerSlot>,
         time: ChargeTime,
-    ) -> (&'a mut State, LedgerSink<'a>) {
+    ) -> (&'a mut State, LedgerSink<'a, SIMPLE>) {
         let reserved_size = reserved.map(|slot| self.containers.get(slot).size.clone());
         let sink = LedgerSink {
             containers: &mut self.containers,
@@ -57,14 +61,14 @@ impl Ledger {
             reserved_size,
             time,
             now_ms: self.clock.now_ms(),
-            nearer: Vec::new(),
-            give_back: None,
+            asks: Vec::new(),
+            sole: None,
         };
         (&mut self.state, sink)
     }
 }
 
-impl LedgerSink<'_> {
+impl<const SIMPLE: bool> LedgerSink<'_, SIMPLE> {
     /// Size of the container, which may differ from what is asked now where it was reserved.
     #[inline(always)]
     pub(in crate::commit) fn size<const N: usize>(&self) -> ResourceVector<N> {
@@ -72,26 +76,17 @@ impl LedgerSink<'_> {
         size.narrow()
     }
 
-    /// Stores the container or updates the reserved one; its id.
+    /// The record of the container, a new one where none was reserved. For each width `N` by itself, see
+    /// [`LedgerSink`].
     #[inline(always)]
-    fn store(&mut self, state: &mut State, placed: PlacedAs) -> ContainerId {
-        let proposal = self.proposal;
-        let (slot, id) = match self.reserved {
-            Some(slot) => {
-                let container = self.containers.get_mut(slot);
-                container.set_placed(placed);
-                (slot, container.id)
-            }
-            None => {
-                let id = next_id(state, proposal.app);
-                let stamps = (self.containers.next_stamp(), self.now_ms);
-                let container = || Container::placed(proposal, id, stamps, placed);
-                (self.containers.store(container), id)
-            }
-        };
-        self.containers
-            .list_placed(slot, proposal.app, id.number, proposal.node);
-        id
+    fn record<const N: usize>(&mut self, state: &mut State) -> ContainerSlot {
+        if let Some(slot) = self.reserved {
+            return slot;
+        }
+        let (proposal, id) = (self.proposal, next_id(state, self.proposal.app));
+        let stamps = (self.containers.next_stamp(), self.now_ms);
+        let container = || Container::reserved(proposal, id, stamps);
+        self.containers.store(container)
     }
 }
 
@@ -107,17 +102,19 @@ pub(in crate::commit) fn next_id(state: &mut State, app: AppSlot) -> ContainerId
     id
 }
 
-impl<const N: usize> Sink<N> for LedgerSink<'_> {
+impl<const N: usize, const SIMPLE: bool> Sink<N> for LedgerSink<'_, SIMPLE> {
     #[inline(always)]
     fn take(&mut self, ask: &PlaceAsk) {
-        if ask.place != NameId::ANY {
-            self.nearer.push(ask.clone());
-            return;
-        }
-        // The ask may not have the size any more that was reserved. That of a new container stands in the
-        // proposal; reading it back right after it was written stalls.
+        // The ask may not have the size any more that was reserved or proposed.
         let size = self.reserved_size.as_ref().unwrap_or(&self.proposal.size);
-        self.give_back = Some(GiveBack::of(&self.nearer, ask, size));
+        if ask.place == NameId::ANY
+            && self.asks.is_empty()
+            && ask.size.narrow::<N>() == size.narrow()
+        {
+            self.sole = Some(SoleAsk::of(ask));
+        } else {
+            self.asks.push(ask.clone());
+        }
     }
 
     #[inline(always)]
@@ -128,14 +125,20 @@ impl<const N: usize> Sink<N> for LedgerSink<'_> {
         partition: PartitionId,
     ) {
         let proposal = self.proposal;
-        let nearer = &mut self.nearer;
-        let asked = || GiveBack::Places(std::mem::take(nearer).into());
         let placed = PlacedAs {
             requested_partition: state.apps[placement.app].keys[placement.key].partition,
             borrowed: proposal.exclusivity == Exclusivity::Ignore,
-            give_back: self.give_back.take().unwrap_or_else(asked),
+            give_back: match self.sole {
+                Some(sole) => GiveBack::Anywhere(sole),
+                None => GiveBack::Places(std::mem::take(&mut self.asks).into()),
+            },
         };
-        let id = self.store(state, placed);
+        let slot = self.record::<N>(state);
+        let container = self.containers.get_mut(slot);
+        container.set_placed(placed);
+        let id = container.id;
+        self.containers
+            .list_placed(slot, proposal.app, id.number, proposal.node);
         let allocated = || Event::allocated(state, proposal, id, placement.size.widen(), partition);
         self.outbox.push_with(allocated);
     }

@@ -10,8 +10,8 @@
 use super::Committer;
 use super::inline_scheduling::Served;
 use super::publication::BatchCounts;
-use crate::commit::CommitOutcome;
-use crate::metrics::Phase;
+use crate::commit::{CommitBatch, CommitOutcome};
+use crate::metrics::{Phase, Recorder};
 use crate::proposer::{Observation, Outcome};
 use crate::runtime::Sequential;
 use crate::runtime::proposer::batch::Batch;
@@ -52,12 +52,20 @@ impl<C: Clock> Committer<C> {
         let mut times = self.begin_batch(batch);
         let stale = self.freed.outdates(batch.version);
         let mut counts = BatchCounts::default();
+        self.engine.ledger_mut();
         for (decision, seen) in batch.iter() {
             let seen = if stale { &[] } else { seen };
             let keeps = decision.keeps_reservation();
             self.publication.note_news(!keeps);
             let measured = times.as_mut().filter(|times| times.checked_ns == 0);
-            let outcome = self.commit_one(decision, seen, measured);
+            let outcome = match measured {
+                None => self.engine.next_commit().commit(decision, seen),
+                Some(times) => {
+                    let (commits, clock) = (self.engine.next_commit(), &self.clock);
+                    let recorder = &mut self.measures.recorder;
+                    commit_timed(commits, (decision, seen), (times, clock), recorder)
+                }
+            };
             on_outcome(&mut self.engine, outcome);
             match outcome {
                 CommitOutcome::Committed => {
@@ -85,27 +93,6 @@ impl<C: Clock> Committer<C> {
             began_ns,
             checked_ns: 0,
         })
-    }
-
-    /// Commits a decision, and records how long that took where it is `measured`.
-    fn commit_one(
-        &mut self,
-        decision: &Outcome,
-        seen: &[Observation],
-        measured: Option<&mut BatchTimes>,
-    ) -> CommitOutcome {
-        let (mut commits, clock) = (self.engine.ledger_mut().batch(), &self.clock);
-        let Some(times) = measured else {
-            return commits.commit(decision, seen);
-        };
-        let outcome = commits.commit_watched(decision, seen, || times.checked_ns = clock.now_ns());
-        if outcome.is_committed() {
-            let (checked, applied) = (times.checked_ns.max(times.began_ns), clock.now_ns());
-            let recorder = &mut self.measures.recorder;
-            recorder.record(Phase::Validate, checked - times.began_ns);
-            recorder.record(Phase::Apply, applied.saturating_sub(checked));
-        }
-        outcome
     }
 
     fn end_batch(&mut self, proposer: usize, batch: &Batch, counts: BatchCounts) {
@@ -149,4 +136,20 @@ impl<C: Clock> Committer<C> {
             .note_inline(placed, served == Served::NotAll);
         served
     }
+}
+
+/// Commits a decision and records how long checking and applying it took.
+fn commit_timed(
+    mut commits: CommitBatch<'_>,
+    (decision, seen): (&Outcome, &[Observation]),
+    (times, clock): (&mut BatchTimes, &impl Clock),
+    recorder: &mut Recorder,
+) -> CommitOutcome {
+    let outcome = commits.commit_watched(decision, seen, || times.checked_ns = clock.now_ns());
+    if outcome.is_committed() {
+        let (checked, applied) = (times.checked_ns.max(times.began_ns), clock.now_ns());
+        recorder.record(Phase::Validate, checked - times.began_ns);
+        recorder.record(Phase::Apply, applied.saturating_sub(checked));
+    }
+    outcome
 }

@@ -53,6 +53,12 @@ impl LiveOrders {
         self.shared = true;
     }
 
+    /// Whether others write nodes.
+    #[inline]
+    pub(in crate::runtime) fn is_shared(&self) -> bool {
+        self.shared
+    }
+
     /// Takes out the order of a partition as the state has it; it is put back after use.
     ///
     /// Cost: a search and a move for each node that was written since; all nodes where some came or went.
