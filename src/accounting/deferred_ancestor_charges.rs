@@ -79,6 +79,7 @@ impl DeferredAncestorCharges {
     /// Cost: a look at each of these queues, unless the leaf has an entry.
     // Must equal the look at the maximum of each queue in [`crate::commit`]'s validation after settling;
     // it may say no where that says yes, and is asked again then.
+    #[inline(always)]
     pub(crate) fn leave_room<const N: usize>(
         &self,
         state: &State,
@@ -119,7 +120,7 @@ impl DeferredAncestorCharges {
 
     /// Charges a leaf; the queues above it wait for [`Self::settle`]. No charge may be deferred on another
     /// partition.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn charge_leaf<const N: usize>(
         &mut self,
         state: &mut State,

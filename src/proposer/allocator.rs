@@ -341,7 +341,7 @@ impl<const N: usize> Pass<'_, N> {
             Locality::Any => NameId::ANY,
         };
         match asks.at(place) {
-            Some(ask) => self.fit(visit, slot, node, &ask.size.get(), level, requested),
+            Some(ask) => self.fit(visit, slot, node, &ask.size.narrow(), level, requested),
             None => Answer::LocalitySkipped,
         }
     }

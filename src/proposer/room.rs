@@ -16,43 +16,43 @@ impl<const N: usize> Pass<'_, N> {
         visit: &KeyVisit<'_, N>,
         slot: NodeSlot,
         node: &Node,
-        size: &ResourceVector,
+        size: &ResourceVector<N>,
         locality: Locality,
         requested: Locality,
     ) -> Answer {
         let state = self.state;
         let calculator = state.calculator;
         let room = match visit.reserved {
-            Some(held) if state.concurrent => size.component_max(&held.size),
+            Some(held) if state.concurrent => size.component_max(&held.size.narrow()),
             _ => *size,
         };
-        let total = node.total.get();
+        let total = node.total.narrow();
         if !(calculator.fits_in(&room, &total) && state.has_cores(&room, &total)) {
             return Answer::LocalitySkipped;
         }
         let from_reservation = visit.reserved.is_some();
         let continue_looking = state.settings.continue_looking;
-        let wanted = reservations_starve(state, visit.app, visit.asks, size);
+        let wanted = reservations_starve(state, visit.app, visit.asks, &size.widen());
         let limits = visit.limits;
         // Mostly there is headroom for it, and nothing has to go.
-        let (mut missing, headroom) = (limits.must_unreserve.widen(), limits.headroom.widen());
-        if !(missing.is_none() && size.fits_in(&headroom)) {
-            let beyond = *size - headroom;
-            missing = calculator.max(&state.cluster, &beyond, &missing);
+        let mut missing = limits.must_unreserve;
+        if !(missing.is_none() && size.fits_in(&limits.headroom)) {
+            let beyond = *size - limits.headroom;
+            missing = calculator.max(&state.cluster.narrow(), &beyond, &missing);
         }
         let must_unreserve = calculator.any_above_zero(&missing);
         let mut kill = Vec::new();
-        let free = node.free.get();
+        let free = node.free.narrow();
         let mut fits = calculator.holds_one(&free, &room) && state.has_cores(&room, &free);
         let may_kill = || {
             let leaf = limits.leaf;
             leaf.is_some_and(|leaf| may_kill(state, leaf, self.partition))
         };
-        if !fits && calculator.containers(&node.free.get(), &room) == 0 && may_kill() {
+        if !fits && calculator.containers(&free, &room) == 0 && may_kill() {
             fits = self.room_by_killing(node, &room, &mut kill);
         }
         let fit = |exchange, kill| Fit {
-            size: *size,
+            size: size.widen(),
             locality,
             requested,
             exchange,
@@ -82,7 +82,7 @@ impl<const N: usize> Pass<'_, N> {
     fn room_by_killing(
         &self,
         node: &Node,
-        size: &ResourceVector,
+        size: &ResourceVector<N>,
         kill: &mut Vec<Killable>,
     ) -> bool {
         let mut order = node.killable.clone();
@@ -90,10 +90,10 @@ impl<const N: usize> Pass<'_, N> {
             let id = killable.container;
             java_order::container_hash(id.app.cluster, id.app.sequence, id.number)
         });
-        let mut room = node.free.get();
+        let mut room = node.free.narrow();
         for killable in order {
             kill.push(killable);
-            room += killable.size;
+            room += killable.size.narrow();
             if self.state.calculator.fits_in(size, &room) && self.state.has_cores(size, &room) {
                 return true;
             }
@@ -102,12 +102,16 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// A reservation of the key that covers an amount, in the order of a hash map of nodes.
-    fn reservation_of(&self, visit: &KeyVisit<'_, N>, least: &ResourceVector) -> Option<Release> {
+    fn reservation_of(
+        &self,
+        visit: &KeyVisit<'_, N>,
+        least: &ResourceVector<N>,
+    ) -> Option<Release> {
         let mut held = visit.asks.reserved.clone();
         java_order::sort(&mut held, 0, |held| held.java_hash);
         let found = held
             .into_iter()
-            .find(|held| self.state.calculator.fits_in(least, &held.size))?;
+            .find(|held| self.state.calculator.fits_in(least, &held.size.narrow()))?;
         Some(Release {
             app: visit.slot,
             key: visit.asks.key,
