@@ -72,6 +72,9 @@ pub(super) fn calculator(look: &Look<'_>, types: usize) -> Calculator {
     Calculator::MemoryOnly { types }
 }
 
+/// Whether asks are lowered by what was placed and not fetched (YARN-11702).
+const CORRECTION: &str = "yarn.resourcemanager.scheduler.autocorrect.container.allocation";
+
 /// Everything else of the scheduler.
 pub(super) fn scheduler(
     look: &Look<'_>,
@@ -113,6 +116,7 @@ pub(super) fn scheduler(
         user_parallel: user_parallel(look),
         node_labels: look.flag("yarn.node-labels.enabled", false),
         constraint_handler: constraint_handler(look),
+        corrects_asks: rules.corrects_asks && look.flag(CORRECTION, false),
         mends: mends(look),
         rules,
     }

@@ -63,6 +63,7 @@ impl Reference {
             passes_by_moved_apps: since_35,
             vectors_without_memory: since_35,
             absolute_by_form: since_35,
+            corrects_asks: since_35,
         }
     }
 }
@@ -122,6 +123,8 @@ pub struct ReferenceRules {
     /// guarantees (YARN-11641).
     // As AbstractParentQueue.getCapacityConfigurationTypeForQueues.
     pub absolute_by_form: bool,
+    /// `yarn.resourcemanager.scheduler.autocorrect.container.allocation` is read (YARN-11702).
+    pub corrects_asks: bool,
 }
 
 impl Default for ReferenceRules {

@@ -76,6 +76,9 @@ pub struct SchedulerSettings {
     pub node_labels: bool,
     /// `yarn.resourcemanager.placement-constraints.handler`.
     pub constraint_handler: ConstraintHandler,
+    /// `yarn.resourcemanager.scheduler.autocorrect.container.allocation`, where the release reads
+    /// it: a call asks for what it names less what was placed since the last call.
+    pub corrects_asks: bool,
     /// Open faults of the reference that are mended.
     pub mends: Mends,
     /// The rules of the release that is followed; never change after the start.

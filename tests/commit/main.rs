@@ -9,6 +9,7 @@ mod active_users;
 mod bad_proposals;
 mod bulk_placement;
 mod copied_shares;
+mod correction;
 mod creation;
 mod deferred_charges;
 mod demand;

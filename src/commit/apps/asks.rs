@@ -23,10 +23,10 @@ pub(in crate::commit) const MAX_ASKS: usize = 100_000;
 type CheckedAsks = SmallVec<[Checked; 2]>;
 
 /// An ask that passed the checks.
-struct Checked {
-    key: SchedulerKey,
+pub(super) struct Checked {
+    pub(super) key: SchedulerKey,
     place: NameId,
-    ask: PlaceAsk,
+    pub(super) ask: PlaceAsk,
 }
 
 impl Ledger {
@@ -138,6 +138,9 @@ impl Ledger {
             checked.place = self.registry.intern(&ask.place);
         }
         self.release_containers(app, &call.release);
+        if self.state.settings.corrects_asks {
+            self.correct(app, &mut checked);
+        }
         let mut changed = self.update_asks(app, checked)?;
         if !changed {
             changed = self.update_constrained(app, constrained)?;

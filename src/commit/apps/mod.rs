@@ -6,6 +6,7 @@ pub(super) mod ask_error;
 pub(super) mod asks;
 pub(super) mod attempts;
 pub(super) mod clock;
+pub(super) mod correction;
 pub(super) mod lifecycle;
 pub(super) mod lifetime;
 pub(super) mod movement;

@@ -248,6 +248,11 @@ impl Containers {
         }
     }
 
+    /// The containers that an application has not fetched yet, in the order of their placement.
+    pub(in crate::commit) fn unfetched(&self, app: AppSlot) -> &[ContainerSlot] {
+        &self.by_app[app.index()].unfetched
+    }
+
     /// Takes the containers that an application has not fetched yet, to be given back by
     /// [`Self::reuse_unfetched`].
     pub(in crate::commit) fn take_unfetched(&mut self, app: AppSlot) -> Vec<ContainerSlot> {

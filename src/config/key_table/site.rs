@@ -225,6 +225,12 @@ pub(super) const KEYS: &[KnownKey] = &[
     ),
     key(
         Site,
+        "yarn.resourcemanager.scheduler.autocorrect.container.allocation",
+        "false",
+        "Asks are lowered by what was placed and not fetched yet, and what is too many ends. Read by Hadoop 3.5.",
+    ),
+    key(
+        Site,
         "yarn.resourcemanager.scheduler.class",
         "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler",
         "Class of the scheduler; another one does not read the scheduler's file.",

@@ -15,6 +15,7 @@ use crate::snapshot::{Snapshot, State};
 /// Settings of no queues.
 pub(in crate::runtime) fn settings() -> SchedulerSettings {
     SchedulerSettings {
+        corrects_asks: false,
         mends: Default::default(),
         rules: Default::default(),
         resource_types: Vec::new(),
