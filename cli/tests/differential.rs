@@ -26,7 +26,8 @@ use std::process::Command;
 fn scenarios() -> impl Strategy<Value = Value> {
     let header = vec(any::<u16>(), 20..200);
     let steps = vec(vec(any::<u16>(), 6..24), 4..110);
-    (header, steps).prop_map(|(header, steps)| generate::scenario(Profile::Mixed, header, &steps))
+    (header, steps)
+        .prop_map(|(header, steps)| generate::scenario(Profile::Mixed, false, header, &steps))
 }
 
 /// Adds to each step what the reference answers; a refused configuration has one step only.

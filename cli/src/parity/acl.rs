@@ -12,7 +12,7 @@ use super::compare::differences;
 use super::scenario::Label;
 use super::setting::Member;
 use super::submission::{Header, Job, Scene, demands, open};
-use super::verdict::{Verdict, judge};
+use super::verdict::{Verdict, judge, judge_refusal};
 
 /// One configuration and questions about it.
 #[derive(Debug, Deserialize)]
@@ -101,7 +101,7 @@ impl Access {
             reference,
         })? {
             Ok(scene) => scene,
-            Err(refusal) => return Ok(judge(differences(&self.start, &refusal))),
+            Err(refusal) => return Ok(judge_refusal(&self.start, &refusal)),
         };
         let start = differences(&self.start, &json!({"accepted": true}));
         if !start.is_empty() {

@@ -5,16 +5,17 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use capsched::simulator::Random;
 use capsched::time::{Clock, SystemClock};
 use serde_json::{Value, json};
 
+use super::Recording;
 use super::compare::Difference;
+use super::generate::admissions::{access, mapping};
 use super::generate::{Profile, scenario};
-use super::judge::{Judge, Peer};
-use super::player;
-use super::scenario::Scenario;
+use super::judge::{Judges, Peer};
+use super::verdict::Verdict;
 use crate::output::{PROBLEM, line, note};
 
 /// Tries at most so many smaller scenarios for one that differs.
@@ -58,7 +59,7 @@ impl Hunt<'_> {
     pub(super) fn run(&self) -> Result<ExitCode> {
         std::fs::create_dir_all(self.out)
             .with_context(|| format!("cannot create {}", self.out.display()))?;
-        let mut judge = Judge::start(self.peer)?;
+        let mut judges = Judges::new(self.peer);
         let (clock, mut account) = (SystemClock::new(), Account::default());
         let start = clock.now_ms();
         for seed in self.seeds.clone() {
@@ -66,16 +67,16 @@ impl Hunt<'_> {
             if self.minutes.is_some_and(|most| minutes >= most) {
                 break;
             }
-            self.play(seed, &mut judge, &mut account)?;
+            self.play(seed, &mut judges, &mut account)?;
         }
         account.print(self.json, clock.now_ms().saturating_sub(start));
         let clean = account.files.is_empty() && account.broken == 0;
         Ok(ExitCode::from(if clean { 0 } else { PROBLEM }))
     }
 
-    fn play(&self, seed: u64, judge: &mut Judge, account: &mut Account) -> Result<()> {
+    fn play(&self, seed: u64, judge: &mut Judges<'_>, account: &mut Account) -> Result<()> {
         let all = Profile::ALL.map(|(profile, _)| profile);
-        let turn = usize::try_from(seed % 10).unwrap_or(0);
+        let turn = usize::try_from(seed).unwrap_or(0) % all.len();
         let profile = self.profile.unwrap_or(all[turn]);
         let drawn = drawn(seed, profile);
         account.scenarios += 1;
@@ -84,13 +85,18 @@ impl Hunt<'_> {
             Err(error) => {
                 note(format_args!("{} {seed}: {error:#}", profile.name()));
                 account.broken += 1;
-                *judge = Judge::start(self.peer)?;
                 return self.keep(&drawn, &format!("broken-{}-{seed}", profile.name()));
             }
         };
-        account.steps += recording["steps"].as_array().map_or(0, Vec::len);
-        let Some(found) = self.difference(&recording)? else {
-            return Ok(());
+        account.steps += count(&recording);
+        let found = match self.difference(&recording) {
+            Ok(None) => return Ok(()),
+            Ok(Some(found)) => found,
+            Err(error) => {
+                note(format_args!("{} {seed}: {error:#}", profile.name()));
+                account.broken += 1;
+                return self.keep(&recording, &format!("broken-{}-{seed}", profile.name()));
+            }
         };
         *account.kinds.entry(found.kind.clone()).or_default() += 1;
         let (small, found) = self.shrunk(recording, found, judge);
@@ -105,22 +111,27 @@ impl Hunt<'_> {
 
     /// The first difference between a recording and what happens here.
     fn difference(&self, recording: &Value) -> Result<Option<Found>> {
-        let scenario = Scenario::read(recording.clone())?;
-        let played = player::play(&scenario, self.peer.reference)?;
-        Ok(played.and_then(|(step, differences)| {
-            let difference = differences.into_iter().next()?;
-            let action = recording["steps"][step]["do"].as_str().unwrap_or("start");
-            let kind = format!("{action} {}", difference.kind());
-            Some(Found {
-                step,
-                kind,
-                difference,
-            })
+        let read = Recording::read(recording.clone())?;
+        let (step, differences) = match read.play(Path::new("."), Some(self.peer.reference)) {
+            Verdict::Passed | Verdict::Deliberate(_) => return Ok(None),
+            Verdict::Broken(error) => bail!("{}: {error}", read.name()),
+            Verdict::Failed { step, differences } => (step, differences),
+        };
+        let Some(difference) = differences.into_iter().next() else {
+            return Ok(None);
+        };
+        let (number, input) = step.unwrap_or_default();
+        let what = input.get("do").or(input.get("check"));
+        let what = what.and_then(Value::as_str).unwrap_or("start");
+        Ok(Some(Found {
+            step: number,
+            kind: format!("{what} {}", difference.kind()),
+            difference,
         }))
     }
 
     /// A smaller scenario that differs in the same way: steps are left out, in halves, quarters, …
-    fn shrunk(&self, recording: Value, found: Found, judge: &mut Judge) -> (Value, Found) {
+    fn shrunk(&self, recording: Value, found: Found, judge: &mut Judges<'_>) -> (Value, Found) {
         let (mut small, mut found) = (recording, found);
         cut(&mut small, found.step);
         let mut size = (found.step / 2).max(1);
@@ -130,7 +141,7 @@ impl Hunt<'_> {
             while from + size < count(&small) && tries < SHRINKS {
                 tries += 1;
                 let mut less = small.clone();
-                if let Some(steps) = less["steps"].as_array_mut() {
+                if let Some(steps) = less[list(&small)].as_array_mut() {
                     steps.drain(from..from + size);
                 }
                 let Ok(recorded) = judge.record(&less) else {
@@ -153,15 +164,16 @@ impl Hunt<'_> {
     fn keep(&self, recording: &Value, name: &str) -> Result<()> {
         let mut header = recording.clone();
         header["name"] = json!(name);
-        let steps = header["steps"].take();
+        let list = list(recording);
+        let steps = header[list].take();
         if let Some(object) = header.as_object_mut() {
-            object.remove("steps");
+            object.remove(list);
         }
         let header = header.to_string();
         let open = header.strip_suffix('}').unwrap_or(&header);
         let steps = steps.as_array().into_iter().flatten();
         let lines: Vec<String> = steps.map(Value::to_string).collect();
-        let text = format!("{open},\n\"steps\": [\n{}\n]}}\n", lines.join(",\n"));
+        let text = format!("{open},\n\"{list}\": [\n{}\n]}}\n", lines.join(",\n"));
         let path = self.out.join(format!("{name}.json"));
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
     }
@@ -174,21 +186,34 @@ fn drawn(seed: u64, profile: Profile) -> Value {
         let number = |_| u16::try_from(random.below(1 << 16)).unwrap_or(0);
         (0..n).map(number).collect()
     };
-    let header = numbers(&mut random, 200);
+    let header = numbers(&mut random, 300);
     let steps = random.between(20, 160);
     let steps: Vec<Vec<u16>> = (0..steps).map(|_| numbers(&mut random, 24)).collect();
-    let mut drawn = scenario(profile, header, &steps);
+    let mut drawn = match profile {
+        Profile::Mappings => mapping(header, &steps),
+        Profile::Access => access(header, &steps),
+        _ => scenario(profile, true, header, &steps),
+    };
     drawn["source"] = json!(format!("random:{}:{seed}", profile.name()));
     drawn
 }
 
 fn count(recording: &Value) -> usize {
-    recording["steps"].as_array().map_or(0, Vec::len)
+    recording[list(recording)].as_array().map_or(0, Vec::len)
+}
+
+/// The field with what is done or asked.
+fn list(recording: &Value) -> &'static str {
+    let mut lists = ["submissions", "checks"].into_iter();
+    lists
+        .find(|list| recording.get(list).is_some())
+        .unwrap_or("steps")
 }
 
 /// Drops what comes after a step.
 fn cut(recording: &mut Value, step: usize) {
-    if let Some(steps) = recording["steps"].as_array_mut() {
+    let list = list(recording);
+    if let Some(steps) = recording[list].as_array_mut() {
         steps.truncate(step + 1);
     }
 }
@@ -226,7 +251,7 @@ mod tests {
             let once = drawn(7, profile);
             assert_eq!(once, drawn(7, profile));
             assert_eq!(once["source"], format!("random:{name}:7"));
-            assert!(Scenario::read(once).is_ok(), "{name}");
+            assert!(Recording::read(once).is_ok(), "{name}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The real scheduler as a process: scenarios in, recordings out.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -42,7 +43,7 @@ impl Peer {
 
 /// The process. It ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct Judge {
+struct Judge {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -54,7 +55,7 @@ impl Judge {
     /// # Errors
     ///
     /// When a JDK, Maven or the driver are missing, or it cannot be built.
-    pub(super) fn start(peer: &Peer) -> Result<Self> {
+    fn start(peer: &Peer) -> Result<Self> {
         for tool in ["java", "javac", "mvn"] {
             let probe = Command::new(tool)
                 .arg("-version")
@@ -88,7 +89,7 @@ impl Judge {
     /// # Errors
     ///
     /// When the process has ended, or cannot play the scenario.
-    pub(super) fn record(&mut self, scenario: &Value) -> Result<Value> {
+    fn record(&mut self, scenario: &Value) -> Result<Value> {
         let input = self.input.as_mut().context("the driver takes no input")?;
         writeln!(input, "{scenario}").context("the driver has ended")?;
         input.flush().context("the driver has ended")?;
@@ -114,6 +115,36 @@ impl Drop for Judge {
         if let Err(error) = self.child.wait() {
             crate::output::note(format_args!("the driver did not end: {error}"));
         }
+    }
+}
+
+/// Processes by the number of resource types: parts of Hadoop keep vectors of the first
+/// configuration that they see.
+#[derive(Debug)]
+pub(super) struct Judges<'a> {
+    peer: &'a Peer,
+    by_types: BTreeMap<usize, Judge>,
+}
+
+impl<'a> Judges<'a> {
+    /// No process yet.
+    pub(super) const fn new(peer: &'a Peer) -> Self {
+        Self {
+            peer,
+            by_types: BTreeMap::new(),
+        }
+    }
+
+    /// As [`Judge::record`]. A process that fails is replaced at the next call.
+    pub(super) fn record(&mut self, scenario: &Value) -> Result<Value> {
+        let types = scenario["resource_types"].as_array().map_or(0, Vec::len);
+        let mut judge = match self.by_types.remove(&types) {
+            Some(judge) => judge,
+            None => Judge::start(self.peer)?,
+        };
+        let recording = judge.record(scenario)?;
+        self.by_types.insert(types, judge);
+        Ok(recording)
     }
 }
 

@@ -11,7 +11,7 @@ use super::compare::differences;
 use super::scenario::Label;
 use super::setting::Member;
 use super::submission::{Header, Job, demands, open};
-use super::verdict::{Verdict, judge};
+use super::verdict::{Verdict, judge, judge_refusal};
 
 /// One set of rules and the applications that it places.
 #[derive(Debug, Deserialize)]
@@ -57,7 +57,7 @@ impl Mapping {
             reference,
         })? {
             Ok(scene) => scene,
-            Err(refusal) => return Ok(judge(differences(&self.start, &refusal))),
+            Err(refusal) => return Ok(judge_refusal(&self.start, &refusal)),
         };
         let start = differences(&self.start, &json!({"accepted": true}));
         if !start.is_empty() {

@@ -29,7 +29,7 @@ use acl::Access;
 use configuration::Configuration;
 use generate::Profile;
 use hunt::Hunt;
-use judge::{Judge, Peer};
+use judge::{Judges, Peer};
 use mapping::Mapping;
 use scenario::Scenario;
 use verdict::Verdict;
@@ -216,17 +216,18 @@ fn against(peer: &Peer, args: &Args) -> Result<ExitCode> {
         };
         return hunt.run();
     }
-    let (mut judge, mut tally) = (Judge::start(peer)?, Tally::default());
+    let (mut judge, mut tally) = (Judges::new(peer), Tally::default());
     let reference = Some(args.reference.unwrap_or(peer.reference));
     for path in &args.paths {
         archive::each(path, &mut |file, scenario| {
             let played = |scenario: Value| match Recording::read(scenario.clone())? {
-                Recording::Scenario(of) if args.wants(&of.tags) => {
+                other if !args.wants(other.tags()) => Ok(None),
+                of @ (Recording::Scenario(_) | Recording::Mapping(_) | Recording::Access(_)) => {
                     let recording = Recording::read(judge.record(&scenario)?)?;
-                    Ok(Some((of.name, recording.play(Path::new("."), reference))))
+                    let name = of.name().to_owned();
+                    Ok(Some((name, recording.play(Path::new("."), reference))))
                 }
-                Recording::Scenario(_) => Ok(None),
-                other => bail!("{} is no scenario of pairs and steps", other.name()),
+                other => bail!("{} has no steps, submissions or checks", other.name()),
             };
             match scenario.and_then(played) {
                 Ok(Some((name, verdict))) => tally.tell(file, &name, &verdict, args),

@@ -194,9 +194,14 @@ impl<'a> Player<'a> {
                 rack,
                 res,
                 labels,
+                attributes,
             } => {
                 let mut spec = NodeSpec::new(node.0.clone(), res.0);
                 spec.partition = label(labels);
+                let pairs = attributes.iter();
+                spec.attributes = pairs
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect();
                 if let Some(rack) = rack {
                     spec.rack.clone_from(rack);
                 }

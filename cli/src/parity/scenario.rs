@@ -93,6 +93,9 @@ pub(super) enum Action {
         res: Amounts,
         #[serde(default)]
         labels: Vec<String>,
+        /// `prefix/name` and value.
+        #[serde(default)]
+        attributes: BTreeMap<String, String>,
     },
     RemoveNode {
         node: Node,

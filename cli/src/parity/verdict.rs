@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::compare::Difference;
+use super::compare::{Difference, differences};
 
 use crate::output::line;
 
@@ -35,6 +35,14 @@ pub(super) fn judge(differences: Vec<Difference>) -> Verdict {
         step: None,
         differences,
     }
+}
+
+/// The verdict on a refused start. A recording without a word for the reason demands no code.
+pub(super) fn judge_refusal(recorded: &Value, refusal: &Value) -> Verdict {
+    if recorded["accepted"] == false && recorded["error"]["code"] == "other" {
+        return Verdict::Passed;
+    }
+    judge(differences(recorded, refusal))
 }
 
 impl Verdict {

@@ -4,6 +4,8 @@
 #[derive(Debug)]
 pub(crate) struct Dice {
     numbers: std::vec::IntoIter<u16>,
+    /// Whether the scenario is for the real scheduler, which knows everything.
+    real: bool,
 }
 
 impl Dice {
@@ -11,7 +13,26 @@ impl Dice {
     pub(crate) fn new(numbers: Vec<u16>) -> Self {
         Self {
             numbers: numbers.into_iter(),
+            real: false,
         }
+    }
+
+    /// The same for a scenario that the real scheduler plays, when `real`.
+    pub(crate) fn with(numbers: Vec<u16>, real: bool) -> Self {
+        Self {
+            real,
+            ..Self::new(numbers)
+        }
+    }
+
+    /// Whether the scenario is for the real scheduler.
+    pub(crate) const fn is_real(&self) -> bool {
+        self.real
+    }
+
+    /// A chance of what only the real scheduler is asked about; the model in the tests is not.
+    pub(crate) fn rare(&mut self, percent: u16) -> bool {
+        self.chance(percent) && self.real
     }
 
     /// A number below `n`, 0 for an empty range.

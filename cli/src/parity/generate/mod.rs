@@ -3,8 +3,11 @@
 //! A scenario is read off a list of drawn numbers, so that it can be shrunk: smaller numbers
 //! stand for plainer choices, and a list that ends early goes on with zeros.
 
+pub(crate) mod admissions;
+mod asks;
 mod dice;
 mod profile;
+mod refresh;
 mod steps;
 mod tree;
 
@@ -36,17 +39,26 @@ pub(crate) struct World {
     pub(crate) constraints: bool,
     /// Whether rounds of preemption are among the steps.
     pub(crate) preemption: bool,
+    /// Whether many users submit.
+    pub(crate) many_users: bool,
+    /// Whether refreshes are frequent.
+    pub(crate) refreshes: bool,
 }
 
-/// A scenario without `expect`: the header read off the first numbers, a step off each list.
-pub(crate) fn scenario(profile: Profile, header: Vec<u16>, steps: &[Vec<u16>]) -> Value {
-    let mut dice = Dice::new(header);
+/// A scenario without `expect`, for the real scheduler or for the model of the tests: the header read off the first numbers, a step off each list.
+pub(crate) fn scenario(
+    profile: Profile,
+    real: bool,
+    header: Vec<u16>,
+    steps: &[Vec<u16>],
+) -> Value {
+    let mut dice = Dice::with(header, real);
     let (world, site, config) = world(profile, &mut dice);
-    let types: &[&str] = &["memory-mb", "vcores", "yarn.io/gpu"][..world.types];
+    let types: &[&str] = &["memory-mb", "vcores", "yarn.io/gpu", "licences"][..world.types];
     let mut writer = Steps::new(&world);
     writer.cluster(&mut dice);
     for (i, numbers) in steps.iter().enumerate() {
-        writer.step(&mut Dice::new(numbers.clone()));
+        writer.step(&mut Dice::with(numbers.clone(), real));
         if i % 6 == 5 {
             writer.state();
         }
@@ -74,14 +86,18 @@ fn world(profile: Profile, dice: &mut Dice) -> (World, Map<String, Value>, Map<S
         labels = &["x", "y"];
     }
     let constraints = dice.chance(15) || profile == Profile::Constraints;
-    let site = site(profile, dice, gpu, constraints);
+    let licences = gpu && dice.rare(30);
+    let mut site = site(profile, dice, gpu, constraints);
+    if licences {
+        put(&mut site, "yarn.resource-types", "yarn.io/gpu,licences");
+    }
     let mut config = Map::new();
     let kind = if dominant { "Dominant" } else { "Default" };
     let class = format!("{CALCULATOR}{kind}ResourceCalculator");
     set(&mut config, "resource-calculator", &class);
     let global = dice.chance(15) || profile == Profile::Global;
     if global {
-        global_settings(&mut config);
+        global_settings(dice, &mut config);
     }
     let asynchronous = dice.chance(15) || profile == Profile::AsyncNode;
     let enable = "schedule-asynchronously.enable";
@@ -91,24 +107,32 @@ fn world(profile: Profile, dice: &mut Dice) -> (World, Map<String, Value>, Map<S
         if asynchronous { "true" } else { "false" },
     );
     scheduler_settings(dice, &mut config);
-    let tree = Tree::draw(profile.capacities(), dice, labels, gpu);
+    if profile == Profile::Preempt {
+        profile::preemption_of_queues(dice, &mut config);
+    }
+    let tree = Tree::draw(profile, dice, labels, gpu);
     tree.settings(&mut config);
     let world = World {
-        types: if gpu { 3 } else { 2 },
+        types: 2 + usize::from(gpu) + usize::from(licences),
         tree,
         labels: labels.to_vec(),
         global,
         asynchronous,
         constraints,
         preemption: profile == Profile::Preempt,
+        many_users: profile == Profile::Users,
+        refreshes: profile == Profile::Refresh,
     };
     (world, site, config)
 }
 
 /// Placement over all nodes, which are sorted at each look.
-fn global_settings(config: &mut Map<String, Value>) {
+fn global_settings(dice: &mut Dice, config: &mut Map<String, Value>) {
     set(config, "multi-node-placement-enabled", "true");
-    set(config, "multi-node-sorting.policy", "usage");
+    // Without a policy of the scheduler only queues that name one look at all nodes sorted.
+    if !dice.rare(15) {
+        set(config, "multi-node-sorting.policy", "usage");
+    }
     set(config, "multi-node-sorting.policy.names", "usage");
     set(config, "multi-node-sorting.policy.usage.class", LOOKUP);
     let interval = "multi-node-sorting.policy.usage.sorting-interval.ms";

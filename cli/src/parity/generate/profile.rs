@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::dice::Dice;
-use super::put;
 use super::tree::Capacities;
+use super::{put, set};
 
 /// A kind of scenario, by the names of the recordings' folders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +29,21 @@ pub(crate) enum Profile {
     Vectors,
     /// Rounds of preemption.
     Preempt,
+    /// Parents that create leaves and parents below them.
+    Flexible,
+    /// Many users with weights and small limits.
+    Users,
+    /// Refreshes that add, stop and drop queues.
+    Refresh,
+    /// Where rules place applications.
+    Mappings,
+    /// Who may do what.
+    Access,
 }
 
 impl Profile {
     /// All profiles with their names.
-    pub(crate) const ALL: [(Self, &'static str); 10] = [
+    pub(crate) const ALL: [(Self, &'static str); 15] = [
         (Self::Mixed, "mixed"),
         (Self::Labels, "labels"),
         (Self::Constraints, "constraints"),
@@ -44,6 +54,11 @@ impl Profile {
         (Self::Absolute, "absolute"),
         (Self::Vectors, "vectors"),
         (Self::Preempt, "preempt"),
+        (Self::Flexible, "flexible"),
+        (Self::Users, "users"),
+        (Self::Refresh, "refresh"),
+        (Self::Mappings, "mappings"),
+        (Self::Access, "access"),
     ];
 
     /// The name.
@@ -66,7 +81,7 @@ impl Profile {
     /// How capacities are written, where the profile is about that.
     pub(super) fn capacities(self) -> Option<Capacities> {
         match self {
-            Self::Weights => Some(Capacities::Weight),
+            Self::Weights | Self::Flexible => Some(Capacities::Weight),
             Self::Absolute => Some(Capacities::Absolute),
             Self::Vectors => Some(Capacities::Vector),
             _ => None,
@@ -81,7 +96,7 @@ pub(super) fn preemption(dice: &mut Dice, site: &mut Map<String, Value>) {
         "yarn.resourcemanager.scheduler.monitor.enable",
         "true",
     );
-    let choices: [(&str, u16, &[&str]); 5] = [
+    let choices: [(&str, u16, &[&str]); 13] = [
         ("max_wait_before_kill", 60, &["0", "3000", "15000"]),
         ("total_preemption_per_round", 60, &["1.0", "0.5", "0.1"]),
         ("natural_termination_factor", 60, &["1.0", "0.2"]),
@@ -91,11 +106,54 @@ pub(super) fn preemption(dice: &mut Dice, site: &mut Map<String, Value>) {
             20,
             &["true"],
         ),
+        ("select_based_on_reserved_containers", 25, &["true"]),
+        ("observe_only", 4, &["true"]),
+        (
+            "additional_res_balance_based_on_reserved_containers",
+            10,
+            &["true"],
+        ),
+        ("intra-queue-preemption.enabled", 40, &["true"]),
+        (
+            "intra-queue-preemption.preemption-order-policy",
+            60,
+            &["userlimit_first", "priority_first"],
+        ),
+        (
+            "intra-queue-preemption.minimum-threshold",
+            50,
+            &["0.0", "0.3"],
+        ),
+        (
+            "intra-queue-preemption.max-allowable-limit",
+            50,
+            &["1.0", "0.5"],
+        ),
+        ("conservative-drf", 15, &["true"]),
     ];
     for (key, chance, values) in choices {
         if dice.chance(chance) {
             let key = format!("yarn.resourcemanager.monitor.capacity.preemption.{key}");
             put(site, &key, dice.pick(values));
         }
+    }
+}
+
+/// Keys of the queues' file that have to do with preemption.
+pub(super) fn preemption_of_queues(dice: &mut Dice, config: &mut Map<String, Value>) {
+    const LOW_USE: &str = "ordering-policy.priority-utilization.underutilized-preemption.";
+    if dice.chance(25) {
+        set(config, "lazy-preemption-enabled", "true");
+    }
+    if dice.chance(35) {
+        set(config, &format!("{LOW_USE}enabled"), "true");
+        // Ages of reservations are read off the clock of the machine: no delay.
+        set(
+            config,
+            &format!("{LOW_USE}reserved-container-delay-ms"),
+            "0",
+        );
+        let moves = dice.pick(&["false", "true"]);
+        set(config, &format!("{LOW_USE}allow-move-reservation"), moves);
     }
 }

@@ -1,19 +1,21 @@
 //! Random steps over a cluster: mostly sensible ones, some that are refused.
 
+use super::World;
 use super::dice::Dice;
-use super::{PREFIX, World};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-const HOSTS: usize = 6;
+pub(super) const HOSTS: usize = 6;
 
 /// Writes the steps of a scenario.
 #[derive(Debug)]
 pub(crate) struct Steps<'a> {
-    world: &'a World,
-    out: Vec<Value>,
+    pub(super) world: &'a World,
+    pub(super) out: Vec<Value>,
     /// Applications submitted so far.
     apps: u32,
+    /// Queues that refreshes added so far, by their short names.
+    pub(super) added: Vec<&'static str>,
     /// Nodes that are registered.
     nodes: BTreeMap<usize, ()>,
 }
@@ -25,6 +27,7 @@ impl<'a> Steps<'a> {
             world,
             out: Vec::new(),
             apps: 0,
+            added: Vec::new(),
             nodes: BTreeMap::new(),
         }
     }
@@ -51,8 +54,9 @@ impl<'a> Steps<'a> {
         let attempts = if self.world.asynchronous { 10 } else { 1 };
         let global = if self.world.global { 8 } else { 0 };
         let rounds = if self.world.preemption { 8 } else { 0 };
+        let refreshes = if self.world.refreshes { 14 } else { 3 };
         let weights = [
-            30, 12, 24, 14, attempts, global, 4, 2, 2, 2, 2, 2, 1, 1, 2, 3, rounds,
+            30, 12, 24, 14, attempts, global, 4, 2, 2, 2, 2, 2, 1, 1, 2, refreshes, rounds,
         ];
         match dice.weighted(&weights) {
             0 => self.heartbeat(dice),
@@ -114,13 +118,15 @@ impl<'a> Steps<'a> {
         name(self.node_number(dice))
     }
 
-    fn label(&self, dice: &mut Dice) -> Option<&'static str> {
+    pub(super) fn label(&self, dice: &mut Dice) -> Option<&'static str> {
         (!self.world.labels.is_empty() && dice.chance(40)).then(|| dice.pick(&self.world.labels))
     }
 
-    fn sized(&self, mut amounts: Vec<usize>, gpus: usize) -> Value {
+    pub(super) fn sized(&self, mut amounts: Vec<usize>, gpus: usize) -> Value {
         if self.world.types == 3 {
             amounts.push(gpus);
+        } else if self.world.types == 4 {
+            amounts.extend([gpus, 2 * gpus]);
         }
         json!(amounts)
     }
@@ -132,7 +138,7 @@ impl<'a> Steps<'a> {
         self.sized(vec![memory, cores], gpus)
     }
 
-    fn container(&self, dice: &mut Dice) -> Value {
+    pub(super) fn container(&self, dice: &mut Dice) -> Value {
         let memory = dice.pick(&[1024, 2048, 3072, 4096, 1500, 100, 6144, 0, 20_000]);
         let cores = dice.pick(&[1, 1, 2, 3, 4, 0, 9]);
         let gpus = usize::from(dice.chance(30));
@@ -144,9 +150,13 @@ impl<'a> Steps<'a> {
         let labels: Vec<&str> = self.label(dice).into_iter().collect();
         let rack = format!("/r{}", node % 2 + 1);
         let res = self.node_size(dice);
-        self.out.push(json!({
+        let mut step = json!({
             "do": "add_node", "node": name(node), "rack": rack, "res": res, "labels": labels
-        }));
+        });
+        if self.world.constraints && dice.rare(60) {
+            step["attributes"] = attributes(dice);
+        }
+        self.out.push(step);
     }
 
     fn relabel(&mut self, dice: &mut Dice) {
@@ -175,7 +185,7 @@ impl<'a> Steps<'a> {
         self.out.push(step);
     }
 
-    fn app(&self, dice: &mut Dice) -> u32 {
+    pub(super) fn app(&self, dice: &mut Dice) -> u32 {
         let apps = usize::try_from(self.apps).unwrap_or(0);
         let back = dice.below(apps.min(6));
         self.apps - u32::try_from(back).unwrap_or(0)
@@ -198,6 +208,17 @@ impl<'a> Steps<'a> {
             return dice.pick(&self.world.tree.queues()).to_owned();
         }
         let (leaves, managed) = (self.world.tree.leaves(), self.world.tree.managed());
+        let flexible = self.world.tree.flexible();
+        if !flexible.is_empty() && dice.chance(55) {
+            let below = dice.pick(&["va", "vb", "vc", "m.va", "m.vb", "n.va", "m.k.va"]);
+            return format!("{}.{below}", dice.pick(&flexible));
+        }
+        if !self.added.is_empty() && dice.chance(20) {
+            return format!("root.{}", dice.pick(&self.added));
+        }
+        if leaves.is_empty() && managed.is_empty() {
+            return "root.none".to_owned();
+        }
         if leaves.is_empty() || !managed.is_empty() && dice.chance(50) {
             let leaf = dice.pick(&["va", "vb", "vc"]);
             return format!("{}.{leaf}", dice.pick(&managed));
@@ -213,14 +234,15 @@ impl<'a> Steps<'a> {
 
     fn submit(&mut self, dice: &mut Dice) {
         self.apps += 1;
-        let user = dice.pick(&["u0", "u1", "u2"]);
+        let users = ["u0", "u1", "u2", "u3", "u4", "u5", "u6"];
+        let user = dice.pick(&users[..if self.world.many_users { 7 } else { 3 }]);
         let queue = self.queue(dice);
         let mut step = json!({
             "do": "submit", "app": self.apps, "user": user, "queue": queue,
             "am": self.sized(vec![dice.pick(&[1024, 2048, 512]), 1], 0),
         });
         let parent = queue.rsplit_once('.').map(|(parent, _)| parent);
-        if let Some(parent) = parent.filter(|parent| self.world.tree.managed().contains(parent)) {
+        if let Some(parent) = parent.filter(|parent| self.world.tree.creates(parent)) {
             step["placement_parent"] = json!(parent);
         }
         if dice.chance(40) {
@@ -234,128 +256,24 @@ impl<'a> Steps<'a> {
         }
         self.out.push(step);
     }
-
-    fn ask(&mut self, dice: &mut Dice) {
-        let mut step = json!({"do": "ask", "app": self.app(dice)});
-        let mut requests = Vec::new();
-        for _ in 0..dice.weighted(&[1, 6, 2]) {
-            self.requests(dice, &mut requests);
-        }
-        if !requests.is_empty() {
-            step["requests"] = json!(requests);
-        }
-        if dice.chance(12) {
-            step["release_nth"] = json!([dice.below(12)]);
-        }
-        if dice.chance(5) {
-            step["release"] = json!([dice.below(12) + 1]);
-        }
-        for (key, chance) in [("blacklist_add", 5), ("blacklist_remove", 5)] {
-            if dice.chance(chance) {
-                step[key] = json!([dice.pick(&["h1", "h2", "/r1", "h3"])]);
-            }
-        }
-        if self.world.constraints && dice.chance(50) {
-            step["scheduling_requests"] = json!([self.scheduling_request(dice)]);
-        }
-        self.out.push(step);
-    }
-
-    /// A request for anywhere, and in a third of all cases the hosts and racks below it.
-    fn requests(&self, dice: &mut Dice, out: &mut Vec<Value>) {
-        let count = dice.pick(&[1, 2, 4, 8, 3, 0]);
-        let mut base = json!({
-            "priority": 1 + dice.below(3), "res": self.container(dice), "count": count
-        });
-        if dice.chance(15) {
-            base["id"] = json!(dice.below(3));
-        }
-        let mut any = base.clone();
-        if let Some(label) = self.label(dice) {
-            any["label"] = json!(label);
-        }
-        if dice.chance(35) {
-            let strict = dice.chance(20);
-            let host = dice.below(HOSTS);
-            let mut add = |place: String, count: u64| {
-                let mut request = base.clone();
-                request["name"] = json!(place);
-                request["count"] = json!(count);
-                out.push(request);
-            };
-            if dice.chance(70) {
-                add(format!("h{}", host + 1), count);
-            }
-            if dice.chance(50) {
-                add(format!("h{}", (host + 2) % HOSTS + 1), 1);
-            }
-            add(format!("/r{}", host % 2 + 1), count);
-            if strict {
-                any["relax"] = json!(false);
-            }
-        }
-        out.push(any);
-    }
-
-    fn scheduling_request(&self, dice: &mut Dice) -> Value {
-        let constraint = dice.pick(&[
-            "notin,node,web",
-            "in,node,web",
-            "cardinality,node,web,0,2",
-            "in,rack,web",
-            "notin,rack,web",
-        ]);
-        let mut request = json!({
-            "priority": 6, "id": 10 + dice.below(3), "res": self.container(dice),
-            "count": dice.below(4), "tags": ["web"],
-        });
-        if dice.chance(70) {
-            request["constraint"] = json!(constraint);
-        }
-        request
-    }
-
-    fn reconfigure(&mut self, dice: &mut Dice) {
-        let (leaves, managed) = (self.world.tree.leaves(), self.world.tree.managed());
-        let leaf = dice.pick(if leaves.is_empty() { &managed } else { &leaves });
-        let queue = dice.pick(&self.world.tree.queues());
-        let templates = if managed.is_empty() { 0 } else { 3 };
-        let (key, value) = match dice.weighted(&[3, 3, 2, 2, 2, 2, 2, 2, 1, templates]) {
-            0 => (
-                format!("{leaf}.user-limit-factor"),
-                dice.pick(&["1", "5", "-1", "0.5"]),
-            ),
-            1 => (
-                format!("{queue}.maximum-capacity"),
-                dice.pick(&["100", "70", "90"]),
-            ),
-            2 if !leaves.is_empty() => (
-                format!("{leaf}.ordering-policy"),
-                dice.pick(&["fifo", "fair"]),
-            ),
-            3 => (format!("{queue}.state"), dice.pick(&["RUNNING", "STOPPED"])),
-            4 => (
-                format!("{leaf}.minimum-user-limit-percent"),
-                dice.pick(&["100", "30"]),
-            ),
-            5 => (
-                format!("{leaf}.maximum-am-resource-percent"),
-                dice.pick(&["0.9", "0.1"]),
-            ),
-            6 => (format!("{queue}.priority"), dice.pick(&["0", "4", "9"])),
-            7 => ("node-locality-delay".to_owned(), dice.pick(&["0", "3"])),
-            8 => (format!("{queue}.capacity"), dice.pick(&["40", "2w", "-1"])),
-            _ => (
-                format!("{}.leaf-queue-template.capacity", dice.pick(&managed)),
-                dice.pick(&["50", "20", "2w", "[memory=2048,vcores=2]"]),
-            ),
-        };
-        let mut pairs = Map::new();
-        pairs.insert(format!("{PREFIX}{key}"), json!(value));
-        self.out.push(json!({"do": "reconfigure", "set": pairs}));
-    }
 }
 
 fn name(node: usize) -> String {
     format!("h{}:1", node + 1)
+}
+
+/// Attributes of a node, by prefix and name.
+fn attributes(dice: &mut Dice) -> Value {
+    let mut all = serde_json::Map::new();
+    let choices = [
+        ("rm.yarn.io/os", ["linux", "windows"]),
+        ("nm.yarn.io/jdk", ["8", "11"]),
+        ("rm.yarn.io/jdk", ["11", "8"]),
+    ];
+    for (name, values) in choices {
+        if dice.chance(60) {
+            all.insert(name.to_owned(), json!(dice.pick(&values)));
+        }
+    }
+    Value::Object(all)
 }

@@ -1,6 +1,7 @@
 //! Random queue trees of one to three levels below the root.
 
 use super::dice::Dice;
+use super::profile::Profile;
 use super::set;
 use serde_json::{Map, Value};
 
@@ -22,6 +23,8 @@ struct Queue {
     children: Vec<Queue>,
     /// The template's share, in percent, of a queue that creates its leaves.
     template: Option<usize>,
+    /// Whether queues of any kind are created below it.
+    flexible: bool,
     settings: Vec<(String, &'static str)>,
 }
 
@@ -37,7 +40,7 @@ pub(crate) struct Tree {
 impl Tree {
     /// Draws a tree.
     pub(crate) fn draw(
-        wanted: Option<Capacities>,
+        profile: Profile,
         dice: &mut Dice,
         labels: &[&'static str],
         gpu: bool,
@@ -49,18 +52,19 @@ impl Tree {
             Capacities::Vector,
         ];
         let drawn = modes[dice.weighted(&[5, 3, 3, 1])];
-        let capacities = wanted.unwrap_or(drawn);
+        let capacities = profile.capacities().unwrap_or(drawn);
         let mut root = Queue {
             path: "root".to_owned(),
             share: 1,
             children: Vec::new(),
             template: None,
+            flexible: profile == Profile::Flexible && dice.chance(20),
             settings: Vec::new(),
         };
         let mut count = 0;
         for _ in 0..=dice.below(3) {
             root.children
-                .push(draw_queue(dice, "root", 1, &mut count, labels));
+                .push(draw_queue(dice, "root", 1, &mut count, labels, profile));
         }
         parent_settings(dice, &mut root);
         Self {
@@ -84,11 +88,47 @@ impl Tree {
     fn childless(&self, managed: bool) -> Vec<&str> {
         let mut out = Vec::new();
         each(&self.root, &mut |queue| {
-            if queue.children.is_empty() && queue.template.is_some() == managed {
+            let childless = queue.children.is_empty() && !queue.flexible;
+            if childless && queue.template.is_some() == managed {
                 out.push(queue.path.as_str());
             }
         });
         out
+    }
+
+    /// Full paths of the queues below which queues of any kind are created.
+    pub(crate) fn flexible(&self) -> Vec<&str> {
+        let mut out = Vec::new();
+        each(&self.root, &mut |queue| {
+            if queue.flexible {
+                out.push(queue.path.as_str());
+            }
+        });
+        out
+    }
+
+    /// Whether queues may appear below a path.
+    pub(crate) fn creates(&self, path: &str) -> bool {
+        let below = |of: &str| path == of || path.starts_with(&format!("{of}."));
+        self.managed().contains(&path) || self.flexible().into_iter().any(below)
+    }
+
+    /// Short names of the root's children.
+    pub(crate) fn below_root(&self) -> Vec<&str> {
+        let children = self.root.children.iter();
+        children
+            .filter_map(|child| child.path.rsplit('.').next())
+            .collect()
+    }
+
+    /// A capacity that a further child may have without a change to its siblings.
+    pub(crate) fn spare(&self) -> &'static str {
+        match self.capacities {
+            Capacities::Percent => "0",
+            Capacities::Weight => "2w",
+            Capacities::Absolute => "[memory=512,vcores=1]",
+            Capacities::Vector => "[memory=1w,vcores=1w]",
+        }
     }
 
     /// Full paths of all queues.
@@ -116,6 +156,10 @@ impl Tree {
         }
         if let Some(percent) = queue.template {
             self.template_settings(queue, percent, config);
+        }
+        if queue.flexible {
+            let key = format!("{}.auto-queue-creation-v2.enabled", queue.path);
+            set(config, &key, "true");
         }
         if queue.children.is_empty() {
             return;
@@ -205,6 +249,7 @@ fn draw_queue(
     level: usize,
     count: &mut usize,
     labels: &[&'static str],
+    profile: Profile,
 ) -> Queue {
     *count += 1;
     let mut queue = Queue {
@@ -212,6 +257,7 @@ fn draw_queue(
         share: 1 + dice.below(9),
         children: Vec::new(),
         template: None,
+        flexible: false,
         settings: Vec::new(),
     };
     let children = if level < 3 {
@@ -220,10 +266,14 @@ fn draw_queue(
         0
     };
     for _ in 0..children {
-        let child = draw_queue(dice, &queue.path, level + 1, count, labels);
+        let child = draw_queue(dice, &queue.path, level + 1, count, labels, profile);
         queue.children.push(child);
     }
-    if children == 0 && dice.chance(12) {
+    let flexible = if profile == Profile::Flexible { 50 } else { 4 };
+    if dice.rare(flexible) {
+        queue.flexible = true;
+        flexible_settings(dice, &mut queue);
+    } else if children == 0 && dice.chance(12) {
         queue.template = Some(dice.pick(&[40, 60, 30, 100]));
         managed_settings(dice, &mut queue);
     } else if children == 0 {
@@ -246,6 +296,32 @@ fn draw_queue(
             .push(("accessible-node-labels".to_owned(), value));
     }
     queue
+}
+
+fn flexible_settings(dice: &mut Dice, queue: &mut Queue) {
+    let choices: [(&str, u16, &[&'static str]); 11] = [
+        (
+            "template.capacity",
+            40,
+            &["3w", "1w", "[memory=1024,vcores=1]"],
+        ),
+        ("leaf-template.capacity", 25, &["2w", "5w"]),
+        ("parent-template.capacity", 25, &["4w", "1w"]),
+        ("leaf-template.user-limit-factor", 40, &["10", "0.5"]),
+        ("template.maximum-capacity", 30, &["80", "50"]),
+        ("leaf-template.maximum-applications", 15, &["2", "1"]),
+        ("leaf-template.ordering-policy", 25, &["fair", "fifo"]),
+        ("template.priority", 15, &["2", "1"]),
+        ("leaf-template.maximum-am-resource-percent", 20, &["0.3"]),
+        ("max-queues", 25, &["3", "1", "2"]),
+        ("maximum-queue-depth", 25, &["1", "2", "3"]),
+    ];
+    for (key, chance, values) in choices {
+        if dice.chance(chance) {
+            let key = format!("auto-queue-creation-v2.{key}");
+            queue.settings.push((key, dice.pick(values)));
+        }
+    }
 }
 
 fn parent_settings(dice: &mut Dice, queue: &mut Queue) {
@@ -291,11 +367,32 @@ fn leaf_settings(dice: &mut Dice, queue: &mut Queue, labels: &[&'static str]) {
             queue.settings.push((key.to_owned(), dice.pick(values)));
         }
     }
+    let rare: [(&str, u16, &[&'static str]); 7] = [
+        ("user-settings.u3.weight", 8, &["0.3", "4"]),
+        ("disable_preemption", 10, &["true"]),
+        ("intra-queue-preemption.disable_preemption", 10, &["true"]),
+        ("allow-zero-capacity-sum", 5, &["true"]),
+        ("maximum-allocation-vcores", 5, &["2", "4"]),
+        ("multi-node-sorting.policy", 5, &["usage"]),
+        ("max-parallel-apps", 5, &["2", "5"]),
+    ];
+    for (key, chance, values) in rare {
+        if dice.rare(chance) {
+            queue.settings.push((key.to_owned(), dice.pick(values)));
+        }
+    }
     if dice.chance(35) {
         queue.settings.push(("ordering-policy".to_owned(), "fair"));
         if dice.chance(40) {
             let key = "ordering-policy.fair.enable-size-based-weight".to_owned();
             queue.settings.push((key, "true"));
+        }
+    } else if dice.rare(10) {
+        let order = dice.pick(&["fifo-with-partitions", "fifo-for-pending-apps"]);
+        queue.settings.push(("ordering-policy".to_owned(), order));
+        if !labels.is_empty() && dice.chance(60) {
+            let key = "ordering-policy.exclusive-enforced-partitions".to_owned();
+            queue.settings.push((key, dice.pick(labels)));
         }
     }
     if !labels.is_empty() && dice.chance(25) {

@@ -28,6 +28,19 @@ final class Errors {
       {"Cannot allocate containers as requested resource", "resource_out_of_range"},
   };
 
+  private static final String[][] ADMISSIONS = {
+      {"rejected by a mapping rule", "mapping_rejected"},
+      {"does not have permission to submit/update", "priority_acl"},
+      {"does not have permission to submit", "submit_acl"},
+  };
+  private static final String[][] TARGETS = {
+      {"No eligible parent found", "mapping_target"},
+      {"is invalid", "mapping_target"},
+      {"not a leaf queue", "mapping_target"},
+      {"does not exist", "mapping_target"},
+      {"is ambiguous", "mapping_target"},
+  };
+
   private Errors() {
   }
 
@@ -39,8 +52,17 @@ final class Errors {
       code = "capacity_sum";
     } else if (text.contains("have children queue used mixed")) {
       code = "mixed_capacity_modes";
+    } else if (text.contains("Failed to initialize queues")) {
+      code = find(TARGETS, text, "other");
     }
     return of(code, fault);
+  }
+
+  /** A submission that the resource manager refuses. */
+  static ObjectNode ofAdmission(Throwable fault) {
+    // Priorities of groups without a default end in a null pointer.
+    String otherwise = fault instanceof NullPointerException ? "priority_acl" : "other";
+    return of(find(ADMISSIONS, texts(fault), otherwise), fault);
   }
 
   /** A refused submission or move. */

@@ -16,7 +16,10 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import org.apache.hadoop.util.VersionInfo;
 
-/** The command: one scenario per file, or with {@code --lines} one per line of standard input. */
+/**
+ * The command: one scenario, set of submissions or set of checks per file, or with {@code --lines}
+ * one per line of standard input.
+ */
 public final class Judge {
   private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -58,7 +61,11 @@ public final class Judge {
     ObjectNode recording = scenario.deepCopy();
     recording.put("recorded_with", "Apache Hadoop " + VersionInfo.getVersion());
     try {
-      recording.set("steps", steps(scenario));
+      if (scenario.has("submissions") || scenario.has("checks")) {
+        new Admissions(scenario).record(recording);
+      } else {
+        recording.set("steps", steps(scenario));
+      }
     } catch (Exception | LinkageError fault) {
       recording.put("fault", fault.toString());
       fault.printStackTrace();
@@ -94,9 +101,11 @@ public final class Judge {
 
   /** Prints a recording with one step per line. */
   private static void shown(ObjectNode recording, PrintStream out) throws IOException {
-    JsonNode steps = recording.remove("steps");
+    String list = recording.has("submissions") ? "submissions"
+        : recording.has("checks") ? "checks" : "steps";
+    JsonNode steps = recording.remove(list);
     String header = JSON.writeValueAsString(recording);
-    out.println(header.substring(0, header.length() - 1) + ",\n\"steps\": [");
+    out.println(header.substring(0, header.length() - 1) + ",\n\"" + list + "\": [");
     for (int i = 0; steps != null && i < steps.size(); i++) {
       out.println(JSON.writeValueAsString(steps.get(i)) + (i + 1 < steps.size() ? "," : ""));
     }

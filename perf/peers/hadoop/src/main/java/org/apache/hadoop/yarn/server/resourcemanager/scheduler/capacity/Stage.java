@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -23,6 +24,8 @@ import org.apache.hadoop.yarn.api.records.ContainerExitStatus;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerState;
 import org.apache.hadoop.yarn.api.records.ContainerStatus;
+import org.apache.hadoop.yarn.api.records.NodeAttribute;
+import org.apache.hadoop.yarn.api.records.NodeAttributeType;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.NodeState;
 import org.apache.hadoop.yarn.api.records.Priority;
@@ -46,6 +49,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaS
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptRemovedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppRemovedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeAddedSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeAttributesUpdateSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeRemovedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeResourceUpdateSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeUpdateSchedulerEvent;
@@ -167,6 +171,7 @@ final class Stage {
       }
       case "update_node_labels" ->
           around.labels.replaceLabelsOnNode(Map.of(machine.id, labels(step)));
+      case "update_node_attributes" -> attributes(machine, step);
       case "decommission" -> machine.state = NodeState.DECOMMISSIONING;
       default -> throw new IllegalArgumentException("unknown step " + step);
     }
@@ -195,6 +200,21 @@ final class Stage {
     machines.put(id, machine);
     around.context.getRMNodes().put(id, machine.node);
     scheduler.handle(new NodeAddedSchedulerEvent(machine.node));
+    if (step.has("attributes")) {
+      attributes(machine, step);
+    }
+  }
+
+  /** Replaces all attributes of a node, as the manager of attributes says them to the scheduler. */
+  private void attributes(Machine machine, JsonNode step) {
+    Set<NodeAttribute> attributes = new HashSet<>();
+    step.path("attributes").fields().forEachRemaining(pair -> {
+      String[] name = pair.getKey().split("/", 2);
+      attributes.add(NodeAttribute.newInstance(name[0], name[1], NodeAttributeType.STRING,
+          pair.getValue().asText()));
+    });
+    scheduler.handle(new NodeAttributesUpdateSchedulerEvent(
+        Map.of(machine.id.getHost(), attributes)));
   }
 
   private void removeNode(Machine machine) {

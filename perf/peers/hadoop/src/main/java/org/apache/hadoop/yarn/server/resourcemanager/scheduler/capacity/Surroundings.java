@@ -4,8 +4,10 @@ package org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -30,6 +32,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.RMContextImpl;
 import org.apache.hadoop.yarn.server.resourcemanager.ahs.RMApplicationHistoryWriter;
 import org.apache.hadoop.yarn.server.resourcemanager.metrics.NoOpSystemMetricPublisher;
 import org.apache.hadoop.yarn.server.resourcemanager.nodelabels.RMNodeLabelsManager;
+import org.apache.hadoop.yarn.server.resourcemanager.placement.PlacementManager;
 import org.apache.hadoop.yarn.server.resourcemanager.recovery.NullRMStateStore;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.ContainerAllocationExpirer;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
@@ -49,6 +52,8 @@ final class Surroundings {
   final Configuration conf;
   private final MultiNodeSortingManager<SchedulerNode> sorting = new MultiNodeSortingManager<>();
   private Map<String, String> queues = new TreeMap<>();
+  /** The file as text, where a recording has it. */
+  private final String xml;
 
   Surroundings(JsonNode scenario, Configuration site, CapacityScheduler scheduler)
       throws Exception {
@@ -64,10 +69,11 @@ final class Surroundings {
     sorting.setRMContext(context);
     sorting.init(conf);
     context.setMultiNodeSortingManager(sorting);
+    xml = scenario.path("xml").asText(null);
     readQueuesFromHere();
     // The file lies on the class path of a resource manager: what reads the site finds it there.
     Configuration both = new Configuration(conf);
-    queues.forEach(both::set);
+    both.addResource(new ByteArrayInputStream(file()));
     scheduler.setConf(both);
     scheduler.setRMContext(context);
     scheduler.init(conf);
@@ -87,6 +93,7 @@ final class Surroundings {
     made.setSystemMetricsPublisher(new NoOpSystemMetricPublisher());
     made.setAllocationTagsManager(new AllocationTagsManager(made));
     made.setPlacementConstraintManager(new MemoryPlacementConstraintManager());
+    made.setQueuePlacementManager(new PlacementManager());
     NullRMStateStore store = new NullRMStateStore();
     store.setRMDispatcher(dispatcher);
     store.init(conf);
@@ -119,8 +126,12 @@ final class Surroundings {
     scenario.get("resource_types").forEach(name -> more.add(name.asText()));
     more.removeAll(List.of("memory-mb", "vcores"));
     conf.set("yarn.resource-types", String.join(",", more));
-    scenario.path("site").fields()
-        .forEachRemaining(pair -> conf.set(pair.getKey(), pair.getValue().asText()));
+    // An empty value in a file counts as none.
+    scenario.path("site").fields().forEachRemaining(pair -> {
+      if (!pair.getValue().asText().isEmpty()) {
+        conf.set(pair.getKey(), pair.getValue().asText());
+      }
+    });
     ResourceUtils.resetResourceTypes(conf);
     return conf;
   }
@@ -148,11 +159,7 @@ final class Surroundings {
       @Override
       public InputStream getConfigurationInputStream(Configuration bootstrap, String name)
           throws IOException {
-        Configuration file = new Configuration(false);
-        queues.forEach(file::set);
-        java.io.ByteArrayOutputStream text = new java.io.ByteArrayOutputStream();
-        file.writeXml(text);
-        return new ByteArrayInputStream(text.toByteArray());
+        return new ByteArrayInputStream(file());
       }
 
       @Override
@@ -160,6 +167,18 @@ final class Surroundings {
         // There is nothing to close.
       }
     });
+  }
+
+  /** The capacity scheduler's file. */
+  private byte[] file() throws IOException {
+    if (xml != null) {
+      return xml.getBytes(StandardCharsets.UTF_8);
+    }
+    Configuration file = new Configuration(false);
+    queues.forEach(file::set);
+    ByteArrayOutputStream text = new ByteArrayOutputStream();
+    file.writeXml(text);
+    return text.toByteArray();
   }
 
   /** Labels that are kept in memory alone. */
