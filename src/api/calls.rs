@@ -7,7 +7,8 @@ use crate::runtime::Threaded;
 
 impl Threaded {
     /// Describes a registered node anew: its total and its partition. Nothing is killed; a total
-    /// below what is in use takes no new containers. Rack and attributes stay as registered.
+    /// below what is in use takes no new containers. Rack and attributes stay; the latter change by
+    /// [`Threaded::map_attributes`].
     ///
     /// ```
     /// use capsched::api::*;

@@ -11,6 +11,7 @@ mod user_limit;
 mod view;
 mod viewer;
 
+pub use crate::cluster::{AttributeError, AttributeMapping, Attributes};
 pub use crate::commit::{
     AppError, AskError, CommitOutcome, Conflict, Ending, Event as Decision, HeartbeatReply,
     NodeError, PartitionSpec, PreemptionReason, PreemptionRound, RefreshError, SubmitError,

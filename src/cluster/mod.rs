@@ -6,8 +6,10 @@
 //! * `free = total - allocated` per type; it is negative only on a node whose total was lowered
 //!   below its use.
 
+mod attributes;
 mod node;
 mod partition;
 
+pub use attributes::{AttributeError, AttributeMapping, Attributes, map_attributes};
 pub use node::{Killable, Node, NodeState, Reservation, TagCount};
 pub use partition::Partition;

@@ -72,6 +72,10 @@ pub(super) fn calculator(look: &Look<'_>, types: usize) -> Calculator {
     Calculator::MemoryOnly { types }
 }
 
+/// Whether masters run on idle nodes of shared labels.
+const MASTER_NON_EXCLUSIVE: &str =
+    "yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation";
+
 /// Whether asks are lowered by what was placed and not fetched (YARN-11702).
 const CORRECTION: &str = "yarn.resourcemanager.scheduler.autocorrect.container.allocation";
 
@@ -96,10 +100,7 @@ pub(super) fn scheduler(
         maximum_application_priority: look.int("yarn.cluster.max-application-priority", 0),
         continue_looking: flag("reservations-continue-look-all-nodes", true),
         skip_reserved_nodes: flag("skip-allocate-on-nodes-with-reserved-containers", false),
-        master_non_exclusive: look.flag(
-            "yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation",
-            false,
-        ),
+        master_non_exclusive: look.flag(MASTER_NON_EXCLUSIVE, false),
         lazy_preemption: flag("lazy-preemption-enabled", false),
         heartbeat: HeartbeatSettings {
             maximum_offswitch: look

@@ -5,6 +5,7 @@
 
 use super::nodes::live_order::LiveOrders;
 use super::nodes::standstill::Standstill;
+use crate::cluster::AttributeMapping;
 use crate::commit::{
     AppError, AskError, CommitBatch, Conflict, Event, HeartbeatReply, Ledger, NodeError,
     PartitionSpec, PreemptionRound, RefreshError, SubmitError, Submitted, Verdicts,
@@ -139,6 +140,23 @@ impl Sequential {
     pub fn relabel_node(&mut self, node: &NodeName, label: &str) -> Result<(), NodeError> {
         self.note_nodes();
         let result = self.ledger.relabel_node(node, label);
+        self.ledger.settle();
+        result
+    }
+
+    /// Changes the attributes of a node, each as `prefix/name` and value. What runs there stays.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered or an attribute is malformed; nothing changed then.
+    pub fn map_attributes(
+        &mut self,
+        node: &NodeName,
+        mapping: &AttributeMapping,
+        attributes: &[(String, String)],
+    ) -> Result<(), NodeError> {
+        self.note_nodes();
+        let result = self.ledger.map_attributes(node, mapping, attributes);
         self.ledger.settle();
         result
     }

@@ -14,7 +14,7 @@ use super::Recording;
 use super::compare::Difference;
 use super::generate::admissions::{access, mapping};
 use super::generate::{Profile, scenario};
-use super::judge::{Judges, Peer};
+use super::judge::{Judges, Peer, Recorded};
 use super::verdict::Verdict;
 use crate::output::{PROBLEM, line, note};
 
@@ -40,8 +40,10 @@ pub(super) struct Hunt<'a> {
 struct Account {
     scenarios: u64,
     steps: usize,
-    /// Scenarios that the real scheduler could not play.
+    /// Scenarios that could not be played.
     broken: u64,
+    /// Scenarios that ended where the real scheduler failed.
+    failed: u64,
     /// Differences by the kind of step and the place.
     kinds: BTreeMap<String, u64>,
     files: Vec<PathBuf>,
@@ -80,14 +82,16 @@ impl Hunt<'_> {
         let profile = self.profile.unwrap_or(all[turn]);
         let drawn = drawn(seed, profile);
         account.scenarios += 1;
-        let recording = match judge.record(&drawn) {
-            Ok(recording) => recording,
+        let recorded = match judge.record(&drawn) {
+            Ok(recorded) => recorded,
             Err(error) => {
                 note(format_args!("{} {seed}: {error:#}", profile.name()));
                 account.broken += 1;
                 return self.keep(&drawn, &format!("broken-{}-{seed}", profile.name()));
             }
         };
+        account.failed += u64::from(recorded.failed);
+        let recording = recorded.recording;
         account.steps += count(&recording);
         let found = match self.difference(&recording) {
             Ok(None) => return Ok(()),
@@ -144,12 +148,12 @@ impl Hunt<'_> {
                 if let Some(steps) = less[list(&small)].as_array_mut() {
                     steps.drain(from..from + size);
                 }
-                let Ok(recorded) = judge.record(&less) else {
+                let Ok(Recorded { recording, .. }) = judge.record(&less) else {
                     return (small, found);
                 };
-                match self.difference(&recorded) {
+                match self.difference(&recording) {
                     Ok(Some(same)) if same.kind == found.kind => {
-                        (small, found) = (recorded, same);
+                        (small, found) = (recording, same);
                         cut(&mut small, found.step);
                     }
                     _ => from += size,
@@ -223,6 +227,7 @@ impl Account {
         if as_json {
             line(json!({
                 "scenarios": self.scenarios, "steps": self.steps, "broken": self.broken,
+                "failed": self.failed,
                 "differences": self.kinds, "files": self.files, "ms": ms,
             }));
             return;
@@ -231,12 +236,14 @@ impl Account {
             line(format_args!("{n:>6}  {kind}"));
         }
         line(format_args!(
-            "{} scenarios, {} steps in {} s: {} differ, {} could not be played",
+            "{} scenarios, {} steps in {} s: {} differ, {} could not be played; the real scheduler \
+             failed in {}",
             self.scenarios,
             self.steps,
             ms / 1000,
             self.files.len(),
-            self.broken
+            self.broken,
+            self.failed
         ));
     }
 }

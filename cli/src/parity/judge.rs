@@ -41,6 +41,15 @@ impl Peer {
     }
 }
 
+/// What the real scheduler did.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    /// The scenario with its `expect`s.
+    pub(super) recording: Value,
+    /// Whether the scheduler failed at the step after the last one.
+    pub(super) failed: bool,
+}
+
 /// The process. It ends when this is dropped.
 #[derive(Debug)]
 struct Judge {
@@ -89,7 +98,7 @@ impl Judge {
     /// # Errors
     ///
     /// When the process has ended, or cannot play the scenario.
-    fn record(&mut self, scenario: &Value) -> Result<Value> {
+    fn record(&mut self, scenario: &Value) -> Result<Recorded> {
         let input = self.input.as_mut().context("the driver takes no input")?;
         writeln!(input, "{scenario}").context("the driver has ended")?;
         input.flush().context("the driver has ended")?;
@@ -100,10 +109,20 @@ impl Judge {
         if line.is_empty() {
             return Err(anyhow!("the driver has ended without an answer"));
         }
-        let recording: Value = serde_json::from_str(&line).context("no recording")?;
-        match recording.get("fault") {
-            Some(fault) => bail!("the real scheduler fails: {fault}"),
-            None => Ok(recording),
+        let mut recording: Value = serde_json::from_str(&line).context("no recording")?;
+        let fault = recording.as_object_mut().and_then(|of| of.remove("fault"));
+        let before = recording["steps"].as_array().map_or(0, Vec::len);
+        match fault {
+            Some(fault) if before == 0 => bail!("the real scheduler fails: {fault}"),
+            // What it did before is as good as any recording.
+            Some(_) => Ok(Recorded {
+                recording,
+                failed: true,
+            }),
+            None => Ok(Recorded {
+                recording,
+                failed: false,
+            }),
         }
     }
 }
@@ -136,7 +155,7 @@ impl<'a> Judges<'a> {
     }
 
     /// As [`Judge::record`]. A process that fails is replaced at the next call.
-    pub(super) fn record(&mut self, scenario: &Value) -> Result<Value> {
+    pub(super) fn record(&mut self, scenario: &Value) -> Result<Recorded> {
         let types = scenario["resource_types"].as_array().map_or(0, Vec::len);
         let mut judge = match self.by_types.remove(&types) {
             Some(judge) => judge,

@@ -223,7 +223,7 @@ fn against(peer: &Peer, args: &Args) -> Result<ExitCode> {
             let played = |scenario: Value| match Recording::read(scenario.clone())? {
                 other if !args.wants(other.tags()) => Ok(None),
                 of @ (Recording::Scenario(_) | Recording::Mapping(_) | Recording::Access(_)) => {
-                    let recording = Recording::read(judge.record(&scenario)?)?;
+                    let recording = Recording::read(judge.record(&scenario)?.recording)?;
                     let name = of.name().to_owned();
                     Ok(Some((name, recording.play(Path::new("."), reference))))
                 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use capsched::api::{
-    AppStage, Decision, NodeReport, NodeSpec, PartitionSpec, PreemptionSettings, Reference,
-    RefreshError, Rescheduler, Sequential, StateView, TreeSettings,
+    AppStage, AttributeMapping, Decision, NodeReport, NodeSpec, PartitionSpec, PreemptionSettings,
+    Reference, RefreshError, Rescheduler, Sequential, StateView, TreeSettings,
 };
 use capsched::config::{self, Options};
 use capsched::id::{ApplicationId, NodeName};
@@ -95,6 +95,13 @@ fn settings(
             Err(code.unwrap_or("other").to_owned())
         }
     }
+}
+
+fn pairs(of: &Pairs) -> Vec<(String, String)> {
+    let pairs = of.iter();
+    pairs
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 type Answer = Map<String, Value>;
@@ -189,24 +196,7 @@ impl<'a> Player<'a> {
     fn node_action(&mut self, action: &Action, out: &mut Answer) -> Result<()> {
         let label = |labels: &[String]| labels.first().cloned().unwrap_or_default();
         match action {
-            Action::AddNode {
-                node,
-                rack,
-                res,
-                labels,
-                attributes,
-            } => {
-                let mut spec = NodeSpec::new(node.0.clone(), res.0);
-                spec.partition = label(labels);
-                let pairs = attributes.iter();
-                spec.attributes = pairs
-                    .map(|(name, value)| (name.clone(), value.clone()))
-                    .collect();
-                if let Some(rack) = rack {
-                    spec.rack.clone_from(rack);
-                }
-                self.add_node(&spec, out)?;
-            }
+            Action::AddNode { .. } => self.add_node(action, out)?,
             Action::RemoveNode { node } => {
                 if self.known(&node.0, out) {
                     self.engine.remove_node(&node.0)?;
@@ -229,6 +219,11 @@ impl<'a> Player<'a> {
                     self.engine.relabel_node(&node.0, &label(labels))?;
                 }
             }
+            Action::UpdateNodeAttributes { node, attributes } => {
+                if self.known(&node.0, out) {
+                    self.replace_attributes(&node.0, attributes)?;
+                }
+            }
             Action::Decommission { node } => {
                 if self.known(&node.0, out) {
                     self.engine.decommission_node(&node.0)?;
@@ -239,12 +234,36 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    fn add_node(&mut self, spec: &NodeSpec, out: &mut Answer) -> Result<()> {
+    fn add_node(&mut self, action: &Action, out: &mut Answer) -> Result<()> {
+        let Action::AddNode {
+            node,
+            rack,
+            res,
+            labels,
+            attributes,
+        } = action
+        else {
+            bail!("step {action:?} adds no node");
+        };
+        let mut spec = NodeSpec::new(node.0.clone(), res.0);
+        spec.partition = labels.first().cloned().unwrap_or_default();
+        spec.attributes = pairs(attributes);
+        if let Some(rack) = rack {
+            spec.rack.clone_from(rack);
+        }
         if self.engine.ledger().node(&spec.name).is_some() {
             skipped(out, "node is already registered");
         } else {
-            self.engine.add_node(spec)?;
+            self.engine.add_node(&spec)?;
         }
+        Ok(())
+    }
+
+    fn replace_attributes(&mut self, node: &NodeName, attributes: &Pairs) -> Result<()> {
+        let all = AttributeMapping::Replace {
+            prefix: String::new(),
+        };
+        self.engine.map_attributes(node, &all, &pairs(attributes))?;
         Ok(())
     }
 

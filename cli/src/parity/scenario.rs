@@ -110,6 +110,11 @@ pub(super) enum Action {
         node: Node,
         labels: Vec<String>,
     },
+    /// All attributes of a node are replaced.
+    UpdateNodeAttributes {
+        node: Node,
+        attributes: BTreeMap<String, String>,
+    },
     Decommission {
         node: Node,
     },

@@ -125,7 +125,7 @@ impl Ledger {
         if asks > MAX_ASKS || row.keys.len() + asks > 2 * MAX_ASKS {
             return Err(AskError::TooManyAsks(asks));
         }
-        // The original looks for the queue by name, and finds none that was removed.
+        // Queues are looked for by name, which finds none that was removed.
         let queue = (!self.state.queues[leaf].removed).then_some(leaf);
         let largest = self.largest_allocation(queue);
         let mut checked = CheckedAsks::with_capacity(call.asks.len());
@@ -138,9 +138,7 @@ impl Ledger {
             checked.place = self.registry.intern(&ask.place);
         }
         self.release_containers(app, &call.release);
-        if self.state.settings.corrects_asks {
-            self.correct(app, &mut checked);
-        }
+        self.correct(app, &mut checked);
         let mut changed = self.update_asks(app, checked)?;
         if !changed {
             changed = self.update_constrained(app, constrained)?;

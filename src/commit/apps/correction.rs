@@ -13,12 +13,16 @@ use crate::id::{AppSlot, SchedulerKey};
 use crate::resource::ResourceVector;
 
 impl Ledger {
-    /// Lowers the asks of a call by the containers that the application has not fetched yet.
+    /// Lowers the asks of a call by the containers that the application has not fetched yet, where
+    /// that is set.
     ///
     /// Cost: the asks times the containers that were not fetched.
     // As AbstractYarnScheduler.autoCorrectContainerAllocation (YARN-11702). Kinds of containers
     // that are too many end in the order of their asks; the reference has that of a hash map.
     pub(super) fn correct(&mut self, app: AppSlot, asks: &mut [Checked]) {
+        if !self.state.settings.corrects_asks {
+            return;
+        }
         let mut too_many: Vec<(SchedulerKey, ResourceVector, usize)> = Vec::new();
         for checked in asks {
             let (key, size) = (checked.key, checked.ask.size.get());

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::cluster::{Node, NodeState};
+use crate::cluster::{AttributeError, AttributeMapping, Node, NodeState, map_attributes};
 use crate::commit::containers::container::{Container, ContainerState};
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::Ending;
@@ -30,6 +30,8 @@ pub enum NodeError {
     Total(ResourceVector),
     /// The cluster does not know the label.
     Label(String),
+    /// A part of an attribute is malformed.
+    Attribute(AttributeError),
     /// The rack's name is empty, too long, holds control characters, or is `*`, which means
     /// anywhere.
     Rack(String),
@@ -44,6 +46,7 @@ impl fmt::Display for NodeError {
             Self::Unknown(name) => write!(f, "there is no node {name}"),
             Self::Total(total) => write!(f, "{total} cannot be the total of a node"),
             Self::Label(label) => write!(f, "the cluster does not know the label `{label}`"),
+            Self::Attribute(error) => error.fmt(f),
             Self::Rack(rack) => write!(f, "`{rack}` is not the name of a rack"),
         }
     }
@@ -229,6 +232,28 @@ impl Ledger {
         let incarnation = self.state.nodes[slot].incarnation;
         self.outbox
             .follow_up(FollowUpEvent::Labels(Some((slot, incarnation, partition))));
+        Ok(())
+    }
+
+    /// Changes the attributes of a node, each as `prefix/name` and value. What runs there stays.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered or an attribute is malformed; nothing changed then.
+    pub fn map_attributes(
+        &mut self,
+        name: &NodeName,
+        mapping: &AttributeMapping,
+        attributes: &[(String, String)],
+    ) -> Result<(), NodeError> {
+        self.settled();
+        let slot = self.registered(name)?;
+        let mut changed = self.state.nodes[slot].attributes.clone();
+        map_attributes(&mut changed, mapping, attributes).map_err(NodeError::Attribute)?;
+        if changed != self.state.nodes[slot].attributes {
+            self.state.nodes[slot].attributes = changed;
+            self.state.epoch += 1;
+        }
         Ok(())
     }
 

@@ -1,9 +1,10 @@
 //! The placement algorithm that works on a batch of requests in front of the scheduler.
 //!
 //! Every node's free space and the running tags are known; the batch is placed request by request,
-//! one container per visit of a node, walking the nodes in a circle. Tags of placements under way
-//! count for the following ones. Afterwards each placement is tested again, because one that came
-//! early may be broken by one that came late.
+//! one container per visit of a node, walking the nodes in a [circle](Circle). Tags of placements
+//! under way count for the following ones. Afterwards each placement is tested again, because one
+//! that came early may be broken by one that came late. What is left over makes a batch of its own,
+//! which is placed once more from the first node on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub struct BatchRequest {
     pub count: u32,
     /// Constraint of the request itself.
     pub constraint: Option<Arc<Constraint>>,
-    /// Nodes that must not be tried.
+    /// Nodes that must not be tried in the first round; what is left over may go there.
     pub blacklist: Vec<NodeSlot>,
 }
 
@@ -70,15 +71,19 @@ pub struct BatchPlacement {
 /// What came of a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BatchOutcome {
-    /// Placements in the order in which they were made.
+    /// Placements, request by request in the order in which these were tried.
     pub placed: Vec<BatchPlacement>,
-    /// Requests that were not placed completely: position and number of containers left over.
+    /// What was not placed: position of the request and number of containers. A request occurs
+    /// twice when nodes are missing for one part and another part was broken by later placements.
     pub rejected: Vec<(usize, u32)>,
 }
 
 /// Places the requests of one call of an application. `tags` holds the running tags; those of the
 /// placements are added while the algorithm runs and taken back before it returns.
-// As DefaultPlacementAlgorithm.place.
+///
+/// Cost: at most two rounds of requests times nodes.
+// As DefaultPlacementAlgorithm.place; differs: what is placed is taken off the free space, where
+// the reference adds it.
 #[must_use]
 pub fn place_batch(
     app: ApplicationId,
@@ -97,40 +102,100 @@ pub fn place_batch(
             .map(|request| registry.effective(app, &request.tags, request.constraint.as_ref()))
             .collect(),
         available: nodes.iter().map(|node| node.available).collect(),
-        left: requests.iter().map(|request| request.count).collect(),
-        next: 0,
         placed: Vec::new(),
         tags,
     };
-    let sequence = sequence(requests, order);
-    for _ in 0..ROUNDS {
-        for &request in &sequence {
-            run.place(request);
-        }
-        run.validate_again();
-        if run.left.iter().all(|&left| left == 0) {
+    let asked = requests.iter().map(|request| request.count);
+    let mut batch: Vec<(usize, u32)> = asked.enumerate().collect();
+    for round in 0..ROUNDS {
+        let mut rejected = run.place(batch, order, round == 0);
+        run.validate_again(&mut rejected);
+        batch = rejected;
+        if batch.is_empty() {
             break;
         }
     }
-    run.finish()
+    run.finish(batch)
 }
 
-/// Positions of the requests in the order of placement.
-fn sequence(requests: &[BatchRequest], order: RequestOrder) -> Vec<usize> {
-    let mut positions: Vec<usize> = (0..requests.len()).collect();
+/// Positions of the parts of a batch in the order of placement.
+fn sequence(requests: &[BatchRequest], batch: &[(usize, u32)], order: RequestOrder) -> Vec<usize> {
+    let mut positions: Vec<usize> = (0..batch.len()).collect();
     if order == RequestOrder::PopularTags {
+        let tags_of = |at: usize| requests[batch[at].0].tags.iter();
         let mut popularity: BTreeMap<&str, usize> = BTreeMap::new();
-        for tag in requests.iter().flat_map(|request| &request.tags) {
+        for tag in positions.iter().flat_map(|&at| tags_of(at)) {
             *popularity.entry(tag).or_insert(0) += 1;
         }
         let most = |at: &usize| {
-            let tags = requests[*at].tags.iter();
-            let most = tags.map(|tag| popularity.get(&**tag).copied().unwrap_or(0));
+            let most = tags_of(*at).map(|tag| popularity.get(&**tag).copied().unwrap_or(0));
             std::cmp::Reverse(most.max().unwrap_or(0))
         };
         positions.sort_by_key(most);
     }
     positions
+}
+
+/// The nodes in the order in which one request tries them: first the node that accepted something
+/// last, then all from where the walk of the round stands.
+// As CircularIterator: asking whether there is a further node takes it off the walk.
+struct Circle<'a> {
+    nodes: usize,
+    /// Where the walk of the round stands; at the end it stays there.
+    walk: &'a mut usize,
+    /// A walk of the request's own, once that of the round is at its end.
+    own: Option<usize>,
+    start: usize,
+    first: Option<usize>,
+    next: Option<usize>,
+}
+
+impl<'a> Circle<'a> {
+    /// A circle over at least one node.
+    fn new(nodes: usize, walk: &'a mut usize, first: Option<usize>) -> Self {
+        let own = (*walk == nodes).then_some(0);
+        let mut circle = Self {
+            nodes,
+            walk,
+            own,
+            start: 0,
+            first,
+            next: None,
+        };
+        circle.start = circle.step();
+        circle.next = Some(circle.start);
+        circle
+    }
+
+    fn step(&mut self) -> usize {
+        let at = self.own.as_mut().unwrap_or(self.walk);
+        let node = *at;
+        *at += 1;
+        node
+    }
+
+    /// Whether there is a further node, which is taken off the walk.
+    fn has_next(&mut self) -> bool {
+        if self.next.is_some() || self.first.is_some() {
+            return true;
+        }
+        if self.own.unwrap_or(*self.walk) == self.nodes {
+            self.own = Some(0);
+        }
+        let node = self.step();
+        self.next = Some(node);
+        node != self.start
+    }
+
+    fn next(&mut self) -> Option<usize> {
+        self.first.take().or_else(|| self.next.take())
+    }
+}
+
+/// The nodes that one part of a batch was placed on.
+struct Placed {
+    request: usize,
+    nodes: Vec<usize>,
 }
 
 struct Run<'a> {
@@ -139,37 +204,47 @@ struct Run<'a> {
     nodes: &'a [BatchNode],
     constraints: Vec<Option<Arc<Constraint>>>,
     available: Vec<ResourceVector>,
-    left: Vec<u32>,
-    /// Position after the last node that accepted something.
-    next: usize,
-    /// Positions of request and node.
-    placed: Vec<(usize, usize)>,
+    placed: Vec<Placed>,
     tags: &'a mut TagIndex,
 }
 
 impl Run<'_> {
-    /// One full circle for a request.
-    fn place(&mut self, request: usize) {
-        let start = self.next;
-        for step in 0..self.nodes.len() {
-            if self.left[request] == 0 {
+    /// One round over a batch; what found no node, in the order of the batch.
+    // As DefaultPlacementAlgorithm.doPlacement.
+    fn place(
+        &mut self,
+        mut batch: Vec<(usize, u32)>,
+        order: RequestOrder,
+        blacklists: bool,
+    ) -> Vec<(usize, u32)> {
+        let (mut walk, mut last) = (0, None);
+        for at in sequence(self.requests, &batch, order) {
+            if self.nodes.is_empty() {
                 break;
             }
-            let node = (start + step) % self.nodes.len();
-            if self.accepts(request, node) {
-                self.left[request] -= 1;
-                let size = self.requests[request].size;
-                self.available[node] -= size;
-                self.count(request, node, true);
-                self.placed.push((request, node));
-                self.next = (node + 1) % self.nodes.len();
+            let (request, left) = &mut batch[at];
+            let request = *request;
+            let mut circle = Circle::new(self.nodes.len(), &mut walk, last);
+            let mut nodes = Vec::new();
+            while circle.has_next() && *left > 0 {
+                let Some(node) = circle.next() else { break };
+                if self.accepts(request, node, blacklists) {
+                    *left -= 1;
+                    self.available[node] -= self.requests[request].size;
+                    self.count(request, node, true);
+                    nodes.push(node);
+                    last = Some(node);
+                }
             }
+            self.placed.push(Placed { request, nodes });
         }
+        batch.retain(|&(_, left)| left > 0);
+        batch
     }
 
-    fn accepts(&self, request: usize, node: usize) -> bool {
+    fn accepts(&self, request: usize, node: usize, blacklists: bool) -> bool {
         let asked = &self.requests[request];
-        !asked.blacklist.contains(&self.nodes[node].node)
+        !(blacklists && asked.blacklist.contains(&self.nodes[node].node))
             && asked.size.fits_in(&self.available[node])
             && self.holds(request, node)
     }
@@ -199,36 +274,46 @@ impl Run<'_> {
         }
     }
 
-    /// Drops the placements that the later ones have broken.
-    fn validate_again(&mut self) {
+    /// Drops the placements of all rounds that later ones have broken.
+    // As DefaultPlacementAlgorithm.validatePlacement.
+    fn validate_again(&mut self, rejected: &mut Vec<(usize, u32)>) {
         let placed = std::mem::take(&mut self.placed);
-        for (request, node) in placed {
-            self.count(request, node, false);
-            if self.holds(request, node) {
-                self.count(request, node, true);
-                self.placed.push((request, node));
-            } else {
-                let size = self.requests[request].size;
-                self.available[node] += size;
-                self.left[request] += 1;
+        for Placed { request, nodes } in placed {
+            let mut kept = Vec::new();
+            let mut broken = 0;
+            for node in nodes {
+                self.count(request, node, false);
+                if self.holds(request, node) {
+                    self.count(request, node, true);
+                    kept.push(node);
+                } else {
+                    self.available[node] += self.requests[request].size;
+                    broken += 1;
+                }
+            }
+            if broken > 0 {
+                rejected.push((request, broken));
+            }
+            if !kept.is_empty() {
+                let nodes = kept;
+                self.placed.push(Placed { request, nodes });
             }
         }
     }
 
-    fn finish(mut self) -> BatchOutcome {
-        let placed = std::mem::take(&mut self.placed);
-        for &(request, node) in &placed {
-            self.count(request, node, false);
+    fn finish(mut self, rejected: Vec<(usize, u32)>) -> BatchOutcome {
+        let mut outcome = BatchOutcome {
+            placed: Vec::new(),
+            rejected,
+        };
+        for Placed { request, nodes } in std::mem::take(&mut self.placed) {
+            for at in nodes {
+                self.count(request, at, false);
+                let node = self.nodes[at].node;
+                outcome.placed.push(BatchPlacement { request, node });
+            }
         }
-        let placed = placed.into_iter().map(|(request, node)| BatchPlacement {
-            request,
-            node: self.nodes[node].node,
-        });
-        let left = self.left.iter().copied().enumerate();
-        BatchOutcome {
-            placed: placed.collect(),
-            rejected: left.filter(|&(_, left)| left > 0).collect(),
-        }
+        outcome
     }
 }
 
@@ -279,10 +364,10 @@ mod tests {
     }
 
     #[test]
-    fn the_circle_goes_on_behind_the_last_node_that_accepted() {
+    fn the_circle_begins_at_the_last_node_that_accepted_and_passes_by_one() {
         let asked = [request("a", 2, None), request("b", 3, None)];
         let outcome = run(&asked, &nodes(4, 4096), RequestOrder::Serial);
-        assert_eq!(places(&outcome), [(0, 0), (0, 1), (1, 2), (1, 3), (1, 0)]);
+        assert_eq!(places(&outcome), [(0, 0), (0, 1), (1, 1), (1, 3), (1, 0)]);
         assert_eq!(outcome.rejected, []);
     }
 
@@ -302,8 +387,9 @@ mod tests {
         let mut blocked = request("a", 4, Some("notin,node,a"));
         blocked.blacklist.push(NodeSlot(1));
         let outcome = run(&[blocked], &nodes(3, 8192), RequestOrder::Serial);
-        assert_eq!(places(&outcome), [(0, 0), (0, 2)]);
-        assert_eq!(outcome.rejected, [(0, 2)]);
+        // The second round does not know what is blacklisted.
+        assert_eq!(places(&outcome), [(0, 0), (0, 2), (0, 1)]);
+        assert_eq!(outcome.rejected, [(0, 1)]);
         let none = run(
             &[request("a", 1, None)],
             &nodes(3, 1000),
@@ -331,7 +417,17 @@ mod tests {
     fn affinity_to_a_request_of_the_same_batch_is_found_in_the_second_round() {
         let asked = [request("a", 1, Some("in,rack,b")), request("b", 1, None)];
         let outcome = run(&asked, &nodes(4, 4096), RequestOrder::Serial);
-        assert_eq!(places(&outcome), [(1, 0), (0, 1)]);
+        assert_eq!(places(&outcome), [(1, 0), (0, 0)]);
+    }
+
+    #[test]
+    fn what_is_missing_and_what_was_broken_are_parts_of_their_own() {
+        // Three of the first kind fit, one a node; the second kind breaks one of them.
+        let mut asked = [request("a", 4, Some("notin,node,b")), request("b", 1, None)];
+        asked[0].size = ResourceVector::of(&[3072, 1]);
+        let outcome = run(&asked, &nodes(3, 4096), RequestOrder::Serial);
+        assert_eq!(places(&outcome), [(0, 0), (0, 1), (1, 2)]);
+        assert_eq!(outcome.rejected, [(0, 1), (0, 1)]);
     }
 
     #[test]
@@ -342,7 +438,7 @@ mod tests {
             request("b", 1, None),
         ];
         let outcome = run(&asked, &nodes(4, 4096), RequestOrder::PopularTags);
-        assert_eq!(places(&outcome), [(1, 0), (2, 1), (0, 2)]);
+        assert_eq!(places(&outcome), [(1, 0), (2, 0), (0, 0)]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::cluster::{AttributeMapping, Attributes};
 use crate::commit::{
     AppError, AskError, HeartbeatReply, Ledger, NodeError, PreemptionRound, RefreshError,
     SubmitError, Submitted, Verdicts,
@@ -78,6 +79,20 @@ impl AskBatch {
     }
 }
 
+/// A change of a node's attributes.
+#[derive(Debug)]
+pub(in crate::runtime) struct AttributeChange {
+    pub(in crate::runtime) node: NodeName,
+    pub(in crate::runtime) mapping: AttributeMapping,
+    pub(in crate::runtime) attributes: Attributes,
+}
+
+impl AttributeChange {
+    fn carry_out(&self, engine: &mut Sequential) -> Result<(), NodeError> {
+        engine.map_attributes(&self.node, &self.mapping, &self.attributes)
+    }
+}
+
 /// One change that an outsider asks for.
 #[derive(Debug)]
 pub(in crate::runtime) enum Command {
@@ -85,6 +100,7 @@ pub(in crate::runtime) enum Command {
     RemoveNode(NodeName, Reply<Result<(), NodeError>>),
     ResizeNode(NodeName, ResourceVector, Reply<Result<(), NodeError>>),
     RelabelNode(NodeName, String, Reply<Result<(), NodeError>>),
+    MapAttributes(Box<AttributeChange>, Reply<Result<(), NodeError>>),
     DecommissionNode(NodeName, Reply<Result<(), NodeError>>),
     Submit(AppSpec, Reply<Result<Submitted, SubmitError>>),
     Ask(Box<AskBatch>, Reply<Box<AskBatch>>),
@@ -134,12 +150,11 @@ impl Command {
         match self {
             Self::AddNode(node, reply) => answer(&reply, engine.add_node(&node)),
             Self::RemoveNode(node, reply) => answer(&reply, engine.remove_node(&node)),
-            Self::ResizeNode(node, total, reply) => {
-                answer(&reply, engine.resize_node(&node, total));
-            }
+            Self::ResizeNode(node, to, reply) => answer(&reply, engine.resize_node(&node, to)),
             Self::RelabelNode(node, label, reply) => {
                 answer(&reply, engine.relabel_node(&node, &label));
             }
+            Self::MapAttributes(change, reply) => answer(&reply, change.carry_out(engine)),
             Self::DecommissionNode(node, reply) => answer(&reply, engine.decommission_node(&node)),
             Self::Submit(app, reply) => answer(&reply, engine.submit(&app)),
             Self::Ask(mut batch, reply) => {

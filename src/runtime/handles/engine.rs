@@ -3,11 +3,12 @@
 use std::sync::{Arc as StdArc, PoisonError};
 use std::time::Duration;
 
-use super::command::{AskBatch, Command, Commands, LedgerQuery, Reply, answer};
+use super::command::{AskBatch, AttributeChange, Command, Commands, LedgerQuery, Reply, answer};
 use super::cores::{CoreSlot, Cores};
 use super::event_reader::EventReader;
 use super::monitor::MonitorHandle;
 use super::start::{Mode, Running, StartError};
+use crate::cluster::{AttributeMapping, Attributes};
 use crate::commit::{
     AppError, AskError, CommitOutcome, HeartbeatReply, Ledger, NodeError, PartitionSpec,
     RefreshError, SubmitError, Submitted,
@@ -210,6 +211,37 @@ impl Threaded {
     /// When the node is not registered or the cluster does not know the label.
     pub fn relabel_node(&self, node: NodeName, label: String) -> Result<(), NodeError> {
         self.call(|reply| Command::RelabelNode(node, label, reply))
+            .unwrap_or(Err(NodeError::Closed))
+    }
+
+    /// Changes the attributes of a node, each as `prefix/name` and value. What runs there stays.
+    ///
+    /// ```
+    /// use capsched::api::*;
+    ///
+    /// let engine = Engine::builder(example::settings()).start()?;
+    /// let node: NodeName = "n0:8041".parse()?;
+    /// engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[8192, 8])))?;
+    /// let java = ("rm.yarn.io/java".to_owned(), "17".to_owned());
+    /// engine.map_attributes(node, AttributeMapping::Add, vec![java])?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered or an attribute is malformed; nothing changed then.
+    pub fn map_attributes(
+        &self,
+        node: NodeName,
+        mapping: AttributeMapping,
+        attributes: Attributes,
+    ) -> Result<(), NodeError> {
+        let change = Box::new(AttributeChange {
+            node,
+            mapping,
+            attributes,
+        });
+        self.call(|reply| Command::MapAttributes(change, reply))
             .unwrap_or(Err(NodeError::Closed))
     }
 

@@ -102,28 +102,7 @@ fn creators(file: &mut File, kind: usize, dice: &mut Dice) {
             file.parents.push("root.users");
             file.creators.push("root.users");
         }
-        2 | 3 => {
-            let mut flexible = vec!["root.users"];
-            if dice.chance(40) {
-                flexible.push("root.a");
-            }
-            if kind == 3 {
-                flexible.push("root");
-            }
-            for path in flexible {
-                let prefix = format!("{path}.auto-queue-creation-v2");
-                file.set(&format!("{prefix}.enabled"), "true");
-                if dice.chance(30) {
-                    let depth = dice.pick(&["1", "2", "3"]);
-                    file.set(&format!("{prefix}.maximum-queue-depth"), depth);
-                }
-                if dice.chance(20) {
-                    file.set(&format!("{prefix}.max-queues"), dice.pick(&["2", "1", "4"]));
-                }
-                file.creators.push(path);
-            }
-            file.parents.push("root.users");
-        }
+        2 | 3 => flexible_parents(file, kind == 3, dice),
         _ => {
             file.set("root.users.queues", "ann,bob,dan_dot_lee");
             let weights = file.pairs.iter().any(|(_, value)| value == "1w");
@@ -136,6 +115,30 @@ fn creators(file: &mut File, kind: usize, dice: &mut Dice) {
                 .extend(["root.users.ann", "root.users.bob", "root.users.dan_dot_lee"]);
         }
     }
+}
+
+/// `root.users` and some others, in which queues of any kind appear.
+fn flexible_parents(file: &mut File, to_the_root: bool, dice: &mut Dice) {
+    let mut flexible = vec!["root.users"];
+    if dice.chance(40) {
+        flexible.push("root.a");
+    }
+    if to_the_root {
+        flexible.push("root");
+    }
+    for path in flexible {
+        let prefix = format!("{path}.auto-queue-creation-v2");
+        file.set(&format!("{prefix}.enabled"), "true");
+        if dice.chance(30) {
+            let depth = dice.pick(&["1", "2", "3"]);
+            file.set(&format!("{prefix}.maximum-queue-depth"), depth);
+        }
+        if dice.chance(20) {
+            file.set(&format!("{prefix}.max-queues"), dice.pick(&["2", "1", "4"]));
+        }
+        file.creators.push(path);
+    }
+    file.parents.push("root.users");
 }
 
 /// Groups of every user; the last user has none, and is not listed.

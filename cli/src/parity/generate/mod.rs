@@ -81,10 +81,7 @@ pub(crate) fn scenario(
 fn world(profile: Profile, dice: &mut Dice) -> (World, Map<String, Value>, Map<String, Value>) {
     let gpu = dice.chance(10) || profile == Profile::Drf;
     let dominant = gpu || dice.chance(50);
-    let mut labels: &[&str] = dice.pick(&[&[], &[], &[], &["x"], &["x", "y"]]);
-    if profile == Profile::Labels && labels.is_empty() {
-        labels = &["x", "y"];
-    }
+    let labels = labels(profile, dice);
     let constraints = dice.chance(15) || profile == Profile::Constraints;
     let licences = gpu && dice.rare(30);
     let mut site = site(profile, dice, gpu, constraints);
@@ -101,11 +98,7 @@ fn world(profile: Profile, dice: &mut Dice) -> (World, Map<String, Value>, Map<S
     }
     let asynchronous = dice.chance(15) || profile == Profile::AsyncNode;
     let enable = "schedule-asynchronously.enable";
-    set(
-        &mut config,
-        enable,
-        if asynchronous { "true" } else { "false" },
-    );
+    set(&mut config, enable, &asynchronous.to_string());
     scheduler_settings(dice, &mut config);
     if profile == Profile::Preempt {
         profile::preemption_of_queues(dice, &mut config);
@@ -124,6 +117,15 @@ fn world(profile: Profile, dice: &mut Dice) -> (World, Map<String, Value>, Map<S
         refreshes: profile == Profile::Refresh,
     };
     (world, site, config)
+}
+
+/// The labels of the cluster.
+fn labels(profile: Profile, dice: &mut Dice) -> &'static [&'static str] {
+    let labels: &[&str] = dice.pick(&[&[], &[], &[], &["x"], &["x", "y"]]);
+    if profile == Profile::Labels && labels.is_empty() {
+        return &["x", "y"];
+    }
+    labels
 }
 
 /// Placement over all nodes, which are sorted at each look.

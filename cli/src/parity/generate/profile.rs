@@ -89,6 +89,43 @@ impl Profile {
     }
 }
 
+/// Keys of the preemption monitor with the chance that they are set, in percent, and their values.
+const MONITOR: [(&str, u16, &[&str]); 13] = [
+    ("max_wait_before_kill", 60, &["0", "3000", "15000"]),
+    ("total_preemption_per_round", 60, &["1.0", "0.5", "0.1"]),
+    ("natural_termination_factor", 60, &["1.0", "0.2"]),
+    ("max_ignored_over_capacity", 50, &["0.0", "0.1"]),
+    (
+        "preemption-to-balance-queue-after-satisfied.enabled",
+        20,
+        &["true"],
+    ),
+    ("select_based_on_reserved_containers", 25, &["true"]),
+    ("observe_only", 4, &["true"]),
+    (
+        "additional_res_balance_based_on_reserved_containers",
+        10,
+        &["true"],
+    ),
+    ("intra-queue-preemption.enabled", 40, &["true"]),
+    (
+        "intra-queue-preemption.preemption-order-policy",
+        60,
+        &["userlimit_first", "priority_first"],
+    ),
+    (
+        "intra-queue-preemption.minimum-threshold",
+        50,
+        &["0.0", "0.3"],
+    ),
+    (
+        "intra-queue-preemption.max-allowable-limit",
+        50,
+        &["1.0", "0.5"],
+    ),
+    ("conservative-drf", 15, &["true"]),
+];
+
 /// Properties of the preemption monitor.
 pub(super) fn preemption(dice: &mut Dice, site: &mut Map<String, Value>) {
     put(
@@ -96,42 +133,7 @@ pub(super) fn preemption(dice: &mut Dice, site: &mut Map<String, Value>) {
         "yarn.resourcemanager.scheduler.monitor.enable",
         "true",
     );
-    let choices: [(&str, u16, &[&str]); 13] = [
-        ("max_wait_before_kill", 60, &["0", "3000", "15000"]),
-        ("total_preemption_per_round", 60, &["1.0", "0.5", "0.1"]),
-        ("natural_termination_factor", 60, &["1.0", "0.2"]),
-        ("max_ignored_over_capacity", 50, &["0.0", "0.1"]),
-        (
-            "preemption-to-balance-queue-after-satisfied.enabled",
-            20,
-            &["true"],
-        ),
-        ("select_based_on_reserved_containers", 25, &["true"]),
-        ("observe_only", 4, &["true"]),
-        (
-            "additional_res_balance_based_on_reserved_containers",
-            10,
-            &["true"],
-        ),
-        ("intra-queue-preemption.enabled", 40, &["true"]),
-        (
-            "intra-queue-preemption.preemption-order-policy",
-            60,
-            &["userlimit_first", "priority_first"],
-        ),
-        (
-            "intra-queue-preemption.minimum-threshold",
-            50,
-            &["0.0", "0.3"],
-        ),
-        (
-            "intra-queue-preemption.max-allowable-limit",
-            50,
-            &["1.0", "0.5"],
-        ),
-        ("conservative-drf", 15, &["true"]),
-    ];
-    for (key, chance, values) in choices {
+    for (key, chance, values) in MONITOR {
         if dice.chance(chance) {
             let key = format!("yarn.resourcemanager.monitor.capacity.preemption.{key}");
             put(site, &key, dice.pick(values));

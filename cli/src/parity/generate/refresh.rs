@@ -6,71 +6,118 @@ use super::PREFIX;
 use super::dice::Dice;
 use super::steps::Steps;
 
+/// Whose key a refresh changes.
+#[derive(Clone, Copy)]
+enum Place {
+    Leaf,
+    Queue,
+    /// A queue that creates its leaves.
+    Template,
+    Scheduler,
+}
+
+/// Changes: the key, how often, whether only the real scheduler is asked about it, and the values.
+type Change = (Place, &'static str, usize, bool, &'static [&'static str]);
+
+const CHANGES: [Change; 15] = [
+    (
+        Place::Leaf,
+        "user-limit-factor",
+        3,
+        false,
+        &["1", "5", "-1", "0.5"],
+    ),
+    (
+        Place::Queue,
+        "maximum-capacity",
+        3,
+        false,
+        &["100", "70", "90"],
+    ),
+    (Place::Leaf, "ordering-policy", 2, false, &["fifo", "fair"]),
+    (Place::Queue, "state", 2, false, &["RUNNING", "STOPPED"]),
+    (
+        Place::Leaf,
+        "minimum-user-limit-percent",
+        2,
+        false,
+        &["100", "30"],
+    ),
+    (
+        Place::Leaf,
+        "maximum-am-resource-percent",
+        2,
+        false,
+        &["0.9", "0.1"],
+    ),
+    (Place::Queue, "priority", 2, false, &["0", "4", "9"]),
+    (
+        Place::Scheduler,
+        "node-locality-delay",
+        2,
+        false,
+        &["0", "3"],
+    ),
+    (Place::Queue, "capacity", 1, false, &["40", "2w", "-1"]),
+    (
+        Place::Leaf,
+        "user-settings.u0.weight",
+        2,
+        true,
+        &["2.5", "0.5", "1"],
+    ),
+    (
+        Place::Scheduler,
+        "maximum-am-resource-percent",
+        2,
+        true,
+        &["0.2", "1.0"],
+    ),
+    (Place::Leaf, "max-parallel-apps", 1, true, &["1", "4"]),
+    (Place::Leaf, "maximum-applications", 1, true, &["2", "50"]),
+    (
+        Place::Leaf,
+        "maximum-allocation-mb",
+        1,
+        true,
+        &["2048", "4096", "16384"],
+    ),
+    (
+        Place::Template,
+        "leaf-queue-template.capacity",
+        3,
+        false,
+        &["50", "20", "2w", "[memory=2048,vcores=2]"],
+    ),
+];
+
 impl Steps<'_> {
     pub(super) fn reconfigure(&mut self, dice: &mut Dice) {
-        let (leaves, managed) = (self.world.tree.leaves(), self.world.tree.managed());
-        let leaf = if leaves.is_empty() { &managed } else { &leaves };
-        let leaf = if leaf.is_empty() {
-            "root"
-        } else {
-            dice.pick(leaf)
-        };
-        let queue = dice.pick(&self.world.tree.queues());
-        let templates = if managed.is_empty() { 0 } else { 3 };
         if self.world.refreshes && dice.chance(45) {
             return self.change_children(dice);
         }
-        let mut weights = [3, 3, 2, 2, 2, 2, 2, 2, 1, 2, 2, 1, 1, 1, templates];
-        if !dice.is_real() {
-            weights[9..14].fill(0);
-        }
-        let (key, value) = match dice.weighted(&weights) {
-            0 => (
-                format!("{leaf}.user-limit-factor"),
-                dice.pick(&["1", "5", "-1", "0.5"]),
-            ),
-            1 => (
-                format!("{queue}.maximum-capacity"),
-                dice.pick(&["100", "70", "90"]),
-            ),
-            2 => (
-                format!("{leaf}.ordering-policy"),
-                dice.pick(&["fifo", "fair"]),
-            ),
-            3 => (format!("{queue}.state"), dice.pick(&["RUNNING", "STOPPED"])),
-            4 => (
-                format!("{leaf}.minimum-user-limit-percent"),
-                dice.pick(&["100", "30"]),
-            ),
-            5 => (
-                format!("{leaf}.maximum-am-resource-percent"),
-                dice.pick(&["0.9", "0.1"]),
-            ),
-            6 => (format!("{queue}.priority"), dice.pick(&["0", "4", "9"])),
-            7 => ("node-locality-delay".to_owned(), dice.pick(&["0", "3"])),
-            8 => (format!("{queue}.capacity"), dice.pick(&["40", "2w", "-1"])),
-            9 => (
-                format!("{leaf}.user-settings.u0.weight"),
-                dice.pick(&["2.5", "0.5", "1"]),
-            ),
-            10 => (
-                "maximum-am-resource-percent".to_owned(),
-                dice.pick(&["0.2", "1.0"]),
-            ),
-            11 => (format!("{leaf}.max-parallel-apps"), dice.pick(&["1", "4"])),
-            12 => (
-                format!("{leaf}.maximum-applications"),
-                dice.pick(&["2", "50"]),
-            ),
-            13 => (
-                format!("{leaf}.maximum-allocation-mb"),
-                dice.pick(&["2048", "4096", "16384"]),
-            ),
-            _ if managed.is_empty() => ("node-locality-delay".to_owned(), "1"),
-            _ => (
-                format!("{}.leaf-queue-template.capacity", dice.pick(&managed)),
-                dice.pick(&["50", "20", "2w", "[memory=2048,vcores=2]"]),
-            ),
+        let tree = &self.world.tree;
+        let (leaves, managed) = (tree.leaves(), tree.managed());
+        let some = if leaves.is_empty() { &managed } else { &leaves };
+        let leaf = if some.is_empty() {
+            "root"
+        } else {
+            dice.pick(some)
+        };
+        let queue = dice.pick(&tree.queues());
+        let real = dice.is_real();
+        let weights = CHANGES.map(|(place, _, weight, rare, _)| match place {
+            Place::Template if managed.is_empty() => 0,
+            _ if rare && !real => 0,
+            _ => weight,
+        });
+        let (place, key, _, _, values) = CHANGES[dice.weighted(&weights)];
+        let value = dice.pick(values);
+        let key = match place {
+            Place::Leaf => format!("{leaf}.{key}"),
+            Place::Queue => format!("{queue}.{key}"),
+            Place::Template => format!("{}.{key}", dice.pick(&managed)),
+            Place::Scheduler => key.to_owned(),
         };
         let mut pairs = Map::new();
         pairs.insert(format!("{PREFIX}{key}"), json!(value));

@@ -54,19 +54,17 @@ impl<'a> Steps<'a> {
         let attempts = if self.world.asynchronous { 10 } else { 1 };
         let global = if self.world.global { 8 } else { 0 };
         let rounds = if self.world.preemption { 8 } else { 0 };
+        let labels = if self.world.constraints { 4 } else { 1 };
         let refreshes = if self.world.refreshes { 14 } else { 3 };
         let weights = [
-            30, 12, 24, 14, attempts, global, 4, 2, 2, 2, 2, 2, 1, 1, 2, refreshes, rounds,
+            30, 12, 24, 14, attempts, global, 4, 2, 2, 2, 2, 2, labels, 1, 2, refreshes, rounds,
         ];
         match dice.weighted(&weights) {
             0 => self.heartbeat(dice),
             1 => self.submit(dice),
             2 => self.ask(dice),
             3 => self.with_app("complete_nth", "nth", dice),
-            4 => {
-                let node = self.node(dice);
-                self.out.push(json!({"do": "schedule_node", "node": node}));
-            }
+            4 => self.with_node("schedule_node", dice),
             5 => self.schedule_partition(dice),
             6 => self.with_app("finish_app", "", dice),
             7 => self.with_app("kill_app", "", dice),
@@ -76,25 +74,40 @@ impl<'a> Steps<'a> {
                 let node = dice.below(HOSTS);
                 self.add_node(node, dice);
             }
-            11 => {
-                let node = self.node_number(dice);
-                self.nodes.remove(&node);
-                let node = name(node);
-                self.out.push(json!({"do": "remove_node", "node": node}));
-            }
+            11 => self.remove_node(dice),
+            12 if self.world.constraints && dice.rare(60) => self.change_attributes(dice),
             12 => self.relabel(dice),
-            13 => {
-                let node = self.node(dice);
-                self.out.push(json!({"do": "decommission", "node": node}));
-            }
-            14 => {
-                let (node, res) = (self.node(dice), self.node_size(dice));
-                let step = json!({"do": "update_node_resource", "node": node, "res": res});
-                self.out.push(step);
-            }
+            13 => self.with_node("decommission", dice),
+            14 => self.resize(dice),
             15 => self.reconfigure(dice),
             _ => self.preempt(dice),
         }
+    }
+
+    fn with_node(&mut self, what: &str, dice: &mut Dice) {
+        let node = self.node(dice);
+        self.out.push(json!({"do": what, "node": node}));
+    }
+
+    fn resize(&mut self, dice: &mut Dice) {
+        let (node, res) = (self.node(dice), self.node_size(dice));
+        let step = json!({"do": "update_node_resource", "node": node, "res": res});
+        self.out.push(step);
+    }
+
+    fn remove_node(&mut self, dice: &mut Dice) {
+        let node = self.node_number(dice);
+        self.nodes.remove(&node);
+        let node = name(node);
+        self.out.push(json!({"do": "remove_node", "node": node}));
+    }
+
+    fn change_attributes(&mut self, dice: &mut Dice) {
+        let (node, attributes) = (self.node(dice), attributes(dice));
+        let step = json!({
+            "do": "update_node_attributes", "node": node, "attributes": attributes
+        });
+        self.out.push(step);
     }
 
     /// Time passes, and a round of preemption follows.
@@ -274,6 +287,10 @@ fn attributes(dice: &mut Dice) -> Value {
         if dice.chance(60) {
             all.insert(name.to_owned(), json!(dice.pick(&values)));
         }
+    }
+    if all.is_empty() {
+        // A mapping without attributes changes nothing.
+        all.insert("rm.yarn.io/spare".to_owned(), json!("yes"));
     }
     Value::Object(all)
 }

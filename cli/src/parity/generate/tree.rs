@@ -269,18 +269,29 @@ fn draw_queue(
         let child = draw_queue(dice, &queue.path, level + 1, count, labels, profile);
         queue.children.push(child);
     }
+    settings_of_kind(dice, &mut queue, labels, profile);
+    settings_of_all(dice, &mut queue, labels);
+    queue
+}
+
+/// What the kind of a queue decides, and its settings.
+fn settings_of_kind(dice: &mut Dice, queue: &mut Queue, labels: &[&'static str], profile: Profile) {
+    let childless = queue.children.is_empty();
     let flexible = if profile == Profile::Flexible { 50 } else { 4 };
     if dice.rare(flexible) {
         queue.flexible = true;
-        flexible_settings(dice, &mut queue);
-    } else if children == 0 && dice.chance(12) {
+        flexible_settings(dice, queue);
+    } else if childless && dice.chance(12) {
         queue.template = Some(dice.pick(&[40, 60, 30, 100]));
-        managed_settings(dice, &mut queue);
-    } else if children == 0 {
-        leaf_settings(dice, &mut queue, labels);
+        managed_settings(dice, queue);
+    } else if childless {
+        leaf_settings(dice, queue, labels);
     } else {
-        parent_settings(dice, &mut queue);
+        parent_settings(dice, queue);
     }
+}
+
+fn settings_of_all(dice: &mut Dice, queue: &mut Queue, labels: &[&'static str]) {
     if dice.chance(30) {
         let value = dice.pick(&["100", "80", "60"]);
         queue.settings.push(("maximum-capacity".to_owned(), value));
@@ -295,16 +306,11 @@ fn draw_queue(
             .settings
             .push(("accessible-node-labels".to_owned(), value));
     }
-    queue
 }
 
 fn flexible_settings(dice: &mut Dice, queue: &mut Queue) {
     let choices: [(&str, u16, &[&'static str]); 11] = [
-        (
-            "template.capacity",
-            40,
-            &["3w", "1w", "[memory=1024,vcores=1]"],
-        ),
+        ("template.capacity", 40, &["3w", "1w"]),
         ("leaf-template.capacity", 25, &["2w", "5w"]),
         ("parent-template.capacity", 25, &["4w", "1w"]),
         ("leaf-template.user-limit-factor", 40, &["10", "0.5"]),
@@ -350,37 +356,49 @@ fn managed_settings(dice: &mut Dice, queue: &mut Queue) {
     }
 }
 
+/// Keys of leaves with the chance that they are set, in percent, and their values.
+const OF_LEAVES: [(&str, u16, &[&str]); 9] = [
+    ("minimum-user-limit-percent", 50, &["100", "50", "25", "10"]),
+    ("user-limit-factor", 60, &["1", "10", "2", "0.5", "-1"]),
+    ("maximum-am-resource-percent", 20, &["1.0", "0.5", "0.1"]),
+    ("max-parallel-apps", 10, &["3", "2", "1"]),
+    ("maximum-applications", 10, &["6", "3", "2"]),
+    ("maximum-allocation-mb", 10, &["4096", "3072"]),
+    ("user-settings.u0.weight", 10, &["2.0", "1.5", "0.5"]),
+    ("user-settings.u1.weight", 10, &["0.75", "3.0"]),
+    ("default-application-priority", 10, &["1", "3"]),
+];
+
+/// The same for what only the real scheduler is asked about.
+const RARE_OF_LEAVES: [(&str, u16, &[&str]); 7] = [
+    ("user-settings.u3.weight", 8, &["0.3", "4"]),
+    ("disable_preemption", 10, &["true"]),
+    ("intra-queue-preemption.disable_preemption", 10, &["true"]),
+    ("allow-zero-capacity-sum", 5, &["true"]),
+    ("maximum-allocation-vcores", 5, &["2", "4"]),
+    ("multi-node-sorting.policy", 5, &["usage"]),
+    ("max-parallel-apps", 5, &["2", "5"]),
+];
+
 fn leaf_settings(dice: &mut Dice, queue: &mut Queue, labels: &[&'static str]) {
-    let choices: [(&str, u16, &[&'static str]); 9] = [
-        ("minimum-user-limit-percent", 50, &["100", "50", "25", "10"]),
-        ("user-limit-factor", 60, &["1", "10", "2", "0.5", "-1"]),
-        ("maximum-am-resource-percent", 20, &["1.0", "0.5", "0.1"]),
-        ("max-parallel-apps", 10, &["3", "2", "1"]),
-        ("maximum-applications", 10, &["6", "3", "2"]),
-        ("maximum-allocation-mb", 10, &["4096", "3072"]),
-        ("user-settings.u0.weight", 10, &["2.0", "1.5", "0.5"]),
-        ("user-settings.u1.weight", 10, &["0.75", "3.0"]),
-        ("default-application-priority", 10, &["1", "3"]),
-    ];
-    for (key, chance, values) in choices {
+    for (key, chance, values) in OF_LEAVES {
         if dice.chance(chance) {
             queue.settings.push((key.to_owned(), dice.pick(values)));
         }
     }
-    let rare: [(&str, u16, &[&'static str]); 7] = [
-        ("user-settings.u3.weight", 8, &["0.3", "4"]),
-        ("disable_preemption", 10, &["true"]),
-        ("intra-queue-preemption.disable_preemption", 10, &["true"]),
-        ("allow-zero-capacity-sum", 5, &["true"]),
-        ("maximum-allocation-vcores", 5, &["2", "4"]),
-        ("multi-node-sorting.policy", 5, &["usage"]),
-        ("max-parallel-apps", 5, &["2", "5"]),
-    ];
-    for (key, chance, values) in rare {
+    for (key, chance, values) in RARE_OF_LEAVES {
         if dice.rare(chance) {
             queue.settings.push((key.to_owned(), dice.pick(values)));
         }
     }
+    order_settings(dice, queue, labels);
+    if !labels.is_empty() && dice.chance(25) {
+        let key = "default-node-label-expression".to_owned();
+        queue.settings.push((key, dice.pick(labels)));
+    }
+}
+
+fn order_settings(dice: &mut Dice, queue: &mut Queue, labels: &[&'static str]) {
     if dice.chance(35) {
         queue.settings.push(("ordering-policy".to_owned(), "fair"));
         if dice.chance(40) {
@@ -394,9 +412,5 @@ fn leaf_settings(dice: &mut Dice, queue: &mut Queue, labels: &[&'static str]) {
             let key = "ordering-policy.exclusive-enforced-partitions".to_owned();
             queue.settings.push((key, dice.pick(labels)));
         }
-    }
-    if !labels.is_empty() && dice.chance(25) {
-        let key = "default-node-label-expression".to_owned();
-        queue.settings.push((key, dice.pick(labels)));
     }
 }

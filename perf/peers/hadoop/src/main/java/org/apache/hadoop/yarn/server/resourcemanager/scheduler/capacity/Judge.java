@@ -64,7 +64,7 @@ public final class Judge {
       if (scenario.has("submissions") || scenario.has("checks")) {
         new Admissions(scenario).record(recording);
       } else {
-        recording.set("steps", steps(scenario));
+        steps(scenario, recording.putArray("steps"));
       }
     } catch (Exception | LinkageError fault) {
       recording.put("fault", fault.toString());
@@ -73,8 +73,8 @@ public final class Judge {
     return recording;
   }
 
-  private static ArrayNode steps(JsonNode scenario) throws Exception {
-    ArrayNode steps = JSON.createArrayNode();
+  /** Plays the steps up to one at which the scheduler fails; a resource manager ends there too. */
+  private static void steps(JsonNode scenario, ArrayNode steps) throws Exception {
     Stage stage;
     try {
       stage = new Stage(scenario);
@@ -82,7 +82,7 @@ public final class Judge {
       ObjectNode expect = JSON.createObjectNode().put("accepted", false);
       expect.set("error", Errors.ofStart(refused));
       steps.addObject().put("do", "start").set("expect", expect);
-      return steps;
+      return;
     }
     try {
       for (JsonNode step : scenario.get("steps")) {
@@ -93,7 +93,6 @@ public final class Judge {
         played.set("expect", stage.step(step));
         steps.add(played);
       }
-      return steps;
     } finally {
       stage.close();
     }
