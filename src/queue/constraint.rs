@@ -76,8 +76,8 @@ pub enum Target {
         /// Values, ascending; only the first one is compared.
         values: Vec<Arc<str>>,
     },
-    /// The partition of the node; the default one when unset.
-    Partition(Option<Arc<str>>),
+    /// The partition of the node, ascending; the default one when empty. Only the first is compared.
+    Partition(Vec<Arc<str>>),
 }
 
 /// The applications whose containers count.
@@ -169,7 +169,7 @@ impl Target {
     pub fn attribute<'a>(key: &str, values: impl IntoIterator<Item = &'a str>) -> Self {
         let values = sorted(values);
         if key == PARTITION_KEY {
-            return Self::Partition(values.into_iter().next());
+            return Self::Partition(values);
         }
         let key = if key.contains('/') {
             key.into()
@@ -255,9 +255,7 @@ impl fmt::Display for Target {
                 Ok(())
             }
             Self::Attribute { key, values } => write!(f, "{key}={}", values.join("|")),
-            Self::Partition(name) => {
-                write!(f, "{PARTITION_KEY}={}", name.as_deref().unwrap_or_default())
-            }
+            Self::Partition(names) => write!(f, "{PARTITION_KEY}={}", names.join("|")),
         }
     }
 }
@@ -294,11 +292,11 @@ mod tests {
         assert_eq!(&*key, "rm.yarn.io/java");
         assert_eq!(
             Target::attribute("yarn_node_partition/", ["gpu"]),
-            Target::Partition(Some("gpu".into()))
+            Target::Partition(vec!["gpu".into()])
         );
         assert_eq!(
             Target::attribute("yarn_node_partition/", []),
-            Target::Partition(None)
+            Target::Partition(Vec::new())
         );
     }
 }

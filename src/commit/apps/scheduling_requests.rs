@@ -7,7 +7,7 @@ use crate::commit::apps::asks::check_count;
 use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot, SchedulerKey};
 use crate::policy::parse_constraint;
-use crate::queue::{ConstrainedAsk, ConstrainedKey, Constraint, KeyAsks, PlaceAsk};
+use crate::queue::{ConstrainedAsk, ConstrainedKey, Constraint, KeyAsks, PlaceAsk, Target};
 
 /// A request that passed the checks: its key, what that fixes, and the number of containers.
 pub(in crate::commit) type CheckedRequest = (SchedulerKey, Arc<ConstrainedKey>, i32);
@@ -62,9 +62,9 @@ impl Ledger {
         requests: Vec<CheckedRequest>,
     ) -> Result<bool, AskError> {
         let mut changed = false;
-        let target = self.default_partition(self.state.apps[app].leaf);
-        let target = target.unwrap_or(PartitionId::DEFAULT);
+        let leaf = self.state.apps[app].leaf;
         for (key, fixed, count) in requests {
+            let target = self.target_partition(leaf, fixed.constraint.as_deref())?;
             let asks = self.state.apps[app].key_mut(key);
             let of_another = |asks: &KeyAsks| {
                 let before = asks.constrained.as_deref();
@@ -96,8 +96,39 @@ impl Ledger {
         Ok(changed)
     }
 
+    /// The partition of a scheduling request: the one that its own constraint names, where that is
+    /// a single one.
+    // As SingleConstraintAppPlacementAllocator.validateAndGetTargetNodePartition; differs: a label
+    // that the cluster does not know is refused, where the reference asks for it without end.
+    fn target_partition(
+        &self,
+        leaf: QueueSlot,
+        constraint: Option<&Constraint>,
+    ) -> Result<PartitionId, AskError> {
+        let single = match constraint {
+            Some(Constraint::Single(single)) => single.targets.as_slice(),
+            _ => &[],
+        };
+        let named = single.iter().find_map(|target| match target {
+            Target::Partition(names) if !names.is_empty() => Some(names.as_slice()),
+            _ => None,
+        });
+        match named {
+            None => Ok(self.default_partition(leaf).unwrap_or(PartitionId::DEFAULT)),
+            Some([name]) => {
+                let known = self.partition(name);
+                known
+                    .filter(|&id| self.state.partitions[id].exists)
+                    .ok_or_else(|| AskError::LabelAccess(name.to_string()))
+            }
+            Some(names) => {
+                let reason = format!("one partition at most, not {}", names.join(", "));
+                Err(AskError::Constrained(reason))
+            }
+        }
+    }
+
     /// The partition of asks that name none.
-    // As SingleConstraintAppPlacementAllocator.validateAndGetTargetNodePartition.
     pub(in crate::commit) fn default_partition(&self, leaf: QueueSlot) -> Option<PartitionId> {
         let settings = &self.state.queues[leaf].settings;
         let label = settings.default_partition.as_deref();

@@ -124,7 +124,9 @@ fn single_holds(
                 let wanted = values.first().map(|value| &**value);
                 attribute_holds(single.attribute_op, wanted, view.attribute(key))
             }
-            Target::Partition(name) => name.as_deref().unwrap_or_default() == view.partition(),
+            Target::Partition(names) => {
+                names.first().map_or("", |name| &**name) == view.partition()
+            }
         };
         if !holds {
             return Ok(false);
@@ -343,7 +345,7 @@ mod tests {
     fn tags_and_partition_in_one_constraint_must_both_hold() {
         let with = |partition: &str| {
             let tags = Target::tags(Namespace::Itself, ["zk"]);
-            let targets = vec![tags, Target::Partition(Some(partition.into()))];
+            let targets = vec![tags, Target::Partition(vec![partition.into()])];
             Constraint::target_in(Scope::Node, targets)
         };
         assert_eq!(on_node_in("gpu", &with("gpu")), Ok(true));

@@ -87,7 +87,10 @@ impl Steps<'_> {
             request["tags"] = json!(["web", "db"]);
         }
         if dice.chance(80) {
-            let text = if dice.is_real() {
+            let label = self.label(dice).filter(|_| dice.rare(60));
+            let text = if let Some(label) = label {
+                format!("yarn_node_partition/={label}")
+            } else if dice.is_real() {
                 constraint(dice, 0)
             } else {
                 PLAIN[dice.below(PLAIN.len())].to_owned()
@@ -130,6 +133,6 @@ fn single(dice: &mut Dice) -> String {
             let value = dice.pick(&["linux", "8", "windows", "11"]);
             format!("{name}{equal}{value}")
         }
-        _ => format!("yarn_node_partition/={}", dice.pick(&["x", "y"])),
+        _ => format!("notin,{scope},{space}db,web"),
     }
 }

@@ -135,6 +135,10 @@ impl Steps<'_> {
         let mut set = |key: String, value: &str| {
             pairs.insert(format!("{PREFIX}{key}"), json!(value));
         };
+        // Whatever was left out before, no queue is listed without a capacity.
+        for other in &self.added {
+            set(format!("root.{other}.capacity"), self.world.tree.spare());
+        }
         if !self.added.contains(&name) {
             let list = [listed.as_slice(), &[name]].concat().join(",");
             set("root.queues".to_owned(), &list);
