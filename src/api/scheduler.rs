@@ -115,12 +115,13 @@ pub trait Scheduler {
         0
     }
 
-    /// Takes heartbeats of nodes in turn that report what is expected, as long as each surely places, reserves and
-    /// releases nothing; how many. What they count is counted as by [`Scheduler::heartbeat`].
+    /// Takes heartbeats of the nodes in the order of their registration, from `first` on and round it, that report
+    /// what is expected, as long as each surely places, reserves and releases nothing, but at most so many; how many.
+    /// What they count is counted as by [`Scheduler::heartbeat`].
     ///
-    /// Cost: a look at each node, without a walk down the queues.
-    fn pass_heartbeats(&mut self, nodes: &mut dyn Iterator<Item = &NodeName>) -> u64 {
-        let _ = nodes;
+    /// Cost: a few searches for the next node of which something may come, in each turn of all nodes.
+    fn pass_heartbeats(&mut self, first: &NodeName, most: u64) -> u64 {
+        let _ = (first, most);
         0
     }
 

@@ -220,10 +220,7 @@ impl Stepped {
 
     /// One attempt on every node, from a start that moves on with each round.
     fn walk_nodes(&mut self) {
-        let (before, behind) = self.nodes.split_at(self.start.min(self.nodes.len()));
-        for &(_, slot) in behind.iter().chain(before) {
-            self.engine.schedule_slot(slot);
-        }
+        self.engine.walk_round(&self.nodes, self.start);
         self.start = (self.start + 1) % self.nodes.len().max(1);
     }
 
@@ -378,10 +375,10 @@ impl Scheduler for Stepped {
         preemption.min(deadline.unwrap_or(u64::MAX))
     }
 
-    fn pass_heartbeats(&mut self, nodes: &mut dyn Iterator<Item = &NodeName>) -> u64 {
+    fn pass_heartbeats(&mut self, first: &NodeName, most: u64) -> u64 {
         let schedules = self.mode == ModeKind::Heartbeat;
-        let passed = nodes.take_while(|node| self.engine.pass_heartbeat(node, schedules));
-        u64::try_from(passed.count()).expect("a count fits in a u64")
+        self.engine
+            .pass_heartbeats(&self.nodes, first, most, schedules)
     }
 
     fn pass_rounds(&mut self, most: u64) -> u64 {

@@ -46,6 +46,8 @@ pub(super) struct KeyVisit<'a, const N: usize> {
     pub(super) reserved: Option<&'a Reservation>,
     pub(super) opportunities: i32,
     pub(super) missed: i32,
+    /// Whether it came to a node: neither its limits nor its place stopped it on all of them.
+    pub(super) tried: bool,
 }
 
 impl<const N: usize> Pass<'_, N> {
@@ -117,9 +119,7 @@ impl<const N: usize> Pass<'_, N> {
         limits: &Limits<N>,
         reserved: Option<&Reservation>,
     ) -> (Answer, NodeSlot) {
-        self.looked(slot, asks.key);
-        let state = self.state;
-        let app = &state.apps[slot];
+        let app = &self.state.apps[slot];
         let mut visit = KeyVisit {
             slot,
             app,
@@ -128,28 +128,33 @@ impl<const N: usize> Pass<'_, N> {
             reserved,
             opportunities: asks.opportunities,
             missed: asks.missed,
+            tried: false,
         };
-        if reserved.is_none()
+        let found = self.visit_key(&mut visit);
+        self.looked(&visit);
+        self.note_counters(&visit);
+        found
+    }
+
+    fn visit_key(&self, visit: &mut KeyVisit<'_, N>) -> (Answer, NodeSlot) {
+        let state = self.state;
+        if visit.reserved.is_none()
             && state.settings.rules.request_before_nodes
-            && let Some(answer) = self.check_request(&mut visit)
+            && let Some(answer) = self.check_request(visit)
         {
-            self.note_counters(&visit);
             return (answer, self.candidates.first());
         }
         if let Some(index) = self.candidates.index()
-            && reserved.is_none()
-            && let Some(found) = self.key_indexed(&mut visit, index)
+            && visit.reserved.is_none()
+            && let Some(found) = self.key_indexed(visit, index)
         {
-            self.note_counters(&visit);
             return found;
         }
-        let nodes = self.candidates.ordered(node_policy(state, app));
+        let nodes = self.candidates.ordered(node_policy(state, visit.app));
         let Some(&first) = nodes.first() else {
             return (Answer::KeySkipped, self.candidates.first());
         };
-        let found = self.walk(&mut visit, &nodes, first);
-        self.note_counters(&visit);
-        found
+        self.walk(visit, &nodes, first)
     }
 
     /// One key by the index: the first node with room decides, or where none has, the last one,
@@ -265,6 +270,7 @@ impl<const N: usize> Pass<'_, N> {
         slot: NodeSlot,
         node: &Node,
     ) -> Answer {
+        visit.tried = true;
         let blacklist = &visit.app.blacklist;
         if blacklist.contains(&node.host) || blacklist.contains(&node.rack) {
             return Answer::AppSkipped;

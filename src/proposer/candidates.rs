@@ -15,8 +15,8 @@ use crate::snapshot::State;
 pub struct Candidates<'a> {
     nodes: Nodes<'a>,
     orders: Vec<(NodePolicy, Cow<'a, [NodeSlot]>)>,
-    /// What is free on the nodes of the orders, where that is known beforehand.
-    room: Option<&'a FitIndex>,
+    /// What is free on the nodes of the orders, and how many of them are reserved, where that is known beforehand.
+    room: Option<(&'a FitIndex, usize)>,
 }
 
 /// Nodes in the order in which they were collected; a single one takes no allocation.
@@ -61,7 +61,7 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// The same where the orders are known, with what is free on the nodes.
+    /// The same where the orders are known, with what is free on the nodes and how many of them are reserved.
     ///
     /// # Panics
     ///
@@ -70,7 +70,7 @@ impl<'a> Candidates<'a> {
     pub fn ordered_beforehand(
         nodes: &'a [NodeSlot],
         orders: impl IntoIterator<Item = (NodePolicy, &'a [NodeSlot])>,
-        room: &'a FitIndex,
+        room: (&'a FitIndex, usize),
     ) -> Self {
         assert!(!nodes.is_empty(), "candidates are at least one node");
         let orders = orders.into_iter();
@@ -86,7 +86,13 @@ impl<'a> Candidates<'a> {
     /// What is free on the nodes of the orders, where that is known beforehand.
     #[inline]
     pub(super) fn room(&self) -> Option<&'a FitIndex> {
-        self.room
+        self.room.map(|(room, _)| room)
+    }
+
+    /// How many of the nodes of the orders are reserved, where that is known beforehand.
+    #[inline]
+    pub(super) fn reserved(&self) -> Option<usize> {
+        self.room.map(|(_, reserved)| reserved)
     }
 
     /// The open nodes of an index of a partition, as a periodically sorted order has them; every

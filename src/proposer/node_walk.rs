@@ -4,7 +4,7 @@ use super::allocator::{Answer, KeyVisit};
 use super::simple_ask::simple_ask_of;
 use super::walk::Pass;
 use crate::id::{NodeSlot, PartitionId};
-use crate::queue::Exclusivity;
+use crate::queue::{Exclusivity, PlaceAsk};
 use crate::resource::ResourceVector;
 
 impl<const N: usize> Pass<'_, N> {
@@ -16,8 +16,25 @@ impl<const N: usize> Pass<'_, N> {
         first: NodeSlot,
     ) -> (Answer, NodeSlot) {
         let state = self.state;
-        let size = self.size_by_room(visit, first);
-        let mut last = (Answer::KeySkipped, first);
+        let ask = self.ask_by_room(visit);
+        if ask.is_some()
+            && let Some(refused) = self.check_node(&mut visit.clone(), &state.nodes[first])
+        {
+            // Limits are those of the partition.
+            return (refused, nodes[nodes.len() - 1]);
+        }
+        self.walk_from(visit, nodes, ask)
+    }
+
+    fn walk_from(
+        &self,
+        visit: &mut KeyVisit<'_, N>,
+        nodes: &[NodeSlot],
+        ask: Option<&PlaceAsk>,
+    ) -> (Answer, NodeSlot) {
+        let state = self.state;
+        let size = ask.map(|ask| ask.size.get());
+        let mut last = (Answer::KeySkipped, nodes[0]);
         let mut at = size.map_or(0, |size| self.pass_full_nodes(visit, nodes, &size));
         while let Some(&node) = nodes.get(at) {
             at += 1;
@@ -47,19 +64,16 @@ impl<const N: usize> Pass<'_, N> {
         last
     }
 
-    /// The size of a container that may be anywhere, where nothing of a node but its room decides and a node
-    /// without room for it is no more than counted.
-    fn size_by_room(&self, visit: &KeyVisit<'_, N>, first: NodeSlot) -> Option<ResourceVector> {
-        let state = self.state;
+    /// The ask for containers that may be anywhere, where nothing of a node but its room decides and a node
+    /// without room for one is no more than counted.
+    fn ask_by_room<'a>(&self, visit: &KeyVisit<'a, N>) -> Option<&'a PlaceAsk> {
         let known = self.candidates.room().is_some()
             && visit.reserved.is_none()
             && self.exclusivity == Exclusivity::Respect;
         if !known {
             return None;
         }
-        let ask = simple_ask_of(state, visit.app, visit.asks)?;
-        let refused = self.check_node(&mut visit.clone(), &state.nodes[first]);
-        refused.is_none().then(|| ask.size.get())
+        simple_ask_of(self.state, visit.app, visit.asks)
     }
 
     /// Counts all nodes but the last where none has room for a size; the position to go on at.
@@ -75,12 +89,15 @@ impl<const N: usize> Pass<'_, N> {
         }
         let state = self.state;
         let before = &nodes[..nodes.len() - 1];
-        let counted = if state.settings.skip_reserved_nodes {
-            let unreserved = |&&node: &&NodeSlot| state.nodes[node].reserved.is_none();
-            before.iter().filter(unreserved).count()
-        } else {
-            before.len()
+        let is_reserved = |node: NodeSlot| state.nodes[node].reserved.is_some();
+        let last_reserved = usize::from(is_reserved(nodes[before.len()]));
+        let reserved = self.candidates.reserved();
+        let skipped = match reserved {
+            _ if !state.settings.skip_reserved_nodes || before.is_empty() => 0,
+            Some(reserved) => reserved - last_reserved,
+            None => before.iter().filter(|&&node| is_reserved(node)).count(),
         };
+        let counted = before.len() - skipped;
         self.count_full(visit, i32::try_from(counted).unwrap_or(i32::MAX));
         before.len()
     }
@@ -88,6 +105,7 @@ impl<const N: usize> Pass<'_, N> {
     /// Counts so many nodes without room for a container that may be anywhere.
     // As preCheckForNodeCandidateSet and assignContainersOnNode; 3.5 counts what is missed once, before the nodes.
     fn count_full(&self, visit: &mut KeyVisit<'_, N>, nodes: i32) {
+        visit.tried = true;
         visit.opportunities = visit.opportunities.saturating_add(nodes);
         let by_node = !self.state.settings.rules.request_before_nodes;
         if by_node && visit.asks.partition == PartitionId::DEFAULT {

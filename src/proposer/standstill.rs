@@ -50,7 +50,8 @@ pub struct Moved {
 /// The keys that a pass looked at, and the limits that it told.
 #[derive(Debug, Default)]
 pub struct Visited {
-    keys: Vec<(AppSlot, SchedulerKey)>,
+    /// With each whether it came to a node.
+    keys: Vec<(AppSlot, SchedulerKey, bool)>,
     told: Vec<ToldLimit>,
 }
 
@@ -62,22 +63,22 @@ impl Visited {
     }
 
     /// Whether a pass over several nodes comes to the same in the same state, whatever its counters: each key is
-    /// beyond all that locality waits for, or waits for none.
+    /// beyond all that locality waits for, or waits for none, or its limits stopped it before any node.
     #[must_use]
     pub fn is_settled(&self, state: &State) -> bool {
         let nodes = i32::try_from(state.node_count).unwrap_or(i32::MAX);
-        self.keys(state).all(|(_, asks)| {
-            asks.is_some_and(|asks| asks.asks.len() == 1 || asks.opportunities > nodes)
+        self.keys(state).all(|(_, asks, tried)| {
+            asks.is_some_and(|asks| !tried || asks.asks.len() == 1 || asks.opportunities > nodes)
         })
     }
 
     fn keys<'a>(
         &'a self,
         state: &'a State,
-    ) -> impl Iterator<Item = (&'a App, Option<&'a KeyAsks>)> {
-        self.keys.iter().map(|&(app, key)| {
+    ) -> impl Iterator<Item = (&'a App, Option<&'a KeyAsks>, bool)> {
+        self.keys.iter().map(|&(app, key, tried)| {
             let app = &state.apps[app];
-            (app, app.key(key))
+            (app, app.key(key), tried)
         })
     }
 }
@@ -85,8 +86,8 @@ impl Visited {
 impl Watch for Visited {
     fn ended(&mut self, _: Step) {}
 
-    fn looked(&mut self, app: AppSlot, key: SchedulerKey) {
-        self.keys.push((app, key));
+    fn looked(&mut self, app: AppSlot, key: SchedulerKey, tried: bool) {
+        self.keys.push((app, key, tried));
     }
 
     fn told(&mut self, leaf: QueueSlot, limit: PackedVector) {
@@ -105,13 +106,19 @@ impl Watch for Visited {
     }
 }
 
-/// Whether a pass that finds nothing changes no more than counters and what leaves were told last.
+/// Whether a pass that finds nothing changes no more than counters and what leaves and users are told, once in a
+/// version of the users.
 #[must_use]
-pub fn is_still(state: &State, seen: &[Observation]) -> bool {
-    seen.iter().all(|seen| match seen {
-        Observation::Counters { .. } | Observation::CurrentLimit { .. } => true,
-        Observation::Served { app, provider } => state.apps[*app].provider == Some(*provider),
-        _ => false,
+pub fn is_still(seen: &[Observation]) -> bool {
+    seen.iter().all(|seen| {
+        matches!(
+            seen,
+            Observation::Counters { .. }
+                | Observation::CurrentLimit { .. }
+                | Observation::UserLimit { .. }
+                | Observation::LimitNotice { .. }
+                | Observation::Served { .. }
+        )
     })
 }
 
@@ -161,12 +168,13 @@ pub fn told_by_reservation(state: &State, node: NodeSlot) -> Option<ToldLimit> {
     })
 }
 
-/// Nodes on which a look comes to nothing, as it did on one of them: those of one size in one partition that have
-/// room for the smallest allocation, and for none of the sizes that were looked at.
+/// Nodes on which a look comes to nothing, as it did on one of them: those of one partition that have room for the
+/// smallest allocation, and for none of the sizes that were looked at.
 #[derive(Clone, Debug)]
 pub struct Fruitless {
     partition: PartitionId,
-    total: PackedVector,
+    /// Sizes that would be reserved on a node that is large enough for them; the one that was looked at is not.
+    too_large: Vec<ResourceVector>,
     /// Sizes that were looked at, each once.
     sizes: Vec<ResourceVector>,
     /// The least of them, by type.
@@ -183,11 +191,22 @@ impl Fruitless {
     pub fn of(state: &State, node: NodeSlot, visited: &Visited) -> Option<Self> {
         let row = &state.nodes[node];
         let mut sizes: Vec<ResourceVector> = Vec::new();
-        for (app, asks) in visited.keys(state) {
+        let mut too_large = Vec::new();
+        for (app, asks, tried) in visited.keys(state) {
+            if !tried {
+                // Limits are those of every node of the partition; a constraint may hold on one of them.
+                if asks?.constrained.is_some() {
+                    return None;
+                }
+                continue;
+            }
             let size = size_asked_anywhere(app, asks?)?;
-            let plain = asks?.asks.len() == 1 || !reservations_starve(state, app, asks?, &size);
-            if !plain {
+            let reserves = reservations_starve(state, app, asks?, &size);
+            if reserves && asks?.asks.len() > 1 {
                 return None;
+            }
+            if reserves && !is_within(state, &size, &row.total) && !too_large.contains(&size) {
+                too_large.push(size);
             }
             if !sizes.contains(&size) {
                 sizes.push(size);
@@ -199,22 +218,36 @@ impl Fruitless {
         let least = sizes.iter().copied().reduce(|a, b| a.component_min(&b));
         let found = Self {
             partition: row.partition,
-            total: row.total.clone(),
+            too_large,
             least: least.unwrap_or(ResourceVector::NONE),
             sizes,
         };
         found.covers(state, row).then_some(found)
     }
 
+    /// Whether it is about nodes of a size in a partition.
+    // As Pass::fit, which looks at the total before anything else of a node.
+    #[inline]
+    #[must_use]
+    pub fn is_about(&self, state: &State, partition: PartitionId, total: &PackedVector) -> bool {
+        let mut too_large = self.too_large.iter();
+        self.partition == partition && !too_large.any(|size| is_within(state, size, total))
+    }
+
+    /// The sizes that were looked at, each once, and the least of them by type.
+    #[must_use]
+    pub fn sizes(&self) -> (&ResourceVector, &[ResourceVector]) {
+        (&self.least, &self.sizes)
+    }
+
     /// Whether a look at a node comes to the same. The node has room for the smallest allocation.
     #[inline]
     #[must_use]
     pub fn covers(&self, state: &State, row: &Node) -> bool {
-        let alike = row.partition == self.partition
-            && row.reserved.is_none()
+        let alike = row.reserved.is_none()
             && row.killable.is_empty()
             && row.state == NodeState::Running
-            && row.total == self.total;
+            && self.is_about(state, row.partition, &row.total);
         if !alike {
             return false;
         }
@@ -226,6 +259,12 @@ impl Fruitless {
         let fits = |size: &ResourceVector| calculator.holds_one(&free, size);
         !(fits(&self.least) && self.sizes.iter().any(fits))
     }
+}
+
+/// Whether a node with a total is large enough for a size.
+fn is_within(state: &State, size: &ResourceVector, total: &PackedVector) -> bool {
+    let total = total.get();
+    state.calculator.fits_in(size, &total) && state.has_cores(size, &total)
 }
 
 /// The size that a key asks for at all of its places, where each will do and nothing of a node but its room decides.

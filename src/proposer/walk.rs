@@ -2,10 +2,11 @@
 
 use std::iter;
 
+use super::allocator::KeyVisit;
 use super::assignment::{Observation, Outcome, SkipReason};
 use super::candidates::Candidates;
 use super::watch::{Step, Watch};
-use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, SchedulerKey};
+use crate::id::{NodeSlot, PartitionId, QueueSlot};
 use crate::policy::{
     Limits, child_limit, first_child, order_children, passes_maximum, visited_children,
 };
@@ -191,11 +192,11 @@ impl<const N: usize> Pass<'_, N> {
         }
     }
 
-    /// Tells that a key is looked at, if somebody wants to know.
+    /// Reports that a key was looked at to the watch, where there is one.
     #[inline]
-    pub(super) fn looked(&mut self, app: AppSlot, key: SchedulerKey) {
+    pub(super) fn looked(&mut self, visit: &KeyVisit<'_, N>) {
         if let Some(watch) = &mut self.watch {
-            watch.looked(app, key);
+            watch.looked(visit.slot, visit.asks.key, visit.tried);
         }
     }
 

@@ -21,9 +21,9 @@ pub trait Watch {
     /// A step has ended, and whatever comes next begins.
     fn ended(&mut self, step: Step);
 
-    /// A key is looked at by a walk over nodes.
-    fn looked(&mut self, app: AppSlot, key: SchedulerKey) {
-        let _ = (app, key);
+    /// A key was looked at by a walk over nodes. `tried`: its limits let it come to a node.
+    fn looked(&mut self, app: AppSlot, key: SchedulerKey, tried: bool) {
+        let _ = (app, key, tried);
     }
 
     /// A leaf is told its limit, which it may know.

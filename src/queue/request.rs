@@ -179,6 +179,23 @@ pub struct AskCall {
 }
 
 impl AskCall {
+    /// Whether it does no more than fetch what the application got.
+    #[must_use]
+    pub fn only_fetches(&self) -> bool {
+        let Self {
+            asks,
+            constrained,
+            release,
+            blacklist_add,
+            blacklist_remove,
+        } = self;
+        asks.is_empty()
+            && constrained.is_empty()
+            && release.is_empty()
+            && blacklist_add.is_empty()
+            && blacklist_remove.is_empty()
+    }
+
     /// A call that asks and changes nothing else.
     #[must_use]
     pub fn asking(asks: Vec<Ask>) -> Self {

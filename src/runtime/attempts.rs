@@ -8,8 +8,7 @@ use crate::commit::CommitOutcome;
 use crate::id::{NodeName, NodeSlot, PartitionId};
 use crate::policy::Locality;
 use crate::proposer::{
-    Candidates, Outcome, ProposalKind, Prospect, has_room, is_still, propose_reserved,
-    propose_watched, prospect,
+    Candidates, Outcome, ProposalKind, has_room, is_still, propose_reserved, propose_watched,
 };
 use crate::queue::Exclusivity;
 
@@ -90,32 +89,6 @@ impl Sequential {
         self.standstill.repeat_round(&mut self.ledger, most)
     }
 
-    /// Takes the heartbeat of a node that surely brings nothing about, so that its attempt is counted only.
-    /// Whether that is so; otherwise nothing happened. `schedules`: a heartbeat is an attempt.
-    pub(crate) fn pass_heartbeat(&mut self, node: &NodeName, schedules: bool) -> bool {
-        let Some(slot) = self.ledger.node(node) else {
-            return false;
-        };
-        if !self.ledger.reports_nothing(slot) || self.standstill.is_plain() {
-            return false;
-        }
-        let settings = &self.ledger.state().settings;
-        if !schedules || settings.asynchronous.enabled {
-            return true;
-        }
-        if settings.multi_node.enabled {
-            return false;
-        }
-        match prospect(self.ledger.state(), slot) {
-            Prospect::Full => true,
-            Prospect::Kept => self.standstill.keep_untold(&mut self.ledger, slot),
-            Prospect::Open => {
-                let reserved = self.ledger.state().nodes[slot].reserved.is_some();
-                !reserved && self.standstill.count_one(&mut self.ledger, slot)
-            }
-        }
-    }
-
     // As CapacityScheduler.allocateContainersToNode with its canAllocateMore.
     pub(super) fn schedule_heartbeat(&mut self, node: NodeSlot) {
         let bounds = self.ledger.state().settings.heartbeat;
@@ -187,7 +160,7 @@ impl Sequential {
         if !self.ledger.state().settings.multi_node.enabled {
             return Some(self.attempt_alone(first));
         }
-        if self.fulfil_all(nodes) {
+        if self.fulfil_reserved(order, collected) {
             // What was fulfilled or given up changed the order.
             let nodes = nodes.to_vec();
             let candidates = Candidates::partition(self.ledger.state(), nodes);
@@ -209,6 +182,21 @@ impl Sequential {
         self.fulfil_all(&nodes);
         let candidates = Candidates::partition(self.ledger.state(), nodes);
         self.attempt_new(&candidates, Lesson::None)
+    }
+
+    /// As [`Self::fulfil_all`] on the nodes of an order, without a look at those that are not reserved.
+    fn fulfil_reserved(&mut self, order: &LiveOrder, collected: Collected) -> bool {
+        let nodes = order.nodes(collected);
+        let mut from = 0;
+        while let Some(place) = order.next_reserved(collected, from) {
+            from = place + 1;
+            if self.fulfil_all(&nodes[place..from]) {
+                // Others may be reserved now.
+                self.fulfil_all(&nodes[from..]);
+                return true;
+            }
+        }
+        false
     }
 
     /// Attempts to fulfil the reservations on some nodes; whether any of them was not just kept.
@@ -257,7 +245,7 @@ impl Sequential {
         let state = self.ledger.state();
         let watch = self.standstill.visit();
         let outcome = propose_watched(state, candidates, exclusivity, &mut self.seen, Some(watch));
-        let still = matches!(outcome, Outcome::Skipped(_)) && is_still(state, &self.seen);
+        let still = matches!(outcome, Outcome::Skipped(_)) && is_still(&self.seen);
         if still {
             match lesson {
                 Lesson::One(node) => self.standstill.learn_one(state, node, &self.seen),

@@ -3,6 +3,7 @@
 mod attempts;
 mod committer;
 mod handles;
+mod node_rounds;
 mod nodes;
 mod parts;
 mod proposer;

@@ -73,6 +73,7 @@ impl Sequential {
     /// The ledger, for a committer that gets decisions from elsewhere.
     pub(super) fn ledger_mut(&mut self) -> &mut Ledger {
         self.orders.share();
+        self.ledger.note_due_nodes(false);
         self.note_nodes();
         &mut self.ledger
     }
@@ -208,7 +209,9 @@ impl Sequential {
         call: &AskCall,
         reply: &mut AskReply,
     ) -> Result<(), AskError> {
-        self.standstill.note_change();
+        if !call.only_fetches() {
+            self.standstill.note_change();
+        }
         let slot = self
             .ledger
             .app(app)
@@ -287,9 +290,9 @@ impl Sequential {
         reply
     }
 
-    /// Notes a report that may bring something about.
+    /// Notes a report that may change more than which containers were launched.
     fn note_report(&mut self, slot: NodeSlot) {
-        if !self.ledger.reports_nothing(slot) {
+        if self.ledger.report_ends(slot) {
             self.note_nodes();
         }
     }

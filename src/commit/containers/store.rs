@@ -29,6 +29,8 @@ pub(in crate::commit) struct Containers {
     created: u64,
     by_app: Vec<OfApp>,
     by_node: Vec<OfNode>,
+    /// Nodes that have something to report since the list was last taken, where that is noted.
+    newly_due: Option<Vec<NodeSlot>>,
 }
 
 /// Containers of one application.
@@ -230,6 +232,19 @@ impl Containers {
         (&here.to_launch, &here.to_stop)
     }
 
+    /// Whether it is noted from now on which nodes have something to report.
+    pub(in crate::commit) fn note_due_nodes(&mut self, noted: bool) {
+        self.newly_due = noted.then(Vec::new);
+    }
+
+    /// Takes the nodes that have something to report since this was last asked; some may come twice.
+    pub(in crate::commit) fn take_due_nodes(&mut self) -> Vec<NodeSlot> {
+        self.newly_due
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+
     /// Sets what a container's node reports of it next.
     pub(in crate::commit) fn set_due(
         &mut self,
@@ -242,6 +257,11 @@ impl Containers {
         container.to_launch = to_launch;
         container.to_stop = to_stop;
         if container.on_node {
+            if let Some(newly_due) = &mut self.newly_due
+                && (to_launch || to_stop)
+            {
+                newly_due.push(container.node);
+            }
             let here = &mut self.by_node[container.node.index()];
             list(&mut here.to_launch, slot, before.0, to_launch);
             list(&mut here.to_stop, slot, before.1, to_stop);

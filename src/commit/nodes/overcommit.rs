@@ -23,6 +23,27 @@ impl Ledger {
             && self.outbox.is_settled()
     }
 
+    /// Whether it is noted from now on which nodes have something to report.
+    pub fn note_due_nodes(&mut self, noted: bool) {
+        self.containers.note_due_nodes(noted);
+    }
+
+    /// Takes the nodes that have something to report since this was last asked; some may come twice.
+    pub fn take_due_nodes(&mut self) -> Vec<NodeSlot> {
+        self.containers.take_due_nodes()
+    }
+
+    /// Whether a report of a node may end containers or change the node.
+    #[must_use]
+    pub fn report_ends(&self, slot: NodeSlot) -> bool {
+        let row = &self.state.nodes[slot];
+        let (_, to_stop) = self.containers.due(slot);
+        !to_stop.is_empty()
+            || row.state != NodeState::Running
+            || row.enforced
+            || !self.outbox.is_settled()
+    }
+
     /// Sets a decommissioning node's total to what was allocated there; it is enforced from now on.
     // As AbstractYarnScheduler.updateNodeResource with a timeout of 0.
     pub(in crate::commit) fn shrink_to_allocated(&mut self, slot: NodeSlot, total: ResourceVector) {

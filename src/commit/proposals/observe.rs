@@ -4,11 +4,12 @@ use crate::accounting::{note_head_limit, note_user_limit};
 use crate::commit::event::Event;
 use crate::commit::ledger::Ledger;
 use crate::commit::users::records::keep_user_limit;
-use crate::id::{ContainerId, NodeSlot};
+use crate::id::{ContainerId, NodeSlot, QueueSlot};
 use crate::policy::Locality;
 use crate::proposer::{
     CounterMove, Observation, ToldLimit, note_cached_limit, note_counters, publish_limit,
 };
+use crate::resource::PackedVector;
 use crate::snapshot::State;
 
 impl Ledger {
@@ -36,6 +37,28 @@ impl Ledger {
             if told.published {
                 leaf.published_limit.clone_from(&told.limit);
             }
+        }
+    }
+
+    /// Tells a leaf the limit that it has now, and the one that is published.
+    pub fn tell_limit(
+        &mut self,
+        leaf: QueueSlot,
+        current: Option<&PackedVector>,
+        published: Option<&PackedVector>,
+    ) {
+        let known = self.state.queues[leaf].as_leaf();
+        let news =
+            |new: Option<&PackedVector>, old: &PackedVector| new.is_some_and(|new| new != old);
+        if !news(current, &known.current_limit) && !news(published, &known.published_limit) {
+            return;
+        }
+        let leaf = self.state.queues[leaf].as_leaf_mut();
+        if let Some(limit) = current {
+            leaf.current_limit.clone_from(limit);
+        }
+        if let Some(limit) = published {
+            leaf.published_limit.clone_from(limit);
         }
     }
 

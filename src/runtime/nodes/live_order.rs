@@ -1,6 +1,7 @@
 //! The nodes of a partition in the order of every node policy, as the live state has them at each attempt.
 
 use super::standstill::Structure;
+use super::walk_order::{Places, WalkOrder};
 use crate::cluster::NodeState;
 use crate::commit::Ledger;
 use crate::id::{NodeSlot, PartitionId, java_order};
@@ -21,21 +22,33 @@ pub(in crate::runtime) struct LiveOrders {
     /// Whether somebody else takes what the ledger notes.
     shared: bool,
     written: Vec<u32>,
+    /// The nodes as rounds walk them one by one.
+    walk: Option<WalkOrder>,
 }
 
 /// The nodes of one partition that run.
 #[derive(Clone, Debug)]
 pub(in crate::runtime) struct LiveOrder {
     structure: Structure,
-    /// By the text of their names.
-    by_text: Vec<NodeSlot>,
-    /// As a hash map of names has them.
-    by_hash: Vec<NodeSlot>,
+    by_text: CollectedNodes,
+    by_hash: CollectedNodes,
     orders: Vec<(NodePolicy, Vec<NodeSlot>)>,
     /// By slot: the rank of the name, and what is allocated as the orders have it.
     ranks: Vec<u32>,
     used: Vec<ResourceVector>,
     room: FitIndex,
+    /// By slot: whether the node is reserved.
+    is_reserved: Vec<bool>,
+    reserved: usize,
+}
+
+/// The nodes in the order in which they are collected, with those that are reserved.
+#[derive(Clone, Debug)]
+struct CollectedNodes {
+    nodes: Vec<NodeSlot>,
+    /// By slot.
+    places: Vec<u32>,
+    reserved: Places,
 }
 
 /// The order in which nodes are collected before policies sort them.
@@ -83,14 +96,59 @@ impl LiveOrders {
         self.partitions[partition.index()] = Some(order);
     }
 
+    /// Takes out the nodes in the order of a walk; they are put back after use. Nothing where somebody else follows
+    /// what is written.
+    ///
+    /// Cost: a few looks for each node that was written since; all nodes where some came or went.
+    pub(in crate::runtime) fn take_walk(
+        &mut self,
+        ledger: &mut Ledger,
+        nodes: impl Iterator<Item = NodeSlot>,
+    ) -> Option<WalkOrder> {
+        self.follow(ledger);
+        if self.shared {
+            return None;
+        }
+        let partitions = ledger.state().partitions.iter();
+        let lists = partitions.map(|partition| partition.changes).sum();
+        let known = self.walk.take().filter(|walk| walk.is_of(lists));
+        Some(known.unwrap_or_else(|| WalkOrder::of(ledger, nodes, lists)))
+    }
+
+    /// Puts the order of a walk back.
+    pub(in crate::runtime) fn put_walk(&mut self, walk: WalkOrder) {
+        self.walk = Some(walk);
+    }
+
+    /// Has the order of a walk follow what was written meanwhile.
+    pub(in crate::runtime) fn follow_walk(
+        &mut self,
+        ledger: &mut Ledger,
+        walk: WalkOrder,
+    ) -> WalkOrder {
+        self.walk = Some(walk);
+        self.follow(ledger);
+        self.walk.take().expect("it was put there")
+    }
+
     fn follow(&mut self, ledger: &mut Ledger) {
         if self.shared {
             return;
         }
         if !std::mem::replace(&mut self.following, true) {
             ledger.note_written_nodes();
+            ledger.note_due_nodes(true);
         }
         ledger.take_written_nodes(&mut self.written);
+        let due = ledger.take_due_nodes();
+        if let Some(walk) = &mut self.walk {
+            for &node in &self.written {
+                walk.follow(ledger, NodeSlot(node));
+            }
+            for node in due {
+                walk.follow_report(ledger, node);
+            }
+        }
         for &node in &self.written {
             let node = NodeSlot(node);
             let partition = ledger.state().nodes[node].partition;
@@ -130,19 +188,60 @@ impl LiveOrder {
             });
             (policy, nodes)
         };
-        Self {
+        let order = Self {
             structure,
             orders: policies.into_iter().map(sorted).collect(),
-            by_text,
-            by_hash,
+            by_text: CollectedNodes::of(by_text, slots),
+            by_hash: CollectedNodes::of(by_hash, slots),
             ranks,
             used,
             room,
+            is_reserved: vec![false; slots],
+            reserved: 0,
+        };
+        order.with_reservations(state)
+    }
+
+    fn with_reservations(mut self, state: &State) -> Self {
+        for place in 0..self.by_text.nodes.len() {
+            let node = self.by_text.nodes[place];
+            self.follow_reservation(state, node);
+        }
+        self
+    }
+
+    fn follow_reservation(&mut self, state: &State, node: NodeSlot) {
+        let now = state.nodes[node].reserved.is_some();
+        if std::mem::replace(&mut self.is_reserved[node.index()], now) == now {
+            return;
+        }
+        self.reserved = if now {
+            self.reserved + 1
+        } else {
+            self.reserved - 1
+        };
+        for collected in [&mut self.by_text, &mut self.by_hash] {
+            let place = collected.places[node.index()];
+            collected.reserved.set(place as usize, now);
         }
     }
 
     /// The nodes in the order in which they are collected.
     pub(in crate::runtime) fn nodes(&self, collected: Collected) -> &[NodeSlot] {
+        &self.collected(collected).nodes
+    }
+
+    /// The position of the first reserved node from one on.
+    pub(in crate::runtime) fn next_reserved(
+        &self,
+        collected: Collected,
+        from: usize,
+    ) -> Option<usize> {
+        let collected = self.collected(collected);
+        collected.reserved.first(from..collected.nodes.len())
+    }
+
+    fn collected(&self, collected: Collected) -> &CollectedNodes {
         match collected {
             Collected::ByText => &self.by_text,
             Collected::ByHash => &self.by_hash,
@@ -151,10 +250,11 @@ impl LiveOrder {
 
     /// All of them as candidates, in the order of every policy.
     pub(in crate::runtime) fn candidates(&self, collected: Collected) -> Candidates<'_> {
-        let several = self.by_text.len() > 1;
+        let several = self.by_text.nodes.len() > 1;
         let orders = self.orders.iter().filter(|_| several);
         let orders = orders.map(|(policy, nodes)| (*policy, nodes.as_slice()));
-        Candidates::ordered_beforehand(self.nodes(collected), orders, &self.room)
+        let reserved = self.reserved;
+        Candidates::ordered_beforehand(self.nodes(collected), orders, (&self.room, reserved))
     }
 
     /// Moves a node to where its use puts it now.
@@ -166,6 +266,7 @@ impl LiveOrder {
         {
             return;
         }
+        self.follow_reservation(state, node);
         self.room.set(node, Some(&free_of(state, node)));
         let now = state.nodes[node].allocated.get();
         let before = std::mem::replace(&mut self.used[node.index()], now);
@@ -200,6 +301,20 @@ impl LiveOrder {
     }
 }
 
+impl CollectedNodes {
+    fn of(nodes: Vec<NodeSlot>, slots: usize) -> Self {
+        let mut places = vec![NOWHERE; slots];
+        for (place, node) in (0..).zip(&nodes) {
+            places[node.index()] = place;
+        }
+        Self {
+            reserved: Places::of(nodes.len()),
+            places,
+            nodes,
+        }
+    }
+}
+
 /// The running nodes of a partition by the text of their names.
 fn running(state: &State, partition: PartitionId) -> Vec<NodeSlot> {
     let several = state.settings.multi_node.enabled;
@@ -221,7 +336,7 @@ fn key_of(policy: NodePolicy, allocated: ResourceVector) -> ResourceVector {
 }
 
 /// What is free on a node; what it has too little of is none, for asks of nothing of it fit all the same.
-fn free_of(state: &State, node: NodeSlot) -> ResourceVector {
+pub(super) fn free_of(state: &State, node: NodeSlot) -> ResourceVector {
     state.nodes[node]
         .free
         .get()

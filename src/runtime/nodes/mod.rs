@@ -5,3 +5,4 @@ pub(super) mod live_order;
 pub(super) mod node_candidates;
 pub(super) mod sorter;
 pub(super) mod standstill;
+pub(super) mod walk_order;

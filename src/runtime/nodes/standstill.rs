@@ -9,12 +9,14 @@
 use crate::commit::Ledger;
 use crate::id::{NodeSlot, PartitionId};
 use crate::proposer::{
-    Fruitless, Moved, Observation, Prospect, Visited, keeps_quietly, moved_by, prospect,
+    Fruitless, Moved, Observation, Prospect, ToldLimit, Visited, keeps_quietly, moved_by, prospect,
     told_by_reservation,
 };
+use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
 
 use super::live_order::Collected;
+use super::walk_order::CountedNodes;
 
 /// Counts changes of which nodes there are, and of what they offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,17 @@ struct Attempted {
     scope: AttemptScope,
     moved: Moved,
     times: u64,
+    /// Times that its counters do not know yet.
+    uncounted: u64,
+}
+
+/// An attempt that was counted, and of which leaves were not told their limits yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Untold {
+    /// A known attempt.
+    Known(usize),
+    /// One that kept the reservation on a node.
+    Kept(NodeSlot),
 }
 
 /// What attempts came to since the last change.
@@ -53,6 +66,10 @@ pub(in crate::runtime) struct Standstill {
     visited: Visited,
     /// Reservations that the present round kept.
     kept: Vec<NodeSlot>,
+    /// Whether a round is under way.
+    rounding: bool,
+    /// Attempts that were counted since limits were last told, in order.
+    untold: Vec<Untold>,
     /// Whether an attempt of the round found nothing that would surely repeat.
     unsettled: bool,
     /// The changes as the round began.
@@ -70,6 +87,10 @@ impl Standstill {
 
     /// Something changed on which decisions may depend.
     pub(in crate::runtime) fn note_change(&mut self) {
+        debug_assert!(
+            self.untold.is_empty(),
+            "what is counted is applied before a change"
+        );
         self.changes += 1;
         self.known.clear();
         self.repeats = false;
@@ -125,13 +146,19 @@ impl Standstill {
         })
     }
 
+    fn note_kept(&mut self, node: NodeSlot) {
+        if self.rounding {
+            self.kept.push(node);
+        }
+    }
+
     /// Whether a reservation surely stays, so that the attempt on it was counted instead of carried out.
     pub(in crate::runtime) fn keep(&mut self, ledger: &mut Ledger, node: NodeSlot) -> bool {
         if self.plain || prospect(ledger.state(), node) != Prospect::Kept {
             self.unsettled = true;
             return false;
         }
-        self.kept.push(node);
+        self.note_kept(node);
         self.keep_untold(ledger, node);
         ledger.tell_kept(node);
         true
@@ -147,6 +174,95 @@ impl Standstill {
             ledger.repeat_limits(&[told]);
         }
         true
+    }
+
+    /// The attempt that is known of open nodes of a size in a partition.
+    pub(in crate::runtime) fn attempt_of(
+        &self,
+        state: &State,
+        partition: PartitionId,
+        total: &PackedVector,
+    ) -> Option<usize> {
+        self.known.iter().position(|known| match &known.scope {
+            AttemptScope::Like(nodes) => nodes.is_about(state, partition, total),
+            AttemptScope::Among(..) => false,
+        })
+    }
+
+    /// The sizes that such a node must not have free to be covered by the attempt, and the least of them by type.
+    pub(in crate::runtime) fn sizes_of(
+        &self,
+        state: &State,
+        partition: PartitionId,
+        total: &PackedVector,
+    ) -> Option<(&ResourceVector, &[ResourceVector])> {
+        let known = &self.known[self.attempt_of(state, partition, total)?];
+        match &known.scope {
+            AttemptScope::Like(nodes) => Some(nodes.sizes()),
+            AttemptScope::Among(..) => None,
+        }
+    }
+
+    /// Counts a known attempt so many times; its counters follow with [`Self::apply_counted`].
+    pub(in crate::runtime) fn count_many(&mut self, nodes: &CountedNodes) {
+        let known = &mut self.known[nodes.attempt];
+        known.times += nodes.count;
+        known.uncounted += nodes.count;
+        let teller = Untold::Known(nodes.attempt);
+        if self.untold.last() != Some(&teller) {
+            self.untold.push(teller);
+        }
+    }
+
+    /// Counts that a reservation stays, where it surely does and nothing changes by that; whether that is so. What the
+    /// leaf is told follows with [`Self::apply_counted`]. No event is made.
+    pub(in crate::runtime) fn count_kept(&mut self, ledger: &mut Ledger, node: NodeSlot) -> bool {
+        let state = ledger.state();
+        let quiet = prospect(state, node) == Prospect::Kept && keeps_quietly(state, node, 1);
+        if quiet {
+            self.note_kept(node);
+            ledger.keep_reservation(node, 1);
+            self.untold.push(Untold::Kept(node));
+        }
+        quiet
+    }
+
+    /// Moves the counters of all attempts that were counted since this was last called, and tells what they told.
+    ///
+    /// Cost: that of the keys that were looked at, for each attempt that is known; and of the reservations kept.
+    pub(in crate::runtime) fn apply_counted(&mut self, ledger: &mut Ledger) {
+        for known in self.known.iter_mut().filter(|known| known.uncounted > 0) {
+            let times = std::mem::take(&mut known.uncounted);
+            ledger.repeat_looks(&known.moved.looks, times);
+        }
+        // Only what is told last of a leaf stays.
+        let (mut current, mut published) = (Vec::new(), Vec::new());
+        let mut tell = |told: &ToldLimit, ledger: &mut Ledger| {
+            let (leaf, limit) = (told.leaf, &told.limit);
+            let is_last = !current.contains(&leaf);
+            if is_last {
+                current.push(leaf);
+            }
+            let publishes = told.published && !published.contains(&leaf);
+            if publishes {
+                published.push(leaf);
+            }
+            ledger.tell_limit(leaf, is_last.then_some(limit), publishes.then_some(limit));
+        };
+        for counted in self.untold.drain(..).rev() {
+            match counted {
+                Untold::Known(at) => {
+                    for told in self.known[at].moved.told.iter().rev() {
+                        tell(told, ledger);
+                    }
+                }
+                Untold::Kept(node) => {
+                    if let Some(told) = told_by_reservation(ledger.state(), node) {
+                        tell(&told, ledger);
+                    }
+                }
+            }
+        }
     }
 
     /// Remembers an attempt on a node alone, before what it observed is applied.
@@ -185,6 +301,7 @@ impl Standstill {
             scope,
             moved,
             times: 1,
+            uncounted: 0,
         });
     }
 
@@ -192,6 +309,7 @@ impl Standstill {
     pub(in crate::runtime) fn begin_round(&mut self) {
         self.began = self.changes;
         self.unsettled = false;
+        self.rounding = true;
         self.kept.clear();
         for known in &mut self.known {
             known.times = 0;
@@ -200,6 +318,7 @@ impl Standstill {
 
     /// The round is over.
     pub(in crate::runtime) fn end_round(&mut self) {
+        self.rounding = false;
         self.repeats = !self.plain && !self.unsettled && self.began == self.changes;
     }
 

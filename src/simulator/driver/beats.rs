@@ -37,18 +37,26 @@ impl Beats {
 
     /// Continues with the first beat at or after `now_ms` that was not taken yet.
     pub(super) fn resume(&mut self, now_ms: u64) {
+        if !self.nodes.is_empty() {
+            self.next = self.next.max(self.first_from(now_ms));
+        }
+    }
+
+    /// The first beat at a time or later.
+    fn first_from(&self, at_ms: u64) -> u64 {
+        if at_ms == u64::MAX {
+            return u64::MAX;
+        }
         let n = self.len();
-        if n == 0 {
-            return;
-        }
-        let period = now_ms / self.interval_ms;
-        let within = now_ms % self.interval_ms;
+        let period = at_ms / self.interval_ms;
+        let within = at_ms % self.interval_ms;
         // The smallest i with i * interval / n >= within.
-        let first = (within * n).div_ceil(self.interval_ms);
-        self.next = self.next.max(period * n + first);
-        while self.time(self.next) < now_ms {
-            self.next += 1;
+        let first = within.saturating_mul(n).div_ceil(self.interval_ms);
+        let mut beat = period.saturating_mul(n).saturating_add(first);
+        while self.time(beat) < at_ms {
+            beat += 1;
         }
+        beat
     }
 
     /// Continues behind a scheduler that is late: a beat whose node has sent the next one meanwhile
@@ -75,14 +83,18 @@ impl Beats {
         self.nodes.get(index).cloned()
     }
 
-    /// The beats to come, with their times, without end.
-    pub(super) fn coming(&self) -> impl Iterator<Item = (u64, &NodeName)> {
-        let n = self.len().max(1);
-        (self.next..).map_while(move |beat| {
-            let index = usize::try_from(beat % n).ok()?;
-            let node = self.nodes.get(index)?;
-            Some((self.time(beat), node))
-        })
+    /// The node whose turn is next.
+    pub(super) fn next_node(&self) -> Option<&NodeName> {
+        let index = usize::try_from(self.next % self.len().max(1)).ok()?;
+        self.nodes.get(index)
+    }
+
+    /// How many beats come before a time.
+    pub(super) fn coming_before(&self, at_ms: u64) -> u64 {
+        if self.nodes.is_empty() {
+            return 0;
+        }
+        self.first_from(at_ms).saturating_sub(self.next)
     }
 
     /// Takes so many beats at once; the time of the last of them.

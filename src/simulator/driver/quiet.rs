@@ -69,15 +69,15 @@ impl<S: Scheduler> Driver<S> {
         if self.beating {
             return None;
         }
-        let (quiet_from, mut now) = (self.quiet_from(), self.now_ms);
-        let mut coming = self.beats.coming().map_while(|(at_ms, node)| {
-            // The beat before this one plans it.
-            let planned = now < quiet_from && at_ms < before_ms;
-            now = at_ms;
-            planned.then_some(node)
-        });
-        let passed = self.scheduler.pass_heartbeats(&mut coming);
-        drop(coming);
+        let quiet_from = self.quiet_from();
+        if self.now_ms >= quiet_from {
+            return None;
+        }
+        // The beat before each plans it.
+        let planned = self.beats.coming_before(quiet_from).saturating_add(1);
+        let most = planned.min(self.beats.coming_before(before_ms));
+        let first = self.beats.next_node().filter(|_| most > 0)?;
+        let passed = self.scheduler.pass_heartbeats(first, most);
         self.counts.heartbeats += passed;
         self.beats.take_many(passed)
     }

@@ -1,0 +1,134 @@
+//! Rounds and heartbeats that come to the nodes one by one; those that surely come to nothing are counted.
+
+use std::ops::Range;
+
+use super::nodes::walk_order::{CountedNodes, WalkOrder};
+use super::sequential::Sequential;
+use crate::id::{NodeName, NodeSlot};
+
+impl Sequential {
+    /// One attempt on every node of a list that runs, from the one at a position on and round it.
+    ///
+    /// Cost: an attempt on each node on which something may come of it, and a few searches for each of them.
+    pub(crate) fn walk_round(&mut self, nodes: &[(NodeName, NodeSlot)], start: usize) {
+        let start = start.min(nodes.len());
+        let Some(mut walk) = self.take_walk(nodes) else {
+            let (before, behind) = nodes.split_at(start);
+            for &(_, slot) in behind.iter().chain(before) {
+                self.schedule_slot(slot);
+            }
+            return;
+        };
+        for range in [start..nodes.len(), 0..start] {
+            walk = self.walk_range(walk, range);
+        }
+        self.standstill.apply_counted(&mut self.ledger);
+        self.orders.put_walk(walk);
+    }
+
+    /// The nodes in the order of a list; nothing where every attempt is carried out.
+    fn take_walk(&mut self, nodes: &[(NodeName, NodeSlot)]) -> Option<WalkOrder> {
+        if self.standstill.is_plain() || self.ledger.state().settings.multi_node.enabled {
+            return None;
+        }
+        let slots = nodes.iter().map(|&(_, slot)| slot);
+        self.orders.take_walk(&mut self.ledger, slots)
+    }
+
+    fn walk_range(&mut self, mut walk: WalkOrder, range: Range<usize>) -> WalkOrder {
+        let Range { mut start, end } = range;
+        let mut counted = Vec::new();
+        while start < end {
+            let stop = self.pass_range(&walk, start..end, &mut counted);
+            if stop == end {
+                break;
+            }
+            self.standstill.apply_counted(&mut self.ledger);
+            self.schedule_slot(walk.nodes()[stop]);
+            walk = self.orders.follow_walk(&mut self.ledger, walk);
+            start = stop + 1;
+        }
+        walk
+    }
+
+    /// Counts attempts on the nodes of a range up to the first that has to be carried out; where that stands. What
+    /// is counted is applied by the caller.
+    fn pass_range(
+        &mut self,
+        walk: &WalkOrder,
+        range: Range<usize>,
+        counted: &mut Vec<CountedNodes>,
+    ) -> usize {
+        let Range { mut start, end } = range;
+        while start < end {
+            let known = (&self.standstill, self.ledger.state());
+            let stop = walk.first_stop(start..end, known);
+            let until = stop.unwrap_or(end);
+            walk.counted(&(start..until), known, counted);
+            for nodes in counted.iter() {
+                self.standstill.count_many(nodes);
+            }
+            let mut kept = |stop: usize| {
+                let node = walk.nodes()[stop];
+                self.standstill.count_kept(&mut self.ledger, node)
+            };
+            match stop {
+                Some(stop) if kept(stop) => start = stop + 1,
+                _ => return until,
+            }
+        }
+        end
+    }
+
+    /// Takes heartbeats of nodes in the order of a list, from one of them on and round it, as long as each surely
+    /// brings nothing about, but at most so many; how many. `schedules`: a heartbeat is an attempt.
+    pub(crate) fn pass_heartbeats(
+        &mut self,
+        nodes: &[(NodeName, NodeSlot)],
+        first: &NodeName,
+        most: u64,
+        schedules: bool,
+    ) -> u64 {
+        let first = self.ledger.node(first);
+        let Some((mut walk, first)) = self.take_walk(nodes).zip(first) else {
+            return 0;
+        };
+        let attempts = schedules && !self.ledger.state().settings.asynchronous.enabled;
+        let mut passed = 0;
+        if let Some(first) = walk.place(first) {
+            let mut start = first;
+            while passed < most {
+                let left = usize::try_from(most - passed).unwrap_or(usize::MAX);
+                let end = start.saturating_add(left).min(nodes.len());
+                let stop = self.pass_reports(&mut walk, start..end, attempts);
+                self.standstill.apply_counted(&mut self.ledger);
+                passed += u64::try_from(stop - start).unwrap_or(0);
+                if stop < end {
+                    break;
+                }
+                start = stop % nodes.len();
+            }
+        }
+        self.orders.put_walk(walk);
+        passed
+    }
+
+    /// Takes heartbeats of a range of nodes up to the first that may bring something about; where that stands.
+    fn pass_reports(&mut self, walk: &mut WalkOrder, range: Range<usize>, attempts: bool) -> usize {
+        let Range { start, end } = range;
+        let mut until = end;
+        while let Some(place) = walk.first_report(start..end) {
+            let node = walk.nodes()[place];
+            walk.follow_report(&self.ledger, node);
+            if walk.first_report(place..place + 1).is_some() {
+                until = place;
+                break;
+            }
+        }
+        if attempts {
+            self.pass_range(walk, start..until, &mut Vec::new())
+        } else {
+            until
+        }
+    }
+}

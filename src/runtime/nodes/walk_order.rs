@@ -1,0 +1,328 @@
+//! The nodes that rounds and heartbeats come to one by one, with what an attempt on each may come to.
+//!
+//! # Invariants
+//!
+//! * A node that is no stop takes nothing, or is covered by what is known of nodes of its kind.
+//! * Every node that was written since, or has something to report since, was followed.
+
+use std::ops::Range;
+
+use super::live_order::free_of;
+use super::standstill::Standstill;
+use crate::cluster::NodeState;
+use crate::commit::Ledger;
+use crate::id::{NodeSlot, PartitionId};
+use crate::proposer::{FitIndex, has_room};
+use crate::resource::{PackedVector, ResourceVector};
+use crate::snapshot::State;
+
+/// Kinds of nodes that are told apart; nodes of further kinds are stops.
+const KINDS: usize = 64;
+
+/// The place of a slot that is not in the order, and the kind of a node that has none.
+const NONE: u32 = u32::MAX;
+
+/// A set of places.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places(Vec<u64>);
+
+/// Nodes of one size in one partition.
+#[derive(Clone, Debug)]
+struct NodeKind {
+    partition: PartitionId,
+    total: PackedVector,
+    /// Those that have room for the smallest allocation, and of which nothing but the room decides.
+    open: Places,
+    /// All of them in the order of the walk, with what is free on those that are open.
+    room: FitIndex,
+}
+
+/// The nodes in the order of the walk.
+#[derive(Clone, Debug)]
+pub(in crate::runtime) struct WalkOrder {
+    /// Counts changes of the lists of nodes, as the order has them.
+    lists: u64,
+    nodes: Vec<NodeSlot>,
+    /// By slot.
+    places: Vec<u32>,
+    /// By place.
+    kind_of: Vec<u32>,
+    /// Nodes whose attempt is always carried out: reserved ones, or of no kind.
+    single: Places,
+    /// Nodes whose report may bring something about.
+    reporting: Places,
+    kinds: Vec<NodeKind>,
+}
+
+/// A stretch of nodes of one kind that are counted: the number of the attempt that is known, and how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::runtime) struct CountedNodes {
+    /// The last of them.
+    pub(in crate::runtime) last: usize,
+    /// Which of the known attempts covers them.
+    pub(in crate::runtime) attempt: usize,
+    /// How many.
+    pub(in crate::runtime) count: u64,
+}
+
+impl Places {
+    pub(super) fn of(len: usize) -> Self {
+        Self(vec![0; len.div_ceil(64)])
+    }
+
+    pub(super) fn set(&mut self, place: usize, is_in: bool) {
+        let (word, bit) = (&mut self.0[place / 64], 1 << (place % 64));
+        *word = if is_in { *word | bit } else { *word & !bit };
+    }
+
+    /// The words of a range, each with its first place and without what is out of the range.
+    fn words(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = (usize, u64)> + '_ {
+        let first = range.start / 64;
+        let end = range.end.div_ceil(64).max(first);
+        self.0[first..end]
+            .iter()
+            .enumerate()
+            .map(move |(i, &word)| {
+                let base = (first + i) * 64;
+                let low = u64::MAX << range.start.saturating_sub(base).min(63);
+                let left = range.end - base;
+                let high = if left < 64 { (1 << left) - 1 } else { u64::MAX };
+                (base, word & low & high)
+            })
+    }
+
+    /// The first place of a range that is in the set.
+    pub(super) fn first(&self, range: Range<usize>) -> Option<usize> {
+        let mut words = self.words(range).filter(|(_, word)| *word != 0);
+        words
+            .next()
+            .map(|(base, word)| base + word.trailing_zeros() as usize)
+    }
+
+    /// How many places of a range are in the set, and the last of them.
+    fn count(&self, range: Range<usize>) -> Option<(u64, usize)> {
+        let (mut count, mut last) = (0, None);
+        for (base, word) in self.words(range).filter(|(_, word)| *word != 0) {
+            count += u64::from(word.count_ones());
+            last = Some(base + 63 - word.leading_zeros() as usize);
+        }
+        last.map(|last| (count, last))
+    }
+}
+
+impl NodeKind {
+    /// The first node from a place on that is open and has one of some sizes free; `least` is less than all of them.
+    fn first_fit(
+        &self,
+        places: &[u32],
+        from: usize,
+        (least, sizes): (&ResourceVector, &[ResourceVector]),
+    ) -> Option<usize> {
+        if sizes.is_empty() {
+            return None;
+        }
+        let order = self.room.order();
+        let place = |node: &NodeSlot| places[node.index()] as usize;
+        let start = *order.get(order.partition_point(|node| place(node) < from))?;
+        let first = self.room.fit_behind(start, 0, least)?;
+        if sizes.len() == 1 {
+            return Some(place(&first));
+        }
+        let found = sizes.iter();
+        let found = found.filter_map(|size| self.room.fit_behind(first, 0, size));
+        found.map(|node| place(&node)).min()
+    }
+}
+
+impl WalkOrder {
+    /// Some nodes in the order in which they are walked.
+    pub(in crate::runtime) fn of(
+        ledger: &Ledger,
+        nodes: impl Iterator<Item = NodeSlot>,
+        lists: u64,
+    ) -> Self {
+        let state = ledger.state();
+        let nodes: Vec<NodeSlot> = nodes.collect();
+        let mut order = Self {
+            lists,
+            places: vec![NONE; state.nodes.len()],
+            kind_of: Vec::with_capacity(nodes.len()),
+            single: Places::of(nodes.len()),
+            reporting: Places::of(nodes.len()),
+            kinds: Vec::new(),
+            nodes,
+        };
+        order.tell_kinds_apart(state);
+        for place in 0..order.nodes.len() {
+            let node = order.nodes[place];
+            order.follow(ledger, node);
+        }
+        order
+    }
+
+    fn tell_kinds_apart(&mut self, state: &State) {
+        let mut members: Vec<Vec<NodeSlot>> = Vec::new();
+        for (place, &node) in (0..).zip(&self.nodes) {
+            self.places[node.index()] = place;
+            let row = &state.nodes[node];
+            let alike =
+                |kind: &NodeKind| (kind.partition, &kind.total) == (row.partition, &row.total);
+            let known = self.kinds.iter().position(alike);
+            let kind = known.or_else(|| {
+                (self.kinds.len() < KINDS).then(|| {
+                    self.kinds.push(NodeKind {
+                        partition: row.partition,
+                        total: row.total.clone(),
+                        open: Places::of(self.nodes.len()),
+                        room: FitIndex::new(Vec::new(), 1),
+                    });
+                    members.push(Vec::new());
+                    self.kinds.len() - 1
+                })
+            });
+            if let Some(kind) = kind {
+                members[kind].push(node);
+            }
+            let kind = kind.and_then(|kind| u32::try_from(kind).ok());
+            self.kind_of.push(kind.unwrap_or(NONE));
+        }
+        for (kind, members) in self.kinds.iter_mut().zip(members) {
+            kind.room = FitIndex::new(members, state.calculator.fitting_types());
+        }
+    }
+
+    /// Whether the lists of nodes are those of the order.
+    pub(in crate::runtime) fn is_of(&self, lists: u64) -> bool {
+        self.lists == lists
+    }
+
+    /// The nodes in order.
+    pub(in crate::runtime) fn nodes(&self) -> &[NodeSlot] {
+        &self.nodes
+    }
+
+    /// Where a node stands.
+    pub(in crate::runtime) fn place(&self, node: NodeSlot) -> Option<usize> {
+        let place = self.places.get(node.index()).copied();
+        place
+            .filter(|&place| place != NONE)
+            .map(|place| place as usize)
+    }
+
+    /// Takes over what a node is now.
+    pub(in crate::runtime) fn follow(&mut self, ledger: &Ledger, node: NodeSlot) {
+        self.follow_report(ledger, node);
+        self.follow_room(ledger.state(), node);
+    }
+
+    fn follow_room(&mut self, state: &State, node: NodeSlot) {
+        let Some(place) = self.place(node) else {
+            return;
+        };
+        let (row, roomy) = (&state.nodes[node], has_room(state, node));
+        let runs = row.state == NodeState::Running;
+        let kind = self.kinds.get_mut(self.kind_of[place] as usize);
+        let alike = kind
+            .as_ref()
+            .is_some_and(|kind| (kind.partition, &kind.total) == (row.partition, &row.total));
+        let lends =
+            row.partition != PartitionId::DEFAULT && !state.partitions[row.partition].exclusive;
+        let fits = || state.calculator.fits_in(&state.minimum, &row.free.get());
+        let plain = row.reserved.is_none() && row.killable.is_empty();
+        let open = alike && runs && roomy && plain && !lends && fits();
+        let takes = runs && !open && (roomy || row.reserved.is_some());
+        self.single.set(place, takes);
+        if let Some(kind) = kind {
+            kind.open.set(place, open);
+            kind.room
+                .set(node, open.then(|| free_of(state, node)).as_ref());
+        }
+    }
+
+    /// Takes over whether a node has something to report.
+    pub(in crate::runtime) fn follow_report(&mut self, ledger: &Ledger, node: NodeSlot) {
+        if let Some(place) = self.place(node) {
+            self.reporting.set(place, !ledger.reports_nothing(node));
+        }
+    }
+
+    /// The first node of a range whose report may bring something about.
+    pub(in crate::runtime) fn first_report(&self, range: Range<usize>) -> Option<usize> {
+        self.reporting.first(range)
+    }
+
+    /// The first node of a range on which an attempt has to be carried out, or the reservation to be looked at.
+    ///
+    /// Cost: a search for each kind of nodes, and for each size that was looked at.
+    pub(in crate::runtime) fn first_stop(
+        &self,
+        range: Range<usize>,
+        (known, state): (&Standstill, &State),
+    ) -> Option<usize> {
+        let Range { start, mut end } = range;
+        let mut found = None;
+        let mut stop = |place: Option<usize>, end: &mut usize| {
+            if let Some(place) = place.filter(|place| *place < *end) {
+                (found, *end) = (Some(place), place);
+            }
+        };
+        stop(self.single.first(start..end), &mut end);
+        for kind in &self.kinds {
+            let place = match known.sizes_of(state, kind.partition, &kind.total) {
+                None => kind.open.first(start..end),
+                Some(sizes) => kind.first_fit(&self.places, start, sizes),
+            };
+            stop(place, &mut end);
+        }
+        found
+    }
+
+    /// The open nodes of a range without a stop, by kind, in the order of the last of each.
+    pub(in crate::runtime) fn counted(
+        &self,
+        range: &Range<usize>,
+        (known, state): (&Standstill, &State),
+        into: &mut Vec<CountedNodes>,
+    ) {
+        into.clear();
+        for kind in &self.kinds {
+            let attempt = known.attempt_of(state, kind.partition, &kind.total);
+            let counted = attempt.zip(kind.open.count(range.clone()));
+            into.extend(counted.map(|(attempt, (count, last))| CountedNodes {
+                last,
+                attempt,
+                count,
+            }));
+        }
+        into.sort_unstable_by_key(|nodes| nodes.last);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_a_range_are_found_and_counted_within_it_alone() {
+        let mut places = Places::of(200);
+        for place in [0, 63, 64, 127, 128, 199] {
+            places.set(place, true);
+        }
+        for (range, first, count) in [
+            (0..200, Some(0), Some((6, 199))),
+            (1..200, Some(63), Some((5, 199))),
+            (1..63, None, None),
+            (64..128, Some(64), Some((2, 127))),
+            (65..127, None, None),
+            (128..129, Some(128), Some((1, 128))),
+            (70..70, None, None),
+            (200..200, None, None),
+            (129..200, Some(199), Some((1, 199))),
+        ] {
+            assert_eq!(places.first(range.clone()), first, "{range:?}");
+            assert_eq!(places.count(range.clone()), count, "{range:?}");
+        }
+        places.set(63, false);
+        assert_eq!(places.first(1..200), Some(64));
+    }
+}
