@@ -12,8 +12,8 @@ use serde_json::json;
 
 use crate::output::{PROBLEM, line, put};
 use crate::play::{
-    Cluster, Column, Outcome, Row, Scene, Timing, Trace, TraceArgs, block, machine, progress,
-    table, verdict,
+    Cluster, Column, Outcome, Row, Saturated, Scene, Timing, Trace, TraceArgs, block, machine,
+    progress, saturated_table, table, verdict,
 };
 use crate::reference::ReferenceArg;
 use crate::teach;
@@ -103,6 +103,13 @@ pub(crate) fn data(
     Ok((cluster, trace))
 }
 
+/// What to try next.
+const NEXT: &str = "
+Next: capsched replay FILE --nodes FILE       your own trace on your own cluster
+      capsched check capacity-scheduler.xml   your own queues
+      capsched demo --explain-rows            what the lines mean
+";
+
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if let Some(example) = &args.example {
@@ -110,12 +117,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let (cluster, trace) = data(&mut TraceArgs::default(), args.seed, args.reference.release)?;
     let timing = timing(Timing::default(), &trace);
-    let mut runs = Vec::new();
-    for mode in [
+    let modes = [
         ModeKind::Heartbeat,
         ModeKind::Asynchronous,
         ModeKind::Global,
-    ] {
+    ];
+    let saturated: Result<Vec<Saturated>> = modes.into_iter().map(Saturated::measure).collect();
+    let saturated = saturated?;
+    let mut runs = Vec::new();
+    for mode in modes {
         let row = Row::new(mode, args.threads).under(args.reference.release);
         let bar = progress(trace.facts.jobs, mode.name());
         let scene = Scene {
@@ -135,9 +145,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             "nodes": cluster.nodes.len(),
             "jobs": trace.facts.jobs,
             "same_containers_placed": same(&runs), "runs": runs.iter().map(Outcome::to_json).collect::<Vec<_>>(),
+            "saturated": saturated.iter().map(Saturated::to_json).collect::<Vec<_>>(),
         }));
     } else {
         put(&shown(&cluster, &trace, &runs, args.explain_rows));
+        put(&format!("\n{}{NEXT}", saturated_table(&saturated)));
     }
     Ok(exit_code(&runs, true))
 }
@@ -192,10 +204,7 @@ pub(crate) fn footer(runs: &[Outcome]) -> String {
 fn shown(cluster: &Cluster, trace: &Trace, runs: &[Outcome], explain: bool) -> String {
     format!(
         "Alibaba openb 2023: {} nodes, {} pods, submitted {COMPRESS} times faster than they were\n\n\
-         {}\n{}{}\n\
-         Next: capsched replay FILE --nodes FILE     your own trace on your own cluster\n      \
-         capsched check capacity-scheduler.xml   your own queues\n      \
-         capsched demo --explain-rows            what the lines mean\n",
+         {}\n{}{}",
         cluster.nodes.len(),
         crate::play::grouped(trace.facts.jobs),
         table(runs, explain),

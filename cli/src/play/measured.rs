@@ -115,16 +115,17 @@ impl Measured {
         if !self.unsettled {
             return;
         }
-        let before = self.clock.now_ns();
+        self.unsettled = false;
         match &mut self.engine {
+            // The call itself made them.
             Engine::Stepped(engine) => engine.events(&mut self.events),
             Engine::Threaded(engine) => {
+                let before = self.clock.now_ns();
                 engine.quiesce();
                 Scheduler::events(engine.as_mut(), &mut self.events);
+                self.busy_ns += self.clock.now_ns() - before;
             }
         }
-        self.busy_ns += self.clock.now_ns() - before;
-        self.unsettled = false;
     }
 
     /// Records a call that may have placed containers: its time, shared among them.
@@ -211,9 +212,9 @@ impl Scheduler for Measured {
         }
     }
 
-    fn pass_heartbeats(&mut self, nodes: &mut dyn Iterator<Item = &NodeName>) -> u64 {
+    fn pass_heartbeats(&mut self, first: &NodeName, most: u64) -> u64 {
         self.settle();
-        self.call(|engine| engine.pass_heartbeats(nodes)).0
+        self.call(|engine| engine.pass_heartbeats(first, most)).0
     }
 
     fn pass_rounds(&mut self, most: u64) -> u64 {

@@ -300,7 +300,7 @@ fn left_work(driver: &mut Driver<Measured>, report: &RunReport) -> Vec<Left> {
 /// Settings under which one decision looks at all nodes, what the reference calls multi-node
 /// placement. Where no policy sorts them the least used comes first: without one, the reference
 /// reserves on the first node as soon as that is full.
-fn among_all_nodes(mut settings: TreeSettings) -> TreeSettings {
+pub(super) fn among_all_nodes(mut settings: TreeSettings) -> TreeSettings {
     let multi_node = &mut settings.scheduler.multi_node;
     multi_node.enabled = true;
     if multi_node.policies.is_empty() {

@@ -460,7 +460,7 @@ fn engine(runs: &[Outcome]) -> Vec<Line> {
 
 /// Groups with an empty line between them. Columns have one width; where they do not fit into a
 /// terminal side by side, the rest follows below.
-fn aligned(groups: &[Vec<Line>]) -> String {
+pub(super) fn aligned(groups: &[Vec<Line>]) -> String {
     let all = || groups.iter().flatten();
     let first = all().map(|line| line.label.len()).max().unwrap_or(0);
     let cells = all().flat_map(|line| &line.cells).flatten();

@@ -1,0 +1,199 @@
+//! A saturated cluster: more is asked than it holds, and the engine places containers until it is full.
+
+use anyhow::{Result, anyhow};
+use capsched::api::{
+    AppSpec, ApplicationId, Ask, AskCall, CommitOutcome, Latencies, Mode, ModeKind, NodeName,
+    NodeReport, ResourceVector, Sequential, Threaded, TreeSettings,
+};
+use capsched::config::{Layer, Options, Source, load};
+use capsched::metrics::{Histogram, Latency, Phase};
+use capsched::queue::NodeSpec;
+use capsched::time::{Clock, SystemClock};
+use serde_json::{Value, json};
+
+use super::figures::{grouped, rate, time};
+use super::run::among_all_nodes;
+use super::table::{Line, aligned};
+
+const QUEUES: [&str; 4] = ["a", "b", "c", "d"];
+
+/// Applications of each queue.
+const APPS: u32 = 5;
+
+/// Containers that a node holds, of 1 GiB and 1 vcore each.
+const ON_A_NODE: u32 = 100;
+
+/// Nodes; few in builds that are not optimised.
+const NODES: u32 = if cfg!(debug_assertions) { 20 } else { 2000 };
+
+/// What a mode came to.
+#[derive(Clone, Debug)]
+pub(crate) struct Saturated {
+    mode: ModeKind,
+    placed: u64,
+    wall_ns: u64,
+    /// Of one decision.
+    decision: Option<Latency>,
+}
+
+impl Saturated {
+    /// Fills the cluster in a mode, with one thread that decides.
+    pub(crate) fn measure(mode: ModeKind) -> Result<Self> {
+        let clock = SystemClock::new();
+        let (engine, nodes) = cluster(mode)?;
+        let threads = match mode {
+            ModeKind::Heartbeat => Mode::Heartbeat,
+            ModeKind::Asynchronous => Mode::Asynchronous { threads: 1 },
+            ModeKind::Global => Mode::Global { threads: 1 },
+        };
+        let engine = Threaded::take_over(engine, threads, clock, Latencies::Sampled)?;
+        let room = u64::from(NODES * ON_A_NODE);
+        let calls = asks();
+        let before = clock.now_ns();
+        for answer in engine.ask_all(calls) {
+            answer?;
+        }
+        let mut placed = 0;
+        while placed < room {
+            if mode == ModeKind::Heartbeat {
+                let reports = nodes
+                    .iter()
+                    .map(|node| (node.clone(), NodeReport::AsExpected));
+                engine.heartbeat_all(reports.collect());
+            }
+            engine.quiesce();
+            let known = std::mem::replace(&mut placed, placed_by(&engine));
+            if placed == known {
+                break;
+            }
+        }
+        Ok(Self {
+            mode,
+            placed,
+            wall_ns: clock.now_ns() - before,
+            decision: engine
+                .latencies()
+                .get(Phase::Propose)
+                .map(Histogram::latency),
+        })
+    }
+
+    /// Containers a second of wall time.
+    #[expect(
+        clippy::float_arithmetic,
+        clippy::cast_precision_loss,
+        reason = "a rate for people"
+    )]
+    fn per_second(&self) -> f64 {
+        self.placed as f64 * 1e9 / self.wall_ns.max(1) as f64
+    }
+
+    /// As a JSON object.
+    pub(crate) fn to_json(&self) -> Value {
+        let latency = |of: fn(&Latency) -> u64| self.decision.as_ref().map(of);
+        json!({
+            "mode": self.mode.name(),
+            "placed": self.placed,
+            "wall_ns": self.wall_ns,
+            "placed_per_second": self.per_second(),
+            "decision_ns": {"p50": latency(|l| l.p50), "p99": latency(|l| l.p99)},
+        })
+    }
+}
+
+/// Proposals that became containers.
+fn placed_by(engine: &Threaded) -> u64 {
+    let outcomes = engine.outcomes();
+    outcomes.get(CommitOutcome::Committed) + outcomes.get(CommitOutcome::CommittedElsewhere)
+}
+
+/// An engine with nodes and applications; four queues with a quarter each.
+fn cluster(mode: ModeKind) -> Result<(Sequential, Vec<NodeName>)> {
+    let mut engine = Sequential::new(settings(mode)?, &[])?;
+    let size = i64::from(ON_A_NODE);
+    let mut nodes = Vec::new();
+    for node in 0..NODES {
+        let name = NodeName::new(&format!("node-{node}"), 0)?;
+        let total = ResourceVector::of(&[size * 1024, size]);
+        engine.add_node(&NodeSpec::new(name.clone(), total))?;
+        nodes.push(name);
+    }
+    let queues = QUEUES.iter().cycle().take(QUEUES.len() * APPS as usize);
+    for (app, queue) in (1..).zip(queues) {
+        let queue = format!("root.{queue}");
+        engine.submit(&AppSpec::new(ApplicationId::new(app), &queue, "user"))?;
+    }
+    Ok((engine, nodes))
+}
+
+fn settings(mode: ModeKind) -> Result<TreeSettings> {
+    let key = |name: &str, value: &str| {
+        format!(
+            "<property><name>yarn.scheduler.capacity.{name}</name><value>{value}</value></property>"
+        )
+    };
+    let mut text = key("root.queues", &QUEUES.join(","));
+    text.push_str(&key("maximum-am-resource-percent", "1"));
+    for queue in QUEUES {
+        text.push_str(&key(&format!("root.{queue}.capacity"), "25"));
+        text.push_str(&key(&format!("root.{queue}.user-limit-factor"), "-1"));
+    }
+    let source = Source {
+        name: "saturated".to_owned(),
+        bytes: format!("<configuration>{text}</configuration>").into_bytes(),
+        layer: Layer::Scheduler,
+    };
+    let loaded = load(&[source], &Options::default());
+    let mut settings = loaded.map_err(|report| anyhow!("{report:?}"))?.settings;
+    if mode == ModeKind::Global {
+        settings = among_all_nodes(settings);
+    }
+    settings.scheduler.asynchronous.enabled = mode != ModeKind::Heartbeat;
+    Ok(settings)
+}
+
+/// Each application asks for a tenth more than its share of the cluster.
+fn asks() -> Vec<(ApplicationId, AskCall)> {
+    let apps = u32::try_from(QUEUES.len()).unwrap_or(1) * APPS;
+    let each = NODES * ON_A_NODE / apps * 11 / 10;
+    let ask = || {
+        let size = ResourceVector::of(&[1024, 1]);
+        AskCall::asking(vec![Ask::anywhere(
+            size,
+            i32::try_from(each).unwrap_or(i32::MAX),
+        )])
+    };
+    (1..=apps)
+        .map(|app| (ApplicationId::new(app), ask()))
+        .collect()
+}
+
+/// The runs side by side, each with what it means.
+pub(crate) fn saturated_table(runs: &[Saturated]) -> String {
+    let line = |label: &str, cell: &dyn Fn(&Saturated) -> Option<String>| Line {
+        label: label.to_owned(),
+        meaning: "",
+        cells: runs.iter().map(cell).collect(),
+    };
+    let latency = |of: fn(&Latency) -> u64| {
+        move |run: &Saturated| {
+            run.decision
+                .as_ref()
+                .filter(|l| l.n > 0)
+                .map(|l| time(of(l)))
+        }
+    };
+    let lines = vec![
+        line("scheduling mode", &|run| Some(run.mode.name().to_owned())),
+        line("containers allocated", &|run| Some(grouped(run.placed))),
+        line("allocated a second", &|run| Some(rate(run.per_second()))),
+        line("one decision p50", &latency(|l| l.p50)),
+        line("             p99", &latency(|l| l.p99)),
+    ];
+    format!(
+        "The same engine on a saturated cluster: {} nodes of {ON_A_NODE} GiB, a tenth more asked than\n\
+         there is room for, one thread that decides and one that commits, by the clock on the wall\n\n{}",
+        grouped(u64::from(NODES)),
+        aligned(&[lines])
+    )
+}
