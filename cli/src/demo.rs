@@ -103,6 +103,12 @@ pub(crate) fn data(
     Ok((cluster, trace))
 }
 
+const MODES: [ModeKind; 3] = [
+    ModeKind::Heartbeat,
+    ModeKind::Asynchronous,
+    ModeKind::Global,
+];
+
 /// What to try next.
 const NEXT: &str = "
 Next: capsched replay FILE --nodes FILE       your own trace on your own cluster
@@ -117,15 +123,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let (cluster, trace) = data(&mut TraceArgs::default(), args.seed, args.reference.release)?;
     let timing = timing(Timing::default(), &trace);
-    let modes = [
-        ModeKind::Heartbeat,
-        ModeKind::Asynchronous,
-        ModeKind::Global,
-    ];
-    let saturated: Result<Vec<Saturated>> = modes.into_iter().map(Saturated::measure).collect();
+    let saturated: Result<Vec<Saturated>> = MODES.into_iter().map(Saturated::measure).collect();
     let saturated = saturated?;
     let mut runs = Vec::new();
-    for mode in modes {
+    for mode in MODES {
         let row = Row::new(mode, args.threads).under(args.reference.release);
         let bar = progress(trace.facts.jobs, mode.name());
         let scene = Scene {

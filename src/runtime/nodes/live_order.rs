@@ -1,7 +1,7 @@
 //! The nodes of a partition in the order of every node policy, as the live state has them at each attempt.
 
 use super::standstill::Structure;
-use super::walk_order::{Places, WalkOrder};
+use super::walk_order::{PlaceSet, WalkOrder};
 use crate::cluster::NodeState;
 use crate::commit::Ledger;
 use crate::id::{NodeSlot, PartitionId, java_order};
@@ -48,7 +48,7 @@ struct CollectedNodes {
     nodes: Vec<NodeSlot>,
     /// By slot.
     places: Vec<u32>,
-    reserved: Places,
+    reserved: PlaceSet,
 }
 
 /// The order in which nodes are collected before policies sort them.
@@ -273,6 +273,11 @@ impl LiveOrder {
         if before == now {
             return;
         }
+        self.move_in_orders(node, before, now);
+    }
+
+    /// Moves a node to its place by what is allocated now.
+    fn move_in_orders(&mut self, node: NodeSlot, before: ResourceVector, now: ResourceVector) {
         let (ranks, used) = (&self.ranks, &self.used);
         for (policy, nodes) in &mut self.orders {
             let key = |of: NodeSlot, used| (key_of(*policy, used), ranks[of.index()]);
@@ -308,7 +313,7 @@ impl CollectedNodes {
             places[node.index()] = place;
         }
         Self {
-            reserved: Places::of(nodes.len()),
+            reserved: PlaceSet::of(nodes.len()),
             places,
             nodes,
         }

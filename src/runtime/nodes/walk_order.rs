@@ -24,7 +24,7 @@ const NONE: u32 = u32::MAX;
 
 /// A set of places.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Places(Vec<u64>);
+pub(super) struct PlaceSet(Vec<u64>);
 
 /// Nodes of one size in one partition.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ struct NodeKind {
     partition: PartitionId,
     total: PackedVector,
     /// Those that have room for the smallest allocation, and of which nothing but the room decides.
-    open: Places,
+    open: PlaceSet,
     /// All of them in the order of the walk, with what is free on those that are open.
     room: FitIndex,
 }
@@ -48,9 +48,9 @@ pub(in crate::runtime) struct WalkOrder {
     /// By place.
     kind_of: Vec<u32>,
     /// Nodes whose attempt is always carried out: reserved ones, or of no kind.
-    single: Places,
+    single: PlaceSet,
     /// Nodes whose report may bring something about.
-    reporting: Places,
+    reporting: PlaceSet,
     kinds: Vec<NodeKind>,
 }
 
@@ -65,7 +65,7 @@ pub(in crate::runtime) struct CountedNodes {
     pub(in crate::runtime) count: u64,
 }
 
-impl Places {
+impl PlaceSet {
     pub(super) fn of(len: usize) -> Self {
         Self(vec![0; len.div_ceil(64)])
     }
@@ -147,8 +147,8 @@ impl WalkOrder {
             lists,
             places: vec![NONE; state.nodes.len()],
             kind_of: Vec::with_capacity(nodes.len()),
-            single: Places::of(nodes.len()),
-            reporting: Places::of(nodes.len()),
+            single: PlaceSet::of(nodes.len()),
+            reporting: PlaceSet::of(nodes.len()),
             kinds: Vec::new(),
             nodes,
         };
@@ -173,7 +173,7 @@ impl WalkOrder {
                     self.kinds.push(NodeKind {
                         partition: row.partition,
                         total: row.total.clone(),
-                        open: Places::of(self.nodes.len()),
+                        open: PlaceSet::of(self.nodes.len()),
                         room: FitIndex::new(Vec::new(), 1),
                     });
                     members.push(Vec::new());
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn places_of_a_range_are_found_and_counted_within_it_alone() {
-        let mut places = Places::of(200);
+        let mut places = PlaceSet::of(200);
         for place in [0, 63, 64, 127, 128, 199] {
             places.set(place, true);
         }
