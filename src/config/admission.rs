@@ -151,17 +151,7 @@ impl Admission {
         queues: &impl QueueDirectory,
         default_priority: impl Fn(&str) -> i32,
     ) -> Result<Admitted, AdmissionRefusal> {
-        let user = self.tag_user.user(wish.caller.user, wish.tags);
-        let decision = self.rules.place(
-            &Submission {
-                user,
-                groups: &groups(user),
-                queue: wish.queue,
-                application: wish.application,
-                recovered: false,
-            },
-            queues,
-        );
+        let decision = self.placement(wish, &groups, queues);
         let (placement, path) = match decision {
             Decision::Rejected { rule } => return Err(AdmissionRefusal::Mapping { rule }),
             Decision::NoOpinion => (None, full_path(queues, wish.queue)),
@@ -191,6 +181,37 @@ impl Admission {
             path,
             priority,
         })
+    }
+
+    /// What the rules say for the user that a tag names, where the submitter may submit to the queue
+    /// that they find; for the submitter otherwise. The lists count whether access is checked or not.
+    // As RMAppManager.placeApplication and getUserNameForPlacement.
+    fn placement(
+        &self,
+        wish: &Wish<'_>,
+        groups: &impl Fn(&str) -> Vec<String>,
+        queues: &impl QueueDirectory,
+    ) -> Decision {
+        let place = |user: &str| {
+            let submission = Submission {
+                user,
+                groups: &groups(user),
+                queue: wish.queue,
+                application: wish.application,
+                recovered: false,
+            };
+            self.rules.place(&submission, queues)
+        };
+        let named = self.tag_user.named(wish.caller.user, wish.tags);
+        match named.map(place) {
+            Some(Decision::Place(found))
+                if self.grants(&wish.caller, QueuePermission::Submit, &found.path()) =>
+            {
+                Decision::Place(found)
+            }
+            Some(Decision::Rejected { rule }) => Decision::Rejected { rule },
+            _ => place(wish.caller.user),
+        }
     }
 
     /// The priority of an application in a leaf, for submissions and for later changes.

@@ -1,6 +1,6 @@
 //! The user that an application tag may name for placement.
 
-use crate::config::source::{PropertySource, entries};
+use crate::config::source::PropertySource;
 
 /// Prefix of the properties.
 const PREFIX: &str = "yarn.resourcemanager.application-tag-based-placement.";
@@ -9,7 +9,6 @@ const PREFIX: &str = "yarn.resourcemanager.application-tag-based-placement.";
 const TAG: &str = "userid=";
 
 /// Lets trusted submitters name another user for placement by a tag `userid=<name>`.
-// As RMAppManager.getUserNameForPlacement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TagUserOverride {
     trusted: Vec<String>,
@@ -23,18 +22,27 @@ impl TagUserOverride {
         let list = source.get(&format!("{PREFIX}username.whitelist"));
         let list = list.filter(|_| enabled).unwrap_or_default();
         Self {
-            trusted: entries(&list).into_iter().map(str::to_owned).collect(),
+            // Names are not trimmed: a blank after a comma belongs to the next one.
+            trusted: list
+                .split(',')
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned)
+                .collect(),
         }
     }
 
-    /// The user that the placement rules see. Everything but placement goes on with the submitter.
+    /// The user that a tag of a trusted submitter names. A tag counts that has one name.
+    // As RMAppManager.getUserNameFromApplicationTag.
     #[must_use]
-    pub fn user<'a, T: AsRef<str>>(&self, submitter: &'a str, tags: &'a [T]) -> &'a str {
+    pub fn named<'a, T: AsRef<str>>(&self, submitter: &str, tags: &'a [T]) -> Option<&'a str> {
         if !self.trusted.iter().any(|user| user == submitter) {
-            return submitter;
+            return None;
         }
-        let mut tags = tags.iter().filter_map(|tag| tag.as_ref().strip_prefix(TAG));
-        tags.find(|user| !user.is_empty()).unwrap_or(submitter)
+        let mut names = tags.iter().filter_map(|tag| {
+            let name = tag.as_ref().strip_prefix(TAG)?.trim_end_matches('=');
+            (!name.is_empty() && !name.contains('=')).then_some(name)
+        });
+        names.next()
     }
 }
 
@@ -47,21 +55,32 @@ mod tests {
     #[test]
     fn only_trusted_submitters_may_name_another_user() {
         for (enabled, submitter, tags, want) in [
-            ("true", "ann", &["userid=bob"][..], "bob"),
-            ("true", "ann", &["x", "userid=b.c", "userid=d"], "b.c"),
-            ("true", "ann", &["userid="], "ann"),
-            ("true", "ann", &["u=1"], "ann"),
-            ("true", "ann", &[], "ann"),
-            ("true", "bob", &["userid=ann"], "bob"),
-            ("false", "ann", &["userid=bob"], "ann"),
+            ("true", "ann", &["userid=bob"][..], Some("bob")),
+            ("true", "ann", &["x", "userid=b.c", "userid=d"], Some("b.c")),
+            (
+                "true",
+                "ann",
+                &["userid=", "userid=a=b", "userid=c="],
+                Some("c"),
+            ),
+            ("true", "ann", &["userid="], None),
+            ("true", "ann", &["u=1"], None),
+            ("true", "ann", &[], None),
+            ("true", "bob", &["userid=ann"], None),
+            ("true", "dan", &["userid=ann"], None),
+            ("true", " dan", &["userid=ann"], Some("ann")),
+            ("false", "ann", &["userid=bob"], None),
         ] {
             let source: BTreeMap<String, String> = [
                 (format!("{PREFIX}enable"), enabled.to_owned()),
-                (format!("{PREFIX}username.whitelist"), "cid, ann".to_owned()),
+                (
+                    format!("{PREFIX}username.whitelist"),
+                    "cid,ann, dan".to_owned(),
+                ),
             ]
             .into();
             let rule = TagUserOverride::read(&source);
-            assert_eq!(rule.user(submitter, tags), want, "{submitter} {tags:?}");
+            assert_eq!(rule.named(submitter, tags), want, "{submitter} {tags:?}");
         }
     }
 }

@@ -313,11 +313,14 @@ pub(crate) fn mapping(header: Vec<u16>, lists: &[Vec<u16>]) -> Value {
     if dice.chance(65) {
         file.set("queue-mappings-override.enable", "true");
     }
-    let tagged = dice.chance(15);
+    let tagged = dice.chance(25);
     if tagged {
         let key = "yarn.resourcemanager.application-tag-based-placement";
         site.insert(format!("{key}.enable"), json!("true"));
-        let users = dice.pick(&["ann", "ann,bob", "", "zoe"]);
+        let users = dice.pick(&["ann", "ann,bob", "cid, bob,eve", "zoe"]);
+        if dice.chance(50) {
+            access_lists(&mut file, &mut dice);
+        }
         site.insert(format!("{key}.username.whitelist"), json!(users));
     }
     let mut out = head("mappings", &file, site, groups(&mut dice));
@@ -327,8 +330,9 @@ pub(crate) fn mapping(header: Vec<u16>, lists: &[Vec<u16>]) -> Value {
             "user": dice.pick(&USERS), "queue": wanted(&file, &mut dice),
             "name": dice.pick(&APPLICATIONS), "expect": {},
         });
-        if tagged && dice.chance(60) {
-            job["tags"] = json!([format!("userid={}", dice.pick(&USERS))]);
+        if tagged && dice.chance(75) {
+            let tail = dice.pick(&["", "", "", "=", "=x"]);
+            job["tags"] = json!([format!("userid={}{tail}", dice.pick(&USERS))]);
         }
         job
     });
