@@ -16,11 +16,7 @@ const LOOKED_AT: usize = 16;
 
 fn using(turn: i64) -> ChildUse {
     let used = share::quotient(share::to_f32(turn * 37 % TURNS), share::to_f32(TURNS));
-    ChildUse {
-        used,
-        idle: false,
-        first_leaf: None,
-    }
+    ChildUse { used, idle: false }
 }
 
 /// Children with equal guarantees that use different shares of them.

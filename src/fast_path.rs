@@ -57,8 +57,6 @@ fast_paths! {
     SkippableHead,
     /// A lower bound of the headroom replaces the limits on the way down while none is near.
     HeadroomLowerBound,
-    /// The first leaf is checked against all maxima on its way with one comparison.
-    DistantMaximum,
     /// An ask for containers anywhere skips the locality and reservation steps.
     SimpleAsk,
     /// Consecutive simple asks are placed without a walk for each.
@@ -95,8 +93,6 @@ pub enum PlantedFlaw {
     SkippableHeadKeepsAsker,
     /// The lower bound of the headroom leaves out the maximum of the leaf.
     HeadroomBoundIgnoresLeaf,
-    /// The distance to a maximum leaves out what the queue uses.
-    DistantMaximumIgnoresUse,
     /// A simple ask is placed beyond the headroom.
     SimpleAskIgnoresHeadroom,
     /// A simple ask does not count the scheduling opportunity.
@@ -127,7 +123,6 @@ impl PlantedFlaw {
         (FastPath::FitIndexBounds, Self::FitIndexBoundsStayLow),
         (FastPath::SkippableHead, Self::SkippableHeadKeepsAsker),
         (FastPath::HeadroomLowerBound, Self::HeadroomBoundIgnoresLeaf),
-        (FastPath::DistantMaximum, Self::DistantMaximumIgnoresUse),
         (FastPath::SimpleAsk, Self::SimpleAskIgnoresHeadroom),
         (FastPath::SimpleAsk, Self::SimpleAskDropsCounter),
         (FastPath::BulkPlacement, Self::BulkPlacementSkipsUserGate),

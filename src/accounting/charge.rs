@@ -19,7 +19,7 @@
 
 use super::guarantee::guarantee_in_view;
 use crate::id::{PartitionId, QueueSlot};
-use crate::policy::{child_claim, is_idle, known_first_leaf};
+use crate::policy::{child_claim, is_idle};
 use crate::queue::{ChildUse, Divisors, QueuePart, Ranks};
 use crate::resource::{Calculator, MAX_TYPES, ResourceVector, with_calculator};
 use crate::snapshot::State;
@@ -116,27 +116,22 @@ pub(crate) fn charge_queue<const N: usize>(
         divides = prepare(state, queue, partition, &mut child);
         row = &mut state.queues[queue];
     }
-    let (parent, place, is_leaf) = (row.parent, row.place, row.is_leaf());
+    let (parent, place) = (row.parent, row.place);
     let part = row.part_mut(partition);
     add(part, charge);
     let asked = account.asked[usize::from(parent.is_none())];
     let used = share_part(account, part, divides, asked);
-    let first_leaf = match child {
-        Some(child) => part.ranks.follow(child.place, child.of),
-        None if is_leaf => Some(queue),
-        None if part.ranks.epoch == epoch => part.ranks.first_leaf(),
-        None => None,
-    };
+    if let Some(child) = child {
+        part.ranks.follow(child.place, child.of);
+    }
     let moved = ChildMove {
         parent,
         place,
         of: ChildUse {
             used,
             idle: account.skips && part.pending.is_none(),
-            first_leaf,
         },
     };
-    debug_assert_eq!(first_leaf, known_first_leaf(state, queue, partition));
     debug_assert!(!divides || shares_hold(state, queue, partition, asked));
     moved
 }
@@ -291,38 +286,32 @@ pub(crate) fn add_queue_pending(
     partition: PartitionId,
     size: ResourceVector,
 ) {
-    let (mut next, mut moved) = (Some(leaf), false);
+    let mut next = Some(leaf);
     while let Some(queue) = next {
         let row = &mut state.queues[queue];
         next = row.parent;
         let part = row.part_mut(partition).counting();
         let before = part.pending.is_none();
         part.pending += size;
-        if moved || part.pending.is_none() != before {
-            moved = follow_demand(state, queue, partition);
+        if part.pending.is_none() != before {
+            follow_demand(state, queue, partition);
         }
     }
 }
 
-/// Follows a child that asks for something now, or for nothing more, or below which another leaf comes
-/// first now; whether that is so of its parent, too.
-fn follow_demand(state: &mut State, child: QueueSlot, partition: PartitionId) -> bool {
+/// Follows a child that asks for something now, or for nothing more.
+fn follow_demand(state: &mut State, child: QueueSlot, partition: PartitionId) {
     let row = &state.queues[child];
     let (parent, place, part) = (row.parent, row.place, row.part(partition));
     let of = ChildUse {
         used: part.used_in_order(),
         idle: is_idle(state, part),
-        first_leaf: known_first_leaf(state, child, partition),
     };
-    let epoch = state.epoch;
-    let Some(parent) = parent else {
-        return false;
+    let (epoch, Some(parent)) = (state.epoch, parent) else {
+        return;
     };
     let ranks = &mut state.queues[parent].part_mut(partition).ranks;
-    if ranks.epoch != epoch {
-        return false;
+    if ranks.epoch == epoch {
+        ranks.follow(place, of);
     }
-    let before = ranks.first_leaf();
-    ranks.follow(place, of);
-    before != ranks.first_leaf()
 }

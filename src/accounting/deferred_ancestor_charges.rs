@@ -23,15 +23,13 @@
 //! 1. [`DeferredAncestorCharges::leave_room`] checks a container against the smallest room.
 //! 2. [`DeferredAncestorCharges::charge_leaf`] charges the leaf and opens an entry for it.
 //! 3. [`DeferredAncestorCharges::settle`] adds the difference of each entry to the ancestors, then computes
-//!    the used shares of all queues that moved, children before parents.
+//!    the used shares of all queues that moved.
 //!
 //! # Cost
 //!
 //! For each container a comparison; for each leaf that was charged, that of charging it once.
 //!
 //! `tests/commit/deferred_charges.rs` compares a ledger that defers with one that does not.
-
-use std::cmp::Reverse;
 
 use super::charge::{Account, Charge, add, charge_queue};
 use crate::fast_path::{PlantedFlaw, is_planted};
@@ -181,10 +179,6 @@ impl DeferredAncestorCharges {
         for entry in self.leaves.drain(..) {
             charge_ancestors::<N>(state, &entry, partition, &mut self.moved);
         }
-        // Children before their parents, whose winner trees say then what comes first below them.
-        let depth = |&queue: &QueueSlot| state.chain(queue).count();
-        self.moved
-            .sort_unstable_by_key(|queue| Reverse(depth(queue)));
         let (none, account) = (Charge::<N>::default(), Account::of(state, partition));
         for queue in self.moved.drain(..) {
             let moved = charge_queue(state, queue, &account, &none, None);

@@ -73,49 +73,6 @@ pub fn first_child(
     first
 }
 
-/// The leaf behind the queues that come first below `queue`, as [`first_child`] on every level; nothing
-/// below a parent without children. Only for passes that respect partition exclusivity.
-///
-/// Cost: one look where the way down is known, as it is once the queues on it were charged in this epoch;
-/// otherwise one for each level.
-#[inline(always)]
-#[must_use]
-pub fn first_leaf_below(
-    state: &State,
-    mut queue: QueueSlot,
-    partition: PartitionId,
-) -> Option<QueueSlot> {
-    while !state.queues[queue].is_leaf() {
-        let ranks = ranks_of(state, queue, partition, Exclusivity::Respect);
-        let child = first_child(state, queue, partition, Exclusivity::Respect)?;
-        if let Some(leaf) = ranks.and_then(Ranks::first_leaf) {
-            debug_assert_eq!(first_leaf_below(state, child, partition), Some(leaf));
-            return Some(leaf);
-        }
-        queue = child;
-    }
-    Some(queue)
-}
-
-/// The same as far as it was kept: the queue itself where it is a leaf, or what its ranks say while they
-/// hold.
-///
-/// Cost: one look.
-#[inline(always)]
-#[must_use]
-pub fn known_first_leaf(
-    state: &State,
-    queue: QueueSlot,
-    partition: PartitionId,
-) -> Option<QueueSlot> {
-    let row = &state.queues[queue];
-    if row.is_leaf() {
-        return Some(queue);
-    }
-    let ranks = &row.part(partition).ranks;
-    ranks.first_leaf().filter(|_| ranks.epoch == state.epoch)
-}
-
 #[inline(never)]
 fn least_child(
     state: &State,
@@ -159,7 +116,6 @@ pub fn child_claim(
         of: ChildUse {
             used: part.used_in_order(),
             idle: is_idle(state, part),
-            first_leaf: known_first_leaf(state, child, partition),
         },
     })
 }

@@ -12,8 +12,7 @@ pub use app_order::{
     compare_active, compare_waiting, current_fair_key, fair_key, in_order, resorted,
 };
 pub use child_order::{
-    child_claim, compare_children, first_child, first_leaf_below, is_idle, known_first_leaf,
-    order_children, visited_children,
+    child_claim, compare_children, first_child, is_idle, order_children, visited_children,
 };
 pub use constraint::{
     Applications, BatchNode, BatchOutcome, BatchPlacement, BatchRequest, ConstraintRegistry,

@@ -11,8 +11,8 @@ use super::walk::{Found, Pass};
 use super::watch::Step;
 use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{PartitionId, QueueSlot};
-use crate::policy::{Limits, first_child, first_leaf_below, in_order};
-use crate::queue::{Exclusivity, QueuePart};
+use crate::policy::{Limits, first_child, in_order};
+use crate::queue::Exclusivity;
 use crate::resource::{ResourceVector, with_calculator};
 use crate::snapshot::State;
 
@@ -80,68 +80,7 @@ impl<const N: usize> Pass<'_, N> {
 /// where one of them may be at its maximum.
 // As child_limit and passes_maximum, whichever amounts are the smaller ones there; rounding to
 // steps takes less than a step at each level.
-#[inline(always)]
 pub(super) fn first_leaf<const N: usize>(
-    state: &State,
-    partition: PartitionId,
-) -> Option<(QueueSlot, ResourceVector<N>)> {
-    let far = first_leaf_far_from_maximum(state, partition);
-    debug_assert!(far.is_none() || far == first_leaf_looked_at(state, partition));
-    far.or_else(|| first_leaf_looked_at(state, partition))
-}
-
-/// The same where every queue on the way is so far from its maximum that what is left behind all of
-/// them tells.
-// What is on the way is looked at from below: the applications of the leaf need not wait for it.
-#[inline(always)]
-fn first_leaf_far_from_maximum<const N: usize>(
-    state: &State,
-    partition: PartitionId,
-) -> Option<(QueueSlot, ResourceVector<N>)> {
-    // Must equal [`first_leaf_looked_at`].
-    if !FastPath::DistantMaximum.is_taken() {
-        return None;
-    }
-    let leaf = first_leaf_below(state, State::ROOT, partition)?;
-    let total = state.total(partition).narrow();
-    let (mut left, mut rounded) = (total, ResourceVector::NONE);
-    let mut amounts = ResourceVector::NONE;
-    let mut queue = leaf;
-    loop {
-        let row = &state.queues[queue];
-        if !row.can_access(partition) {
-            return None;
-        }
-        let part = row.part(partition);
-        let (used, limit) = (used_on_way(part), part.limit.narrow());
-        amounts = amounts.bits_with(&used).bits_with(&limit);
-        left = left.component_min(&(limit - used - rounded));
-        let Some(parent) = row.parent else {
-            left = left.component_min(&(total - used - rounded));
-            break;
-        };
-        queue = parent;
-        rounded += state.minimum.narrow();
-    }
-    let cluster = state.cluster.narrow();
-    let far = with_calculator!(state.calculator, calculator => {
-        calculator.surely_grow(&cluster, &amounts, &left)
-    });
-    far.then_some((leaf, left))
-}
-
-/// What a queue on the way uses.
-#[inline(always)]
-fn used_on_way<const N: usize>(part: &QueuePart) -> ResourceVector<N> {
-    if is_planted(PlantedFlaw::DistantMaximumIgnoresUse) {
-        return ResourceVector::NONE;
-    }
-    part.used.narrow()
-}
-
-/// The same with a look at each maximum.
-#[inline(never)]
-fn first_leaf_looked_at<const N: usize>(
     state: &State,
     partition: PartitionId,
 ) -> Option<(QueueSlot, ResourceVector<N>)> {

@@ -65,9 +65,6 @@ pub struct ChildUse {
     pub used: f32,
     /// Whether passes need not come to the child, which asks for nothing.
     pub idle: bool,
-    /// The leaf that a way down from the child comes to while every queue on it takes its first child;
-    /// nothing where that is not known.
-    pub first_leaf: Option<QueueSlot>,
 }
 
 /// A child in the winner tree. No two have the same key.
@@ -75,20 +72,15 @@ pub struct ChildUse {
 struct Rank {
     /// Smaller is served first. Shares are the reference's `f32`, in Java's order.
     key: u64,
-    /// The child, and above it in the word the leaf that comes first below it, itself where it is one, or
-    /// [`Rank::UNKNOWN`].
-    who: u64,
+    child: QueueSlot,
 }
 
 impl Rank {
     /// What the first place of a tree holds, which stands for nobody.
     const NOBODY: Self = Self {
         key: 0,
-        who: (Self::UNKNOWN as u64) << u32::BITS,
+        child: QueueSlot(u32::MAX),
     };
-
-    /// A leaf that is not known.
-    const UNKNOWN: u32 = u32::MAX;
 
     fn new(claim: &ChildClaim, urgent: usize, tie: usize) -> Self {
         debug_assert!(urgent < MOST_PRIORITIES && tie < MOST);
@@ -98,11 +90,11 @@ impl Rank {
             | flag(unguaranteed, UNGUARANTEED)
             | (urgent as u64) << URGENT
             | tie as u64;
-        let who = u64::from(claim.child.0);
-        Self { key, who }.using(claim.of)
+        let child = claim.child;
+        Self { key, child }.using(claim.of)
     }
 
-    /// The rank after the child's use, or what is below it, moved.
+    /// The rank after the child's use moved.
     #[inline(always)]
     fn using(self, of: ChildUse) -> Self {
         const MOVES: u64 = 1 << IDLE | 1 << WHOLE | (u32::MAX as u64) << USED;
@@ -110,10 +102,9 @@ impl Rank {
         let used = share::java_rank(of.used);
         let whole = u64::from(used >= share::java_rank(1.0)) << WHOLE;
         let idle = u64::from(of.idle) << IDLE;
-        let leaf = of.first_leaf.map_or(Self::UNKNOWN, |leaf| leaf.0);
         Self {
             key: self.key & !MOVES | idle | whole | u64::from(used) << USED,
-            who: u64::from(self.child().0) | u64::from(leaf) << u32::BITS,
+            ..self
         }
     }
 
@@ -122,19 +113,6 @@ impl Rank {
     fn first(self, other: Self) -> Self {
         // Who wins is anybody's guess, which a jump would have to make.
         select_unpredictable(other.key < self.key, other, self)
-    }
-
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the lower half of the word is the child"
-    )]
-    fn child(self) -> QueueSlot {
-        QueueSlot(self.who as u32)
-    }
-
-    fn leaf(self) -> Option<QueueSlot> {
-        let leaf = (self.who >> u32::BITS) as u32;
-        (leaf != Self::UNKNOWN).then_some(QueueSlot(leaf))
     }
 
     fn is_idle(self) -> bool {
@@ -183,16 +161,7 @@ impl Ranks {
     #[inline]
     #[must_use]
     pub fn first(&self) -> Option<QueueSlot> {
-        self.winner().map(Rank::child)
-    }
-
-    /// The leaf that comes first below that child, where it is known.
-    ///
-    /// Cost: one look.
-    #[inline]
-    #[must_use]
-    pub fn first_leaf(&self) -> Option<QueueSlot> {
-        self.winner()?.leaf()
+        self.winner().map(|rank| rank.child)
     }
 
     /// The children in the order in which they are served, without those passed over.
@@ -221,19 +190,19 @@ impl Ranks {
             };
             last = Some(at);
             let winner = at_place(at);
-            (!winner.is_idle()).then(|| winner.child())
+            (!winner.is_idle()).then(|| winner.child)
         })
     }
 
     /// Follows a child of which something moved, by its place in the list; one without a place is passed
-    /// over. Returns what [`Ranks::first_leaf`] says then.
+    /// over.
     ///
     /// Cost: a comparison for each doubling of the number of children.
     #[inline(always)]
-    pub fn follow(&mut self, place: usize, of: ChildUse) -> Option<QueueSlot> {
+    pub fn follow(&mut self, place: usize, of: ChildUse) {
         let count = self.pairs.len();
         if place >= count {
-            return self.first_leaf();
+            return;
         }
         let mut at = count + place;
         let before = self.pairs[at / 2][at % 2];
@@ -249,7 +218,6 @@ impl Ranks {
             at /= 2;
         }
         self.pairs[0][1] = first;
-        first.leaf()
     }
 }
 
@@ -291,11 +259,7 @@ mod tests {
     }
 
     fn using(used: f32) -> ChildUse {
-        ChildUse {
-            used,
-            idle: false,
-            first_leaf: None,
-        }
+        ChildUse { used, idle: false }
     }
 
     /// Used shares in quarters; those that use an odd number of them ask for nothing.
@@ -303,7 +267,6 @@ mod tests {
         ChildUse {
             used: share::quotient(f32::from(quarters), 4.0),
             idle: quarters % 2 == 1,
-            first_leaf: (quarters > 1).then_some(QueueSlot(u32::from(quarters))),
         }
     }
 
@@ -384,7 +347,6 @@ mod tests {
                     a.of.idle.cmp(&b.of.idle).then(a.of.used.total_cmp(&b.of.used))
                 });
                 prop_assert_eq!(ranks.first(), order.first().map(|claim| claim.child));
-                prop_assert_eq!(ranks.first_leaf(), order.first().and_then(|claim| claim.of.first_leaf));
                 let visited = order.iter().filter(|claim| !claim.of.idle);
                 prop_assert!(ranks.in_order().eq(visited.map(|claim| claim.child)));
                 ranks.follow(place, of(quarters));

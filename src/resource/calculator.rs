@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::dominant::{compare_dominant, have_exact_shares};
+use super::dominant::compare_dominant;
 use super::share;
 use super::{MAX_TYPES, MEMORY, ResourceVector, VCORES};
 
@@ -78,28 +78,6 @@ impl Calculator {
         match *self {
             Self::MemoryOnly { .. } => a.memory().cmp(&b.memory()),
             Self::Dominant { types } => compare_dominant(cluster, a, b, types),
-        }
-    }
-
-    /// Whether each of some amounts surely compares less than itself with `more` or something larger
-    /// added, where the sums are among the amounts or below one of them in each type. `amounts` are their
-    /// bits, by [`bits_with`](ResourceVector::bits_with).
-    // What is larger in one type and smaller in none has the larger shares.
-    #[inline(always)]
-    #[must_use]
-    pub fn surely_grow<const N: usize>(
-        &self,
-        cluster: &ResourceVector<N>,
-        amounts: &ResourceVector<N>,
-        more: &ResourceVector<N>,
-    ) -> bool {
-        match *self {
-            Self::MemoryOnly { .. } => more.memory() > 0,
-            Self::Dominant { types } => {
-                let counted = (0..types).all(|i| cluster[i] > 0 && more[i] >= 0);
-                let something = (0..types).any(|i| more[i] > 0);
-                counted && something && have_exact_shares(amounts, types)
-            }
         }
     }
 

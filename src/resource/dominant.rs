@@ -43,13 +43,6 @@ fn are_small([a, b, c, d]: [i64; 4]) -> bool {
     (a | b | c | d).cast_unsigned() < EXACT_SHARES.cast_unsigned()
 }
 
-/// Whether the order of amounts with these bits is that of their shares too.
-#[inline(always)]
-pub(super) fn have_exact_shares<const N: usize>(bits: &ResourceVector<N>, types: usize) -> bool {
-    let all = (0..types).fold(0, |all, i| all | bits[i]);
-    are_small([all, 0, 0, 0])
-}
-
 /// The order of two shares of anything, where the integers are so small that it is that of the
 /// shares too.
 #[inline(always)]
@@ -97,7 +90,7 @@ fn compare_by_type<const N: usize>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Calculator, NARROW};
+    use super::super::NARROW;
     use super::*;
     use proptest::prelude::*;
 
@@ -131,27 +124,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn what_surely_grows_compares_less_than_with_more(
-            cluster in prop::collection::vec(0..3_i64, 2), amount in amounts(), more in amounts(),
-            dominant in any::<bool>()
-        ) {
-            let calculator = if dominant {
-                Calculator::Dominant { types: 2 }
-            } else {
-                Calculator::MemoryOnly { types: 2 }
-            };
-            let first = |of: &ResourceVector| r(of.values(2)).narrow::<NARROW>();
-            let (cluster, amount, more) = (first(&r(&cluster)), first(&amount), first(&more));
-            let values = [amount[0].checked_add(more[0]), amount[1].checked_add(more[1])];
-            prop_assume!(values.iter().all(Option::is_some));
-            let sum = amount + more;
-            let bits = amount.bits_with(&sum);
-            if calculator.surely_grow(&cluster, &bits, &more) {
-                prop_assert!(calculator.compare(&cluster, &amount, &sum).is_lt());
-            }
-        }
-
         #[test]
         fn every_short_comparison_agrees_with_the_sorted_shares(
             cluster in amounts(), a in amounts(), b in amounts(), types in 1..=3usize

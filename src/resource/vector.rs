@@ -198,14 +198,6 @@ impl<const N: usize> ResourceVector<N> {
         self.0.iter().fold(false, |any, &value| any | (value > 0))
     }
 
-    /// The bits that are set in the amounts of either, by type: small where both are small, and none of
-    /// them below zero.
-    #[inline]
-    #[must_use]
-    pub fn bits_with(&self, other: &Self) -> Self {
-        Self::build(|i| self.0[i] | other.0[i])
-    }
-
     /// The smaller amount of each type.
     #[inline]
     #[must_use]

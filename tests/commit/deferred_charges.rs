@@ -5,7 +5,7 @@
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec};
 use capsched::commit::{CommitOutcome, Ledger};
 use capsched::id::{AppSlot, NodeSlot, PartitionId, QueueSlot};
-use capsched::policy::{Locality, known_first_leaf};
+use capsched::policy::Locality;
 use capsched::proposer::{Outcome, Proposal, ProposalKind};
 use capsched::queue::Exclusivity;
 use capsched::resource::ResourceVector;
@@ -187,40 +187,15 @@ proptest! {
                         _ => add_node(ledger, ledger.state().nodes.len(), ""),
                     }
                 }
-                crate::first_leaves::assert_right(together.state());
             }
-            crate::first_leaves::assert_right(single.state());
         }
         for ledger in [&mut together, &mut single] {
             ledger.settled();
             ledger.settle();
         }
         prop_assert_eq!(figures(&together), figures(&single));
-        crate::first_leaves::assert_right(together.state());
         let [found, expected] = [&mut together, &mut single].map(Ledger::take_events);
         prop_assert_eq!(found, expected);
-    }
-}
-
-#[test]
-fn queues_know_the_leaf_that_comes_first_once_all_below_them_were_charged() {
-    for defers in [false, true] {
-        let mut ledger = ledger("DominantResourceCalculator");
-        for app in 0..LEAVES.len() {
-            let wanted = proposal(&ledger, (app, 0, 0)).unwrap();
-            let wanted = Outcome::Proposed(wanted);
-            let outcome = match defers {
-                true => ledger.batch().commit(&wanted, &[]),
-                false => ledger.commit(&wanted, &[]),
-            };
-            assert_eq!(outcome, CommitOutcome::Committed);
-        }
-        ledger.settled();
-        for queue in (0..ledger.state().queues.len()).map(QueueSlot::at) {
-            let known = known_first_leaf(ledger.state(), queue, PartitionId::DEFAULT);
-            assert!(known.is_some(), "{queue:?}");
-        }
-        crate::first_leaves::assert_right(ledger.state());
     }
 }
 

@@ -1,7 +1,5 @@
 //! The ledger and working copies: charges, caches and fast paths against what they must equal.
 
-#[path = "../common/first_leaves.rs"]
-mod first_leaves;
 #[path = "../common/trees.rs"]
 mod trees;
 

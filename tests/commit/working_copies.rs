@@ -371,7 +371,6 @@ fn assert_visited_in_order(state: &State) {
             assert_eq!(visited.collect::<Vec<_>>(), children);
         }
     }
-    crate::first_leaves::assert_right(state);
     let known = visited_children(state, State::ROOT, root, Exclusivity::Respect);
     assert!(known.is_some(), "keys tell the order below root");
 }
