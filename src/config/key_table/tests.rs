@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::config::properties::asked;
 use crate::config::{Admission, Layer, Options, Source, load};
+use crate::queue::Reference;
 
 use super::*;
 
@@ -59,8 +60,8 @@ fn source(pairs: &[&str], prefix: &str, layer: Layer) -> Source {
     }
 }
 
-/// The keys that are looked up while rich files are read, with placement rules of a format.
-fn asked_for(format: &str) -> BTreeSet<String> {
+/// The keys that are looked up while rich files are read as a release does, with placement rules of a format.
+fn asked_for(format: &str, reference: Reference) -> BTreeSet<String> {
     let format = format!("mapping-rule-format={format}");
     let own = [&RICH[..], &[format.as_str()]].concat();
     let files = [
@@ -68,7 +69,11 @@ fn asked_for(format: &str) -> BTreeSet<String> {
         source(&RICH_SITE, "", Layer::Site),
     ];
     asked::take();
-    let loaded = load(&files, &Options::default());
+    let options = Options {
+        reference,
+        ..Options::default()
+    };
+    let loaded = load(&files, &options);
     let keys = asked::take();
     let loaded = loaded.expect("the files are accepted");
     // Faults of the rules do not matter here.
@@ -77,8 +82,9 @@ fn asked_for(format: &str) -> BTreeSet<String> {
 }
 
 fn all_asked_for() -> BTreeSet<String> {
-    let [legacy, json] = ["legacy", "json"].map(asked_for);
-    legacy.into_iter().chain(json).collect()
+    let asked_by = |reference| ["legacy", "json"].map(|format| asked_for(format, reference));
+    let all = Reference::ALL.map(asked_by);
+    all.into_iter().flatten().flatten().collect()
 }
 
 /// Whether a text is a pattern with something in place of each `*`.
