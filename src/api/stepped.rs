@@ -79,7 +79,8 @@ pub struct Stepped {
 impl Stepped {
     /// An engine that is scheduled in `mode`.
     #[must_use]
-    pub fn new(engine: Sequential, mode: ModeKind) -> Self {
+    pub fn new(mut engine: Sequential, mode: ModeKind) -> Self {
+        engine.keep_silently();
         Self {
             engine,
             mode,

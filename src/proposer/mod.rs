@@ -41,7 +41,7 @@ pub use order::NodeOrder;
 pub use simple_ask::second_node;
 pub use standstill::{
     CounterMove, Fruitless, Moved, Prospect, ToldLimit, Visited, is_still, keeps_quietly, moved_by,
-    prospect, told_by_reservation,
+    prospect, reservation_of, told_to_leaf,
 };
 pub use walk::{propose, propose_reserved, propose_watched};
 pub use watch::{Step, Watch};

@@ -154,18 +154,23 @@ pub fn moved_by(state: &State, visited: &Visited, seen: &[Observation]) -> Optio
     (once && grow).then_some(Moved { looks, told })
 }
 
-/// The limit that an attempt to fulfil the reservation on a node tells the leaf.
+/// The application and key of the reservation on a node.
+#[must_use]
+pub fn reservation_of(state: &State, node: NodeSlot) -> Option<(AppSlot, SchedulerKey)> {
+    let held = state.nodes[node].reserved.as_ref()?;
+    Some((held.app, held.key))
+}
+
+/// The limit that an attempt to fulfil a reservation of a leaf tells it.
 // As CapacityScheduler.allocateFromReservedContainer: the limit is that of the default partition.
 #[must_use]
-pub fn told_by_reservation(state: &State, node: NodeSlot) -> Option<ToldLimit> {
-    let held = state.nodes[node].reserved.as_ref()?;
-    let leaf = state.apps[held.app].leaf;
+pub fn told_to_leaf(state: &State, leaf: QueueSlot) -> ToldLimit {
     let limit = queue_current_limit(state, leaf, &state.total(PartitionId::DEFAULT));
-    Some(ToldLimit {
+    ToldLimit {
         leaf,
         limit: limit.into(),
         published: false,
-    })
+    }
 }
 
 /// Nodes on which a look comes to nothing, as it did on one of them: those of one partition that have room for the
@@ -334,15 +339,16 @@ fn is_kept(state: &State, node: NodeSlot) -> bool {
         && !calculator.holds_one(&row.free.get(), &size)
 }
 
-/// Whether the key of a reservation may still reserve just as much once it was kept so many times more.
+/// Whether a key with reservations may still reserve just as much once they were kept so many times more.
 #[must_use]
-pub fn keeps_quietly(state: &State, node: NodeSlot, times: i32) -> bool {
-    let Some(held) = &state.nodes[node].reserved else {
-        return false;
-    };
-    let app = &state.apps[held.app];
-    app.key(held.key).is_some_and(|asks| {
-        let after = reservations_starve_after(state, app, asks, &held.size, times);
-        after == Some(reservations_starve(state, app, asks, &held.size))
+pub fn keeps_quietly(state: &State, (app, key): (AppSlot, SchedulerKey), times: i32) -> bool {
+    let app = &state.apps[app];
+    app.key(key).is_some_and(|asks| {
+        let counts = asks.opportunities.checked_add(times).is_some();
+        let alike = |size| {
+            let after = reservations_starve_after(state, app, asks, size, times);
+            after == Some(reservations_starve(state, app, asks, size))
+        };
+        counts && asks.reserved.iter().all(|held| alike(&held.size))
     })
 }

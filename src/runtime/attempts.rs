@@ -8,7 +8,8 @@ use crate::commit::CommitOutcome;
 use crate::id::{NodeName, NodeSlot, PartitionId};
 use crate::policy::Locality;
 use crate::proposer::{
-    Candidates, Outcome, ProposalKind, has_room, is_still, propose_reserved, propose_watched,
+    Candidates, Observation, Outcome, ProposalKind, has_room, is_still, propose_reserved,
+    propose_watched,
 };
 use crate::queue::Exclusivity;
 
@@ -143,7 +144,8 @@ impl Sequential {
         let list = self.ledger.state().partitions[partition].changes;
         let calls = self.node_calls;
         let structure = Structure { calls, list };
-        let order = self.orders.take(&mut self.ledger, partition, structure);
+        let watched = (&mut self.ledger, &mut self.standstill);
+        let order = self.orders.take(watched, partition, structure);
         let attempt = self.attempt_ordered(&order, partition, collected);
         self.orders.put(partition, order);
         attempt
@@ -188,14 +190,20 @@ impl Sequential {
     fn fulfil_reserved(&mut self, order: &LiveOrder, collected: Collected) -> bool {
         let nodes = order.nodes(collected);
         let mut from = 0;
+        self.standstill.begin_kept(self.ledger.state());
         while let Some(place) = order.next_reserved(collected, from) {
             from = place + 1;
+            if self.standstill.count_known(nodes[place]) {
+                continue;
+            }
+            self.standstill.apply_kept(&mut self.ledger);
             if self.fulfil_all(&nodes[place..from]) {
                 // Others may be reserved now.
                 self.fulfil_all(&nodes[from..]);
                 return true;
             }
         }
+        self.standstill.apply_kept(&mut self.ledger);
         false
     }
 
@@ -235,6 +243,25 @@ impl Sequential {
         self.pass(candidates, Exclusivity::Ignore, lesson)
     }
 
+    /// Notes what a pass and its commit changed.
+    fn note_pass(&mut self, outcome: &Outcome) {
+        let ends_apps = |seen: &Observation| matches!(seen, Observation::UserUnknown { .. });
+        match outcome {
+            Outcome::Skipped(_) if !self.seen.iter().any(ends_apps) => {
+                self.standstill.note_other_change();
+            }
+            Outcome::Proposed(proposal)
+                if proposal.kind == ProposalKind::Allocate
+                    && proposal.reserved.is_none()
+                    && proposal.exchange.is_none()
+                    && proposal.kill.is_empty() =>
+            {
+                self.note_change_of(proposal.app);
+            }
+            _ => self.standstill.note_change(),
+        }
+    }
+
     /// One pass and its commit.
     fn pass(
         &mut self,
@@ -257,10 +284,10 @@ impl Sequential {
             }
         }
         let committed = self.ledger.commit(&outcome, &self.seen);
-        self.seen.clear();
         if !still {
-            self.standstill.note_change();
+            self.note_pass(&outcome);
         }
+        self.seen.clear();
         let refused = match committed {
             CommitOutcome::Rejected(conflict) => Some(conflict),
             _ => None,

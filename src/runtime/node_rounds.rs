@@ -6,6 +6,14 @@ use super::nodes::walk_order::{CountedNodes, WalkOrder};
 use super::sequential::Sequential;
 use crate::id::{NodeName, NodeSlot};
 
+/// What a stretch of nodes without a carried out attempt came to.
+#[derive(Debug, Default)]
+struct Stretch {
+    counted: Vec<CountedNodes>,
+    /// Reserved nodes with their places.
+    kept: Vec<(usize, NodeSlot)>,
+}
+
 impl Sequential {
     /// One attempt on every node of a list that runs, from the one at a position on and round it.
     ///
@@ -19,6 +27,7 @@ impl Sequential {
             }
             return;
         };
+        self.standstill.begin_kept(self.ledger.state());
         for range in [start..nodes.len(), 0..start] {
             walk = self.walk_range(walk, range);
         }
@@ -32,20 +41,22 @@ impl Sequential {
             return None;
         }
         let slots = nodes.iter().map(|&(_, slot)| slot);
-        self.orders.take_walk(&mut self.ledger, slots)
+        let watched = (&mut self.ledger, &mut self.standstill);
+        self.orders.take_walk(watched, slots)
     }
 
     fn walk_range(&mut self, mut walk: WalkOrder, range: Range<usize>) -> WalkOrder {
         let Range { mut start, end } = range;
-        let mut counted = Vec::new();
+        let mut stretch = Stretch::default();
         while start < end {
-            let stop = self.pass_range(&walk, start..end, &mut counted);
+            let stop = self.pass_range(&walk, start..end, &mut stretch);
             if stop == end {
                 break;
             }
             self.standstill.apply_counted(&mut self.ledger);
             self.schedule_slot(walk.nodes()[stop]);
-            walk = self.orders.follow_walk(&mut self.ledger, walk);
+            let watched = (&mut self.ledger, &mut self.standstill);
+            walk = self.orders.follow_walk(watched, walk);
             start = stop + 1;
         }
         walk
@@ -57,27 +68,35 @@ impl Sequential {
         &mut self,
         walk: &WalkOrder,
         range: Range<usize>,
-        counted: &mut Vec<CountedNodes>,
+        stretch: &mut Stretch,
     ) -> usize {
-        let Range { mut start, end } = range;
-        while start < end {
-            let known = (&self.standstill, self.ledger.state());
-            let stop = walk.first_stop(start..end, known);
-            let until = stop.unwrap_or(end);
-            walk.counted(&(start..until), known, counted);
-            for nodes in counted.iter() {
-                self.standstill.count_many(nodes);
+        let Stretch { counted, kept } = stretch;
+        let known = (&self.standstill, self.ledger.state());
+        let open = walk.first_open(range.clone(), known).unwrap_or(range.end);
+        let (mut from, mut until) = (range.start, open);
+        kept.clear();
+        while let Some(place) = walk.first_single(from..open) {
+            let node = walk.nodes()[place];
+            if !self.standstill.count_kept(&mut self.ledger, node) {
+                until = place;
+                break;
             }
-            let mut kept = |stop: usize| {
-                let node = walk.nodes()[stop];
-                self.standstill.count_kept(&mut self.ledger, node)
-            };
-            match stop {
-                Some(stop) if kept(stop) => start = stop + 1,
-                _ => return until,
-            }
+            kept.push((place, node));
+            from = place + 1;
         }
-        end
+        let known = (&self.standstill, self.ledger.state());
+        walk.counted(&(range.start..until), known, counted);
+        let mut kept = kept.iter().peekable();
+        for nodes in counted.iter() {
+            while let Some((_, node)) = kept.next_if(|(place, _)| *place < nodes.last) {
+                self.standstill.tell_kept_later(*node);
+            }
+            self.standstill.count_many(nodes);
+        }
+        for (_, node) in kept {
+            self.standstill.tell_kept_later(*node);
+        }
+        until
     }
 
     /// Takes heartbeats of nodes in the order of a list, from one of them on and round it, as long as each surely
@@ -100,6 +119,7 @@ impl Sequential {
             while passed < most {
                 let left = usize::try_from(most - passed).unwrap_or(usize::MAX);
                 let end = start.saturating_add(left).min(nodes.len());
+                self.standstill.begin_kept(self.ledger.state());
                 let stop = self.pass_reports(&mut walk, start..end, attempts);
                 self.standstill.apply_counted(&mut self.ledger);
                 passed += u64::try_from(stop - start).unwrap_or(0);
@@ -126,7 +146,7 @@ impl Sequential {
             }
         }
         if attempts {
-            self.pass_range(walk, start..until, &mut Vec::new())
+            self.pass_range(walk, start..until, &mut Stretch::default())
         } else {
             until
         }

@@ -10,7 +10,7 @@ use crate::commit::{
     AppError, AskError, CommitBatch, Conflict, Event, HeartbeatReply, Ledger, NodeError,
     PartitionSpec, PreemptionRound, RefreshError, SubmitError, Submitted, Verdicts,
 };
-use crate::id::{ApplicationId, ContainerId, NodeName, NodeSlot};
+use crate::id::{AppSlot, ApplicationId, ContainerId, NodeName, NodeSlot};
 use crate::policy::Locality;
 use crate::proposer::Observation;
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
@@ -89,6 +89,21 @@ impl Sequential {
     /// Decisions are the same.
     pub fn carry_out_all(&mut self, all: bool) {
         self.standstill.set_plain(all);
+    }
+
+    /// No event is made of reservations that are kept.
+    pub fn keep_silently(&mut self) {
+        self.standstill.keep_silently();
+    }
+
+    /// Notes that something changed that concerns an application.
+    pub(super) fn note_change_of(&mut self, app: AppSlot) {
+        let mut keys = self.ledger.state().apps[app].keys.iter();
+        if keys.all(|asks| asks.reserved.is_empty()) {
+            self.standstill.note_other_change();
+        } else {
+            self.standstill.note_change();
+        }
     }
 
     /// Notes that something changed, the nodes perhaps.
@@ -178,7 +193,7 @@ impl Sequential {
     ///
     /// As [`SubmitError`].
     pub fn submit(&mut self, app: &AppSpec) -> Result<Submitted, SubmitError> {
-        self.standstill.note_change();
+        self.standstill.note_other_change();
         let result = self.ledger.submit(app);
         self.ledger.settle();
         let slot = result?;
@@ -209,13 +224,13 @@ impl Sequential {
         call: &AskCall,
         reply: &mut AskReply,
     ) -> Result<(), AskError> {
-        if !call.only_fetches() {
-            self.standstill.note_change();
-        }
         let slot = self
             .ledger
             .app(app)
             .ok_or(AskError::UnknownApplication(app))?;
+        if !call.only_fetches() {
+            self.note_change_of(slot);
+        }
         let result = self.ledger.ask_into(slot, call, reply);
         self.ledger.settle();
         result
@@ -299,10 +314,13 @@ impl Sequential {
 
     /// A container ended by itself; queue and node are freed at once. Whether it was live.
     pub fn container_finished(&mut self, container: ContainerId) -> bool {
-        self.standstill.note_change();
         let Some(slot) = self.ledger.live_container(container) else {
             return false;
         };
+        match self.ledger.app(container.app) {
+            Some(app) => self.note_change_of(app),
+            None => self.standstill.note_change(),
+        }
         self.ledger.container_exited(slot);
         self.ledger.settle();
         true
@@ -314,8 +332,8 @@ impl Sequential {
     ///
     /// When no live application has the number.
     pub fn finish_app(&mut self, app: ApplicationId) -> Result<(), AppError> {
-        self.standstill.note_change();
         let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
+        self.note_change_of(slot);
         self.ledger.end_app(slot);
         self.ledger.settle();
         Ok(())

@@ -1,6 +1,6 @@
 //! The nodes of a partition in the order of every node policy, as the live state has them at each attempt.
 
-use super::standstill::Structure;
+use super::standstill::{Standstill, Structure};
 use super::walk_order::{PlaceSet, WalkOrder};
 use crate::cluster::NodeState;
 use crate::commit::Ledger;
@@ -77,11 +77,11 @@ impl LiveOrders {
     /// Cost: a search and a move for each node that was written since; all nodes where some came or went.
     pub(in crate::runtime) fn take(
         &mut self,
-        ledger: &mut Ledger,
+        (ledger, standstill): (&mut Ledger, &mut Standstill),
         partition: PartitionId,
         structure: Structure,
     ) -> LiveOrder {
-        self.follow(ledger);
+        self.follow(ledger, standstill);
         let at = partition.index();
         if at >= self.partitions.len() {
             self.partitions.resize(at + 1, None);
@@ -102,10 +102,10 @@ impl LiveOrders {
     /// Cost: a few looks for each node that was written since; all nodes where some came or went.
     pub(in crate::runtime) fn take_walk(
         &mut self,
-        ledger: &mut Ledger,
+        (ledger, standstill): (&mut Ledger, &mut Standstill),
         nodes: impl Iterator<Item = NodeSlot>,
     ) -> Option<WalkOrder> {
-        self.follow(ledger);
+        self.follow(ledger, standstill);
         if self.shared {
             return None;
         }
@@ -123,16 +123,17 @@ impl LiveOrders {
     /// Has the order of a walk follow what was written meanwhile.
     pub(in crate::runtime) fn follow_walk(
         &mut self,
-        ledger: &mut Ledger,
+        (ledger, standstill): (&mut Ledger, &mut Standstill),
         walk: WalkOrder,
     ) -> WalkOrder {
         self.walk = Some(walk);
-        self.follow(ledger);
+        self.follow(ledger, standstill);
         self.walk.take().expect("it was put there")
     }
 
-    fn follow(&mut self, ledger: &mut Ledger) {
+    fn follow(&mut self, ledger: &mut Ledger, standstill: &mut Standstill) {
         if self.shared {
+            standstill.forget_kept();
             return;
         }
         if !std::mem::replace(&mut self.following, true) {
@@ -151,6 +152,7 @@ impl LiveOrders {
         }
         for &node in &self.written {
             let node = NodeSlot(node);
+            standstill.note_written(node);
             let partition = ledger.state().nodes[node].partition;
             if let Some(Some(order)) = self.partitions.get_mut(partition.index()) {
                 order.follow(ledger.state(), node);

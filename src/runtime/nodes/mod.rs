@@ -1,6 +1,7 @@
 //! The order of the nodes: sorting, publication, and the candidates of each proposer.
 
 pub(super) mod index;
+mod kept;
 pub(super) mod live_order;
 pub(super) mod node_candidates;
 pub(super) mod sorter;

@@ -10,11 +10,12 @@ use crate::commit::Ledger;
 use crate::id::{NodeSlot, PartitionId};
 use crate::proposer::{
     Fruitless, Moved, Observation, Prospect, ToldLimit, Visited, keeps_quietly, moved_by, prospect,
-    told_by_reservation,
+    reservation_of, told_to_leaf,
 };
 use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
 
+use super::kept::KeptReservations;
 use super::live_order::Collected;
 use super::walk_order::CountedNodes;
 
@@ -66,6 +67,10 @@ pub(in crate::runtime) struct Standstill {
     visited: Visited,
     /// Reservations that the present round kept.
     kept: Vec<NodeSlot>,
+    /// Reservations that surely stay until something changes.
+    stays: KeptReservations,
+    /// Whether an event is made of each reservation that is kept.
+    keeps_silently: bool,
     /// Whether a round is under way.
     rounding: bool,
     /// Attempts that were counted since limits were last told, in order.
@@ -87,6 +92,12 @@ impl Standstill {
 
     /// Something changed on which decisions may depend.
     pub(in crate::runtime) fn note_change(&mut self) {
+        self.stays.clear();
+        self.note_other_change();
+    }
+
+    /// Something changed that concerns no application with reservations, and no reserved node that was not written.
+    pub(in crate::runtime) fn note_other_change(&mut self) {
         debug_assert!(
             self.untold.is_empty(),
             "what is counted is applied before a change"
@@ -94,6 +105,36 @@ impl Standstill {
         self.changes += 1;
         self.known.clear();
         self.repeats = false;
+    }
+
+    /// From now on no event is made of a reservation that is kept.
+    pub(in crate::runtime) fn keep_silently(&mut self) {
+        self.keeps_silently = true;
+    }
+
+    /// A node was written.
+    pub(in crate::runtime) fn note_written(&mut self, node: NodeSlot) {
+        self.stays.remove(node);
+    }
+
+    /// Somebody else writes nodes as well.
+    pub(in crate::runtime) fn forget_kept(&mut self) {
+        self.stays.clear();
+    }
+
+    /// Attempts on reserved nodes begin, one on each at most.
+    pub(in crate::runtime) fn begin_kept(&mut self, state: &State) {
+        self.stays.begin(state);
+    }
+
+    /// Counts that a reservation stays which is known to; whether it is. Its key follows with
+    /// [`Self::apply_counted`].
+    pub(in crate::runtime) fn count_known(&mut self, node: NodeSlot) -> bool {
+        let known = self.keeps_silently && self.stays.count(node);
+        if known {
+            self.note_kept(node);
+        }
+        known
     }
 
     /// Whether every attempt is carried out.
@@ -160,20 +201,30 @@ impl Standstill {
         }
         self.note_kept(node);
         self.keep_untold(ledger, node);
-        ledger.tell_kept(node);
+        if !self.keeps_silently {
+            ledger.tell_kept(node);
+        }
         true
     }
 
-    /// Counts that a reservation stays that surely does; nobody is told. Always true.
-    pub(in crate::runtime) fn keep_untold(&mut self, ledger: &mut Ledger, node: NodeSlot) -> bool {
-        if !keeps_quietly(ledger.state(), node, 1) {
+    fn keep_untold(&mut self, ledger: &mut Ledger, node: NodeSlot) {
+        let Some(of) = reservation_of(ledger.state(), node) else {
+            return;
+        };
+        if keeps_quietly(ledger.state(), of, 1) {
+            self.stays.add(ledger.state(), node);
+        } else {
             self.note_change();
         }
         ledger.keep_reservation(node, 1);
-        if let Some(told) = told_by_reservation(ledger.state(), node) {
-            ledger.repeat_limits(&[told]);
-        }
-        true
+        let leaf = ledger.state().apps[of.0].leaf;
+        let told = told_to_leaf(ledger.state(), leaf);
+        ledger.tell_limit(leaf, Some(&told.limit), None);
+    }
+
+    /// Has keys and leaves know which reservations were counted as kept since this was last called.
+    pub(in crate::runtime) fn apply_kept(&mut self, ledger: &mut Ledger) {
+        self.stays.apply(ledger, true);
     }
 
     /// The attempt that is known of open nodes of a size in a partition.
@@ -215,16 +266,25 @@ impl Standstill {
     }
 
     /// Counts that a reservation stays, where it surely does and nothing changes by that; whether that is so. What the
-    /// leaf is told follows with [`Self::apply_counted`]. No event is made.
+    /// leaf is told follows with [`Self::tell_kept_later`]. No event is made.
     pub(in crate::runtime) fn count_kept(&mut self, ledger: &mut Ledger, node: NodeSlot) -> bool {
+        if self.count_known(node) {
+            return true;
+        }
         let state = ledger.state();
-        let quiet = prospect(state, node) == Prospect::Kept && keeps_quietly(state, node, 1);
-        if quiet {
+        let quiet = || reservation_of(state, node).is_some_and(|of| keeps_quietly(state, of, 1));
+        let stays = prospect(state, node) == Prospect::Kept && quiet();
+        if stays {
+            self.stays.add(state, node);
             self.note_kept(node);
             ledger.keep_reservation(node, 1);
-            self.untold.push(Untold::Kept(node));
         }
-        quiet
+        stays
+    }
+
+    /// The attempt on a reserved node that was counted comes next among those that tell leaves their limits.
+    pub(in crate::runtime) fn tell_kept_later(&mut self, node: NodeSlot) {
+        self.untold.push(Untold::Kept(node));
     }
 
     /// Moves the counters of all attempts that were counted since this was last called, and tells what they told.
@@ -235,6 +295,8 @@ impl Standstill {
             let times = std::mem::take(&mut known.uncounted);
             ledger.repeat_looks(&known.moved.looks, times);
         }
+        let mut last_kept = None;
+        self.stays.apply(ledger, false);
         // Only what is told last of a leaf stays.
         let (mut current, mut published) = (Vec::new(), Vec::new());
         let mut tell = |told: &ToldLimit, ledger: &mut Ledger| {
@@ -257,8 +319,11 @@ impl Standstill {
                     }
                 }
                 Untold::Kept(node) => {
-                    if let Some(told) = told_by_reservation(ledger.state(), node) {
-                        tell(&told, ledger);
+                    let state = ledger.state();
+                    let leaf = reservation_of(state, node).map(|(app, _)| state.apps[app].leaf);
+                    if let Some(leaf) = leaf.filter(|&leaf| last_kept != Some(leaf)) {
+                        tell(&told_to_leaf(state, leaf), ledger);
+                        last_kept = Some(leaf);
                     }
                 }
             }
@@ -336,7 +401,12 @@ impl Standstill {
             // Reservations of one key are kept together.
             let each = i32::try_from(self.kept.len()).ok();
             let all = each.and_then(|each| times.checked_mul(each));
-            all.is_some_and(|all| kept.all(|&node| keeps_quietly(ledger.state(), node, all)))
+            all.is_some_and(|all| {
+                let state = ledger.state();
+                kept.all(|&node| {
+                    reservation_of(state, node).is_some_and(|of| keeps_quietly(state, of, all))
+                })
+            })
         };
         while times > 0 && !quiet(times) {
             times /= 2;

@@ -251,33 +251,34 @@ impl WalkOrder {
         self.reporting.first(range)
     }
 
-    /// The first node of a range on which an attempt has to be carried out, or the reservation to be looked at.
+    /// The first node of a range whose reservation is to be looked at, or which is of no kind.
+    pub(in crate::runtime) fn first_single(&self, range: Range<usize>) -> Option<usize> {
+        self.single.first(range)
+    }
+
+    /// The first open node of a range that no known attempt covers.
     ///
     /// Cost: a search for each kind of nodes, and for each size that was looked at.
-    pub(in crate::runtime) fn first_stop(
+    pub(in crate::runtime) fn first_open(
         &self,
         range: Range<usize>,
         (known, state): (&Standstill, &State),
     ) -> Option<usize> {
         let Range { start, mut end } = range;
         let mut found = None;
-        let mut stop = |place: Option<usize>, end: &mut usize| {
-            if let Some(place) = place.filter(|place| *place < *end) {
-                (found, *end) = (Some(place), place);
-            }
-        };
-        stop(self.single.first(start..end), &mut end);
         for kind in &self.kinds {
             let place = match known.sizes_of(state, kind.partition, &kind.total) {
                 None => kind.open.first(start..end),
                 Some(sizes) => kind.first_fit(&self.places, start, sizes),
             };
-            stop(place, &mut end);
+            if let Some(place) = place.filter(|&place| place < end) {
+                (found, end) = (Some(place), place);
+            }
         }
         found
     }
 
-    /// The open nodes of a range without a stop, by kind, in the order of the last of each.
+    /// The open nodes of a range that are all covered, by kind, in the order of the last of each.
     pub(in crate::runtime) fn counted(
         &self,
         range: &Range<usize>,
