@@ -77,7 +77,8 @@ final class Stage {
   Stage(JsonNode scenario) throws Exception {
     // Vectors are sized when they are made: the types come first.
     Configuration site = Surroundings.site(scenario);
-    spaced = scenario.findValuesAsText("do").contains("preempt");
+    List<String> done = scenario.findValuesAsText("do");
+    spaced = done.contains("preempt") || done.contains("decommission");
     amounts = new Amounts(scenario.get("resource_types"));
     scheduler = new RecordingScheduler(amounts);
     scheduler.stage(this);
