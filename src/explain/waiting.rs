@@ -7,7 +7,7 @@ use super::nodes::{Offer, is_particular, offer};
 use super::quota::{never_within, of_master, of_queues, of_user};
 use super::reason::Reason;
 use crate::id::{AppSlot, Map, NameId, PartitionId};
-use crate::queue::{App, AppStage, KeyAsks};
+use crate::queue::{App, AppStage, KeyAsks, SchedulerSettings};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -204,12 +204,15 @@ impl<'a> WaitExplainer<'a> {
     fn fits(&self, app: AppSlot, offer: &Offer) -> Finding {
         let settings = &self.state.settings;
         let open = offer.open;
-        if offer.any_reserved > 0 && settings.multi_node.enabled && !settings.skip_reserved_nodes {
+        if offer.any_reserved > 0
+            && settings.multi_node.enabled
+            && let Some((setting, comes)) = proposes_reserved(settings)
+        {
             let detail = format!(
-                "{open} nodes have room, but {} reserved ones may come first and are refused",
+                "{open} nodes have room, but of {} reserved ones {comes} is refused",
                 offer.any_reserved
             );
-            return Finding::new(Reason::NodesReserved, detail).by_setting(SKIP_RESERVED);
+            return Finding::new(Reason::NodesReserved, detail).by_setting(setting);
         }
         let row = &self.state.apps[app];
         let queue = &self.state.queues[row.leaf];
@@ -230,6 +233,21 @@ impl<'a> WaitExplainer<'a> {
 /// The setting by which decisions over all nodes leave out reserved ones.
 const SKIP_RESERVED: &str =
     "yarn.scheduler.capacity.skip-allocate-on-nodes-with-reserved-containers";
+
+/// The setting that lets decisions over all nodes propose reserved ones, and which of them.
+fn proposes_reserved(settings: &SchedulerSettings) -> Option<(&'static str, &'static str)> {
+    match (
+        settings.skip_reserved_nodes,
+        settings.mends.reserved_last_node,
+    ) {
+        (false, _) => Some((SKIP_RESERVED, "one that comes first")),
+        (true, false) => Some((SKIP_LAST, "the last of the order")),
+        (true, true) => None,
+    }
+}
+
+/// The setting by which they leave out the last node of an order, too.
+const SKIP_LAST: &str = "capsched.mend.reserved-last-node";
 
 /// Containers that a key asks for.
 fn outstanding(asks: &KeyAsks) -> u64 {

@@ -1,7 +1,6 @@
 //! One application on the candidate nodes: keys, nodes, locality, fit, reservations.
 
 use super::assignment::{Observation, Outcome, Proposal, ProposalKind, Release, SkipReason};
-use super::candidates::node_policy;
 use super::fit::FitIndex;
 use super::simple_ask::simple_ask_of;
 use super::walk::{Found, Pass};
@@ -150,7 +149,7 @@ impl<const N: usize> Pass<'_, N> {
         {
             return found;
         }
-        let nodes = self.candidates.ordered(node_policy(state, visit.app));
+        let nodes = self.nodes_to_try(visit.app, visit.reserved.is_some());
         let Some(&first) = nodes.first() else {
             return (Answer::KeySkipped, self.candidates.first());
         };
@@ -168,7 +167,7 @@ impl<const N: usize> Pass<'_, N> {
         let state = self.state;
         let ask = simple_ask_of(state, visit.app, visit.asks)?;
         let fitting = index.first_fit(&ask.size.get());
-        let Some(node) = fitting.or_else(|| index.open().next_back()) else {
+        let Some(node) = fitting.or_else(|| self.last_node(index)) else {
             return Some((Answer::KeySkipped, self.candidates.first()));
         };
         let row = &state.nodes[node];

@@ -1,13 +1,68 @@
 //! The walk over candidate nodes for one key; nodes without room for it are counted without a closer look.
 
+use std::borrow::Cow;
+
 use super::allocator::{Answer, KeyVisit};
+use super::candidates::node_policy;
+use super::fit::FitIndex;
 use super::simple_ask::simple_ask_of;
 use super::walk::Pass;
+use crate::cluster::NodeState;
 use crate::id::{NodeSlot, PartitionId};
-use crate::queue::{Exclusivity, PlaceAsk};
+use crate::queue::{App, Exclusivity, PlaceAsk};
 use crate::resource::ResourceVector;
 
 impl<const N: usize> Pass<'_, N> {
+    /// The nodes that a walk for an application tries, in its order. `fulfils`: the walk is about a reservation.
+    // As MultiNodeLookupPolicy.getPreferredNodeIterator, and RegularContainerAllocator.allocate, which skips
+    // every reserved node but the last.
+    pub(super) fn nodes_to_try(&self, app: &App, fulfils: bool) -> Cow<'_, [NodeSlot]> {
+        let mut nodes = self.candidates.ordered(node_policy(self.state, app));
+        if let Some(index) = self.candidates.index()
+            && let Some(last) = self.last_node(index)
+            && nodes.last() != Some(&last)
+        {
+            // It is reserved, so that the index has it closed.
+            nodes.to_mut().push(last);
+        }
+        if fulfils || !self.skips_last_node() {
+            return nodes;
+        }
+        let free = |&node: &NodeSlot| self.state.nodes[node].reserved.is_none();
+        let tried = nodes.iter().rposition(free).map_or(0, |last| last + 1);
+        match nodes {
+            Cow::Borrowed(nodes) => Cow::Borrowed(&nodes[..tried]),
+            Cow::Owned(mut nodes) => {
+                nodes.truncate(tried);
+                Cow::Owned(nodes)
+            }
+        }
+    }
+
+    /// Whether no reserved node is tried, not even the last one.
+    fn skips_last_node(&self) -> bool {
+        let settings = &self.state.settings;
+        settings.skip_reserved_nodes && settings.mends.reserved_last_node
+    }
+
+    /// The node of an index that is tried last, where no node has room; it may be reserved.
+    pub(super) fn last_node(&self, index: &FitIndex) -> Option<NodeSlot> {
+        let settings = &self.state.settings;
+        if !settings.skip_reserved_nodes || settings.mends.reserved_last_node {
+            return index.open().next_back();
+        }
+        let is_tried = |&node: &NodeSlot| {
+            let row = &self.state.nodes[node];
+            let reserved = row.reserved.is_some()
+                && row.state == NodeState::Running
+                && row.partition == self.partition
+                && !(row.unlisted && settings.multi_node.enabled);
+            reserved || index.is_open(node)
+        };
+        let mut nodes = index.order().iter().copied().rev();
+        nodes.find(is_tried)
+    }
+
     /// Tries nodes in their order for one key until one yields something; otherwise the answer of the last.
     pub(super) fn walk(
         &self,
@@ -94,7 +149,11 @@ impl<const N: usize> Pass<'_, N> {
         let reserved = self.candidates.reserved();
         let skipped = match reserved {
             _ if !state.settings.skip_reserved_nodes || before.is_empty() => 0,
-            Some(reserved) => reserved - last_reserved,
+            Some(reserved) => {
+                // Those behind the last node that is tried are reserved, too.
+                let all = self.candidates.ordered(node_policy(state, visit.app));
+                reserved - last_reserved - (all.len() - nodes.len())
+            }
             None => before.iter().filter(|&&node| is_reserved(node)).count(),
         };
         let counted = before.len() - skipped;

@@ -144,8 +144,10 @@ fn takes_simple<const N: usize>(
     size: &ResourceVector<N>,
 ) -> bool {
     let row = &state.nodes[node];
-    // Nodes whose label or name is not what it should be are left to the slow path.
-    let as_expected = row.partition == partition && ![row.host, row.rack].contains(&NameId::ANY);
+    // Nodes whose label or name is not what it should be, and reserved ones, are left to the slow path.
+    let as_expected = row.partition == partition
+        && ![row.host, row.rack].contains(&NameId::ANY)
+        && row.reserved.is_none();
     let holds = with_calculator!(state.calculator, calculator => {
         calculator.fits_in(size, &row.total.narrow())
             && calculator.holds_one(&row.free.narrow(), size)

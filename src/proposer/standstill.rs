@@ -339,6 +339,20 @@ fn is_kept(state: &State, node: NodeSlot) -> bool {
         && !calculator.holds_one(&row.free.get(), &size)
 }
 
+/// Whether the key of the reservation on a node may reserve or allocate more than now once it was kept often enough.
+#[must_use]
+pub fn may_starve_later(state: &State, node: NodeSlot) -> bool {
+    let Some(held) = &state.nodes[node].reserved else {
+        return false;
+    };
+    let app = &state.apps[held.app];
+    app.key(held.key).is_some_and(|asks| {
+        let most = i32::MAX.saturating_sub(asks.re_reservations.max(0));
+        let later = reservations_starve_after(state, app, asks, &held.size, most);
+        later == Some(true) && !reservations_starve(state, app, asks, &held.size)
+    })
+}
+
 /// Whether a key with reservations may still reserve just as much once they were kept so many times more.
 #[must_use]
 pub fn keeps_quietly(state: &State, (app, key): (AppSlot, SchedulerKey), times: i32) -> bool {

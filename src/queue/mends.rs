@@ -23,6 +23,10 @@ pub struct Mends {
     /// YARN-11646: outside legacy mode a capacity vector counts though it gives no memory. Hadoop
     /// 3.4 takes it for unset.
     pub vectors_without_memory: bool,
+    /// YARN-11573: with `skip-allocate-on-nodes-with-reserved-containers` no reserved node is proposed
+    /// among several. The reference proposes the last one of the order though it is reserved, and the
+    /// commit refuses it at every attempt.
+    pub reserved_last_node: bool,
 }
 
 impl Mends {
@@ -30,18 +34,19 @@ impl Mends {
     pub const PREFIX: &'static str = "capsched.mend.";
 
     /// The last part of each key, with the issue that it mends.
-    pub const NAMES: [(&'static str, &'static str); 5] = [
+    pub const NAMES: [(&'static str, &'static str); 6] = [
         ("labelled-continue-looking", "YARN-2695"),
         ("shared-partition-maximum", "YARN-11828"),
         ("blacklisted-reservations", "YARN-10902"),
         ("memory-only-vcores", "YARN-10848"),
         ("vectors-without-memory", "YARN-11646"),
+        ("reserved-last-node", "YARN-11573"),
     ];
 
     /// The mends that are switched on, by the last part of their keys.
     #[must_use]
     pub fn of(mut is_on: impl FnMut(&str) -> bool) -> Self {
-        let [labelled, shared, blacklisted, vcores, vectors] =
+        let [labelled, shared, blacklisted, vcores, vectors, last_node] =
             Self::NAMES.map(|(name, _)| is_on(name));
         Self {
             labelled_continue_looking: labelled,
@@ -49,6 +54,7 @@ impl Mends {
             blacklisted_reservations: blacklisted,
             memory_only_vcores: vcores,
             vectors_without_memory: vectors,
+            reserved_last_node: last_node,
         }
     }
 }

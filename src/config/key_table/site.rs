@@ -123,6 +123,12 @@ pub(super) const KEYS: &[KnownKey] = &[
     ),
     key(
         Site,
+        "capsched.mend.reserved-last-node",
+        "false",
+        "With `skip-allocate-on-nodes-with-reserved-containers` no reserved node is proposed, not even the last of the order (YARN-11573). A key of this scheduler in `capacity-scheduler.xml`.",
+    ),
+    key(
+        Site,
         "capsched.mend.shared-partition-maximum",
         "false",
         "The maximum of a queue holds where it borrows from a shared partition (YARN-11828). A key of this scheduler in `capacity-scheduler.xml`.",

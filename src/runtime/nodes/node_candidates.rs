@@ -73,7 +73,9 @@ impl NodeCandidates {
         }
     }
 
-    /// Notes what a node has free now, and whether it is reserved.
+    /// Notes what a node has free now, and whether it is reserved. A reserved node is closed only if proposals skip
+    /// such nodes.
+    // As RegularContainerAllocator.allocate.
     pub(in crate::runtime) fn look_at(&mut self, state: &State, node: NodeSlot) {
         let row = &state.nodes[node];
         let reserved = row.reserved.is_some();
@@ -84,7 +86,8 @@ impl NodeCandidates {
         }
         let unlisted = row.unlisted && state.settings.multi_node.enabled;
         let runs = row.state == NodeState::Running && !unlisted;
-        let free = (runs && !reserved).then(|| row.free.get());
+        let skipped = reserved && state.settings.skip_reserved_nodes;
+        let free = (runs && !skipped).then(|| row.free.get());
         if runs && row.partition.index() >= self.by_partition.len() {
             self.stranger = true;
         }
