@@ -125,6 +125,14 @@ pub trait Scheduler {
         0
     }
 
+    /// Whether further looks may bring something though nothing else changes: reservations that are kept let their
+    /// applications reserve on further nodes.
+    ///
+    /// Cost: a look at every node.
+    fn looks_may_bring(&mut self) -> bool {
+        false
+    }
+
     /// Counts rounds that would surely come to nothing, at most so many; how many. What they count is counted as by
     /// [`Scheduler::schedule`], which the caller calls for the next round before it does anything else.
     ///

@@ -382,6 +382,10 @@ impl Scheduler for Stepped {
             .pass_heartbeats(&self.nodes, first, most, schedules)
     }
 
+    fn looks_may_bring(&mut self) -> bool {
+        self.engine.may_starve_later()
+    }
+
     fn pass_rounds(&mut self, most: u64) -> u64 {
         let rounds = self.engine.repeat_round(most);
         if self.mode == ModeKind::Asynchronous
@@ -406,8 +410,8 @@ fn goes_on(attempt: Attempt) -> bool {
     attempt.proposed && !attempt.reserving && attempt.refused.is_none()
 }
 
-/// A threaded engine behind the scheduler trait: after each call for a round the caller waits until
-/// every proposer has found nothing more to do.
+/// A threaded engine behind the scheduler trait: a round is one more look of the proposers where that counts
+/// something, and the caller waits until every proposer has found nothing more to do.
 impl Scheduler for Threaded {
     fn add_node(&mut self, node: NodeSpec) -> Result<(), NodeError> {
         Self::add_node(self, node)
@@ -456,7 +460,16 @@ impl Scheduler for Threaded {
         };
         let before = placed(self);
         self.quiesce();
+        self.look_again();
         usize::try_from(placed(self) - before).unwrap_or(usize::MAX)
+    }
+
+    fn looks_may_bring(&mut self) -> bool {
+        self.may_look_again()
+    }
+
+    fn pass_rounds(&mut self, most: u64) -> u64 {
+        if self.may_look_again() { 0 } else { most }
     }
 
     fn advance(&mut self, _to_ms: u64) {}

@@ -8,7 +8,8 @@ use crate::commit::CommitOutcome;
 use crate::id::{NodeName, NodeSlot, PartitionId};
 use crate::policy::Locality;
 use crate::proposer::{
-    Candidates, Observation, Outcome, ProposalKind, has_room, is_still, propose_reserved,
+    Candidates, Observation, Outcome, ProposalKind, has_room, is_still, may_starve_later,
+    propose_reserved,
     propose_watched,
 };
 use crate::queue::Exclusivity;
@@ -88,6 +89,16 @@ impl Sequential {
     /// round that is carried out has to follow before anything else.
     pub(crate) fn repeat_round(&mut self, most: u64) -> u64 {
         self.standstill.repeat_round(&mut self.ledger, most)
+    }
+
+    /// Whether a reservation that is kept often enough lets its application reserve or allocate more.
+    ///
+    /// Cost: a look at every node.
+    pub(crate) fn may_starve_later(&self) -> bool {
+        let state = self.ledger.state();
+        let partitions = state.partitions.iter();
+        let mut nodes = partitions.flat_map(|partition| &partition.nodes);
+        nodes.any(|&node| may_starve_later(state, node))
     }
 
     // As CapacityScheduler.allocateContainersToNode with its canAllocateMore.

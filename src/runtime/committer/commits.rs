@@ -10,12 +10,19 @@
 use super::Committer;
 use super::inline_scheduling::Served;
 use super::publication::BatchCounts;
-use crate::commit::{CommitBatch, CommitOutcome};
+use crate::commit::{CommitBatch, CommitOutcome, Conflict};
 use crate::metrics::{Phase, Recorder};
 use crate::proposer::{Observation, Outcome};
 use crate::runtime::Sequential;
 use crate::runtime::proposer::batch::Batch;
 use crate::time::Clock;
+
+/// Whether a decision was refused because another container waits for its node. That one being news, its refusal is
+/// none: the same would be proposed again, and refused, for ever.
+fn awaits_node(decision: &Outcome, outcome: CommitOutcome) -> bool {
+    matches!(decision, Outcome::Proposed(proposal) if proposal.reserved.is_none())
+        && outcome == CommitOutcome::Rejected(Conflict::ReservationChanged)
+}
 
 /// When a batch that is measured was begun, in ns, and when its first proposal was checked; 0 before that.
 #[derive(Clone, Copy, Default)]
@@ -49,14 +56,12 @@ impl<C: Clock> Committer<C> {
         mut on_outcome: impl FnMut(&mut Sequential, CommitOutcome),
     ) {
         self.proposers.assert_next(proposer, batch);
-        let mut times = self.begin_batch(batch);
+        let (mut times, mut counts) = (self.begin_batch(batch), BatchCounts::default());
         let stale = self.freed.outdates(batch.version);
-        let mut counts = BatchCounts::default();
         self.engine.ledger_mut();
         for (decision, seen) in batch.iter() {
             let seen = if stale { &[] } else { seen };
             let keeps = decision.keeps_reservation();
-            self.publication.note_news(!keeps);
             let measured = times.as_mut().filter(|times| times.checked_ns == 0);
             let outcome = match measured {
                 None => self.engine.next_commit().commit(decision, seen),
@@ -67,6 +72,8 @@ impl<C: Clock> Committer<C> {
                 }
             };
             on_outcome(&mut self.engine, outcome);
+            self.publication
+                .note_news(!(keeps || awaits_node(decision, outcome)));
             match outcome {
                 CommitOutcome::Committed => {
                     counts.committed += 1;

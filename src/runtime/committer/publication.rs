@@ -50,6 +50,8 @@ pub(in crate::runtime) struct Publication {
     unpublished: u64,
     /// Whether something happened since the last publication besides looks at reservations.
     news: bool,
+    /// Whether proposers, having nothing else to do, counted looks that may bring something in number.
+    counted: bool,
     /// Counts what changed the state other than accepted proposals.
     outside: u64,
     /// Counts what changed the state: commands and accepted proposals.
@@ -85,6 +87,7 @@ impl Publication {
             copying: None,
             unpublished: 0,
             news: false,
+            counted: false,
             outside: 0,
             changes: 0,
         };
@@ -119,7 +122,21 @@ impl Publication {
         self.outside += counts.refused + counts.elsewhere;
         // A reservation that is kept changes nothing: whoever is refused beside it would try for ever.
         self.changes += counts.committed - counts.kept + counts.elsewhere;
+        self.counted |= counts.kept + counts.skipped > 0;
         self.unpublished += decisions;
+    }
+
+    /// Whether the last looks of proposers counted something that may bring more in number.
+    pub(in crate::runtime) fn is_counting(&self) -> bool {
+        self.counted
+    }
+
+    /// Has every proposer look once more, if looks alone may bring something; whether they do.
+    pub(in crate::runtime) fn look_again(&mut self) -> bool {
+        let again = std::mem::take(&mut self.counted);
+        self.outside += u64::from(again);
+        self.news |= again;
+        again
     }
 
     /// Notes so many containers that the committer placed by itself in a turn. If nothing is `left` for the
@@ -204,7 +221,10 @@ impl Publication {
         next.changes = self.changes;
         self.copying = None;
         self.unpublished = 0;
-        if !std::mem::take(&mut self.news) {
+        if std::mem::take(&mut self.news) {
+            // Proposers look again, and count what they then do.
+            self.counted = false;
+        } else {
             next.news = self.snapshot.news;
         }
         let next = StdArc::new(next);

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::Committer;
 use super::caller_runs::CallerRuns;
 use super::inline_scheduling::Served;
-use crate::runtime::handles::command::{Command, answer};
+use crate::runtime::handles::command::{Command, ShowCall, answer};
 use crate::sync::{Received, SPINS, spin_loop};
 use crate::time::Clock;
 
@@ -187,12 +187,7 @@ impl<C: Clock> Committer<C> {
     fn carry_out(&mut self, command: Command) {
         let command = match command {
             Command::Quiesce(reply) => return self.idle.await_quiet(reply),
-            Command::CopyAhead(reply) => {
-                // While proposals keep it busy it publishes by itself. What came just before this is
-                // not yet placed inline, which is no work for the proposers.
-                let few = !self.are_proposers_idle() || self.copy_ahead();
-                return answer(&reply, few);
-            }
+            Command::Show(call, reply) => return answer(&reply, self.shows(call)),
             command => command,
         };
         if !command.is_look() {
@@ -200,6 +195,16 @@ impl<C: Clock> Committer<C> {
         }
         let schedules = self.heartbeats_schedule;
         self.change(|engine| command.carry_out(engine, schedules));
+    }
+
+    fn shows(&mut self, call: ShowCall) -> bool {
+        match call {
+            ShowCall::MayLookAgain => self.publication.is_counting(),
+            ShowCall::LookAgain => self.publication.look_again(),
+            // While proposals keep it busy it publishes by itself. What came just before this is
+            // not yet placed inline, which is no work for the proposers.
+            ShowCall::CopyAhead => !self.are_proposers_idle() || self.copy_ahead(),
+        }
     }
 
     fn copy_ahead(&mut self) -> bool {

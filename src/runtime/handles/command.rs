@@ -93,6 +93,17 @@ impl AttributeChange {
     }
 }
 
+/// What may be asked about snapshots; each is answered by yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::runtime) enum ShowCall {
+    /// Whether a further look of the proposers at an unchanged state may bring something.
+    MayLookAgain,
+    /// Has every proposer look once more, if that may bring something; whether they do.
+    LookAgain,
+    /// Has rows copied ahead of a snapshot that is to be asked for; whether few are left.
+    CopyAhead,
+}
+
 /// One change that an outsider asks for.
 #[derive(Debug)]
 pub(in crate::runtime) enum Command {
@@ -123,8 +134,8 @@ pub(in crate::runtime) enum Command {
     Inspect(LedgerQuery),
     /// Answered once every proposer has looked at the present state and found nothing.
     Quiesce(Reply<()>),
-    /// Has rows copied ahead of a snapshot that is to be asked for; whether few are left.
-    CopyAhead(Reply<bool>),
+    /// Is about what proposers are shown, not about the ledger.
+    Show(ShowCall, Reply<bool>),
 }
 
 impl Command {
@@ -138,10 +149,7 @@ impl Command {
 
     /// Whether it changes nothing.
     pub(in crate::runtime) fn is_look(&self) -> bool {
-        matches!(
-            self,
-            Self::Inspect(_) | Self::Quiesce(_) | Self::CopyAhead(_)
-        )
+        matches!(self, Self::Inspect(_) | Self::Quiesce(_) | Self::Show(..))
     }
 
     /// Carries the command out and answers. A caller that no longer waits is no error. What is about
@@ -184,7 +192,7 @@ impl Command {
             }
             Self::Inspect(query) => (query.0)(engine.ledger()),
             Self::Quiesce(reply) => answer(&reply, ()),
-            Self::CopyAhead(reply) => answer(&reply, true),
+            Self::Show(_, reply) => answer(&reply, true),
         }
     }
 }
@@ -231,8 +239,8 @@ impl Commands {
     /// The same, with calls of others in between while rows are copied for it.
     pub(in crate::runtime) fn show_gently(&self) {
         let few = || {
-            self.call(Duration::ZERO, Command::CopyAhead)
-                .unwrap_or(true)
+            let copy_ahead = |reply| Command::Show(ShowCall::CopyAhead, reply);
+            self.call(Duration::ZERO, copy_ahead).unwrap_or(true)
         };
         // What is left after so many times is copied at once.
         let _ = (0..COPIED_AHEAD).any(|_| few());

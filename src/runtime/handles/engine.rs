@@ -3,7 +3,9 @@
 use std::sync::{Arc as StdArc, PoisonError};
 use std::time::Duration;
 
-use super::command::{AskBatch, AttributeChange, Command, Commands, LedgerQuery, Reply, answer};
+use super::command::{
+    AskBatch, AttributeChange, Command, Commands, LedgerQuery, Reply, ShowCall, answer,
+};
 use super::cores::{CoreSlot, Cores};
 use super::event_reader::EventReader;
 use super::monitor::MonitorHandle;
@@ -353,6 +355,27 @@ impl Threaded {
     /// Waits until every proposer has looked at the present state and found nothing to do.
     pub fn quiesce(&self) {
         self.call(Command::Quiesce);
+    }
+
+    /// Has every proposer look once more at an unchanged state, as after the pause of
+    /// `schedule-asynchronously.scheduling-interval-ms`, and waits as [`Self::quiesce`]. Whether they did: nothing
+    /// happens where their last look counted nothing, since the next one would come to the same.
+    pub fn look_again(&self) -> bool {
+        let again = self.shows(ShowCall::LookAgain);
+        if again {
+            self.quiesce();
+        }
+        again
+    }
+
+    /// Whether [`Self::look_again`] would have the proposers look.
+    pub fn may_look_again(&self) -> bool {
+        self.shows(ShowCall::MayLookAgain)
+    }
+
+    fn shows(&self, call: ShowCall) -> bool {
+        self.call(|reply| Command::Show(call, reply))
+            .unwrap_or(false)
     }
 
     /// Looks at the live ledger through the committer, between two commands; keep it short. It may

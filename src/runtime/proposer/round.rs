@@ -53,11 +53,9 @@ pub(in crate::runtime) struct RoundOutcome {
     pub(in crate::runtime) proposed: bool,
     /// Counters moved, so that a further round may find something without any other change.
     pub(in crate::runtime) counted: bool,
-    /// The copy cannot follow what was proposed: a newer snapshot is needed.
+    /// The copy cannot follow what was proposed: the round ends, and the next one begins on a snapshot that
+    /// shows it. Before, the same would be proposed again, and refused.
     pub(in crate::runtime) stuck: bool,
-    /// A reservation is given up, which the copy does not follow either: until that has landed, every
-    /// further round would give it up again.
-    pub(in crate::runtime) gave_up: bool,
     /// Nodes that it had passed by then; these come last in the next round.
     passed: usize,
 }
@@ -65,6 +63,7 @@ pub(in crate::runtime) struct RoundOutcome {
 impl RoundOutcome {
     fn count(&mut self, noted: Noted) {
         self.proposed |= matches!(noted, Noted::OverlayResult | Noted::Ahead);
+        self.stuck |= noted == Noted::Ahead;
         self.counted |= noted == Noted::Waiting;
     }
 }
@@ -143,13 +142,11 @@ impl<C: Clock> Proposer<C> {
                 continue;
             }
             if row.reserved.is_some() {
-                // The copy does not follow reservations; others go on without it.
                 self.fulfil(copy, node, &mut round);
             } else if has_room(&copy.state, node) {
                 let partition = row.partition;
                 let noted = self.attempt(copy, partition, Some(node));
                 round.count(noted);
-                round.stuck |= noted == Noted::Ahead;
             }
             if self.batches.open.len() >= BATCH {
                 self.send(copy);
@@ -175,7 +172,9 @@ impl<C: Clock> Proposer<C> {
         let (before, now) = reserved.split_at(self.history.start % turns * BATCH);
         let (now, behind) = now.split_at(now.len().min(BATCH));
         self.fulfil_all(copy, now, &mut round);
-        self.attempt_on_partitions(copy, &mut round);
+        if !round.stuck {
+            self.attempt_on_partitions(copy, &mut round);
+        }
         if !round.proposed {
             self.fulfil_all(copy, behind, &mut round);
             self.fulfil_all(copy, before, &mut round);
@@ -195,7 +194,6 @@ impl<C: Clock> Proposer<C> {
                 }
                 let noted = self.attempt(copy, partition, None);
                 round.count(noted);
-                round.stuck |= noted == Noted::Ahead;
                 if noted != Noted::OverlayResult {
                     break;
                 }
@@ -206,9 +204,12 @@ impl<C: Clock> Proposer<C> {
         }
     }
 
-    /// Looks at reservations, and hands over what fills a batch.
+    /// Looks at reservations until one of them is more than kept; hands over what fills a batch.
     fn fulfil_all(&mut self, copy: &mut WorkingCopy, nodes: &[NodeSlot], round: &mut RoundOutcome) {
         for &node in nodes {
+            if round.stuck {
+                return;
+            }
             self.fulfil(copy, node, round);
             if self.batches.open.len() >= BATCH {
                 self.send(copy);
@@ -227,7 +228,6 @@ impl<C: Clock> Proposer<C> {
             self.seen.clear();
             return;
         }
-        round.gave_up |= matches!(outcome, Outcome::GiveUp(_));
         let noted = copy.note(outcome, &mut self.seen, &mut self.batches.open);
         self.seen.clear();
         round.count(noted);
@@ -243,7 +243,7 @@ impl<C: Clock> Proposer<C> {
         let noted = self.pass(copy, partition, node, Exclusivity::Respect);
         let is_shared =
             partition != PartitionId::DEFAULT && !copy.state.partitions[partition].exclusive;
-        if matches!(noted, Noted::OverlayResult | Noted::Ahead) || !is_shared {
+        if matches!(noted, Noted::OverlayResult | Noted::Ahead | Noted::Refused) || !is_shared {
             return noted;
         }
         match self.pass(copy, partition, node, Exclusivity::Ignore) {

@@ -59,7 +59,7 @@ impl<C: Clock> Proposer<C> {
             }
             if !round.proposed {
                 self.become_idle(&mut copy, looked, round.counted);
-            } else if round.stuck || round.gave_up {
+            } else if round.stuck {
                 self.await_landing(&mut copy);
             }
         }

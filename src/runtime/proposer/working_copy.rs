@@ -11,7 +11,7 @@ use super::batch::{BATCH, Batch, Batches};
 use crate::id::{NodeSlot, PartitionId, Version};
 use crate::proposer::{
     BulkExtent, FitIndex, Observation, Outcome, OverlayResult, Proposal, Watch, apply_to_copy,
-    observe_on_copy, place_in_bulk,
+    may_starve_later, observe_on_copy, place_in_bulk,
 };
 use crate::runtime::nodes::index::NodeIndex;
 use crate::runtime::nodes::node_candidates::NodeCandidates;
@@ -24,8 +24,10 @@ pub(in crate::runtime) enum Noted {
     OverlayResult,
     /// Something is proposed that only the ledger can follow.
     Ahead,
-    /// A reservation is merely kept, or counters moved: no progress.
+    /// A reservation is merely kept, or counters moved: no progress, but looks in number may bring some.
     Waiting,
+    /// Something is proposed that the commit surely refuses: no progress, and counted as a conflict.
+    Refused,
     /// Nothing.
     Nothing,
 }
@@ -119,16 +121,18 @@ impl WorkingCopy {
         seen: &mut Vec<Observation>,
         batch: &mut Batch,
     ) -> Noted {
-        if matches!(outcome, Outcome::Skipped(_)) {
+        let keeps = outcome.keeps_reservation();
+        let idle = keeps && !is_worth_keeping(&self.state, &outcome);
+        if idle || matches!(outcome, Outcome::Skipped(_)) {
             seen.retain(|seen| matters(&self.state, seen));
         }
         observe_on_copy(&mut self.state, seen);
-        let keeps = outcome.keeps_reservation();
         let noted = match &mut outcome {
+            Outcome::Proposed(_) if idle && !seen.iter().any(counts) => return Noted::Nothing,
+            Outcome::Proposed(_) if keeps => Noted::Waiting,
+            Outcome::Proposed(proposal) if is_refused(&self.state, proposal) => Noted::Refused,
             Outcome::Proposed(proposal) => {
-                if keeps {
-                    Noted::Waiting
-                } else if self.follow(proposal) {
+                if self.follow(proposal) {
                     proposal.alternate = self.candidates.second(&self.state, proposal);
                     Noted::OverlayResult
                 } else {
@@ -137,8 +141,7 @@ impl WorkingCopy {
             }
             Outcome::GiveUp(_) => Noted::Ahead,
             Outcome::Skipped(_) => {
-                let counters = |seen: &Observation| matches!(seen, Observation::Counters { .. });
-                seen.retain(counters);
+                seen.retain(counts);
                 if seen.is_empty() {
                     return Noted::Nothing;
                 }
@@ -172,6 +175,20 @@ impl WorkingCopy {
         let state = &mut self.state;
         batch.add(|placed| place_in_bulk(state, index, partition, extent, placed))
     }
+}
+
+/// Whether a reservation that is kept often enough lets its key reserve or allocate more.
+fn is_worth_keeping(state: &State, kept: &Outcome) -> bool {
+    matches!(kept, Outcome::Proposed(proposal) if may_starve_later(state, proposal.node))
+}
+
+/// Whether the commit refuses a proposal as long as the state is like this: another container waits for the node.
+fn is_refused(state: &State, proposal: &Proposal) -> bool {
+    proposal.reserved.is_none() && state.nodes[proposal.node].reserved.is_some()
+}
+
+fn counts(seen: &Observation) -> bool {
+    matches!(seen, Observation::Counters { .. })
 }
 
 /// Whether an observation may change a decision. Counters of a key that passed every limit of
