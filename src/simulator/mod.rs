@@ -18,8 +18,8 @@ mod workload;
 pub use audit::Ledger;
 pub use driver::{
     CommitOverlap, CostPoint, Costs, CostsError, Delays, Driver, DriverSettings, JobLine,
-    JobOutcome, JsonLog, LeftJob, Refusal, RunCounts, RunReport, Sample, SchedulerLoad, Waits,
-    Watch,
+    JobOutcome, JsonLog, LeftJob, LocalityCounts, Refusal, RunCounts, RunReport, Sample,
+    SchedulerLoad, Waits, Watch, rounds_for_opportunities, rounds_for_reservations,
 };
 pub use statistics::Random;
 pub use workload::{

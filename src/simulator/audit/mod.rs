@@ -19,6 +19,7 @@
 //! | K6 | what is handed to an application was placed, and is handed over once |
 //! | R1 | a reservation on a node is replaced by its owner or after its release |
 //! | R3 | a reserved container is placed on the node it was reserved on |
+//! | R4 | a reservation that fits on its node becomes a container, or goes, within one round |
 //!
 //! With the memory-only calculator (`DefaultResourceCalculator`) only memory is counted: vcores and
 //! further types may be over-committed on a node, in a queue and in a headroom, as in the reference
@@ -28,12 +29,14 @@
 //! Counts of proposals (P1, P3) are not among the outputs; the engine's own auditor checks them.
 
 mod limits;
+mod reservations;
 mod sums;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use self::limits::QueueLimit;
+use self::reservations::{Overdue, WaitingReservation};
 use crate::api::{
     ApplicationId, AskCall, AskReply, ContainerId, Event, MAX_TYPES, NodeName, NodeSpec,
     ResourceVector,
@@ -50,8 +53,10 @@ pub struct Ledger {
     counted: usize,
     nodes: BTreeMap<NodeName, NodeEntry>,
     containers: BTreeMap<ContainerId, Held>,
-    /// Reserved containers and the node of each.
-    reserved: Map<ContainerId, NodeName>,
+    /// Reserved containers.
+    reserved: Map<ContainerId, WaitingReservation>,
+    /// Reservations that fit, and since when.
+    overdue: Overdue,
     apps: Map<ApplicationId, AppEntry>,
     /// Use of every queue, leaves and parents.
     queues: BTreeMap<String, ResourceVector>,
@@ -61,6 +66,8 @@ pub struct Ledger {
     limited: BTreeMap<(String, String), QueueLimit>,
     used: ResourceVector,
     total: ResourceVector,
+    /// What the nodes offer that run a container.
+    busy: ResourceVector,
     counts: BTreeMap<&'static str, u64>,
     findings: Vec<String>,
     /// What the last full check found: a violation that stands is counted once.
@@ -74,6 +81,7 @@ struct NodeEntry {
     partition: Arc<str>,
     total: ResourceVector,
     used: ResourceVector,
+    containers: usize,
     reserved: Option<ContainerId>,
 }
 
@@ -117,6 +125,7 @@ impl Ledger {
             nodes: BTreeMap::new(),
             containers: BTreeMap::new(),
             reserved: Map::default(),
+            overdue: Overdue::default(),
             apps: Map::default(),
             queues: BTreeMap::new(),
             leaves: Set::default(),
@@ -124,6 +133,7 @@ impl Ledger {
             limited: BTreeMap::new(),
             used: ResourceVector::NONE,
             total: ResourceVector::NONE,
+            busy: ResourceVector::NONE,
             counts: BTreeMap::new(),
             findings: Vec::new(),
             standing: BTreeSet::new(),
@@ -140,7 +150,11 @@ impl Ledger {
     pub fn node_resized(&mut self, node: &NodeName, total: ResourceVector) {
         if let Some(entry) = self.nodes.get_mut(node) {
             self.total += total - entry.total;
+            if entry.containers > 0 {
+                self.busy += total - entry.total;
+            }
             entry.total = total;
+            self.refit(node);
         }
     }
 
@@ -151,6 +165,7 @@ impl Ledger {
             partition: node.partition.as_str().into(),
             total: node.total,
             used: ResourceVector::NONE,
+            containers: 0,
             reserved: None,
         };
         self.nodes.insert(node.name.clone(), entry);
@@ -160,6 +175,9 @@ impl Ledger {
     pub fn node_removed(&mut self, node: &NodeName) {
         if let Some(entry) = self.nodes.remove(node) {
             self.total -= entry.total;
+            if entry.containers > 0 {
+                self.busy -= entry.total;
+            }
         }
     }
 
@@ -228,19 +246,21 @@ impl Ledger {
                 self.placed(*container, node, *size, queue);
             }
             Event::Reserved {
-                container, node, ..
-            } => self.reserve(*container, node),
+                container,
+                node,
+                size,
+            } => self.reserve(*container, node, *size),
             Event::ReservationMoved {
                 container,
                 from,
                 to,
-                ..
+                size,
             } => {
                 if self.unreserve(*container).as_ref() != Some(from) {
                     let text = format!("{container} moves from {from}, where it holds nothing");
                     self.violated("R1", text);
                 }
-                self.reserve(*container, to);
+                self.reserve(*container, to, *size);
             }
             Event::Released { container, .. } => self.released(*container),
             Event::MasterStarted { .. } => {}
@@ -286,6 +306,10 @@ impl Ledger {
             None => self.violated("N4", format!("{container} is placed on {node}, not a node")),
             Some(entry) => {
                 entry.used += size;
+                entry.containers += 1;
+                if entry.containers == 1 {
+                    self.busy += entry.total;
+                }
                 let (used, total) = (entry.used, entry.total);
                 partition = Arc::clone(&entry.partition);
                 if !self.within(&used, &total) {
@@ -319,41 +343,6 @@ impl Ledger {
         self.containers.insert(container, held);
     }
 
-    fn reserve(&mut self, container: ContainerId, node: &NodeName) {
-        if !self.apps.contains_key(&container.app) {
-            self.violated(
-                "U8",
-                format!("{container} is reserved after its application ended"),
-            );
-        }
-        let Some(entry) = self.nodes.get_mut(node) else {
-            self.violated(
-                "N4",
-                format!("{container} is reserved on {node}, not a node"),
-            );
-            return;
-        };
-        let before = entry.reserved.replace(container);
-        if let Some(owner) = before.filter(|owner| owner.app != container.app) {
-            let text = format!("{node} is reserved for {owner} and again for {container}");
-            self.violated("R1", text);
-        } else if before.is_some_and(|owner| owner != container) {
-            self.violated("N5", format!("{node} has two reservations"));
-        }
-        self.reserved.insert(container, node.clone());
-    }
-
-    /// Forgets a reservation; the node it was on.
-    fn unreserve(&mut self, container: ContainerId) -> Option<NodeName> {
-        let node = self.reserved.remove(&container)?;
-        if let Some(entry) = self.nodes.get_mut(&node)
-            && entry.reserved == Some(container)
-        {
-            entry.reserved = None;
-        }
-        Some(node)
-    }
-
     fn released(&mut self, container: ContainerId) {
         let Some(held) = self.containers.remove(&container) else {
             if self.unreserve(container).is_none() {
@@ -364,6 +353,11 @@ impl Ledger {
         self.free_limits(&held);
         if let Some(entry) = self.nodes.get_mut(&held.node) {
             entry.used -= held.size;
+            entry.containers -= 1;
+            if entry.containers == 0 {
+                self.busy -= entry.total;
+            }
+            self.refit(&held.node);
         }
         for path in ancestors(&held.queue) {
             if let Some(used) = self.queues.get_mut(path) {
@@ -414,6 +408,12 @@ impl Ledger {
     #[must_use]
     pub const fn cluster(&self) -> (ResourceVector, ResourceVector) {
         (self.used, self.total)
+    }
+
+    /// What the nodes offer that run at least one container.
+    #[must_use]
+    pub const fn busy(&self) -> ResourceVector {
+        self.busy
     }
 
     /// Live containers.

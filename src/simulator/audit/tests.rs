@@ -167,3 +167,31 @@ fn what_the_scheduler_states_is_compared() {
     ledger.node_stated(&node("n2"), &ResourceVector::of(&[5, 1]));
     assert_eq!(ids(&ledger), ["N3", "Q1"]);
 }
+
+#[test]
+fn a_reservation_that_fits_for_longer_than_a_round_is_found() {
+    let reserved = Event::Reserved {
+        container: id(2),
+        node: node("n1"),
+        size: ResourceVector::of(&[6, 1]),
+    };
+    let wait = |ms: u64, ends: bool| {
+        let mut ledger = ledger();
+        ledger.looks_every(1000);
+        ledger.event(&allocated(1, "n1", 8));
+        ledger.event(&reserved);
+        // It does not fit yet.
+        ledger.advance(50_000);
+        ledger.event(&released(1));
+        ledger.advance(50_000 + ms);
+        if ends {
+            ledger.event(&allocated(2, "n1", 6));
+        }
+        ledger.end();
+        ids(&ledger)
+    };
+    for ends in [false, true] {
+        assert_eq!(wait(1000, ends), [""; 0]);
+        assert_eq!(wait(1001, ends), ["R4"]);
+    }
+}

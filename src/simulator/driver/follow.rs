@@ -5,7 +5,7 @@ use super::jobs::{JobLine, JobOutcome};
 use super::record::Watch;
 use super::run::Driver;
 use super::running::Running;
-use crate::api::{ApplicationId, ContainerId, Event, ReleaseReason, Scheduler};
+use crate::api::{ApplicationId, ContainerId, Event, NodeName, ReleaseReason, Scheduler};
 
 impl<S: Scheduler> Driver<S> {
     pub(super) fn plan_call(&mut self, id: ApplicationId) {
@@ -162,9 +162,10 @@ impl<S: Scheduler> Driver<S> {
         match event {
             Event::Allocated {
                 container,
+                node,
                 request_id,
                 ..
-            } => self.allocated(*container, *request_id),
+            } => self.allocated(*container, node, *request_id),
             Event::Reserved { .. } => self.counts.reserved += 1,
             Event::ReservationMoved { .. } => {}
             Event::Released { container, reason } => self.released(*container, *reason),
@@ -187,7 +188,7 @@ impl<S: Scheduler> Driver<S> {
         }
     }
 
-    fn allocated(&mut self, container: ContainerId, request_id: i64) {
+    fn allocated(&mut self, container: ContainerId, node: &NodeName, request_id: i64) {
         self.counts.allocations += 1;
         let Some(app) = self.apps.get_mut(&container.app) else {
             self.counts.strays += 1;
@@ -207,6 +208,7 @@ impl<S: Scheduler> Driver<S> {
             self.counts.strays += 1;
             return;
         };
+        self.placing.count(&app.job.tasks[group], node);
         self.counts.placed += 1;
         let asked_us = asked_ms.unwrap_or(self.now_ms).saturating_mul(1000);
         self.delays.record(self.seen_us.saturating_sub(asked_us), 1);
@@ -214,18 +216,23 @@ impl<S: Scheduler> Driver<S> {
             let seen_ms = self.now_ms.max(self.seen_us / 1000);
             app.first_container_ms = Some(seen_ms);
             let waited = seen_ms - app.submitted_ms;
-            self.first.record(waited, 1);
-            match self.first_by_queue.get_mut(&queue) {
-                Some(tally) => tally.record(waited, 1),
-                None => {
-                    let tally = self.first_by_queue.entry(queue.clone()).or_default();
-                    tally.record(waited, 1);
-                }
-            }
+            self.first_after(waited, &queue);
         }
         self.live.insert(container, (group, index));
         self.fewer_waiting(&queue, 1);
         self.plan_call(container.app);
+    }
+
+    /// Notes how long an application of a queue waited for its first container.
+    fn first_after(&mut self, waited_ms: u64, queue: &str) {
+        self.first.record(waited_ms, 1);
+        match self.first_by_queue.get_mut(queue) {
+            Some(tally) => tally.record(waited_ms, 1),
+            None => {
+                let tally = self.first_by_queue.entry(queue.to_owned()).or_default();
+                tally.record(waited_ms, 1);
+            }
+        }
     }
 
     fn released(&mut self, container: ContainerId, reason: ReleaseReason) {

@@ -15,6 +15,7 @@ use crate::simulator::workload::MappingReport;
 pub(super) struct RunFigures {
     at_ms: u64,
     usage: Use,
+    packing: Use,
     /// Sum and number of the fairness gaps, and the largest.
     gaps: (u64, u64, u32),
     /// Largest use of each type, in thousandths.
@@ -28,6 +29,7 @@ impl<S: Scheduler> Driver<S> {
         let figures = &mut self.figures;
         figures.at_ms = self.now_ms;
         figures.usage = self.usage.clone();
+        figures.packing = self.placing.packing.clone();
         figures.gaps = self.gaps;
         for (index, most) in figures.most.iter_mut().enumerate() {
             let share = i128::from(used[index]) * 1000 / i128::from(total[index].max(1));
@@ -115,6 +117,8 @@ impl<S: Scheduler> Driver<S> {
             longest_wait_ms: self.longest_wait(),
             turnaround: Waits::of(&self.turnaround),
             used_permille: self.figures.usage.permille(self.settings.types),
+            packed_permille: self.figures.packing.permille(self.settings.types),
+            locality: self.placing.locality,
             most_used_permille: self.figures.most[..self.settings.types.min(MAX_TYPES)].to_vec(),
             refusals: self.refusals.clone(),
             gap_permille: (mean, most),

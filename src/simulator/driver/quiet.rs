@@ -27,10 +27,22 @@ impl Turn {
 
 impl<S: Scheduler> Driver<S> {
     /// The time from which on heartbeats and rounds pause, unless something happens before.
-    pub(super) fn quiet_from(&self) -> u64 {
+    /// At the end of a run looks may still bring something.
+    ///
+    /// Cost: where the run would end now, a look at every node.
+    pub(super) fn quiet_from(&mut self) -> u64 {
         let over = (self.to_come == 0).then_some(self.settings.patience_ms);
         let still = self.settings.quiet_ms.into_iter().chain(over).min();
-        still.map_or(u64::MAX, |still| self.changed_ms.saturating_add(still))
+        let Some(still) = still else {
+            return u64::MAX;
+        };
+        let quiet_from = self.changed_ms.saturating_add(still);
+        let looks_ms = self.settings.looks_ms;
+        let ends = self.to_come == 0 && self.now_ms >= quiet_from && looks_ms > still;
+        if ends && self.scheduler.looks_may_bring() {
+            return self.changed_ms.saturating_add(looks_ms);
+        }
+        quiet_from
     }
 
     /// Plans the next heartbeat and round behind those that surely come to nothing.
@@ -45,7 +57,7 @@ impl<S: Scheduler> Driver<S> {
         // What just happened is looked at first: a change may bring anything about.
         let looked_at = turn == Turn::Other || self.changed_ms == self.now_ms;
         // With costs, heartbeats and rounds that come to nothing take time, too.
-        if looked_at || self.n_waiting == 0 || self.pace.is_some() {
+        if looked_at || !self.awaits_looks() || self.pace.is_some() {
             return;
         }
         let next = self.agenda.peek().unwrap_or(u64::MAX);

@@ -7,6 +7,7 @@ use std::io::Write;
 use super::jobs::JobLine;
 use crate::api::{Event, MAX_TYPES, ReleaseReason, ResourceVector};
 use crate::simulator::statistics::Tally;
+use crate::simulator::workload::TaskGroup;
 
 /// Lines of the time series that are kept; when there are more, every second one goes and the
 /// period doubles, so that memory stays bounded.
@@ -230,6 +231,41 @@ impl fmt::Display for Waits {
             "p50 {} ms, p95 {} ms, p99 {} ms, max {} ms of {}",
             self.p50_ms, self.p95_ms, self.p99_ms, self.max_ms, self.count
         )
+    }
+}
+
+/// Where containers were placed that ask for hosts or racks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LocalityCounts {
+    /// On a host that is asked for.
+    pub on_host: u64,
+    /// On another node of a rack that is asked for.
+    pub in_rack: u64,
+    /// Elsewhere.
+    pub elsewhere: u64,
+}
+
+impl LocalityCounts {
+    /// Containers that ask for hosts or racks.
+    #[must_use]
+    pub const fn all(&self) -> u64 {
+        self.on_host + self.in_rack + self.elsewhere
+    }
+
+    /// Counts a container of a group on a host of a rack.
+    pub(super) fn count(&mut self, group: &TaskGroup, host: &str, rack: &str) {
+        let among = |names: &[String], name: &str| names.iter().any(|known| known == name);
+        if group.hosts.is_empty() && group.racks.is_empty() {
+            return;
+        }
+        let place = if among(&group.hosts, host) {
+            &mut self.on_host
+        } else if among(&group.racks, rack) {
+            &mut self.in_rack
+        } else {
+            &mut self.elsewhere
+        };
+        *place += 1;
     }
 }
 

@@ -9,7 +9,7 @@ use super::left::Refusal;
 use super::measure::RunFigures;
 use super::pace::Pace;
 use super::quiet::Turn;
-use super::record::{DecisionHash, Series, Use, Watch};
+use super::record::{DecisionHash, LocalityCounts, Series, Use, Watch};
 use super::running::Running;
 use super::settings::{DriverSettings, RunCounts, RunReport};
 use crate::api::{
@@ -19,7 +19,7 @@ use crate::api::{
 use crate::id::Map;
 use crate::simulator::audit::Ledger;
 use crate::simulator::statistics::Tally;
-use crate::simulator::workload::{Job, NodeLine, TraceError, Workload};
+use crate::simulator::workload::{Job, NodeLine, TaskGroup, TraceError, Workload};
 
 /// Refusals of the scheduler that are kept as text.
 const MESSAGES: usize = 20;
@@ -51,6 +51,7 @@ pub struct Driver<S> {
     pub(super) first_by_queue: BTreeMap<String, Tally>,
     pub(super) turnaround: Tally,
     pub(super) usage: Use,
+    pub(super) placing: Placing,
     pub(super) series: Series,
     pub(super) gaps: (u64, u64, u32),
     /// RunFigures up to the last container that was placed or ended.
@@ -70,15 +71,45 @@ pub struct Driver<S> {
     paused: bool,
 }
 
+/// Where containers go.
+#[derive(Debug, Default)]
+pub(super) struct Placing {
+    /// Use of the nodes that run any container.
+    pub(super) packing: Use,
+    /// The rack of each node.
+    racks: Map<NodeName, String>,
+    pub(super) locality: LocalityCounts,
+}
+
+impl Placing {
+    /// Counts a container of a group on a node.
+    pub(super) fn count(&mut self, group: &TaskGroup, node: &NodeName) {
+        let rack = self.racks.get(node).map_or("", String::as_str);
+        self.locality.count(group, node.host(), rack);
+    }
+}
+
+/// The auditor of a run. Where work costs no time, it knows how often nodes are looked at. What a killed container held
+/// is free with the next heartbeat of its node.
+fn auditor(settings: &DriverSettings) -> Ledger {
+    let mut ledger = Ledger::new(settings.types, settings.memory_only);
+    if settings.costs.is_none() {
+        let round_ms = settings.round_ms.unwrap_or(0);
+        ledger.looks_every(round_ms.saturating_add(settings.heartbeat_ms));
+    }
+    ledger
+}
+
 impl<S: Scheduler> Driver<S> {
     /// A driver of a scheduler that knows no nodes yet.
     #[must_use]
     pub fn new(scheduler: S, settings: DriverSettings) -> Self {
         let costs = settings.costs.clone();
         let pace = costs.map(|costs| Pace::new(costs, settings.rounds_look_at_all));
+        let ledger = auditor(&settings);
         Self {
             beats: Beats::new(settings.heartbeat_ms.max(1)),
-            ledger: Ledger::new(settings.types, settings.memory_only),
+            ledger,
             settings,
             scheduler,
             now_ms: 0,
@@ -98,6 +129,7 @@ impl<S: Scheduler> Driver<S> {
             first_by_queue: BTreeMap::new(),
             turnaround: Tally::default(),
             usage: Use::default(),
+            placing: Placing::default(),
             series: Series::default(),
             gaps: (0, 0, 0),
             figures: RunFigures::default(),
@@ -134,6 +166,7 @@ impl<S: Scheduler> Driver<S> {
     pub(super) fn add_node(&mut self, node: NodeSpec) -> Result<(), NodeError> {
         self.scheduler.add_node(node.clone())?;
         self.ledger.node_added(&node);
+        self.placing.racks.insert(node.name.clone(), node.rack);
         self.beats
             .change(self.now_ms, |nodes| nodes.push(node.name));
         self.fit_pace();
@@ -206,7 +239,7 @@ impl<S: Scheduler> Driver<S> {
             }
         }
         self.sample(watch);
-        self.ledger.check();
+        self.ledger.end();
         let mut report = self.report();
         report.mapping = workload.report();
         self.show_unfinished(watch);
@@ -230,8 +263,11 @@ impl<S: Scheduler> Driver<S> {
     pub(super) fn move_to(&mut self, at_ms: u64) {
         if at_ms > self.now_ms {
             let (used, total) = self.ledger.cluster();
-            self.usage.add(at_ms - self.now_ms, &used, &total);
+            let (ms, busy) = (at_ms - self.now_ms, self.ledger.busy());
+            self.usage.add(ms, &used, &total);
+            self.placing.packing.add(ms, &used, &busy);
             self.now_ms = at_ms;
+            self.ledger.advance(at_ms);
             self.scheduler.advance(at_ms);
         }
     }
@@ -368,9 +404,14 @@ impl<S: Scheduler> Driver<S> {
         }
     }
 
+    /// Whether anything waits: a container, or a reservation that may be one too many.
+    pub(super) fn awaits_looks(&self) -> bool {
+        self.n_waiting > 0 || self.ledger.has_reservations()
+    }
+
     /// Puts heartbeats and rounds on the agenda while something waits and something happens.
     pub(super) fn wake(&mut self) {
-        if self.n_waiting == 0 || self.now_ms >= self.quiet_from() {
+        if !self.awaits_looks() || self.now_ms >= self.quiet_from() {
             self.paused = true;
             return;
         }

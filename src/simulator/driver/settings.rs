@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::costs::Costs;
 use super::left::Refusal;
 use super::pace::SchedulerLoad;
-use super::record::{Delays, Sample, Waits};
+use super::record::{Delays, LocalityCounts, Sample, Waits};
 use crate::simulator::workload::MappingReport;
 
 /// How a run is driven.
@@ -32,6 +32,9 @@ pub struct DriverSettings {
     /// that wait for time alone, such as preemption, need this longer than their own periods.
     /// Nothing: never pause while something waits.
     pub quiet_ms: Option<u64>,
+    /// The same time at the end of a run, while looks alone may bring something, since reservations are kept
+    /// ([`Scheduler::looks_may_bring`](crate::api::Scheduler::looks_may_bring)); where it is longer.
+    pub looks_ms: u64,
     /// The run ends when nothing is left to come and nothing changed for this many ms.
     pub patience_ms: u64,
     /// The run ends at this time at the latest.
@@ -57,6 +60,7 @@ impl Default for DriverSettings {
             round_ms: None,
             call_ms: 1000,
             quiet_ms: Some(30_000),
+            looks_ms: 0,
             patience_ms: 600_000,
             until_ms: None,
             sample_ms: 10_000,
@@ -143,6 +147,11 @@ pub struct RunReport {
     pub turnaround: Waits,
     /// Mean use of each type until the last container ended, in thousandths.
     pub used_permille: Vec<u32>,
+    /// Mean use of each type in the same time as a share of the nodes that run any container, in
+    /// thousandths: how densely nodes are packed.
+    pub packed_permille: Vec<u32>,
+    /// Where containers were placed that ask for hosts or racks.
+    pub locality: LocalityCounts,
     /// Largest use of each type, in thousandths.
     pub most_used_permille: Vec<u32>,
     /// What was refused, by reason and setting.

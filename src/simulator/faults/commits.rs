@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::digest::Digest;
 use super::fault;
+use super::setup::SetupMode;
 use super::world::{Checked, World};
 use crate::api::{
     CommitOutcome, CommittedDecision, Conflict, ContainerId, Decision, Intent, NodeName,
@@ -57,6 +58,16 @@ impl World<'_> {
         Ok(())
     }
 
+    /// Whether a proposal among several nodes names one on which another container waits: unless the settings say
+    /// otherwise it is made, and refused, as in the reference (YARN-11573).
+    fn is_reserved(&self, intent: Option<&Intent>) -> bool {
+        self.setup.mode == SetupMode::Global
+            && intent.is_some_and(|intent| {
+                let node = self.books.nodes.get(&intent.node);
+                intent.reserved.is_none() && node.is_some_and(|node| node.reserved.is_some())
+            })
+    }
+
     fn committed(&mut self, step: &CommittedDecision) -> Checked {
         let outcome = step.outcome;
         if outcome != CommitOutcome::Nothing {
@@ -66,6 +77,7 @@ impl World<'_> {
                 let (intent, types) = (step.intent.as_ref(), self.setup.counting());
                 if let CommitOutcome::Rejected(conflict) = outcome
                     && !may_be_refused(conflict, intent, types)
+                    && !(conflict == Conflict::ReservationChanged && self.is_reserved(intent))
                 {
                     let text = format!("{intent:?} was made on the live state: {conflict}");
                     return fault("P7", text);
