@@ -13,7 +13,7 @@ use capsched::api::{
 use capsched::config;
 
 /// What `capacity-scheduler.xml` would say: `config::load` reads such files.
-const QUEUES: [(&str, &str); 7] = [
+const QUEUES: [(&str, &str); 8] = [
     ("root.queues", "prod,dev"),
     ("root.prod.capacity", "70"),
     ("root.dev.capacity", "30"),
@@ -21,6 +21,7 @@ const QUEUES: [(&str, &str); 7] = [
     ("root.dev.user-limit-factor", "10"),
     ("maximum-am-resource-percent", "0.5"),
     ("multi-node-placement-enabled", "true"),
+    ("skip-allocate-on-nodes-with-reserved-containers", "true"),
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

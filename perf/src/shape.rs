@@ -180,6 +180,11 @@ impl Shape {
             let policy = "multi-node-sorting.policy";
             pairs.extend([
                 ("multi-node-placement-enabled".to_owned(), "true".to_owned()),
+                // Without it nodes that others reserved are proposed again and again, here and in Hadoop.
+                (
+                    "skip-allocate-on-nodes-with-reserved-containers".to_owned(),
+                    "true".to_owned(),
+                ),
                 (policy.to_owned(), "usage".to_owned()),
                 (format!("{policy}.names"), "usage".to_owned()),
                 (

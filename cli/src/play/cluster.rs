@@ -9,6 +9,7 @@ use capsched::api::{
     Scheduler, Sequential, StateView, Stepped, TreeSettings,
 };
 use capsched::config::{self, Layer, Loaded, Options, Report, Severity, Source};
+use capsched::queue::Mends;
 use capsched::simulator::{NodeLine, Random, ResourceTypes};
 
 use crate::output::{Problem, note};
@@ -143,6 +144,23 @@ pub(crate) fn for_trace(
     reference: Reference,
     sites: &[Source],
 ) -> Result<Loaded> {
+    let pairs = equal_queues(queues);
+    let site = limits_of(nodes, types);
+    let own = |name: &str, pairs, layer| Source {
+        name: name.to_owned(),
+        bytes: xml(pairs),
+        layer,
+    };
+    let mut sources = vec![
+        own("(queues of the trace)", &pairs, Layer::Scheduler),
+        own("(sizes of the nodes)", &site, Layer::Site),
+    ];
+    sources.extend_from_slice(sites);
+    from_sources(&sources, reference)
+}
+
+/// The scheduler's properties for queues with equal weights.
+fn equal_queues(queues: &BTreeSet<String>) -> BTreeMap<String, String> {
     let mut pairs = BTreeMap::new();
     let mut put = |key: String, value: String| {
         pairs.insert(format!("yarn.scheduler.capacity.{key}"), value);
@@ -160,7 +178,7 @@ pub(crate) fn for_trace(
     }
     put("maximum-am-resource-percent".into(), "1.0".into());
     put("maximum-applications".into(), "1000000".into());
-    // Without it the reference proposes reserved nodes again and again in global mode (YARN-11573).
+    // Without these the reference proposes reserved nodes again and again in global mode (YARN-11573).
     put(
         "skip-allocate-on-nodes-with-reserved-containers".into(),
         "true".into(),
@@ -169,18 +187,9 @@ pub(crate) fn for_trace(
         "resource-calculator".into(),
         "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator".into(),
     );
-    let site = limits_of(nodes, types);
-    let own = |name: &str, pairs, layer| Source {
-        name: name.to_owned(),
-        bytes: xml(pairs),
-        layer,
-    };
-    let mut sources = vec![
-        own("(queues of the trace)", &pairs, Layer::Scheduler),
-        own("(sizes of the nodes)", &site, Layer::Site),
-    ];
-    sources.extend_from_slice(sites);
-    from_sources(&sources, reference)
+    let mend = format!("{}reserved-last-node", Mends::PREFIX);
+    pairs.insert(mend, "true".to_owned());
+    pairs
 }
 
 /// Maximum allocations that the largest node bears, and the switch of the monitor.

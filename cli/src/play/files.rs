@@ -14,6 +14,8 @@ use capsched::simulator::RunReport;
 use serde_json::{Value, json};
 
 use super::outcome::Outcome;
+#[cfg(feature = "parquet")]
+use super::parquet_jobs::JobsParquet;
 use super::recorder::Recorder;
 use crate::aside;
 use crate::interrupt::{self, Guarded, INTERRUPTED, MARKERS};
@@ -76,7 +78,18 @@ impl RunFolder {
         writeln!(decisions, "{}", json!({"made_with": made_with}))?;
         let mut jobs = self.file("jobs.csv")?;
         writeln!(jobs, "# {made_with}")?;
-        Recorder::new(decisions, jobs, types)
+        #[cfg(feature = "parquet")]
+        let table = {
+            let file = self.file("jobs.parquet")?.into_parts().0;
+            JobsParquet::new(file, made_with.to_string())?
+        };
+        Recorder::new(
+            decisions,
+            jobs,
+            types,
+            #[cfg(feature = "parquet")]
+            table,
+        )
     }
 
     /// Writes one document.

@@ -217,6 +217,14 @@ impl Scheduler for Measured {
         self.call(|engine| engine.pass_heartbeats(first, most)).0
     }
 
+    fn looks_may_bring(&mut self) -> bool {
+        self.settle();
+        match &mut self.engine {
+            Engine::Stepped(engine) => engine.looks_may_bring(),
+            Engine::Threaded(engine) => engine.looks_may_bring(),
+        }
+    }
+
     fn pass_rounds(&mut self, most: u64) -> u64 {
         self.settle();
         self.call(|engine| engine.pass_rounds(most)).0

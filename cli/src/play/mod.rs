@@ -1,5 +1,6 @@
 //! Playing a trace on an engine in one mode: cluster, trace, rows of the comparison, outcome.
 
+mod backlog;
 mod cluster;
 mod costs;
 mod figures;
@@ -8,6 +9,8 @@ mod left;
 mod measured;
 mod nodes;
 mod outcome;
+#[cfg(feature = "parquet")]
+mod parquet_jobs;
 mod phases;
 mod preemption;
 mod recorder;
@@ -15,6 +18,7 @@ mod run;
 mod saturated;
 mod table;
 mod trace;
+mod usage;
 mod verdict;
 
 pub(crate) use cluster::{Cluster, for_trace, from_sources, sources_of, types_of, types_source};

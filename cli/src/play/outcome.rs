@@ -6,9 +6,10 @@
 )]
 
 use capsched::metrics::{Histogram, HistogramSet, Latency, Phase};
-use capsched::simulator::{Delays, RunReport, Waits};
+use capsched::simulator::{Delays, LocalityCounts, RunReport, Waits};
 use serde_json::{Map, Value, json};
 
+use super::backlog::backlog_json;
 use super::left::Left;
 use super::preemption::Account;
 use super::run::Row;
@@ -129,8 +130,7 @@ impl Outcome {
         json!({
             "name": self.name,
             "delay_us": delays_json(&report.delays),
-            "scheduler": report.scheduler.map(|load| json!({"busy_ns": load.busy_ns,
-                "busy_permille": self.busy_permille(), "late_ms": waits_json(&load.late)})),
+            "scheduler": self.scheduler_json(),
             "mode": self.row.mode.name(),
             "reference": self.row.reference.name(),
             "engine": self.engine_name(),
@@ -153,8 +153,9 @@ impl Outcome {
             "longest_wait_ms": report.longest_wait_ms,
             "turnaround_ms": waits_json(&report.turnaround),
             "utilisation": self.utilisation_json(),
-            "fairness_gap": {"mean": per_mille(report.gap_permille.0),
-                "max": per_mille(report.gap_permille.1)},
+            "locality": locality_json(&report.locality),
+            "backlog": backlog_json(report),
+            "fairness_gap": gap_json(report),
             "preemption": self.preemption.as_ref().map(Account::to_json),
             "violations": self.violations(),
             "violations_by_invariant": report.violations,
@@ -163,6 +164,13 @@ impl Outcome {
             "decisions": format!("{:016x}", report.decisions),
             "deterministic": self.row.sequential,
         })
+    }
+
+    fn scheduler_json(&self) -> Option<Value> {
+        let load = self.report.scheduler?;
+        let busy = self.busy_permille();
+        Some(json!({"busy_ns": load.busy_ns, "busy_permille": busy,
+            "late_ms": waits_json(&load.late)}))
     }
 
     fn jobs_json(&self) -> Value {
@@ -212,8 +220,10 @@ impl Outcome {
     fn utilisation_json(&self) -> Map<String, Value> {
         let report = &self.report;
         let shares = report.used_permille.iter().zip(&report.most_used_permille);
-        let of_type = |(name, (mean, most)): (&String, (&u32, &u32))| {
-            let shares = json!({"mean": per_mille(*mean), "max": per_mille(*most)});
+        let shares = shares.zip(&report.packed_permille);
+        let of_type = |(name, ((mean, most), packed)): (&String, ((&u32, &u32), &u32))| {
+            let shares = json!({"mean": per_mille(*mean), "max": per_mille(*most),
+                "packed": per_mille(*packed)});
             (name.clone(), shares)
         };
         self.types.iter().zip(shares).map(of_type).collect()
@@ -227,6 +237,15 @@ impl Outcome {
             "threaded"
         }
     }
+}
+
+fn gap_json(report: &RunReport) -> Value {
+    let (mean, most) = report.gap_permille;
+    json!({"mean": per_mille(mean), "max": per_mille(most)})
+}
+
+fn locality_json(counts: &LocalityCounts) -> Value {
+    json!({"on_host": counts.on_host, "in_rack": counts.in_rack, "elsewhere": counts.elsewhere})
 }
 
 fn delays_json(delays: &Delays) -> Value {

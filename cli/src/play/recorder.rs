@@ -8,6 +8,8 @@ use capsched::api::Event;
 use capsched::simulator::{JobLine, JsonLog, Watch};
 
 use super::files::synced;
+#[cfg(feature = "parquet")]
+use super::parquet_jobs::JobsParquet;
 
 /// Columns of `jobs.csv`.
 const COLUMNS: [&str; 12] = [
@@ -30,6 +32,8 @@ pub(crate) struct Recorder {
     decisions: JsonLog<BufWriter<File>>,
     jobs: csv::Writer<BufWriter<File>>,
     failed: Option<csv::Error>,
+    #[cfg(feature = "parquet")]
+    table: JobsParquet,
 }
 
 impl std::fmt::Debug for Recorder {
@@ -44,6 +48,7 @@ impl Recorder {
         decisions: BufWriter<File>,
         jobs: BufWriter<File>,
         types: usize,
+        #[cfg(feature = "parquet")] table: JobsParquet,
     ) -> Result<Self> {
         let mut jobs = csv::Writer::from_writer(jobs);
         jobs.write_record(COLUMNS).context("jobs.csv")?;
@@ -51,6 +56,8 @@ impl Recorder {
             decisions: JsonLog::new(decisions, types),
             jobs,
             failed: None,
+            #[cfg(feature = "parquet")]
+            table,
         })
     }
 
@@ -61,6 +68,8 @@ impl Recorder {
         if let Some(error) = self.failed {
             return Err(error).context("jobs.csv");
         }
+        #[cfg(feature = "parquet")]
+        self.table.finish()?;
         let jobs = self.jobs.into_inner();
         let jobs = jobs.map_err(csv::IntoInnerError::into_error);
         synced(jobs.context("jobs.csv")?).context("jobs.csv")
@@ -73,6 +82,8 @@ impl Watch for Recorder {
     }
 
     fn job(&mut self, job: &JobLine) {
+        #[cfg(feature = "parquet")]
+        self.table.add(job);
         let time = |ms: Option<u64>| ms.map_or_else(String::new, |ms| ms.to_string());
         let line = [
             job.name.clone(),

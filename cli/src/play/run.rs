@@ -8,7 +8,7 @@ use capsched::api::{Event, Latencies, Mode, ModeKind, Reference, Stepped, Thread
 use capsched::queue::{NodePolicy, NodePolicySettings};
 use capsched::simulator::{
     Costs, Driver, DriverSettings, Job, JobLine, MappingReport, RunReport, Sample, TraceError,
-    Watch, Workload,
+    Watch, Workload, rounds_for_opportunities, rounds_for_reservations,
 };
 use capsched::time::{Clock, SystemClock};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -90,9 +90,6 @@ impl Default for Timing {
 /// Heartbeats carry nothing in the modes that run rounds, so that one a minute is enough.
 const IDLE_HEARTBEAT_MS: u64 = 60_000;
 
-/// Missed opportunities after which the rules of locality have relaxed, with room to spare.
-const OPPORTUNITIES: u64 = 100;
-
 /// Lines of the time series that are wanted while jobs arrive, and at most in a whole run.
 const SAMPLES: (u64, u64) = (2000, 20_000);
 
@@ -155,25 +152,14 @@ impl Row {
             timing,
             costs,
         } = *scene;
-        let nodes = u64::try_from(cluster.nodes.len()).unwrap_or(1).max(1);
-        let turns = 2 + OPPORTUNITIES.div_ceil(nodes);
         let span = trace.facts.last_ms;
         let (heartbeat_ms, round_ms, period) = match self.mode {
             ModeKind::Heartbeat => (timing.heartbeat_ms, None, timing.heartbeat_ms),
             ModeKind::Asynchronous | ModeKind::Global => {
-                // Threads come to rest after every call, without being told to do a round.
-                let round_ms = self.sequential.then_some(timing.round_ms);
-                (IDLE_HEARTBEAT_MS, round_ms, timing.round_ms)
+                (IDLE_HEARTBEAT_MS, Some(timing.round_ms), timing.round_ms)
             }
         };
-        let mut patience_ms = period.saturating_mul(turns);
-        if let Some(preemption) = &cluster.preemption {
-            // Nothing happens between asking back and killing; a run must not end in between.
-            let wait = preemption.max_wait_before_kill_ms;
-            let wait = wait.max(preemption.balance.unwrap_or(0));
-            let rounds = preemption.monitoring_interval_ms.saturating_mul(2);
-            patience_ms = patience_ms.saturating_add(wait).saturating_add(rounds);
-        }
+        let patience_ms = patience_ms(cluster, period);
         DriverSettings {
             types: cluster.types.names().len(),
             type_names: cluster
@@ -186,6 +172,7 @@ impl Row {
             heartbeat_ms,
             round_ms,
             quiet_ms: Some(patience_ms),
+            looks_ms: period.saturating_mul(rounds_for_reservations(&cluster.settings)),
             patience_ms,
             until_ms: timing.until_ms,
             sample_ms: (span / SAMPLES.0)
@@ -204,16 +191,22 @@ impl Row {
         let refused = conflicts
             .iter()
             .find(|(reason, _)| *reason == "reservation-changed");
-        let skips = cluster.settings.scheduler.skip_reserved_nodes;
+        let scheduler = &cluster.settings.scheduler;
+        let setting = match (
+            scheduler.skip_reserved_nodes,
+            scheduler.mends.reserved_last_node,
+        ) {
+            (false, _) => "yarn.scheduler.capacity.skip-allocate-on-nodes-with-reserved-containers",
+            (true, false) => "capsched.mend.reserved-last-node",
+            (true, true) => return,
+        };
         if let Some((reason, times)) = refused
             && self.mode == ModeKind::Global
-            && !skips
             && waiting > 0
         {
             note(format_args!(
                 "{}: {} proposals for nodes that others reserved were refused ({reason}), and {} containers \
-                 wait; set yarn.scheduler.capacity.skip-allocate-on-nodes-with-reserved-containers to true \
-                 (YARN-11573)",
+                 wait; set {setting} to true (YARN-11573)",
                 self.mode.name(),
                 grouped(*times),
                 grouped(waiting),
@@ -286,6 +279,26 @@ impl Row {
             report,
         })
     }
+}
+
+/// How long nothing changes, in virtual ms, before nothing will for missed opportunities; `period`: of rounds or
+/// heartbeats.
+fn patience_ms(cluster: &Cluster, period: u64) -> u64 {
+    let nodes = u64::try_from(cluster.nodes.len()).unwrap_or(1).max(1);
+    let borrows = cluster
+        .partitions
+        .iter()
+        .any(|partition| !partition.exclusive);
+    let turns = rounds_for_opportunities(nodes, borrows);
+    let mut patience_ms = period.saturating_mul(turns);
+    if let Some(preemption) = &cluster.preemption {
+        // Nothing happens between asking back and killing; a run must not end in between.
+        let wait = preemption.max_wait_before_kill_ms;
+        let wait = wait.max(preemption.balance.unwrap_or(0));
+        let rounds = preemption.monitoring_interval_ms.saturating_mul(2);
+        patience_ms = patience_ms.saturating_add(wait).saturating_add(rounds);
+    }
+    patience_ms
 }
 
 /// What the run refused or left, by reason.

@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 
 use capsched::simulator::{Delays, Waits};
 
+use super::backlog::chart;
 use super::figures::{grouped, percent, rate, seconds, time, virtual_time};
 use super::left::{WIDTH, wrapped};
 use super::outcome::Outcome;
 use super::phases::phases;
+use super::usage::usage;
 
 /// Queues whose waits are shown; `--json` has all.
 const QUEUES: usize = 8;
@@ -61,6 +63,7 @@ pub(crate) fn table(runs: &[Outcome], explain: bool) -> String {
     }
     groups.retain(|group| !group.is_empty());
     let mut out = aligned(&groups);
+    out.push_str(&chart(runs));
     if explain {
         out.push_str("\nWhat the lines mean\n");
         for line in groups
@@ -153,7 +156,7 @@ fn delays(runs: &[Outcome]) -> Vec<Line> {
     ]
 }
 
-fn unless_zero(n: u64) -> Option<String> {
+pub(super) fn unless_zero(n: u64) -> Option<String> {
     (n > 0).then(|| grouped(n))
 }
 
@@ -334,64 +337,6 @@ fn shortened(path: &str, columns: usize) -> String {
     }
     let end: String = path.chars().skip(n - columns + 2).collect();
     format!("..{end}")
-}
-
-fn usage(runs: &[Outcome]) -> Vec<Line> {
-    let mut lines = Vec::new();
-    let types = runs.first().map_or(&[][..], |run| &run.types);
-    for (index, name) in types.iter().enumerate() {
-        let share = move |of: fn(&Outcome) -> &Vec<u32>| {
-            move |run: &Outcome| of(run).get(index).map(|share| percent(*share))
-        };
-        lines.push(Line::new(
-            format!("{name} used, mean"),
-            "Used by containers, as a share of the cluster, over the run until its last container \
-             ended.",
-            runs,
-            |run| {
-                let any = run.report.finished_ms > 0;
-                let share = run.report.used_permille.get(index).filter(|_| any);
-                share.map(|share| percent(*share))
-            },
-        ));
-        lines.push(Line::new(
-            format!("{name} used, most"),
-            "The largest such share at any moment.",
-            runs,
-            share(|run| &run.report.most_used_permille),
-        ));
-    }
-    lines.extend(fairness(runs));
-    lines
-}
-
-fn fairness(runs: &[Outcome]) -> Vec<Line> {
-    let gap = |of: fn(&(u32, u32)) -> u32| {
-        move |run: &Outcome| {
-            let any = run.report.gap_permille.1 > 0;
-            any.then(|| percent(of(&run.report.gap_permille)))
-        }
-    };
-    vec![
-        Line::new(
-            "below guarantee, mean",
-            "How far the queue that is worst off, and waits, is below its guaranteed share.",
-            runs,
-            gap(|gap| gap.0),
-        ),
-        Line::new(
-            "below guarantee, most",
-            "The largest such distance.",
-            runs,
-            gap(|gap| gap.1),
-        ),
-        Line::new(
-            "reservations",
-            "Times that a node was reserved for a container that did not fit yet.",
-            runs,
-            |run| unless_zero(run.report.counts.reserved),
-        ),
-    ]
 }
 
 fn conflicts(runs: &[Outcome]) -> Vec<Line> {

@@ -1,0 +1,157 @@
+//! What waits for ever and what does not: services on every node, whole-node asks beside them, small work behind.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use support::{folder, run};
+
+/// Three nodes with a service on each, two asks for a whole node, and small work that comes later.
+fn trace(folder: &Path) -> PathBuf {
+    let mut lines =
+        vec![r#"{"capsched":"trace","version":1,"types":["memory-mb","vcores"]}"#.to_owned()];
+    lines.extend(
+        (0..3).map(|i| format!(r#"{{"node":{{"host":"n{i}","rack":"/r","size":[8192,8]}}}}"#)),
+    );
+    let job = |at_ms: u64, name: &str, queue: &str, memory: u32, count: u32, run: &str| {
+        format!(
+            r#"{{"job":{{"at_ms":{at_ms},"name":"{name}","user":"u-{queue}","queue":"root.{queue}","tasks":[{{"size":[{memory},1],"count":{count},"priority":20,"run":{run}}}]}}}}"#
+        )
+    };
+    lines.push(job(0, "service", "s", 1024, 3, r#""forever""#));
+    lines.push(job(1000, "whole", "a", 8192, 2, r#"{"same":1000}"#));
+    for i in 0..4 {
+        let name = format!("small{i}");
+        lines.push(job(2000 + 100 * i, &name, "b", 1024, 1, r#"{"same":1000}"#));
+    }
+    let path = folder.join("trace.jsonl");
+    fs::write(&path, lines.join("\n")).unwrap();
+    path
+}
+
+fn replayed(args: &[&str]) -> (i32, Value, String) {
+    let (code, out, err) = run(&[&["replay", "--json"], args].concat());
+    (code, serde_json::from_str(&out).unwrap(), err)
+}
+
+#[test]
+fn small_work_is_not_stopped_by_what_never_fits_in_any_mode() {
+    let folder = folder("liveness");
+    let trace = trace(&folder);
+    let trace = trace.to_str().unwrap();
+    for mode in ["heartbeat", "asynchronous", "global"] {
+        for threads in [&[][..], &["--threads", "1"], &["--threads", "2"]] {
+            let args = [&[trace, "--mode", mode], threads].concat();
+            let (code, whole, err) = replayed(&args);
+            let result = &whole["runs"][0];
+            assert_eq!(
+                (code, &result["waiting"]),
+                (1, &2.into()),
+                "{args:?}: {err}"
+            );
+            assert_eq!(result["violations"], 0, "{args:?}");
+            let left = &result["left"][0];
+            assert_eq!(left["example"], "whole", "{args:?}: {left}");
+            assert_eq!(left["reason"], "RESERVED_ON_NODE", "{args:?}: {left}");
+        }
+    }
+}
+
+/// A configuration of the three queues that decides over all nodes, with more properties.
+fn configuration(folder: &Path, more: &[(&str, &str)]) -> PathBuf {
+    let class = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.\
+                 ResourceUsageMultiNodeLookupPolicy";
+    let own = [
+        ("root.queues", "s,a,b"),
+        ("root.s.capacity", "1w"),
+        ("root.a.capacity", "1w"),
+        ("root.b.capacity", "1w"),
+        ("root.a.user-limit-factor", "-1"),
+        ("root.b.user-limit-factor", "-1"),
+        ("root.s.user-limit-factor", "-1"),
+        ("maximum-am-resource-percent", "1"),
+        ("multi-node-placement-enabled", "true"),
+        ("multi-node-sorting.policy.names", "usage"),
+        ("multi-node-sorting.policy", "usage"),
+        ("multi-node-sorting.policy.usage.class", class),
+    ];
+    let own = own.map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value));
+    let more = more.iter().map(|(key, value)| ((*key).to_owned(), *value));
+    let property = |(key, value): (String, &str)| {
+        format!("<property><name>{key}</name><value>{value}</value></property>")
+    };
+    let text: String = own.into_iter().chain(more).map(property).collect();
+    let path = folder.join("capacity-scheduler.xml");
+    fs::write(&path, format!("<configuration>{text}</configuration>")).unwrap();
+    path
+}
+
+#[test]
+fn where_the_reference_starves_the_run_names_the_setting_with_and_without_threads() {
+    let folder = folder("starving");
+    let trace = trace(&folder);
+    let trace = trace.to_str().unwrap();
+    let skip = "yarn.scheduler.capacity.skip-allocate-on-nodes-with-reserved-containers";
+    for threads in [&[][..], &["--threads", "1"]] {
+        for skips in [false, true] {
+            let mend = ("capsched.mend.reserved-last-node", "true");
+            let more = if skips {
+                &[(skip, "true"), mend][..]
+            } else {
+                &[]
+            };
+            let conf = configuration(&folder, more);
+            let args = [
+                &[trace, "--mode", "global", "--conf", conf.to_str().unwrap()],
+                threads,
+            ];
+            let (code, whole, err) = replayed(&args.concat());
+            let result = &whole["runs"][0];
+            let refused = result["conflicts"]["reservation-changed"].as_u64();
+            assert_eq!(code, 1, "{err}");
+            if skips {
+                assert_eq!((&result["waiting"], refused), (&2.into(), None), "{err}");
+            } else {
+                assert!(result["waiting"].as_u64().unwrap() > 2, "{result}");
+                assert!(refused.unwrap() > 0 && err.contains(skip), "{err}");
+            }
+        }
+    }
+}
+
+/// The stock configuration names no calculator, so that memory alone is counted.
+#[test]
+fn vcores_beyond_a_node_are_no_violation_where_memory_alone_is_counted() {
+    let folder = folder("memory-only");
+    let path = folder.join("trace.jsonl");
+    let lines = [
+        r#"{"capsched":"trace","version":1,"types":["memory-mb","vcores"]}"#,
+        r#"{"node":{"host":"n0","rack":"/r0","size":[8192,2]}}"#,
+        r#"{"job":{"at_ms":0,"name":"a","user":"u","queue":"root.a","tasks":[{"size":[1024,1],"count":3,"priority":20,"run":{"same":60000}}]}}"#,
+    ];
+    fs::write(&path, lines.join("\n")).unwrap();
+    let conf = folder.join("capacity-scheduler.xml");
+    let text = "<configuration>\
+        <property><name>yarn.scheduler.capacity.root.queues</name><value>a</value></property>\
+        <property><name>yarn.scheduler.capacity.root.a.capacity</name><value>100</value></property>\
+        </configuration>";
+    fs::write(&conf, text).unwrap();
+    for mode in ["heartbeat", "asynchronous", "global"] {
+        let args = [
+            path.to_str().unwrap(),
+            "--mode",
+            mode,
+            "--conf",
+            conf.to_str().unwrap(),
+        ];
+        let (code, whole, err) = replayed(&args);
+        let result = &whole["runs"][0];
+        assert_eq!((code, &result["placed"]), (0, &3.into()), "{mode}: {err}");
+        assert_eq!(result["violations"], 0, "{mode}: {result}");
+    }
+}
