@@ -190,3 +190,48 @@ fn a_mend_that_nobody_knows_is_warned_of() {
     let codes: Vec<&str> = report.diagnostics.iter().map(|found| found.code).collect();
     assert!(codes.contains(&"W_KEY_UNKNOWN"), "{codes:?}");
 }
+
+#[test]
+fn no_reserved_node_is_proposed_though_it_is_the_last_of_the_order() {
+    let class = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.\
+                 ResourceUsageMultiNodeLookupPolicy";
+    let keys = [
+        TWO_QUEUES,
+        &[
+            ("skip-allocate-on-nodes-with-reserved-containers", "true"),
+            ("multi-node-placement-enabled", "true"),
+            ("multi-node-sorting.policy.names", "usage"),
+            ("multi-node-sorting.policy", "usage"),
+            ("multi-node-sorting.policy.usage.class", class),
+        ],
+    ]
+    .concat();
+    for mended in [false, true] {
+        let mut engine = engine(&keys, "reserved-last-node", mended);
+        for host in ["h1", "h2", "h3", "h4", "h5", "h6"] {
+            node(&mut engine, host, "", [4096, 8]);
+        }
+        // Every node is half used.
+        let first = submit(&mut engine, 1);
+        ask(&mut engine, first, "", [2048, 1], 6);
+        engine.schedule_partition("", 6);
+        // It fits nowhere and waits on the last node.
+        let second = submit(&mut engine, 2);
+        ask(&mut engine, second, "", [4096, 1], 1);
+        engine.schedule_partition("", 1);
+        let reserved = |engine: &Sequential| {
+            let view = StateView::of(engine.ledger());
+            view.nodes
+                .iter()
+                .filter(|node| node.reserved.is_some())
+                .count()
+        };
+        assert_eq!(reserved(&engine), 1);
+        // So does this one: the reference proposes the same node, which is refused.
+        let third = submit(&mut engine, 3);
+        ask(&mut engine, third, "", [3072, 1], 1);
+        let attempt = engine.schedule_partition("", 1).unwrap();
+        assert_eq!(attempt.refused.is_some(), !mended, "{attempt:?}");
+        assert_eq!(reserved(&engine), 1 + usize::from(mended));
+    }
+}

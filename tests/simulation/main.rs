@@ -1,7 +1,9 @@
 //! The simulator: seeds with faults, replays, and traces in every format.
 
+mod cases;
 #[cfg(debug_assertions)]
 mod fast_paths;
+mod liveness;
 mod replay;
 mod seeds;
 mod skipping;
