@@ -45,6 +45,8 @@ struct UnchangedRounds {
     before: u64,
     /// How many of the rounds proposed something.
     rounds: usize,
+    /// Whether one of them proposed a node that another container waits for.
+    refused: bool,
 }
 
 /// What a round over all candidates came to.
@@ -56,6 +58,8 @@ pub(in crate::runtime) struct RoundOutcome {
     /// The copy cannot follow what was proposed: the round ends, and the next one begins on a snapshot that
     /// shows it. Before, the same would be proposed again, and refused.
     pub(in crate::runtime) stuck: bool,
+    /// Something is proposed that the commit surely refuses.
+    refused: bool,
     /// Nodes that it had passed by then; these come last in the next round.
     passed: usize,
 }
@@ -65,6 +69,7 @@ impl RoundOutcome {
         self.proposed |= matches!(noted, Noted::OverlayResult | Noted::Ahead);
         self.stuck |= noted == Noted::Ahead;
         self.counted |= noted == Noted::Waiting;
+        self.refused |= noted == Noted::Refused;
     }
 }
 
@@ -83,6 +88,7 @@ impl<C: Clock> Proposer<C> {
         history.start = history.start.wrapping_add(round.passed.max(1));
         history.counted = round.counted;
         history.unchanged.rounds += usize::from(round.proposed);
+        history.unchanged.refused |= round.refused;
         round
     }
 
@@ -104,6 +110,7 @@ impl<C: Clock> Proposer<C> {
                 changes: newest.changes,
                 before: taken(newest, own),
                 rounds: 0,
+                refused: false,
             };
             return None;
         }
@@ -268,6 +275,11 @@ impl<C: Clock> Proposer<C> {
         let outcome = self.measuring.timed(&mut self.seen, |seen, watch| {
             propose_watched(state, &candidates, exclusivity, seen, watch)
         });
+        // It is made once on a state: nothing but a change makes it hold.
+        if self.history.unchanged.refused && copy.is_refused(&outcome) {
+            self.seen.clear();
+            return Noted::Refused;
+        }
         let noted = copy.note(outcome, &mut self.seen, &mut self.batches.open);
         self.seen.clear();
         noted

@@ -114,6 +114,12 @@ impl WorkingCopy {
         self.candidates.reserved()
     }
 
+    /// Whether the commit surely refuses a decision, as long as the state is like this: another container waits for
+    /// the node.
+    pub(in crate::runtime) fn is_refused(&self, outcome: &Outcome) -> bool {
+        matches!(outcome, Outcome::Proposed(proposal) if is_refused(&self.state, proposal))
+    }
+
     /// Applies a decision to the copy, and adds it to the open batch when the ledger has to know.
     pub(in crate::runtime) fn note(
         &mut self,
