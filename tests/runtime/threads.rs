@@ -334,7 +334,10 @@ fn more_reservations_than_a_batch_holds_hold_nobody_up() {
         ("root.a.accessible-node-labels.gpu.capacity", "100"),
         ("root.a.maximum-capacity", "100"),
     ];
-    let settings = settings_with("DominantResourceCalculator", &more);
+    let mut settings = settings_with("DominantResourceCalculator", &more);
+    // Otherwise the node that is reserved first is proposed for all that fits nowhere.
+    settings.scheduler.skip_reserved_nodes = true;
+    settings.scheduler.mends.reserved_last_node = true;
     let gpu = PartitionSpec {
         name: "gpu".to_owned(),
         exclusive: true,
