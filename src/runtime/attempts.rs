@@ -9,8 +9,7 @@ use crate::id::{NodeName, NodeSlot, PartitionId};
 use crate::policy::Locality;
 use crate::proposer::{
     Candidates, Observation, Outcome, ProposalKind, has_room, is_still, may_starve_later,
-    propose_reserved,
-    propose_watched,
+    propose_reserved, propose_watched,
 };
 use crate::queue::Exclusivity;
 
