@@ -236,6 +236,13 @@ impl NodeCandidates {
         self.reserved.iter().filter(mine).copied().collect()
     }
 
+    /// Reserved nodes of the shares of the other proposers.
+    pub(in crate::runtime) fn reserved_by_others(&self) -> Vec<NodeSlot> {
+        let (own, of) = self.share;
+        let theirs = |node: &&NodeSlot| node.index() % of != own;
+        self.reserved.iter().filter(theirs).copied().collect()
+    }
+
     /// Whether any node is reserved.
     pub(in crate::runtime) fn is_reserved_anywhere(&self) -> bool {
         !self.reserved.is_empty()

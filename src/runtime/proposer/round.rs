@@ -186,6 +186,11 @@ impl<C: Clock> Proposer<C> {
             self.fulfil_all(copy, behind, &mut round);
             self.fulfil_all(copy, before, &mut round);
         }
+        // The others may sit out, and nobody else looks at the reservations of their shares then.
+        if !round.proposed && self.share.0 == 0 {
+            let theirs = copy.reserved_by_others();
+            self.fulfil_all(copy, &theirs, &mut round);
+        }
         self.send(copy);
         round
     }

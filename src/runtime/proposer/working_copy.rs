@@ -114,6 +114,11 @@ impl WorkingCopy {
         self.candidates.reserved()
     }
 
+    /// Reserved nodes of the shares of the other proposers.
+    pub(in crate::runtime) fn reserved_by_others(&self) -> Vec<NodeSlot> {
+        self.candidates.reserved_by_others()
+    }
+
     /// Whether the commit surely refuses a decision, as long as the state is like this: another container waits for
     /// the node.
     pub(in crate::runtime) fn is_refused(&self, outcome: &Outcome) -> bool {
