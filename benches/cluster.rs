@@ -67,9 +67,9 @@ fn come_and_go(c: &mut Criterion) {
     c.bench_function(&format!("cluster/add_remove_node/{}", S1.nodes), |b| {
         b.iter(|| {
             let slot = ledger.add_node(&node).expect("it is not registered");
-            ledger.settle();
+            ledger.drain_follow_ups();
             ledger.remove_node(&node.name).expect("it is registered");
-            ledger.settle();
+            ledger.drain_follow_ups();
             slot
         });
     });

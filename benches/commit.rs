@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use capsched::commit::{CommitOutcome, Event};
+use capsched::commit::{CommitOutcome, LedgerEvent};
 use capsched::id::{NodeSlot, PartitionId};
 use capsched::proposer::{
     BulkExtent, Candidates, FitIndex, Observation, Outcome, OverlayResult, apply_to_copy,
@@ -26,7 +26,7 @@ const S3: Size = Size {
 };
 
 /// Containers that are decided together.
-const WAVE: usize = 64;
+const RUN: usize = 64;
 
 /// Commits one decision and ends its container, so that the cluster stays as full as it is.
 fn allocate_and_finish(c: &mut Criterion) {
@@ -44,13 +44,14 @@ fn allocate_and_finish(c: &mut Criterion) {
                 let mode = Exclusivity::Respect;
                 let found = propose(ledger.state(), &candidates, mode, &mut seen);
                 assert_eq!(ledger.commit(&found, &seen), CommitOutcome::Committed);
-                ledger.settle();
-                let Some(Event::Allocated { container, .. }) = ledger.take_events().pop() else {
+                ledger.drain_follow_ups();
+                let Some(LedgerEvent::Allocated { container, .. }) = ledger.take_events().pop()
+                else {
                     unreachable!("a committed proposal is told last");
                 };
                 let slot = ledger.live_container(container).expect("it was placed");
                 ledger.container_exited(slot);
-                ledger.settle();
+                ledger.drain_follow_ups();
                 ledger.take_events()
             });
         });
@@ -70,47 +71,47 @@ fn copy(shown: &Snapshot) -> (State, FitIndex) {
     let mut state = State::new(Arc::clone(&shown.settings));
     state.refresh(&Snapshot::empty(Arc::clone(&shown.settings)), shown, |_| {});
     let order: Vec<_> = (0..state.nodes.len()).map(NodeSlot::at).collect();
-    let mut lane = FitIndex::new(order.clone(), 2);
+    let mut index = FitIndex::new(order.clone(), 2);
     for node in order {
-        lane.note_total(&state.nodes[node].total.get());
-        lane.set(node, Some(&state.nodes[node].free.get()));
+        index.note_total(&state.nodes[node].total.get());
+        index.set(node, Some(&state.nodes[node].free.get()));
     }
-    (state, lane)
+    (state, index)
 }
 
-/// Waves on an empty cluster until it is full, and again on another. What is timed is deciding and
-/// charging, of whole waves alone: not the passes between them, nor making another cluster.
-fn waves(c: &mut Criterion) {
+/// Bulk placements on an empty cluster until it is full, and again on another. What is timed is deciding and
+/// charging, of whole bulk alone: not the passes between them, nor making another cluster.
+fn bulk(c: &mut Criterion) {
     for (name, size) in [("S1", S1), ("S3", S3)] {
         let shown = shown(size);
-        let (mut state, mut lane) = copy(&shown);
-        let (mut placed, mut seen) = (Vec::with_capacity(WAVE), Vec::new());
+        let (mut state, mut index) = copy(&shown);
+        let (mut placed, mut seen) = (Vec::with_capacity(RUN), Vec::new());
         let clock = SystemClock::new();
-        let mut group = c.benchmark_group("commit/wave");
-        group.throughput(Throughput::Elements(WAVE as u64));
+        let mut group = c.benchmark_group("commit/bulk");
+        group.throughput(Throughput::Elements(RUN as u64));
         group.bench_function(name, |b| {
             b.iter_custom(|wished| {
                 let (mut spent_ns, mut done) = (0, 0);
                 while done < wished {
                     placed.clear();
                     let extent = BulkExtent {
-                        most: WAVE,
+                        most: RUN,
                         second: None,
                         watch: None,
                     };
                     let before = clock.now_ns();
                     let count = place_in_bulk(
                         &mut state,
-                        &mut lane,
+                        &mut index,
                         PartitionId::DEFAULT,
                         extent,
                         &mut placed,
                     );
                     let took_ns = clock.now_ns() - before;
-                    if count == WAVE {
+                    if count == RUN {
                         (spent_ns, done) = (spent_ns + took_ns, done + 1);
                     } else {
-                        go_on(&mut state, &mut lane, &mut seen, &shown);
+                        go_on(&mut state, &mut index, &mut seen, &shown);
                     }
                 }
                 Duration::from_nanos(spent_ns)
@@ -119,18 +120,18 @@ fn waves(c: &mut Criterion) {
     }
 }
 
-/// A pass for what no wave tells, or an empty cluster where the other one is full.
-fn go_on(state: &mut State, lane: &mut FitIndex, seen: &mut Vec<Observation>, shown: &Snapshot) {
-    let candidates = Candidates::indexed(lane, PartitionId::DEFAULT);
+/// A pass where no run goes on, or an empty cluster where the other one is full.
+fn go_on(state: &mut State, index: &mut FitIndex, seen: &mut Vec<Observation>, shown: &Snapshot) {
+    let candidates = Candidates::indexed(index, PartitionId::DEFAULT);
     let found = propose(state, &candidates, Exclusivity::Respect, seen);
     observe_on_copy(state, seen);
     seen.clear();
     match found {
         Outcome::Proposed(proposal) => {
             assert_eq!(apply_to_copy(state, &proposal), OverlayResult::Yes);
-            lane.lessen(proposal.node, &state.nodes[proposal.node].free);
+            index.lessen(proposal.node, &state.nodes[proposal.node].free);
         }
-        _ => (*state, *lane) = copy(shown),
+        _ => (*state, *index) = copy(shown),
     }
 }
 
@@ -151,6 +152,6 @@ criterion_group! {
     config = Criterion::default()
         .warm_up_time(Duration::from_secs(1))
         .measurement_time(Duration::from_secs(3));
-    targets = allocate_and_finish, waves, report
+    targets = allocate_and_finish, bulk, report
 }
 criterion_main!(benches);

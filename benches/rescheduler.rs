@@ -14,7 +14,7 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 /// Containers of a full node.
 const SLOTS: usize = 32;
 
-/// A round may take everything that is owed.
+/// A round may take all quotas.
 fn settings() -> Settings {
     Settings {
         enabled: true,
@@ -44,11 +44,11 @@ fn full(nodes: u32) -> Ledger {
 fn claim(ledger: &mut Ledger) {
     let spec = AppSpec::new(ApplicationId::new(2), "root.q1", "user1");
     let app = ledger.submit(&spec).expect("an open queue");
-    ledger.settle();
+    ledger.drain_follow_ups();
     let asks = vec![Ask::anywhere(container(), 1_000_000)];
     let reply = ledger.ask(app, &AskCall::asking(asks));
     reply.expect("an ask in range");
-    ledger.settle();
+    ledger.drain_follow_ups();
 }
 
 fn round(c: &mut Criterion) {

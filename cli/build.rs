@@ -1,4 +1,4 @@
-//! Tells the command which commit it was built from, for the files that a run writes.
+//! Gives the command the commit it was built from, for the files that a run writes.
 
 use std::io::Write as _;
 use std::process::Command;

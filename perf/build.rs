@@ -1,4 +1,4 @@
-//! Tells the driver which compiler built it, and in which profile.
+//! Gives the driver the compiler that built it, and the profile.
 
 use std::env;
 use std::ffi::OsStr;

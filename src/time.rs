@@ -55,7 +55,7 @@ impl SystemClock {
     #[must_use]
     #[expect(
         clippy::disallowed_methods,
-        reason = "the clock that everybody else is told to take"
+        reason = "the clock that everything else takes"
     )]
     pub fn new() -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -83,7 +83,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves only when told to; clones show the same time.
+/// A clock that moves only when it is set; clones show the same time.
 #[derive(Clone, Debug)]
 pub struct ManualClock {
     elapsed_ns: Arc<AtomicCell<u64>>,
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manual_clock_moves_only_when_told() {
+    fn a_manual_clock_moves_only_when_it_is_set() {
         let clock = ManualClock::at(1_000);
         assert_eq!((clock.now_ms(), clock.now_ns()), (1_000, 0));
         clock.advance(Duration::from_micros(2_500));

@@ -1,11 +1,11 @@
 //! Kinds of faults that people's configuration files have: each rule on several cases of its kind.
 
-use capsched::config::{self, Diagnostic, Layer, Loaded, Options, Report, Source};
+use capsched::config::{self, ConfigSource, Diagnostic, Layer, Loaded, Options, Report};
 
 const CAPACITY: &str = "yarn.scheduler.capacity.";
 
-fn source(name: &str, bytes: &[u8], layer: Layer) -> Source {
-    Source {
+fn source(name: &str, bytes: &[u8], layer: Layer) -> ConfigSource {
+    ConfigSource {
         name: name.to_owned(),
         bytes: bytes.to_vec(),
         layer,

@@ -21,18 +21,18 @@ pub(crate) fn ledger(size: Size) -> Ledger {
         let name = NodeName::new(&format!("host{i}"), 8041).expect("a node's name");
         let node = NodeSpec::new(name, ResourceVector::of(&[128 * 1024, 32]));
         ledger.add_node(&node).expect("a new node");
-        ledger.settle();
+        ledger.drain_follow_ups();
     }
     for i in 0..size.apps {
         let (leaf, user) = (size.leaf(i), (i + i / size.leaves()) % size.users);
         let id = ApplicationId::new(i + 1);
         let spec = AppSpec::new(id, &leaf, &format!("user{user}"));
         let app = ledger.submit(&spec).expect("an open queue");
-        ledger.settle();
+        ledger.drain_follow_ups();
         let asks = vec![Ask::anywhere(container(), 1_000_000)];
         let reply = ledger.ask(app, &AskCall::asking(asks));
         reply.expect("an ask in range");
-        ledger.settle();
+        ledger.drain_follow_ups();
     }
     drop(ledger.take_events());
     ledger
@@ -44,6 +44,6 @@ pub(crate) fn place(ledger: &mut Ledger, node: u32) -> bool {
     let mut seen = Vec::new();
     let found = propose(ledger.state(), &candidates, Exclusivity::Respect, &mut seen);
     let placed = ledger.commit(&found, &seen) == CommitOutcome::Committed;
-    ledger.settle();
+    ledger.drain_follow_ups();
     placed
 }

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use capsched::config::{self, Diagnostic, Layer, Options, Report, Severity, Source, Span};
+use capsched::config::{self, ConfigSource, Diagnostic, Layer, Options, Report, Severity, Span};
 use serde_json::{Value, json};
 
 use crate::output::{escaped, line, note, put};
@@ -43,19 +43,38 @@ pub(crate) struct Args {
 const REFUSED: u8 = 1;
 const USAGE: u8 = 2;
 
+fn options(args: &Args) -> Options {
+    let environment = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    Options {
+        strict: args.strict,
+        environment: environment.collect(),
+        reference: args.reference.release,
+        ..Options::default()
+    }
+}
+
+/// The findings of all files, for people or as JSON.
+fn shown(results: &[Checked<'_>], args: &Args) -> String {
+    if args.json {
+        return json_text(results, args.strict);
+    }
+    let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let mut out = String::new();
+    for (path, report) in results {
+        if let Ok(report) = report {
+            human(&mut out, path, report, args.strict, colour);
+        }
+    }
+    out
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> ExitCode {
     if let Some(code) = &args.explain {
         return explain(code, args.json);
     }
-    let options = Options {
-        strict: args.strict,
-        environment: std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect(),
-        reference: args.reference.release,
-        ..Options::default()
-    };
+    let options = options(args);
     let mut sites = Vec::new();
     for path in &args.site {
         match config::read_source(path, Layer::Site, &options.limits) {
@@ -68,33 +87,20 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         (path.as_path(), report)
     });
     let results: Vec<Checked<'_>> = checked.collect();
-    let text = if args.json {
-        json_text(&results, args.strict)
-    } else {
-        let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        let mut out = String::new();
-        for (path, report) in &results {
-            if let Ok(report) = report {
-                human(&mut out, path, report, args.strict, colour);
-            }
-        }
-        out
-    };
-    put(&text);
-    let unread: Vec<&String> = results
+    put(&shown(&results, args));
+    let mut unread = 0;
+    for message in results
         .iter()
         .filter_map(|(_, report)| report.as_ref().err())
-        .collect();
-    for message in &unread {
+    {
         usage(message);
+        unread += 1;
     }
     let refused = |report: &Report| report.refuses(args.strict);
-    if !unread.is_empty() {
+    let is_refused = |(_, report): &Checked<'_>| report.as_ref().is_ok_and(refused);
+    if unread > 0 {
         ExitCode::from(USAGE)
-    } else if results
-        .iter()
-        .any(|(_, report)| report.as_ref().is_ok_and(refused))
-    {
+    } else if results.iter().any(is_refused) {
         ExitCode::from(REFUSED)
     } else {
         ExitCode::SUCCESS
@@ -104,7 +110,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 /// A file with what was found in it, or why it could not be read.
 type Checked<'a> = (&'a Path, Result<Report, String>);
 
-fn check(path: &Path, sites: &[Source], options: &Options) -> Result<Report, String> {
+fn check(path: &Path, sites: &[ConfigSource], options: &Options) -> Result<Report, String> {
     let source = if path == Path::new("-") {
         standard_input(options.limits.bytes)?
     } else {
@@ -117,7 +123,7 @@ fn check(path: &Path, sites: &[Source], options: &Options) -> Result<Report, Str
 }
 
 /// What is piped in, up to the size of a file.
-pub(crate) fn standard_input(most: usize) -> Result<Source, String> {
+pub(crate) fn standard_input(most: usize) -> Result<ConfigSource, String> {
     let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
     let read = io::stdin().lock().take(limit).read_to_end(&mut bytes);
@@ -125,7 +131,7 @@ pub(crate) fn standard_input(most: usize) -> Result<Source, String> {
     if bytes.len() > most {
         return Err(format!("standard input: more than {most} bytes"));
     }
-    Ok(Source {
+    Ok(ConfigSource {
         name: "standard input".to_owned(),
         bytes,
         layer: Layer::Scheduler,
@@ -272,7 +278,7 @@ mod tests {
         </configuration>";
 
     fn report(text: &str) -> Report {
-        let source = Source {
+        let source = ConfigSource {
             name: "cs.xml".to_owned(),
             bytes: text.as_bytes().to_vec(),
             layer: Layer::Scheduler,

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::play::{Cluster, NamedCosts, Outcome, Row, RunFolder, Scene, Timing, Trace, progress};
 
-/// A cluster with its trace, and what tells it from others.
+/// A cluster with its trace, and what differs from others.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
     /// The cluster.
@@ -21,7 +21,7 @@ pub(crate) struct Setting {
     pub(crate) reference: Reference,
     /// How many times faster than given the jobs come.
     pub(crate) load: u64,
-    /// Kinds and names of what tells it from the other settings.
+    /// Kinds and names of what differs from the other settings.
     pub(crate) differs: Vec<(&'static str, String)>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Side<'a> {
     pub(crate) row: Row,
     /// What the scheduler's work costs.
     pub(crate) costs: &'a NamedCosts,
-    /// Kinds and names of what tells it from the other columns, its mode left out.
+    /// Kinds and names of what differs from the other columns, its mode left out.
     pub(crate) differs: Vec<(&'static str, String)>,
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use capsched::api::{ModeKind, Reference};
 use indicatif::ProgressBar;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::columns::{Setting, Side, Stage, sides};
 use crate::demo::{SEED, columns, data, exit_code, footer};
@@ -138,7 +138,7 @@ impl CompareArgs {
     }
 
     fn setting(&self, input: &Input, choice: Choice<'_>) -> Result<Setting> {
-        let (cluster, trace) = input.read_or_tell(&self.files, choice)?;
+        let (cluster, trace) = input.read_or_report(&self.files, choice)?;
         let (conf, nodes) = (
             choice.conf.map(named),
             choice.nodes.map(ToString::to_string),
@@ -263,6 +263,23 @@ impl CompareArgs {
         Ok(rows)
     }
 
+    /// The result as one object.
+    fn to_json(
+        &self,
+        input: &Input,
+        first: &Setting,
+        (runs, columns, sweep): (&[Outcome], &[Column], Option<&Sweep>),
+    ) -> Value {
+        let facts = &first.trace.facts;
+        let jobs = (facts.jobs, &facts.mapping);
+        let mut whole = object(Some(&first.cluster), jobs, runs, input.seed);
+        whole["repeats"] = json!(self.repeats);
+        whole["spread"] = spread_json(columns);
+        whole["verdict"] = json!(verdict(columns).trim_end());
+        whole["sweep"] = json!(sweep.map(Sweep::to_json));
+        whole
+    }
+
     /// Writes the result, for people or as JSON.
     fn report(
         &self,
@@ -275,16 +292,7 @@ impl CompareArgs {
             .first()
             .context("there is a cluster to compare on")?;
         let (cluster, facts) = (&first.cluster, &first.trace.facts);
-        let mut whole = object(
-            Some(cluster),
-            (facts.jobs, &facts.mapping),
-            runs,
-            input.seed,
-        );
-        whole["repeats"] = json!(self.repeats);
-        whole["spread"] = spread_json(columns);
-        whole["verdict"] = json!(verdict(columns).trim_end());
-        whole["sweep"] = json!(sweep.map(Sweep::to_json));
+        let whole = self.to_json(input, first, (runs, columns, sweep));
         if let Some(folder) = folder {
             folder.document("compare.json", &whole)?;
         }

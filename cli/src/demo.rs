@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use capsched::api::{ModeKind, Reference};
-use capsched::config::{Layer, Source};
+use capsched::config::{ConfigSource, Layer};
 use capsched::simulator::MapRules;
 use capsched::simulator::import::{self, Format, MAX_INFLATED};
 use serde_json::json;
@@ -73,7 +73,7 @@ pub(crate) fn data(
     seed: u64,
     reference: Reference,
 ) -> Result<(Cluster, Trace)> {
-    let source = |name: &str, bytes: &[u8], layer| Source {
+    let source = |name: &str, bytes: &[u8], layer| ConfigSource {
         name: name.to_owned(),
         bytes: bytes.to_vec(),
         layer,

@@ -97,7 +97,7 @@ fn log_at(path: &Path) -> Result<Log> {
 }
 
 /// The logs of a folder of results and of the folders of its runs, by name. A run that measured
-/// nothing is told and passed over.
+/// nothing is reported and skipped.
 fn logs_within(folder: &Path) -> Result<Vec<Log>> {
     let mut runs = vec![folder.to_path_buf()];
     runs.extend(sorted(folder)?.into_iter().filter(|path| path.is_dir()));
@@ -182,7 +182,7 @@ fn show(phases: &[TaggedInterval]) {
     }
 }
 
-/// Writes files by name and tells their paths. Nothing is written when two bear the same name, or when
+/// Writes files by name and prints their paths. Nothing is written when two bear the same name, or when
 /// one exists that is not to be replaced.
 fn write(folder: &Path, files: &[(String, Vec<u8>)], force: bool) -> Result<()> {
     let mut names = BTreeSet::new();

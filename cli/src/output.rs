@@ -95,7 +95,7 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// Tells why a command failed; its exit code.
+/// Prints why a command failed; its exit code.
 pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
     if let Some(nothing) = error.chain().find(|cause| cause.is::<Nothing>()) {
         note(format_args!("warning: {nothing}"));

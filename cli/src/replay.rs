@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use capsched::api::{ModeKind, Reference};
-use capsched::config::Source;
+use capsched::config::ConfigSource;
 use capsched::simulator::{MappingReport, NodeLine, ResourceTypes};
 use capsched::time::{Clock, SystemClock};
 use indicatif::ProgressBar;
@@ -135,7 +135,7 @@ impl Input {
             declared.merge(&nodes.types()?);
         }
         let monitor = self.preemption != Preemption::Off;
-        let mut sources: Vec<Source> = types_source(&declared.offered).into_iter().collect();
+        let mut sources: Vec<ConfigSource> = types_source(&declared.offered).into_iter().collect();
         sources.extend(sources_of(choice.conf, &self.site, monitor)?);
         let reference = choice.reference;
         let configured = match choice.conf {
@@ -144,12 +144,7 @@ impl Input {
         };
         let types = match &configured {
             Some(loaded) => types_of(&loaded.settings)?,
-            None => {
-                let queues = ["root.default".to_owned()].into();
-                let basic = ResourceTypes::default();
-                let loaded = for_trace(&queues, &[], &basic, reference, &sources)?;
-                types_of(&loaded.settings)?
-            }
+            None => declared_in(&sources, reference)?,
         };
         let mut given = self.trace.clone();
         given.compress = given.compress.saturating_mul(choice.load);
@@ -170,7 +165,7 @@ impl Input {
         Ok((cluster, trace))
     }
 
-    /// The nodes of the command line, or those that the trace tells of.
+    /// The nodes of the command line, or those that the trace lists.
     fn nodes_of(
         &self,
         trace: &mut Trace,
@@ -187,8 +182,8 @@ impl Input {
         Ok(nodes)
     }
 
-    /// The same; of a trace without a job the account is told as the object of a run that has no rows.
-    pub(crate) fn read_or_tell(
+    /// The same; of a trace without a job the account is printed as the object of a run without rows.
+    pub(crate) fn read_or_report(
         &self,
         files: &[PathBuf],
         choice: Choice<'_>,
@@ -302,7 +297,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode> {
     let folder = out.map(|path| RunFolder::create(path, args.force));
     let folder = folder.transpose()?;
     let (choice, costs) = args.input.single(args.reference.release)?;
-    let (cluster, trace) = args.input.read_or_tell(&args.files, choice)?;
+    let (cluster, trace) = args.input.read_or_report(&args.files, choice)?;
     let row = args.input.row(args.mode, args.threads)?;
     let row = row.under(args.reference.release);
     if costs.costs().is_some() && !row.sequential {
@@ -344,4 +339,12 @@ pub(crate) fn mapping(report: &MappingReport) -> Value {
         "dropped": report.dropped, "clamped": report.clamped, "guessed": report.guessed,
         "ignored": report.ignored, "lost": report.lost, "warnings": report.warnings,
         "more_warnings": report.more_warnings})
+}
+
+/// The resource types that configuration files declare, whatever their queues.
+fn declared_in(sources: &[ConfigSource], reference: Reference) -> Result<ResourceTypes> {
+    let queues = ["root.default".to_owned()].into();
+    let basic = ResourceTypes::default();
+    let loaded = for_trace(&queues, &[], &basic, reference, sources)?;
+    types_of(&loaded.settings)
 }

@@ -11,7 +11,7 @@ use capsched::sync::{AtomicBool, Ordering};
 use capsched::time::{Clock, SystemClock};
 use clap::Args as Arguments;
 use rayon::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::aside;
 use crate::output;
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if let Some(file) = &args.replay {
         return replay(file);
     }
-    // A panic of the engine is a finding and is told with the report.
+    // A panic of the engine is a finding and is printed with the report.
     std::panic::set_hook(Box::new(|_| {}));
     let steps = u64::try_from(args.events).unwrap_or(u64::MAX);
     let limit = args.watchdog.unwrap_or(60 + steps / 10);
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     )
 }
 
-/// Runs the seeds and tells what they came to.
+/// Runs the seeds and prints their results.
 fn judged(args: &Args, watchdog: &Watchdog) -> Result<ExitCode> {
     let clock = SystemClock::new();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(args.threads));
@@ -121,7 +121,7 @@ fn judged(args: &Args, watchdog: &Watchdog) -> Result<ExitCode> {
     let seconds = std::time::Duration::from_nanos(clock.now_ns()).as_secs_f64();
     all.failures.sort_by_key(|(seed, ..)| *seed);
     let reports = report(args, &all.failures, watchdog)?;
-    tell(args, &all, &reports, seconds);
+    print(args, &all, &reports, seconds);
     let wanted = all.failures.iter().any(|(.., found)| args.wants(found));
     let good = if args.demand.is_empty() {
         !wanted && all.unmet().is_empty()
@@ -150,7 +150,7 @@ fn add(mut found: Found, args: &Args, seed: u64, watchdog: &Watchdog, stop: &Ato
     let outcome = watchdog.seed(seed, || faults::run(&setup, &actions));
     found.seeds += 1;
     found.summary.merge(&outcome.summary);
-    // A sum does not depend on the order; the seed tells equal runs of two seeds apart.
+    // A sum does not depend on the order; the seed separates equal runs of two seeds.
     let own = outcome.digest ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     found.hash = found.hash.wrapping_add(own);
     let again = || watchdog.seed(seed, || faults::run(&setup, &actions)).digest;
@@ -191,14 +191,14 @@ fn report(
     failures: &[(u64, usize, Violation)],
     watchdog: &Watchdog,
 ) -> Result<Vec<PathBuf>> {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut files = Vec::new();
     for (seed, step, violation) in failures {
-        let known = told.contains(&violation.id) || violation.id == "determinism";
+        let known = reported.contains(&violation.id) || violation.id == "determinism";
         if known || !args.wants(violation) {
             continue;
         }
-        told.push(violation.id);
+        reported.push(violation.id);
         let setup = Setup::of(*seed);
         let mut actions = faults::draw(&setup, args.events);
         actions.truncate(*step);
@@ -218,23 +218,29 @@ fn report(
     clippy::cast_precision_loss,
     reason = "a rate for display"
 )]
-fn tell(args: &Args, found: &Found, reports: &[PathBuf], seconds: f64) {
+fn print(args: &Args, found: &Found, reports: &[PathBuf], seconds: f64) {
     let rate = found.summary.steps as f64 / seconds.max(0.001);
     if args.json {
-        let failures: Vec<_> = found
-            .failures
-            .iter()
-            .map(|(seed, step, violation)| {
-                json!({"seed": seed, "step": step, "invariant": violation.id, "text": violation.text})
-            })
-            .collect();
-        output::line(json!({
-            "seeds": found.seeds, "from": args.seeds.start, "to": args.seeds.end,
-            "events": args.events, "hash": format!("{:016x}", found.hash), "summary": found.summary, "seconds": seconds,
-            "steps_per_second": rate, "failures": failures, "reports": reports, "unmet": found.unmet(),
-        }));
-        return;
+        output::line(to_json(args, found, reports, (seconds, rate)));
+    } else {
+        print_summary(found, seconds, rate);
+        print_findings(args, found, reports);
     }
+}
+
+/// The result as one object; `seconds` and steps a second come with it.
+fn to_json(args: &Args, found: &Found, reports: &[PathBuf], (seconds, rate): (f64, f64)) -> Value {
+    let failure = |(seed, step, violation): &(u64, usize, Violation)| json!({"seed": seed, "step": step, "invariant": violation.id, "text": violation.text});
+    let failures: Vec<_> = found.failures.iter().map(failure).collect();
+    json!({
+        "seeds": found.seeds, "from": args.seeds.start, "to": args.seeds.end,
+        "events": args.events, "hash": format!("{:016x}", found.hash), "summary": found.summary, "seconds": seconds,
+        "steps_per_second": rate, "failures": failures, "reports": reports, "unmet": found.unmet(),
+    })
+}
+
+/// What the seeds did, for people.
+fn print_summary(found: &Found, seconds: f64, rate: f64) {
     let summary = &found.summary;
     output::line(format_args!(
         "{} seeds, {} steps in {seconds:.1} s ({rate:.0}/s): {} containers, {} reservations, {} reloads and {} refused",
@@ -265,6 +271,10 @@ fn tell(args: &Args, found: &Found, reports: &[PathBuf], seconds: f64) {
         summary.rests_judged,
         summary.rests_excused,
     ));
+}
+
+/// What was broken, and what was met too seldom to judge.
+fn print_findings(args: &Args, found: &Found, reports: &[PathBuf]) {
     for (seed, step, violation) in found.failures.iter().take(20) {
         output::line(format_args!("seed {seed} broke {violation} (step {step})"));
     }

@@ -71,7 +71,7 @@ pub(crate) struct ConvertArgs {
     json: bool,
 }
 
-/// Memory, vcores and every further type that the files name. A pipe tells only what is in its
+/// Memory, vcores and every further type that the files name. A pipe yields only what is in its
 /// first line.
 fn types(args: &TraceArgs, files: &[PathBuf], nodes: Option<&NodeSource>) -> Result<ResourceTypes> {
     let mut types = DeclaredTypes::default();
@@ -149,7 +149,7 @@ fn convert(args: &ConvertArgs) -> Result<ExitCode> {
     let types = types(&args.trace, &args.files, args.nodes.as_ref())?;
     let options = args.trace.options(types.clone());
     let (mut known, mut account) = (Vec::new(), MappingReport::default());
-    // A trace that tells of its nodes keeps them. A pipe can be read only once.
+    // A trace that lists its nodes keeps them. A pipe can be read only once.
     if let Some(given) = &args.nodes {
         known = given.read(&mut account, &options)?;
     } else if args.files[0].is_file() {

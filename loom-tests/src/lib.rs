@@ -99,7 +99,7 @@ fn die_of_panics() {
         if panic.payload_as_str().is_none() || EXPECTED.get() {
             return;
         }
-        // Nobody is left to tell that it could not be told.
+        // Nobody is left to report that it could not be reported.
         drop(writeln!(std::io::stderr(), "{panic}"));
         std::process::abort();
     }));

@@ -1,7 +1,7 @@
 //! M2 for the inbox of commands: many senders, close and drain.
 //!
 //! Threads: two or three senders and the receiver (main).
-//! Property: the receiver gets exactly the items whose senders were told that they were accepted,
+//! Property: the receiver gets exactly the items whose senders were answered that they were accepted,
 //! each sender's in their order; a receiver that parks for a claimed but unfilled slot is woken.
 //! Fails when: InboxStampRelaxed, InboxCloseThenClaim, InboxFreesWrongLap, InboxFullLooksFree,
 //! InboxFullAccepts, InboxTakesWithoutStamp, InboxCloseNotAtomic, InboxEmptyTakenForEnd, InboxSlotRelaxed,

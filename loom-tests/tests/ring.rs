@@ -1,7 +1,7 @@
 //! M2 for the ring of a proposer: send, close and drain.
 //!
 //! Threads: one sender and the receiver (main).
-//! Property: the receiver gets exactly the items whose sender was told that they were accepted, in
+//! Property: the receiver gets exactly the items whose sender was answered that they were accepted, in
 //! their order; a refused item comes back; a parked receiver is woken for each item and for the
 //! end, a parked sender for room and for the close.
 //! Fails when: RingCountRelaxed, RingCloseThenCount, RingFreesTooMuch, RingFullAccepts,

@@ -8,8 +8,8 @@
 //! ShutdownOwnerDiesSilently or ShutdownDropsAccepted is planted.
 
 use capsched::sync::{
-    Arc, AtomicU32, Ended, InboxReceiver, InboxSender, Ordering, Parker, Phase, Received,
-    Requested, Shutdown, ShutdownOwner, inbox, parking, shutdown,
+    Arc, AtomicU32, Ended, InboxReceiver, InboxSender, Ordering, Parker, Received, Requested,
+    Shutdown, ShutdownOwner, ShutdownPhase, inbox, parking, shutdown,
 };
 use loom::thread;
 use loom_tests::{Witness, explore};
@@ -82,7 +82,7 @@ fn who_waits_for_the_end_sees_the_answers() {
         let waiter = {
             let (end, answer) = (end.clone(), Arc::clone(&answer));
             thread::spawn(move || {
-                WAITED.met_if(end.phase() < Phase::Stopped);
+                WAITED.met_if(end.phase() < ShutdownPhase::Stopped);
                 assert_eq!(end.wait(), Ended::Stopped);
                 assert_eq!(answer.load(Ordering::Relaxed), 1, "the end came too early");
             })
@@ -103,7 +103,7 @@ fn a_dying_owner_releases_who_waits() {
     explore(&[&EARLY], || {
         let (end, owner) = shutdown(Vec::new());
         let waiter = thread::spawn(move || {
-            EARLY.met_if(end.phase() == Phase::Running);
+            EARLY.met_if(end.phase() == ShutdownPhase::Running);
             end.wait()
         });
         drop(owner);

@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             }
         }
         for (design, rates) in rates.into_iter().enumerate() {
-            tell(args, &shape, design, rates)?;
+            print_rates(args, &shape, design, rates)?;
         }
     }
     Ok(())
@@ -101,7 +101,7 @@ fn how_of(design: usize, threads: usize) -> (&'static str, usize) {
     }
 }
 
-fn tell(args: &Args, shape: &Shape, design: usize, rates: Vec<u64>) -> Result<()> {
+fn print_rates(args: &Args, shape: &Shape, design: usize, rates: Vec<u64>) -> Result<()> {
     let per_second = Spread::of(&rates).unwrap_or_default();
     let (mode, threads) = how_of(design, args.threads);
     let design = DESIGNS[design];

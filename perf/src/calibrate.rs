@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 use anyhow::{Context, Result};
 use capsched::api::{Event, ModeKind, Stepped};
 use capsched::simulator::{
-    CommitOverlap, CostPoint, Costs, Driver, DriverSettings, Job, Ready, Run, TaskGroup, Watch,
+    CommitOverlap, CostPoint, Costs, Driver, DriverSettings, Job, Ready, Run, RunWatch, TaskGroup,
 };
 use serde::Serialize;
 
@@ -222,7 +222,7 @@ impl Simulated {
     }
 }
 
-impl Watch for Simulated {
+impl RunWatch for Simulated {
     fn decision(&mut self, at_ms: u64, event: &Event) {
         match event {
             Event::Allocated { .. } if self.placed < self.target => {

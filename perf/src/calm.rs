@@ -85,7 +85,7 @@ impl Calm {
 
     /// Ends the present stretch when it is time.
     ///
-    /// Cost: once in a stretch, a look at what the system tells of each thread.
+    /// Cost: once in a stretch, a look at what the system reports of each thread.
     pub(crate) fn tend(&mut self, now_ns: u64) {
         if now_ns >= self.end_ns {
             self.end_stretch(machine::core_losses());

@@ -184,16 +184,16 @@ pub(crate) fn missing_tool() -> Option<String> {
         if tool == "mvn" {
             return None;
         }
-        // Old ones tell on standard error.
-        let told = [output.stdout, output.stderr].concat();
-        let release = release(&String::from_utf8_lossy(&told));
+        // Old ones print it on standard error.
+        let printed = [output.stdout, output.stderr].concat();
+        let release = release(&String::from_utf8_lossy(&printed));
         let old = release.filter(|&release| release < LEAST_JDK)?;
         Some(format!("`{tool}` is of version {old}"))
     })
 }
 
-/// The release that a tool of a JDK tells, 8 for `1.8.0`; nothing where it tells none.
-fn release(told: &str) -> Option<u32> {
+/// The release that a tool of a JDK prints, 8 for `1.8.0`; nothing where it prints none.
+fn release(printed: &str) -> Option<u32> {
     let numbers = |text: &str| -> Option<u32> {
         let mut parts = text.split(|c: char| !c.is_ascii_digit());
         let first = parts.next()?.parse().ok()?;
@@ -203,7 +203,8 @@ fn release(told: &str) -> Option<u32> {
         }
     };
     // `openjdk version "17.0.15"`, `javac 17.0.15`, with lines about options before it in some.
-    told.split(|c: char| c.is_whitespace() || c == '"')
+    printed
+        .split(|c: char| c.is_whitespace() || c == '"')
         .find_map(numbers)
 }
 
@@ -230,7 +231,7 @@ mod tests {
 
     #[test]
     fn the_release_of_a_jdk_is_read_from_what_its_tools_tell() {
-        for (told, expected) in [
+        for (printed, expected) in [
             ("openjdk version \"17.0.15\" 2025-04-15\nOpenJDK", Some(17)),
             ("java version \"1.8.0_392\"", Some(8)),
             ("openjdk version \"21\" 2023-09-19", Some(21)),
@@ -242,7 +243,7 @@ mod tests {
             ),
             ("no version", None),
         ] {
-            assert_eq!(release(told), expected, "{told}");
+            assert_eq!(release(printed), expected, "{printed}");
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::machine;
 use crate::rounds;
 use crate::shape::Shape;
 
-/// What the records of a measurement are told apart by.
+/// What identifies the records of a measurement.
 pub(crate) const DESIGN: &str = "hand-over in batches, nodes alone";
 
 /// Nodes that are copied together.

@@ -1,5 +1,5 @@
 //! What a workload's file and the options of a command may say: every value within a range in which the driver
-//! ends in time and its sums do not overflow. What a file has wrong is told together, each with its place.
+//! ends in time and its sums do not overflow. All faults of a file are reported together, each with its place.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -300,7 +300,7 @@ kind = \"fill\"
 until_percent = 99
 ";
 
-    /// Lines of the file, others in their place, and what is told of those.
+    /// Lines of the file, others in their place, and what is reported of those.
     const OUT_OF_RANGE: &[(&str, &str, &str)] = &[
         (
             "until_percent = 99",
@@ -392,10 +392,10 @@ until_percent = 99
     #[test]
     fn a_value_out_of_its_range_is_refused_with_its_place() {
         assert_eq!(refused("nodes = 10", "nodes = 10"), [""; 0]);
-        for &(line, by, told) in OUT_OF_RANGE {
+        for &(line, by, fault) in OUT_OF_RANGE {
             let found = refused(line, by);
             assert!(
-                found.iter().any(|text| text.contains(told)),
+                found.iter().any(|text| text.contains(fault)),
                 "{by}: {found:?}"
             );
         }
@@ -404,7 +404,7 @@ until_percent = 99
     #[test]
     fn runs_without_a_length_and_loops_without_containers_are_refused() {
         let fill = "kind = \"fill\"\nuntil_percent = 99";
-        for (by, told) in [
+        for (by, fault) in [
             (
                 "kind = \"beats\"\nseconds = 0",
                 "line 17: [run] seconds = 0",
@@ -429,7 +429,7 @@ until_percent = 99
         ] {
             let found = refused(fill, by);
             assert!(
-                found.iter().any(|text| text.contains(told)),
+                found.iter().any(|text| text.contains(fault)),
                 "{by}: {found:?}"
             );
         }

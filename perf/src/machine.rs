@@ -1,4 +1,4 @@
-//! The machine that a figure comes from: what the operating system tells about it.
+//! The machine that a figure comes from: what the operating system reports about it.
 
 use std::panic::resume_unwind;
 use std::process::Command;
@@ -21,7 +21,7 @@ pub(crate) fn cores() -> usize {
     *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Whether the allocator was told how long to keep what was freed, as `.cargo/config.toml` tells it.
+/// Whether the allocator keeps what was freed as long as `.cargo/config.toml` sets.
 pub(crate) fn keeps_memory() -> bool {
     std::env::var_os("MIMALLOC_PURGE_DELAY").is_some()
 }

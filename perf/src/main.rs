@@ -136,7 +136,7 @@ struct HowArgs {
     /// Who decides.
     #[arg(long, value_enum, default_value = "heartbeat")]
     mode: ModeName,
-    /// Proposer threads; 0 runs without any thread. Unless told, none in heartbeat mode and one in the
+    /// Proposer threads; 0 runs without any thread. By default none in heartbeat mode and one in the
     /// others.
     #[arg(long, value_parser = limits::threads())]
     threads: Option<usize>,
@@ -282,20 +282,20 @@ fn canonical() -> Result<()> {
     Ok(())
 }
 
-/// Warms up, and then measures `count` rounds, each told as it ends. One that ran out of time is told and then
+/// Warms up, and then measures `count` rounds, each printed as it ends. One that ran out of time is printed and then
 /// an error: the rate of a part of a task is not comparable to anything.
 fn measured(
     shape: &Shape,
     count: usize,
     warm_up: impl FnOnce() -> Result<Round>,
     mut round: impl FnMut() -> Result<Round>,
-    mut tell: impl FnMut(usize, &Round) -> Result<()>,
+    mut print: impl FnMut(usize, &Round) -> Result<()>,
 ) -> Result<Vec<Round>> {
     warm_up()?;
     let mut rounds = Vec::new();
     for number in 1..=count {
         let one = round()?;
-        tell(number, &one)?;
+        print(number, &one)?;
         one.ensure_complete(shape)?;
         rounds.push(one);
     }

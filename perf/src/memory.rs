@@ -68,7 +68,7 @@ fn shape(args: &Args) -> Shape {
     let each = i64::from(args.containers.div_ceil(args.nodes.max(1)));
     Shape {
         name: "memory".to_owned(),
-        about: "A cluster filled with as many containers as told.".to_owned(),
+        about: "A cluster filled with a given number of containers.".to_owned(),
         cluster: Cluster {
             nodes: args.nodes,
             node: vec![each * 4096, each],

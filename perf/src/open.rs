@@ -409,9 +409,9 @@ fn ask(
         let count = able.map_or(due.len(), |app| masters.live(app).min(due.len()));
         book.due[app].extend(due.drain(..count));
         let surplus = &mut book.surplus[app];
-        let owed = count + *surplus;
-        let call = masters.call(app, owed, book.due[app].len());
-        *surplus = owed - call.release.len();
+        let due_now = count + *surplus;
+        let call = masters.call(app, due_now, book.due[app].len());
+        *surplus = due_now - call.release.len();
         calls.push((masters.all[app].id, call));
         apps.push(app);
         *next = app;
@@ -494,7 +494,7 @@ mod tests {
         let waiting = book.due.iter().map(VecDeque::len);
         assert_eq!((waiting.max(), book.open), (Some(2), 7));
         // A container that nobody waits for is given back beside the one that is exchanged.
-        // What it has not heard of yet waits for the next time.
+        // What it has not received yet waits for the next time.
         (book.surplus[4], book.surplus[5], next) = (1, 1, 3);
         let two = vec![0, 0];
         ask(&mut engine, &mut masters, &mut book, &mut next, two).unwrap();

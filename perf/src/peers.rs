@@ -171,15 +171,15 @@ struct Comparison {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let shapes = shapes(&args.shapes)?;
     if let Some(missing) = hadoop::missing_tool() {
-        let told = format!(
+        let summary = format!(
             "Hadoop is not measured: {missing}. Its driver needs a JDK of version 17 or later and Maven; \
              `perf run` measures our engine alone."
         );
         if args.json {
             // Whoever reads lines of results finds none.
-            aside!("{told}");
+            aside!("{summary}");
         } else {
-            say!("{told}");
+            say!("{summary}");
         }
         return Ok(());
     }

@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// How long fills are repeated unless told.
+/// How long fills are repeated by default.
 const SECONDS: u64 = 10;
 
 /// What some fills came to, one after the other.

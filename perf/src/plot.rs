@@ -33,7 +33,7 @@ const RIGHT: f64 = 30.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 86.0;
 
-/// Colours that people with any colour vision tell apart (Okabe and Ito).
+/// Colours that people with any colour vision distinguish (Okabe and Ito).
 const COLOURS: [&str; 6] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
 ];

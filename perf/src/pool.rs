@@ -158,7 +158,7 @@ pub(crate) fn pairs<'a>(records: &'a [Value], rounds: u64) -> Vec<Pair<'a>> {
     groups.into_iter().filter_map(pair).collect()
 }
 
-/// Every way to run Hadoop of which some records tell. The modes of a run tell of the same rounds, which count
+/// Every way to run Hadoop that some records have. The modes of a run have the same rounds, which count
 /// once.
 fn hadoop(records: &[&Value]) -> Vec<Peer> {
     let mut seen: Vec<(&str, Vec<u64>)> = Vec::new();
@@ -216,7 +216,7 @@ mod tests {
         let records = [
             pair("old", "global", 9_999, ("heartbeat", 1), 1),
             pair("new", "global", 1_000, ("heartbeat", 100), 10),
-            // The same round of Hadoop, told with another mode of ours.
+            // The same round of Hadoop, recorded with another mode of ours.
             pair("new", "asynchronous", 500, ("heartbeat", 100), 90),
             pair("new", "global", 3_000, ("asynchronous, 1 thread", 140), 30),
         ];

@@ -2,7 +2,7 @@
 //!
 //! One proposer goes round the nodes and hands records over one by one, through a bounded queue of
 //! crossbeam; one committer checks node, application, user and a chain of four queues, charges all
-//! of them and logs 32 bytes. Nothing is ordered, no limit is computed and nobody is told, so the
+//! of them and logs 32 bytes. Nothing is ordered, no limit is computed and nothing is delivered, so the
 //! figure is a ceiling for the design on this machine and not a forecast.
 
 use anyhow::{Result, bail, ensure};
@@ -25,7 +25,7 @@ use crate::stats::{Spread, grouped};
 /// Proposals that may wait.
 const QUEUE: usize = 1024;
 
-/// What the records of a measurement are told apart by.
+/// What identifies the records of this measurement.
 pub(crate) const DESIGN: &str = "limit probe: one by one, four queues, no policy";
 
 /// Looks for a record before the core is offered to others.
@@ -114,13 +114,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         let [probe, ours, batched] = rates.map(|rates| Spread::of(&rates).unwrap_or_default());
         for (design, found) in [(DESIGN, &probe), (handoff::DESIGN, &batched)] {
-            tell(args, shape, design, found, &ours)?;
+            print_ceiling(args, shape, design, found, &ours)?;
         }
     }
     Ok(())
 }
 
-fn tell(
+fn print_ceiling(
     args: &Args,
     shape: &Shape,
     design: &'static str,
@@ -203,7 +203,7 @@ fn fill(shape: &Shape) -> Result<(u64, u64)> {
     Ok((wanted, elapsed_ns))
 }
 
-/// Goes round the nodes and the applications until told to end.
+/// Goes round the nodes and the applications until the end is requested.
 fn propose(
     mut nodes: Vec<Amounts>,
     size: Amounts,

@@ -280,6 +280,14 @@ fn trace(args: &Args, row: &ReplayRow, command: &Path, folder: &Path) -> Result<
     Ok(Some(path))
 }
 
+/// Seconds of a report in whole milliseconds; 0 where they are no time.
+fn milliseconds(seconds: &Value) -> u64 {
+    let time = Duration::try_from_secs_f64(seconds.as_f64().unwrap_or(0.0));
+    time.map_or(0, |time| {
+        u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+    })
+}
+
 fn one(
     args: &Args,
     row: &ReplayRow,
@@ -301,13 +309,7 @@ fn one(
     let whole = whole.unwrap_or_default();
     let run = &whole["runs"][0];
     let n = |value: &Value| value.as_u64().unwrap_or(0);
-    let ms = |value: &Value| Duration::try_from_secs_f64(value.as_f64().unwrap_or(0.0));
-    let ms = |value: &Value| {
-        ms(value).map_or(0, |time| {
-            u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-        })
-    };
-    let wall_ms = ms(&run["wall_seconds"]);
+    let wall_ms = milliseconds(&run["wall_seconds"]);
     Ok(Played {
         origin: Origin::now(),
         kind: "replay",
@@ -320,7 +322,7 @@ fn one(
         violations: n(&run["violations"]),
         decisions: run["decisions"].as_str().unwrap_or_default().to_owned(),
         wall_ms,
-        engine_ms: ms(&run["engine_seconds"]),
+        engine_ms: milliseconds(&run["engine_seconds"]),
         placed_per_second: n(&run["placed"]).saturating_mul(1000) / wall_ms.max(1),
         most_rss_kib,
         complete,

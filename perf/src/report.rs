@@ -455,10 +455,10 @@ mod tests {
         };
         let (kept, left_out) = clean(vec![round(true), round(false), round(true)]);
         assert_eq!(kept, [round(false)]);
-        let told: Vec<_> = left_out.into_iter().collect();
+        let reported: Vec<_> = left_out.into_iter().collect();
         let text = |text: &str| text.to_owned();
         assert_eq!(
-            told,
+            reported,
             [((text("run"), text("aa")), BTreeSet::from([text("W9")]))]
         );
     }

@@ -420,9 +420,11 @@ fn beats(shape: &Shape, seconds: u64) -> Result<Round> {
 
 /// Refused proposals of a threaded engine by reason.
 pub(crate) fn conflicts(engine: &Threaded) -> BTreeMap<&'static str, u64> {
-    let fates = engine.outcomes();
-    let refused = fates.iter().filter(|(fate, n)| fate.is_refused() && *n > 0);
-    refused.map(|(fate, n)| (fate.name(), n)).collect()
+    let outcomes = engine.outcomes();
+    let refused = outcomes
+        .iter()
+        .filter(|(outcome, n)| outcome.is_refused() && *n > 0);
+    refused.map(|(outcome, n)| (outcome.name(), n)).collect()
 }
 
 pub(crate) fn totals(engine: &Sequential) -> Totals {

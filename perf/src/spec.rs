@@ -87,7 +87,7 @@ pub(crate) enum Hopeless {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum Run {
-    /// From the first container until the cluster is as full as told.
+    /// From the first container until the cluster is as full as required.
     Fill {
         /// Share of what fits at which a round ends.
         #[serde(default = "ninety_nine")]

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     dry: bool,
 }
 
-/// Runs the command. A workload that fails is told and does not stop the others.
+/// Runs the command. A workload that fails is reported and does not stop the others.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let names = if args.workloads.is_empty() {
         shape::names()?

@@ -254,17 +254,17 @@ mod tests {
             serde_json::json!({"kind": "peers", "shape": shape, "commit": commit,
                 "command": command, "machine": "M", "cores": 2})
         };
-        let told = |records: &[Value]| {
+        let rendered = |records: &[Value]| {
             let mut out = String::new();
             sources(&mut out, &records.iter().collect::<Vec<_>>());
             out
         };
         let old = [record("S1", "aa", "x"), record("S2", "aa", "x")];
-        let text = told(&old);
+        let text = rendered(&old);
         assert!(text.contains("Commit aa, M, 2 cores,"), "{text}");
         assert!(text.contains("- S1, S2: `x`"), "{text}");
         let both = [old.as_slice(), &[record("S3", "bb", "y")]].concat();
-        let text = told(&both);
+        let text = rendered(&both);
         assert!(text.contains("Commits aa (S1, S2) and bb (S3),"), "{text}");
         assert!(text.contains("- S3: `y`"), "{text}");
     }

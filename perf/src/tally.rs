@@ -18,7 +18,7 @@ pub(crate) struct Tally {
     target: u64,
     /// Kept as they came; judged when the clock no longer runs.
     decisions: Vec<Decision>,
-    told: Vec<DeliveredEvents>,
+    delivered: Vec<DeliveredEvents>,
     placed: u64,
     /// Containers up to the first moment at which there was one, and that moment.
     first: Option<(u64, u64)>,
@@ -35,7 +35,7 @@ impl Tally {
             began_ns,
             target: u64::MAX,
             decisions: Vec::new(),
-            told: Vec::new(),
+            delivered: Vec::new(),
             placed: 0,
             first: None,
             last: (0, began_ns),
@@ -54,7 +54,7 @@ impl Tally {
         decisions.clear();
         Self {
             decisions,
-            told: Vec::with_capacity(room / 16),
+            delivered: Vec::with_capacity(room / 16),
             target,
             ..Self::new()
         }
@@ -76,19 +76,19 @@ impl Tally {
         placed
     }
 
-    /// Takes in what an engine with threads decided up to now, as of when it told.
+    /// Takes in what an engine with threads decided up to now, as of when it delivered the events.
     pub(crate) fn look(&mut self, engine: &Threaded) {
         let mut from = self.decisions.len();
-        let mut told = std::mem::take(&mut self.told);
-        engine.append_deliveries(&mut self.decisions, &mut told);
-        for DeliveredEvents { at_ns, end } in told.drain(..) {
+        let mut delivered = std::mem::take(&mut self.delivered);
+        engine.append_deliveries(&mut self.decisions, &mut delivered);
+        for DeliveredEvents { at_ns, end } in delivered.drain(..) {
             let placed = containers(&self.decisions[from..end]);
             if placed > 0 {
                 self.count(placed, at_ns);
             }
             from = end;
         }
-        self.told = told;
+        self.delivered = delivered;
     }
 
     fn count(&mut self, placed: u64, at_ns: u64) {

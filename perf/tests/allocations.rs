@@ -101,7 +101,7 @@ fn fill(ledger: &mut Ledger, observed: &mut Vec<Observation>) -> u32 {
         let outcome = propose(ledger.state(), &candidates, Exclusivity::Respect, observed);
         placed += u32::from(ledger.commit(&outcome, observed) == CommitOutcome::Committed);
         observed.clear();
-        ledger.settle();
+        ledger.drain_follow_ups();
     }
     placed
 }
@@ -115,7 +115,7 @@ fn without_threads() {
     let submitted: Vec<_> = apps()
         .map(|spec| {
             let app = ledger.submit(&spec).expect("an open queue");
-            ledger.settle();
+            ledger.drain_follow_ups();
             app
         })
         .collect();
@@ -133,7 +133,7 @@ fn without_threads() {
             ledger
                 .ask(app, &again(release.collect()))
                 .expect("an ask in range");
-            ledger.settle();
+            ledger.drain_follow_ups();
         }
         // Readers of events give their buffers back.
         events = ledger.exchange_events(events);
@@ -151,7 +151,7 @@ fn without_threads() {
     }
 }
 
-/// Holds the committer up where it reads the clock: when it tells what its last batch came to, and
+/// Holds the committer up where it reads the clock: when it reports the outcomes of its last batch, and
 /// before it decides by itself.
 #[derive(Clone, Debug)]
 struct Gate {
@@ -310,7 +310,7 @@ fn with_proposer(mode: Mode) {
         for answer in engine.ask_all(calls) {
             answer.expect("an ask in range");
         }
-        // The proposer hears of the calls.
+        // The proposer receives the calls.
         let before = engine.snapshot().version;
         gate.set(Gate::OPEN);
         while engine.snapshot().version == before {

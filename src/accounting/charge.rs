@@ -16,6 +16,8 @@
 //!
 //! For each queue on the way up two divisions at most, and a comparison for each doubling of the
 //! number of siblings.
+//!
+//! Tests: `tests/commit/deferred_charges.rs`.
 
 use super::guarantee::guarantee_in_view;
 use crate::id::{PartitionId, QueueSlot};
@@ -38,7 +40,7 @@ pub(crate) struct Account<const N: usize> {
     partition: PartitionId,
     total: ResourceVector<N>,
     epoch: u64,
-    /// Whether passes need not come to queues that ask for nothing, and tell leaves nothing.
+    /// Whether passes need not come to queues that ask for nothing, and publish no limits of leaves.
     skips: bool,
     /// What anybody asks for of queues below root, and of root.
     asked: [SharesRead; 2],

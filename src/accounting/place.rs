@@ -22,6 +22,8 @@
 //! # Cost
 //!
 //! A few rows, and one charge for each queue from the leaf to root.
+//!
+//! Tests: `tests/commit/working_copies.rs`.
 
 use super::charge::{Charge, add_queue_pending, charge_queues};
 use super::users::charge_user;

@@ -27,6 +27,8 @@
 //! # Cost
 //!
 //! One look for a pass; a cut looks at each application that it removes.
+//!
+//! Tests: `tests/commit/property.rs`.
 
 use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
@@ -240,14 +242,14 @@ fn note_limit_of_head(state: &mut State, leaf: QueueSlot, app: AppSlot) {
     let record = &state.users[slot];
     let later = head.limit.filter(|_| head.notice > record.notice);
     let later = later.map(|limit| user_value(state, &limit, Some(record)));
-    let (told, version, notice) = (head.notified.clone(), head.version, head.notice);
+    let (notified, version, notice) = (head.notified.clone(), head.version, head.notice);
     let record = &mut state.users[slot];
     if let Some(limit) = later {
         record.last_limit.set(limit);
         record.notice = notice;
     }
     // Once in a version, whatever limit the user was handed since.
-    for (partition, exclusivity) in told {
+    for (partition, exclusivity) in notified {
         let known = &mut record.parts[partition].limit_version[exclusivity as usize];
         *known = (*known).max(Some(version));
     }

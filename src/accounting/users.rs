@@ -2,6 +2,8 @@
 //!
 //! The leaf keeps sums over its users, so that no pass adds them up. Each function here moves a
 //! user's figure and the sums of the leaf together.
+//!
+//! Tests: `tests/commit/user_bounds.rs`.
 
 use crate::id::{PartitionId, QueueSlot, UserSlot, java_order};
 use crate::policy::user_bounds;

@@ -40,7 +40,7 @@ use crate::time::{Clock, SystemClock};
 pub enum Engine {}
 
 impl Engine {
-    /// An engine over a tree of queues, in heartbeat mode unless told otherwise. Nothing runs
+    /// An engine over a tree of queues, in heartbeat mode by default. Nothing runs
     /// before [`EngineBuilder::start`] or [`EngineBuilder::sequential`].
     pub fn builder(settings: TreeSettings) -> EngineBuilder {
         EngineBuilder {
@@ -96,7 +96,7 @@ impl<C> EngineBuilder<C> {
         self
     }
 
-    /// On which cores the threads run; anywhere unless told otherwise.
+    /// On which cores the threads run; anywhere by default.
     pub fn placement(mut self, placement: Placement) -> Self {
         self.running.placement = placement;
         self
@@ -114,14 +114,14 @@ impl<C> EngineBuilder<C> {
         self
     }
 
-    /// The release of Hadoop whose rules decide; that of the settings unless told otherwise. What
+    /// The release of Hadoop whose rules decide; that of the settings by default. What
     /// a configuration was read with stays as it is, such as its defaults.
     pub fn reference(mut self, reference: Reference) -> Self {
         self.settings.scheduler.rules = reference.rules();
         self
     }
 
-    /// How preemption is configured, as a configuration gives it; off unless told otherwise. A
+    /// How preemption is configured, as a configuration gives it; off by default. A
     /// started engine runs its rounds on a thread of their own; the rounds of a sequential engine
     /// are its owner's ([`crate::api::Stepped::with_preemption`]).
     pub fn preemption(mut self, settings: Settings) -> Self {
@@ -130,7 +130,7 @@ impl<C> EngineBuilder<C> {
     }
 
     /// The clock that latencies are measured with and that rounds of preemption follow; the
-    /// machine's own unless told otherwise.
+    /// machine's own by default.
     pub fn clock<D>(self, clock: D) -> EngineBuilder<D> {
         EngineBuilder {
             settings: self.settings,

@@ -13,7 +13,7 @@ mod viewer;
 
 pub use crate::cluster::{AttributeError, AttributeMapping, Attributes};
 pub use crate::commit::{
-    AppError, AskError, CommitOutcome, Conflict, Ending, Event as Decision, HeartbeatReply,
+    AppError, AskError, CommitOutcome, Conflict, Ending, HeartbeatReply, LedgerEvent as Decision,
     NodeError, PartitionSpec, PreemptionReason, PreemptionRound, RefreshError, SubmitError,
     Submitted, UnreserveReason,
 };

@@ -10,7 +10,7 @@ use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec};
 use crate::resource::ResourceVector;
 
-/// Everything an outsider may tell a scheduler, in virtual or real time.
+/// Every call of an outsider to a scheduler, in virtual or real time.
 ///
 /// ```
 /// use capsched::api::*;
@@ -42,7 +42,7 @@ pub trait Scheduler {
     /// When the node is known already or its description is out of range.
     fn add_node(&mut self, node: NodeSpec) -> Result<(), NodeError>;
 
-    /// Takes a node away; its containers are released and told as events.
+    /// Takes a node away; its containers are released and delivered as events.
     ///
     /// # Errors
     ///
@@ -75,14 +75,14 @@ pub trait Scheduler {
         report: NodeReport,
     ) -> Result<HeartbeatReply, NodeError>;
 
-    /// Tells that a container ended by itself.
+    /// Reports that a container ended by itself.
     ///
     /// # Errors
     ///
     /// When the container is not live.
     fn container_finished(&mut self, container: ContainerId) -> Result<(), ContainerError>;
 
-    /// Ends an application; what it still holds is released and told as events.
+    /// Ends an application; what it still holds is released and delivered as events.
     ///
     /// # Errors
     ///
@@ -143,15 +143,12 @@ pub trait Scheduler {
     }
 }
 
-/// What a part of a round did, as far as its events do not tell.
+/// What a part of a round did, as far as its events do not show it.
 ///
 /// ```
-/// # use std::collections::BTreeMap;
-/// # use capsched::{api::*, config};
-/// # let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-/// #     .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-/// # let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// # let settings = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types)?.settings;
+/// use capsched::api::*;
+///
+/// let settings = example::settings();
 /// let mut engine = Stepped::new(Engine::builder(settings).sequential()?, ModeKind::Asynchronous);
 /// for host in ["n0:8041", "n1:8041", "n2:8041"] {
 ///     engine.add_node(NodeSpec::new(host.parse()?, ResourceVector::of(&[8192, 8])))?;
@@ -293,9 +290,9 @@ impl std::error::Error for ContainerError {}
 impl Event {
     /// The event that outsiders see of a decision, if they see one.
     #[must_use]
-    pub fn of(decision: &commit::Event) -> Option<Self> {
+    pub fn of(decision: &commit::LedgerEvent) -> Option<Self> {
         Some(match decision {
-            commit::Event::Allocated {
+            commit::LedgerEvent::Allocated {
                 container,
                 node,
                 size,
@@ -310,8 +307,8 @@ impl Event {
                 priority: key.priority,
                 request_id: key.request_id,
             },
-            commit::Event::Reserved { again: true, .. } => return None,
-            commit::Event::Reserved {
+            commit::LedgerEvent::Reserved { again: true, .. } => return None,
+            commit::LedgerEvent::Reserved {
                 container,
                 node,
                 size,
@@ -321,11 +318,11 @@ impl Event {
                 node: node.clone(),
                 size: *size,
             },
-            commit::Event::Unreserved { container, .. } => Self::Released {
+            commit::LedgerEvent::Unreserved { container, .. } => Self::Released {
                 container: *container,
                 reason: ReleaseReason::Unreserved,
             },
-            commit::Event::Ended {
+            commit::LedgerEvent::Ended {
                 container, ending, ..
             } => Self::Released {
                 container: *container,
@@ -335,11 +332,11 @@ impl Event {
                     Ending::Killed => ReleaseReason::Killed,
                 },
             },
-            commit::Event::MasterStarted { app, container } => Self::MasterStarted {
+            commit::LedgerEvent::MasterStarted { app, container } => Self::MasterStarted {
                 app: *app,
                 container: *container,
             },
-            commit::Event::ReservationMoved {
+            commit::LedgerEvent::ReservationMoved {
                 container,
                 from,
                 to,
@@ -350,7 +347,9 @@ impl Event {
                 to: to.clone(),
                 size: *size,
             },
-            commit::Event::Rejected { .. } | commit::Event::MasterLost { .. } => return None,
+            commit::LedgerEvent::Rejected { .. } | commit::LedgerEvent::MasterLost { .. } => {
+                return None;
+            }
         })
     }
 }

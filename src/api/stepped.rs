@@ -210,7 +210,7 @@ impl Stepped {
         let before = self.events.len();
         let decisions = self.engine.take_events();
         for decision in &decisions {
-            if let commit::Event::Rejected { conflict, .. } = decision {
+            if let commit::LedgerEvent::Rejected { conflict, .. } = decision {
                 *self.conflicts.entry(conflict.name()).or_default() += 1;
             }
         }

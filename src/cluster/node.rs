@@ -52,6 +52,13 @@ pub struct Node {
 }
 
 impl Node {
+    /// Whether new containers may be placed here, as far as the life of the node decides.
+    #[inline]
+    #[must_use]
+    pub fn takes_containers(&self) -> bool {
+        self.state == NodeState::Running
+    }
+
     /// Sum of the containers that may be killed.
     #[must_use]
     pub fn killable_total(&self) -> ResourceVector {

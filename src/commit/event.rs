@@ -1,4 +1,6 @@
 //! Events: what happened in the ledger, in order, for the outside.
+//!
+//! Tests: `tests/commit/property.rs`.
 
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use crate::snapshot::State;
 
 /// Something that happened to a container, a reservation or an application.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum LedgerEvent {
     /// A container was placed.
     Allocated {
         /// The container.
@@ -120,7 +122,7 @@ pub enum Event {
     },
 }
 
-impl Event {
+impl LedgerEvent {
     /// A container of a proposal was placed, or takes the place of its reservation.
     #[inline(always)]
     pub(super) fn allocated(

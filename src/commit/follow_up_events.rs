@@ -1,7 +1,9 @@
 //! Calls that the scheduler makes on its resource manager: they wait until the present call has
 //! returned, and are then carried out in order.
+//!
+//! Tests: `tests/commit/property.rs`.
 
-use super::event::Event;
+use super::event::LedgerEvent;
 use super::outbox::FollowUpEvent;
 use crate::commit::containers::container::GiveBack;
 use crate::commit::containers::slot::ContainerSlot;
@@ -13,8 +15,8 @@ use crate::queue::{AppStage, PlaceAsk};
 
 impl Ledger {
     /// Carries out what waits, and what that brings about; drops ended containers.
-    pub fn settle(&mut self) {
-        if !self.outbox.is_settled() {
+    pub fn drain_follow_ups(&mut self) {
+        if !self.outbox.is_drained() {
             self.settled();
         }
         while let Some(call) = self.outbox.next_follow_up() {
@@ -65,7 +67,7 @@ impl Ledger {
             container.master = true;
             let id = container.id;
             self.state.apps[app].master = Some(id.number);
-            self.outbox.push(Event::MasterStarted {
+            self.outbox.push(LedgerEvent::MasterStarted {
                 app: id.app,
                 container: Some(id),
             });
@@ -109,7 +111,7 @@ impl Ledger {
         }
         self.containers.note_finished(app, id.number);
         if row.master == Some(id.number) {
-            self.outbox.push(Event::MasterLost { app: id.app });
+            self.outbox.push(LedgerEvent::MasterLost { app: id.app });
             self.end_app(app);
         }
     }

@@ -1,9 +1,11 @@
 //! The ledger: the live state, the containers, and the names of everything.
+//!
+//! Tests: `tests/commit/property.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::event::Event;
+use super::event::LedgerEvent;
 use super::outbox::Outbox;
 use super::registry::Registry;
 use crate::accounting::SkippedApps;
@@ -122,12 +124,12 @@ impl Ledger {
     }
 
     /// Hands over the events since the last call, in order.
-    pub fn take_events(&mut self) -> Vec<Event> {
+    pub fn take_events(&mut self) -> Vec<LedgerEvent> {
         self.outbox.exchange(Vec::new())
     }
 
     /// Exchanges the events since the last call for an empty buffer, which takes the next ones.
-    pub fn exchange_events(&mut self, buffer: Vec<Event>) -> Vec<Event> {
+    pub fn exchange_events(&mut self, buffer: Vec<LedgerEvent>) -> Vec<LedgerEvent> {
         self.outbox.exchange(buffer)
     }
 

@@ -53,7 +53,7 @@ pub use apps::lifetime::effective_lifetime;
 pub use containers::container::{Container, ContainerState};
 pub use containers::preempt::{PreemptionReason, PreemptionRound, Verdict, VerdictKind, Verdicts};
 pub use containers::slot::ContainerSlot;
-pub use event::{Ending, Event, UnreserveReason};
+pub use event::{Ending, LedgerEvent, UnreserveReason};
 pub use ledger::{Ledger, PartitionSpec};
 pub use nodes::registration::{HeartbeatReply, NodeError};
 pub use proposals::batch::{CommitBatch, Settled};

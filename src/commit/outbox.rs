@@ -1,8 +1,10 @@
 //! The outbox: events for the outside, and follow-up events for the ledger itself.
+//!
+//! Tests: `tests/commit/property.rs`.
 
 use std::collections::VecDeque;
 
-use super::event::Event;
+use super::event::LedgerEvent;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::id::{AppSlot, NodeSlot, PartitionId};
 use crate::resource::ResourceVector;
@@ -32,25 +34,25 @@ pub(super) enum FollowUpEvent {
 /// What happened, in order, until somebody takes it.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    events: Vec<Event>,
+    events: Vec<LedgerEvent>,
     follow_ups: VecDeque<FollowUpEvent>,
 }
 
 impl Outbox {
     /// Adds an event for the outside.
-    pub(super) fn push(&mut self, event: Event) {
+    pub(super) fn push(&mut self, event: LedgerEvent) {
         self.events.push(event);
     }
 
     /// Adds an event, made where it stays: pushed, it would be put together elsewhere and read back at
     /// once.
     #[inline(always)]
-    pub(super) fn push_with(&mut self, event: impl FnOnce() -> Event) {
+    pub(super) fn push_with(&mut self, event: impl FnOnce() -> LedgerEvent) {
         self.events.extend(std::iter::once_with(event));
     }
 
     /// Takes the events since the last call and leaves an empty buffer for the next ones.
-    pub(super) fn exchange(&mut self, mut buffer: Vec<Event>) -> Vec<Event> {
+    pub(super) fn exchange(&mut self, mut buffer: Vec<LedgerEvent>) -> Vec<LedgerEvent> {
         buffer.clear();
         std::mem::replace(&mut self.events, buffer)
     }
@@ -71,7 +73,7 @@ impl Outbox {
     }
 
     /// Whether no call waits.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(super) fn is_drained(&self) -> bool {
         self.follow_ups.is_empty()
     }
 }

@@ -1,4 +1,6 @@
 //! The registry: the slots of everything that has a name, and slots that are free again.
+//!
+//! Tests: `tests/commit/property.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

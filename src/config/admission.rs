@@ -13,8 +13,8 @@ use super::acl::{
 };
 use super::load::Loaded;
 use super::mapping::{
-    Decision, DeclaredQueues, Found, MappingError, Placement, PlacementRules, QueueDirectory,
-    QueueEntryKind, Submission, TagUserOverride, WorkflowPriorities,
+    Decision, DeclaredQueues, MappingError, PlacedLeaf, PlacementQuery, PlacementRules,
+    QueueDirectory, QueueEntryKind, QueueMatch, TagUserOverride, WorkflowPriorities,
 };
 use super::properties::Properties;
 use crate::queue::{PriorityAccess, QueueAccess};
@@ -51,7 +51,7 @@ pub struct Wish<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admitted {
     /// What the rules say; nothing when they have no opinion.
-    pub placement: Option<Placement>,
+    pub placement: Option<PlacedLeaf>,
     /// The queue that the submission is recorded with, which users are shown.
     pub queue: String,
     /// The full path of the queue, which the scheduler is given; a name that stands for no queue
@@ -193,7 +193,7 @@ impl Admission {
         queues: &impl QueueDirectory,
     ) -> Decision {
         let place = |user: &str| {
-            let submission = Submission {
+            let submission = PlacementQuery {
                 user,
                 groups: &groups(user),
                 queue: wish.queue,
@@ -260,7 +260,7 @@ impl Admission {
     // As CapacitySchedulerQueueManager.getPermissionsForDynamicQueue, determineMissingParents.
     fn ancestor_of_new<'a>(&self, path: &'a str, queues: &impl QueueDirectory) -> Option<&'a str> {
         let (parent, _) = path.rsplit_once('.')?;
-        if let Found::Queue(entry) = queues.find(parent)
+        if let QueueMatch::Queue(entry) = queues.find(parent)
             && entry.path == parent
         {
             return Some(parent);
@@ -268,7 +268,7 @@ impl Admission {
         let mut nearest = None;
         let mut above = parent;
         for levels in 1.. {
-            if let Found::Queue(entry) = queues.find(above) {
+            if let QueueMatch::Queue(entry) = queues.find(above) {
                 let (_, kind) = *nearest.get_or_insert((above, entry.kind));
                 if !entry.dynamic {
                     let allowed = kind == QueueEntryKind::CreatingParent
@@ -293,9 +293,11 @@ impl Admission {
         queues: &impl QueueDirectory,
     ) -> bool {
         let administers = match queues.find(queue) {
-            Found::Queue(entry) => self.grants(caller, QueuePermission::Administer, &entry.path),
-            Found::Missing => true,
-            Found::Ambiguous => false,
+            QueueMatch::Queue(entry) => {
+                self.grants(caller, QueuePermission::Administer, &entry.path)
+            }
+            QueueMatch::Missing => true,
+            QueueMatch::Ambiguous => false,
         };
         self.admin.may_modify(caller, owner, administers)
     }
@@ -327,8 +329,8 @@ impl Admission {
 /// The full path of the queue that a name stands for; the name itself without one.
 fn full_path(queues: &impl QueueDirectory, name: &str) -> String {
     match queues.find(name) {
-        Found::Queue(entry) => entry.path,
-        Found::Missing | Found::Ambiguous => name.to_owned(),
+        QueueMatch::Queue(entry) => entry.path,
+        QueueMatch::Missing | QueueMatch::Ambiguous => name.to_owned(),
     }
 }
 

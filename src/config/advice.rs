@@ -13,7 +13,7 @@ use super::effects;
 use super::key_table::{KeyScope, has};
 use super::keys;
 use super::properties::{PREFIX, Properties};
-use super::queue::Context;
+use super::queue::QueueContext;
 
 /// Warnings of one kind that a report shows; a generated file repeats its oddity.
 const MOST: usize = 1_000;
@@ -170,8 +170,8 @@ impl Advice<'_> {
 
     fn partition(&mut self, queue: &QueueSettings, label: &str, partition: &PartitionSettings) {
         let path = clip(&queue.path);
-        let low_key = Context::label_key(&queue.path, label, "capacity");
-        let high_key = Context::label_key(&queue.path, label, "maximum-capacity");
+        let low_key = QueueContext::label_key(&queue.path, label, "capacity");
+        let high_key = QueueContext::label_key(&queue.path, label, "maximum-capacity");
         if !queue.accessible.contains(label) {
             let message = format!(
                 "`{path}` has capacities on the label `{}`, which it may not use",
@@ -293,7 +293,7 @@ impl Advice<'_> {
         }
     }
 
-    /// Leaves of one name, which only their paths tell apart.
+    /// Leaves of one name, which differ in their paths alone.
     fn namesakes(&mut self) {
         let mut by_name: BTreeMap<&str, Vec<&QueueSettings>> = BTreeMap::new();
         for queue in &self.settings.queues {

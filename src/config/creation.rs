@@ -8,10 +8,10 @@ use crate::queue::{
 
 use super::diagnostic::clip;
 use super::properties::PREFIX;
-use super::queue::Context;
+use super::queue::QueueContext;
 use super::scheduler;
 
-impl Context<'_> {
+impl QueueContext<'_> {
     pub(super) fn creation(&self, path: &str, kind: QueueKind) -> Option<CreationSettings> {
         let key = |name: &str| Self::key(path, name);
         let count = |value: i32| usize::try_from(value.max(0)).expect("at least 0");

@@ -7,7 +7,7 @@ use super::other_files::OtherFile;
 
 /// Bounds on what one file may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct DocumentLimits {
     /// Bytes of one file.
     pub bytes: usize,
     /// Elements inside each other.
@@ -18,7 +18,7 @@ pub struct Limits {
     pub properties: usize,
 }
 
-impl Default for Limits {
+impl Default for DocumentLimits {
     fn default() -> Self {
         Self {
             bytes: 64 << 20,

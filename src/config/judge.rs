@@ -2,7 +2,7 @@
 
 use super::admission;
 use super::diagnostic::{Diagnostic, Report, SourceFile, Span};
-use super::load::{Loaded, Options, Source, load};
+use super::load::{ConfigSource, Loaded, Options, load};
 use super::mapping::MappingError;
 use super::upgrade;
 
@@ -16,7 +16,7 @@ const PREFIX: &str = "yarn.scheduler.capacity.";
 /// The file that `mapping-rule-json-file` names is read, as the reference does at its start; no
 /// other file is opened.
 #[must_use]
-pub fn check(sources: &[Source], options: &Options) -> Report {
+pub fn check(sources: &[ConfigSource], options: &Options) -> Report {
     let found = load(sources, options);
     let changes = upgrade::changes(sources, options, &found);
     let mut report = match found {
@@ -121,7 +121,7 @@ mod tests {
                 "<property><name>{PREFIX}{name}</name><value>{value}</value></property>\n"
             );
         }
-        let file = Source {
+        let file = ConfigSource {
             name: "cs.xml".to_owned(),
             bytes: (text + "</configuration>").into_bytes(),
             layer: Layer::Scheduler,

@@ -10,11 +10,11 @@ use crate::resource::{Calculator, MAX_TYPES, ResourceVector};
 
 use super::advice;
 use super::diagnostic::{Diagnostic, Report, Severity, SourceFile, clip};
-use super::document::Limits;
+use super::document::DocumentLimits;
 use super::number;
 use super::preemption;
 use super::properties::{Layers, Look, Properties};
-use super::queue::Context;
+use super::queue::QueueContext;
 use super::resource_types::TypeTable;
 use super::scheduler;
 use super::templates::ConfiguredTemplates;
@@ -32,7 +32,7 @@ pub enum Layer {
 
 /// A configuration file in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct ConfigSource {
     /// Path or another name, for messages.
     pub name: String,
     /// The bytes as they are.
@@ -47,7 +47,7 @@ pub struct Options {
     /// Refuse what there are warnings about.
     pub strict: bool,
     /// Bounds of a file.
-    pub limits: Limits,
+    pub limits: DocumentLimits,
     /// Environment variables that `${env.NAME}` may refer to.
     pub environment: BTreeMap<String, String>,
     /// Names of all resource types in vector order; read from `yarn.resource-types` when unset.
@@ -78,7 +78,7 @@ pub struct Loaded {
 /// # Errors
 ///
 /// The report, when it has errors, or warnings in strict mode.
-pub fn load(sources: &[Source], options: &Options) -> Result<Loaded, Report> {
+pub fn load(sources: &[ConfigSource], options: &Options) -> Result<Loaded, Report> {
     let mut layers = Layers::new(options.environment.clone());
     let mut report = Report::default();
     let mut broken = false;
@@ -99,7 +99,7 @@ pub fn load(sources: &[Source], options: &Options) -> Result<Loaded, Report> {
             }
         }
     }
-    let file = |source: &Source| SourceFile {
+    let file = |source: &ConfigSource| SourceFile {
         name: source.name.clone(),
         text: shown(&source.bytes),
     };
@@ -173,7 +173,11 @@ fn stopped_queues(properties: &Properties) -> BTreeSet<Arc<str>> {
 /// # Errors
 ///
 /// `E_IO`, when the file is missing, no regular file, unreadable, or larger than the limit.
-pub fn read_source(path: &Path, layer: Layer, limits: &Limits) -> Result<Source, Box<Diagnostic>> {
+pub fn read_source(
+    path: &Path,
+    layer: Layer,
+    limits: &DocumentLimits,
+) -> Result<ConfigSource, Box<Diagnostic>> {
     let name = path.display().to_string();
     let refuse = |text: String| {
         let message = format!("{}: {text}", clip(&name));
@@ -187,7 +191,7 @@ pub fn read_source(path: &Path, layer: Layer, limits: &Limits) -> Result<Source,
         return Err(refuse(format!("more than {} bytes", limits.bytes)));
     }
     let bytes = std::fs::read(path).map_err(|e| refuse(e.to_string()))?;
-    Ok(Source { name, bytes, layer })
+    Ok(ConfigSource { name, bytes, layer })
 }
 
 /// The resource types of the site in vector order.
@@ -253,7 +257,7 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
         priority: look.int("yarn.cluster.max-application-priority", 0),
         rules,
     };
-    let context = Context {
+    let context = QueueContext {
         look: &look,
         types: &types,
         calculator,
@@ -501,13 +505,13 @@ mod tests {
     }
 
     /// One queue and a further property, as a file of the scheduler.
-    fn one_queue_and(key: &str, value: &str) -> [Source; 1] {
+    fn one_queue_and(key: &str, value: &str) -> [ConfigSource; 1] {
         let text = format!(
             "<configuration><property name=\"yarn.scheduler.capacity.root.queues\" value=\"a\"/>\
              <property name=\"yarn.scheduler.capacity.root.a.capacity\" value=\"100\"/>\
              <property name=\"yarn.scheduler.{key}\" value=\"{value}\"/></configuration>"
         );
-        [Source {
+        [ConfigSource {
             name: "cs".into(),
             bytes: text.into(),
             layer: Layer::Scheduler,
@@ -630,7 +634,7 @@ mod tests {
         let text = "<configuration><property name=\"yarn.scheduler.capacity.root.queues\" \
                     value=\"a\"/><property name=\"yarn.scheduler.capacity.root.a.capacity\" \
                     value=\"100\"/><odd/></configuration>";
-        let source = Source {
+        let source = ConfigSource {
             name: "cs".into(),
             bytes: text.into(),
             layer: Layer::Scheduler,

@@ -9,18 +9,18 @@
 //!
 //! * A configuration is refused exactly when the reference refuses it, except for the cases of
 //!   `docs/DIFFERENCES.md`; the first error carries the reference's word for the reason.
-//! * Reading never panics, opens no connection, and is bounded by [`Limits`]. [`load`] opens no other
+//! * Reading never panics, opens no connection, and is bounded by [`DocumentLimits`]. [`load`] opens no other
 //!   file; [`check`] and [`Admission`] open the one that `mapping-rule-json-file` names.
 //! * Start and refresh use the same function; only the calculator is kept by a refresh.
 //!
 //! ```
-//! use capsched::config::{self, Layer, Options, Source};
+//! use capsched::config::{self, Layer, Options, ConfigSource};
 //! let text = r#"<configuration>
 //!   <property name="yarn.scheduler.capacity.root.queues" value="prod,dev"/>
 //!   <property name="yarn.scheduler.capacity.root.prod.capacity" value="70"/>
 //!   <property name="yarn.scheduler.capacity.root.dev.capacity" value="40"/>
 //! </configuration>"#;
-//! let file = Source {
+//! let file = ConfigSource {
 //!     name: "capacity-scheduler.xml".into(),
 //!     bytes: text.into(),
 //!     layer: Layer::Scheduler,
@@ -71,15 +71,16 @@ pub use acl::{
 pub use admission::{Admission, AdmissionRefusal, Admitted, Wish};
 pub use codes::{codes, explain_code};
 pub use diagnostic::{Diagnostic, Label, Report, Severity, SourceFile, Span};
-pub use document::{Document, Limits, Property};
+pub use document::{Document, DocumentLimits, Property};
 pub use judge::{check, placement_faults};
 pub use key_table::{KeyScope, KnownKey, known_keys};
 pub use load::{
-    Layer, Loaded, MappingStrings, Options, Source, from_pairs, load, load_pairs, read_source,
+    ConfigSource, Layer, Loaded, MappingStrings, Options, from_pairs, load, load_pairs, read_source,
 };
 pub use mapping::{
-    Decision, DeclaredQueues, Found, MappingError, Placement, PlacementRules, QueueDirectory,
-    QueueEntry, QueueEntryKind, Submission, TagUserOverride, TargetProblem, WorkflowPriorities,
+    Decision, DeclaredQueues, MappingError, PlacedLeaf, PlacementQuery, PlacementRules,
+    QueueDirectory, QueueEntry, QueueEntryKind, QueueMatch, TagUserOverride, TargetProblem,
+    WorkflowPriorities,
 };
 pub use properties::Properties;
 pub use settings_json::{float, queue_json, scheduler_json};

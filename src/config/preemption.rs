@@ -28,9 +28,9 @@ const LOW_USE: &str = "ordering-policy.priority-utilization.underutilized-preemp
 /// Reads the keys of preemption. What the reference never looks at because the monitor is off is
 /// not refused.
 pub(super) fn settings(look: &Look<'_>, queues: &[QueueSettings]) -> Settings {
-    let read = Reader { look };
+    let read = KeyReader { look };
     let defaults = Settings::default();
-    // The reference reads both also where the passes are off, so that a bad value is told there.
+    // The reference reads both also where the passes are off, so that a bad value is reported there.
     let balance_wait = || read.time(&own(BALANCE_WAIT), 0, Settings::BALANCE_WAIT_MS);
     let balance = read.wanted(read.flag(BALANCE, false), balance_wait);
     let within = read.flag("intra-queue-preemption.enabled", false);
@@ -77,11 +77,11 @@ fn own(name: &str) -> String {
     format!("{PREFIX}{name}")
 }
 
-struct Reader<'a> {
+struct KeyReader<'a> {
     look: &'a Look<'a>,
 }
 
-impl Reader<'_> {
+impl KeyReader<'_> {
     fn enabled(&self) -> bool {
         if !self.look.flag(MONITOR, false) {
             return false;
@@ -332,7 +332,7 @@ impl Reader<'_> {
             (
                 "natural_termination_factor",
                 settings.natural_termination_factor,
-                "a round takes more than is owed",
+                "a round takes more than the quota",
             ),
         ];
         if let Some(intra) = &settings.intra_queue {

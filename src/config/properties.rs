@@ -50,7 +50,7 @@ const DEFAULTS: &[(&str, &str)] = &[
 ];
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct PropertyEntry {
     value: Arc<str>,
     span: Option<Span>,
     name_span: Option<Span>,
@@ -59,8 +59,8 @@ struct Entry {
 /// All properties of a configuration, each with the layer that counts.
 #[derive(Clone, Debug, Default)]
 pub struct Properties {
-    merged: Map<Arc<str>, Entry>,
-    site: Map<Arc<str>, Entry>,
+    merged: Map<Arc<str>, PropertyEntry>,
+    site: Map<Arc<str>, PropertyEntry>,
     /// Keys of `merged` in order, so that a prefix is a range.
     keys: Vec<Arc<str>>,
     /// Those of [`NAMED_INSIDE`] that some key holds: most trees have neither, and need not
@@ -96,7 +96,7 @@ impl Layers {
     /// Puts pairs without a place on top.
     pub(super) fn pairs(&mut self, pairs: &BTreeMap<String, String>, site: bool) {
         for (key, value) in pairs {
-            let entry = Entry {
+            let entry = PropertyEntry {
                 value: value.as_str().into(),
                 span: None,
                 name_span: None,
@@ -132,7 +132,7 @@ impl Layers {
                     let finding = twice(&key, before == value).at(place(&property.name_span));
                     self.findings.push(finding.also(first, "first here"));
                 }
-                let entry = Entry {
+                let entry = PropertyEntry {
                     value: value.as_str().into(),
                     span: place(&property.value_span),
                     name_span: place(&property.name_span),
@@ -149,7 +149,7 @@ impl Layers {
         }
     }
 
-    fn put(&mut self, key: Arc<str>, entry: Entry, site: bool) {
+    fn put(&mut self, key: Arc<str>, entry: PropertyEntry, site: bool) {
         if site {
             self.properties.site.insert(Arc::clone(&key), entry.clone());
         }

@@ -19,7 +19,7 @@ use super::scheduler;
 pub(super) const LABELS: &str = "accessible-node-labels";
 
 /// What every queue of a configuration is read with.
-pub(super) struct Context<'a> {
+pub(super) struct QueueContext<'a> {
     pub(super) look: &'a Look<'a>,
     pub(super) types: &'a [Arc<str>],
     pub(super) calculator: Calculator,
@@ -53,7 +53,7 @@ pub(super) struct Numbers {
     pub(super) maximum: ResourceVector,
 }
 
-impl Context<'_> {
+impl QueueContext<'_> {
     /// A key of a queue.
     pub(super) fn key(path: &str, name: &str) -> String {
         format!("{PREFIX}{path}.{name}")

@@ -12,9 +12,9 @@ use super::amount::{self, NoNumber};
 use super::diagnostic::{Diagnostic, clip};
 use super::number;
 use super::properties::PREFIX;
-use super::queue::{Context, LABELS, Numbers, Read};
+use super::queue::{LABELS, Numbers, QueueContext, Read};
 
-impl Context<'_> {
+impl QueueContext<'_> {
     /// Partitions with a key of their own, the default one always; root has those of every queue.
     fn labels(&self, path: &str) -> BTreeSet<String> {
         let root = path == "root";

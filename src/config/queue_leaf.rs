@@ -7,12 +7,12 @@ use crate::queue::{AppOrder, LeafSettings, QueueSettings};
 use super::access;
 use super::diagnostic::{Diagnostic, clip};
 use super::number;
-use super::queue::Context;
+use super::queue::QueueContext;
 use super::scheduler;
 
 const APP_ORDERS: &str = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.policy.";
 
-impl Context<'_> {
+impl QueueContext<'_> {
     pub(super) fn leaf(&self, path: &str, leaf: bool) -> LeafSettings {
         let look = self.look;
         let key = |name: &str| Self::key(path, name);

@@ -79,6 +79,17 @@ const MASTER_NON_EXCLUSIVE: &str =
 /// Whether asks are lowered by what was placed and not fetched (YARN-11702).
 const CORRECTION: &str = "yarn.resourcemanager.scheduler.autocorrect.container.allocation";
 
+/// How many containers one heartbeat places.
+fn heartbeat(look: &Look<'_>) -> HeartbeatSettings {
+    let key = |name: &str| key(&format!("per-node-heartbeat.{name}"));
+    let offswitch = look.int(&key("maximum-offswitch-assignments"), 1);
+    HeartbeatSettings {
+        maximum_offswitch: offswitch.max(1),
+        multiple_assignments: look.flag(&key("multiple-assignments-enabled"), true),
+        maximum_assignments: look.int(&key("maximum-container-assignments"), 100),
+    }
+}
+
 /// Everything else of the scheduler.
 pub(super) fn scheduler(
     look: &Look<'_>,
@@ -102,16 +113,7 @@ pub(super) fn scheduler(
         skip_reserved_nodes: flag("skip-allocate-on-nodes-with-reserved-containers", false),
         master_non_exclusive: look.flag(MASTER_NON_EXCLUSIVE, false),
         lazy_preemption: flag("lazy-preemption-enabled", false),
-        heartbeat: HeartbeatSettings {
-            maximum_offswitch: look
-                .int(&key("per-node-heartbeat.maximum-offswitch-assignments"), 1)
-                .max(1),
-            multiple_assignments: flag("per-node-heartbeat.multiple-assignments-enabled", true),
-            maximum_assignments: look.int(
-                &key("per-node-heartbeat.maximum-container-assignments"),
-                100,
-            ),
-        },
+        heartbeat: heartbeat(look),
         asynchronous: asynchronous(look, rules.asynchronous_by_default),
         multi_node: multi_node(look),
         user_parallel: user_parallel(look),

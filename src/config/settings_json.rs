@@ -14,7 +14,7 @@ use super::access::access_text;
 use super::amount;
 use super::load::Loaded;
 use super::properties::Look;
-use super::queue::Context;
+use super::queue::QueueContext;
 use super::scheduler;
 use super::templates::template_entries;
 
@@ -157,7 +157,7 @@ fn leaf(queue: &QueueSettings, continue_looking: bool, put: &mut impl FnMut(&str
 }
 
 fn creation(look: &Look<'_>, queue: &QueueSettings, put: &mut impl FnMut(&str, Value)) {
-    let key = Context::label_key(&queue.path, "", "auto-queue-creation-v2.enabled");
+    let key = QueueContext::label_key(&queue.path, "", "auto-queue-creation-v2.enabled");
     if !look.flag(&key, false) {
         return;
     }
@@ -229,7 +229,7 @@ fn reserved(loaded: &Loaded, queue: &QueueSettings) -> bool {
 
 fn capacity_type(loaded: &Loaded, look: &Look<'_>, queue: &QueueSettings) -> &'static str {
     let scheduler = &loaded.settings.scheduler;
-    let text = look.text(&Context::label_key(&queue.path, "", "capacity"));
+    let text = look.text(&QueueContext::label_key(&queue.path, "", "capacity"));
     let whole = |text: &str| {
         let types = &scheduler.resource_types;
         let named = amount::named_vector(text, types, &scheduler.rules).unwrap_or_default();
@@ -276,7 +276,7 @@ fn vectors(loaded: &Loaded, look: &Look<'_>, queue: &QueueSettings, name: &str) 
     let whole = &*queue.path == "root" || reserved(loaded, queue);
     let mut all = Map::new();
     for label in queue.partitions.keys() {
-        let text = look.text(&Context::label_key(&queue.path, label, name));
+        let text = look.text(&QueueContext::label_key(&queue.path, label, name));
         let read = |text: &str| amount::named_vector(text, types, rules).unwrap_or_default();
         let mut named = text.as_deref().map(read).unwrap_or_default();
         if whole {
@@ -306,7 +306,7 @@ fn vector_text(named: &[(String, VectorEntry)]) -> String {
 
 fn intra_in_hierarchy(loaded: &Loaded, look: &Look<'_>, path: &str) -> bool {
     let scheduler = &loaded.settings.scheduler;
-    let context = Context {
+    let context = QueueContext {
         look,
         types: &scheduler.resource_types,
         calculator: scheduler.calculator,

@@ -11,7 +11,7 @@ use crate::resource::{Calculator, ResourceVector};
 
 use super::diagnostic::{Diagnostic, Severity};
 use super::properties::{Look, PREFIX, Properties};
-use super::queue::{Context, Read};
+use super::queue::{QueueContext, Read};
 
 /// Templates of a configuration.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Templates for ConfiguredTemplates {
             self.flexible_overlay(&parent.path, &path, leaf)
         };
         let look = Look::over(&self.properties, &overlay);
-        let context = Context {
+        let context = QueueContext {
             look: &look,
             types: &self.types,
             calculator: self.calculator,
@@ -118,7 +118,7 @@ impl ConfiguredTemplates {
 
     fn depth(&self, path: &str) -> i32 {
         let look = Look::new(&self.properties);
-        let context = Context {
+        let context = QueueContext {
             look: &look,
             types: &self.types,
             calculator: self.calculator,
@@ -131,7 +131,7 @@ impl ConfiguredTemplates {
     }
 
     /// What holds for every dynamic queue, whatever its template says.
-    fn flexible(&self, queue: &mut QueueSettings, context: &Context<'_>) {
+    fn flexible(&self, queue: &mut QueueSettings, context: &QueueContext<'_>) {
         let one = CapacitySetting {
             legacy: LegacyCapacity::Weight(1.0),
             vector: vec![VectorEntry::Weight(1.0); self.types.len()],
@@ -140,7 +140,7 @@ impl ConfiguredTemplates {
         for (label, partition) in &mut queue.partitions {
             if !context
                 .look
-                .has(&Context::label_key(&path, label, "capacity"))
+                .has(&QueueContext::label_key(&path, label, "capacity"))
             {
                 partition.capacity.legacy = one.legacy;
             }

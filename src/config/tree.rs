@@ -11,7 +11,7 @@ use crate::resource::{ResourceVector, share};
 use super::amount;
 use super::diagnostic::{Diagnostic, clip};
 use super::properties::PREFIX;
-use super::queue::{Context, Numbers, Read};
+use super::queue::{Numbers, QueueContext, Read};
 
 /// Levels of queues, root included.
 const DEPTH: usize = 32;
@@ -31,7 +31,7 @@ const UNREADABLE: &[&str] = &["E_NAN", "E_RANGE", "capacity_out_of_range", "not_
 
 /// What legacy mode takes the capacities of some siblings for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+enum LevelMode {
     Percent,
     Weight,
     Absolute,
@@ -63,13 +63,13 @@ fn fraction(value: &LegacyCapacity, otherwise: f32) -> f32 {
 
 /// Builds a tree in the order of the original.
 pub(super) struct Builder<'a> {
-    context: Context<'a>,
+    context: QueueContext<'a>,
     reads: Vec<Read>,
     doubled: Vec<(String, String)>,
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(context: Context<'a>) -> Self {
+    pub(super) fn new(context: QueueContext<'a>) -> Self {
         Self {
             context,
             reads: Vec::new(),
@@ -270,12 +270,12 @@ impl<'a> Builder<'a> {
     /// Vectors of other queues are only read by the cluster's types.
     // As AbsoluteResourceCapacityCalculator.setNormalizedResourceRatio.
     fn check_types(&self, parent: usize) {
-        let Context {
+        let QueueContext {
             look, types, rules, ..
         } = &self.context;
         let settings = &self.reads[parent].settings;
         for label in settings.partitions.keys().filter(|_| parent != 0) {
-            let key = Context::label_key(&settings.path, label, "capacity");
+            let key = QueueContext::label_key(&settings.path, label, "capacity");
             let text = look.text(&key).unwrap_or_default();
             let named = amount::named_vector(&text, types, rules).unwrap_or_default();
             if let Some((name, _)) = named.get(types.len()) {
@@ -296,7 +296,7 @@ impl<'a> Builder<'a> {
             return;
         };
         let path = &self.reads[parent].settings.path;
-        if below == Mode::Absolute || own == Mode::Absolute {
+        if below == LevelMode::Absolute || own == LevelMode::Absolute {
             if below != own && &**path != "root" {
                 let message = format!(
                     "`{}` and its children do not both have absolute capacities",
@@ -313,7 +313,7 @@ impl<'a> Builder<'a> {
             }
             self.check_minimums(parent, children);
         }
-        if below == Mode::Percent {
+        if below == LevelMode::Percent {
             for label in self.reads[parent].partitions.keys() {
                 self.check_sum(parent, children, own, label);
             }
@@ -323,7 +323,7 @@ impl<'a> Builder<'a> {
     /// The mode of some queues on the partitions of `parent`; nothing when they mix modes.
     // As AbstractParentQueue.getCapacityConfigurationTypeForQueues: an absolute value makes it
     // forget the percentages that it saw before.
-    fn mode(&self, parent: usize, queues: &[usize]) -> Option<Mode> {
+    fn mode(&self, parent: usize, queues: &[usize]) -> Option<LevelMode> {
         let (mut percent, mut weight, mut absolute) = (false, false, false);
         for &queue in queues {
             for label in self.reads[parent].partitions.keys() {
@@ -347,11 +347,11 @@ impl<'a> Builder<'a> {
             return None;
         }
         Some(if weight || queues.is_empty() {
-            Mode::Weight
+            LevelMode::Weight
         } else if absolute {
-            Mode::Absolute
+            LevelMode::Absolute
         } else {
-            Mode::Percent
+            LevelMode::Percent
         })
     }
 
@@ -377,7 +377,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn check_sum(&self, parent: usize, children: &[usize], own: Mode, label: &str) {
+    fn check_sum(&self, parent: usize, children: &[usize], own: LevelMode, label: &str) {
         let read = &self.reads[parent];
         let capacity = read.partitions[label].capacity;
         let mut sum = 0.0;
@@ -395,7 +395,7 @@ impl<'a> Builder<'a> {
         let key = format!("{PREFIX}{}.allow-zero-capacity-sum", read.settings.path);
         let zero_allowed = || self.context.look.flag(&key, false);
         let message = if share::distance(1.0, sum) <= PRECISION {
-            if own != Mode::Percent || share::magnitude(capacity) > 0.0 || zero_allowed() {
+            if own != LevelMode::Percent || share::magnitude(capacity) > 0.0 || zero_allowed() {
                 return;
             }
             format!("the children of `{path}` have capacities{place}, but the queue has none")
@@ -404,7 +404,10 @@ impl<'a> Builder<'a> {
                 "the capacities of the children of `{path}`{place} sum to {percent} %, not 100 %"
             )
         } else {
-            if own != Mode::Percent || share::magnitude(capacity) <= PRECISION || zero_allowed() {
+            if own != LevelMode::Percent
+                || share::magnitude(capacity) <= PRECISION
+                || zero_allowed()
+            {
                 return;
             }
             format!("the queue `{path}` has a capacity{place}, but its children have none")
@@ -437,7 +440,7 @@ impl<'a> Builder<'a> {
         let mut finding = Diagnostic::error(code, message).at(list).help(help);
         for &child in children.iter().take(12) {
             let path = &self.reads[child].settings.path;
-            let key = Context::label_key(path, label, "capacity");
+            let key = QueueContext::label_key(path, label, "capacity");
             let written = properties.raw(&key).unwrap_or_default();
             finding = finding.also(properties.span(&key), format!("{path}: {}", clip(written)));
         }

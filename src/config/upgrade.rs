@@ -3,8 +3,8 @@
 use crate::queue::{CapacitySetting, QueueSettings, Reference};
 
 use super::diagnostic::{Diagnostic, Report, Severity, clip};
-use super::load::{Loaded, Options, Source, load};
-use super::queue::Context;
+use super::load::{ConfigSource, Loaded, Options, load};
+use super::queue::QueueContext;
 use super::scheduler;
 
 const CODE: &str = "H_UPGRADE";
@@ -12,7 +12,7 @@ const CODE: &str = "H_UPGRADE";
 /// Hints about everything that changes for these files between the release of the options and the
 /// one before it; none for the oldest release. Cost: the files are read a second time.
 pub(super) fn changes(
-    sources: &[Source],
+    sources: &[ConfigSource],
     options: &Options,
     now: &Result<Loaded, Report>,
 ) -> Vec<Diagnostic> {
@@ -100,7 +100,7 @@ fn of_queue(
             ("maximum-capacity", &was.maximum, &part.maximum),
         ];
         for (name, was, is) in sides {
-            let key = Context::label_key(&after.path, label, name);
+            let key = QueueContext::label_key(&after.path, label, name);
             if let Some(written) = new.properties.raw(&key).filter(|_| differs(was, is)) {
                 let text = format!("Hadoop {release} reads `{}` otherwise", clip(written));
                 let help = "give it an amount of memory above 0, which both releases read alike";
@@ -126,7 +126,7 @@ mod tests {
             format!("<property name=\"yarn.scheduler.capacity.{name}\" value=\"{value}\"/>")
         };
         let text: String = pairs.iter().map(property).collect();
-        let file = Source {
+        let file = ConfigSource {
             name: "cs.xml".to_owned(),
             bytes: format!("<configuration>{text}</configuration>").into_bytes(),
             layer: Layer::Scheduler,

@@ -14,7 +14,7 @@ use quick_xml::events::attributes::Attribute as RawAttribute;
 use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 
 use super::diagnostic::{Diagnostic, Span, clip, clip_message};
-use super::document::{Document, Limits, Property};
+use super::document::{Document, DocumentLimits, Property};
 use super::encoding;
 use super::number;
 use super::other_files;
@@ -27,7 +27,11 @@ use super::xml_text::{allowed, code_of, decode, is_declaration, is_target, local
 ///
 /// When the text is not well-formed, uses a document type, includes another file, or exceeds a
 /// limit. Nothing of the file is used then.
-pub fn read(bytes: &[u8], file: usize, limits: &Limits) -> Result<Document, Box<Diagnostic>> {
+pub fn read(
+    bytes: &[u8],
+    file: usize,
+    limits: &DocumentLimits,
+) -> Result<Document, Box<Diagnostic>> {
     if bytes.len() > limits.bytes {
         let text = format!(
             "the file has {} bytes, more than {}",
@@ -88,7 +92,7 @@ struct Machine<'a> {
     text: &'a str,
     offset: usize,
     file: usize,
-    limits: &'a Limits,
+    limits: &'a DocumentLimits,
     version: XmlVersion,
     stack: Vec<(&'a str, Range<usize>)>,
     names: Names,

@@ -1,6 +1,6 @@
 //! Nodes that could take a container: how many have the size, the room, and are allowed.
 
-use crate::cluster::{Node, NodeState};
+use crate::cluster::Node;
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId};
 use crate::policy::constraint_holds;
 use crate::queue::KeyAsks;
@@ -47,7 +47,7 @@ pub(super) fn offer(
     let mut offer = Offer::default();
     for &slot in &state.partitions[partition].nodes {
         let node = &state.nodes[slot];
-        if node.state == NodeState::Running {
+        if node.takes_containers() {
             offer.count(state, app, asks, slot, size);
         }
     }

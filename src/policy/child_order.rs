@@ -17,7 +17,7 @@ pub fn order_children(state: &State, parent: QueueSlot, partition: PartitionId) 
 }
 
 /// The children that a pass comes to, in the order of [`order_children`] and without those that need
-/// not be visited; nothing where keys do not tell it.
+/// not be visited; nothing where keys do not express it.
 pub fn visited_children(
     state: &State,
     parent: QueueSlot,
@@ -32,7 +32,7 @@ pub fn visited_children(
     Some(ranks.in_order())
 }
 
-/// The ranks of a queue's children where they hold. Passes that lend look at what is asked
+/// The ranks of a queue's children where they hold. Passes that ignore exclusivity look at what is asked
 /// elsewhere.
 #[inline]
 fn ranks_of(
@@ -121,7 +121,7 @@ pub fn child_claim(
 }
 
 /// Whether passes that respect partition exclusivity need not come to a queue: it asks for nothing,
-/// and leaves are told nothing on the way.
+/// and no limits of leaves are written on the way.
 #[inline]
 #[must_use]
 pub fn is_idle(state: &State, part: &QueuePart) -> bool {

@@ -7,7 +7,7 @@ use crate::queue::{Exclusivity, Leaf, LeafPart, LimitKind, User, UserBounds};
 use crate::resource::{Calculator, ResourceVector, share, with_calculator, with_width};
 use crate::snapshot::State;
 
-/// What a queue is told from above (`ResourceLimits`).
+/// The limits that a queue receives from its parent (`ResourceLimits`).
 #[derive(Clone, Copy, Debug)]
 pub struct Limits<const N: usize> {
     /// Most that the queue may use in all.
@@ -45,7 +45,7 @@ impl<const N: usize> Limits<N> {
     }
 }
 
-/// The limit of a child, from what its parent was told; lowers the parent's own limit to its
+/// The limit of a child, from the limits of its parent; lowers the parent's own limit to its
 /// maximum on the way. `scheduling` is off while capacities are recomputed, which always happens
 /// on the default partition and without blocked headroom.
 // As AbstractParentQueue.getResourceLimitsOfChild.
@@ -156,8 +156,8 @@ pub fn queue_current_limit<const N: usize>(
     with_calculator!(state.calculator, calculator => calculator.min(&cluster, &own, handed))
 }
 
-/// The limit of a leaf that headrooms and the limit for masters read: as it was last told, or what
-/// a pass on the default partition that comes by now would tell.
+/// The limit of a leaf that headrooms and the limit for masters read: as it was last written, or what
+/// a pass on the default partition would write now.
 ///
 /// Cost: in the second case, a walk down the tree.
 fn published_limit(state: &State, leaf: QueueSlot) -> ResourceVector {

@@ -16,7 +16,7 @@ pub use child_order::{
 };
 pub use constraint::{
     Applications, BatchNode, BatchOutcome, BatchPlacement, BatchRequest, ConstraintRegistry,
-    ConstraintSyntaxError, NodeView, QueryError, Reduce, RegistryError, RequestOrder, SpecItem,
+    ConstraintSyntaxError, NodeTags, QueryError, Reduce, RegistryError, RequestOrder, SpecItem,
     TagIndex, TagView, evaluate, parse_constraint, parse_placement_spec, place_batch,
 };
 pub use constraints::constraint_holds;

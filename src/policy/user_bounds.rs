@@ -102,7 +102,7 @@ pub fn is_granted<const N: usize>(
 /// Whether no type of an amount is more than the average of the active users, nor than one user may
 /// have by the factor. The limit of a user of weight 1 is the smaller of that and some amount that
 /// compares not less than the average, rounded up.
-// As compute_user_limit.
+// Must agree with [`compute_user_limit`] where it says yes.
 fn is_within_average<const N: usize>(
     state: &State,
     active_weight: f32,

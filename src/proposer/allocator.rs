@@ -1,9 +1,11 @@
 //! One application on the candidate nodes: keys, nodes, locality, fit, reservations.
+//!
+//! Tests: the recordings of `tests/parity`, which `cli/tests/parity.rs` plays on the engine.
 
 use super::assignment::{Observation, Outcome, Proposal, ProposalKind, Release, SkipReason};
 use super::fit::FitIndex;
 use super::simple_ask::simple_ask_of;
-use super::walk::{Found, Pass};
+use super::walk::{Pass, WalkStep};
 use crate::cluster::{Killable, Node, Reservation};
 use crate::fast_path::FastPath;
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, SchedulerKey};
@@ -24,6 +26,19 @@ pub(super) enum Answer {
     AppSkipped,
     /// The queue must wait.
     QueueSkipped,
+}
+
+impl Answer {
+    /// What is proposed, or why nothing is.
+    fn proposed(self) -> Result<(ProposalKind, Fit), SkipReason> {
+        match self {
+            Self::Allocate(fit) => Ok((ProposalKind::Allocate, fit)),
+            Self::Reserve(fit) => Ok((ProposalKind::Reserve, fit)),
+            Self::AppSkipped => Err(SkipReason::Other),
+            Self::QueueSkipped => Err(SkipReason::QueueLimit),
+            Self::LocalitySkipped | Self::KeySkipped => Err(SkipReason::Nothing),
+        }
+    }
 }
 
 /// A container that has a place.
@@ -49,14 +64,36 @@ pub(super) struct KeyVisit<'a, const N: usize> {
     pub(super) tried: bool,
 }
 
+impl<'a, const N: usize> KeyVisit<'a, N> {
+    /// A visit that begins, with the counters of the key as the state has them.
+    #[inline]
+    fn new(
+        (slot, app): (AppSlot, &'a App),
+        asks: &'a KeyAsks,
+        limits: &'a Limits<N>,
+        reserved: Option<&'a Reservation>,
+    ) -> Self {
+        Self {
+            slot,
+            app,
+            asks,
+            limits,
+            reserved,
+            opportunities: asks.opportunities,
+            missed: asks.missed,
+            tried: false,
+        }
+    }
+}
+
 impl<const N: usize> Pass<'_, N> {
     /// Serves the first key of an application that can be served.
     // As RegularContainerAllocator.assignContainers.
-    pub(super) fn allocate(&mut self, slot: AppSlot, limits: &Limits<N>) -> Found {
+    pub(super) fn allocate(&mut self, slot: AppSlot, limits: &Limits<N>) -> WalkStep {
         let state = self.state;
         let app = &state.apps[slot];
         if !asks_on::<N>(app, self.asked_on()) {
-            return Found::Skip(SkipReason::Other);
+            return WalkStep::Skip(SkipReason::Other);
         }
         for asks in &app.keys {
             if !asks.outstanding {
@@ -64,22 +101,22 @@ impl<const N: usize> Pass<'_, N> {
             }
             // Must equal [`Self::key`].
             if FastPath::SimpleAsk.is_taken() && self.simple_ask(slot, asks, limits) {
-                return Found::Proposal;
+                return WalkStep::Proposal;
             }
             let surely_within = |ask: &PlaceAsk| ask.size.narrow().fits_in(&limits.headroom);
             if self.by_lower_bound && !asks.asks.iter().all(surely_within) {
-                return Found::Skip(SkipReason::Nothing);
+                return WalkStep::Skip(SkipReason::Nothing);
             }
             match self.key(slot, asks, limits, None) {
                 (Answer::KeySkipped, _) => {}
                 (answer, node) => return self.convert(slot, asks, answer, node, None),
             }
         }
-        Found::Skip(SkipReason::Other)
+        WalkStep::Skip(SkipReason::Other)
     }
 
     /// Serves the key of a reservation on the node that is reserved.
-    pub(super) fn allocate_reserved(&mut self, held: &Reservation, limits: &Limits<N>) -> Found {
+    pub(super) fn allocate_reserved(&mut self, held: &Reservation, limits: &Limits<N>) -> WalkStep {
         let state = self.state;
         let app = &state.apps[held.app];
         match app.key(held.key) {
@@ -95,7 +132,7 @@ impl<const N: usize> Pass<'_, N> {
                     node: self.candidates.first(),
                     size: held.size,
                 });
-                Found::GiveUp
+                WalkStep::GiveUp
             }
         }
     }
@@ -119,16 +156,7 @@ impl<const N: usize> Pass<'_, N> {
         reserved: Option<&Reservation>,
     ) -> (Answer, NodeSlot) {
         let app = &self.state.apps[slot];
-        let mut visit = KeyVisit {
-            slot,
-            app,
-            asks,
-            limits,
-            reserved,
-            opportunities: asks.opportunities,
-            missed: asks.missed,
-            tried: false,
-        };
+        let mut visit = KeyVisit::new((slot, app), asks, limits, reserved);
         let found = self.visit_key(&mut visit);
         self.looked(&visit);
         self.note_counters(&visit);
@@ -173,7 +201,7 @@ impl<const N: usize> Pass<'_, N> {
         let row = &state.nodes[node];
         let answer = match self.check_node(visit, row) {
             Some(answer) => answer,
-            None => self.try_node(visit, node, row),
+            None => self.try_node(visit, row),
         };
         visit.reset_after(row, state, &answer);
         Some((answer, node))
@@ -259,23 +287,18 @@ impl<const N: usize> Pass<'_, N> {
             missed = visit.missed;
         }
         let nodes = i32::try_from(state.node_count).unwrap_or(i32::MAX);
-        let lending = self.exclusivity == Exclusivity::Ignore;
-        (lending && missed < nodes).then_some(Answer::AppSkipped)
+        let borrows = self.exclusivity == Exclusivity::Ignore;
+        (borrows && missed < nodes).then_some(Answer::AppSkipped)
     }
 
-    pub(super) fn try_node(
-        &self,
-        visit: &mut KeyVisit<'_, N>,
-        slot: NodeSlot,
-        node: &Node,
-    ) -> Answer {
+    pub(super) fn try_node(&self, visit: &mut KeyVisit<'_, N>, node: &Node) -> Answer {
         visit.tried = true;
         let blacklist = &visit.app.blacklist;
         if blacklist.contains(&node.host) || blacklist.contains(&node.rack) {
             return Answer::AppSkipped;
         }
         visit.opportunities = visit.opportunities.saturating_add(1);
-        let answer = self.cascade(visit, slot, node);
+        let answer = self.cascade(visit, node);
         if visit.reserved.is_none() && matches!(answer, Answer::KeySkipped) {
             visit.opportunities = (visit.opportunities - 1).max(0);
         }
@@ -284,12 +307,12 @@ impl<const N: usize> Pass<'_, N> {
 
     /// Host, rack, anywhere: the first level that yields something.
     // As RegularContainerAllocator.assignContainersOnNode.
-    fn cascade(&self, visit: &KeyVisit<'_, N>, slot: NodeSlot, node: &Node) -> Answer {
+    fn cascade(&self, visit: &KeyVisit<'_, N>, node: &Node) -> Answer {
         let asks = visit.asks;
         let mut requested = None;
         if asks.count(node.host) > 0 {
             requested = Some(Locality::Node);
-            let answer = self.level(visit, slot, node, Locality::Node, Locality::Node);
+            let answer = self.level(visit, node, Locality::Node, Locality::Node);
             if matches!(answer, Answer::Allocate(_) | Answer::Reserve(_)) {
                 return answer;
             }
@@ -299,7 +322,7 @@ impl<const N: usize> Pass<'_, N> {
                 return Answer::KeySkipped;
             }
             let first = *requested.get_or_insert(Locality::Rack);
-            let answer = self.level(visit, slot, node, Locality::Rack, first);
+            let answer = self.level(visit, node, Locality::Rack, first);
             if matches!(answer, Answer::Allocate(_) | Answer::Reserve(_)) {
                 return answer;
             }
@@ -309,7 +332,7 @@ impl<const N: usize> Pass<'_, N> {
                 return Answer::KeySkipped;
             }
             let first = requested.unwrap_or(Locality::Any);
-            return match self.level(visit, slot, node, Locality::Any, first) {
+            return match self.level(visit, node, Locality::Any, first) {
                 Answer::LocalitySkipped => Answer::AppSkipped,
                 answer => answer,
             };
@@ -320,7 +343,6 @@ impl<const N: usize> Pass<'_, N> {
     fn level(
         &self,
         visit: &KeyVisit<'_, N>,
-        slot: NodeSlot,
         node: &Node,
         level: Locality,
         requested: Locality,
@@ -346,7 +368,7 @@ impl<const N: usize> Pass<'_, N> {
             Locality::Any => NameId::ANY,
         };
         match asks.at(place) {
-            Some(ask) => self.fit(visit, slot, node, &ask.size.narrow(), level, requested),
+            Some(ask) => self.fit(visit, node, &ask.size.narrow(), level, requested),
             None => Answer::LocalitySkipped,
         }
     }
@@ -358,22 +380,14 @@ impl<const N: usize> Pass<'_, N> {
         answer: Answer,
         node: NodeSlot,
         held: Option<&Reservation>,
-    ) -> Found {
-        let (kind, fit) = match answer {
-            Answer::Allocate(fit) => (ProposalKind::Allocate, fit),
-            Answer::Reserve(fit) => (ProposalKind::Reserve, fit),
-            Answer::AppSkipped => return Found::Skip(SkipReason::Other),
-            Answer::QueueSkipped => return Found::Skip(SkipReason::QueueLimit),
-            Answer::LocalitySkipped | Answer::KeySkipped => {
-                return Found::Skip(SkipReason::Nothing);
-            }
+    ) -> WalkStep {
+        let (kind, fit) = match answer.proposed() {
+            Ok(proposed) => proposed,
+            Err(reason) => return WalkStep::Skip(reason),
         };
-        if !self
-            .state
-            .calculator
-            .above_none(&self.state.cluster, &fit.size)
-        {
-            return Found::Skip(SkipReason::Nothing);
+        let (calculator, cluster) = (self.state.calculator, &self.state.cluster);
+        if !calculator.above_none(cluster, &fit.size) {
+            return WalkStep::Skip(SkipReason::Nothing);
         }
         let simple = kind == ProposalKind::Allocate
             && held.is_none()
@@ -395,7 +409,7 @@ impl<const N: usize> Pass<'_, N> {
             kill: fit.kill,
             ..Proposal::anywhere(self.state, slot, asks, node, fit.size.into())
         });
-        Found::Proposal
+        WalkStep::Proposal
     }
 }
 

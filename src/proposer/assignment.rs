@@ -1,4 +1,6 @@
 //! What a pass returns: a proposal or a reason; and what it observes on the way.
+//!
+//! Tests: `tests/commit/bad_proposals.rs`.
 
 use crate::accounting::HeadGrowth;
 use crate::cluster::Killable;

@@ -2,7 +2,7 @@
 //!
 //! # What
 //!
-//! A run of containers on the nodes of a lane. Each goes to whom the next pass would serve; each may serve
+//! A run of containers on the nodes of a index. Each goes to whom the next pass would serve; each may serve
 //! another leaf. [`next_in_bulk`] finds it, [`crate::accounting::place`] applies it to the working copy.
 //!
 //! # When it is valid
@@ -18,12 +18,12 @@
 //!
 //! 1. Find the application, key and node.
 //! 2. Place the container in the copy, on one [`Account`] for the whole run.
-//! 3. Take its room in the lane.
+//! 3. Take its room in the index.
 //! 4. Make the proposal, with its alternate.
 //!
 //! # Cost
 //!
-//! Some reads for each level of queues, a look at the lane, and one charge.
+//! Some reads for each level of queues, a look at the index, and one charge.
 //!
 //! Builds with assertions compare a run on a small cluster with single passes; so does `tests/commit/bulk_placement.rs`.
 
@@ -65,27 +65,27 @@ impl std::fmt::Debug for BulkExtent<'_> {
     }
 }
 
-/// Places what `next_in_bulk` finds on the nodes of a lane, one after the other, on a working copy. The
+/// Places what `next_in_bulk` finds on the nodes of a index, one after the other, on a working copy. The
 /// decisions are added to `placed`; returns how many there are.
 pub fn place_in_bulk(
     state: &mut State,
-    lane: &mut FitIndex,
+    index: &mut FitIndex,
     partition: PartitionId,
     extent: BulkExtent<'_>,
     placed: &mut Vec<Outcome>,
 ) -> usize {
-    with_width!(state.calculator, N => place_in::<N>(state, lane, partition, extent, placed))
+    with_width!(state.calculator, N => place_in::<N>(state, index, partition, extent, placed))
 }
 
 fn place_in<const N: usize>(
     state: &mut State,
-    lane: &mut FitIndex,
+    index: &mut FitIndex,
     partition: PartitionId,
     mut extent: BulkExtent<'_>,
     placed: &mut Vec<Outcome>,
 ) -> usize {
     let compared = cfg!(debug_assertions) && state.nodes.len() <= COMPARED;
-    let before = compared.then(|| (state.clone(), lane.clone()));
+    let before = compared.then(|| (state.clone(), index.clone()));
     let from = placed.len();
     let mut sink = BulkSink(Account::<N>::of(state, partition));
     while placed.len() - from < extent.most {
@@ -94,18 +94,18 @@ fn place_in<const N: usize>(
             .watch
             .as_mut()
             .map(|watch| -> &mut dyn Watch { *watch });
-        let Some(next) = next_in_bulk::<N>(state, lane, partition, watch) else {
+        let Some(next) = next_in_bulk::<N>(state, index, partition, watch) else {
             break;
         };
-        place_next(state, lane, &next, &mut sink);
+        place_next(state, index, &next, &mut sink);
         // Made where it stays: pushed, it would be put together elsewhere and read back at once.
-        let proposed = || Outcome::Proposed(proposal_of(state, lane, &next, extent.second));
+        let proposed = || Outcome::Proposed(proposal_of(state, index, &next, extent.second));
         placed.extend(iter::once_with(proposed));
     }
-    debug_assert!(before.is_none_or(|(single, lane)| equals_single_passes(
+    debug_assert!(before.is_none_or(|(single, index)| equals_single_passes(
         state,
         single,
-        lane,
+        index,
         &placed[from..]
     )));
     placed.len() - from
@@ -132,11 +132,11 @@ impl<const N: usize> Sink<N> for BulkSink<N> {
     }
 }
 
-/// Places a container in the copy and in its lane.
+/// Places a container in the copy and in its index.
 #[inline(always)]
 fn place_next<const N: usize>(
     state: &mut State,
-    lane: &mut FitIndex,
+    index: &mut FitIndex,
     next: &NextPlacement<N>,
     sink: &mut BulkSink<N>,
 ) {
@@ -147,21 +147,21 @@ fn place_next<const N: usize>(
     let ended = place(state, &placement, sink);
     // It goes on asking here, so that nothing more follows.
     debug_assert!(!ended);
-    lane.lessen(next.node, &state.nodes[next.node].free);
+    index.lessen(next.node, &state.nodes[next.node].free);
 }
 
 /// The proposal of a container that was placed. `second`: the distance of its alternate.
 #[inline(always)]
 fn proposal_of<const N: usize>(
     state: &State,
-    lane: &FitIndex,
+    index: &FitIndex,
     next: &NextPlacement<N>,
     second: Option<usize>,
 ) -> Proposal {
     let first = (next.node, &next.size);
     let asks = &state.apps[next.app].keys[next.key];
     Proposal {
-        alternate: second.and_then(|distance| second_node(state, lane, first, distance)),
+        alternate: second.and_then(|distance| second_node(state, index, first, distance)),
         ..Proposal::anywhere(state, next.app, asks, next.node, next.size.into())
     }
 }
@@ -170,7 +170,7 @@ fn proposal_of<const N: usize>(
 fn equals_single_passes(
     after: &State,
     mut state: State,
-    mut lane: FitIndex,
+    mut index: FitIndex,
     run: &[Outcome],
 ) -> bool {
     run.iter().all(|expected| {
@@ -179,7 +179,7 @@ fn equals_single_passes(
         };
         let mut seen = Vec::new();
         let partition = state.nodes[expected.node].partition;
-        let candidates = Candidates::indexed(&lane, partition);
+        let candidates = Candidates::indexed(&index, partition);
         let outcome = propose(&state, &candidates, Exclusivity::Respect, &mut seen);
         observe_on_copy(&mut state, &seen);
         // A limit that a pass computed is the same for every pass, and a slow path observes the counters that
@@ -192,7 +192,7 @@ fn equals_single_passes(
             return false;
         };
         let followed = apply_to_copy(&mut state, &single);
-        lane.lessen(single.node, &state.nodes[single.node].free);
+        index.lessen(single.node, &state.nodes[single.node].free);
         let single = Proposal {
             alternate: expected.alternate,
             counted: expected.counted,

@@ -1,4 +1,6 @@
 //! The nodes that a pass may use: one node, or the nodes of a partition in a policy's order.
+//!
+//! Tests: `tests/simulation/skipping.rs`.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

@@ -4,10 +4,12 @@
 //!
 //!
 //! Passes that update limits of leaves on their way down do not take it.
+//!
+//! Tests: `tests/simulation/fast_paths.rs`.
 
 use super::assignment::{Observation, Outcome, ProposalKind};
 use super::leaf::Visit;
-use super::walk::{Found, Pass};
+use super::walk::{Pass, WalkStep};
 use super::watch::Step;
 use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{PartitionId, QueueSlot};
@@ -39,7 +41,7 @@ impl<const N: usize> Pass<'_, N> {
         self.by_lower_bound = true;
         let found = self.behind_head(&mut visit, &mut Limits::of_leaf(leaf, headroom));
         self.by_lower_bound = false;
-        let placed = matches!(found, Found::Proposal)
+        let placed = matches!(found, WalkStep::Proposal)
             && matches!(&self.outcome, Outcome::Proposed(proposal)
                 if proposal.kind == ProposalKind::Allocate);
         if placed {
@@ -72,14 +74,14 @@ impl<const N: usize> Pass<'_, N> {
         };
         let observations = observations.iter().filter(is_news);
         let known = self.observations[before..].iter().filter(is_news);
-        matches!(found, Found::Proposal) && long == *by_lower_bound && observations.eq(known)
+        matches!(found, WalkStep::Proposal) && long == *by_lower_bound && observations.eq(known)
     }
 }
 
 /// The leaf behind the queues that come first, and what all of them leave it at least; nothing
 /// where one of them may be at its maximum.
-// As child_limit and passes_maximum, whichever amounts are the smaller ones there; rounding to
-// steps takes less than a step at each level.
+// Must not exceed what [`child_limit`] and [`passes_maximum`] leave, whichever amounts are the smaller ones
+// there; rounding to steps takes less than a step at each level.
 pub(super) fn first_leaf<const N: usize>(
     state: &State,
     partition: PartitionId,

@@ -1,17 +1,20 @@
 //! A leaf queue: its applications in order, gated by queue maximum and user limit.
+//!
+//! Tests: the recordings of `tests/parity`, which `cli/tests/parity.rs` plays on the engine.
 
 use super::assignment::{Observation, SkipReason};
 use super::skippable_head::HeadView;
-use super::walk::{Found, Pass};
+use super::walk::{Pass, WalkStep};
 use super::watch::Step;
 use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
-use crate::id::{AppSlot, QueueSlot, UserSlot};
+use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
     Limits, compute_user_limit, is_granted, passes_maximum, queue_current_limit, resorted,
     user_value,
 };
 use crate::queue::{CachedUserLimit, Exclusivity, HeadroomProvider};
 use crate::resource::{ResourceVector, with_calculator};
+use crate::snapshot::State;
 
 /// What one visit of a leaf has found out and its state does not know yet.
 pub(super) struct Visit<const N: usize> {
@@ -40,10 +43,10 @@ impl<const N: usize> Visit<N> {
 
 impl<const N: usize> Pass<'_, N> {
     // As AbstractLeafQueue.assignContainers.
-    pub(super) fn leaf(&mut self, leaf: QueueSlot, limits: &mut Limits<N>) -> Found {
+    pub(super) fn leaf(&mut self, leaf: QueueSlot, limits: &mut Limits<N>) -> WalkStep {
         self.ended(Step::QueueOrder);
         let state = self.state;
-        let published = !state.updates_leaf_limits() || self.tell_limit(leaf, limits);
+        let published = !state.updates_leaf_limits() || self.write_limit(leaf, limits);
         limits.leaf = Some(leaf);
         if let Some(node) = self.candidates.single()
             && let Some(reservation) = state.nodes[node].reserved
@@ -52,7 +55,7 @@ impl<const N: usize> Pass<'_, N> {
             return self.allocate_reserved(&reservation, limits);
         }
         if let Err(reason) = self.demand(leaf) {
-            return Found::Skip(reason);
+            return WalkStep::Skip(reason);
         }
         let resorted = self.resorted(leaf);
         let mut visit = Visit {
@@ -66,14 +69,14 @@ impl<const N: usize> Pass<'_, N> {
             }
             None => self.behind_head(&mut visit, limits),
         };
-        if visit.computed && !matches!(found, Found::Proposal) {
+        if visit.computed && !matches!(found, WalkStep::Proposal) {
             self.note_limit(&visit);
         }
         found
     }
 
     /// The applications of a leaf but for those at the head that get nothing.
-    pub(super) fn behind_head(&mut self, visit: &mut Visit<N>, limits: &mut Limits<N>) -> Found {
+    pub(super) fn behind_head(&mut self, visit: &mut Visit<N>, limits: &mut Limits<N>) -> WalkStep {
         let users = self.state.queues[visit.leaf].as_leaf();
         let mut view = self.skippable_head(visit);
         let mut check_queue = true;
@@ -83,13 +86,13 @@ impl<const N: usize> Pass<'_, N> {
             if !self.by_lower_bound
                 && !passes_maximum(state, visit.leaf, self.partition, limits, &none, mode)
             {
-                return Found::Skip(SkipReason::AtMaximum);
+                return WalkStep::Skip(SkipReason::AtMaximum);
             }
             check_queue = false;
             if self.holds(&view, visit, limits) {
                 self.notify_head(users.active[0], visit);
             } else if self.by_lower_bound && !view.fits(state, limits) {
-                return Found::Skip(SkipReason::Nothing);
+                return WalkStep::Skip(SkipReason::Nothing);
             } else {
                 // Some of them may be served again, or stop those behind them.
                 (view, check_queue) = (HeadView::CLOSED, true);
@@ -111,22 +114,19 @@ impl<const N: usize> Pass<'_, N> {
         limits: &mut Limits<N>,
         view: &mut HeadView,
         mut check_queue: bool,
-    ) -> Found {
+    ) -> WalkStep {
         let (state, mut looks) = (self.state, 0);
         for &app in order {
             self.ended(Step::AppOrder);
             if state.settings.rules.passes_by_moved_apps && state.apps[app].leaf != visit.leaf {
                 continue;
             }
-            let held = || {
-                let counted = state.continue_looking_on(self.partition);
-                state.apps[app].part(counted).reserved.narrow()
-            };
+            let partition = self.partition;
+            let held = || reserved_by(state, app, partition);
             if check_queue && !self.by_lower_bound {
-                let held = &held();
-                let (partition, mode) = (self.partition, self.exclusivity);
-                if !passes_maximum(state, visit.leaf, partition, limits, held, mode) {
-                    return Found::Skip(SkipReason::AtMaximum);
+                let (held, here) = (&held(), (self.partition, self.exclusivity));
+                if !passes_maximum(state, visit.leaf, here.0, limits, held, here.1) {
+                    return WalkStep::Skip(SkipReason::AtMaximum);
                 }
                 check_queue = state.settings.continue_looking && !held.is_none();
             }
@@ -134,25 +134,41 @@ impl<const N: usize> Pass<'_, N> {
                 continue;
             }
             if self.by_lower_bound && looks == LOOKS_BY_LOWER_BOUND {
-                return Found::Skip(SkipReason::Nothing);
+                return WalkStep::Skip(SkipReason::Nothing);
             }
             looks += 1;
             let before = view.len;
-            let passes = self.passes_user_limit(app, &held(), visit, limits);
-            self.ended(Step::Headroom);
-            if !passes {
-                self.join_at_limit(view, app, visit);
-            } else {
-                let found = self.allocate(app, limits);
-                self.ended(Step::NodePick);
-                match found {
-                    Found::Skip(SkipReason::Other) => self.join(view, app, visit),
-                    found => return found,
-                }
+            let found = self.serve(app, &held(), visit, limits, view);
+            if !matches!(found, WalkStep::Skip(SkipReason::Other)) {
+                return found;
             }
             view.closed |= view.len == before;
         }
-        Found::Skip(SkipReason::Other)
+        WalkStep::Skip(SkipReason::Other)
+    }
+
+    /// What an application gets. One that gets nothing for a reason that lasts joins the head.
+    #[inline]
+    fn serve(
+        &mut self,
+        app: AppSlot,
+        held: &ResourceVector<N>,
+        visit: &mut Visit<N>,
+        limits: &mut Limits<N>,
+        view: &mut HeadView,
+    ) -> WalkStep {
+        let passes = self.passes_user_limit(app, held, visit, limits);
+        self.ended(Step::Headroom);
+        if !passes {
+            self.join_at_limit(view, app, visit);
+            return WalkStep::Skip(SkipReason::Other);
+        }
+        let found = self.allocate(app, limits);
+        self.ended(Step::NodePick);
+        if matches!(found, WalkStep::Skip(SkipReason::Other)) {
+            self.join(view, app, visit);
+        }
+        found
     }
 
     /// Whether an application is passed by without a look: it asks nothing on this partition, and passes
@@ -163,8 +179,8 @@ impl<const N: usize> Pass<'_, N> {
         self.state.concurrent && view.closed && self.state.asks_elsewhere(app, self.asked_on())
     }
 
-    /// Tells the leaf its limit; noted when it is another one. Whether it is the published one.
-    fn tell_limit(&mut self, leaf: QueueSlot, limits: &Limits<N>) -> bool {
+    /// Hands the leaf its limit; noted when it is another one. Whether it is the published one.
+    fn write_limit(&mut self, leaf: QueueSlot, limits: &Limits<N>) -> bool {
         let limit = queue_current_limit(self.state, leaf, &limits.limit);
         self.watch_limit(leaf, &limit);
         if self.state.queues[leaf].as_leaf().current_limit != limit {
@@ -183,7 +199,7 @@ impl<const N: usize> Pass<'_, N> {
         Some(order)
     }
 
-    /// The user gate: whether the application's user may get more, by what the user has now.
+    /// Whether the application's user may get more, by what the user has now.
     // As AbstractLeafQueue.canAssignToUser. Its CachedUserLimit holds for one version of the
     // leaf's users, and what it caches follows from that version alone; so it is kept only where
     // it does not: for users whose record was removed.
@@ -200,11 +216,11 @@ impl<const N: usize> Pass<'_, N> {
         };
         let user = &state.users[slot];
         let version = state.queues[visit.leaf].as_leaf().users_version;
-        let gate = user.part(self.partition).cached_limits[self.exclusivity as usize].as_ref();
-        let gate = gate.filter(|gate| gate.version == version);
-        if user.removed || gate.is_some() {
-            let gate = gate.map(AsRef::as_ref);
-            return self.passes_gate((app, slot), held, gate, visit, limits);
+        let cached = user.part(self.partition).cached_limits[self.exclusivity as usize].as_ref();
+        let cached = cached.filter(|cached| cached.version == version);
+        if user.removed || cached.is_some() {
+            let cached = cached.map(AsRef::as_ref);
+            return self.passes_cached_limit((app, slot), held, cached, visit, limits);
         }
         if state.concurrent
             && self.exclusivity == Exclusivity::Respect
@@ -249,7 +265,7 @@ impl<const N: usize> Pass<'_, N> {
 
     /// The user gate where something is remembered: a user whose record was dropped has no limit
     /// and gets nothing; that holds for a new record too until something changes.
-    fn passes_gate(
+    fn passes_cached_limit(
         &mut self,
         (app, slot): (AppSlot, UserSlot),
         held: &ResourceVector<N>,
@@ -261,36 +277,40 @@ impl<const N: usize> Pass<'_, N> {
         let removed = state.users[slot].removed;
         let limit = match known {
             _ if removed => ResourceVector::NONE,
-            Some(gate) => {
+            Some(cached) => {
                 self.note_served(app, slot, visit);
-                gate.limit.narrow()
+                cached.limit.narrow()
             }
             None => self.user_limit((app, slot), visit),
         };
-        let mut gate = known.copied().unwrap_or(CachedUserLimit {
+        let mut cached = known.copied().unwrap_or(CachedUserLimit {
             version: state.queues[visit.leaf].as_leaf().users_version,
             limit: limit.widen(),
             can_assign: true,
             reserved: ResourceVector::NONE,
         });
         let held_in_all = held.widen();
-        if !gate.can_assign && held_in_all.fits_in(&gate.reserved) {
+        if !cached.can_assign && held_in_all.fits_in(&cached.reserved) {
             return false;
         }
         let passes = !removed && self.below_limit(slot, held, &limit, limits);
-        if !passes && gate.reserved.fits_in(&held_in_all) {
-            gate.can_assign = false;
-            gate.reserved = held_in_all;
+        if !passes && cached.reserved.fits_in(&held_in_all) {
+            cached.can_assign = false;
+            cached.reserved = held_in_all;
         }
-        if known != Some(&gate) {
-            self.observations.push(Observation::CachedUserLimit {
-                user: slot,
-                partition: self.partition,
-                exclusivity: self.exclusivity,
-                cached: Box::new(gate),
-            });
+        if known != Some(&cached) {
+            self.note_cached_limit(slot, cached);
         }
         passes
+    }
+
+    fn note_cached_limit(&mut self, user: UserSlot, cached: CachedUserLimit) {
+        self.observations.push(Observation::CachedUserLimit {
+            user,
+            partition: self.partition,
+            exclusivity: self.exclusivity,
+            cached: Box::new(cached),
+        });
     }
 
     /// The limit of an application's user; the leaf's limit is published on the way.
@@ -305,18 +325,18 @@ impl<const N: usize> Pass<'_, N> {
         let common = self.common_limit(visit);
         let limit = user_value(state, &common, Some(user));
         if !state.concurrent {
-            self.tell_limit_to(slot, &limit, visit);
+            self.hand_limit_to(slot, &limit, visit);
         }
         self.note_served(app, slot, visit);
         limit
     }
 
-    /// Tells a user the limit, once in a version of the leaf's users.
-    fn tell_limit_to(&mut self, slot: UserSlot, limit: &ResourceVector<N>, visit: &Visit<N>) {
+    /// Hands a user the limit, once in a version of the leaf's users.
+    fn hand_limit_to(&mut self, slot: UserSlot, limit: &ResourceVector<N>, visit: &Visit<N>) {
         let version = self.state.queues[visit.leaf].as_leaf().users_version;
         let (partition, exclusivity) = (self.partition, self.exclusivity);
-        let told = self.state.users[slot].part(partition).limit_version[exclusivity as usize];
-        if told != Some(version) && !self.was_notified_with_head(slot, visit) {
+        let handed = self.state.users[slot].part(partition).limit_version[exclusivity as usize];
+        if handed != Some(version) && !self.was_notified_with_head(slot, visit) {
             self.observations.push(Observation::LimitNotice {
                 user: slot,
                 limit: (*limit).into(),
@@ -429,3 +449,14 @@ impl<const N: usize> Pass<'_, N> {
 }
 
 const _: () = assert!(Exclusivity::Respect as usize == 0 && Exclusivity::Ignore as usize == 1);
+
+/// What an application has reserved, where that counts for a pass over a partition.
+#[inline]
+fn reserved_by<const N: usize>(
+    state: &State,
+    app: AppSlot,
+    partition: PartitionId,
+) -> ResourceVector<N> {
+    let counted = state.continue_looking_on(partition);
+    state.apps[app].part(counted).reserved.narrow()
+}

@@ -2,6 +2,8 @@
 //!
 //! Each function here is one step of a pass, without what the pass computes and observes. It answers only
 //! where that changes nothing; `// Must equal` names the step of the pass.
+//!
+//! Tests: `tests/commit/bulk_placement.rs`.
 
 use super::fit::FitIndex;
 use super::headroom_fast_path::first_leaf;
@@ -120,7 +122,7 @@ fn head_surely_gets_nothing<const N: usize>(
     })
 }
 
-/// Whether an application passes the user gate in any case.
+/// Whether an application passes the user cached in any case.
 // Must equal [`Pass::passes_user_limit`].
 fn is_let_through<const N: usize>(
     state: &State,
@@ -129,10 +131,12 @@ fn is_let_through<const N: usize>(
     app: &App,
 ) -> bool {
     let user = &state.users[app.user];
-    let gate = &user.part(partition).cached_limits[Exclusivity::Respect as usize];
+    let cached = &user.part(partition).cached_limits[Exclusivity::Respect as usize];
     let version = state.queues[leaf].as_leaf().users_version;
     !user.removed
-        && gate.as_ref().is_none_or(|gate| gate.version != version)
+        && cached
+            .as_ref()
+            .is_none_or(|cached| cached.version != version)
         && (is_granted::<N>(state, leaf, partition, user)
             || is_planted(PlantedFlaw::BulkPlacementSkipsUserGate))
 }

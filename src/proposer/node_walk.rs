@@ -1,4 +1,6 @@
 //! The walk over candidate nodes for one key; nodes without room for it are counted without a closer look.
+//!
+//! Tests: the recordings of `tests/parity`, which `cli/tests/parity.rs` plays on the engine.
 
 use std::borrow::Cow;
 
@@ -108,7 +110,7 @@ impl<const N: usize> Pass<'_, N> {
                 last = (answer, node);
                 continue;
             }
-            let answer = self.try_node(visit, node, row);
+            let answer = self.try_node(visit, row);
             last = (answer, node);
             let reserves = matches!(last.0, Answer::Reserve(_));
             if matches!(last.0, Answer::Allocate(_)) || (reserves && is_last) {

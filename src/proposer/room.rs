@@ -1,11 +1,13 @@
 //! Room on a node: whether a container fits now, after killing or unreserving something, or should wait.
+//!
+//! Tests: the recordings of `tests/parity`, which `cli/tests/parity.rs` plays on the engine.
 
 use super::allocator::{Answer, Fit, KeyVisit};
 use super::assignment::Release;
 use super::walk::Pass;
 use crate::cluster::{Killable, Node};
-use crate::id::{NodeSlot, java_order};
-use crate::policy::{Locality, may_kill, reservations_starve};
+use crate::id::java_order;
+use crate::policy::{Limits, Locality, may_kill, reservations_starve};
 use crate::resource::ResourceVector;
 
 impl<const N: usize> Pass<'_, N> {
@@ -14,7 +16,6 @@ impl<const N: usize> Pass<'_, N> {
     pub(super) fn fit(
         &self,
         visit: &KeyVisit<'_, N>,
-        slot: NodeSlot,
         node: &Node,
         size: &ResourceVector<N>,
         locality: Locality,
@@ -22,10 +23,7 @@ impl<const N: usize> Pass<'_, N> {
     ) -> Answer {
         let state = self.state;
         let calculator = state.calculator;
-        let room = match visit.reserved {
-            Some(held) if state.concurrent => size.component_max(&held.size.narrow()),
-            _ => *size,
-        };
+        let room = self.room_for(visit, size);
         let total = node.total.narrow();
         if !(calculator.fits_in(&room, &total) && state.has_cores(&room, &total)) {
             return Answer::LocalitySkipped;
@@ -34,20 +32,13 @@ impl<const N: usize> Pass<'_, N> {
         let continue_looking = state.settings.continue_looking;
         let wanted = reservations_starve(state, visit.app, visit.asks, &size.widen());
         let limits = visit.limits;
-        // Mostly there is headroom for it, and nothing has to go.
-        let mut missing = limits.must_unreserve;
-        if !(missing.is_none() && size.fits_in(&limits.headroom)) {
-            let beyond = *size - limits.headroom;
-            missing = calculator.max(&state.cluster.narrow(), &beyond, &missing);
-        }
+        let missing = self.beyond_headroom(limits, size);
         let must_unreserve = calculator.any_above_zero(&missing);
         let mut kill = Vec::new();
         let free = node.free.narrow();
         let mut fits = calculator.holds_one(&free, &room) && state.has_cores(&room, &free);
-        let may_kill = || {
-            let leaf = limits.leaf;
-            leaf.is_some_and(|leaf| may_kill(state, leaf, self.partition))
-        };
+        let may_kill = |leaf| may_kill(state, leaf, self.partition);
+        let may_kill = || limits.leaf.is_some_and(may_kill);
         if !fits && calculator.containers(&free, &room) == 0 && may_kill() {
             fits = self.room_by_killing(node, &room, &mut kill);
         }
@@ -59,23 +50,40 @@ impl<const N: usize> Pass<'_, N> {
             kill,
         };
         if fits {
-            let mut exchange = None;
-            if !from_reservation && continue_looking && (!wanted || must_unreserve) {
-                let least = if must_unreserve { &missing } else { size };
-                exchange = self.reservation_of(visit, least).map(Box::new);
-                if exchange.is_none() {
-                    return Answer::LocalitySkipped;
-                }
-            }
-            return Answer::Allocate(fit(exchange, kill));
+            let exchanges = !from_reservation && continue_looking && (!wanted || must_unreserve);
+            let least = if must_unreserve { &missing } else { size };
+            let exchange = exchanges.then(|| self.reservation_of(visit, least));
+            return match exchange {
+                Some(None) => Answer::LocalitySkipped,
+                exchange => Answer::Allocate(fit(exchange.flatten().map(Box::new), kill)),
+            };
         }
-        if !(wanted || from_reservation)
-            || (continue_looking && !from_reservation && must_unreserve)
-        {
+        let may_reserve = from_reservation || wanted && !(continue_looking && must_unreserve);
+        if !may_reserve {
             return Answer::LocalitySkipped;
         }
-        debug_assert!(!fits, "slot {slot:?}");
         Answer::Reserve(fit(None, Vec::new()))
+    }
+
+    /// The room that a container needs: with proposers at work, all that is reserved for it.
+    #[inline]
+    fn room_for(&self, visit: &KeyVisit<'_, N>, size: &ResourceVector<N>) -> ResourceVector<N> {
+        match visit.reserved {
+            Some(held) if self.state.concurrent => size.component_max(&held.size.narrow()),
+            _ => *size,
+        }
+    }
+
+    /// What has to be unreserved for a container: what the queues demand, or what the headroom lacks.
+    #[inline]
+    fn beyond_headroom(&self, limits: &Limits<N>, size: &ResourceVector<N>) -> ResourceVector<N> {
+        let missing = limits.must_unreserve;
+        // Mostly there is headroom for it, and nothing has to go.
+        if missing.is_none() && size.fits_in(&limits.headroom) {
+            return missing;
+        }
+        let (calculator, beyond) = (self.state.calculator, *size - limits.headroom);
+        calculator.max(&self.state.cluster.narrow(), &beyond, &missing)
     }
 
     /// Collects containers to kill until the request fits.

@@ -3,10 +3,12 @@
 //! It is valid for a key with one ask for `*` and no constraint, no blacklist and no reservation, where the
 //! index finds a node with room. It skips the steps of locality and reservation. Builds with assertions
 //! compare each answer with the slow path; the cost is one look in the index.
+//!
+//! Tests: `tests/simulation/fast_paths.rs`.
 
 use super::assignment::{Alternate, Outcome, Proposal};
 use super::fit::FitIndex;
-use super::walk::{Found, Pass};
+use super::walk::{Pass, WalkStep};
 use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId};
 use crate::policy::Limits;
@@ -80,7 +82,7 @@ impl<const N: usize> Pass<'_, N> {
         else {
             return false;
         };
-        matches!(found, Found::Proposal) && long == *plain && observations.is_empty()
+        matches!(found, WalkStep::Proposal) && long == *plain && observations.is_empty()
     }
 }
 

@@ -6,6 +6,8 @@
 //!
 //! An application joins when a pass looked at it, handed it its limit in this version of the leaf's users,
 //! and gave it nothing for a reason that lasts.
+//!
+//! Tests: `tests/simulation/fast_paths.rs`.
 
 use super::assignment::Observation;
 use super::leaf::Visit;
@@ -59,8 +61,8 @@ impl<const N: usize> Pass<'_, N> {
         let bound = head.bound;
         let elsewhere =
             bound.is_some_and(|bound| Some((bound.partition, bound.exclusivity)) != here);
-        let told = users.users_version > head.since || head.grown == here;
-        if head.next > 0 && (elsewhere || !told) {
+        let handed = users.users_version > head.since || head.grown == here;
+        if head.next > 0 && (elsewhere || !handed) {
             return HeadView::CLOSED;
         }
         HeadView {
@@ -102,8 +104,8 @@ impl<const N: usize> Pass<'_, N> {
         let users = state.queues[visit.leaf].as_leaf();
         let (version, here) = (users.users_version, (self.partition, self.exclusivity));
         let head = &users.head;
-        let told = head.version == version && head.notified.contains(&here);
-        if !state.concurrent && version > head.since && !told {
+        let handed = head.version == version && head.notified.contains(&here);
+        if !state.concurrent && version > head.since && !handed {
             let limit = self.common_limit(visit).into();
             self.observations.push(Observation::HeadNotice {
                 leaf: visit.leaf,

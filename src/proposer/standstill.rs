@@ -3,6 +3,8 @@
 //! A pass reads the state and nothing else. Where it found nothing and changed counters only, a second pass over
 //! the same state comes to the same, as long as no decision depends on those counters. A node like the first one
 //! gives the same answer, where nothing that was looked at has room on it.
+//!
+//! Tests: `tests/simulation/skipping.rs`.
 
 use super::assignment::Observation;
 use super::candidates::has_room;
@@ -27,7 +29,7 @@ pub struct CounterMove {
     pub missed: i32,
 }
 
-/// A limit that a pass told a leaf, whatever it knew before.
+/// A limit that a pass wrote to a leaf, whatever stood there before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToldLimit {
     /// The leaf.
@@ -43,11 +45,11 @@ pub struct ToldLimit {
 pub struct Moved {
     /// Counters of keys.
     pub looks: Vec<CounterMove>,
-    /// Limits that leaves were told, in order.
+    /// Limits that were written to leaves, in order.
     pub told: Vec<ToldLimit>,
 }
 
-/// The keys that a pass looked at, and the limits that it told.
+/// The keys that a pass looked at, and the limits that it wrote.
 #[derive(Debug, Default)]
 pub struct Visited {
     /// With each whether it came to a node.
@@ -106,7 +108,7 @@ impl Watch for Visited {
     }
 }
 
-/// Whether a pass that finds nothing changes no more than counters and what leaves and users are told, once in a
+/// Whether a pass that finds nothing changes no more than counters and what leaves and users are handed, once in a
 /// version of the users.
 #[must_use]
 pub fn is_still(seen: &[Observation]) -> bool {
@@ -161,7 +163,7 @@ pub fn reservation_of(state: &State, node: NodeSlot) -> Option<(AppSlot, Schedul
     Some((held.app, held.key))
 }
 
-/// The limit that an attempt to fulfil a reservation of a leaf tells it.
+/// The limit that an attempt to fulfil a reservation of a leaf writes to it.
 // As CapacityScheduler.allocateFromReservedContainer: the limit is that of the default partition.
 #[must_use]
 pub fn told_to_leaf(state: &State, leaf: QueueSlot) -> ToldLimit {
@@ -186,11 +188,11 @@ pub struct Fruitless {
     least: ResourceVector,
 }
 
-/// Different sizes that are told apart.
+/// Different sizes that are kept apart.
 const SIZES: usize = 16;
 
 impl Fruitless {
-    /// The nodes like one on which a pass found nothing and moved counters only, in a partition that is not lent.
+    /// The nodes like one on which a pass found nothing and moved counters only, in an exclusive partition.
     /// Nothing where its answer depends on more of a node than its room.
     #[must_use]
     pub fn of(state: &State, node: NodeSlot, visited: &Visited) -> Option<Self> {
@@ -287,7 +289,7 @@ pub enum Prospect {
     Kept,
     /// It takes nothing, and nothing is counted.
     Full,
-    /// Only a look can tell.
+    /// Only a look decides.
     Open,
 }
 
@@ -309,7 +311,7 @@ pub fn prospect(state: &State, node: NodeSlot) -> Prospect {
 }
 
 /// Whether an attempt to fulfil the reservation on a node surely keeps it, and moves nothing but the opportunities
-/// and re-reservations of its key and what the leaf is told.
+/// and re-reservations of its key and the limit of the leaf.
 // As Pass::leaf, Pass::allocate_reserved and Pass::fit.
 fn is_kept(state: &State, node: NodeSlot) -> bool {
     let row = &state.nodes[node];

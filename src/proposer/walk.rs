@@ -1,4 +1,6 @@
 //! The walk down the queues: from root to the most deserving leaf that can be served.
+//!
+//! Tests: the recordings of `tests/parity`, which `cli/tests/parity.rs` plays on the engine.
 
 use std::iter;
 
@@ -16,7 +18,7 @@ use crate::snapshot::State;
 
 /// What a queue or application answers during a pass: a few bytes, for it goes up every level.
 #[derive(Clone, Copy)]
-pub(super) enum Found {
+pub(super) enum WalkStep {
     /// A container or reservation, kept in the pass.
     Proposal,
     /// A reservation to give up, kept in the pass.
@@ -94,7 +96,7 @@ fn propose_in<const N: usize>(
         by_lower_bound: false,
     };
     let found = if pass.pass_by_lower_bound() {
-        Found::Proposal
+        WalkStep::Proposal
     } else {
         pass.queue(State::ROOT, &mut Limits::new(handed.narrow()))
     };
@@ -127,7 +129,7 @@ pub fn propose_reserved(
             let leaf = state.apps[reservation.app].leaf;
             pass.leaf(leaf, &mut Limits::new(state.total(PartitionId::DEFAULT)))
         }
-        None => Found::Skip(SkipReason::Other),
+        None => WalkStep::Skip(SkipReason::Other),
     };
     pass.finish(found)
 }
@@ -148,16 +150,16 @@ impl<const N: usize> Pass<'_, N> {
         }
     }
 
-    fn finish(self, found: Found) -> Outcome {
+    fn finish(self, found: WalkStep) -> Outcome {
         debug_assert!(matches!(
             (found, &self.outcome),
-            (Found::Proposal, Outcome::Proposed(_))
-                | (Found::GiveUp, Outcome::GiveUp(_))
-                | (Found::Skip(_), _)
+            (WalkStep::Proposal, Outcome::Proposed(_))
+                | (WalkStep::GiveUp, Outcome::GiveUp(_))
+                | (WalkStep::Skip(_), _)
         ));
         match found {
-            Found::Proposal | Found::GiveUp => self.outcome,
-            Found::Skip(reason) => Outcome::Skipped(reason),
+            WalkStep::Proposal | WalkStep::GiveUp => self.outcome,
+            WalkStep::Skip(reason) => Outcome::Skipped(reason),
         }
     }
 
@@ -168,7 +170,7 @@ impl<const N: usize> Pass<'_, N> {
         self.observations.extend(iter::once_with(observation));
     }
 
-    /// Tells that a step has ended, if somebody wants to know.
+    /// Reports to the watch that a step has ended, if there is one.
     #[inline]
     pub(super) fn ended(&mut self, step: Step) {
         if let Some(watch) = &mut self.watch {
@@ -176,7 +178,7 @@ impl<const N: usize> Pass<'_, N> {
         }
     }
 
-    /// Tells what a leaf is told, if somebody wants to know.
+    /// Reports the limit of a leaf to the watch, if there is one.
     #[inline]
     pub(super) fn watch_limit(&mut self, leaf: QueueSlot, limit: &ResourceVector<N>) {
         if let Some(watch) = &mut self.watch {
@@ -184,7 +186,7 @@ impl<const N: usize> Pass<'_, N> {
         }
     }
 
-    /// Tells whose limit is published, if somebody wants to know.
+    /// Reports to the watch whose limit is published, if there is one.
     #[inline]
     pub(super) fn watch_published(&mut self, leaf: QueueSlot) {
         if let Some(watch) = &mut self.watch {
@@ -200,7 +202,7 @@ impl<const N: usize> Pass<'_, N> {
         }
     }
 
-    pub(super) fn queue(&mut self, queue: QueueSlot, limits: &mut Limits<N>) -> Found {
+    pub(super) fn queue(&mut self, queue: QueueSlot, limits: &mut Limits<N>) -> WalkStep {
         if self.state.queues[queue].is_leaf() {
             self.leaf(queue, limits)
         } else {
@@ -233,9 +235,9 @@ impl<const N: usize> Pass<'_, N> {
 
     /// A parent: its children in order, the first that can be served wins.
     // As AbstractParentQueue.assignContainers.
-    fn parent(&mut self, queue: QueueSlot, limits: &mut Limits<N>) -> Found {
+    fn parent(&mut self, queue: QueueSlot, limits: &mut Limits<N>) -> WalkStep {
         if let Err(reason) = self.demand(queue) {
-            return Found::Skip(reason);
+            return WalkStep::Skip(reason);
         }
         let state = self.state;
         if self
@@ -243,7 +245,7 @@ impl<const N: usize> Pass<'_, N> {
             .single()
             .is_some_and(|node| !has_room(state, node))
         {
-            return Found::Skip(SkipReason::NodeFull);
+            return WalkStep::Skip(SkipReason::NodeFull);
         }
         // The reference reads metrics here, which know memory and vcores only.
         let reserved = state.queues[queue].reserved_by_present.narrow::<N>();
@@ -256,24 +258,24 @@ impl<const N: usize> Pass<'_, N> {
             &could,
             self.exclusivity,
         ) {
-            return Found::Skip(SkipReason::AtMaximum);
+            return WalkStep::Skip(SkipReason::AtMaximum);
         }
         let mut reason = SkipReason::Nothing;
         let (partition, mode) = (self.partition, self.exclusivity);
         let mut visit = |child| self.child(queue, child, limits, &mut reason);
         if let Some(mut children) = visited_children(state, queue, partition, mode) {
-            return children.find_map(visit).unwrap_or(Found::Skip(reason));
+            return children.find_map(visit).unwrap_or(WalkStep::Skip(reason));
         }
         // Mostly the first child is served; the others are put in order only when it is not.
         let Some(first) = first_child(state, queue, partition, mode) else {
-            return Found::Skip(reason);
+            return WalkStep::Skip(reason);
         };
         if let Some(found) = visit(first) {
             return found;
         }
         let children = order_children(state, queue, partition).into_iter();
         let mut others = children.filter(|&child| child != first);
-        others.find_map(visit).unwrap_or(Found::Skip(reason))
+        others.find_map(visit).unwrap_or(WalkStep::Skip(reason))
     }
 
     /// What one child proposes, if anything; otherwise what its siblings must know is noted.
@@ -283,11 +285,11 @@ impl<const N: usize> Pass<'_, N> {
         child: QueueSlot,
         limits: &mut Limits<N>,
         reason: &mut SkipReason,
-    ) -> Option<Found> {
+    ) -> Option<WalkStep> {
         let state = self.state;
         let mut below = child_limit(state, parent, child, self.partition, limits, true);
         match self.queue(child, &mut below) {
-            Found::Skip(SkipReason::QueueLimit) => {
+            WalkStep::Skip(SkipReason::QueueLimit) => {
                 *reason = SkipReason::QueueLimit;
                 let blocked = if state.queues[child].is_leaf() {
                     below.headroom
@@ -299,8 +301,8 @@ impl<const N: usize> Pass<'_, N> {
                 limits.blocked += calculator.max(&cluster, &blocked, &ResourceVector::NONE);
                 None
             }
-            Found::Skip(_) | Found::GiveUp => None,
-            Found::Proposal => Some(Found::Proposal),
+            WalkStep::Skip(_) | WalkStep::GiveUp => None,
+            WalkStep::Proposal => Some(WalkStep::Proposal),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Steps of a pass, told to a caller who wants to know where its time goes.
+//! Steps of a pass, reported to a caller that measures where its time goes.
 
 use crate::id::{AppSlot, QueueSlot, SchedulerKey};
 use crate::resource::PackedVector;
@@ -16,7 +16,7 @@ pub enum Step {
     NodePick,
 }
 
-/// Hears of each step as it ends; a pass goes through the steps any number of times.
+/// Receives each step as it ends; a pass goes through the steps any number of times.
 pub trait Watch {
     /// A step has ended, and whatever comes next begins.
     fn ended(&mut self, step: Step);
@@ -26,12 +26,12 @@ pub trait Watch {
         let _ = (app, key, tried);
     }
 
-    /// A leaf is told its limit, which it may know.
+    /// A limit is written to a leaf; it may be the same as before.
     fn told(&mut self, leaf: QueueSlot, limit: PackedVector) {
         let _ = (leaf, limit);
     }
 
-    /// The limit that a leaf was told becomes the published one, which it may be.
+    /// The limit of a leaf becomes the published one; it may be the same as before.
     fn published(&mut self, leaf: QueueSlot) {
         let _ = leaf;
     }

@@ -37,10 +37,10 @@ const IDLE: u32 = INACCESSIBLE + 1;
 
 const _: () = assert!(IDLE == u64::BITS - 1);
 
-/// Most children of which keys tell the order.
+/// Most children of which keys express the order.
 const MOST: usize = 1 << USED;
 
-/// Most different priorities of children of which keys tell the order.
+/// Most different priorities of children of which keys express the order.
 const MOST_PRIORITIES: usize = 1 << (WHOLE - URGENT);
 
 /// A child, and what decides its place among its siblings.
@@ -132,7 +132,7 @@ pub struct Ranks {
 }
 
 impl Ranks {
-    /// The order of all children, told in list order; nothing where no key expresses it.
+    /// The order of all children, given in list order; nothing where no key expresses it.
     #[must_use]
     pub fn new(epoch: u64, claims: Option<&[ChildClaim]>) -> Self {
         let ranks = claims.and_then(rank).unwrap_or_default();
@@ -222,7 +222,7 @@ impl Ranks {
 }
 
 /// The ranks of children in list order; nothing where there are more of them, or more priorities, than
-/// keys tell apart.
+/// keys distinguish.
 fn rank(claims: &[ChildClaim]) -> Option<Vec<Rank>> {
     let mut priorities: Vec<_> = claims.iter().map(|claim| Reverse(claim.priority)).collect();
     priorities.sort_unstable();

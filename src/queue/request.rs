@@ -212,7 +212,7 @@ pub struct AskReply {
     pub allocated: Vec<Granted>,
     /// Numbers of the containers whose end the application learns now, ascending.
     pub finished: Vec<u32>,
-    /// How much more the application may get, as told to application masters.
+    /// How much more the application may get, as reported to application masters.
     pub headroom: ResourceVector,
     /// Containers that the scheduler asks back, ascending.
     pub asked_back: Vec<u32>,

@@ -134,7 +134,7 @@ pub struct QueuePart {
     /// Outstanding asks of the queue.
     pub pending: PackedVector,
     /// Used resources as a fraction of the guarantee. In copies that of the snapshot where it does not decide
-    /// among siblings, unless passes tell leaves.
+    /// among siblings, unless passes write limits of leaves.
     pub used_capacity: f32,
     /// Used resources as a fraction of the partition; the same in copies.
     pub absolute_used: f32,
@@ -151,7 +151,7 @@ pub struct QueuePart {
     // As the labels that ResourceUsage has, which stay.
     pub counted: bool,
     /// Whether the two used shares are those of before the last containers: in the ledger, while it
-    /// commits what others decided, those of a leaf that owes them to the queues above; in copies, those
+    /// commits what others decided, those of a leaf whose ancestors are not charged yet; in copies, those
     /// of root.
     pub behind: bool,
     /// Mode of the capacity on this partition.
@@ -307,7 +307,7 @@ pub struct Leaf {
     pub waiting_users: i32,
     /// Sum of the weights of all users.
     pub total_weight: f32,
-    /// Limit of the queue on the default partition, as it was last told: by passes only where
+    /// Limit of the queue on the default partition, as it was last written: by passes only where
     /// [`State::updates_leaf_limits`](crate::snapshot::State::updates_leaf_limits).
     pub current_limit: PackedVector,
     /// The copy of it that headroom and the limit for masters read there.
@@ -316,7 +316,7 @@ pub struct Leaf {
     pub maximum_applications: i32,
     /// Most applications of one user.
     pub maximum_applications_per_user: i32,
-    /// How often users were told a limit.
+    /// How often a limit was handed to users.
     pub notices: u64,
 }
 
@@ -328,7 +328,7 @@ pub struct Leaf {
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct SkippableHead {
-    /// Number from the first version of the leaf's users after `since`: what a pass told them
+    /// Number from the first version of the leaf's users after `since`: what a pass handed them
     /// one by one holds for the version in which it did.
     pub next: usize,
     /// See `next`.
@@ -337,13 +337,13 @@ pub struct SkippableHead {
     pub bound: Option<Bound>,
     /// Number of these applications.
     pub len: usize,
-    /// The partition and mode of the pass that told them in that version.
+    /// The partition and mode of the pass that handed it in that version.
     pub grown: Option<(PartitionId, Exclusivity)>,
-    /// Version of the leaf's users in which all were last told their limit.
+    /// Version of the leaf's users in which all were last handed their limit.
     pub version: u64,
-    /// For which partitions and modes they were told in that version.
+    /// For which partitions and modes they were handed it in that version.
     pub notified: Vec<(PartitionId, Exclusivity)>,
-    /// The limit of a user of weight 1 that they were told.
+    /// The limit of a user of weight 1 that they were handed.
     pub limit: Option<ResourceVector>,
     /// The notice, by the leaf's count.
     pub notice: u64,
@@ -443,7 +443,7 @@ pub enum LimitKind {
     All = 2,
 }
 
-/// Whether requests must name the partition, or idle capacity is lent.
+/// Whether requests must name the partition, or idle capacity is shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exclusivity {
     /// `RESPECT_PARTITION_EXCLUSIVITY`.

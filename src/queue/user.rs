@@ -22,7 +22,7 @@ pub struct User {
     pub active: bool,
     /// Whether the record was dropped; it stays until nobody refers to it.
     pub removed: bool,
-    /// Whether the user got containers since a limit was last told. In the ledger alone, while it
+    /// Whether the user got containers since a limit was last noted. In the ledger alone, while it
     /// commits what others decided.
     pub notice_pending: bool,
     /// Figures by partition.
@@ -38,7 +38,7 @@ pub struct User {
     /// Applications whose headroom is computed for this record.
     pub providers: u32,
     /// User limit as last handed to an application of the user, unless all at the front of the
-    /// leaf's order were told later.
+    /// leaf's order were handed one later.
     pub last_limit: PackedVector,
     /// That notice, by the leaf's count.
     pub notice: u64,
@@ -65,7 +65,7 @@ pub struct UserPart {
     pub usage_ratio: f32,
     /// What passes found about a user whose record went, respecting and ignoring exclusivity.
     pub cached_limits: [Option<Box<CachedUserLimit>>; 2],
-    /// Version of the leaf's users at which the limit was last told, respecting and ignoring
+    /// Version of the leaf's users at which the limit was last handed, respecting and ignoring
     /// exclusivity.
     pub limit_version: [Option<u64>; 2],
     /// Masters of the user that count against the limit for masters.

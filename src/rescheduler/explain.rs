@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::round::{Figures, Memory, Plan};
+use super::round::{Figures, Memory, RoundPlan};
 use super::settings::Settings;
-use super::view::View;
+use super::view::RoundInput;
 use crate::commit::PreemptionReason;
 use crate::id::{ApplicationId, ContainerId};
 use crate::metrics::Closed;
@@ -31,11 +31,11 @@ pub enum WhyNot {
     NobodyAboveShare,
     /// Queues above their shares are too little above them to be asked (`max_ignored_over_capacity`).
     DeadZone,
-    /// What is owed comes to nothing after `natural_termination_factor` and rounding.
+    /// The quota is nothing after `natural_termination_factor` and rounding.
     RoundedAway,
     /// The round's limit (`total_preemption_per_round`) has no room for a container.
     BudgetSpent,
-    /// What is owed cannot be had: masters within their share, or containers too large for it.
+    /// The quota cannot be taken: masters within their share, or containers too large for it.
     NoSuitableContainer,
     /// Containers were chosen, but the policy only observes.
     ObserveOnly,
@@ -115,8 +115,8 @@ impl std::fmt::Display for AppVerdict {
 type Finding = (WhyNot, Vec<Arc<str>>, Vec<(ContainerId, Option<u64>)>);
 
 struct Explainer<'a> {
-    view: &'a View,
-    plan: &'a Plan,
+    view: &'a RoundInput,
+    plan: &'a RoundPlan,
     settings: &'a Settings,
     memory: &'a Memory,
     /// Chosen containers by partition, with their positions.
@@ -125,8 +125,8 @@ struct Explainer<'a> {
 
 /// Explains a round: every application with asks that wait, ascending by number.
 pub(super) fn explain(
-    view: &View,
-    plan: &Plan,
+    view: &RoundInput,
+    plan: &RoundPlan,
     settings: &Settings,
     memory: &Memory,
     names: &[Arc<str>],
@@ -322,19 +322,23 @@ impl Explainer<'_> {
         if far.is_empty() {
             return (WhyNot::DeadZone, self.paths(&near), Vec::new());
         }
-        let owes = |&queue: &usize| {
-            let owed = &self.figures(queue, partition).quota;
-            view.calculator.compare(&view.cluster, owed, &none).is_gt()
+        let has_quota = |&queue: &usize| {
+            let quota = &self.figures(queue, partition).quota;
+            view.calculator.compare(&view.cluster, quota, &none).is_gt()
         };
-        let (owing, rest): (Vec<_>, Vec<_>) = far.into_iter().partition(owes);
-        let reason = if owing.is_empty() {
+        let (with_quota, rest): (Vec<_>, Vec<_>) = far.into_iter().partition(has_quota);
+        let reason = if with_quota.is_empty() {
             WhyNot::RoundedAway
         } else if view.calculator.fits_in(&view.minimum, &self.plan.allowed) {
             WhyNot::NoSuitableContainer
         } else {
             WhyNot::BudgetSpent
         };
-        let shown = if owing.is_empty() { rest } else { owing };
+        let shown = if with_quota.is_empty() {
+            rest
+        } else {
+            with_quota
+        };
         (reason, self.paths(&shown), Vec::new())
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::view::{
-    AppView, ContainerView, LeafView, NodeView, QueuePartView, QueueView, UserLimits, UserView,
-    View,
+    LimitLookup, RoundApp, RoundContainer, RoundInput, RoundLeaf, RoundNode, RoundQueue,
+    RoundQueuePart, RoundUser,
 };
 use crate::commit::{Container, ContainerState, Ledger};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot, UserSlot};
@@ -17,7 +17,7 @@ use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
 
 /// Positions in the view, and what looking changes.
-pub(super) struct Look<'a> {
+pub(super) struct Extraction<'a> {
     ledger: &'a Ledger,
     state: &'a State,
     partitions: Vec<PartitionId>,
@@ -32,7 +32,7 @@ pub(super) struct Look<'a> {
     app_at: Vec<Option<usize>>,
     limits: BTreeMap<(QueueSlot, PartitionId, usize), ResourceVector>,
     computed: Vec<Observation>,
-    told: BTreeMap<UserSlot, ResourceVector>,
+    handed: BTreeMap<UserSlot, ResourceVector>,
     sorted: Vec<QueueSlot>,
 }
 
@@ -68,7 +68,7 @@ fn common_limit(
         })
 }
 
-impl UserLimits for Look<'_> {
+impl LimitLookup for Extraction<'_> {
     fn among_all(&mut self, queue: usize, user: usize, partition: usize) -> ResourceVector {
         let (leaf, partition) = (self.queues[queue], self.partitions[partition]);
         let (limits, computed) = (&mut self.limits, &mut self.computed);
@@ -82,7 +82,7 @@ impl UserLimits for Look<'_> {
     }
 }
 
-impl<'a> Look<'a> {
+impl<'a> Extraction<'a> {
     pub(super) fn new(ledger: &'a Ledger) -> Self {
         let state = ledger.state();
         let exists = |id: &PartitionId| state.partitions[*id].exists;
@@ -107,7 +107,7 @@ impl<'a> Look<'a> {
             app_at: vec![None; state.apps.len()],
             limits: BTreeMap::new(),
             computed: Vec::new(),
-            told: BTreeMap::new(),
+            handed: BTreeMap::new(),
             sorted: Vec::new(),
         }
     }
@@ -120,8 +120,8 @@ impl<'a> Look<'a> {
 
     /// What looking changes, for the ledger.
     pub(super) fn observations(self) -> Vec<Observation> {
-        let told = self.told.into_iter();
-        let told = told.map(|(user, limit)| Observation::LimitNotice {
+        let handed = self.handed.into_iter();
+        let handed = handed.map(|(user, limit)| Observation::LimitNotice {
             user,
             limit: limit.into(),
             once: None,
@@ -130,12 +130,12 @@ impl<'a> Look<'a> {
         let sorted = sorted.map(|leaf| Observation::Sorted { leaf });
         self.computed
             .into_iter()
-            .chain(told)
+            .chain(handed)
             .chain(sorted)
             .collect()
     }
 
-    pub(super) fn view(&mut self) -> View {
+    pub(super) fn view(&mut self) -> RoundInput {
         let state = self.state;
         let nodes = self.ledger.nodes_by_registration();
         self.number_apps(&nodes);
@@ -151,13 +151,13 @@ impl<'a> Look<'a> {
             let leaf = self.leaf(i, row.preemption_disabled);
             if let (Some(leaf), Some(known)) = (leaf, &mut row.leaf) {
                 let apps = std::mem::take(&mut known.apps);
-                *known = LeafView { apps, ..leaf };
+                *known = RoundLeaf { apps, ..leaf };
             }
         }
         let mut containers = Vec::new();
         let nodes = self.nodes(&nodes, &mut apps, &mut containers);
         let partitions = self.partitions.iter();
-        View {
+        RoundInput {
             calculator: state.calculator,
             cluster: state.cluster,
             minimum: state.minimum,
@@ -205,7 +205,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    fn queues(&self) -> Vec<QueueView> {
+    fn queues(&self) -> Vec<RoundQueue> {
         let state = self.state;
         let killable = self.killable();
         let queue = |(i, &slot): (usize, &QueueSlot)| {
@@ -214,7 +214,7 @@ impl<'a> Look<'a> {
             let by_priority =
                 parent.is_some_and(|parent| parent.child_order == ChildOrder::PriorityUtilization);
             let children = row.children.iter().map(|child| self.queue_at[child]);
-            QueueView {
+            RoundQueue {
                 path: row.settings.path.clone(),
                 parent: row.parent.map(|parent| self.queue_at[&parent]),
                 children: children.collect(),
@@ -228,14 +228,14 @@ impl<'a> Look<'a> {
                 parts: (0..self.partitions.len())
                     .map(|partition| self.part(slot, partition, killable[i][partition]))
                     .collect(),
-                leaf: row.is_leaf().then(LeafView::default),
+                leaf: row.is_leaf().then(RoundLeaf::default),
             }
         };
         self.queues.iter().enumerate().map(queue).collect()
     }
 
     // As TempQueuePerPartition's copy of a queue.
-    fn part(&self, queue: QueueSlot, partition: usize, killable: ResourceVector) -> QueuePartView {
+    fn part(&self, queue: QueueSlot, partition: usize, killable: ResourceVector) -> RoundQueuePart {
         let state = self.state;
         let id = self.partitions[partition];
         let (part, total) = (state.queues[queue].part(id), state.total(id));
@@ -248,7 +248,7 @@ impl<'a> Look<'a> {
                 amount
             }
         };
-        QueuePartView {
+        RoundQueuePart {
             used: part.used.get(),
             reserved: part.reserved.get(),
             guaranteed: or_share(part.guaranteed.get(), part.absolute_capacity),
@@ -283,9 +283,9 @@ impl<'a> Look<'a> {
         sums
     }
 
-    /// Demand of leaves within their users' limits, summed up in their ancestors. Users are told
+    /// Demand of leaves within their users' limits, summed up in their ancestors. Users are handed
     /// the limits, partition by partition.
-    fn set_demand(&mut self, queues: &mut [QueueView]) {
+    fn set_demand(&mut self, queues: &mut [RoundQueue]) {
         for partition in 0..self.partitions.len() {
             for i in 0..queues.len() {
                 if queues[i].leaf.is_none() {
@@ -306,20 +306,20 @@ impl<'a> Look<'a> {
     fn demand(&mut self, queue: usize, partition: usize, without_reserved: bool) -> ResourceVector {
         let (state, leaf, id) = (self.state, self.queues[queue], self.partitions[partition]);
         let (limits, computed) = (&mut self.limits, &mut self.computed);
-        let told = &mut self.told;
+        let handed = &mut self.handed;
         pending_within_limits(state, leaf, id, without_reserved, |user| {
             let limit = common_limit(state, limits, computed, leaf, id, LimitKind::Respect);
             let record = &state.users[user];
             let limit = user_value(state, &limit, Some(record));
             if !record.removed {
-                told.insert(user, limit);
+                handed.insert(user, limit);
             }
             limit
         })
     }
 
     /// The applications of a leaf. A leaf that others may take from is sorted on the way.
-    fn leaf(&mut self, queue: usize, protected: bool) -> Option<LeafView> {
+    fn leaf(&mut self, queue: usize, protected: bool) -> Option<RoundLeaf> {
         let (state, slot) = (self.state, self.queues[queue]);
         let leaf = state.queues[slot].leaf.as_ref()?;
         let moved = resorted(state, slot).filter(|_| !protected);
@@ -332,7 +332,7 @@ impl<'a> Look<'a> {
         };
         let settings = &state.queues[slot].settings.leaf;
         let part = state.queues[slot].part(PartitionId::DEFAULT);
-        Some(LeafView {
+        Some(RoundLeaf {
             active: position(moved.as_deref().unwrap_or(&leaf.active)),
             waiting: position(&leaf.waiting),
             apps: Vec::new(),
@@ -341,15 +341,15 @@ impl<'a> Look<'a> {
         })
     }
 
-    fn user(&self, user: UserSlot) -> UserView {
+    fn user(&self, user: UserSlot) -> RoundUser {
         let record = &self.state.users[user];
         let partitions = self.partitions.iter();
-        UserView {
+        RoundUser {
             used: partitions.map(|&id| record.part(id).used.get()).collect(),
         }
     }
 
-    fn app(&self, slot: AppSlot) -> AppView {
+    fn app(&self, slot: AppSlot) -> RoundApp {
         let row = &self.state.apps[slot];
         let queue = &self.state.queues[row.leaf];
         let figures = |f: fn(&crate::queue::AppPart) -> ResourceVector| {
@@ -363,7 +363,7 @@ impl<'a> Look<'a> {
             }
             _ => 0.0,
         };
-        AppView {
+        RoundApp {
             id: row.id,
             queue: self.queue_at[&row.leaf],
             user: self.user_at[&row.user],
@@ -382,9 +382,9 @@ impl<'a> Look<'a> {
     fn nodes(
         &self,
         slots: &[NodeSlot],
-        apps: &mut [AppView],
-        containers: &mut Vec<ContainerView>,
-    ) -> Vec<NodeView> {
+        apps: &mut [RoundApp],
+        containers: &mut Vec<RoundContainer>,
+    ) -> Vec<RoundNode> {
         let mut nodes = Vec::with_capacity(slots.len());
         let holds = |&slot: &NodeSlot| self.ledger.containers_of_node(slot).size_hint().0;
         containers.reserve(slots.iter().map(holds).sum());
@@ -393,7 +393,7 @@ impl<'a> Look<'a> {
             let Some(partition) = self.partition_at[row.partition.index()] else {
                 continue;
             };
-            let mut node = NodeView {
+            let mut node = RoundNode {
                 slot,
                 java_hash: row.java_hash,
                 partition,
@@ -427,12 +427,12 @@ impl<'a> Look<'a> {
         nodes
     }
 
-    fn container(&self, row: &Container, node: usize) -> Option<ContainerView> {
+    fn container(&self, row: &Container, node: usize) -> Option<RoundContainer> {
         let app = self.app_at[row.app.index()]?;
         let killable = &self.state.nodes[row.node].killable;
         let asks = self.state.apps[row.app].key(row.key);
         let asks = asks.filter(|asks| asks.known);
-        Some(ContainerView {
+        Some(RoundContainer {
             id: row.id,
             app,
             key: row.key,

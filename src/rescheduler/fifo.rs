@@ -1,4 +1,4 @@
-//! The selector across queues: what leaves owe beyond their shares, least important first.
+//! The selector across queues: what leaves use beyond their shares, least important first.
 
 use super::ideal::Filling;
 use super::quota::Quota;
@@ -30,7 +30,7 @@ impl Round<'_> {
             return;
         };
         let conservative = self.settings.conservative;
-        let mut quota = self.owed(leaf);
+        let mut quota = self.quota_by_partition(leaf);
         for partition in 0..view.partitions.len() {
             if quota.get(partition).is_none() {
                 continue;

@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
 
-use super::view::{QueueView, View};
+use super::view::{RoundInput, RoundQueue};
 use crate::resource::{MAX_TYPES, ResourceVector, share};
 
 /// How much a queue needs: less is served first, and of equal ones the first in its parent's list.
@@ -64,7 +64,7 @@ impl Eq for Need {}
 /// The queues of one level that want more, with sums of what they are guaranteed.
 #[derive(Debug)]
 pub(super) struct Hungry<'a> {
-    view: &'a View,
+    view: &'a RoundInput,
     partition: usize,
     sorted: BTreeSet<Need>,
     /// New ones, and those that were served and want more, in this order; their needs are not
@@ -89,7 +89,7 @@ pub(super) struct Offers {
 }
 
 impl<'a> Hungry<'a> {
-    pub(super) fn new(view: &'a View, partition: usize) -> Self {
+    pub(super) fn new(view: &'a RoundInput, partition: usize) -> Self {
         Self {
             view,
             partition,
@@ -183,7 +183,12 @@ impl<'a> Hungry<'a> {
 
 impl Offers {
     /// The part that a queue is offered, by resource type.
-    pub(super) fn of(&self, queue: &QueueView, partition: usize, types: usize) -> [f64; MAX_TYPES] {
+    pub(super) fn of(
+        &self,
+        queue: &RoundQueue,
+        partition: usize,
+        types: usize,
+    ) -> [f64; MAX_TYPES] {
         let part = &queue.parts[partition];
         let mut offered = [0.0; MAX_TYPES];
         for (i, offered) in offered.iter_mut().enumerate().take(types) {
@@ -202,7 +207,7 @@ impl Offers {
 }
 
 /// The types of which a queue is guaranteed nothing.
-fn starved_types(view: &View, queue: usize, partition: usize) -> impl Iterator<Item = usize> {
+fn starved_types(view: &RoundInput, queue: usize, partition: usize) -> impl Iterator<Item = usize> {
     let guaranteed = view.queues[queue].parts[partition].guaranteed;
     (0..view.calculator.types()).filter(move |&i| guaranteed[i] == 0)
 }

@@ -58,7 +58,7 @@ impl Round<'_> {
         }
     }
 
-    /// Computes the ideal share of every queue, and what leaves owe.
+    /// Computes the ideal share of every queue, and the quota of every leaf.
     // As PreemptableResourceCalculator.computeIdealAllocation.
     pub(super) fn fill(&mut self, filling: &Filling) {
         for partition in 0..self.view.partitions.len() {
@@ -94,12 +94,12 @@ impl Round<'_> {
         if !rest.is_empty() && calculator.above_none(&total, &left) {
             self.fixpoint(&level, &rest, left, true);
         }
-        self.set_owed(&level);
+        self.set_to_preempt(&level);
     }
 
     /// What each child is to give back, scaled down to the round's budget.
     // As TempQueuePerPartition.assignPreemption.
-    fn set_owed(&mut self, level: &Level<'_>) {
+    fn set_to_preempt(&mut self, level: &Level<'_>) {
         let (view, partition, total) = (self.view, level.partition, &level.total);
         let (calculator, none) = (view.calculator, ResourceVector::NONE);
         let children = &view.queues[level.parent].children;
@@ -160,7 +160,7 @@ impl Round<'_> {
                 hungry.add(queue);
             }
         }
-        let mut told = left;
+        let mut believed_left = left;
         let mut granted = false;
         while !hungry.is_empty() && calculator.above_none(total, &left) {
             let served = self.most_underserved(&mut hungry, level, ignore_guarantee);
@@ -177,7 +177,7 @@ impl Round<'_> {
                 }
                 left -= taken;
                 if !granted {
-                    (told, granted) = (left, true);
+                    (believed_left, granted) = (left, true);
                 }
                 left = left.component_max(&none);
             }
@@ -186,7 +186,7 @@ impl Round<'_> {
         for queue in hungry.into_sorted() {
             self.note_underserved(queue, partition);
         }
-        told
+        believed_left
     }
 
     /// Takes out the queues that are equally far from their guarantees and most underserved, and
@@ -268,7 +268,7 @@ impl Round<'_> {
         take
     }
 
-    /// What each leaf owes in this round: outside of the dead zone, and no more than the natural
+    /// The quota of each leaf in this round: outside of the dead zone, and no more than the natural
     /// termination factor says.
     // As AbstractPreemptableResourceCalculator.calculateResToObtainByPartitionForLeafQueues.
     fn set_quotas(&mut self, include_reserved: bool) {
@@ -288,10 +288,10 @@ impl Round<'_> {
                 if compare(&part.used, &most).is_le() {
                     continue;
                 }
-                let owed = figures.to_preempt;
-                figures.quota = owed;
-                if !include_reserved && compare(&owed, &ResourceVector::NONE).is_gt() {
-                    figures.quota = view.calculator.times_up(&owed, factor, &one);
+                let quota = figures.to_preempt;
+                figures.quota = quota;
+                if !include_reserved && compare(&quota, &ResourceVector::NONE).is_gt() {
+                    figures.quota = view.calculator.times_up(&quota, factor, &one);
                 }
             }
         }

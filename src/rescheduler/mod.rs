@@ -1,6 +1,6 @@
 //! Preemption: who uses more than its share, and which containers are asked back or killed for it.
 //!
-//! A round is a pure function of a [`View`], the [`Settings`] and a [`Memory`] of what was asked
+//! A round is a pure function of a [`RoundInput`], the [`Settings`] and a [`Memory`] of what was asked
 //! back when. It yields verdicts, which are commands to the ledger like everybody else's.
 //!
 //! # Invariants
@@ -27,11 +27,11 @@ mod view;
 
 pub use explain::{AppVerdict, WhyNot};
 pub use policy::{Rescheduler, Taken};
-pub use round::{Memory, Plan, plan};
+pub use round::{Memory, RoundPlan, plan};
 pub use settings::{IntraQueueOrder, IntraQueueSettings, QueuePrioritySettings, Settings};
 pub use view::{
-    AppView, ContainerView, LeafView, NodeView, QueuePartView, QueueView, UserLimits, UserView,
-    View,
+    LimitLookup, RoundApp, RoundContainer, RoundInput, RoundLeaf, RoundNode, RoundQueue,
+    RoundQueuePart, RoundUser,
 };
 
 #[cfg(test)]

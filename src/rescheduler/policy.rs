@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use super::explain::{AppVerdict, WhyNot, explain};
-use super::round::{Memory, Plan, plan};
+use super::round::{Memory, RoundPlan, plan};
 use super::scene::{decide_here, look, partition_names};
 use super::settings::Settings;
-use super::view::{UserLimits, View};
+use super::view::{LimitLookup, RoundInput};
 use crate::commit::{Ledger, PreemptionReason, Verdict, Verdicts};
 use crate::id::{ApplicationId, ContainerId};
 use crate::metrics::Closed;
@@ -120,7 +120,12 @@ impl Rescheduler {
         explain(&scene.view, &plan, &self.settings, &self.memory, &names)
     }
 
-    fn decide(&mut self, view: &View, limits: &mut dyn UserLimits, now_ms: u64) -> Vec<Verdict> {
+    fn decide(
+        &mut self,
+        view: &RoundInput,
+        limits: &mut dyn LimitLookup,
+        now_ms: u64,
+    ) -> Vec<Verdict> {
         let plan = plan(view, &self.settings, limits, &mut self.memory, now_ms);
         self.note(view, &plan);
         if self.record.is_some() {
@@ -135,7 +140,7 @@ impl Rescheduler {
         plan.verdicts
     }
 
-    fn note(&mut self, view: &View, plan: &Plan) {
+    fn note(&mut self, view: &RoundInput, plan: &RoundPlan) {
         let dropped = |verdict: &&Verdict| verdict.reason == PreemptionReason::ReservationTimeout;
         let dropped = plan.verdicts.iter().filter(dropped);
         let dropped = dropped.map(|verdict| (verdict.container, verdict.reason));
@@ -218,9 +223,9 @@ impl Monitor for Rescheduler {
 
 impl Threaded {
     /// Takes over other settings of preemption from the next round on; what was asked back before
-    /// is remembered. A changed interval counts from now. Whether there is a monitor to tell.
+    /// is remembered. A changed interval counts from now. Whether there is a monitor to notify.
     pub fn configure_preemption(&self, settings: Settings) -> bool {
-        self.tell_monitor(Box::new(settings))
+        self.notify_monitor(Box::new(settings))
     }
 
     /// Why preemption helps the applications that wait, or does not, as a round would find it now;
@@ -228,7 +233,7 @@ impl Threaded {
     #[must_use]
     pub fn explain_preemption(&self) -> Vec<AppVerdict> {
         let (sender, receiver) = sync_channel(1);
-        self.tell_monitor(Box::new(Question(sender)));
+        self.notify_monitor(Box::new(Question(sender)));
         receiver.recv().unwrap_or_default()
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::order;
 use super::round::Round;
 use super::settings::QueuePrioritySettings;
-use super::view::QueueView;
+use super::view::RoundQueue;
 use crate::id::java_order;
 use crate::resource::ResourceVector;
 
@@ -139,7 +139,7 @@ impl Round<'_> {
     /// Leaves that dominate some other one.
     fn dominating(&self) -> Vec<bool> {
         let mut known = vec![false; self.view.queues.len()];
-        let unlike = |parent: &QueueView| {
+        let unlike = |parent: &RoundQueue| {
             let mut children = parent
                 .children
                 .iter()

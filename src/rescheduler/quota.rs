@@ -1,9 +1,9 @@
-//! What is still owed, by partition, and taking containers against it.
+//! The remaining quota by partition, and taking containers against it.
 
 use super::round::Round;
 use crate::resource::{Calculator, ResourceVector};
 
-/// Amounts owed by partition; a partition leaves once nothing is owed on it.
+/// Quotas by partition; a partition leaves once its quota is nothing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Quota(Vec<Option<ResourceVector>>);
 
@@ -12,8 +12,8 @@ impl Quota {
         Self(vec![None; partitions])
     }
 
-    pub(super) fn set(&mut self, partition: usize, owed: ResourceVector) {
-        self.0[partition] = Some(owed);
+    pub(super) fn set(&mut self, partition: usize, amount: ResourceVector) {
+        self.0[partition] = Some(amount);
     }
 
     pub(super) fn get(&self, partition: usize) -> Option<ResourceVector> {
@@ -34,7 +34,7 @@ pub(super) fn any_exhausted(calculator: Calculator, amount: &ResourceVector) -> 
 }
 
 impl Round<'_> {
-    /// Selects a container if that reduces what is owed and the round's budget has room for it.
+    /// Selects a container if that reduces the quota and the round's budget has room for it.
     // As CapacitySchedulerPreemptionUtils.tryPreemptContainerAndDeductResToObtain.
     pub(super) fn take(&mut self, quota: &mut Quota, container: usize, conservative: bool) -> bool {
         if self.is_chosen(container) {
@@ -42,26 +42,26 @@ impl Round<'_> {
         }
         let row = &self.view.containers[container];
         let partition = self.view.nodes[self.node_of(container)].partition;
-        let Some(owed) = quota.get(partition) else {
+        let Some(amount) = quota.get(partition) else {
             return false;
         };
         let calculator = self.view.calculator;
         let types = calculator.types();
         // A satisfied type must not look as if nothing were wanted of it.
-        let owed = ResourceVector::build(|i| match owed[i] {
+        let amount = ResourceVector::build(|i| match amount[i] {
             0 if i < types => -1,
             value => value,
         });
-        quota.set(partition, owed);
-        if !calculator.any_above_zero(&owed) || !calculator.fits_in(&row.size, &self.allowed) {
+        quota.set(partition, amount);
+        if !calculator.any_above_zero(&amount) || !calculator.fits_in(&row.size, &self.allowed) {
             return false;
         }
         let none = ResourceVector::NONE;
-        let left = owed - row.size;
+        let left = amount - row.size;
         let helps = if conservative {
-            !any_exhausted(calculator, &owed)
+            !any_exhausted(calculator, &amount)
         } else {
-            self.more(&owed.component_max(&none), &left.component_max(&none))
+            self.more(&amount.component_max(&none), &left.component_max(&none))
         };
         if !helps {
             return false;
@@ -72,7 +72,7 @@ impl Round<'_> {
         true
     }
 
-    /// Takes off what earlier selectors chose from what their queues and applications owe.
+    /// Takes off what earlier selectors chose from the quotas of their queues and applications.
     // As CapacitySchedulerPreemptionUtils.deductPreemptableResourcesBasedSelectedCandidates: strictly
     // greater, so that the last container of an exact amount is not taken off.
     pub(super) fn deduct(&mut self) {
@@ -93,8 +93,8 @@ impl Round<'_> {
         }
     }
 
-    /// What a leaf owes by partition.
-    pub(super) fn owed(&self, leaf: usize) -> Quota {
+    /// The quota of a leaf by partition.
+    pub(super) fn quota_by_partition(&self, leaf: usize) -> Quota {
         let mut quota = Quota::of(self.view.partitions.len());
         if !self.view.queues[leaf].preemption_disabled {
             for (partition, figures) in self.figures[leaf].iter().enumerate() {

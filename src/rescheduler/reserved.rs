@@ -20,18 +20,18 @@ impl Round<'_> {
             include_reserved: true,
             balance: false,
         });
-        let mut owed: Vec<Quota> = (0..self.view.queues.len())
-            .map(|queue| self.owed_by(queue))
+        let mut quotas: Vec<Quota> = (0..self.view.queues.len())
+            .map(|queue| self.quota_of(queue))
             .collect();
         let mut plans = Vec::new();
         for node in self.nodes() {
-            if let Some(plan) = self.plan_node(node, &mut owed, false) {
+            if let Some(plan) = self.plan_node(node, &mut quotas, false) {
                 plans.push((plan.cost, node));
             }
         }
         plans.sort_by(|a, b| a.0.total_cmp(&b.0));
         for (_, node) in plans {
-            if let Some(plan) = self.plan_node(node, &mut owed, true) {
+            if let Some(plan) = self.plan_node(node, &mut quotas, true) {
                 for container in plan.containers {
                     self.choose(container);
                 }
@@ -39,18 +39,18 @@ impl Round<'_> {
         }
     }
 
-    fn owed_by(&self, queue: usize) -> Quota {
+    fn quota_of(&self, queue: usize) -> Quota {
         if self.view.queues[queue].leaf.is_some() {
-            self.owed(queue)
+            self.quota_by_partition(queue)
         } else {
             Quota::of(self.view.partitions.len())
         }
     }
 
     /// The containers to end on a node so that its reservation fits; nothing when it fits already
-    /// or cannot. `real`: what they take is deducted; a failure gives back what queues owe, but
+    /// or cannot. `real`: what they take is deducted; a failure restores the quotas of queues, but
     /// not the round's budget.
-    fn plan_node(&mut self, node: usize, owed: &mut [Quota], real: bool) -> Option<NodePlan> {
+    fn plan_node(&mut self, node: usize, quotas: &mut [Quota], real: bool) -> Option<NodePlan> {
         let (view, calculator) = (self.view, self.view.calculator);
         let wanted = view.containers[self.reserved_on[node]?].size;
         let row = &view.nodes[node];
@@ -64,7 +64,7 @@ impl Round<'_> {
         running.sort_by_key(|&container| std::cmp::Reverse(view.containers[container].id));
         for container in running {
             let victim = &view.containers[container];
-            let quota = &mut owed[view.apps[victim.app].queue];
+            let quota = &mut quotas[view.apps[victim.app].queue];
             let fits = |most: &ResourceVector| calculator.fits_in(&victim.size, most);
             let mine = quota.get(row.partition).filter(fits);
             let Some(mine) = mine.filter(|_| !victim.killable && !victim.master) else {
@@ -90,7 +90,7 @@ impl Round<'_> {
         if real {
             for container in containers {
                 let victim = &view.containers[container];
-                let quota = &mut owed[view.apps[victim.app].queue];
+                let quota = &mut quotas[view.apps[victim.app].queue];
                 if let Some(mine) = quota.get(row.partition) {
                     quota.set(row.partition, mine + victim.size);
                 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::ideal::Filling;
 use super::intra::{AppRecord, UserRecord};
 use super::settings::Settings;
-use super::view::{UserLimits, View};
+use super::view::{LimitLookup, RoundInput};
 use crate::commit::{PreemptionReason, Verdict, VerdictKind};
 use crate::id::{ContainerId, java_order};
 use crate::resource::{MAX_TYPES, ResourceVector, share};
@@ -18,7 +18,7 @@ pub struct Memory {
 
 /// What a round came to.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct RoundPlan {
     /// What the ledger is to carry out, in order.
     pub verdicts: Vec<Verdict>,
     /// Containers that the selectors chose, in order; those whose wait is not over are left alone.
@@ -49,9 +49,9 @@ pub(super) struct Figures {
 
 /// A round under way.
 pub(super) struct Round<'a> {
-    pub(super) view: &'a View,
+    pub(super) view: &'a RoundInput,
     pub(super) settings: &'a Settings,
-    pub(super) limits: &'a mut dyn UserLimits,
+    pub(super) limits: &'a mut dyn LimitLookup,
     pub(super) now_ms: u64,
     /// By queue and partition.
     pub(super) figures: Vec<Vec<Figures>>,
@@ -77,17 +77,17 @@ pub(super) struct Round<'a> {
 }
 
 /// Decides one round at a time in ms; `memory` learns what was asked back. A view that is not
-/// [sound](View::is_sound) is left alone: nothing is chosen.
+/// [sound](RoundInput::is_sound) is left alone: nothing is chosen.
 // As ProportionalCapacityPreemptionPolicy.containerBasedPreemptOrKill.
 pub fn plan(
-    view: &View,
+    view: &RoundInput,
     settings: &Settings,
-    limits: &mut dyn UserLimits,
+    limits: &mut dyn LimitLookup,
     memory: &mut Memory,
     now_ms: u64,
-) -> Plan {
+) -> RoundPlan {
     if !view.is_sound() {
-        return Plan::default();
+        return RoundPlan::default();
     }
     let mut round = Round::new(view, settings, limits, now_ms);
     if settings.enabled {
@@ -100,7 +100,7 @@ pub fn plan(
     }
     let id = |&(container, reason): &(usize, _)| (view.containers[container].id, reason);
     let shares = |parts: &Vec<Figures>| parts.iter().map(|part| part.ideal).collect();
-    Plan {
+    RoundPlan {
         verdicts,
         chosen: round.chosen.iter().map(id).collect(),
         ideal: round.figures.iter().map(shares).collect(),
@@ -118,9 +118,9 @@ impl Memory {
 
 impl<'a> Round<'a> {
     fn new(
-        view: &'a View,
+        view: &'a RoundInput,
         settings: &'a Settings,
-        limits: &'a mut dyn UserLimits,
+        limits: &'a mut dyn LimitLookup,
         now_ms: u64,
     ) -> Self {
         let partitions = view.partitions.len();

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::extract::Look;
+use super::extract::Extraction;
 use super::settings::Settings;
-use super::view::{UserLimits, View};
+use super::view::{LimitLookup, RoundInput};
 use crate::commit::{Ledger, Verdict, Verdicts};
 use crate::resource::ResourceVector;
 
 /// What a policy that decides on another thread needs of the ledger.
 #[derive(Clone, Debug)]
 pub(super) struct Scene {
-    pub(super) view: View,
+    pub(super) view: RoundInput,
     pub(super) limits: KnownLimits,
     pub(super) now_ms: u64,
 }
@@ -21,7 +21,7 @@ pub(super) struct Scene {
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownLimits(BTreeMap<(usize, usize, usize), ResourceVector>);
 
-impl UserLimits for KnownLimits {
+impl LimitLookup for KnownLimits {
     fn among_all(&mut self, queue: usize, user: usize, partition: usize) -> ResourceVector {
         let known = self.0.get(&(queue, user, partition));
         known.copied().unwrap_or(ResourceVector::NONE)
@@ -31,7 +31,7 @@ impl UserLimits for KnownLimits {
 /// Looks at the live state once, for a round that is decided elsewhere. Limits of users are
 /// computed only where a round within queues may ask for them.
 pub(super) fn look(ledger: &Ledger, settings: &Settings) -> Scene {
-    let mut look = Look::new(ledger);
+    let mut look = Extraction::new(ledger);
     let view = look.view();
     let mut limits = KnownLimits::default();
     if settings.intra_queue.is_some() {
@@ -58,15 +58,15 @@ pub(super) fn look(ledger: &Ledger, settings: &Settings) -> Scene {
 
 /// Names of the partitions of a view, in its order.
 pub(super) fn partition_names(ledger: &Ledger) -> Vec<Arc<str>> {
-    Look::new(ledger).partition_names()
+    Extraction::new(ledger).partition_names()
 }
 
 /// Looks at the live state and decides there and then, with what the look changes.
 pub(super) fn decide_here(
     ledger: &Ledger,
-    decide: impl FnOnce(&View, &mut dyn UserLimits, u64) -> Vec<Verdict>,
+    decide: impl FnOnce(&RoundInput, &mut dyn LimitLookup, u64) -> Vec<Verdict>,
 ) -> Verdicts {
-    let mut look = Look::new(ledger);
+    let mut look = Extraction::new(ledger);
     let view = look.view();
     let verdicts = decide(&view, &mut look, ledger.now_ms());
     Verdicts {

@@ -18,13 +18,13 @@ pub struct Settings {
     pub total_per_round: f32,
     /// How far above its guarantee, as a share of it, a queue is left alone.
     pub max_ignored_over_capacity: f64,
-    /// Share of what a queue owes that one round asks for.
+    /// Share of the quota of a queue that one round takes.
     pub natural_termination_factor: f64,
     /// Whether containers are chosen so that reserved ones fit on their nodes.
     pub for_reservations: bool,
     /// Whether reserved resources count as demand; then the natural termination factor does not.
     pub reserved_counts_as_demand: bool,
-    /// Whether a queue gives nothing more once it owes nothing of one resource type.
+    /// Whether a queue gives nothing more once its quota of one resource type is nothing.
     pub conservative: bool,
     /// Balancing of queues above their guarantees, when wanted: time from asking back to killing
     /// in ms.
@@ -47,7 +47,7 @@ pub struct IntraQueueSettings {
     pub max_allowable_limit: f32,
     /// What is evened out.
     pub order: IntraQueueOrder,
-    /// Whether giving ends once nothing of one resource type is owed.
+    /// Whether giving ends once the quota of one resource type is nothing.
     pub conservative: bool,
 }
 

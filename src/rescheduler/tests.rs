@@ -8,14 +8,14 @@ use crate::resource::{Calculator, ResourceVector};
 /// Two leaves of 50 GiB each on nodes of 10 GiB; the first leaf uses everything in containers of
 /// 1 GiB, the second wants `pending` GiB.
 struct Scene {
-    view: View,
+    view: RoundInput,
     settings: Settings,
 }
 
 /// No user has a limit.
 struct Unlimited;
 
-impl UserLimits for Unlimited {
+impl LimitLookup for Unlimited {
     fn among_all(&mut self, _: usize, _: usize, _: usize) -> ResourceVector {
         gib(1 << 20)
     }
@@ -25,8 +25,13 @@ fn gib(amount: i64) -> ResourceVector {
     ResourceVector::of(&[amount * 1024, amount])
 }
 
-fn queue(path: &str, parent: Option<usize>, children: &[usize], part: &QueuePartView) -> QueueView {
-    QueueView {
+fn queue(
+    path: &str,
+    parent: Option<usize>,
+    children: &[usize],
+    part: &RoundQueuePart,
+) -> RoundQueue {
+    RoundQueue {
         path: path.into(),
         parent,
         children: children.to_vec(),
@@ -34,12 +39,12 @@ fn queue(path: &str, parent: Option<usize>, children: &[usize], part: &QueuePart
         preemption_disabled: false,
         intra_queue_disabled: false,
         parts: vec![*part],
-        leaf: children.is_empty().then(LeafView::default),
+        leaf: children.is_empty().then(RoundLeaf::default),
     }
 }
 
-fn part(used: i64, guaranteed: i64, pending: i64) -> QueuePartView {
-    QueuePartView {
+fn part(used: i64, guaranteed: i64, pending: i64) -> RoundQueuePart {
+    RoundQueuePart {
         used: gib(used),
         guaranteed: gib(guaranteed),
         maximum: gib(100),
@@ -47,7 +52,7 @@ fn part(used: i64, guaranteed: i64, pending: i64) -> QueuePartView {
         pending_without_reserved: gib(pending),
         absolute_capacity: 0.5,
         used_capacity: 1.0,
-        ..QueuePartView::default()
+        ..RoundQueuePart::default()
     }
 }
 
@@ -59,13 +64,13 @@ impl Scene {
             queue("root.b", Some(0), &[], &part(0, 50, pending)),
         ];
         let mut scene = Self {
-            view: View {
+            view: RoundInput {
                 calculator: Calculator::MemoryOnly { types: 2 },
                 cluster: gib(100),
                 minimum: gib(1),
                 partitions: vec![gib(100)],
                 queues,
-                users: vec![UserView {
+                users: vec![RoundUser {
                     used: vec![gib(100)],
                 }],
                 apps: Vec::new(),
@@ -89,7 +94,7 @@ impl Scene {
 
     fn app(&mut self, queue: usize) -> usize {
         let at = self.view.apps.len();
-        self.view.apps.push(AppView {
+        self.view.apps.push(RoundApp {
             id: ApplicationId::new(u32::try_from(at).unwrap() + 1),
             queue,
             user: 0,
@@ -111,7 +116,7 @@ impl Scene {
 
     fn node(&mut self) -> usize {
         let at = self.view.nodes.len();
-        self.view.nodes.push(NodeView {
+        self.view.nodes.push(RoundNode {
             slot: NodeSlot::at(at),
             java_hash: i32::try_from(at).unwrap(),
             partition: 0,
@@ -143,7 +148,7 @@ impl Scene {
 
     fn push(&mut self, app: usize, node: usize, size: ResourceVector) -> usize {
         let at = self.view.containers.len();
-        self.view.containers.push(ContainerView {
+        self.view.containers.push(RoundContainer {
             id: ContainerId {
                 app: self.view.apps[app].id,
                 number: u32::try_from(at).unwrap() + 1,
@@ -166,7 +171,7 @@ impl Scene {
         at
     }
 
-    fn round(&self, memory: &mut Memory, now_ms: u64) -> Plan {
+    fn round(&self, memory: &mut Memory, now_ms: u64) -> RoundPlan {
         plan(&self.view, &self.settings, &mut Unlimited, memory, now_ms)
     }
 
@@ -176,7 +181,7 @@ impl Scene {
     }
 }
 
-fn kinds(plan: &Plan) -> (usize, usize) {
+fn kinds(plan: &RoundPlan) -> (usize, usize) {
     let is = |wanted: fn(&VerdictKind) -> bool| {
         let verdicts = plan.verdicts.iter();
         verdicts.filter(|verdict| wanted(&verdict.kind)).count()
@@ -369,7 +374,7 @@ fn lower_priorities_of_a_queue_give_to_higher_ones() {
 
 #[test]
 fn a_view_with_a_missing_ancestor_or_a_removed_queue_is_left_alone() {
-    type Damage = fn(&mut View);
+    type Damage = fn(&mut RoundInput);
     let damages: [Damage; 8] = [
         |view| view.queues[1].parent = None,
         |view| view.queues[1].parent = Some(7),
@@ -402,7 +407,7 @@ fn a_view_with_a_missing_ancestor_or_a_removed_queue_is_left_alone() {
 }
 
 /// Changes one reference, length or flag of a view, whatever comes of it.
-fn damage(view: &mut View, random: &mut impl FnMut(usize) -> usize) {
+fn damage(view: &mut RoundInput, random: &mut impl FnMut(usize) -> usize) {
     let queue = random(view.queues.len());
     let app = random(view.apps.len());
     let (node, container) = (random(view.nodes.len()), random(view.containers.len()));
@@ -414,7 +419,7 @@ fn damage(view: &mut View, random: &mut impl FnMut(usize) -> usize) {
             view.queues.remove(queue);
         }
         3 => view.queues[queue].leaf = None,
-        4 => view.queues[queue].leaf = Some(LeafView::default()),
+        4 => view.queues[queue].leaf = Some(RoundLeaf::default()),
         5 => view.queues[queue].parts.clear(),
         6 => view.apps[app].queue = wild % 4,
         7 => view.apps[app].user = wild % 2,

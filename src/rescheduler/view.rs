@@ -1,6 +1,6 @@
 //! What a round reads: plain figures of queues, users, applications, nodes and containers.
 //!
-//! Everything refers to everything else by its position in the lists of the [`View`].
+//! Everything refers to everything else by its position in the lists of the [`RoundInput`].
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::resource::{Calculator, ResourceVector};
 
 /// The cluster as one round sees it.
 #[derive(Clone, Debug)]
-pub struct View {
+pub struct RoundInput {
     /// How resources are compared.
     pub calculator: Calculator,
     /// Sum of the totals of all nodes.
@@ -19,18 +19,18 @@ pub struct View {
     /// Totals of the partitions: the default one first, the others by name.
     pub partitions: Vec<ResourceVector>,
     /// Queues: root first, parents before their children, in list order.
-    pub queues: Vec<QueueView>,
+    pub queues: Vec<RoundQueue>,
     /// Users' records in leaves.
-    pub users: Vec<UserView>,
+    pub users: Vec<RoundUser>,
     /// Applications by id; ended ones too while a leaf lists them or their containers take space.
-    pub apps: Vec<AppView>,
+    pub apps: Vec<RoundApp>,
     /// Nodes in order of registration.
-    pub nodes: Vec<NodeView>,
+    pub nodes: Vec<RoundNode>,
     /// Live containers, reservations, and ended containers whose space is still taken.
-    pub containers: Vec<ContainerView>,
+    pub containers: Vec<RoundContainer>,
 }
 
-impl View {
+impl RoundInput {
     /// Whether every position points at something and every queue but the first hangs below an
     /// earlier one. A view of a live state always is; one put together elsewhere may miss an
     /// ancestor or a queue.
@@ -81,7 +81,7 @@ impl View {
 
 /// A queue.
 #[derive(Clone, Debug)]
-pub struct QueueView {
+pub struct RoundQueue {
     /// Full path.
     pub path: Arc<str>,
     /// The queue above; nothing for root.
@@ -95,14 +95,14 @@ pub struct QueueView {
     /// Whether its own applications may not take from each other.
     pub intra_queue_disabled: bool,
     /// Figures by partition.
-    pub parts: Vec<QueuePartView>,
+    pub parts: Vec<RoundQueuePart>,
     /// What only leaves have.
-    pub leaf: Option<LeafView>,
+    pub leaf: Option<RoundLeaf>,
 }
 
 /// Figures of a queue on one partition.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct QueuePartView {
+pub struct RoundQueuePart {
     /// Containers and reservations.
     pub used: ResourceVector,
     /// Reservations.
@@ -126,7 +126,7 @@ pub struct QueuePartView {
 
 /// What only leaves have.
 #[derive(Clone, Debug, Default)]
-pub struct LeafView {
+pub struct RoundLeaf {
     /// Active applications in the order in which they are served.
     pub active: Vec<usize>,
     /// Applications that wait for room for their master.
@@ -141,14 +141,14 @@ pub struct LeafView {
 
 /// A user's record in a leaf.
 #[derive(Clone, Debug)]
-pub struct UserView {
+pub struct RoundUser {
     /// Containers and reservations by partition.
     pub used: Vec<ResourceVector>,
 }
 
 /// An application.
 #[derive(Clone, Debug)]
-pub struct AppView {
+pub struct RoundApp {
     /// Its number.
     pub id: ApplicationId,
     /// Its leaf.
@@ -177,7 +177,7 @@ pub struct AppView {
 
 /// A node.
 #[derive(Clone, Debug)]
-pub struct NodeView {
+pub struct RoundNode {
     /// Its place in the ledger.
     pub slot: NodeSlot,
     /// `NodeId.hashCode` of its name.
@@ -198,7 +198,7 @@ pub struct NodeView {
 
 /// A container, or a reservation of one.
 #[derive(Clone, Copy, Debug)]
-pub struct ContainerView {
+pub struct RoundContainer {
     /// Application and number.
     pub id: ContainerId,
     /// Its application.
@@ -226,7 +226,7 @@ pub struct ContainerView {
 }
 
 /// Limits that a round asks for only where it needs them: computing one is remembered.
-pub trait UserLimits {
+pub trait LimitLookup {
     /// The limit of a user among all users of a leaf, on a partition.
     // As UsersManager.getComputedResourceLimitForAllUsers.
     fn among_all(&mut self, queue: usize, user: usize, partition: usize) -> ResourceVector;

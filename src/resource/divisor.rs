@@ -6,7 +6,7 @@ use super::{Calculator, MEMORY, NARROW, ResourceVector, VCORES, share};
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Divisor {
-    /// What one MiB and one vcore come to, as far as that tells quotients; read where they are the only types.
+    /// What one MiB and one vcore contribute, as far as that decides quotients; read where they are the only types.
     inverses: [f64; NARROW],
     /// Its largest share of the cluster, where all types count; its memory as the nearest `f32`, where that
     /// alone does.

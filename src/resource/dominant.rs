@@ -1,4 +1,4 @@
-//! The order of amounts by dominant shares, mostly told without a division.
+//! The order of amounts by dominant shares, mostly decided without a division.
 
 use std::cmp::Ordering;
 use std::ops::Range;

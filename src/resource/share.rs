@@ -135,7 +135,7 @@ pub fn ratio_below(total: i64, most: i64) -> f32 {
 }
 
 /// What of `value` stays, though it lost the share of `whole` that `lost` is of `all`: rounded down,
-/// with a margin for all that is rounded on the way, and nothing for amounts that `f64` does not tell
+/// with a margin for all that is rounded on the way, and nothing for amounts that `f64` does not keep
 /// apart; what is below zero stays as it is.
 #[must_use]
 pub fn without_share(value: i64, whole: i64, lost: i64, all: i64) -> i64 {
@@ -304,7 +304,7 @@ pub fn share_quotient(a: f64, b: f64) -> f32 {
 const INVERSES: RangeInclusive<f64> = 1e-18..=1e18;
 
 /// For [`largest_product`]: what a unit of each of two types comes to as a share of `cluster`, divided by a
-/// `share`. Not a number where a division has to tell.
+/// `share`. Not a number where a division has to decide.
 #[must_use]
 pub fn inverses(cluster: [i64; NARROW], share: f64) -> [f64; NARROW] {
     let inverses = cluster.map(|of| 1.0 / of as f64 / share);

@@ -1,4 +1,6 @@
 //! Attempts of the thread-free mode: on one node, at a heartbeat, among the nodes of a partition.
+//!
+//! Tests: `tests/simulation/skipping.rs`.
 
 use super::nodes::live_order::{Collected, LiveOrder};
 use super::nodes::standstill::Structure;
@@ -49,7 +51,7 @@ impl Sequential {
         } else {
             self.attempt_alone(slot)
         };
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         Some(attempt)
     }
 
@@ -61,7 +63,7 @@ impl Sequential {
         for _ in 0..times {
             last = Some(self.attempt_partition(partition, Collected::ByText)?);
         }
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         last
     }
 

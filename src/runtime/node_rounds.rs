@@ -1,4 +1,6 @@
 //! Rounds and heartbeats that come to the nodes one by one; those that surely come to nothing are counted.
+//!
+//! Tests: `tests/simulation/skipping.rs`.
 
 use std::ops::Range;
 

@@ -8,6 +8,8 @@
 //!            Proposer --batches--> ring  +----events------> EventReader
 //!            sorter   --index----> Proposer, inline scheduling
 //! ```
+//!
+//! Tests: `tests/runtime/threads.rs`.
 
 use std::sync::Arc as StdArc;
 

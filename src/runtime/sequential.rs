@@ -2,12 +2,14 @@
 //!
 //! Each decision follows from a call, so runs repeat exactly. It is the mode of recorded
 //! scenarios, of simulation in virtual time, and of small embedders.
+//!
+//! Tests: `tests/commit/property.rs`.
 
 use super::nodes::live_order::LiveOrders;
 use super::nodes::standstill::Standstill;
 use crate::cluster::AttributeMapping;
 use crate::commit::{
-    AppError, AskError, CommitBatch, Conflict, Event, HeartbeatReply, Ledger, NodeError,
+    AppError, AskError, CommitBatch, Conflict, HeartbeatReply, Ledger, LedgerEvent, NodeError,
     PartitionSpec, PreemptionRound, RefreshError, SubmitError, Submitted, Verdicts,
 };
 use crate::id::{AppSlot, ApplicationId, ContainerId, NodeName, NodeSlot};
@@ -66,7 +68,7 @@ impl Sequential {
     }
 
     /// Hands over what happened since the last call, in order.
-    pub fn take_events(&mut self) -> Vec<Event> {
+    pub fn take_events(&mut self) -> Vec<LedgerEvent> {
         self.ledger.take_events()
     }
 
@@ -120,7 +122,7 @@ impl Sequential {
     pub fn add_node(&mut self, node: &NodeSpec) -> Result<(), NodeError> {
         self.note_nodes();
         let result = self.ledger.add_node(node);
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         result.map(|_| ())
     }
 
@@ -132,7 +134,7 @@ impl Sequential {
     pub fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
         self.note_nodes();
         let result = self.ledger.remove_node(node);
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         result
     }
 
@@ -144,7 +146,7 @@ impl Sequential {
     pub fn resize_node(&mut self, node: &NodeName, total: ResourceVector) -> Result<(), NodeError> {
         self.note_nodes();
         let result = self.ledger.resize_node(node, total);
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         result
     }
 
@@ -156,7 +158,7 @@ impl Sequential {
     pub fn relabel_node(&mut self, node: &NodeName, label: &str) -> Result<(), NodeError> {
         self.note_nodes();
         let result = self.ledger.relabel_node(node, label);
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         result
     }
 
@@ -173,7 +175,7 @@ impl Sequential {
     ) -> Result<(), NodeError> {
         self.note_nodes();
         let result = self.ledger.map_attributes(node, mapping, attributes);
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         result
     }
 
@@ -195,7 +197,7 @@ impl Sequential {
     pub fn submit(&mut self, app: &AppSpec) -> Result<Submitted, SubmitError> {
         self.standstill.note_other_change();
         let result = self.ledger.submit(app);
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         let slot = result?;
         let state = self.ledger.state();
         let row = &state.apps[slot];
@@ -232,7 +234,7 @@ impl Sequential {
             self.note_change_of(slot);
         }
         let result = self.ledger.ask_into(slot, call, reply);
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         result
     }
 
@@ -283,7 +285,7 @@ impl Sequential {
         if !self.ledger.state().settings.asynchronous.enabled {
             self.schedule_heartbeat(slot);
         }
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         Ok(reply)
     }
 
@@ -301,7 +303,7 @@ impl Sequential {
             self.note_report(slot);
         }
         let reply = self.ledger.node_reported(node, report);
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         reply
     }
 
@@ -322,7 +324,7 @@ impl Sequential {
             None => self.standstill.note_change(),
         }
         self.ledger.container_exited(slot);
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         true
     }
 
@@ -335,7 +337,7 @@ impl Sequential {
         let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
         self.note_change_of(slot);
         self.ledger.end_app(slot);
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         Ok(())
     }
 
@@ -372,7 +374,7 @@ impl Sequential {
         if ended > 0 {
             self.standstill.note_change();
         }
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         ended
     }
 
@@ -385,7 +387,7 @@ impl Sequential {
         self.standstill.note_change();
         let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
         let result = self.ledger.move_app(slot, queue);
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         result
     }
 
@@ -406,7 +408,7 @@ impl Sequential {
     pub fn reconfigure(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
         self.note_nodes();
         let result = self.ledger.refresh(settings);
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         result
     }
 
@@ -415,7 +417,7 @@ impl Sequential {
     pub fn reapply(&mut self, refused: Option<TreeSettings>, present: TreeSettings) {
         self.note_nodes();
         self.ledger.reapply(refused, present);
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
     }
 
     /// One round of preemption: `decide` looks at the live state, then its verdicts are carried
@@ -425,7 +427,7 @@ impl Sequential {
         self.ledger.know_active_users();
         let verdicts = decide(&self.ledger);
         let round = self.ledger.preempt(&verdicts);
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         round
     }
 

@@ -15,11 +15,11 @@ pub mod import;
 mod statistics;
 mod workload;
 
-pub use audit::Ledger;
+pub use audit::AuditBooks;
 pub use driver::{
     CommitOverlap, CostPoint, Costs, CostsError, Delays, Driver, DriverSettings, JobLine,
-    JobOutcome, JsonLog, LeftJob, LocalityCounts, Refusal, RunCounts, RunReport, Sample,
-    SchedulerLoad, Waits, Watch, rounds_for_opportunities, rounds_for_reservations,
+    JobOutcome, JsonLog, LeftJob, LocalityCounts, Refusal, RunCounts, RunReport, RunWatch, Sample,
+    SchedulerLoad, Waits, rounds_for_opportunities, rounds_for_reservations,
 };
 pub use statistics::Random;
 pub use workload::{

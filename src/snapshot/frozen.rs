@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::table::{Ahead, Marks, Slot, Table};
+use super::table::{Ahead, Marks, RowSlot, Table};
 
 /// Rows that are brought up to date together.
 const CHUNK: usize = 64;
@@ -69,7 +69,7 @@ pub(super) struct Freezer<T> {
     /// Rows among them.
     retired_rows: usize,
     /// Rows in chunks that are due to be brought up to date.
-    owed: usize,
+    backlog: usize,
     /// The chunk whose turn it is: the oldest one, as far as it and those after it are not newer
     /// than the list's first one.
     next: usize,
@@ -140,7 +140,7 @@ impl<T> Default for Freezer<T> {
             renewed: VecDeque::new(),
             retired: Vec::new(),
             retired_rows: 0,
-            owed: 0,
+            backlog: 0,
             next: 0,
         }
     }
@@ -168,7 +168,7 @@ impl<T: Clone> Freezer<T> {
 
     /// Makes the chunks that the next publication will have to bring up to date for what is ready.
     pub(super) fn renew_ahead(&mut self) {
-        let due = (self.owed + self.ready.len()) / CHUNK;
+        let due = (self.backlog + self.ready.len()) / CHUNK;
         while self.renewed.len() < due.min(self.chunks) {
             let index = (self.next + self.renewed.len()) % self.chunks;
             let chunk = self.chunk(index, self.at);
@@ -231,14 +231,14 @@ impl<T: Clone> Frozen<T> {
         self.iter_in_turns(|_| {})
     }
 
-    /// The same for those who share their core: `did` hears of rows as they are looked at, a few at a
+    /// The same for those who share their core: `did` is called with rows as they are examined, a few at a
     /// time, and may make a pause.
     pub fn iter_in_turns(&self, did: impl FnMut(usize)) -> impl Iterator<Item = &T> {
         self.0.rows(did).into_iter().map(Arc::as_ref)
     }
 
     /// Frees what nobody else reads, which may be as many rows as were written while this was read. `did`
-    /// hears of rows as they are freed, a few at a time, and may make a pause.
+    /// `did` is called with rows as they are freed, a few at a time, and may make a pause.
     pub fn forget(self, mut did: impl FnMut(usize)) {
         let Some(shown) = Arc::into_inner(self.0) else {
             return;
@@ -267,7 +267,7 @@ impl<T: Clone> Frozen<T> {
     /// of a table of n rows, at least some square root of n references. What was shown before and
     /// nobody reads any more is freed, too, but where rows were copied ahead: then that is left to
     /// those who copy ahead of the next publication.
-    pub fn publish<S: Slot>(&mut self, table: &mut Table<S, T>) {
+    pub fn publish<S: RowSlot>(&mut self, table: &mut Table<S, T>) {
         if table.written() == 0 {
             return;
         }
@@ -300,7 +300,7 @@ impl<T: Clone> Frozen<T> {
 }
 
 impl<T> Shown<T> {
-    /// References to all rows in order; `did` hears of rows as they are looked at.
+    /// References to all rows in order; `did` is called with rows as they are examined.
     fn rows(&self, mut did: impl FnMut(usize)) -> Vec<&Arc<T>> {
         let mut rows = vec![None; self.len];
         for (index, row) in self.log.iter().flat_map(|written| &written.rows) {
@@ -335,20 +335,20 @@ impl<T: Clone> Shown<T> {
     fn renew_chunks(&mut self, freezer: &mut Freezer<T>, wrote: usize) {
         let (count, size) = (self.len.div_ceil(CHUNK), CHUNK.min(self.len));
         let missing = self.chunks.len()..count;
-        freezer.owed += wrote.max(self.len / self.keep());
+        freezer.backlog += wrote.max(self.len / self.keep());
         // The list of all chunks is copied each time.
-        if missing.is_empty() && freezer.owed < size.max(count) {
+        if missing.is_empty() && freezer.backlog < size.max(count) {
             return;
         }
         let chunks = Arc::make_mut(&mut self.chunks);
-        for _ in 0..(freezer.owed / size).min(chunks.len()) {
+        for _ in 0..(freezer.backlog / size).min(chunks.len()) {
             let ahead = freezer.renewed.pop_front();
             let chunk = ahead.unwrap_or_else(|| freezer.chunk(freezer.next, self.at));
             let old = std::mem::replace(&mut chunks[freezer.next], chunk);
             freezer.retire(Retired::Chunk(old));
             freezer.next = (freezer.next + 1) % chunks.len();
         }
-        freezer.owed %= size;
+        freezer.backlog %= size;
         chunks.extend(missing.map(|index| freezer.chunk(index, self.at)));
     }
 
@@ -372,9 +372,9 @@ impl<T: Clone> Shown<T> {
     }
 }
 
-impl<S: Slot, T: Clone> Table<S, T> {
+impl<S: RowSlot, T: Clone> Table<S, T> {
     /// Makes this working copy equal to `newer`: copies the rows that differ from `older`, the
-    /// frozen table it was last equal to, and those written here since. `changed` is told the
+    /// frozen table it was last equal to, and those written here since. `changed` is called with the
     /// index of each.
     ///
     /// Cost: one copy of each of these rows, and a look at the log where some were written here
@@ -588,7 +588,7 @@ mod tests {
                         let same = before.get(index) == Some(row);
                         assert!(
                             same || changed.contains(&index),
-                            "row {index} changed untold"
+                            "row {index} changed without a note"
                         );
                     }
                     *older = frozen.clone();
@@ -681,10 +681,13 @@ mod tests {
         assert_eq!(Arc::strong_count(&first), size + 1, "somebody reads them");
         another.forget(|_| panic!("there is nothing to free"));
         let (mut left, mut all) = (Arc::strong_count(&first), 0);
-        reader.forget(|told| {
-            all += told;
+        reader.forget(|rows_freed| {
+            all += rows_freed;
             let freed = std::mem::replace(&mut left, Arc::strong_count(&first)) - left;
-            assert!(freed <= told && told <= CHUNK, "{freed} freed, {told} told");
+            assert!(
+                freed <= rows_freed && rows_freed <= CHUNK,
+                "{freed} freed, {rows_freed} rows_freed"
+            );
         });
         assert_eq!(Arc::strong_count(&first), 1);
         assert!(all >= 2 * size, "the log has them, too: {all}");
@@ -692,10 +695,13 @@ mod tests {
         let reader = frozen.clone();
         (0..CHUNK).for_each(|i| table[at(i)] = Arc::clone(&first));
         frozen.publish(&mut table);
-        let mut told = 0;
-        reader.forget(|rows| told += rows);
+        let mut rows_freed = 0;
+        reader.forget(|rows| rows_freed += rows);
         let chunks = size.div_ceil(CHUNK);
-        assert!((chunks..chunks + CHUNK).contains(&told), "{told}");
+        assert!(
+            (chunks..chunks + CHUNK).contains(&rows_freed),
+            "{rows_freed}"
+        );
     }
 
     /// However small publications are and however many, the log stays about as long as the table.

@@ -10,4 +10,4 @@ mod table;
 
 pub use frozen::Frozen;
 pub use state::{Snapshot, State};
-pub use table::{Slot, Table};
+pub use table::{RowSlot, Table};

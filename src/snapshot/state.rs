@@ -27,10 +27,10 @@ pub struct State {
     pub epoch: u64,
     /// Whether threads make passes on copies. Then a reservation is served only where the size that
     /// it holds fits, too; the reference looks only at what the key asks now, and a node gets too
-    /// full when that shrank meanwhile. And what users are told is noted by the ledger when it
-    /// validates or later, not by passes that look at them; what leaves are told, nobody notes.
+    /// full when that shrank meanwhile. And the limits that users are handed are noted by the ledger when it
+    /// validates or later, not by passes that look at them; limits of leaves are not noted.
     pub concurrent: bool,
-    /// Whether this is a working copy, whose passes tell nobody what they merely computed.
+    /// Whether this is a working copy, whose passes do not observe what they merely computed.
     pub copied: bool,
     /// Partitions; the default one first.
     pub partitions: Table<PartitionId, Partition>,
@@ -153,7 +153,16 @@ impl State {
         found
     }
 
-    /// Whether passes tell the leaves that they come to their limit. Where many threads pass by,
+    /// Whether a placement over several nodes finds a node: it takes containers, and the list of its
+    /// partition has it ([`Node::unlisted`]).
+    #[inline]
+    #[must_use]
+    pub fn is_candidate(&self, node: NodeSlot) -> bool {
+        let row = &self.nodes[node];
+        row.takes_containers() && !(row.unlisted && self.settings.multi_node.enabled)
+    }
+
+    /// Whether passes write the limits of the leaves that they visit. Where many threads pass by,
     /// whoever reads it computes it, unless that takes a look at all nodes.
     #[inline]
     #[must_use]
@@ -268,8 +277,8 @@ pub struct Snapshot {
     pub taken: Vec<u64>,
     /// How many of them were refused.
     pub refused: Vec<u64>,
-    /// How many of all of them proposed nothing: they tell what was observed on the way, and have no
-    /// fate.
+    /// How many of all of them proposed nothing: they carry what was observed on the way, and have no
+    /// outcome.
     pub skipped: u64,
     /// How many decisions the committer made by itself, accepted or refused.
     pub served: u64,
@@ -373,7 +382,7 @@ impl Snapshot {
 
 impl State {
     /// Makes a working copy equal to `newer`; `older` is the snapshot it was last equal to.
-    /// `changed` is told the nodes that may differ from what they were.
+    /// `changed` is called with the nodes that may differ from what they were.
     pub fn refresh(
         &mut self,
         older: &Snapshot,

@@ -6,14 +6,14 @@ use std::ops::{Index, IndexMut};
 use super::frozen::Freezer;
 
 /// A position in a table.
-pub trait Slot: Copy {
+pub trait RowSlot: Copy {
     /// The position as an index.
     fn index(self) -> usize;
 }
 
 macro_rules! slots {
     ($($name:ident),*) => {
-        $(impl Slot for crate::id::$name {
+        $(impl RowSlot for crate::id::$name {
             #[inline]
             fn index(self) -> usize {
                 self.0 as usize
@@ -96,7 +96,7 @@ impl Marks {
     }
 }
 
-impl<S: Slot, T> Default for Table<S, T> {
+impl<S: RowSlot, T> Default for Table<S, T> {
     fn default() -> Self {
         Self {
             rows: Vec::new(),
@@ -112,7 +112,7 @@ impl<S: Slot, T> Default for Table<S, T> {
     }
 }
 
-impl<S: Slot, T> Index<S> for Table<S, T> {
+impl<S: RowSlot, T> Index<S> for Table<S, T> {
     type Output = T;
     #[inline]
     fn index(&self, slot: S) -> &T {
@@ -120,7 +120,7 @@ impl<S: Slot, T> Index<S> for Table<S, T> {
     }
 }
 
-impl<S: Slot, T> IndexMut<S> for Table<S, T> {
+impl<S: RowSlot, T> IndexMut<S> for Table<S, T> {
     #[inline]
     fn index_mut(&mut self, slot: S) -> &mut T {
         let index = slot.index();
@@ -131,7 +131,7 @@ impl<S: Slot, T> IndexMut<S> for Table<S, T> {
     }
 }
 
-impl<S: Slot, T> Table<S, T> {
+impl<S: RowSlot, T> Table<S, T> {
     /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -206,7 +206,7 @@ impl<S: Slot, T> Table<S, T> {
     }
 }
 
-impl<S: Slot, T: Clone> Table<S, T> {
+impl<S: RowSlot, T: Clone> Table<S, T> {
     /// How many rows the next publication will have to copy as things stand.
     pub(super) fn uncopied(&self) -> usize {
         self.uncopied.list.len() - self.copied_ahead
@@ -233,7 +233,7 @@ impl<S: Slot, T: Clone> Table<S, T> {
     }
 }
 
-impl<'a, S: Slot, T> IntoIterator for &'a Table<S, T> {
+impl<'a, S: RowSlot, T> IntoIterator for &'a Table<S, T> {
     type Item = &'a T;
     type IntoIter = std::slice::Iter<'a, T>;
     fn into_iter(self) -> Self::IntoIter {

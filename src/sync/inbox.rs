@@ -35,7 +35,7 @@ pub fn inbox<T>(capacity: usize) -> (InboxSender<T>, InboxReceiver<T>) {
         stamp: AtomicU64::new(Stamp::free_for(position).0),
         slot: Slot::new(),
     });
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(InboxState {
         cells: cells.collect(),
         tail: CachePadded::new(AtomicU64::new(Tail::open(0).word())),
         n_senders: AtomicUsize::new(1),
@@ -78,7 +78,7 @@ struct Cell<T> {
 }
 
 #[derive(Debug)]
-struct Shared<T> {
+struct InboxState<T> {
     cells: Box<[Cell<T>]>,
     /// Claimed positions and the closed bit. Written by all sides.
     tail: CachePadded<AtomicU64>,
@@ -94,7 +94,7 @@ enum Claim<'a, T> {
     Closed,
 }
 
-impl<T> Shared<T> {
+impl<T> InboxState<T> {
     fn capacity(&self) -> u64 {
         self.cells.len() as u64
     }
@@ -175,7 +175,7 @@ impl<T> Shared<T> {
 /// The side of whoever submits commands; clones share the inbox, the last one dropped closes it.
 #[derive(Debug)]
 pub struct InboxSender<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<InboxState<T>>,
     waker: Option<Waker>,
 }
 
@@ -257,7 +257,7 @@ impl<T> Drop for InboxSender<T> {
 /// on their way into their slots; while a panic unwinds it only closes.
 #[derive(Debug)]
 pub struct InboxReceiver<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<InboxState<T>>,
     drained: u64,
 }
 
@@ -270,7 +270,7 @@ impl<T> InboxReceiver<T> {
         }
         let value = cell.slot.take();
         let lap = self.shared.capacity() + u64::from(injected(Mutant::InboxFreesWrongLap));
-        // Release: pairs with the Acquire in `Shared::claim`; the slot is empty.
+        // Release: pairs with the Acquire in `InboxState::claim`; the slot is empty.
         let order = weakened(Mutant::InboxSlotRelaxed, Ordering::Release);
         let free = Stamp::free_for(self.drained + lap);
         cell.stamp.store(free.0, order);
@@ -293,7 +293,7 @@ impl<T> InboxReceiver<T> {
     }
 
     fn is_finished(&self) -> bool {
-        // Acquire: pairs with the AcqRel in `Shared::close`; what preceded the close is seen.
+        // Acquire: pairs with the AcqRel in `InboxState::close`; what preceded the close is seen.
         let tail = Tail::from_word(self.shared.tail.load(Ordering::Acquire));
         tail.is_closed()
             && (tail.count() == self.drained || injected(Mutant::InboxEmptyTakenForEnd))

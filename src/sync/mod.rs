@@ -40,7 +40,7 @@ pub use parking::{Parked, Parker, Waker, parking};
 pub use proposer_status::{ProposerStatus, is_quiet};
 pub use publish::{Published, PublishedReader, Publisher, published};
 pub use ring::{RingReceiver, RingSender, ring};
-pub use shutdown::{Ended, Phase, Requested, Shutdown, ShutdownOwner, shutdown};
+pub use shutdown::{Ended, Requested, Shutdown, ShutdownOwner, ShutdownPhase, shutdown};
 pub use tail::{Received, SendCounts, TrySendError};
 pub use threads::{
     JoinHandle, Receiver, SPINS, SyncSender, ThreadBuilder, TryRecvError, sync_channel,

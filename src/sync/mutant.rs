@@ -64,7 +64,7 @@ mutants! {
     RingFreesTooMuch,
     /// An inbox's receiver frees its slot for the wrong lap.
     InboxFreesWrongLap,
-    /// An inbox's stamps do not tell "full" from "free in the next lap" at capacity one.
+    /// An inbox's stamps do not separate "full" from "free in the next lap" at capacity one.
     InboxFullLooksFree,
     /// A full ring answers that it took the item.
     RingFullAccepts,

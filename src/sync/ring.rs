@@ -26,7 +26,7 @@ use crate::sync::{Arc, AtomicU64, Mutant, Ordering, Waker, injected};
 #[must_use]
 pub fn ring<T>(capacity: usize) -> (RingSender<T>, RingReceiver<T>) {
     assert!(capacity > 0, "a ring holds at least one item");
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(RingState {
         slots: (0..capacity).map(|_| Slot::new()).collect(),
         tail: CachePadded::new(AtomicU64::new(Tail::open(0).word())),
         head: CachePadded::new(AtomicU64::new(0)),
@@ -49,7 +49,7 @@ pub fn ring<T>(capacity: usize) -> (RingSender<T>, RingReceiver<T>) {
 }
 
 #[derive(Debug)]
-struct Shared<T> {
+struct RingState<T> {
     slots: Box<[Slot<T>]>,
     /// Accepted items and the closed bit. Counted by the sender, closed by both.
     tail: CachePadded<AtomicU64>,
@@ -57,7 +57,7 @@ struct Shared<T> {
     head: CachePadded<AtomicU64>,
 }
 
-impl<T> Shared<T> {
+impl<T> RingState<T> {
     fn close(&self) -> Tail {
         let word = if injected(Mutant::RingCloseNotAtomic) {
             let word = self.tail.load(Ordering::Acquire);
@@ -91,7 +91,7 @@ impl Cursor {
 /// The side of the proposer. Dropping it closes the ring.
 #[derive(Debug)]
 pub struct RingSender<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<RingState<T>>,
     /// Items accepted so far; equals the count in the tail, which only this side advances.
     cursor: Cursor,
     /// The head when it was last looked at; the true one is at least that.
@@ -216,7 +216,7 @@ impl<T> Drop for RingSender<T> {
 /// The side of the committer. Dropping it closes the ring; items still in it are dropped.
 #[derive(Debug)]
 pub struct RingReceiver<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<RingState<T>>,
     /// Items taken so far.
     cursor: Cursor,
     /// The count of the tail when it was last looked at; the true one is at least that.

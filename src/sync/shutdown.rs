@@ -18,8 +18,8 @@ use crate::sync::{Arc, AtomicU32, Mutant, Ordering, Parker, Waker, injected, par
 #[must_use]
 pub fn shutdown(wakers: Vec<Waker>) -> (Shutdown, ShutdownOwner) {
     let (end_waker, end) = parking();
-    let shared = Arc::new(Shared {
-        phase: CachePadded::new(AtomicU32::new(Phase::Running.word())),
+    let shared = Arc::new(ShutdownState {
+        phase: CachePadded::new(AtomicU32::new(ShutdownPhase::Running.word())),
         wakers,
         end,
     });
@@ -34,7 +34,7 @@ pub fn shutdown(wakers: Vec<Waker>) -> (Shutdown, ShutdownOwner) {
 
 /// How far the end has come; phases only go forward.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Phase {
+pub enum ShutdownPhase {
     /// Nobody asked for the end.
     Running,
     /// The end is requested; accepted items are still answered.
@@ -45,7 +45,7 @@ pub enum Phase {
     Poisoned,
 }
 
-impl Phase {
+impl ShutdownPhase {
     const fn word(self) -> u32 {
         match self {
             Self::Running => 0,
@@ -71,7 +71,7 @@ pub enum Requested {
     /// This call began the end.
     First,
     /// It had begun, and this far it had come.
-    Already(Phase),
+    Already(ShutdownPhase),
 }
 
 /// How an engine ended.
@@ -85,24 +85,27 @@ pub enum Ended {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ShutdownState {
     /// Made draining by whoever asks first, stopped or poisoned by the owner.
     phase: CachePadded<AtomicU32>,
     wakers: Vec<Waker>,
     end: Parker,
 }
 
-impl Shared {
-    fn phase(&self) -> Phase {
+impl ShutdownState {
+    fn phase(&self) -> ShutdownPhase {
         // Acquire: pairs with the Release of `end`; what the owner did is seen by who sees the end.
-        Phase::of(self.phase.load(Ordering::Acquire))
+        ShutdownPhase::of(self.phase.load(Ordering::Acquire))
     }
 
     fn begin(&self) -> Requested {
-        let (running, draining) = (Phase::Running.word(), Phase::Draining.word());
+        let (running, draining) = (
+            ShutdownPhase::Running.word(),
+            ShutdownPhase::Draining.word(),
+        );
         if injected(Mutant::ShutdownRequestNotAtomic) {
             let before = self.phase();
-            if before == Phase::Running {
+            if before == ShutdownPhase::Running {
                 self.phase.store(draining, Ordering::Release);
                 return Requested::First;
             }
@@ -114,7 +117,7 @@ impl Shared {
                 .compare_exchange(running, draining, Ordering::AcqRel, Ordering::Acquire);
         match begun {
             Ok(_) => Requested::First,
-            Err(found) => Requested::Already(Phase::of(found)),
+            Err(found) => Requested::Already(ShutdownPhase::of(found)),
         }
     }
 
@@ -127,7 +130,7 @@ impl Shared {
 
 /// The handle of everybody; clones belong to the same engine.
 #[derive(Clone, Debug)]
-pub struct Shutdown(Arc<Shared>);
+pub struct Shutdown(Arc<ShutdownState>);
 
 impl Shutdown {
     /// Asks for the end; returns at once.
@@ -145,21 +148,23 @@ impl Shutdown {
 
     /// How far the end has come.
     #[must_use]
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> ShutdownPhase {
         self.0.phase()
     }
 
     /// Whether threads should come to an end; for the last look before parking.
     #[must_use]
     pub fn is_requested(&self) -> bool {
-        self.phase() != Phase::Running
+        self.phase() != ShutdownPhase::Running
     }
 
     /// Sleeps until the owner is done. Does not ask for the end.
     pub fn wait(&self) -> Ended {
-        self.0.end.park_until(|| self.phase() >= Phase::Stopped);
+        self.0
+            .end
+            .park_until(|| self.phase() >= ShutdownPhase::Stopped);
         match self.phase() {
-            Phase::Stopped => Ended::Stopped,
+            ShutdownPhase::Stopped => Ended::Stopped,
             _ => Ended::Poisoned,
         }
     }
@@ -168,7 +173,7 @@ impl Shutdown {
 /// The handle of the thread that drains; there is one.
 #[derive(Debug)]
 pub struct ShutdownOwner {
-    shared: Arc<Shared>,
+    shared: Arc<ShutdownState>,
     end_waker: Waker,
     finished: bool,
 }
@@ -177,17 +182,17 @@ impl ShutdownOwner {
     /// Whether the end was requested.
     #[must_use]
     pub fn is_requested(&self) -> bool {
-        self.shared.phase() != Phase::Running
+        self.shared.phase() != ShutdownPhase::Running
     }
 
     /// Says that every accepted item was answered; the caller has drained all its queues.
     pub fn finish(mut self) {
         self.finished = true;
-        self.end(Phase::Stopped);
+        self.end(ShutdownPhase::Stopped);
     }
 
-    fn end(&self, phase: Phase) {
-        // Release: pairs with the Acquire in `Shared::phase`; the answers are given. A swap, so
+    fn end(&self, phase: ShutdownPhase) {
+        // Release: pairs with the Acquire in `ShutdownState::phase`; the answers are given. A swap, so
         // that a request at the same moment is either before it or finds the end.
         self.shared.phase.swap(phase.word(), Ordering::AcqRel);
         self.shared.wake_threads();
@@ -200,7 +205,7 @@ impl ShutdownOwner {
 impl Drop for ShutdownOwner {
     fn drop(&mut self) {
         if !self.finished && !injected(Mutant::ShutdownOwnerDiesSilently) {
-            self.end(Phase::Poisoned);
+            self.end(ShutdownPhase::Poisoned);
         }
     }
 }
@@ -214,11 +219,14 @@ mod tests {
         let (handle, owner) = shutdown(Vec::new());
         assert!(!owner.is_requested());
         assert_eq!(handle.request(), Requested::First);
-        assert_eq!(handle.request(), Requested::Already(Phase::Draining));
+        assert_eq!(
+            handle.request(),
+            Requested::Already(ShutdownPhase::Draining)
+        );
         assert!(owner.is_requested());
         owner.finish();
         assert_eq!(handle.wait(), Ended::Stopped);
-        assert_eq!(handle.request(), Requested::Already(Phase::Stopped));
+        assert_eq!(handle.request(), Requested::Already(ShutdownPhase::Stopped));
     }
 
     #[test]
@@ -226,18 +234,18 @@ mod tests {
         let (handle, owner) = shutdown(Vec::new());
         drop(owner);
         assert_eq!(handle.wait(), Ended::Poisoned);
-        assert_eq!(handle.phase(), Phase::Poisoned);
+        assert_eq!(handle.phase(), ShutdownPhase::Poisoned);
     }
 
     #[test]
     fn phases_survive_their_word() {
         for phase in [
-            Phase::Running,
-            Phase::Draining,
-            Phase::Stopped,
-            Phase::Poisoned,
+            ShutdownPhase::Running,
+            ShutdownPhase::Draining,
+            ShutdownPhase::Stopped,
+            ShutdownPhase::Poisoned,
         ] {
-            assert_eq!(Phase::of(phase.word()), phase);
+            assert_eq!(ShutdownPhase::of(phase.word()), phase);
         }
     }
 }

@@ -119,7 +119,7 @@ fn an_application_that_was_moved_away_is_activated_for_its_user_of_the_old_leaf(
     engine.finish_app(app(1)).unwrap();
     assert_eq!(bob(&engine, "root.a"), Some((1, 0)));
     assert_eq!(bob(&engine, "root.b"), Some((2, -1)));
-    // The leaf that it left is looked at last, and tells its limit to its own record of the user.
+    // The leaf that it left is looked at last, and notes its limit with its own record of the user.
     engine
         .add_node(&NodeSpec::new(node("h2"), of(8192, 8)))
         .unwrap();
@@ -204,7 +204,7 @@ fn a_user_who_was_told_another_limit_meanwhile_is_not_told_the_first_again() {
     assert_eq!(told, [3072, 2048, 2048]);
 }
 
-/// The memory of the limit that ann was told last.
+/// The memory of the limit that ann was handed last.
 fn last_limit(engine: &Sequential) -> serde_json::Value {
     let ann = record(engine, "root.a", "ann").unwrap();
     serde_json::to_value(ann).unwrap()["last_limit"][0].clone()

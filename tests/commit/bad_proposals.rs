@@ -18,7 +18,7 @@ fn ask(ledger: &mut Ledger, number: u32, priority: i32, memory: i64) {
         ..Ask::anywhere(ResourceVector::of(&[memory, 1]), 1)
     };
     ledger.ask(app, &AskCall::asking(vec![ask])).unwrap();
-    ledger.settle();
+    ledger.drain_follow_ups();
 }
 
 /// What a pass over a node proposes.
@@ -38,7 +38,7 @@ fn proposed(ledger: &Ledger, node: usize) -> Proposal {
 
 fn commit(ledger: &mut Ledger, proposal: Proposal) -> CommitOutcome {
     let committed = ledger.commit(&Outcome::Proposed(proposal), &[]);
-    ledger.settle();
+    ledger.drain_follow_ups();
     committed
 }
 
@@ -60,7 +60,7 @@ fn nearly_full() -> (Ledger, Proposal) {
     for (number, queue) in [(1, "root.a"), (2, "root.b")] {
         let spec = AppSpec::new(ApplicationId::new(number), queue, "ann");
         ledger.submit(&spec).unwrap();
-        ledger.settle();
+        ledger.drain_follow_ups();
     }
     ask(&mut ledger, 1, 5, 7168);
     let first = proposed(&ledger, 0);
@@ -93,11 +93,11 @@ fn a_reservation_serves_no_other_key() {
     assert_ne!(proposal.key, held.key);
     let refused = CommitOutcome::Rejected(Conflict::ReservationChanged);
     for kind in [ProposalKind::Allocate, ProposalKind::Reserve] {
-        let nonsense = Proposal {
+        let bad = Proposal {
             kind,
             ..proposal.clone()
         };
-        assert_eq!(commit(&mut ledger, nonsense), refused, "{kind:?}");
+        assert_eq!(commit(&mut ledger, bad), refused, "{kind:?}");
     }
     let after = &ledger.state().nodes[NodeSlot::at(0)];
     assert_eq!(after.reserved, Some(held));
@@ -146,9 +146,9 @@ fn nobody_gives_up_what_another_has_reserved_or_more_than_there_is() {
         exchange: Some(Box::new(twice)),
         ..proposal.clone()
     };
-    for nonsense in [of_another, too_large] {
+    for bad in [of_another, too_large] {
         let refused = CommitOutcome::Rejected(Conflict::ExchangeGone);
-        assert_eq!(commit(&mut ledger, nonsense), refused);
+        assert_eq!(commit(&mut ledger, bad), refused);
     }
     let after = &ledger.state().nodes[NodeSlot::at(0)];
     assert_eq!(after.reserved, Some(held));
@@ -176,12 +176,12 @@ fn nobody_is_killed_who_is_not_marked_for_it() {
         ..proposal.clone()
     };
     for proposal in [here, proposal.clone()] {
-        let nonsense = Proposal {
+        let bad = Proposal {
             kill: vec![victim],
             ..proposal
         };
         let refused = CommitOutcome::Rejected(Conflict::VictimGone);
-        assert_eq!(commit(&mut ledger, nonsense), refused);
+        assert_eq!(commit(&mut ledger, bad), refused);
     }
     assert_eq!(ledger.live_containers(app).count(), 1);
     assert_eq!(commit(&mut ledger, proposal), CommitOutcome::Committed);
@@ -192,12 +192,12 @@ fn nothing_is_lent_on_a_node_of_a_partition_that_lends_nothing() {
     let mut ledger = ledger();
     ask(&mut ledger, 2, 5, 1024);
     let proposal = proposed(&ledger, 1);
-    let nonsense = Proposal {
+    let bad = Proposal {
         exclusivity: Exclusivity::Ignore,
         ..proposal.clone()
     };
     let refused = CommitOutcome::Rejected(Conflict::NodeState);
-    assert_eq!(commit(&mut ledger, nonsense), refused);
+    assert_eq!(commit(&mut ledger, bad), refused);
     assert_eq!(commit(&mut ledger, proposal), CommitOutcome::Committed);
 }
 
@@ -222,10 +222,10 @@ fn only_containers_that_may_be_anywhere_go_elsewhere() {
         counted: false,
         ..sound.clone()
     };
-    for (nonsense, elsewhere) in [(reserves, false), (local, false), (sound, true)] {
+    for (bad, elsewhere) in [(reserves, false), (local, false), (sound, true)] {
         let lost = Proposal {
-            incarnation: nonsense.incarnation + 1,
-            ..nonsense
+            incarnation: bad.incarnation + 1,
+            ..bad
         };
         let expected = if elsewhere {
             CommitOutcome::CommittedElsewhere

@@ -1,4 +1,4 @@
-//! Waves: containers that are placed together where single passes would place the same ones.
+//! Bulk placement: containers that are placed together where single passes would place the same ones.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec};
@@ -68,7 +68,7 @@ fn ledger_with(weight: &str, percent: &str, x: usize, sized: &str) -> Ledger {
         }
         ledger.add_node(&node).unwrap();
     }
-    ledger.settle();
+    ledger.drain_follow_ups();
     ledger.track(true);
     ledger
 }
@@ -92,14 +92,14 @@ fn ask_of(
     let id = ApplicationId::new(number);
     let spec = AppSpec::new(id, queue, user);
     let app = ledger.submit(&spec).unwrap();
-    ledger.settle();
+    ledger.drain_follow_ups();
     let ask = Ask {
         partition: Some(partition.to_owned()),
         ..Ask::anywhere(of(1024, 1), count)
     };
     let call = AskCall::asking(vec![ask]);
     ledger.ask(app, &call).unwrap();
-    ledger.settle();
+    ledger.drain_follow_ups();
 }
 
 /// A working copy, and the nodes of a partition in order.
@@ -110,22 +110,22 @@ fn copy(ledger: &Ledger, partition: PartitionId) -> (State, FitIndex) {
     let order: Vec<_> = nodes
         .filter(|&node| state.nodes[node].partition == partition)
         .collect();
-    let mut lane = FitIndex::new(order.clone(), 2);
+    let mut index = FitIndex::new(order.clone(), 2);
     for node in order {
-        lane.note_total(&state.nodes[node].total.get());
-        lane.set(node, Some(&state.nodes[node].free.get()));
+        index.note_total(&state.nodes[node].total.get());
+        index.set(node, Some(&state.nodes[node].free.get()));
     }
-    (state, lane)
+    (state, index)
 }
 
-/// All decisions: those of waves of at most `most` containers, and passes where no wave goes on. The
+/// All decisions: those of bulk placements of at most `most` containers, and passes where no run goes on. The
 /// applications in turn, how many passes there were, and what is left on the nodes.
 fn filled(
     ledger: &Ledger,
     partition: PartitionId,
     most: usize,
 ) -> (Vec<ApplicationId>, usize, Vec<ResourceVector>) {
-    let (mut state, mut lane) = copy(ledger, partition);
+    let (mut state, mut index) = copy(ledger, partition);
     let (mut served, mut passes) = (Vec::new(), 0);
     loop {
         let extent = BulkExtent {
@@ -134,16 +134,16 @@ fn filled(
             watch: None,
         };
         let mut placed = Vec::new();
-        let length = place_in_bulk(&mut state, &mut lane, partition, extent, &mut placed);
+        let length = place_in_bulk(&mut state, &mut index, partition, extent, &mut placed);
         assert_eq!(placed.len(), length);
         served.extend(placed.iter().map(|outcome| {
             let Outcome::Proposed(next) = outcome else {
-                panic!("a wave is of containers: {outcome:?}");
+                panic!("a run is of containers: {outcome:?}");
             };
             state.apps[next.app].id
         }));
         let mut seen = Vec::new();
-        let candidates = Candidates::indexed(&lane, partition);
+        let candidates = Candidates::indexed(&index, partition);
         let outcome = propose(&state, &candidates, Exclusivity::Respect, &mut seen);
         observe_on_copy(&mut state, &seen);
         let Outcome::Proposed(single) = outcome else {
@@ -152,18 +152,18 @@ fn filled(
         };
         passes += 1;
         assert_ne!(apply_to_copy(&mut state, &single), OverlayResult::No);
-        lane.lessen(single.node, &state.nodes[single.node].free);
+        index.lessen(single.node, &state.nodes[single.node].free);
         served.push(state.apps[single.app].id);
     }
 }
 
-/// Whom waves of a batch's length serve, one container after the other, and how many passes that takes.
+/// Whom bulk placements of a batch's length serve, one container after the other, and how many passes that takes.
 /// Passes alone come to the same.
-fn waves(ledger: &Ledger) -> (Vec<u32>, usize) {
-    waves_on(ledger, PartitionId::DEFAULT)
+fn bulk(ledger: &Ledger) -> (Vec<u32>, usize) {
+    bulk_on(ledger, PartitionId::DEFAULT)
 }
 
-fn waves_on(ledger: &Ledger, partition: PartitionId) -> (Vec<u32>, usize) {
+fn bulk_on(ledger: &Ledger, partition: PartitionId) -> (Vec<u32>, usize) {
     let (together, passes, free) = filled(ledger, partition, 64);
     let (singly, count, free_singly) = filled(ledger, partition, 0);
     assert_eq!((&together, free), (&singly, free_singly));
@@ -173,20 +173,20 @@ fn waves_on(ledger: &Ledger, partition: PartitionId) -> (Vec<u32>, usize) {
 
 /// Whom passes over the live state serve, each committed before the next one.
 fn by_the_ledger(ledger: &mut Ledger) -> Vec<u32> {
-    let (_, mut lane) = copy(ledger, PartitionId::DEFAULT);
+    let (_, mut index) = copy(ledger, PartitionId::DEFAULT);
     let mut served = Vec::new();
     loop {
         let mut seen = Vec::new();
-        let candidates = Candidates::indexed(&lane, PartitionId::DEFAULT);
+        let candidates = Candidates::indexed(&index, PartitionId::DEFAULT);
         let outcome = propose(ledger.state(), &candidates, Exclusivity::Respect, &mut seen);
         let committed = ledger.commit(&outcome, &seen);
-        ledger.settle();
+        ledger.drain_follow_ups();
         let Outcome::Proposed(placed) = outcome else {
             return served;
         };
         assert_eq!(committed, CommitOutcome::Committed);
         let state = ledger.state();
-        lane.lessen(placed.node, &state.nodes[placed.node].free);
+        index.lessen(placed.node, &state.nodes[placed.node].free);
         served.push(state.apps[placed.app].id.sequence);
     }
 }
@@ -196,17 +196,17 @@ fn a_lone_leaf_takes_a_pass_for_the_first_and_the_last_container_of_a_key() {
     let mut ledger = ledger();
     ask(&mut ledger, 1, "root.p.a", 20);
     ask(&mut ledger, 2, "root.p.a", 5);
-    let (served, passes) = waves(&ledger);
+    let (served, passes) = bulk(&ledger);
     assert_eq!(served, [vec![1; 20], vec![2; 5]].concat());
     assert_eq!(passes, 4);
 }
 
 #[test]
-fn leaves_that_are_equally_hungry_take_turns_within_a_wave() {
+fn leaves_that_are_equally_hungry_take_turns_within_a_run() {
     let mut ledger = ledger();
     ask(&mut ledger, 1, "root.p.a", 14);
     ask(&mut ledger, 2, "root.q", 14);
-    let (served, passes) = waves(&ledger);
+    let (served, passes) = bulk(&ledger);
     assert_eq!(served, [1, 2].repeat(14));
     assert_eq!(passes, 4, "the first and the last container of each");
 }
@@ -219,10 +219,10 @@ fn a_leaf_that_is_behind_comes_first_until_it_has_caught_up() {
         let (candidates, mut seen) = (Candidates::node(node), Vec::new());
         let outcome = propose(ledger.state(), &candidates, Exclusivity::Respect, &mut seen);
         assert_eq!(ledger.commit(&outcome, &seen), CommitOutcome::Committed);
-        ledger.settle();
+        ledger.drain_follow_ups();
     }
     ask(&mut ledger, 2, "root.q", 60);
-    let (served, passes) = waves(&ledger);
+    let (served, passes) = bulk(&ledger);
     let until = served.iter().position(|&app| app == 1);
     assert_eq!((until, served.len()), (Some(40), 60));
     assert_eq!(
@@ -232,16 +232,16 @@ fn a_leaf_that_is_behind_comes_first_until_it_has_caught_up() {
 }
 
 #[test]
-fn a_wave_ends_where_no_node_has_room() {
+fn a_run_ends_where_no_node_has_room() {
     let mut ledger = ledger();
     ask(&mut ledger, 1, "root.p.a", 150);
-    let (served, passes) = waves(&ledger);
+    let (served, passes) = bulk(&ledger);
     assert_eq!(served.len(), 100, "as many as there is room for");
     assert!(passes < 5, "{passes}");
 }
 
 #[test]
-fn users_at_their_limit_in_front_do_not_end_a_wave() {
+fn users_at_their_limit_in_front_do_not_end_a_run() {
     let mut ledger = ledger_of("1", "25", 0);
     for (number, user, count) in [
         (1, "ann", 40),
@@ -251,7 +251,7 @@ fn users_at_their_limit_in_front_do_not_end_a_wave() {
     ] {
         ask_of(&mut ledger, (number, user), "root.p.a", "", count);
     }
-    let (served, passes) = waves(&ledger);
+    let (served, passes) = bulk(&ledger);
     // While the others ask, ann waits at the limit of a quarter each, in front of all of them.
     let turns = [(1, 14), (2, 10), (3, 10), (4, 10), (1, 26)];
     let expected = turns.map(|(app, count)| vec![app; count]).concat();
@@ -263,14 +263,14 @@ fn users_at_their_limit_in_front_do_not_end_a_wave() {
 }
 
 #[test]
-fn users_who_ask_for_nothing_more_do_not_end_the_waves_of_others() {
+fn users_who_ask_for_nothing_more_do_not_end_the_runs_of_others() {
     let mut ledger = ledger_of("1", "25", 0);
     ask_of(&mut ledger, (1, "ann"), "root.p.a", "", 16);
     for number in 2..=8 {
         let (user, count) = (format!("u{number}"), if number < 6 { 5 } else { 2 });
         ask_of(&mut ledger, (number, &user), "root.p.a", "", count);
     }
-    let (served, passes) = waves(&ledger);
+    let (served, passes) = bulk(&ledger);
     assert_eq!(by_the_ledger(&mut ledger), served);
     let behind = served.iter().position(|&app| app == 8);
     let ann = served.iter().rposition(|&app| app == 1);
@@ -288,7 +288,7 @@ fn applications_of_a_fair_leaf_take_turns_by_what_they_use() {
     for (number, count) in [(1, 8), (2, 4), (3, 12)] {
         ask(&mut ledger, number, "root.q", count);
     }
-    let (served, passes) = waves(&ledger);
+    let (served, passes) = bulk(&ledger);
     let turns = [[1, 2, 3].repeat(4), [1, 3].repeat(4), vec![3; 4]].concat();
     assert_eq!(served, turns);
     // The first and the last container of each, and where one asks for nothing more but stands in front.
@@ -301,7 +301,7 @@ fn larger_applications_of_a_fair_leaf_get_more_where_size_counts() {
     let mut ledger = ledger_with("1", "100", 0, "true");
     ask(&mut ledger, 1, "root.q", 10);
     ask(&mut ledger, 2, "root.q", 60);
-    let (served, _) = waves(&ledger);
+    let (served, _) = bulk(&ledger);
     assert_eq!(by_the_ledger(&mut ledger), served);
     // What one uses is divided by the logarithm of what it wants in all.
     let got = |app| served[..16].iter().filter(|&&other| other == app).count();
@@ -316,11 +316,11 @@ fn an_application_of_a_fair_leaf_that_is_behind_catches_up_first() {
         let (candidates, mut seen) = (Candidates::node(NodeSlot::at(0)), Vec::new());
         let outcome = propose(ledger.state(), &candidates, Exclusivity::Respect, &mut seen);
         assert_eq!(ledger.commit(&outcome, &seen), CommitOutcome::Committed);
-        ledger.settle();
+        ledger.drain_follow_ups();
     }
     ask(&mut ledger, 2, "root.q", 20);
     ask(&mut ledger, 3, "root.p.a", 10);
-    let (served, _) = waves(&ledger);
+    let (served, _) = bulk(&ledger);
     let in_turn: Vec<_> = served.iter().copied().filter(|&app| app != 3).collect();
     assert_eq!(in_turn[..6], [2; 6]);
     assert_eq!(in_turn[6..14], [1, 2].repeat(4));
@@ -332,7 +332,7 @@ fn a_user_of_more_weight_is_served_together_as_far_as_it_goes_and_one_of_less_is
     let passes = |weight: &str, percent: &str| {
         let mut ledger = ledger_of(weight, percent, 0);
         ask(&mut ledger, 1, "root.p.a", 40);
-        let (served, passes) = waves(&ledger);
+        let (served, passes) = bulk(&ledger);
         assert_eq!(served.len(), 40);
         passes
     };
@@ -345,12 +345,12 @@ fn a_user_of_more_weight_is_served_together_as_far_as_it_goes_and_one_of_less_is
 }
 
 #[test]
-fn a_partition_of_the_same_nodes_as_the_cluster_has_waves() {
+fn a_partition_of_the_same_nodes_as_the_cluster_has_bulk_placements() {
     let mut ledger = ledger_of("1", "100", 10);
     ask_on(&mut ledger, 1, "root.p.a", "x", 40);
     ask(&mut ledger, 2, "root.p.a", 30);
     let x = ledger.partition("x").unwrap();
-    assert_eq!(waves_on(&ledger, x), (vec![1; 40], 2));
-    let behind_one_that_asks_elsewhere = waves(&ledger);
+    assert_eq!(bulk_on(&ledger, x), (vec![1; 40], 2));
+    let behind_one_that_asks_elsewhere = bulk(&ledger);
     assert_eq!(behind_one_that_asks_elsewhere, (vec![2; 30], 30));
 }

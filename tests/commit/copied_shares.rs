@@ -39,10 +39,10 @@ fn ledger() -> Ledger {
     ledger.add_node(&node).unwrap();
     let spec = AppSpec::new(ApplicationId::new(1), "root.small", "ann");
     let app = ledger.submit(&spec).unwrap();
-    ledger.settle();
+    ledger.drain_follow_ups();
     let asks = vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 4)];
     ledger.ask(app, &AskCall::asking(asks)).unwrap();
-    ledger.settle();
+    ledger.drain_follow_ups();
     ledger
 }
 
@@ -68,7 +68,7 @@ fn a_copy_tells_whether_a_leaf_that_is_guaranteed_nothing_may_kill() {
     observe_on_copy(&mut copy, &seen);
     assert_ne!(apply_to_copy(&mut copy, proposal), OverlayResult::No);
     assert_eq!(ledger.commit(&found, &seen), CommitOutcome::Committed);
-    ledger.settle();
+    ledger.drain_follow_ups();
     ledger.settled();
     assert_eq!([may(&copy), may(ledger.state())], [false; 2]);
 }

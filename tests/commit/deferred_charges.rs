@@ -69,14 +69,14 @@ fn ledger(calculator: &str) -> Ledger {
         let mut spec = AppSpec::new(id, queue, "ann");
         spec.master = None;
         let app = ledger.submit(&spec).unwrap();
-        ledger.settle();
+        ledger.drain_follow_ups();
         let asks = [("", 1, 40), ("gpu", 2, 3)].map(|(partition, priority, count)| Ask {
             priority,
             partition: (!partition.is_empty()).then(|| partition.to_owned()),
             ..Ask::anywhere(ResourceVector::of(&[1024 * i64::from(priority), 1]), count)
         });
         ledger.ask(app, &AskCall::asking(asks.to_vec())).unwrap();
-        ledger.settle();
+        ledger.drain_follow_ups();
     }
     ledger.track(true);
     ledger
@@ -87,7 +87,7 @@ fn add_node(ledger: &mut Ledger, number: usize, partition: &str) {
     let mut node = NodeSpec::new(name, ResourceVector::of(&[16_384, 16]));
     partition.clone_into(&mut node.partition);
     ledger.add_node(&node).unwrap();
-    ledger.settle();
+    ledger.drain_follow_ups();
 }
 
 /// What an application asks under one of its keys, on a node, as a proposer would say it.
@@ -124,7 +124,7 @@ fn ask_again(ledger: &mut Ledger, app: usize, count: i32) {
     ledger
         .ask(AppSlot::at(app), &AskCall::asking(vec![ask]))
         .unwrap();
-    ledger.settle();
+    ledger.drain_follow_ups();
 }
 
 /// Figures of all queues: path, use, outstanding, used shares.
@@ -191,7 +191,7 @@ proptest! {
         }
         for ledger in [&mut together, &mut single] {
             ledger.settled();
-            ledger.settle();
+            ledger.drain_follow_ups();
         }
         prop_assert_eq!(figures(&together), figures(&single));
         let [found, expected] = [&mut together, &mut single].map(Ledger::take_events);

@@ -28,7 +28,7 @@ fn ask(ledger: &mut Ledger, number: u32, partition: &str, count: i32) {
         ..Ask::anywhere(ResourceVector::of(&[1024, 1]), count)
     };
     ledger.ask(app, &AskCall::asking(vec![ask])).unwrap();
-    ledger.settle();
+    ledger.drain_follow_ups();
 }
 
 /// A node of the default partition, one of `x`, and the applications.
@@ -56,7 +56,7 @@ fn ledger(exclusive: bool) -> Ledger {
     for number in 1..=ELSEWHERE + 1 {
         let app = AppSpec::new(ApplicationId::new(number), "root.a", "ann");
         ledger.submit(&app).unwrap();
-        ledger.settle();
+        ledger.drain_follow_ups();
         let partition = if number > ELSEWHERE { "" } else { "x" };
         ask(&mut ledger, number, partition, 2);
     }
@@ -70,7 +70,7 @@ fn pass(ledger: &mut Ledger, node: usize, exclusivity: Exclusivity) -> (Option<A
     let (state, mut seen) = (ledger.state(), Vec::new());
     let outcome = propose_watched(state, &candidates, exclusivity, &mut seen, Some(&mut looks));
     let committed = ledger.commit(&outcome, &seen);
-    ledger.settle();
+    ledger.drain_follow_ups();
     let app = match &outcome {
         Outcome::Proposed(proposal) => {
             assert_eq!(committed, CommitOutcome::Committed);
@@ -113,7 +113,7 @@ fn a_pass_that_lends_looks_at_those_who_ask_on_the_default_partition() {
     let mut ledger = ledger(false);
     ledger.track(true);
     let last = ledger.app(ApplicationId::new(ELSEWHERE + 1));
-    // Lent only after as many missed opportunities as there are nodes.
+    // Shared only after as many missed opportunities as there are nodes.
     let passes = [(); 3].map(|()| pass(&mut ledger, 1, Exclusivity::Ignore));
     assert!(passes.iter().all(|&(_, looks)| looks == 2), "{passes:?}");
     assert_eq!(passes[2].0, last, "{passes:?}");

@@ -14,6 +14,7 @@ mod demand;
 mod lifetimes;
 mod mends;
 mod property;
+mod removed_users;
 mod scheduling_requests;
 mod user_bounds;
 mod working_copies;

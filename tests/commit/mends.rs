@@ -181,7 +181,7 @@ fn a_vector_without_memory_counts() {
 fn a_mend_that_nobody_knows_is_warned_of() {
     let text = "<configuration><property><name>capsched.mend.all</name><value>true</value>\
                 </property></configuration>";
-    let file = config::Source {
+    let file = config::ConfigSource {
         name: "capacity-scheduler.xml".to_owned(),
         bytes: text.into(),
         layer: config::Layer::Scheduler,

@@ -46,7 +46,7 @@ fn ledger(settings: TreeSettings, cores_of_x: i64) -> Ledger {
         partition.clone_into(&mut node.partition);
         ledger.add_node(&node).unwrap();
     }
-    ledger.settle();
+    ledger.drain_follow_ups();
     ledger.track(true);
     ledger
 }
@@ -54,13 +54,13 @@ fn ledger(settings: TreeSettings, cores_of_x: i64) -> Ledger {
 fn ask(ledger: &mut Ledger, number: u32, user: &str, partition: &str, count: i32) {
     let spec = AppSpec::new(ApplicationId::new(number), "root.a", user);
     let app = ledger.submit(&spec).unwrap();
-    ledger.settle();
+    ledger.drain_follow_ups();
     let ask = Ask {
         partition: Some(partition.to_owned()),
         ..Ask::anywhere(ResourceVector::of(&[1024, 1]), count)
     };
     ledger.ask(app, &AskCall::asking(vec![ask])).unwrap();
-    ledger.settle();
+    ledger.drain_follow_ups();
 }
 
 /// Who gets a container on a node.
@@ -68,7 +68,7 @@ fn place(ledger: &mut Ledger, node: usize) -> Option<UserSlot> {
     let (candidates, mut seen) = (Candidates::node(NodeSlot::at(node)), Vec::new());
     let outcome = propose(ledger.state(), &candidates, Exclusivity::Respect, &mut seen);
     let committed = ledger.commit(&outcome, &seen);
-    ledger.settle();
+    ledger.drain_follow_ups();
     let Outcome::Proposed(proposal) = outcome else {
         return None;
     };
@@ -129,7 +129,7 @@ fn who_is_at_the_limit_stays_there_without_a_look_while_nothing_can_raise_it_so_
         ResourceVector::of(&[1 << 30, 1 << 20]),
     );
     ledger.add_node(&node).unwrap();
-    ledger.settle();
+    ledger.drain_follow_ups();
     let state = ledger.state();
     assert!(!is_surely_over::<NARROW>(
         state,
@@ -180,7 +180,7 @@ fn a_factor_below_zero_grants_nobody_anything() {
         let mut ledger = ledger(tree("10", "25", ["1", weight]), 1);
         ask(&mut ledger, 1, "bob", "", 3);
         ledger.refresh(tree("-2", "25", ["1", weight])).unwrap();
-        ledger.settle();
+        ledger.drain_follow_ups();
         assert_eq!(place(&mut ledger, 0), None);
         let state = ledger.state();
         let bob = &state.users[user(state, "bob")];

@@ -24,7 +24,7 @@ fn of(memory: i64, cores: i64) -> ResourceVector {
     ResourceVector::of(&[memory, cores])
 }
 
-/// Parents and leaves on both partitions; two nodes of `gpu`, which lends what its own leave idle,
+/// Parents and leaves on both partitions; two nodes of `gpu`, which shares what its own leave idle,
 /// and one of the default partition.
 fn ledger() -> Ledger {
     let mut pairs: BTreeMap<String, String> = BTreeMap::new();
@@ -67,7 +67,7 @@ fn ledger() -> Ledger {
     ledger
         .add_node(&NodeSpec::new(name, of(65_536, 64)))
         .unwrap();
-    ledger.settle();
+    ledger.drain_follow_ups();
     ledger
 }
 
@@ -135,9 +135,9 @@ fn demand(ledger: &mut Ledger) {
 fn submit(ledger: &mut Ledger, number: u32, queue: &str, user: &str, call: &AskCall) {
     let id = ApplicationId::new(number);
     let app = ledger.submit(&AppSpec::new(id, queue, user)).unwrap();
-    ledger.settle();
+    ledger.drain_follow_ups();
     ledger.ask(app, call).unwrap();
-    ledger.settle();
+    ledger.drain_follow_ups();
 }
 
 /// What limits and orders read, in words that name the difference.
@@ -227,7 +227,7 @@ fn step(
     };
     let followed = apply_to_copy(copy, proposal);
     assert_eq!(ledger.commit(&outcome, &seen), CommitOutcome::Committed);
-    ledger.settle();
+    ledger.drain_follow_ups();
     Some((proposal.clone(), followed))
 }
 

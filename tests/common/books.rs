@@ -63,9 +63,9 @@ pub(crate) struct Books {
     pub(crate) moved: u64,
     pub(crate) fulfilled: u64,
     /// Containers killed, by application: whether by a lost node or by the end of an application is
-    /// not told.
+    /// not reported.
     pub(crate) killed: BTreeMap<ApplicationId, u64>,
-    /// Refusals, by the fate that they are counted as.
+    /// Refusals, by the outcome that they are counted as.
     refused: BTreeMap<usize, u64>,
 }
 
@@ -89,7 +89,7 @@ impl Books {
         }
     }
 
-    /// Takes note of applications; before their events are heard.
+    /// Takes note of applications; before their events are recorded.
     pub(crate) fn know(&mut self, apps: Apps) {
         self.apps.extend(apps);
     }
@@ -136,7 +136,7 @@ impl Books {
                 again,
                 ..
             } => {
-                assert!(!again, "a reservation that is kept is not told");
+                assert!(!again, "a reservation that is kept is not reported");
                 self.reservations += 1;
                 self.reserve(node, *container, *size);
             }
@@ -157,8 +157,8 @@ impl Books {
                 self.reserve(to, *container, *size);
             }
             Decision::Rejected { conflict, .. } => {
-                let fate = CommitOutcome::from(*conflict).index();
-                *self.refused.entry(fate).or_default() += 1;
+                let outcome = CommitOutcome::from(*conflict).index();
+                *self.refused.entry(outcome).or_default() += 1;
             }
             Decision::MasterStarted { container, .. } => {
                 assert_eq!(*container, None, "nobody has a master");
@@ -271,26 +271,26 @@ impl Books {
         assert_eq!(seen.users, non_zero(&self.by_user), "use of users");
     }
 
-    /// Every decision that the committer took or made has exactly one outcome, and each refusal is told
+    /// Every decision that the committer took or made has exactly one outcome, and each refusal is reported
     /// once. Once nothing changes any more: a proposer may go on looking whether its reservation
     /// waits.
-    pub(crate) fn outcomes(&self, fates: &Counts<CommitOutcome>, shown: &Snapshot) {
-        for (fate, counted) in fates.iter().filter(|(fate, _)| fate.is_refused()) {
-            let told = self.refused.get(&fate.index()).copied().unwrap_or(0);
-            assert_eq!(counted, told, "{} counted and told", fate.name());
+    pub(crate) fn outcomes(&self, counts: &Counts<CommitOutcome>, shown: &Snapshot) {
+        for (outcome, counted) in counts.iter().filter(|(outcome, _)| outcome.is_refused()) {
+            let known = self.refused.get(&outcome.index()).copied().unwrap_or(0);
+            assert_eq!(counted, known, "{} counted and reported", outcome.name());
         }
         let by_decider = shown.refused.iter().sum::<u64>() + shown.served_refused;
         assert_eq!(by_decider, self.refusals(), "refusals by who decided");
         let decided = shown.taken.iter().sum::<u64>() + shown.served;
-        let outcomes = fates.total() + shown.skipped;
-        assert_eq!(decided, outcomes, "decisions and outcomes: {fates}");
+        let outcomes = counts.total() + shown.skipped;
+        assert_eq!(decided, outcomes, "decisions and outcomes: {counts}");
         let committed =
-            fates.get(CommitOutcome::Committed) + fates.get(CommitOutcome::CommittedElsewhere);
-        let told = self.placed + self.reservations + self.moved;
+            counts.get(CommitOutcome::Committed) + counts.get(CommitOutcome::CommittedElsewhere);
+        let known = self.placed + self.reservations + self.moved;
         // That a reservation is kept or given up is committed, too.
         assert!(
-            told == committed || (told < committed && self.reservations > 0),
-            "{told} of {committed} were told"
+            known == committed || (known < committed && self.reservations > 0),
+            "{known} of {committed} were reported"
         );
     }
 }

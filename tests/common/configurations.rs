@@ -1,6 +1,6 @@
 //! What recordings of mappings and of access control say about configurations and users.
 
-use capsched::config::{Layer, Loaded, Options, Report, Source, load};
+use capsched::config::{ConfigSource, Layer, Loaded, Options, Report, load};
 use serde_json::Value;
 
 /// A recording's configuration, read by the library; its report when it is refused.
@@ -12,7 +12,7 @@ pub(crate) fn loaded(recording: &Value) -> Result<Loaded, Report> {
     }
     site.push_str("</configuration>");
     let scheduler = recording["xml"].as_str().unwrap_or_default();
-    let source = |name: &str, text: &str, layer| Source {
+    let source = |name: &str, text: &str, layer| ConfigSource {
         name: name.to_owned(),
         bytes: text.as_bytes().to_vec(),
         layer,

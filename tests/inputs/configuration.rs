@@ -3,14 +3,14 @@
 //! The names of the cases are the rows of the catalogue of bad inputs. Where the reference is
 //! known to accept a row, it is accepted here too, with a warning.
 
-use capsched::config::{self, Layer, Limits, Options, Report, Severity, Source};
+use capsched::config::{self, ConfigSource, DocumentLimits, Layer, Options, Report, Severity};
 use proptest::prelude::*;
 
 const QUEUES: &str = "yarn.scheduler.capacity.root.queues";
 const CAPACITY: &str = "yarn.scheduler.capacity.root.a.capacity";
 
 fn check_bytes(bytes: &[u8], options: &Options) -> Report {
-    let source = Source {
+    let source = ConfigSource {
         name: "capacity-scheduler.xml".to_owned(),
         bytes: bytes.to_vec(),
         layer: Layer::Scheduler,
@@ -354,10 +354,10 @@ fn near_misses_of_keys_are_pointed_out() {
 #[test]
 fn sizes_are_bounded() {
     let options = Options {
-        limits: Limits {
+        limits: DocumentLimits {
             bytes: 4096,
             properties: 3,
-            ..Limits::default()
+            ..DocumentLimits::default()
         },
         ..Options::default()
     };
@@ -373,7 +373,7 @@ fn sizes_are_bounded() {
         "E_LIMIT",
         "A42"
     );
-    let limits = Limits::default();
+    let limits = DocumentLimits::default();
     for path in ["/dev/zero", "/", "/nowhere/capacity-scheduler.xml"] {
         let read = config::read_source(path.as_ref(), Layer::Scheduler, &limits);
         assert_eq!(read.unwrap_err().code, "E_IO", "A40 {path}");

@@ -29,7 +29,7 @@ fn tree(values: &[(&str, &str)]) -> (String, Vec<String>) {
         );
     }
     text.push_str("</configuration>\n");
-    let source = config::Source {
+    let source = config::ConfigSource {
         name: "capacity-scheduler.xml".to_owned(),
         bytes: text.into_bytes(),
         layer: config::Layer::Scheduler,

@@ -604,7 +604,7 @@ fn g06_names_of_nodes_are_checked() {
     for host in ["localhost", "b\u{fc}ro", "10.0.0.1"] {
         assert_eq!(NodeName::new(host, 0).unwrap().host(), host);
     }
-    // One host may run several nodes, told apart by their ports.
+    // One host may run several nodes, which differ in their ports.
     let mut engine = running();
     let other = NodeName::new("h1", 2).unwrap();
     engine.add_node(&NodeSpec::new(other, of(1024, 1))).unwrap();

@@ -16,8 +16,8 @@ use capsched::commit::VerdictKind;
 use capsched::config;
 use capsched::id::{ApplicationId, ContainerId, NodeName, NodeSlot, SchedulerKey};
 use capsched::rescheduler::{
-    AppView, ContainerView, LeafView, Memory, NodeView, Plan, QueuePartView, QueueView, Settings,
-    UserLimits, UserView, View, plan,
+    LimitLookup, Memory, RoundApp, RoundContainer, RoundInput, RoundLeaf, RoundNode, RoundPlan,
+    RoundQueue, RoundQueuePart, RoundUser, Settings, plan,
 };
 use capsched::resource::{Calculator, ResourceVector, share};
 use serde_json::Value;
@@ -27,7 +27,7 @@ const PREFIX: &str = "yarn.resourcemanager.monitor.capacity.preemption.";
 /// A case as the policy sees it, and the names behind the positions.
 struct Case<'a> {
     table: &'a Value,
-    view: View,
+    view: RoundInput,
     partitions: Vec<&'a str>,
     apps: BTreeMap<&'a str, usize>,
     nodes: BTreeMap<&'a str, usize>,
@@ -37,7 +37,7 @@ struct Case<'a> {
 /// The same limit for every user of a leaf.
 struct EqualLimits(Vec<ResourceVector>);
 
-impl UserLimits for EqualLimits {
+impl LimitLookup for EqualLimits {
     fn among_all(&mut self, queue: usize, _: usize, _: usize) -> ResourceVector {
         self.0[queue]
     }
@@ -69,7 +69,7 @@ impl<'a> Case<'a> {
         let totals = partitions
             .iter()
             .map(|&name| amount(&labels[name]["total"]));
-        let view = View {
+        let view = RoundInput {
             calculator,
             cluster: amount(&table["clusterResource"]),
             minimum: ResourceVector::splat(1, list(&table["resourceTypes"]).count()),
@@ -115,7 +115,7 @@ impl<'a> Case<'a> {
         let default = self.partition("");
         let masters = share::times(&amount(&table["partitions"][""]["guaranteed"]), masters);
         assert_eq!(default, 0, "the default partition sorts first");
-        self.view.queues.push(QueueView {
+        self.view.queues.push(RoundQueue {
             path: text(&table["path"]).into(),
             parent,
             children: Vec::new(),
@@ -123,9 +123,9 @@ impl<'a> Case<'a> {
             preemption_disabled: disabled,
             intra_queue_disabled: disabled,
             parts,
-            leaf: leaf.then(|| LeafView {
+            leaf: leaf.then(|| RoundLeaf {
                 masters,
-                ..LeafView::default()
+                ..RoundLeaf::default()
             }),
         });
         for child in list(&table["children"]) {
@@ -135,7 +135,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn part(&self, table: &Value, partition: usize, leaf: bool) -> QueuePartView {
+    fn part(&self, table: &Value, partition: usize, leaf: bool) -> RoundQueuePart {
         let total = self.view.partitions[partition];
         let [used, reserved, pending, guaranteed, maximum] =
             ["used", "reserved", "pending", "guaranteed", "max"].map(|name| amount(&table[name]));
@@ -147,7 +147,7 @@ impl<'a> Case<'a> {
             0 => 0.0,
             of => share::safe_div(part, of),
         };
-        QueuePartView {
+        RoundQueuePart {
             used,
             reserved,
             guaranteed,
@@ -173,7 +173,7 @@ impl<'a> Case<'a> {
         };
         let at = self.view.nodes.len();
         self.nodes.insert(name, at);
-        self.view.nodes.push(NodeView {
+        self.view.nodes.push(RoundNode {
             slot: NodeSlot::at(at),
             java_hash: NodeName::new(name, 1).unwrap().java_hash(),
             partition,
@@ -200,11 +200,11 @@ impl<'a> Case<'a> {
             .entry((queue, text(&table["user"])))
             .or_insert(next);
         if user == self.view.users.len() {
-            self.view.users.push(UserView { used: none.clone() });
+            self.view.users.push(RoundUser { used: none.clone() });
         }
         let asked = |name: &&str| amount(&table["pending"][name]);
         self.apps.insert(text(&table["id"]), at);
-        self.view.apps.push(AppView {
+        self.view.apps.push(RoundApp {
             id: ApplicationId::new(u32::try_from(at + 1).unwrap()),
             queue,
             user,
@@ -257,7 +257,7 @@ impl<'a> Case<'a> {
         };
         let priority = table["priority"].as_i64().unwrap_or(1);
         let requested = self.partition(text(&table["labelExpression"]));
-        self.view.containers.push(ContainerView {
+        self.view.containers.push(RoundContainer {
             id,
             app,
             key: SchedulerKey {
@@ -297,7 +297,7 @@ impl<'a> Case<'a> {
 
     /// The guarantee of a leaf on the default partition, shared equally among its users.
     fn limits(&self) -> EqualLimits {
-        let of_queue = |(at, queue): (usize, &QueueView)| {
+        let of_queue = |(at, queue): (usize, &RoundQueue)| {
             let users = self.users.keys().filter(|(queue, _)| *queue == at).count();
             let users = i64::try_from(users.max(1)).unwrap();
             let guaranteed = queue.parts[0].guaranteed;
@@ -336,7 +336,7 @@ impl<'a> Case<'a> {
             .preemption
     }
 
-    fn round(&self, memory: &mut Memory, now_ms: u64) -> Plan {
+    fn round(&self, memory: &mut Memory, now_ms: u64) -> RoundPlan {
         plan(
             &self.view,
             &self.settings(),
@@ -355,7 +355,7 @@ impl<'a> Case<'a> {
         found
     }
 
-    fn check_chosen(&self, expected: &Value, plan: &Plan) -> Vec<String> {
+    fn check_chosen(&self, expected: &Value, plan: &RoundPlan) -> Vec<String> {
         let rows: Vec<_> = plan.chosen.iter().map(|(id, _)| self.row(*id)).collect();
         let per_app = self.count("app", &expected["preempted"], &self.apps, |at| {
             rows.iter().filter(|row| row.app == at).count()
@@ -366,7 +366,7 @@ impl<'a> Case<'a> {
         per_app.into_iter().chain(per_node).collect()
     }
 
-    fn row(&self, id: ContainerId) -> &ContainerView {
+    fn row(&self, id: ContainerId) -> &RoundContainer {
         let mut rows = self.view.containers.iter();
         rows.find(|row| row.id == id).unwrap()
     }
@@ -387,7 +387,7 @@ impl<'a> Case<'a> {
         wrong.collect()
     }
 
-    fn check_ideal(&self, expected: &Value, plan: &Plan) -> Vec<String> {
+    fn check_ideal(&self, expected: &Value, plan: &RoundPlan) -> Vec<String> {
         let mut found = Vec::new();
         for (path, parts) in expected.as_object().into_iter().flatten() {
             let mut queues = self.view.queues.iter();

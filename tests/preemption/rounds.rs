@@ -54,6 +54,11 @@ fn asks(count: i32, mib: i64) -> AskCall {
 
 impl Scene {
     fn new(more: &[(&str, &str)]) -> Self {
+        Self::with_second(more, "root.b")
+    }
+
+    /// The same with application 2 in another queue.
+    fn with_second(more: &[(&str, &str)], second: &str) -> Self {
         let pairs = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
             let pairs = pairs.iter();
             pairs.map(|&(k, v)| (k.to_owned(), v.to_owned())).collect()
@@ -96,7 +101,7 @@ impl Scene {
             .ask(ApplicationId::new(1), &asks(20, 1024))
             .unwrap();
         (0..10).for_each(|_| scene.heartbeats());
-        scene.submit(2, "root.b");
+        scene.submit(2, second);
         scene
             .engine
             .ask(ApplicationId::new(2), &asks(4, 1024))
@@ -212,6 +217,24 @@ fn killable_containers_count_for_the_leaf_that_their_application_moved_to() {
             .memory()
     };
     assert_eq!((of("root.a"), of("root.b"), of("root")), (0, 4096, 4096));
+}
+
+/// What a leaf has pending counts for each queue above it, which gets its ideal share by that.
+#[test]
+fn what_a_leaf_below_a_parent_wants_is_taken_for_it() {
+    let tree = [
+        ("yarn.scheduler.capacity.root.queues", "a,p"),
+        ("yarn.scheduler.capacity.root.p.capacity", "50"),
+        ("yarn.scheduler.capacity.root.p.queues", "c,d"),
+        ("yarn.scheduler.capacity.root.p.c.capacity", "50"),
+        ("yarn.scheduler.capacity.root.p.d.capacity", "50"),
+    ];
+    for reserved in ["false", "true"] {
+        let name = format!("{MONITOR}select_based_on_reserved_containers");
+        let more = [tree.as_slice(), &[(name.as_str(), reserved)]].concat();
+        let mut scene = Scene::with_second(&more, "root.p.c");
+        assert_eq!(scene.preempt().marks.len(), 4, "reserved: {reserved}");
+    }
 }
 
 #[test]

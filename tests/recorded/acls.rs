@@ -3,7 +3,7 @@
 use crate::common::recordings::recordings;
 use crate::configurations::{groups, loaded, strings};
 use capsched::config::{
-    Admission, Caller, DeclaredQueues, Found, Loaded, QueueDirectory, QueuePermission, Wish,
+    Admission, Caller, DeclaredQueues, Loaded, QueueDirectory, QueueMatch, QueuePermission, Wish,
 };
 use capsched::queue::QueueAccess;
 use serde_json::Value;
@@ -65,8 +65,8 @@ impl<'a> Scene<'a> {
 
     fn path(&self, name: &str) -> String {
         match self.queues.find(name) {
-            Found::Queue(entry) => entry.path,
-            Found::Missing | Found::Ambiguous => name.to_owned(),
+            QueueMatch::Queue(entry) => entry.path,
+            QueueMatch::Missing | QueueMatch::Ambiguous => name.to_owned(),
         }
     }
 

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::recordings::{recordings, root};
-use capsched::config::{self, Layer, Loaded, Options, Report, Source};
+use capsched::config::{self, ConfigSource, Layer, Loaded, Options, Report};
 use capsched::resource::{Calculator, ResourceVector};
 use serde_json::Value;
 
@@ -54,14 +54,18 @@ fn load_bytes(case: &Value, bytes: Vec<u8>, running: Option<Calculator>) -> Resu
     config::load(&sources, &options)
 }
 
-fn sources_of(case: &Value, bytes: Vec<u8>, running: Option<Calculator>) -> ([Source; 2], Options) {
+fn sources_of(
+    case: &Value,
+    bytes: Vec<u8>,
+    running: Option<Calculator>,
+) -> ([ConfigSource; 2], Options) {
     let mut site = String::from("<configuration>");
     for (key, value) in site_of(case) {
         let (key, value) = (escape(&key), escape(&value));
         site += &format!("<property><name>{key}</name><value>{value}</value></property>");
     }
     site += "</configuration>";
-    let source = |name: &str, bytes: Vec<u8>, layer| Source {
+    let source = |name: &str, bytes: Vec<u8>, layer| ConfigSource {
         name: name.to_owned(),
         bytes,
         layer,

@@ -3,8 +3,8 @@
 use crate::common::recordings::recordings;
 use crate::configurations::{groups, loaded, strings};
 use capsched::config::{
-    Decision, DeclaredQueues, Loaded, MappingError, PlacementRules, Submission, TagUserOverride,
-    WorkflowPriorities,
+    Decision, DeclaredQueues, Loaded, MappingError, PlacementQuery, PlacementRules,
+    TagUserOverride, WorkflowPriorities,
 };
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ fn differences(recording: &Value) -> Vec<String> {
         let text = |key: &str| submission[key].as_str().unwrap_or_default();
         let tags = strings(&submission["tags"]);
         let place = |user: &str| {
-            let submission = Submission {
+            let submission = PlacementQuery {
                 user,
                 groups: &groups(recording, user),
                 queue: text("queue"),

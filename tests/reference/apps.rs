@@ -260,7 +260,7 @@ impl Scheduler {
         Ok(label)
     }
 
-    /// One call of an application master; what it gets and the headroom told.
+    /// One call of an application master; what it gets and the headroom reported.
     pub(crate) fn ask(
         &mut self,
         app: u64,

@@ -342,7 +342,7 @@ impl Scheduler {
         }
     }
 
-    /// What metrics tell as reserved: moves take it along.
+    /// What metrics show as reserved: moves take it along.
     pub(crate) fn add_reserved_now(&mut self, q: QueueIdx, r: &Res, sign: i64) {
         for q in self.upward(q) {
             let sum = change(&of(&self.queues[q].reserved_now, "", &self.zero), r, sign);

@@ -107,7 +107,7 @@ impl Scheduler {
         }
     }
 
-    /// The user's limit for an application; from now on its headroom is told from this leaf.
+    /// The user's limit for an application; from now on its headroom is computed in this leaf.
     pub(crate) fn limit_for(
         &mut self,
         q: QueueIdx,

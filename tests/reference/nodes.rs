@@ -29,7 +29,7 @@ impl Scheduler {
         self.label_total.insert(label.to_owned(), rest);
     }
 
-    // Every change of a node that the label manager sees makes it tell the scheduler the labels of
+    // Every change of a node that the label manager sees makes it send the scheduler the labels of
     // that node once more; this is handled after the change.
 
     pub(crate) fn add_node(&mut self, name: &str, rack: &str, res: Res, label: &str) {
@@ -310,7 +310,7 @@ impl Scheduler {
         self.commit(&a);
     }
 
-    /// With exclusivity respected; then, on shared partitions, what idles is lent.
+    /// With exclusivity respected; then, on shared partitions, what idles is shared.
     fn new_allocation(&mut self, nodes: &[NodeIdx]) -> Option<Assignment> {
         let p = self.nodes[nodes[0]].partition.clone();
         let root = self.root;

@@ -75,7 +75,7 @@ pub(crate) struct Node {
     pub(crate) host: String,
     pub(crate) rack: String,
     pub(crate) partition: String,
-    /// Whether the label manager has been told a label of this node.
+    /// Whether the label manager has received a label of this node.
     pub(crate) labelled: bool,
     /// Not in the list of the default partition that multi-node placement goes by.
     pub(crate) unlisted: bool,
@@ -159,7 +159,7 @@ pub(crate) struct App {
     /// The leaf that it comes from while it enters another.
     pub(crate) moving_from: Option<QueueIdx>,
     pub(crate) black: BTreeSet<String>,
-    /// Leaf and user whose headroom is told; none before the first computation.
+    /// Leaf and user whose headroom is reported; none before the first computation.
     pub(crate) headroom_of: Option<(QueueIdx, usize)>,
     pub(crate) next_id: u64,
     pub(crate) master: Option<ContainerIdx>,

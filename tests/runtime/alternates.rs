@@ -72,7 +72,7 @@ fn lose(pipeline: &mut Pipeline, number: usize) {
 /// What becomes of the one proposal that waits.
 fn committed(pipeline: &mut Pipeline) -> CommittedDecision {
     let mut steps = pipeline.commit(0).unwrap();
-    pipeline.settle();
+    pipeline.drain_follow_ups();
     assert_eq!(steps.len(), 1);
     steps.remove(0)
 }

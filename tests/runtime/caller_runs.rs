@@ -255,7 +255,7 @@ fn quiescence_at_rest_comes_after_all_that_was_asked_for() {
     }
 }
 
-/// Calls that stand in the inbox beside one that panics are lost, and their callers are told.
+/// Calls that stand in the inbox beside one that panics are lost, and their callers receive that.
 #[test]
 fn who_calls_beside_a_panic_gets_an_answer() {
     for mode in MODES {

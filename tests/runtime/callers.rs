@@ -223,7 +223,7 @@ fn submit_until_closed(engine: &Threaded, first: u32) -> (usize, usize) {
     }
 }
 
-/// An engine that is ended in the middle of its work tells all that its last state shows.
+/// An engine that is ended in the middle of its work has delivered all that its last state shows.
 #[test]
 fn what_was_decided_up_to_an_end_in_full_work_stays_readable() {
     /// So many that an end right after the first ones comes in the middle.

@@ -1,5 +1,5 @@
 //! What the commit refuses is tried again when the state changes, which may let it hold; on the same state it
-//! is let be. What is always refused here is a reservation on lent capacity.
+//! is let be. What is always refused here is a reservation on shared capacity.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use capsched::api::{

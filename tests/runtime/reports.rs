@@ -113,7 +113,7 @@ fn reports_at_rest_let_the_proposers_sleep_on() {
     }
     assert_eq!(engine.snapshot().news, before.news, "a proposer was woken");
 
-    // The container stops when its node is told to, and then there is room for another one.
+    // The container stops at the report of its node, and then there is room for another one.
     let call = AskCall {
         release: vec![got[0].container.number],
         ..ask(1)

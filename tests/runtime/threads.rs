@@ -277,7 +277,7 @@ fn the_steps_of_some_decisions_are_measured() {
     engine
         .add_node(NodeSpec::new("n0:1".parse().unwrap(), size))
         .unwrap();
-    // More than the committer decides by itself: the proposer's waves have measured decisions, too.
+    // More than the committer decides by itself: the proposer's bulk placements have measured decisions, too.
     let call = || AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 10_000)]);
     let calls = [(1, "root.a"), (2, "root.b")].map(|(number, queue)| {
         let app = ApplicationId::new(number);

@@ -9,7 +9,7 @@ use capsched::fast_path::{FastPath, PlantedFlaw, with_flaw, with_slow};
 use capsched::id::NodeSlot;
 use capsched::proposer::FitIndex;
 use capsched::resource::{Calculator, NARROW, ResourceVector};
-use capsched::simulator::faults::{self, Action, Outcome, Setup};
+use capsched::simulator::faults::{self, Action, GameOutcome, Setup};
 
 /// Seeds that the quick form plays.
 const SEEDS: u64 = 24;
@@ -26,7 +26,7 @@ fn games() -> impl Iterator<Item = (u64, Setup, Vec<Action>)> {
 }
 
 /// What one game came to: the hash of its decisions, or the invariant that broke.
-fn result(outcome: &Outcome) -> (u64, Option<&'static str>) {
+fn result(outcome: &GameOutcome) -> (u64, Option<&'static str>) {
     let failure = outcome.failure.as_ref();
     (outcome.digest, failure.map(|(_, violation)| violation.id))
 }

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use capsched::api::{ModeKind, ResourceVector, Sequential, Stepped};
-use capsched::config::{Layer, Limits, Options, load, read_source};
+use capsched::config::{DocumentLimits, Layer, Options, load, read_source};
 use capsched::simulator::import::{Format, ImportOptions, Source, nodes, open};
 use capsched::simulator::{
     Archetype, Driver, DriverSettings, Job, MapRules, OrderSettings, Ready, ResourceTypes,
@@ -25,7 +25,7 @@ fn shipped(path: &str) -> PathBuf {
 fn demo(mode: ModeKind) -> Stepped {
     let file = |path: &str, layer| {
         let path = shipped(&format!("capacity-scheduler/{path}"));
-        read_source(&path, layer, &Limits::default()).unwrap()
+        read_source(&path, layer, &DocumentLimits::default()).unwrap()
     };
     let mut sources = vec![
         file("demo-yarn-site.xml", Layer::Site),

@@ -230,7 +230,7 @@ impl<'a> Client<'a> {
         Call::Answered
     }
 
-    /// What is not live any more cannot be told from what is refused.
+    /// What is not live any more cannot be separated from what is refused.
     fn finish_container(&mut self) -> Call {
         let at = self.random.below(u32::try_from(self.live.len()).unwrap());
         let id = self.live.swap_remove(at as usize);
@@ -240,7 +240,7 @@ impl<'a> Client<'a> {
     }
 }
 
-/// A look at the ledger that tells whether it was accepted and then dropped: a refused one is dropped
+/// A look at the ledger that shows whether it was accepted and then dropped: a refused one is dropped
 /// by its caller.
 struct Look {
     caller: std::thread::ThreadId,

@@ -18,20 +18,20 @@ pub(crate) enum Fault {
     ProposerStalls(u64),
     /// Every so many readings of the committer stall.
     CommitterIsSlow(u64),
-    /// Proposers send nonsense.
-    ProposersRave(BadProposals),
+    /// Proposers send bad proposals.
+    BadProposers(BadProposals),
 }
 
 impl Fault {
     /// Whether it comes when a clock is read.
     pub(crate) fn is_of_the_clock(self) -> bool {
-        !matches!(self, Self::None | Self::ProposersRave(_))
+        !matches!(self, Self::None | Self::BadProposers(_))
     }
 
     /// What proposers send instead of their proposals.
-    pub(crate) fn nonsense(self) -> Option<BadProposals> {
+    pub(crate) fn bad_proposals(self) -> Option<BadProposals> {
         match self {
-            Self::ProposersRave(nonsense) => Some(nonsense),
+            Self::BadProposers(faults) => Some(faults),
             _ => None,
         }
     }
@@ -60,7 +60,7 @@ impl FaultyClock {
         let thread = std::thread::current();
         let name = thread.name().unwrap_or_default();
         let (victim, every) = match self.fault {
-            Fault::None | Fault::ProposersRave(_) => return,
+            Fault::None | Fault::BadProposers(_) => return,
             Fault::ProposerPanics(every) | Fault::ProposerStalls(every) => {
                 ("capsched-propose", every)
             }

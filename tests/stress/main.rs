@@ -127,10 +127,10 @@ fn a_slow_committer_answers_everything() {
 }
 
 #[test]
-fn garbled_proposals_break_nothing() {
+fn distorted_proposals_break_nothing() {
     run_all(|mode| {
-        let garbled = |seed| Plan::of(mode, Fault::ProposersRave(BadProposals::Garbled(seed)));
-        (1..=4).map(garbled).collect()
+        let distorted = |seed| Plan::of(mode, Fault::BadProposers(BadProposals::Distorted(seed)));
+        (1..=4).map(distorted).collect()
     });
 }
 
@@ -140,7 +140,7 @@ fn proposals_that_cannot_hold_are_refused_and_change_nothing() {
     for threads in [1, 2] {
         for seed in 1..=4 {
             let mode = Mode::Asynchronous { threads };
-            let plan = Plan::of(mode, Fault::ProposersRave(BadProposals::Void(seed)));
+            let plan = Plan::of(mode, Fault::BadProposers(BadProposals::Void(seed)));
             let sum = run(Plan { seed, ..plan });
             assert!(sum.proposed > 0, "{plan:?}");
             assert_eq!(sum.refused, sum.proposed, "{plan:?}");
@@ -157,7 +157,7 @@ fn queues_of_one_lose_nothing() {
             Fault::ProposerPanics(5),
             Fault::ProposerStalls(3),
             Fault::CommitterIsSlow(3),
-            Fault::ProposersRave(BadProposals::Garbled(1)),
+            Fault::BadProposers(BadProposals::Distorted(1)),
         ];
         let cramped = |fault| Plan {
             capacity: NonZeroUsize::new(1),

@@ -44,9 +44,9 @@ impl Plan {
         }
     }
 
-    /// No container is larger. What is garbled may be four times as large.
+    /// No container is larger. What is distorted may be four times as large.
     fn largest(&self) -> [i64; 2] {
-        let times = if self.fault.nonsense().is_some() {
+        let times = if self.fault.bad_proposals().is_some() {
             4
         } else {
             1
@@ -62,7 +62,7 @@ impl Plan {
         let running = Running {
             latencies: self.latencies,
             capacity: self.capacity,
-            faults: self.fault.nonsense(),
+            faults: self.fault.bad_proposals(),
             ..Running::default()
         };
         Threaded::take_over(engine, self.mode, clock, running).unwrap()
@@ -134,7 +134,7 @@ fn panics_are_counted(engine: &Threaded, clock: &FaultyClock) {
 }
 
 /// Two clients, two onlookers where the end comes at any moment, and a reader of events; what the
-/// clients know then, and what was told.
+/// clients know then, and what was delivered.
 fn meet(engine: &Threaded, plan: &Plan, ending: &Ending, sum: &mut Sum) -> (Known, Vec<Decision>) {
     let (over, lost) = (Ending::default(), Arc::<AtomicU64>::default());
     let mut told = Vec::new();
@@ -149,7 +149,7 @@ fn meet(engine: &Threaded, plan: &Plan, ending: &Ending, sum: &mut Sum) -> (Know
             .map(|_| scope.spawn(move || look_on(engine, over, ending, lost)))
             .collect();
         let mut looks = 0;
-        // Heard afterwards: were this thread to panic here, the others would wait for a reader.
+        // Received afterwards: were this thread to panic here, the others would wait for a reader.
         while clients.iter().any(|client| !client.is_finished()) {
             engine.append_events(&mut told);
             looks += 1;
@@ -190,7 +190,7 @@ pub(crate) fn run(plan: Plan) -> Sum {
             books,
             known,
         };
-        rests.settle();
+        rests.check_at_rest();
         rests.clear();
         rests.crowd();
         known = rests.known;
@@ -206,15 +206,15 @@ pub(crate) fn run(plan: Plan) -> Sum {
     books.compare(&seen, Space::Held);
     seen.add_up();
     known.agree(&seen);
-    let fates = engine.outcomes();
-    books.outcomes(&fates, &last);
+    let outcomes = engine.outcomes();
+    books.outcomes(&outcomes, &last);
     let beyond = [
         Conflict::DoesNotFit,
         Conflict::OverQueueLimit,
         Conflict::OverUserLimit,
     ];
     Sum {
-        beyond: beyond.map(|conflict| fates.get(conflict.into())),
+        beyond: beyond.map(|conflict| outcomes.get(conflict.into())),
         placed: books.placed,
         reserved: books.reservations,
         fulfilled: books.fulfilled,

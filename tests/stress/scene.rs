@@ -97,7 +97,7 @@ pub(crate) fn rest(engine: &Threaded) -> Vec<Decision> {
             std::thread::yield_now();
         }
     });
-    // An engine that has nobody to tell its last events rests, and goes on once they are read. Only while
+    // An engine whose last events nobody reads rests, and goes on once they are read. Only while
     // nobody reads does an answer to quiescence say that there is something to read, or nothing left to do.
     loop {
         engine.quiesce();
@@ -126,7 +126,7 @@ impl Rests<'_> {
 
     /// Lets all nodes report, by which the space of what ended is free and others take it; then holds
     /// what is live and what is shown against the books.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn check_at_rest(&mut self) {
         self.hear();
         for _ in 0..2 {
             for name in &self.known.nodes {
@@ -150,7 +150,7 @@ impl Rests<'_> {
         for app in self.known.apps.split_off(0) {
             self.engine.finish_app(app).unwrap();
         }
-        self.settle();
+        self.check_at_rest();
         assert!(self.books.is_empty(), "something outlived its application");
     }
 
@@ -177,7 +177,7 @@ impl Rests<'_> {
             }
             let answers = self.engine.ask_all(calls);
             assert!(answers.iter().all(Result::is_ok), "{answers:?}");
-            self.settle();
+            self.check_at_rest();
             self.clear();
         }
     }

@@ -1,4 +1,6 @@
-//! Rules for the prose of pages: sentences stay short, and words that are metaphors are not used.
+//! Rules for prose: sentences of pages stay short, and metaphors stand neither in pages nor in comments.
+
+use crate::source::{Part, only};
 
 /// Most words of one sentence.
 pub(crate) const WORDS: usize = 25;
@@ -46,14 +48,33 @@ pub(crate) fn faults(page: &str) -> Vec<String> {
                 words.len()
             ));
         }
-        let line_of_words = format!(" {} ", words.join(" "));
-        for (word, term) in METAPHORS {
-            if line_of_words.contains(&format!(" {word} ")) {
-                wrong.push(format!("line {line}: `{word}`; write {term}"));
-            }
-        }
+        wrong.extend(metaphors_among(line, &words));
     }
     wrong
+}
+
+/// Sentences of the comments of a source file that have a metaphor in them. They may be long.
+pub(crate) fn metaphors_in_comments(source: &str) -> Vec<String> {
+    let comments = only(Part::Comment, source);
+    let text = |line: &str| {
+        let text = line.trim_start().trim_start_matches(['/', '!', '*']);
+        text.trim_start().to_owned() + "\n"
+    };
+    let page: String = comments.lines().map(text).collect();
+    let found = sentences(&page).into_iter();
+    found
+        .flat_map(|sentence| metaphors_among(sentence.line, &words(&sentence.text)))
+        .collect()
+}
+
+/// The metaphors among the words of a sentence that begins on a line.
+fn metaphors_among(line: usize, words: &[String]) -> Vec<String> {
+    let all = format!(" {} ", words.join(" "));
+    let found = METAPHORS.iter();
+    let found = found.filter(|(word, _)| all.contains(&format!(" {word} ")));
+    found
+        .map(|(word, term)| format!("line {line}: `{word}`; write {term}"))
+        .collect()
 }
 
 /// The words of a sentence in lower case: letters, digits and what joins them.
@@ -199,6 +220,8 @@ mod tests {
         assert!(faults(&long)[0].starts_with("line 3: 26 words"));
         assert_eq!(faults(&"word ".repeat(WORDS)), Vec::<String>::new());
         assert_eq!(faults("A queue that stays\naway, and is Told.").len(), 2);
+        let source = "//! It waits.\nlet a = \"told\"; // A queue that stays\n// away, and is\n// told.\nb();";
+        assert_eq!(metaphors_in_comments(source).len(), 2);
         assert_eq!(faults("An untold `told` number."), Vec::<String>::new());
     }
 }

@@ -238,6 +238,20 @@ pub(crate) fn gates_without_slow_path(source: &str) -> Vec<String> {
         .collect()
 }
 
+/// A file without unit tests whose `//!` names no test file that exists.
+pub(crate) fn missing_tests(source: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
+    if lines_without_tests(source) < source.lines().count() {
+        return Vec::new();
+    }
+    let front = source.lines().take_while(|line| line.starts_with("//!"));
+    let mut named = front.flat_map(|line| line.split('`').skip(1).step_by(2));
+    let is_test = |name: &str| name.contains("tests/") && name.ends_with(".rs") && exists(name);
+    if named.any(is_test) {
+        return Vec::new();
+    }
+    vec!["has no unit test, and names no test file".to_owned()]
+}
+
 /// Words that must not stand in any text.
 pub(crate) fn forbidden(text: &str, forbidden: &[&str]) -> Vec<String> {
     let found = words(text);
@@ -521,6 +535,18 @@ mod tests {
         let manifest = "[dependencies]\na-b.workspace = true\nc = \"1\"\n\n[dev-dependencies]\nd = \
                         \"1\"\n[target.'cfg(x)'.dependencies]\ne.workspace = true\n[lints]\nf = 1\n";
         assert_eq!(dependencies(manifest), ["a_b", "c", "e"]);
+    }
+
+    #[test]
+    fn a_file_without_unit_tests_names_a_test_file_that_exists() {
+        let missing = |source: &str| missing_tests(source, |file| file == "tests/a.rs").len();
+        assert_eq!(missing("//! A.\nfn b() {}\n"), 1);
+        assert_eq!(missing("//! A.\n//! Tests: `tests/a.rs`.\nfn b() {}\n"), 0);
+        assert_eq!(missing("//! A.\n//! Tests: `tests/c.rs`.\nfn b() {}\n"), 1);
+        assert_eq!(
+            missing("//! A.\nfn b() {}\n#[cfg(test)]\nmod tests {\n}\n"),
+            0
+        );
     }
 
     #[test]

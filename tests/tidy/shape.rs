@@ -99,7 +99,7 @@ pub(crate) fn types(source: &str) -> Vec<String> {
 /// A type comes as the folder of its file and its name.
 pub(crate) fn shared_names(
     types: &[(String, String)],
-    exceptions: &[(&str, usize)],
+    exceptions: &[(&str, usize, &str)],
 ) -> Vec<String> {
     let mut names: Vec<&str> = types.iter().map(|(_, name)| name.as_str()).collect();
     names.sort_unstable();
@@ -111,8 +111,10 @@ pub(crate) fn shared_names(
             .filter(|(_, other)| other == name)
             .map(|(folder, _)| folder.as_str())
             .collect();
-        let allowed = exceptions.iter().find(|(listed, _)| *listed == name);
-        let allowed = allowed.map_or(1, |(_, count)| *count);
+        let allowed = exceptions
+            .iter()
+            .find(|(listed, _, reason)| *listed == name && !reason.is_empty());
+        let allowed = allowed.map_or(1, |(_, count, _)| *count);
         if places.len() > allowed {
             wrong.push(format!("{name}: several types, in {}", places.join(", ")));
         } else if places.len() < allowed {
@@ -123,8 +125,8 @@ pub(crate) fn shared_names(
         }
     }
     let known = |name: &str| types.iter().any(|(_, other)| other == name);
-    let stale = exceptions.iter().filter(|(name, _)| !known(name));
-    wrong.extend(stale.map(|(name, _)| format!("{name}: no type has this name")));
+    let stale = exceptions.iter().filter(|(name, ..)| !known(name));
+    wrong.extend(stale.map(|(name, ..)| format!("{name}: no type has this name")));
     wrong
 }
 
@@ -164,12 +166,14 @@ mod tests {
         assert_eq!(types(source), ["A", "B"]);
         let all = ["A", "B", "A"].map(|name| ("src/a".to_owned(), name.to_owned()));
         assert_eq!(shared_names(&all, &[]).len(), 1);
-        assert_eq!(shared_names(&all, &[("A", 2)]).len(), 0);
+        assert_eq!(shared_names(&all, &[("A", 2, "b")]).len(), 0);
         assert_eq!(
-            shared_names(&all, &[("A", 3)]).len(),
+            shared_names(&all, &[("A", 3, "b")]).len(),
             1,
             "too many excepted"
         );
-        assert_eq!(shared_names(&all, &[("A", 2), ("C", 2)]).len(), 1, "stale");
+        let stale = [("A", 2, "b"), ("C", 2, "b")];
+        assert_eq!(shared_names(&all, &stale).len(), 1, "stale");
+        assert_eq!(shared_names(&all, &[("A", 2, "")]).len(), 1, "no reason");
     }
 }

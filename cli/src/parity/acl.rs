@@ -161,6 +161,6 @@ fn job<'a>(user: &'a str, queue: &'a str, priority: Option<i32>) -> Job<'a> {
         name: "job",
         tags: &[],
         priority,
-        tell_priority: true,
+        with_priority: true,
     }
 }

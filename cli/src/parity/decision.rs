@@ -6,8 +6,8 @@ use capsched::resource::ResourceVector;
 use capsched::snapshot::State;
 use serde_json::{Value, json};
 
-/// Tells decisions with the names of a state.
-pub(super) struct Teller<'a> {
+/// Writes decisions with the names of a state.
+pub(super) struct DecisionWriter<'a> {
     /// Number of resource types of the scenario.
     pub(super) types: usize,
     /// The state after the step.
@@ -23,12 +23,12 @@ struct Served<'a> {
     borrowed: bool,
 }
 
-impl Teller<'_> {
+impl DecisionWriter<'_> {
     /// Adds a decision; equal refusals in a row are counted.
-    pub(super) fn tell(&self, event: &Decision, decisions: &mut Vec<Value>) {
-        let told = self.allocated(event).or_else(|| self.reserved(event));
-        let told = told.or_else(|| self.unreserved(event));
-        if let Some(decision) = told.or_else(|| self.ended(event)) {
+    pub(super) fn write(&self, event: &Decision, decisions: &mut Vec<Value>) {
+        let written = self.allocated(event).or_else(|| self.reserved(event));
+        let written = written.or_else(|| self.unreserved(event));
+        if let Some(decision) = written.or_else(|| self.ended(event)) {
             decisions.push(decision);
         } else if let Some(refusal) = self.refused(event) {
             count(refusal, decisions);

@@ -30,12 +30,12 @@ pub(super) struct Mapping {
     nodes: Vec<Member>,
     start: Value,
     pub(super) recorded_with: String,
-    submissions: Vec<Submission>,
+    submissions: Vec<PlacementQuery>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Submission {
+struct PlacementQuery {
     user: String,
     queue: String,
     name: String,
@@ -70,7 +70,7 @@ impl Mapping {
                 name: &submission.name,
                 tags: &submission.tags,
                 priority: None,
-                tell_priority: false,
+                with_priority: false,
             });
             let wanted = demands(&submission.expect, &mut actual);
             let verdict = Verdict::of_step(i, submission.shown(), differences(&wanted, &actual));
@@ -82,7 +82,7 @@ impl Mapping {
     }
 }
 
-impl Submission {
+impl PlacementQuery {
     fn shown(&self) -> Value {
         json!({"user": self.user, "queue": self.queue, "name": self.name, "tags": self.tags})
     }

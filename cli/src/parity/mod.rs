@@ -102,7 +102,7 @@ enum Recording {
 }
 
 impl Recording {
-    /// Reads a recording; its fields tell its kind.
+    /// Reads a recording; its fields decide its kind.
     fn read(value: Value) -> Result<Self> {
         let has = |name: &str| value.get(name).is_some();
         if has("steps") {
@@ -230,11 +230,11 @@ fn against(peer: &Peer, args: &Args) -> Result<ExitCode> {
                 other => bail!("{} has no steps, submissions or checks", other.name()),
             };
             match scenario.and_then(played) {
-                Ok(Some((name, verdict))) => tally.tell(file, &name, &verdict, args),
+                Ok(Some((name, verdict))) => tally.record(file, &name, &verdict, args),
                 Ok(None) => {}
                 Err(error) => {
                     let verdict = Verdict::Broken(format!("{error:#}"));
-                    tally.tell(file, &file.display().to_string(), &verdict, args);
+                    tally.record(file, &file.display().to_string(), &verdict, args);
                 }
             }
         })?;
@@ -280,11 +280,11 @@ impl Tally {
         let one = |(file, value)| play(file, value, args, data);
         let played: Vec<Played> = batch.into_par_iter().filter_map(one).collect();
         for (file, name, verdict) in &played {
-            self.tell(file, name, verdict, args);
+            self.record(file, name, verdict, args);
         }
     }
 
-    fn tell(&mut self, file: &Path, name: &str, verdict: &Verdict, args: &Args) {
+    fn record(&mut self, file: &Path, name: &str, verdict: &Verdict, args: &Args) {
         match verdict {
             Verdict::Passed => self.passed += 1,
             Verdict::Deliberate(_) => self.deliberate += 1,

@@ -12,7 +12,7 @@ use capsched::id::{ApplicationId, NodeName};
 use serde_json::{Map, Value, json};
 
 use super::compare::{Difference, differences};
-use super::decision::Teller;
+use super::decision::DecisionWriter;
 use super::scenario::{Action, Scenario, reference};
 
 mod applications;
@@ -149,8 +149,8 @@ impl<'a> Player<'a> {
         }
         let mut out = Answer::new();
         self.carry_out(action, &mut out)?;
-        self.tell_events(&mut out);
-        self.tell_stages(&mut out);
+        self.write_events(&mut out);
+        self.write_stages(&mut out);
         Ok(Value::Object(out))
     }
 
@@ -352,17 +352,17 @@ impl<'a> Player<'a> {
             round.marks.into_iter().map(reference).collect(),
         );
         let kills = round.kills.into_iter();
-        let mut told: Vec<_> = kills.map(|id| (id, json!(reference(id)))).collect();
-        told.extend(round.dropped.into_iter().map(|id| {
+        let mut rows: Vec<_> = kills.map(|id| (id, json!(reference(id)))).collect();
+        rows.extend(round.dropped.into_iter().map(|id| {
             let [app, number] = reference(id);
             (id, json!([app, number, "KILL_RESERVED_CONTAINER"]))
         }));
-        told.sort_by_key(|(id, _)| *id);
-        let told = told.into_iter().map(|(_, told)| told);
-        list(out, "kill", told.collect());
+        rows.sort_by_key(|(id, _)| *id);
+        let rows = rows.into_iter().map(|(_, rows)| rows);
+        list(out, "kill", rows.collect());
     }
 
-    fn tell_stages(&mut self, out: &mut Answer) {
+    fn write_stages(&mut self, out: &mut Answer) {
         let (mut activated, mut made_runnable) = (Vec::new(), Vec::new());
         let ledger = self.engine.ledger();
         for (&app, seen) in &mut self.seen {
@@ -382,14 +382,14 @@ impl<'a> Player<'a> {
         list(out, "made_runnable", made_runnable);
     }
 
-    fn teller(&self) -> Teller<'_> {
-        Teller {
+    fn decision_writer(&self) -> DecisionWriter<'_> {
+        DecisionWriter {
             types: self.scenario.resource_types.len(),
             state: self.engine.ledger().state(),
         }
     }
 
-    fn tell_events(&mut self, out: &mut Answer) {
+    fn write_events(&mut self, out: &mut Answer) {
         let mut decisions: Vec<Value> = Vec::new();
         let (mut started, mut lost) = (Vec::new(), Vec::new());
         for event in self.engine.take_events() {
@@ -398,7 +398,7 @@ impl<'a> Player<'a> {
                     started.extend(container.map(|_| app.sequence));
                 }
                 Decision::MasterLost { app } => lost.push(app.sequence),
-                _ => self.teller().tell(&event, &mut decisions),
+                _ => self.decision_writer().write(&event, &mut decisions),
             }
         }
         list(out, "decisions", decisions);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow, bail};
 use capsched::api::{NodeSpec, PartitionSpec, Reference, Sequential};
-use capsched::config::{self, Admission, Layer, Loaded, Options, Source};
+use capsched::config::{self, Admission, ConfigSource, Layer, Loaded, Options};
 use capsched::resource::{Calculator, ResourceVector};
 use serde::Deserialize;
 
@@ -98,7 +98,7 @@ impl Setting<'_> {
     }
 
     fn load(&self, xml: &str, running: Option<Calculator>) -> Result<Loaded, Refused> {
-        let source = |name: &str, text: &str, layer| Source {
+        let source = |name: &str, text: &str, layer| ConfigSource {
             name: name.to_owned(),
             bytes: text.as_bytes().to_vec(),
             layer,

@@ -42,8 +42,8 @@ pub(super) struct Job<'a> {
     pub(super) name: &'a str,
     pub(super) tags: &'a [String],
     pub(super) priority: Option<i32>,
-    /// Whether the answer tells the effective priority.
-    pub(super) tell_priority: bool,
+    /// Whether the answer holds the effective priority.
+    pub(super) with_priority: bool,
 }
 
 /// Starts a scheduler; without one, the answer says why.
@@ -145,7 +145,7 @@ impl Scene<'_> {
             Ok(submitted) => {
                 answer.insert("accepted".to_owned(), json!(true));
                 answer.insert("queue".to_owned(), json!(&*submitted.queue));
-                if job.tell_priority && admitted.priority != 0 {
+                if job.with_priority && admitted.priority != 0 {
                     answer.insert("priority".to_owned(), json!(admitted.priority));
                 }
             }

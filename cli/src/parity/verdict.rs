@@ -1,4 +1,4 @@
-//! What became of a recording, and how it is told.
+//! What became of a recording, and how it is printed.
 
 use std::path::Path;
 

@@ -8,7 +8,7 @@ use capsched::api::{
     Fraction, ModeKind, NodeName, NodeSpec, PartitionSpec, PreemptionSettings, Reference,
     Scheduler, Sequential, StateView, Stepped, TreeSettings,
 };
-use capsched::config::{self, Layer, Loaded, Options, Report, Severity, Source};
+use capsched::config::{self, ConfigSource, Layer, Loaded, Options, Report, Severity};
 use capsched::queue::Mends;
 use capsched::simulator::{NodeLine, Random, ResourceTypes};
 
@@ -43,13 +43,13 @@ pub(crate) fn sources_of(
     conf: Option<&PathBuf>,
     site: &[PathBuf],
     monitor: bool,
-) -> Result<Vec<Source>> {
+) -> Result<Vec<ConfigSource>> {
     let limits = Options::default().limits;
     let read = |path: &PathBuf, layer| {
         if path.as_path() == std::path::Path::new("-") {
             let source = crate::check::standard_input(limits.bytes);
             let source = source.map_err(|message| anyhow!(message))?;
-            return Ok(Source { layer, ..source });
+            return Ok(ConfigSource { layer, ..source });
         }
         config::read_source(path, layer, &limits)
             .map_err(|finding| anyhow!(finding.message.clone()))
@@ -62,7 +62,7 @@ pub(crate) fn sources_of(
         sources.push(read(path, Layer::Site)?);
     }
     if monitor {
-        sources.push(Source {
+        sources.push(ConfigSource {
             name: "--preemption".to_owned(),
             bytes: MONITOR_ON.as_bytes().to_vec(),
             layer: Layer::Site,
@@ -72,9 +72,9 @@ pub(crate) fn sources_of(
 }
 
 /// The types that a trace names, as a file below those of the user.
-pub(crate) fn types_source(types: &[String]) -> Option<Source> {
+pub(crate) fn types_source(types: &[String]) -> Option<ConfigSource> {
     let list = BTreeMap::from([("yarn.resource-types".to_owned(), types.join(","))]);
-    (!types.is_empty()).then(|| Source {
+    (!types.is_empty()).then(|| ConfigSource {
         name: "(types of the trace)".to_owned(),
         bytes: xml(&list),
         layer: Layer::Site,
@@ -99,7 +99,7 @@ fn xml(pairs: &BTreeMap<String, String>) -> Vec<u8> {
 }
 
 /// Reads configuration files that are in memory; warnings go to standard error.
-pub(crate) fn from_sources(sources: &[Source], reference: Reference) -> Result<Loaded> {
+pub(crate) fn from_sources(sources: &[ConfigSource], reference: Reference) -> Result<Loaded> {
     let options = Options {
         reference,
         ..Options::default()
@@ -121,7 +121,7 @@ fn refused(report: &Report) -> anyhow::Error {
     let first = report.first_error().map(ToString::to_string);
     let first = first.unwrap_or_default();
     let advice = report.files.first().map_or_else(String::new, |file| {
-        format!("; `capsched check {}` tells everything", file.name)
+        format!("; `capsched check {}` prints everything", file.name)
     });
     anyhow::Error::new(Problem(format!(
         "the configuration is refused: {first}{advice}"
@@ -142,11 +142,11 @@ pub(crate) fn for_trace(
     nodes: &[NodeLine],
     types: &ResourceTypes,
     reference: Reference,
-    sites: &[Source],
+    sites: &[ConfigSource],
 ) -> Result<Loaded> {
     let pairs = equal_queues(queues);
     let site = limits_of(nodes, types);
-    let own = |name: &str, pairs, layer| Source {
+    let own = |name: &str, pairs, layer| ConfigSource {
         name: name.to_owned(),
         bytes: xml(pairs),
         layer,

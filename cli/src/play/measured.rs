@@ -27,11 +27,11 @@ pub(super) struct Measured {
     latencies: HistogramSet<Phase>,
     busy_ns: u64,
     events: Vec<Event>,
-    unsettled: bool,
+    uncollected: bool,
 }
 
 impl Measured {
-    /// An engine; `placing_calls` tells that heartbeats or rounds decide on the caller's time.
+    /// An engine; `placing_calls`: whether heartbeats or rounds decide on the caller's time.
     pub(super) fn new(engine: Engine, placing_calls: bool, clock: SystemClock) -> Self {
         Self {
             engine,
@@ -40,7 +40,7 @@ impl Measured {
             latencies: HistogramSet::new(),
             busy_ns: 0,
             events: Vec::new(),
-            unsettled: false,
+            uncollected: false,
         }
     }
 
@@ -87,8 +87,8 @@ impl Measured {
                     .collect();
             }
         };
-        let refused = |(fate, n): &(CommitOutcome, u64)| fate.is_refused() && *n > 0;
-        let named = |(fate, n): (CommitOutcome, u64)| (fate.name(), n);
+        let refused = |(outcome, n): &(CommitOutcome, u64)| outcome.is_refused() && *n > 0;
+        let named = |(outcome, n): (CommitOutcome, u64)| (outcome.name(), n);
         engine
             .outcomes()
             .iter()
@@ -105,17 +105,17 @@ impl Measured {
         };
         let took = self.clock.now_ns() - before;
         self.busy_ns += took;
-        self.unsettled = true;
+        self.uncollected = true;
         (result, took)
     }
 
-    /// Takes the events of all calls so far. A threaded engine answers before it tells, so it is
+    /// Takes the events of all calls so far. A threaded engine answers before it delivers, so it is
     /// waited for: otherwise virtual time could run ahead of what the engine is about to do.
-    fn settle(&mut self) {
-        if !self.unsettled {
+    fn collect_events(&mut self) {
+        if !self.uncollected {
             return;
         }
-        self.unsettled = false;
+        self.uncollected = false;
         match &mut self.engine {
             // The call itself made them.
             Engine::Stepped(engine) => engine.events(&mut self.events),
@@ -134,7 +134,7 @@ impl Measured {
             return;
         }
         let known = self.events.len();
-        self.settle();
+        self.collect_events();
         let placed = |event: &&Event| matches!(event, Event::Allocated { .. });
         let placed = self.events[known..].iter().filter(placed).count();
         if let Ok(n @ 1..) = u64::try_from(placed) {
@@ -165,7 +165,7 @@ impl Scheduler for Measured {
         node: &NodeName,
         report: NodeReport,
     ) -> Result<HeartbeatReply, NodeError> {
-        self.settle();
+        self.collect_events();
         let (reply, took) = self.call(|engine| engine.heartbeat(node, report));
         self.record(took);
         reply
@@ -180,19 +180,19 @@ impl Scheduler for Measured {
     }
 
     fn events(&mut self, into: &mut Vec<Event>) {
-        self.settle();
+        self.collect_events();
         into.append(&mut self.events);
     }
 
     fn schedule(&mut self) -> usize {
-        self.settle();
+        self.collect_events();
         let (placed, took) = self.call(|engine| engine.schedule());
         self.record(took);
         placed
     }
 
     fn schedule_part(&mut self, steps: u64) -> RoundPart {
-        self.settle();
+        self.collect_events();
         let (part, took) = self.call(|engine| engine.schedule_part(steps));
         self.record(took);
         part
@@ -213,12 +213,12 @@ impl Scheduler for Measured {
     }
 
     fn pass_heartbeats(&mut self, first: &NodeName, most: u64) -> u64 {
-        self.settle();
+        self.collect_events();
         self.call(|engine| engine.pass_heartbeats(first, most)).0
     }
 
     fn looks_may_bring(&mut self) -> bool {
-        self.settle();
+        self.collect_events();
         match &mut self.engine {
             Engine::Stepped(engine) => engine.looks_may_bring(),
             Engine::Threaded(engine) => engine.looks_may_bring(),
@@ -226,7 +226,7 @@ impl Scheduler for Measured {
     }
 
     fn pass_rounds(&mut self, most: u64) -> u64 {
-        self.settle();
+        self.collect_events();
         self.call(|engine| engine.pass_rounds(most)).0
     }
 }

@@ -19,7 +19,7 @@ use super::run::Row;
 pub(crate) struct Outcome {
     /// A name that no other run beside it has.
     pub(crate) name: String,
-    /// What tells it from the runs beside it, by kind; its mode left out.
+    /// What differs from the runs beside it, by kind; its mode left out.
     pub(crate) differs: Vec<(&'static str, String)>,
     /// Mode and threads.
     pub(crate) row: Row,

@@ -5,7 +5,7 @@ use std::io::BufWriter;
 
 use anyhow::{Context, Result};
 use capsched::api::Event;
-use capsched::simulator::{JobLine, JsonLog, Watch};
+use capsched::simulator::{JobLine, JsonLog, RunWatch};
 
 use super::files::synced;
 #[cfg(feature = "parquet")]
@@ -76,7 +76,7 @@ impl Recorder {
     }
 }
 
-impl Watch for Recorder {
+impl RunWatch for Recorder {
     fn decision(&mut self, at_ms: u64, event: &Event) {
         self.decisions.decision(at_ms, event);
     }

@@ -7,8 +7,8 @@ use anyhow::{Result, anyhow};
 use capsched::api::{Event, Latencies, Mode, ModeKind, Reference, Stepped, Threaded, TreeSettings};
 use capsched::queue::{NodePolicy, NodePolicySettings};
 use capsched::simulator::{
-    Costs, Driver, DriverSettings, Job, JobLine, MappingReport, RunReport, Sample, TraceError,
-    Watch, Workload, rounds_for_opportunities, rounds_for_reservations,
+    Costs, Driver, DriverSettings, Job, JobLine, MappingReport, RunReport, RunWatch, Sample,
+    TraceError, Workload, rounds_for_opportunities, rounds_for_reservations,
 };
 use capsched::time::{Clock, SystemClock};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -231,7 +231,7 @@ impl Row {
         self,
         scene: &Scene<'_>,
         bar: &ProgressBar,
-        watch: &mut dyn Watch,
+        watch: &mut dyn RunWatch,
     ) -> Result<Outcome> {
         let (cluster, trace) = (scene.cluster, scene.trace);
         let clock = SystemClock::new();
@@ -367,7 +367,7 @@ struct Placed<'a> {
     /// A sum of hashes, one for each application with containers: equal when every application got
     /// the same number of them, in whatever order.
     set: u64,
-    beside: &'a mut dyn Watch,
+    beside: &'a mut dyn RunWatch,
 }
 
 /// FNV-1a of an application and its number of containers.
@@ -379,7 +379,7 @@ fn hash_of(job: &JobLine) -> u64 {
     })
 }
 
-impl Watch for Placed<'_> {
+impl RunWatch for Placed<'_> {
     fn decision(&mut self, at_ms: u64, event: &Event) {
         self.beside.decision(at_ms, event);
     }

@@ -5,7 +5,7 @@ use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, Latencies, Mode, ModeKind, NodeName, NodeReport,
     ResourceVector, Sequential, Threaded, TreeSettings,
 };
-use capsched::config::{Layer, Options, Source, load};
+use capsched::config::{ConfigSource, Layer, Options, load};
 use capsched::id::PartitionId;
 use capsched::metrics::{Histogram, Latency, Phase};
 use capsched::queue::NodeSpec;
@@ -159,7 +159,7 @@ fn settings(mode: ModeKind) -> Result<TreeSettings> {
         text.push_str(&key(&format!("root.{queue}.capacity"), "25"));
         text.push_str(&key(&format!("root.{queue}.user-limit-factor"), "-1"));
     }
-    let source = Source {
+    let source = ConfigSource {
         name: "saturated".to_owned(),
         bytes: format!("<configuration>{text}</configuration>").into_bytes(),
         layer: Layer::Scheduler,

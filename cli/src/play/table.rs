@@ -113,7 +113,7 @@ fn head(runs: &[Outcome]) -> Vec<Line> {
     lines
 }
 
-/// What tells the runs apart beside their modes: configuration, cluster, seed, load, costs.
+/// What differs among the runs beside their modes: configuration, cluster, seed, load, costs.
 fn differences(runs: &[Outcome]) -> Vec<Line> {
     let kinds = runs.first().map_or(&[][..], |run| &run.differs);
     let line = |(kind, _): &(&'static str, String)| {

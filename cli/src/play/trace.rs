@@ -304,7 +304,7 @@ impl Trace {
         Self::new(vec![facts], open)
     }
 
-    /// The first file from its start, for the nodes that it tells of.
+    /// The first file from its start, for the nodes that it lists.
     pub(crate) fn first_file(&self) -> Result<Source> {
         let Some(file) = self.files.first() else {
             anyhow::bail!("the trace has no file");

@@ -17,7 +17,7 @@ const NOISE: f64 = 0.05;
 /// One column of a comparison: its runs over the seeds, at least one.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
-    /// What tells it from the others.
+    /// What differs from the others.
     pub(crate) name: String,
     /// Its runs.
     pub(crate) runs: Vec<Outcome>,

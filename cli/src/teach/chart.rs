@@ -25,7 +25,7 @@ pub(super) struct Chart {
     pub(super) title: String,
     pub(super) x: Axis,
     pub(super) y: Axis,
-    /// Rows of the terminal chart; the values to be told apart should fall on rows.
+    /// Rows of the terminal chart; values that must differ should fall on rows.
     #[serde(skip)]
     pub(super) rows: i64,
     /// Areas, stacked in this order from below.

@@ -5,7 +5,7 @@ use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, NodeName, NodeReport, NodeSpec,
     PartitionView, Rescheduler, ResourceVector, Sequential, StateView, UserLimits,
 };
-use capsched::config::{self, Layer, Options, Source};
+use capsched::config::{self, ConfigSource, Layer, Options};
 
 const SITE: &str = include_str!("../../../configs/scenarios/yarn-site.xml");
 
@@ -39,7 +39,7 @@ impl Cluster {
         let layered = files.iter().map(|text| (*text, Layer::Scheduler));
         let sources: Vec<_> = std::iter::once((SITE, Layer::Site))
             .chain(layered)
-            .map(|(text, layer)| Source {
+            .map(|(text, layer)| ConfigSource {
                 name: "scenario".to_owned(),
                 bytes: text.into(),
                 layer,
@@ -145,7 +145,7 @@ impl Cluster {
         View(StateView::of(self.engine.ledger()))
     }
 
-    /// The headroom that the scheduler tells an application, in GB.
+    /// The headroom that the scheduler reports to an application, in GB.
     pub(super) fn headroom(&mut self, app: ApplicationId) -> Result<i64> {
         let reply = self.engine.ask(app, &AskCall::default())?;
         Ok(reply.headroom.memory() / GB)

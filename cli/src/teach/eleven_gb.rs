@@ -12,7 +12,7 @@ const QUEUE: &str = "root.default";
 
 /// GB and vcores of the only node.
 const NODE: (i64, i64) = (11, 4);
-/// What the first application's program really uses. Given: no scheduler is told.
+/// What the first application's program really uses. Given: no scheduler measures it.
 const REALLY_USED: i64 = 1;
 /// Seconds that a container runs.
 const RUNS: i64 = 10;

@@ -1,4 +1,4 @@
-//! Headroom: where a user's limit stands, when it moves, and what an application is told.
+//! Headroom: where a user's limit stands, when it moves, and what is reported to an application.
 
 use anyhow::Result;
 use capsched::api::ApplicationId;

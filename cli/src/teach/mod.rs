@@ -25,7 +25,7 @@ use crate::output;
 /// The examples.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Example {
-    /// Queues of an organisation lend and take back what the others leave.
+    /// Queues of an organisation share what the others leave, and take it back.
     Organisation(Args),
     /// How far a user may go: user limit and headroom.
     Headroom(Args),

@@ -99,7 +99,7 @@ impl Prepared {
         ledger
             .add_node(&node(scene.room))
             .expect("the node is sound");
-        ledger.settle();
+        ledger.drain_follow_ups();
         if let Ok(beside @ 1..) = i32::try_from(scene.beside) {
             submit(&mut ledger, OTHER_APP, ("root.p.b", "bob"), beside);
             place(&mut ledger, scene.beside);
@@ -130,11 +130,11 @@ pub(super) fn submit(
 ) {
     let spec = AppSpec::new(app, leaf, user);
     let slot = ledger.submit(&spec).expect("the application is sound");
-    ledger.settle();
+    ledger.drain_follow_ups();
     let ask = Ask::anywhere(ResourceVector::of(&SIZE), asked);
     let answer = ledger.ask(slot, &AskCall::asking(vec![ask]));
     answer.expect("the ask is sound");
-    ledger.settle();
+    ledger.drain_follow_ups();
 }
 
 fn place(ledger: &mut Ledger, count: u64) {
@@ -143,7 +143,7 @@ fn place(ledger: &mut Ledger, count: u64) {
         let outcome = decide(ledger.state(), &mut seen);
         let committed = ledger.commit(&outcome, &seen);
         assert_eq!(committed, CommitOutcome::Committed);
-        ledger.settle();
+        ledger.drain_follow_ups();
     }
 }
 

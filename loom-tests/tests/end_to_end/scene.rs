@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capsched::commit::{CommitOutcome, Event, Freed, Ledger};
+use capsched::commit::{CommitOutcome, Freed, Ledger, LedgerEvent};
 use capsched::id::{AppSlot, ApplicationId, Version};
 use capsched::proposer::{Observation, Outcome};
 use capsched::snapshot::{Snapshot, State};
@@ -242,7 +242,7 @@ impl Committer {
                 self.carry_out(change);
             }
             if any {
-                self.ledger.settle();
+                self.ledger.drain_follow_ups();
             } else if self.unpublished > 0 {
                 self.publish();
             } else if left {
@@ -272,10 +272,9 @@ impl Committer {
         self.check();
         match outcome {
             CommitOutcome::Committed => {
-                let meant = |event: &Event| match event {
-                    Event::Allocated { container, .. } | Event::Reserved { container, .. } => {
-                        container.app == decision.app
-                    }
+                let meant = |event: &LedgerEvent| match event {
+                    LedgerEvent::Allocated { container, .. }
+                    | LedgerEvent::Reserved { container, .. } => container.app == decision.app,
                     _ => false,
                 };
                 assert!(events.iter().any(meant), "U8: committed for another one");
@@ -323,12 +322,12 @@ impl Committer {
     }
 
     /// Writes down what happened to containers.
-    fn hear(&mut self) -> Vec<Event> {
+    fn hear(&mut self) -> Vec<LedgerEvent> {
         let events = self.ledger.take_events();
         for event in &events {
             self.live += match event {
-                Event::Allocated { .. } => 1,
-                Event::Ended { .. } => -1,
+                LedgerEvent::Allocated { .. } => 1,
+                LedgerEvent::Ended { .. } => -1,
                 _ => 0,
             };
         }
@@ -344,7 +343,7 @@ impl Committer {
     }
 
     fn carry_out(&mut self, change: Change) {
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         self.ledger.settled();
         match change {
             Change::Decide => self.decide(),
@@ -380,7 +379,7 @@ impl Committer {
     fn replace(&mut self) {
         let app = self.ledger.app(APP).expect("it ends once");
         self.ledger.end_app(app);
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         submit(&mut self.ledger, NEXT_APP, ("root.p.a", "ann"), 1);
         let next = self.ledger.app(NEXT_APP);
         assert_eq!(next, Some(app), "the model is about a slot used again");
@@ -390,12 +389,12 @@ impl Committer {
     fn replace_node(&mut self, room: i64) {
         let left = self.ledger.remove_node(&node_name());
         left.expect("it leaves once");
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         self.hear();
         assert_eq!(self.live, 0, "N4: containers outlive their node");
         let slot = self.ledger.add_node(&node(room));
         assert_eq!(slot, Ok(NODE), "the model is about a slot used again");
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         (self.room, self.most) = (room, room);
         self.changed = Some(Version(self.snapshot.version.0 + 1));
     }
@@ -403,7 +402,7 @@ impl Committer {
     fn reload(&mut self) {
         let taken_over = self.ledger.refresh(self.prepared.tight.clone());
         taken_over.expect("the settings are sound");
-        self.ledger.settle();
+        self.ledger.drain_follow_ups();
         self.reloaded = true;
     }
 

@@ -1,4 +1,6 @@
 //! Activation: which waiting applications get room for their master.
+//!
+//! Tests: `tests/commit/active_users.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

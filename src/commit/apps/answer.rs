@@ -1,4 +1,6 @@
 //! Answers to applications: new containers, ends, headroom, containers asked back.
+//!
+//! Tests: `tests/inputs/requests.rs`.
 
 use crate::commit::containers::container::ContainerState;
 use crate::commit::containers::container::GiveBack;

@@ -1,4 +1,6 @@
 //! Why calls of applications are refused.
+//!
+//! Tests: `tests/inputs/requests.rs`.
 
 use std::fmt;
 

@@ -1,4 +1,6 @@
 //! Asks: validation, normalization and bookkeeping.
+//!
+//! Tests: `tests/inputs/requests.rs`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,6 @@
 //! Attempts: how applications enter and leave a leaf, and how their priority changes.
+//!
+//! Tests: `tests/commit/property.rs`.
 
 use crate::commit::apps::activation::update_stage;
 use crate::commit::ledger::Ledger;

@@ -1,4 +1,6 @@
 //! Time in the ledger: its clock, which only moves forward, and the ends of lifetimes.
+//!
+//! Tests: `tests/commit/lifetimes.rs`.
 
 use std::collections::BTreeSet;
 

@@ -3,6 +3,8 @@
 //! A client that names its whole demand in each call counts containers again that were placed
 //! after its last call. The correction takes them off, and ends those that are too many. Hosts
 //! and racks do not count: each ask is lowered by all containers of its key and size.
+//!
+//! Tests: `tests/commit/correction.rs`.
 
 use super::asks::Checked;
 use crate::commit::containers::container::GiveBack;

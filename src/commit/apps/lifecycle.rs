@@ -1,4 +1,6 @@
 //! Applications: submission with its checks, and the end.
+//!
+//! Tests: `tests/commit/property.rs`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::ask_error::AskError;
 use crate::accounting::creator_of;
-use crate::commit::event::{Ending, Event};
+use crate::commit::event::{Ending, LedgerEvent};
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::commit::tree::build;
@@ -231,7 +233,7 @@ impl Ledger {
         self.start_lifetime(app);
         self.add_attempt(app);
         if spec.master.is_none() {
-            self.outbox.push(Event::MasterStarted {
+            self.outbox.push(LedgerEvent::MasterStarted {
                 app: spec.id,
                 container: None,
             });

@@ -1,4 +1,6 @@
 //! Moving an application to another leaf with its containers and asks.
+//!
+//! Tests: `tests/commit/property.rs`.
 
 use super::lifecycle::{AppError, SubmitError};
 use crate::commit::apps::lifecycle::count_app;

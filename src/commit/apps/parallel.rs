@@ -1,4 +1,6 @@
 //! The limits of parallel applications: who is parked, and who goes on when one ends.
+//!
+//! Tests: `tests/commit/active_users.rs`.
 
 use std::sync::Arc;
 

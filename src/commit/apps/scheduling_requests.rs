@@ -1,4 +1,6 @@
 //! Scheduling requests: what a key fixes, and how many containers of it are asked for.
+//!
+//! Tests: `tests/commit/scheduling_requests.rs`.
 
 use std::sync::Arc;
 

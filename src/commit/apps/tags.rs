@@ -1,4 +1,6 @@
 //! Allocation tags and the placement constraints that read them.
+//!
+//! Tests: `tests/commit/scheduling_requests.rs`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
 //! A container as the ledger keeps it.
+//!
+//! Tests: `tests/commit/property.rs`.
 
 use crate::id::{AppSlot, ContainerId, NodeSlot, PartitionId, SchedulerKey};
 use crate::proposer::Proposal;

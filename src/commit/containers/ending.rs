@@ -1,9 +1,11 @@
 //! How containers end: their space, their charges, and what is asked again.
+//!
+//! Tests: `tests/commit/property.rs`.
 
 use super::container::ContainerState;
 use crate::accounting::{FairChange, mark_moved};
 use crate::commit::containers::slot::ContainerSlot;
-use crate::commit::event::{Ending, Event, UnreserveReason};
+use crate::commit::event::{Ending, LedgerEvent, UnreserveReason};
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::commit::tree::usage::add_reserved;
@@ -81,7 +83,7 @@ impl Ledger {
         }
         self.containers.note_ended(slot);
         let node = self.state.nodes[node].name.clone();
-        self.outbox.push(Event::Ended {
+        self.outbox.push(LedgerEvent::Ended {
             container: id,
             node,
             size,
@@ -128,7 +130,7 @@ impl Ledger {
         self.container_mut(slot).state = ContainerState::Done;
         self.containers.note_ended(slot);
         let node = self.state.nodes[node].name.clone();
-        self.outbox.push(Event::Unreserved {
+        self.outbox.push(LedgerEvent::Unreserved {
             container: id,
             node,
             size,

@@ -1,11 +1,13 @@
 //! Carrying out the verdicts of preemption, and what its rounds read of containers.
+//!
+//! Tests: `tests/preemption/rounds.rs`.
 
 use std::collections::BTreeSet;
 
 use super::container::{Container, ContainerState};
 use crate::cluster::{Killable, NodeState};
 use crate::commit::containers::slot::ContainerSlot;
-use crate::commit::event::{Ending, Event, UnreserveReason};
+use crate::commit::event::{Ending, LedgerEvent, UnreserveReason};
 use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, ContainerId, NodeSlot};
 use crate::proposer::Observation;
@@ -272,7 +274,7 @@ impl Ledger {
         self.state.nodes[to].reserved = reserved;
         self.containers.set_reserved(from, None);
         self.containers.set_reserved(to, Some(slot));
-        self.outbox.push(Event::ReservationMoved {
+        self.outbox.push(LedgerEvent::ReservationMoved {
             container: id,
             from: from_name,
             to: to_name,

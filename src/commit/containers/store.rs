@@ -6,6 +6,8 @@
 //!   application.
 //! * The due reports of a node name containers of its list alone.
 //! * A slot is used again once its container ended and left its node, at the end of the step.
+//!
+//! Tests: `tests/commit/property.rs`.
 
 use std::collections::BTreeSet;
 

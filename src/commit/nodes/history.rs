@@ -1,4 +1,6 @@
 //! What the ledger keeps of registrations: their order, nodes that left, and the largest node.
+//!
+//! Tests: `tests/inputs/requests.rs`.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

@@ -2,8 +2,9 @@
 //!
 //! The total of a node is enforced from the moment that it was set to what a decommissioning node
 //! had allocated. A total that is set by hand only says what the node has.
+//!
+//! Tests: `tests/inputs/requests.rs`.
 
-use crate::cluster::NodeState;
 use crate::commit::containers::container::ContainerState;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::Ending;
@@ -18,9 +19,9 @@ impl Ledger {
     pub fn reports_nothing(&self, slot: NodeSlot) -> bool {
         let row = &self.state.nodes[slot];
         self.containers.is_nothing_due(slot)
-            && row.state == NodeState::Running
+            && row.takes_containers()
             && !row.enforced
-            && self.outbox.is_settled()
+            && self.outbox.is_drained()
     }
 
     /// Whether it is noted from now on which nodes have something to report.
@@ -38,10 +39,7 @@ impl Ledger {
     pub fn report_ends(&self, slot: NodeSlot) -> bool {
         let row = &self.state.nodes[slot];
         let (_, to_stop) = self.containers.due(slot);
-        !to_stop.is_empty()
-            || row.state != NodeState::Running
-            || row.enforced
-            || !self.outbox.is_settled()
+        !to_stop.is_empty() || !row.takes_containers() || row.enforced || !self.outbox.is_drained()
     }
 
     /// Sets a decommissioning node's total to what was allocated there; it is enforced from now on.

@@ -1,4 +1,6 @@
 //! Nodes: registration, loss, new totals, new labels, heartbeats.
+//!
+//! Tests: `tests/inputs/requests.rs`.
 
 use std::fmt;
 
@@ -394,8 +396,8 @@ impl Ledger {
     /// The label manager sends the scheduler a node's present label.
     fn send_labels(&mut self, slot: NodeSlot) {
         let row = &self.state.nodes[slot];
-        let told = (slot, row.incarnation, row.partition);
-        self.outbox.follow_up(FollowUpEvent::Labels(Some(told)));
+        let label = (slot, row.incarnation, row.partition);
+        self.outbox.follow_up(FollowUpEvent::Labels(Some(label)));
     }
 
     /// Running containers stay and their charge moves; a reservation is dropped.

@@ -1,4 +1,6 @@
 //! Applying proposals: the only place where containers come into being.
+//!
+//! Tests: `tests/commit/bad_proposals.rs`.
 
 use std::sync::Arc;
 
@@ -10,7 +12,7 @@ use crate::accounting::{ContainerPlacement, FairChange, mark_moved, place};
 use crate::cluster::{Reservation, TagCount};
 use crate::commit::containers::container::{Container, GiveBack};
 use crate::commit::containers::slot::ContainerSlot;
-use crate::commit::event::{Ending, Event, UnreserveReason};
+use crate::commit::event::{Ending, LedgerEvent, UnreserveReason};
 use crate::commit::ledger::Ledger;
 use crate::commit::nodes::registration::is_registered;
 use crate::commit::outbox::FollowUpEvent;
@@ -142,7 +144,7 @@ impl Ledger {
         let held = proposal
             .reserved
             .and_then(|_| self.state.nodes[proposal.node].reserved);
-        self.outbox.push(Event::Rejected {
+        self.outbox.push(LedgerEvent::Rejected {
             app: self.state.apps[proposal.app].id,
             node: self.state.nodes[proposal.node].name.clone(),
             size: held.map_or_else(|| proposal.size.get(), |held| held.size),
@@ -242,7 +244,7 @@ impl Ledger {
             let leaf = self.state.apps[app].leaf;
             add_reserved(&mut self.state, leaf, partition, size);
         }
-        self.outbox.push(Event::Reserved {
+        self.outbox.push(LedgerEvent::Reserved {
             container: id,
             node: self.state.nodes[node].name.clone(),
             size,

@@ -1,4 +1,6 @@
 //! Why proposals are refused.
+//!
+//! Tests: `tests/commit/bad_proposals.rs`.
 
 use std::fmt;
 

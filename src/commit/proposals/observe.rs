@@ -1,7 +1,9 @@
 //! Applying what passes observed.
+//!
+//! Tests: `tests/commit/working_copies.rs`.
 
 use crate::accounting::{note_head_limit, note_user_limit};
-use crate::commit::event::Event;
+use crate::commit::event::LedgerEvent;
 use crate::commit::ledger::Ledger;
 use crate::commit::users::records::keep_user_limit;
 use crate::id::{ContainerId, NodeSlot, QueueSlot};
@@ -29,7 +31,7 @@ impl Ledger {
         }
     }
 
-    /// Tells leaves limits once more, whatever they were told meanwhile.
+    /// Writes limits of leaves once more, whatever was written meanwhile.
     pub fn repeat_limits(&mut self, told: &[ToldLimit]) {
         for told in told {
             let leaf = self.state.queues[told.leaf].as_leaf_mut();
@@ -40,7 +42,7 @@ impl Ledger {
         }
     }
 
-    /// Tells a leaf the limit that it has now, and the one that is published.
+    /// Writes to a leaf the limit that it has now, and the one that is published.
     pub fn tell_limit(
         &mut self,
         leaf: QueueSlot,
@@ -73,13 +75,13 @@ impl Ledger {
         asks.re_reservations = asks.re_reservations.saturating_add(times);
     }
 
-    /// Tells that a reservation was kept, as its attempt does.
+    /// Reports that a reservation was kept, as its attempt does.
     pub fn tell_kept(&mut self, node: NodeSlot) {
         let row = &self.state.nodes[node];
         let Some(held) = row.reserved else {
             return;
         };
-        self.outbox.push(Event::Reserved {
+        self.outbox.push(LedgerEvent::Reserved {
             container: ContainerId {
                 app: self.state.apps[held.app].id,
                 number: held.number,

@@ -25,7 +25,6 @@ use super::conflict::Conflict;
 use super::deferred::ChargeTime;
 use super::validate::validate_allocation;
 use crate::accounting::{ContainerPlacement, place};
-use crate::cluster::NodeState;
 use crate::commit::ledger::Ledger;
 use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{NameId, PartitionId, QueueSlot, UserSlot};
@@ -180,7 +179,7 @@ fn asks_on<const N: usize>(
 fn takes<const N: usize>(state: &State, proposal: &Proposal) -> bool {
     let node = &state.nodes[proposal.node];
     node.incarnation == proposal.incarnation
-        && node.state == NodeState::Running
+        && node.takes_containers()
         && (node.reserved.is_none() || is_planted(PlantedFlaw::SimpleAllocationIgnoresReservation))
         && state
             .calculator

@@ -1,4 +1,6 @@
 //! What the ledger adds to a placed container: its record, its lists and its event.
+//!
+//! Tests: `tests/commit/deferred_charges.rs`.
 
 use super::deferred::ChargeTime;
 use crate::accounting::{
@@ -8,7 +10,7 @@ use crate::accounting::{
 use crate::commit::containers::container::{Container, GiveBack, PlacedAs, SoleAsk};
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::containers::store::Containers;
-use crate::commit::event::Event;
+use crate::commit::event::LedgerEvent;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::Outbox;
 use crate::fast_path::FastPath;
@@ -139,7 +141,8 @@ impl<const N: usize, const SIMPLE: bool> Sink<N> for LedgerSink<'_, SIMPLE> {
         let id = container.id;
         self.containers
             .list_placed(slot, proposal.app, id.number, proposal.node);
-        let allocated = || Event::allocated(state, proposal, id, placement.size.widen(), partition);
+        let allocated =
+            || LedgerEvent::allocated(state, proposal, id, placement.size.widen(), partition);
         self.outbox.push_with(allocated);
     }
 

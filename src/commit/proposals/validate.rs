@@ -1,7 +1,9 @@
 //! Validation: whether a proposal still holds against the live state.
+//!
+//! Tests: `tests/commit/bad_proposals.rs`.
 
 use super::conflict::Conflict;
-use crate::cluster::{Killable, NodeState};
+use crate::cluster::{Killable, Node};
 use crate::commit::ledger::Ledger;
 use crate::commit::nodes::registration::is_registered;
 use crate::commit::users::records::user_limit;
@@ -38,9 +40,9 @@ impl Ledger {
             return Err(Conflict::VictimGone);
         }
         let node = &self.state.nodes[proposal.node];
-        let lends =
-            proposal.exclusivity == Exclusivity::Respect || lends(&self.state, node.partition);
-        if node.state != NodeState::Running || !lends {
+        let may_borrow =
+            proposal.exclusivity == Exclusivity::Respect || may_borrow(&self.state, node.partition);
+        if !node.takes_containers() || !may_borrow {
             return Err(Conflict::NodeState);
         }
         let leaf = app.leaf;
@@ -128,7 +130,7 @@ impl Ledger {
 }
 
 /// Whether idle capacity of a partition may be borrowed. A node may have come to another one since the proposal.
-fn lends(state: &State, partition: PartitionId) -> bool {
+fn may_borrow(state: &State, partition: PartitionId) -> bool {
     partition != PartitionId::DEFAULT && !state.partitions[partition].exclusive
 }
 
@@ -153,13 +155,7 @@ pub(super) fn validate_allocation<const N: usize>(
     if level_gone {
         return Err(Conflict::AskGone);
     }
-    let own = node.reserved.filter(|held| held.app == proposal.app);
-    let expected = own.map(|held| held.number);
-    let of_another_key = own.is_some_and(|held| held.key != proposal.key);
-    let other = proposal.reserved != expected || of_another_key;
-    if (other && !injected(Mutant::FulfilOtherReservation))
-        || (node.reserved.is_some() && expected.is_none())
-    {
+    if !is_reserved_as_seen(node, proposal) {
         return Err(Conflict::ReservationChanged);
     }
     if let Some(exchange) = &proposal.exchange {
@@ -171,12 +167,27 @@ pub(super) fn validate_allocation<const N: usize>(
             return Err(Conflict::ExchangeGone);
         }
     }
-    let room = proposal
-        .kill
-        .iter()
-        .fold(node.free.narrow::<N>(), |room, victim| {
-            room + victim.size.narrow()
-        });
+    if !fits_after_kills::<N>(state, node, proposal) && !injected(Mutant::SkipRoomCheck) {
+        return Err(Conflict::DoesNotFit);
+    }
+    Ok(())
+}
+
+/// Whether the reservation on a node is the one that a proposal fulfils, or there is none and it fulfils none.
+fn is_reserved_as_seen(node: &Node, proposal: &Proposal) -> bool {
+    let own = node.reserved.filter(|held| held.app == proposal.app);
+    let expected = own.map(|held| held.number);
+    let of_another_key = own.is_some_and(|held| held.key != proposal.key);
+    let other = proposal.reserved != expected || of_another_key;
+    let of_another_app = node.reserved.is_some() && expected.is_none();
+    !(of_another_app || other && !injected(Mutant::FulfilOtherReservation))
+}
+
+/// Whether a node has room for a container once those were killed that a proposal names.
+fn fits_after_kills<const N: usize>(state: &State, node: &Node, proposal: &Proposal) -> bool {
+    let free = node.free.narrow::<N>();
+    let killed = proposal.kill.iter();
+    let room = killed.fold(free, |room, victim| room + victim.size.narrow());
     let size = match node.reserved.filter(|_| proposal.reserved.is_some()) {
         Some(held) if state.concurrent => {
             let held = held.size.narrow();
@@ -184,11 +195,7 @@ pub(super) fn validate_allocation<const N: usize>(
         }
         _ => proposal.size.narrow(),
     };
-    let fits = state.calculator.fits_in(&size, &room) && state.has_cores(&size, &room);
-    if !fits && !injected(Mutant::SkipRoomCheck) {
-        return Err(Conflict::DoesNotFit);
-    }
-    Ok(())
+    state.calculator.fits_in(&size, &room) && state.has_cores(&size, &room)
 }
 
 fn validate_reservation(state: &State, proposal: &Proposal) -> Result<(), Conflict> {

@@ -1,4 +1,6 @@
 //! Building queues from settings, and creating queues that submissions name.
+//!
+//! Tests: `tests/commit/creation.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
 //! Capacities: guaranteed and largest resources of every queue, recomputed with the cluster.
+//!
+//! Tests: `tests/inputs/queues.rs`.
 
 use crate::accounting::{recompute_usage_ratio, update_used};
 use crate::commit::ledger::Ledger;

@@ -3,6 +3,8 @@
 //! A new leaf has it where the parent's absolute capacity reaches, by the sum of what was given
 //! since the last refresh. A refresh takes all of it back and gives it again, in the order in which
 //! applications were submitted: leaves without applications go without.
+//!
+//! Tests: `tests/commit/creation.rs`.
 // As ManagedParentQueue with GuaranteedOrZeroCapacityOverTimePolicy, whose decisions between
 // refreshes need a monitor.
 

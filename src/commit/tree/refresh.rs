@@ -1,4 +1,6 @@
 //! Refreshing the tree on a live scheduler: checked as a whole, then applied as a whole.
+//!
+//! Tests: `tests/inputs/queues.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

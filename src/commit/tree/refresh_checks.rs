@@ -1,4 +1,6 @@
 //! Whether a live scheduler takes over a new configuration.
+//!
+//! Tests: `tests/inputs/queues.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
 //! Why a tree of queues is refused.
+//!
+//! Tests: `tests/inputs/queues.rs`.
 
 use std::fmt;
 

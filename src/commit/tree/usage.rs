@@ -1,4 +1,6 @@
 //! Charging use, reservations and demand to queues, users and their ancestors.
+//!
+//! Tests: `tests/commit/deferred_charges.rs`.
 
 use crate::accounting::{Charge, add_queue_pending, charge_queues};
 use crate::commit::ledger::Ledger;

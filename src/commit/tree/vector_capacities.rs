@@ -1,5 +1,7 @@
 //! Capacities outside legacy mode: each resource type is shared out on its own, absolute amounts
 //! first, then percentages of what they left, then weights of the rest. All in `f64`.
+//!
+//! Tests: the recordings of `tests/parity`, which `cli/tests/parity.rs` plays on the engine.
 #![expect(
     clippy::float_arithmetic,
     clippy::float_cmp,
@@ -33,10 +35,14 @@ struct Child {
 
 /// The phases in which a type is shared out.
 #[derive(Clone, Copy, PartialEq)]
-enum Phase {
+enum VectorPhase {
     Absolute,
     Percent,
     Weight,
+}
+
+impl VectorPhase {
+    const ALL: [Self; 3] = [Self::Absolute, Self::Percent, Self::Weight];
 }
 
 fn entry(vector: &[VectorEntry], i: usize) -> VectorEntry {
@@ -62,18 +68,18 @@ fn share_out(pot: &Pot, children: &mut [Child], i: usize, ratio: f64) {
             weights += weight;
         }
     }
-    for phase in [Phase::Absolute, Phase::Percent, Phase::Weight] {
+    for phase in VectorPhase::ALL {
         let mut spent = 0.0;
         for child in children.iter_mut() {
             let left = batch / own;
             let of_cluster = own / share::to_f64(pot.cluster[i]);
             let cluster = share::to_f64(pot.cluster[i]);
             let wanted = match (phase, entry(&child.capacity, i)) {
-                (Phase::Absolute, VectorEntry::Absolute(amount)) => ratio * left * amount,
-                (Phase::Percent, VectorEntry::Percent(percent)) => {
+                (VectorPhase::Absolute, VectorEntry::Absolute(amount)) => ratio * left * amount,
+                (VectorPhase::Percent, VectorEntry::Percent(percent)) => {
                     cluster * (of_cluster * left * percent / 100.0)
                 }
-                (Phase::Weight, VectorEntry::Weight(weight)) => {
+                (VectorPhase::Weight, VectorEntry::Weight(weight)) => {
                     let normalized = weight / weights;
                     if normalized == 1.0 {
                         batch
@@ -98,10 +104,10 @@ fn grant(pot: &Pot, child: &mut Child, i: usize, wanted: f64, overall: f64) -> f
     let cluster = share::to_f64(pot.cluster[i]);
     let limit = share::to_f64(pot.limit[i]);
     let most = match entry(&child.maximum, i) {
-        VectorEntry::Absolute(amount) => rounded(amount, Phase::Absolute),
+        VectorEntry::Absolute(amount) => rounded(amount, VectorPhase::Absolute),
         VectorEntry::Percent(percent) => rounded(
             cluster * ((limit / cluster) * percent / 100.0),
-            Phase::Percent,
+            VectorPhase::Percent,
         ),
         VectorEntry::Unset | VectorEntry::Weight(_) => 0.0,
     };
@@ -128,10 +134,10 @@ fn grant(pot: &Pot, child: &mut Child, i: usize, wanted: f64, overall: f64) -> f
 
 /// Weighted shares are rounded to the nearest unit, others down.
 // As DefaultQueueResourceRoundingStrategy.
-fn rounded(amount: f64, phase: Phase) -> f64 {
+fn rounded(amount: f64, phase: VectorPhase) -> f64 {
     match phase {
-        Phase::Weight => (amount + 0.5).floor(),
-        Phase::Absolute | Phase::Percent => amount.floor(),
+        VectorPhase::Weight => (amount + 0.5).floor(),
+        VectorPhase::Absolute | VectorPhase::Percent => amount.floor(),
     }
 }
 

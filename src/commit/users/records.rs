@@ -1,4 +1,6 @@
 //! Users of a leaf: records, activity, usage ratios, limits (`UsersManager`).
+//!
+//! Tests: `tests/commit/active_users.rs`.
 
 use std::sync::Arc;
 
@@ -103,22 +105,22 @@ impl Ledger {
             self.state.users[slot].asking_apps = asking;
         }
         let mut before: Vec<_> = dropped.into_iter().collect();
-        let mut gates = self.removed_users.take_limits(leaf, name);
+        let mut cached = self.removed_users.take_limits(leaf, name);
         for app in entered(&self.state, leaf).collect::<Vec<_>>() {
             let row = &self.state.apps[app];
             if row.submission.user_name != *name || row.user == slot || row.leaf != leaf {
                 continue;
             }
             let old = row.user;
-            gates = Some(known_limits(&self.state.users[old]));
+            cached = Some(known_limits(&self.state.users[old]));
             self.state.apps[app].user = slot;
             before.push(old);
         }
-        if let Some(gates) = gates {
+        if let Some(cached) = cached {
             let parts = &mut self.state.users[slot].parts;
-            for (part, gates) in parts.iter_mut().zip(gates) {
+            for (part, cached) in parts.iter_mut().zip(cached) {
                 (part.limit_version, part.cached_limits) =
-                    (gates.limit_version, gates.cached_limits);
+                    (cached.limit_version, cached.cached_limits);
             }
         }
         for old in before {

@@ -1,4 +1,6 @@
 //! Users whose records were removed: who of them still asks, and what passes found about them.
+//!
+//! Tests: `tests/commit/property.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

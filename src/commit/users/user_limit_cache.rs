@@ -12,6 +12,8 @@
 //! # Why
 //!
 //! The reference caches by name. A user who comes back within a version meets the cached answer.
+//!
+//! Tests: `tests/commit/property.rs`.
 // As AbstractLeafQueue.CachedUserLimit.
 
 use std::sync::Arc;
@@ -42,22 +44,23 @@ impl Ledger {
         for partition in self.state.partition_ids() {
             for exclusivity in [Exclusivity::Respect, Exclusivity::Ignore] {
                 let part = &self.state.users[user].parts[partition];
-                let gate = part.cached_limits[exclusivity as usize].as_ref();
-                let known = gate.is_some_and(|gate| gate.version == version);
+                let cached = part.cached_limits[exclusivity as usize].as_ref();
+                let known = cached.is_some_and(|cached| cached.version == version);
                 let noted = part.limit_version[exclusivity as usize] == Some(version)
                     || was_notified_with_head(&self.state, leaf, user, (partition, exclusivity));
                 if noted && !known {
-                    let gate = limit_found(&self.state, leaf, user, partition, exclusivity);
+                    let cached = limit_found(&self.state, leaf, user, partition, exclusivity);
                     let part = &mut self.state.users[user].parts[partition];
-                    part.cached_limits[exclusivity as usize] = Some(Box::new(gate));
+                    part.cached_limits[exclusivity as usize] = Some(Box::new(cached));
                 }
             }
         }
         let record = &self.state.users[user];
         let kept = self.removed_users.limits(leaf, version);
         kept.by_name.retain(|(name, _)| *name != record.name);
-        let gates = known_limits(record);
-        kept.by_name.push((Arc::clone(&record.name), gates));
+        let cached_by_partition = known_limits(record);
+        kept.by_name
+            .push((Arc::clone(&record.name), cached_by_partition));
     }
 
     /// A pass over a leaf found that it has no record of an application's user; that the user may
@@ -82,11 +85,12 @@ impl Ledger {
                 .push((Arc::clone(&row.submission.user_name), none));
             kept.by_name.len() - 1
         });
-        let gates = &mut kept.by_name[at].1;
-        gates.resize_with(partitions, LimitsFound::default);
-        let gate = &mut gates[partition.index()].cached_limits[exclusivity as usize];
-        let mut found = gate.as_deref().copied();
-        found = found.filter(|gate| gate.version == version);
+        let cached_by_partition = &mut kept.by_name[at].1;
+        cached_by_partition.resize_with(partitions, LimitsFound::default);
+        let cached =
+            &mut cached_by_partition[partition.index()].cached_limits[exclusivity as usize];
+        let mut found = cached.as_deref().copied();
+        found = found.filter(|cached| cached.version == version);
         let mut found = found.unwrap_or(CachedUserLimit {
             version,
             limit: ResourceVector::NONE,
@@ -96,7 +100,7 @@ impl Ledger {
         if found.reserved.fits_in(&held) {
             (found.can_assign, found.reserved) = (false, held);
         }
-        *gate = Some(Box::new(found));
+        *cached = Some(Box::new(found));
     }
 }
 
@@ -132,18 +136,18 @@ fn limit_found(
     let compute = || compute_user_limit(state, leaf, partition, kind);
     let common = known.map_or_else(compute, |known| known.1.get());
     let record = &state.users[user];
-    let mut gate = CachedUserLimit {
+    let mut cached = CachedUserLimit {
         version: users.users_version,
         limit: user_value(state, &common, Some(record)),
         can_assign: true,
         reserved: ResourceVector::NONE,
     };
     let above = |used: &ResourceVector| {
-        let order = state.calculator.compare(&state.cluster, used, &gate.limit);
-        order.is_gt()
+        let (calculator, limit) = (state.calculator, &cached.limit);
+        calculator.compare(&state.cluster, used, limit).is_gt()
     };
     if !above(&record.part(partition).used.get()) {
-        return gate;
+        return cached;
     }
     let counted = state.continue_looking_on(partition);
     let used = record.part(counted).used.get();
@@ -154,8 +158,8 @@ fn limit_found(
         .filter(|held| !state.settings.continue_looking || above(&(used - *held)))
         .reduce(|most, held| if most.fits_in(&held) { held } else { most });
     if let Some(held) = held {
-        gate.can_assign = false;
-        gate.reserved = held;
+        cached.can_assign = false;
+        cached.reserved = held;
     }
-    gate
+    cached
 }

@@ -39,7 +39,7 @@ impl AdminAccess {
         caller.user == self.daemon || caller.is_in(&self.admins)
     }
 
-    /// Whether the caller may kill or move an application of `owner`. `administers` tells whether
+    /// Whether the caller may kill or move an application of `owner`. `administers` decides whether
     /// the caller administers the application's queue. The daemon's user has no privilege here.
     #[must_use]
     pub fn may_modify(&self, caller: &Caller<'_>, owner: &str, administers: bool) -> bool {

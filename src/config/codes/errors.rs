@@ -1,10 +1,10 @@
 //! The codes of what is refused.
 
-use super::{Entry, entry, finer};
+use super::{CodeEntry, entry, finer};
 
 /// `E_`: a reason that the reference has no word for, or a finer one; words in lower case are the
 /// reference's.
-pub(super) const ERRORS: &[Entry] = &[
+pub(super) const ERRORS: &[CodeEntry] = &[
     finer(
         "xml_syntax",
         "E_XML_SYNTAX",

@@ -7,23 +7,23 @@ use errors::ERRORS;
 use warnings::WARNINGS;
 
 /// What a code means.
-struct Entry {
+struct CodeEntry {
     code: &'static str,
     /// The word of the reference's recordings, where it is another one.
     word: Option<&'static str>,
     text: &'static str,
 }
 
-const fn entry(code: &'static str, text: &'static str) -> Entry {
-    Entry {
+const fn entry(code: &'static str, text: &'static str) -> CodeEntry {
+    CodeEntry {
         code,
         word: None,
         text,
     }
 }
 
-const fn finer(word: &'static str, code: &'static str, text: &'static str) -> Entry {
-    Entry {
+const fn finer(word: &'static str, code: &'static str, text: &'static str) -> CodeEntry {
+    CodeEntry {
         code,
         word: Some(word),
         text,
@@ -31,7 +31,7 @@ const fn finer(word: &'static str, code: &'static str, text: &'static str) -> En
 }
 
 /// All codes: errors, then warnings and hints.
-fn table() -> impl Iterator<Item = &'static Entry> {
+fn table() -> impl Iterator<Item = &'static CodeEntry> {
     ERRORS.iter().chain(WARNINGS)
 }
 

@@ -1,9 +1,9 @@
 //! The codes of what is accepted and odd.
 
-use super::{Entry, entry};
+use super::{CodeEntry, entry};
 
 /// `W_`: warning; `H_`: hint.
-pub(super) const WARNINGS: &[Entry] = &[
+pub(super) const WARNINGS: &[CodeEntry] = &[
     entry(
         "W_XML_ROOT",
         "The root element is not called `configuration`. Hadoop does not mind, other tools \

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::config::properties::asked;
-use crate::config::{Admission, Layer, Options, Source, load};
+use crate::config::{Admission, ConfigSource, Layer, Options, load};
 use crate::queue::Reference;
 
 use super::*;
@@ -47,13 +47,13 @@ const RICH_SITE: [&str; 7] = [
     "capsched.reservation-timeout-ms=1000",
 ];
 
-fn source(pairs: &[&str], prefix: &str, layer: Layer) -> Source {
+fn source(pairs: &[&str], prefix: &str, layer: Layer) -> ConfigSource {
     let properties = pairs.iter().map(|pair| {
         let (key, value) = pair.split_once('=').expect("a pair");
         format!("<property name=\"{prefix}{key}\" value=\"{value}\"/>")
     });
     let text = properties.collect::<String>();
-    Source {
+    ConfigSource {
         name: "rich.xml".to_owned(),
         bytes: format!("<configuration>{text}</configuration>").into_bytes(),
         layer,

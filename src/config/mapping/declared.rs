@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::directory::{Found, QueueDirectory, QueueEntry, QueueEntryKind};
+use super::directory::{QueueDirectory, QueueEntry, QueueEntryKind, QueueMatch};
 use crate::queue::QueueSettings;
 
 /// A directory of the declared queues, and of those that submissions created since.
@@ -66,11 +66,11 @@ impl<'a> FromIterator<(&'a str, QueueEntryKind)> for DeclaredQueues {
 }
 
 impl QueueDirectory for DeclaredQueues {
-    fn find(&self, name: &str) -> Found {
+    fn find(&self, name: &str) -> QueueMatch {
         let entry = |path: &str| {
             let kind = self.by_path.get(path).copied();
-            kind.map_or(Found::Missing, |kind| {
-                Found::Queue(QueueEntry {
+            kind.map_or(QueueMatch::Missing, |kind| {
+                QueueMatch::Queue(QueueEntry {
                     path: path.to_owned(),
                     kind,
                     dynamic: self.created.contains(path),
@@ -79,7 +79,7 @@ impl QueueDirectory for DeclaredQueues {
         };
         match self.by_name.get(name).map(Vec::as_slice) {
             Some([path]) if !self.by_path.contains_key(name) => entry(path),
-            Some([_, _, ..]) if !self.by_path.contains_key(name) => Found::Ambiguous,
+            Some([_, _, ..]) if !self.by_path.contains_key(name) => QueueMatch::Ambiguous,
             _ => entry(name),
         }
     }
@@ -122,8 +122,8 @@ mod tests {
         ] {
             assert_eq!(kind(name), Some((path.to_owned(), want)), "{name}");
         }
-        assert_eq!(queues.find("x"), Found::Ambiguous);
-        assert_eq!(queues.find("a.x"), Found::Missing);
-        assert_eq!(queues.find("z"), Found::Missing);
+        assert_eq!(queues.find("x"), QueueMatch::Ambiguous);
+        assert_eq!(queues.find("a.x"), QueueMatch::Missing);
+        assert_eq!(queues.find("z"), QueueMatch::Missing);
     }
 }

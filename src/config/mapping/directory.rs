@@ -5,12 +5,12 @@ use crate::queue::{CreationScheme, QueueKind, QueueSettings};
 /// The queues that exist at the moment, found by name.
 pub trait QueueDirectory {
     /// Finds a queue by its full path, or by its last part when no other queue has the same.
-    fn find(&self, name: &str) -> Found;
+    fn find(&self, name: &str) -> QueueMatch;
 }
 
 /// What a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum QueueMatch {
     /// Nothing.
     Missing,
     /// Several queues with this last part.
@@ -19,7 +19,7 @@ pub enum Found {
     Queue(QueueEntry),
 }
 
-impl Found {
+impl QueueMatch {
     /// The queue, if there is exactly one.
     #[must_use]
     pub fn queue(self) -> Option<QueueEntry> {

@@ -4,7 +4,7 @@ use serde_json::{Map, Number, Value};
 
 use super::PREFIX;
 use super::error::MappingError;
-use super::rule::{Action, Fallback, Matcher, Rule};
+use super::rule::{Fallback, Matcher, Rule, RuleAction};
 use crate::config::source::PropertySource;
 
 /// Bytes of a file of rules at most, as of a configuration file.
@@ -123,7 +123,7 @@ fn rule(value: &Value) -> Result<Rule, String> {
     })
 }
 
-fn action(fields: &Map<String, Value>, policy: &str) -> Result<Action, String> {
+fn action(fields: &Map<String, Value>, policy: &str) -> Result<RuleAction, String> {
     let create = create(fields)?;
     let parent = text(fields, "parentQueue")?;
     let below = |variables: &str| {
@@ -133,10 +133,10 @@ fn action(fields: &Map<String, Value>, policy: &str) -> Result<Action, String> {
         )
     };
     let pattern = match policy {
-        "reject" => return Ok(Action::Reject),
-        "setDefaultQueue" => return Ok(Action::SetDefault(required(fields, "value")?)),
+        "reject" => return Ok(RuleAction::Reject),
+        "setDefaultQueue" => return Ok(RuleAction::SetDefault(required(fields, "value")?)),
         "defaultQueue" => {
-            return Ok(Action::Place {
+            return Ok(RuleAction::Place {
                 pattern: "%default".to_owned(),
                 create: false,
             });
@@ -151,7 +151,7 @@ fn action(fields: &Map<String, Value>, policy: &str) -> Result<Action, String> {
         "applicationName" => below("%application"),
         _ => return Err(format!("policy `{policy}` is unknown")),
     };
-    Ok(Action::Place { pattern, create })
+    Ok(RuleAction::Place { pattern, create })
 }
 
 /// Whether a rule creates queues, which it does where the field says nothing.
@@ -248,7 +248,11 @@ mod tests {
                 let rule = one(&fields).unwrap();
                 let create = policy != "defaultQueue";
                 let pattern = want.to_owned();
-                assert_eq!(rule.action, Action::Place { pattern, create }, "{policy}");
+                assert_eq!(
+                    rule.action,
+                    RuleAction::Place { pattern, create },
+                    "{policy}"
+                );
                 assert_eq!(rule.matcher, Matcher::Everyone);
                 assert_eq!(rule.fallback, Fallback::Skip);
             }
@@ -260,12 +264,12 @@ mod tests {
         let rule = one(r#""type":"user","matches":"a","policy":"reject""#).unwrap();
         assert_eq!(
             (rule.matcher, rule.action),
-            (Matcher::User("a".to_owned()), Action::Reject)
+            (Matcher::User("a".to_owned()), RuleAction::Reject)
         );
         let set = r#""type":"group","matches":"g","policy":"setDefaultQueue","value":"root.b""#;
         let rule = one(set).unwrap();
         assert_eq!(rule.matcher, Matcher::Group("g".to_owned()));
-        assert_eq!(rule.action, Action::SetDefault("root.b".to_owned()));
+        assert_eq!(rule.action, RuleAction::SetDefault("root.b".to_owned()));
     }
 
     #[test]
@@ -295,7 +299,7 @@ mod tests {
             assert_eq!(rule.matcher, Matcher::Application("5".to_owned()));
             assert_eq!(rule.fallback, fallback, "{field}");
             assert!(
-                matches!(rule.action, Action::Place { create: c, .. } if c == create),
+                matches!(rule.action, RuleAction::Place { create: c, .. } if c == create),
                 "{field}"
             );
         }

@@ -2,7 +2,7 @@
 
 use super::PREFIX;
 use super::error::MappingError;
-use super::rule::{Action, Fallback, Matcher, Rule};
+use super::rule::{Fallback, Matcher, Rule, RuleAction};
 use crate::config::source::{PropertySource, entries, parts};
 
 /// Rules by application name, appended to those by user and group.
@@ -54,7 +54,7 @@ fn application(entry: &str) -> Option<Rule> {
 fn rule(matcher: Matcher, target: &str) -> Rule {
     Rule {
         matcher,
-        action: Action::Place {
+        action: RuleAction::Place {
             pattern: target.to_owned(),
             create: true,
         },

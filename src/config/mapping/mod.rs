@@ -20,9 +20,9 @@ mod variables;
 mod workflow;
 
 pub use declared::DeclaredQueues;
-pub use directory::{Found, QueueDirectory, QueueEntry, QueueEntryKind};
+pub use directory::{QueueDirectory, QueueEntry, QueueEntryKind, QueueMatch};
 pub use error::MappingError;
-pub use placement::{Decision, Placement, PlacementRules, Submission};
+pub use placement::{Decision, PlacedLeaf, PlacementQuery, PlacementRules};
 pub use target::TargetProblem;
 pub use user::TagUserOverride;
 pub use workflow::WorkflowPriorities;

@@ -3,7 +3,7 @@
 use super::PREFIX;
 use super::directory::QueueDirectory;
 use super::error::MappingError;
-use super::rule::{Action, Fallback, Matcher, Rule};
+use super::rule::{Fallback, Matcher, Rule, RuleAction};
 use super::target::resolve;
 use super::validate::validate_target;
 use super::variables::Variables;
@@ -20,7 +20,7 @@ pub struct PlacementRules {
 
 /// An application that is to be placed.
 #[derive(Clone, Copy, Debug)]
-pub struct Submission<'a> {
+pub struct PlacementQuery<'a> {
     /// The user that the rules see.
     pub user: &'a str,
     /// The user's groups, the primary one first.
@@ -39,7 +39,7 @@ pub enum Decision {
     /// Nothing: the submitted queue stands.
     NoOpinion,
     /// The application goes to this queue.
-    Place(Placement),
+    Place(PlacedLeaf),
     /// The application is refused by the rule at this position, from 0.
     Rejected {
         /// Position of the rule.
@@ -49,14 +49,14 @@ pub enum Decision {
 
 /// A leaf, which may still have to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placement {
+pub struct PlacedLeaf {
     /// Name of the leaf.
     pub leaf: String,
     /// Path of its parent.
     pub parent: String,
 }
 
-impl Placement {
+impl PlacedLeaf {
     fn at(path: &str) -> Self {
         let (parent, leaf) = path.rsplit_once('.').unwrap_or(("", path));
         Self {
@@ -116,7 +116,7 @@ impl PlacementRules {
     pub fn validate(&self, queues: &impl QueueDirectory) -> Result<(), Vec<MappingError>> {
         let mut errors = Vec::new();
         for rule in &self.rules {
-            if let Action::Place { pattern, .. } = &rule.action
+            if let RuleAction::Place { pattern, .. } = &rule.action
                 && let Err(problem) = validate_target(pattern, queues)
             {
                 errors.push(MappingError::Target {
@@ -148,7 +148,7 @@ impl PlacementRules {
     /// Places an application by the first rule that has an answer.
     // As CSMappingPlacementRule.getPlacementForApp.
     #[must_use]
-    pub fn place(&self, submission: &Submission<'_>, queues: &impl QueueDirectory) -> Decision {
+    pub fn place(&self, submission: &PlacementQuery<'_>, queues: &impl QueueDirectory) -> Decision {
         let named = submission.queue != "default";
         if named && !self.override_queue && !submission.recovered {
             return Decision::NoOpinion;
@@ -166,23 +166,23 @@ impl PlacementRules {
         }
     }
 
-    fn evaluate(&self, submission: &Submission<'_>, queues: &impl QueueDirectory) -> Decision {
+    fn evaluate(&self, submission: &PlacementQuery<'_>, queues: &impl QueueDirectory) -> Decision {
         let mut variables = Variables::of(submission, queues);
         for (at, rule) in self.rules.iter().enumerate() {
             if !matches(&rule.matcher, submission, &variables) {
                 continue;
             }
             match &rule.action {
-                Action::Reject => return Decision::Rejected { rule: at },
-                Action::SetDefault(value) => {
+                RuleAction::Reject => return Decision::Rejected { rule: at },
+                RuleAction::SetDefault(value) => {
                     let value = variables.replace(value).into_owned();
                     variables.set_default(value);
                     continue;
                 }
-                Action::Place { pattern, create } => {
+                RuleAction::Place { pattern, create } => {
                     let answer = variables.replace_path(pattern);
                     if let Ok(path) = resolve(queues, &answer, *create) {
-                        return Decision::Place(Placement::at(&path));
+                        return Decision::Place(PlacedLeaf::at(&path));
                     }
                 }
             }
@@ -192,7 +192,7 @@ impl PlacementRules {
                 Fallback::PlaceDefault => {
                     let default = variables.replace_path("%default");
                     return match resolve(queues, &default, false) {
-                        Ok(path) => Decision::Place(Placement::at(&path)),
+                        Ok(path) => Decision::Place(PlacedLeaf::at(&path)),
                         Err(_) => Decision::Rejected { rule: at },
                     };
                 }
@@ -204,7 +204,7 @@ impl PlacementRules {
 
 fn matches<D: QueueDirectory>(
     matcher: &Matcher,
-    submission: &Submission<'_>,
+    submission: &PlacementQuery<'_>,
     variables: &Variables<'_, D>,
 ) -> bool {
     match matcher {

@@ -74,7 +74,7 @@ fn place(
     application: &str,
 ) -> String {
     let decision = rules.place(
-        &Submission {
+        &PlacementQuery {
             user,
             groups: &groups(user),
             queue,
@@ -269,7 +269,7 @@ fn a_recovered_application_stays_in_its_leaf() {
         ("default", "-"),
     ] {
         let decision = rules.place(
-            &Submission {
+            &PlacementQuery {
                 user: "ann",
                 groups: &[],
                 queue,
@@ -419,7 +419,7 @@ fn set_default_queue_changes_the_default_and_goes_on() {
 
 #[test]
 fn the_recorded_queue_keeps_the_submitted_name_of_the_leaf() {
-    let place = Placement {
+    let place = PlacedLeaf {
         leaf: "default".to_owned(),
         parent: "root".to_owned(),
     };

@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
     pub(super) matcher: Matcher,
-    pub(super) action: Action,
+    pub(super) action: RuleAction,
     pub(super) fallback: Fallback,
 }
 
@@ -21,7 +21,7 @@ pub(super) enum Matcher {
 
 /// What a rule does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum RuleAction {
     /// Places into a path whose parts may be variables.
     Place {
         pattern: String,
@@ -49,9 +49,9 @@ impl fmt::Display for Rule {
             Matcher::Application(name) => write!(f, "application {name}")?,
         }
         match &self.action {
-            Action::Place { pattern, .. } => write!(f, " to {pattern}"),
-            Action::SetDefault(value) => write!(f, " sets %default to {value}"),
-            Action::Reject => f.write_str(" is rejected"),
+            RuleAction::Place { pattern, .. } => write!(f, " to {pattern}"),
+            RuleAction::SetDefault(value) => write!(f, " sets %default to {value}"),
+            RuleAction::Reject => f.write_str(" is rejected"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::directory::{Found, QueueDirectory, QueueEntry, QueueEntryKind};
+use super::directory::{QueueDirectory, QueueEntry, QueueEntryKind, QueueMatch};
 use crate::config::diagnostic::clip;
 use crate::config::tree::{NAME, PATH};
 
@@ -109,13 +109,13 @@ pub(super) fn from_root(queues: &impl QueueDirectory, path: &str) -> Result<Stri
         });
     };
     let root = match queues.find(first) {
-        Found::Queue(entry) => entry.path,
-        Found::Ambiguous => {
+        QueueMatch::Queue(entry) => entry.path,
+        QueueMatch::Ambiguous => {
             return Err(TargetProblem::Ambiguous {
                 name: first.to_owned(),
             });
         }
-        Found::Missing => {
+        QueueMatch::Missing => {
             return Err(TargetProblem::UnknownRoot {
                 root: first.to_owned(),
                 path: path.to_owned(),
@@ -161,9 +161,9 @@ pub(super) fn look_up(queues: &impl QueueDirectory, path: &str) -> Result<Lookup
 
 fn found(queues: &impl QueueDirectory, name: &str) -> Result<Option<QueueEntry>, TargetProblem> {
     match queues.find(name) {
-        Found::Queue(entry) => Ok(Some(entry)),
-        Found::Missing => Ok(None),
-        Found::Ambiguous => Err(TargetProblem::Ambiguous {
+        QueueMatch::Queue(entry) => Ok(Some(entry)),
+        QueueMatch::Missing => Ok(None),
+        QueueMatch::Ambiguous => Err(TargetProblem::Ambiguous {
             name: name.to_owned(),
         }),
     }

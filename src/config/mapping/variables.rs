@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::directory::QueueDirectory;
-use super::placement::Submission;
+use super::placement::PlacementQuery;
 use super::target::path_parts;
 
 /// Names of all variables, longer ones first so that none is replaced inside another.
@@ -27,7 +27,7 @@ pub(super) struct Variables<'a, D> {
 }
 
 impl<'a, D: QueueDirectory> Variables<'a, D> {
-    pub(super) fn of(submission: &Submission<'_>, queues: &'a D) -> Self {
+    pub(super) fn of(submission: &PlacementQuery<'_>, queues: &'a D) -> Self {
         let specified = match submission.queue {
             "default" => "",
             queue => queue,

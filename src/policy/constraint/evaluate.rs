@@ -172,7 +172,7 @@ fn seen_from(namespace: &Namespace, app: ApplicationId) -> Applications<'_> {
 mod tests {
     use super::*;
     use crate::id::{NameId, NodeSlot};
-    use crate::policy::{NodeView, TagIndex, parse_constraint};
+    use crate::policy::{NodeTags, TagIndex, parse_constraint};
 
     const ME: ApplicationId = ApplicationId::new(1);
     const OTHER: ApplicationId = ApplicationId::new(2);
@@ -203,7 +203,7 @@ mod tests {
         let constraint = parse_constraint(text).unwrap();
         let index = index();
         let attributes = [("rm.yarn.io/os".to_owned(), "linux".to_owned())];
-        let view = NodeView {
+        let view = NodeTags {
             index: &index,
             node: NodeSlot(0),
             rack: NameId(9),
@@ -324,7 +324,7 @@ mod tests {
 
     fn on_node_in(partition: &str, constraint: &Constraint) -> Result<bool, QueryError> {
         let index = index();
-        let view = NodeView {
+        let view = NodeTags {
             index: &index,
             node: NodeSlot(0),
             rack: NameId(9),
@@ -387,7 +387,7 @@ mod tests {
         let constraint = parse_constraint("cardinality,node,spark,0,2").unwrap();
         let mut joined = 0;
         loop {
-            let view = NodeView {
+            let view = NodeTags {
                 index: &index,
                 node: NodeSlot(0),
                 rack: NameId(9),

@@ -19,4 +19,4 @@ pub use processor::{
     BatchNode, BatchOutcome, BatchPlacement, BatchRequest, RequestOrder, place_batch,
 };
 pub use registry::{ConstraintRegistry, RegistryError};
-pub use tags::{NodeView, TagIndex};
+pub use tags::{NodeTags, TagIndex};

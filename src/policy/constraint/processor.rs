@@ -14,7 +14,7 @@ use crate::resource::ResourceVector;
 
 use super::evaluate::evaluate;
 use super::registry::ConstraintRegistry;
-use super::tags::{NodeView, TagIndex};
+use super::tags::{NodeTags, TagIndex};
 use crate::queue::Constraint;
 
 /// Rounds over one batch.
@@ -93,7 +93,7 @@ pub fn place_batch(
     registry: &ConstraintRegistry,
     tags: &mut TagIndex,
 ) -> BatchOutcome {
-    let mut run = Run {
+    let mut run = ProcessorRun {
         app,
         requests,
         nodes,
@@ -198,7 +198,7 @@ struct Placed {
     nodes: Vec<usize>,
 }
 
-struct Run<'a> {
+struct ProcessorRun<'a> {
     app: ApplicationId,
     requests: &'a [BatchRequest],
     nodes: &'a [BatchNode],
@@ -208,7 +208,7 @@ struct Run<'a> {
     tags: &'a mut TagIndex,
 }
 
-impl Run<'_> {
+impl ProcessorRun<'_> {
     /// One round over a batch; what found no node, in the order of the batch.
     // As DefaultPlacementAlgorithm.doPlacement.
     fn place(
@@ -254,7 +254,7 @@ impl Run<'_> {
             return true;
         };
         let node = &self.nodes[at];
-        let view = NodeView {
+        let view = NodeTags {
             index: self.tags,
             node: node.node,
             rack: node.rack,

@@ -33,7 +33,7 @@ struct Places {
 
 /// Where tags are counted.
 #[derive(Clone, Copy)]
-enum Place {
+enum TagPlace {
     Node(NodeSlot),
     Rack(NameId),
 }
@@ -110,18 +110,18 @@ impl TagIndex {
     /// Number of containers with one tag on a node.
     #[must_use]
     pub fn on_node(&self, node: NodeSlot, applications: &Applications<'_>, tag: &str) -> u32 {
-        self.count(Place::Node(node), applications, tag)
+        self.count(TagPlace::Node(node), applications, tag)
     }
 
     /// Number of containers with one tag in a rack.
     #[must_use]
     pub fn on_rack(&self, rack: NameId, applications: &Applications<'_>, tag: &str) -> u32 {
-        self.count(Place::Rack(rack), applications, tag)
+        self.count(TagPlace::Rack(rack), applications, tag)
     }
 
     fn cardinality(
         &self,
-        place: Place,
+        place: TagPlace,
         applications: &Applications<'_>,
         tags: &[Arc<str>],
         reduce: Reduce,
@@ -142,7 +142,7 @@ impl TagIndex {
         })
     }
 
-    fn count(&self, place: Place, applications: &Applications<'_>, tag: &str) -> u32 {
+    fn count(&self, place: TagPlace, applications: &Applications<'_>, tag: &str) -> u32 {
         let of = |app: &ApplicationId| self.by_app.get(app).map_or(0, |own| own.count(place, tag));
         match applications {
             Applications::All => self.total.count(place, tag),
@@ -157,14 +157,14 @@ impl TagIndex {
 }
 
 impl Places {
-    fn tags(&self, place: Place) -> Option<&Multiset> {
+    fn tags(&self, place: TagPlace) -> Option<&Multiset> {
         match place {
-            Place::Node(node) => self.nodes.get(&node),
-            Place::Rack(rack) => self.racks.get(&rack),
+            TagPlace::Node(node) => self.nodes.get(&node),
+            TagPlace::Rack(rack) => self.racks.get(&rack),
         }
     }
 
-    fn count(&self, place: Place, tag: &str) -> u32 {
+    fn count(&self, place: TagPlace, tag: &str) -> u32 {
         let tags = self.tags(place);
         tags.and_then(|tags| tags.get(tag)).copied().unwrap_or(0)
     }
@@ -210,7 +210,7 @@ fn reduced(counts: impl Iterator<Item = u32>, reduce: Reduce) -> u32 {
 
 /// One candidate node in front of the index.
 #[derive(Clone, Copy, Debug)]
-pub struct NodeView<'a> {
+pub struct NodeTags<'a> {
     /// The running tags.
     pub index: &'a TagIndex,
     /// The candidate.
@@ -223,7 +223,7 @@ pub struct NodeView<'a> {
     pub attributes: &'a [(String, String)],
 }
 
-impl TagView for NodeView<'_> {
+impl TagView for NodeTags<'_> {
     fn cardinality(
         &self,
         scope: Scope,
@@ -232,8 +232,8 @@ impl TagView for NodeView<'_> {
         reduce: Reduce,
     ) -> Result<u32, QueryError> {
         let place = match scope {
-            Scope::Node => Place::Node(self.node),
-            Scope::Rack => Place::Rack(self.rack),
+            Scope::Node => TagPlace::Node(self.node),
+            Scope::Rack => TagPlace::Rack(self.rack),
         };
         self.index.cardinality(place, applications, tags, reduce)
     }
@@ -262,8 +262,8 @@ mod tests {
         tags.iter().map(|&tag| tag.into()).collect()
     }
 
-    fn on(index: &TagIndex, node: u32, rack: u32) -> NodeView<'_> {
-        NodeView {
+    fn on(index: &TagIndex, node: u32, rack: u32) -> NodeTags<'_> {
+        NodeTags {
             index,
             node: NodeSlot(node),
             rack: NameId(rack),

@@ -128,7 +128,8 @@ impl<C: Clock> CallerRuns<C> {
                 .parker
                 .park_for(limit, || owned.finds_work(&self.handoff));
             // Its owner finds the claim when it releases it, and wakes this thread.
-            self.parker.park_until(|| owned.is_settled(&self.handoff));
+            self.parker
+                .park_until(|| owned.gets_ownership(&self.handoff));
         } else {
             self.parker.park_until(|| owned.finds_work(&self.handoff));
         }
@@ -150,7 +151,7 @@ enum Ownership<C> {
 
 impl<C: Clock> Ownership<C> {
     /// Acquires the committer, or claims it; whether there is nothing to wait for.
-    fn is_settled(&mut self, handoff: &Handoff<Box<Committer<C>>>) -> bool {
+    fn gets_ownership(&mut self, handoff: &Handoff<Box<Committer<C>>>) -> bool {
         if matches!(self, Self::Released) {
             match handoff.acquire_or_claim() {
                 Acquire::Acquired(committer) => *self = Self::Own(committer),
@@ -163,7 +164,7 @@ impl<C: Clock> Ownership<C> {
 
     /// Whether there is something to do; releases the committer again otherwise.
     fn finds_work(&mut self, handoff: &Handoff<Box<Committer<C>>>) -> bool {
-        self.is_settled(handoff);
+        self.gets_ownership(handoff);
         loop {
             match std::mem::replace(self, Self::Released) {
                 Self::Own(committer) if committer.has_work() => {

@@ -6,6 +6,8 @@
 //!    owner's slot.
 //! 3. Follow-ups of a batch run once for all batches of a turn, before any command.
 //! 4. What became of each decision is counted; a decision that proposed nothing is skipped.
+//!
+//! Tests: `tests/runtime/threads.rs`.
 
 use super::Committer;
 use super::inline_scheduling::Served;
@@ -42,7 +44,7 @@ impl<C: Clock> Committer<C> {
             }
         }
         if any {
-            self.engine.ledger_mut().settle();
+            self.engine.ledger_mut().drain_follow_ups();
         }
         any
     }

@@ -8,10 +8,12 @@
 //! 4. At the end, a batch that found no room is left where the reader finds it behind the ring.
 //!
 //! An event that says a reservation is kept is not delivered: it would come with every look at the node.
+//!
+//! Tests: `tests/runtime/deliveries.rs`.
 
 use std::sync::PoisonError;
 
-use crate::commit::{Event, Ledger};
+use crate::commit::{Ledger, LedgerEvent};
 use crate::runtime::handles::event_reader::EventReader;
 use crate::runtime::handles::queue_capacities::QueueCapacities;
 use crate::sync::{
@@ -23,7 +25,7 @@ use crate::sync::{
 pub(in crate::runtime) struct EventBatch {
     /// When they were delivered, in ns of the engine's clock.
     pub(in crate::runtime) at_ns: u64,
-    pub(in crate::runtime) events: Vec<Event>,
+    pub(in crate::runtime) events: Vec<LedgerEvent>,
 }
 
 /// Where the last batch goes that found no room in the ring.
@@ -33,10 +35,10 @@ pub(in crate::runtime) type LastBatch = Arc<Mutex<Option<EventBatch>>>;
 pub(in crate::runtime) struct Delivery {
     ring: RingSender<EventBatch>,
     /// Empty buffers that readers gave back.
-    spent: RingReceiver<Vec<Event>>,
+    spent: RingReceiver<Vec<LedgerEvent>>,
     last: LastBatch,
     /// Events that the ring had no room for.
-    undelivered: Vec<Event>,
+    undelivered: Vec<LedgerEvent>,
 }
 
 impl Delivery {
@@ -90,7 +92,7 @@ impl Delivery {
             Received::Empty | Received::Finished => Vec::with_capacity(count),
         };
         let mut events = ledger.exchange_events(buffer);
-        events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
+        events.retain(|event| !matches!(event, LedgerEvent::Reserved { again: true, .. }));
         if self.undelivered.is_empty() {
             self.undelivered = events;
         } else {

@@ -7,6 +7,8 @@
 //!    wakes the thread if that differs or there is work.
 //! 4. A caller who waits for quiescence is answered when every proposer has looked at the last news and no
 //!    queue holds anything; or when events wait for their reader, since nothing can happen before.
+//!
+//! Tests: `tests/runtime/caller_runs.rs`.
 
 use std::time::Duration;
 

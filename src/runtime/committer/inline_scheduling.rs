@@ -106,7 +106,7 @@ impl InlineScheduling {
     }
 
     /// Notes how long a turn of so many passes took, in ns: when passes are long in two turns in a
-    /// row, so that it is not the thread that was kept waiting, the committer stays away, longer
+    /// row, so that it is not the thread that was kept waiting, the committer backs off, longer
     /// each time.
     fn judge(&mut self, passes: u32, took_ns: u64) {
         if took_ns / u64::from(passes.max(1)) <= LONG_NS {
@@ -218,7 +218,7 @@ impl InlineScheduling {
         let found = result_of(state, &outcome, &mut self.seen);
         let ledger = engine.ledger_mut();
         let committed = ledger.commit(&outcome, &self.seen);
-        ledger.settle();
+        ledger.drain_follow_ups();
         self.seen.clear();
         self.count(committed);
         on_outcome(committed, took);

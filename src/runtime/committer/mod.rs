@@ -21,6 +21,8 @@
 //! * A snapshot shows everything that was answered before it was published.
 //!
 //! Each part of the committer is a type with private fields in its own file; this file connects them.
+//!
+//! Tests: `tests/runtime/callers.rs`.
 
 pub(super) mod caller_runs;
 mod commits;

@@ -9,6 +9,8 @@
 //! 4. Whoever asks for a snapshot raises a flag. The owner of the committer publishes before it releases it.
 //! 5. A snapshot holds news if anything happened besides reservations that were looked at again. Only
 //!    then, or when decisions of proposers landed, are the proposers woken.
+//!
+//! Tests: `tests/runtime/caller_runs.rs`.
 
 use std::sync::Arc as StdArc;
 

@@ -1,4 +1,6 @@
 //! Turns of the committer: the loop of its thread, one turn, a visit on a caller's thread, the end.
+//!
+//! Tests: `tests/runtime/callers.rs`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

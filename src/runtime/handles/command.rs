@@ -1,4 +1,6 @@
 //! Commands: everything that outsiders change, in one order, each with its answer.
+//!
+//! Tests: `tests/runtime/callers.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;

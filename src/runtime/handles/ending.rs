@@ -15,7 +15,7 @@ impl Threaded {
     }
 
     /// Ends the engine: every accepted command has its answer, all threads are joined.
-    /// What was told, measured and published up to then stays readable. Events that found no room in
+    /// What was delivered, measured and published up to then stays readable. Events that found no room in
     /// the queue of events are handed over behind those that did.
     pub fn end(&mut self) -> Ended {
         let _ = self.shutdown.request();
@@ -26,7 +26,7 @@ impl Threaded {
             self.shutdown.wait()
         };
         for thread in self.threads.drain(..) {
-            // A panic of a thread was told by its own hook; the end is known to be poisoned.
+            // A panic of a thread was printed by its own hook; the end is known to be poisoned.
             drop(thread.join());
         }
         ended

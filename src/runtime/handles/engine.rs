@@ -1,4 +1,6 @@
 //! The engine with threads: one committer, any number of proposers, a node sorter, and calls to them.
+//!
+//! Tests: `tests/runtime/threads.rs`.
 
 use std::sync::{Arc as StdArc, PoisonError};
 use std::time::Duration;

@@ -1,9 +1,11 @@
 //! The readers' end of delivered events, with the way back for empty buffers.
+//!
+//! Tests: `tests/runtime/deliveries.rs`.
 
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use crate::commit::Event;
+use crate::commit::LedgerEvent;
 use crate::runtime::Threaded;
 use crate::runtime::committer::delivery::{EventBatch, LastBatch};
 use crate::runtime::committer::idle::look_out;
@@ -26,7 +28,7 @@ pub(in crate::runtime) struct EventReader {
     batches: RingReceiver<EventBatch>,
     /// What found no room in the ring when the engine ended; complete once the ring is finished.
     last: LastBatch,
-    spent: RingSender<Vec<Event>>,
+    spent: RingSender<Vec<LedgerEvent>>,
     parker: Parker,
 }
 
@@ -34,7 +36,7 @@ impl EventReader {
     pub(in crate::runtime) fn new(
         batches: RingReceiver<EventBatch>,
         last: LastBatch,
-        spent: RingSender<Vec<Event>>,
+        spent: RingSender<Vec<LedgerEvent>>,
         parker: Parker,
     ) -> Self {
         Self {
@@ -48,7 +50,7 @@ impl EventReader {
     /// Takes over what was delivered. Whether more may come.
     fn append(
         &mut self,
-        events: &mut Vec<Event>,
+        events: &mut Vec<LedgerEvent>,
         mut on_batch: impl FnMut(DeliveredEvents),
     ) -> bool {
         let mut append = |batch: &mut EventBatch| {
@@ -85,14 +87,14 @@ impl Threaded {
 
     /// Hands over what happened since the last call, in order. Events wait in a bounded queue;
     /// when it is full, no proposal is committed until they are read.
-    pub fn take_events(&self) -> Vec<Event> {
+    pub fn take_events(&self) -> Vec<LedgerEvent> {
         let mut events = Vec::new();
         self.append_events(&mut events);
         events
     }
 
     /// The same as [`Threaded::take_events`], added to a list that the caller keeps.
-    pub fn append_events(&self, events: &mut Vec<Event>) {
+    pub fn append_events(&self, events: &mut Vec<LedgerEvent>) {
         self.event_reader().append(events, |_| {});
     }
 
@@ -100,7 +102,7 @@ impl Threaded {
     /// where a reader looks seldom, or has to wait for a core.
     pub fn append_deliveries(
         &self,
-        events: &mut Vec<Event>,
+        events: &mut Vec<LedgerEvent>,
         deliveries: &mut Vec<DeliveredEvents>,
     ) {
         self.event_reader()
@@ -126,7 +128,7 @@ impl Threaded {
     /// assert!(engine.await_events(&mut events, Duration::from_secs(60)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn await_events(&self, events: &mut Vec<Event>, patience: Duration) -> bool {
+    pub fn await_events(&self, events: &mut Vec<LedgerEvent>, patience: Duration) -> bool {
         let (before, clock) = (events.len(), SystemClock::new());
         let mut reader = self.event_reader();
         loop {

@@ -1,6 +1,6 @@
 //! A thread beside the committer that looks at the ledger from time to time and submits verdicts.
 //!
-//! The committer lends it the ledger for a look between two commands; it decides on its own
+//! The committer passes it the ledger between two commands; it decides on its own
 //! thread, and what it decided comes back as a command like everybody else's. Verdicts that no
 //! longer hold by then have no effect. A call of the monitor that panics is counted and comes to
 //! nothing; its thread goes on, since callers wait for it.
@@ -292,7 +292,7 @@ impl Threaded {
 
     /// Gives the monitor a message of a type that it knows, and waits until it was taken. Whether it
     /// was: not without a monitor, nor by one that panicked over it.
-    pub fn tell_monitor(&self, message: Box<dyn Any + Send>) -> bool {
+    pub fn notify_monitor(&self, message: Box<dyn Any + Send>) -> bool {
         let call = |monitor: &MonitorHandle| monitor.call(|reply| Request::Message(message, reply));
         self.monitor.as_ref().and_then(call).is_some()
     }
@@ -373,11 +373,11 @@ mod tests {
     fn who_waits_behind_a_message_that_panics_gets_an_answer() {
         let (requests, watcher, _owner) = watcher();
         let (panics, rounds) = (Arc::clone(&watcher.panics), Arc::clone(&watcher.rounds));
-        let (told, taken) = sync_channel(1);
+        let (answer, taken) = sync_channel(1);
         let (asked, decided) = sync_channel(1);
         let (late, never) = sync_channel(1);
         for request in [
-            Request::Message(Box::new(()), told),
+            Request::Message(Box::new(()), answer),
             Request::Now(asked),
             Request::Now(late),
         ] {

@@ -1,4 +1,6 @@
 //! What an engine with threads is asked to be, and why one could not start.
+//!
+//! Tests: `tests/runtime/threads.rs`.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;

@@ -39,7 +39,7 @@ pub(in crate::runtime) struct NodeSorter {
 }
 
 impl NodeSorter {
-    /// Sorts the nodes of a snapshot; `did` hears of what was dealt with, a few items at a time, and may make
+    /// Sorts the nodes of a snapshot; `did` is called with what was done, a few items at a time, and may make
     /// a pause.
     pub(in crate::runtime) fn sort(
         &mut self,

@@ -5,6 +5,8 @@
 //! * A node in the set is reserved by the key of its group, and an attempt on it keeps the reservation.
 //! * A node that was written since leaves the set before anyone asks. A change of the application, or of more than
 //!   one node, empties the set.
+//!
+//! Tests: `tests/simulation/skipping.rs`.
 
 use crate::commit::Ledger;
 use crate::id::{AppSlot, NodeSlot, SchedulerKey};
@@ -115,7 +117,7 @@ impl KeptReservations {
         true
     }
 
-    /// Has the keys know what was counted; `tells`: and the leaves the limit that they are told.
+    /// Writes to the keys what was counted; `tells`: and to the leaves their limits.
     pub(super) fn apply(&mut self, ledger: &mut Ledger, tells: bool) {
         for group in self.groups.iter_mut().filter(|group| group.counted > 0) {
             let times = std::mem::take(&mut group.counted);

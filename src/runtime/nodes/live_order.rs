@@ -1,4 +1,6 @@
 //! The nodes of a partition in the order of every node policy, as the live state has them at each attempt.
+//!
+//! Tests: `tests/simulation/skipping.rs`.
 
 use super::standstill::{Standstill, Structure};
 use super::walk_order::{PlaceSet, WalkOrder};
@@ -61,7 +63,7 @@ pub(in crate::runtime) enum Collected {
 }
 
 impl LiveOrders {
-    /// From now on nodes are written that this is not told of: each look makes the order anew.
+    /// From now on nodes are written without a note here: each look makes the order anew.
     pub(in crate::runtime) fn share(&mut self) {
         self.shared = true;
     }

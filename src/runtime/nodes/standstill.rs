@@ -5,6 +5,8 @@
 //! * What is known here holds for the state as it is, but for counters that no decision on it depends on; any other
 //!   change forgets it.
 //! * An attempt that is left out moves the counters that it would have moved.
+//!
+//! Tests: `tests/simulation/skipping.rs`.
 
 use crate::commit::Ledger;
 use crate::id::{NodeSlot, PartitionId};
@@ -47,7 +49,7 @@ struct Attempted {
     uncounted: u64,
 }
 
-/// An attempt that was counted, and of which leaves were not told their limits yet.
+/// An attempt that was counted, and whose limits were not written to leaves yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Untold {
     /// A known attempt.
@@ -73,7 +75,7 @@ pub(in crate::runtime) struct Standstill {
     keeps_silently: bool,
     /// Whether a round is under way.
     rounding: bool,
-    /// Attempts that were counted since limits were last told, in order.
+    /// Attempts that were counted since limits were last written, in order.
     untold: Vec<Untold>,
     /// Whether an attempt of the round found nothing that would surely repeat.
     unsettled: bool,
@@ -266,7 +268,7 @@ impl Standstill {
     }
 
     /// Counts that a reservation stays, where it surely does and nothing changes by that; whether that is so. What the
-    /// leaf is told follows with [`Self::tell_kept_later`]. No event is made.
+    /// leaf is to show follows with [`Self::tell_kept_later`]. No event is made.
     pub(in crate::runtime) fn count_kept(&mut self, ledger: &mut Ledger, node: NodeSlot) -> bool {
         if self.count_known(node) {
             return true;
@@ -282,12 +284,12 @@ impl Standstill {
         stays
     }
 
-    /// The attempt on a reserved node that was counted comes next among those that tell leaves their limits.
+    /// The attempt on a reserved node that was counted comes next among those that write limits of leaves.
     pub(in crate::runtime) fn tell_kept_later(&mut self, node: NodeSlot) {
         self.untold.push(Untold::Kept(node));
     }
 
-    /// Moves the counters of all attempts that were counted since this was last called, and tells what they told.
+    /// Moves the counters of all attempts that were counted since this was last called, and writes their limits.
     ///
     /// Cost: that of the keys that were looked at, for each attempt that is known; and of the reservations kept.
     pub(in crate::runtime) fn apply_counted(&mut self, ledger: &mut Ledger) {
@@ -297,7 +299,7 @@ impl Standstill {
         }
         let mut last_kept = None;
         self.stays.apply(ledger, false);
-        // Only what is told last of a leaf stays.
+        // Only what is written last to a leaf stays.
         let (mut current, mut published) = (Vec::new(), Vec::new());
         let mut tell = |told: &ToldLimit, ledger: &mut Ledger| {
             let (leaf, limit) = (told.leaf, &told.limit);
@@ -388,7 +390,7 @@ impl Standstill {
     }
 
     /// Counts the last round as often as it surely comes to the same, but at most so often; how often that was. What
-    /// leaves were told last is left to a round that is carried out.
+    /// was last written to leaves is left to a round that is carried out.
     ///
     /// Cost: that of the keys and reservations that wait, whatever the number.
     pub(in crate::runtime) fn repeat_round(&mut self, ledger: &mut Ledger, most: u64) -> u64 {

@@ -16,7 +16,7 @@ use crate::proposer::{FitIndex, has_room};
 use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
 
-/// Kinds of nodes that are told apart; nodes of further kinds are stops.
+/// Kinds of nodes that are kept apart; nodes of further kinds are stops.
 const KINDS: usize = 64;
 
 /// The place of a slot that is not in the order, and the kind of a node that has none.

@@ -1,4 +1,6 @@
 //! What a proposer measures of itself: some decisions as a whole, fewer step by step.
+//!
+//! Tests: `tests/runtime/threads.rs`.
 
 use super::stopwatch::{Latencies, Stopwatch};
 use crate::metrics::{Phase, Recorder};

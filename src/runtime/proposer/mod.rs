@@ -16,6 +16,8 @@
 //! * A proposer whose rounds on one state were all refused does not repeat them before the state changes.
 //!
 //! A round that panics is counted; the proposer drops its copy and what it had not sent, and begins anew.
+//!
+//! Tests: `tests/runtime/threads.rs`.
 
 pub(super) mod batch;
 pub(super) mod measuring;

@@ -1,6 +1,7 @@
 //! A round of a proposer: reservations, nodes and partitions in turn, and rounds that are not repeated.
+//!
+//! Tests: `tests/runtime/refusals.rs`.
 
-use crate::cluster::NodeState;
 use crate::id::{NodeSlot, PartitionId};
 use crate::proposer::{Candidates, Outcome, has_room, propose_reserved, propose_watched};
 use crate::queue::Exclusivity;
@@ -145,7 +146,7 @@ impl<C: Clock> Proposer<C> {
         for i in 0..count {
             let node = NodeSlot::at(self.history.start.wrapping_add(i) % count);
             let row = &copy.state.nodes[node];
-            if row.state != NodeState::Running || !is_mine(node) {
+            if !row.takes_containers() || !is_mine(node) {
                 continue;
             }
             if row.reserved.is_some() {
@@ -235,7 +236,7 @@ impl<C: Clock> Proposer<C> {
             propose_reserved(&copy.state, node, seen)
         });
         // A node that is leaving serves no reservation; one that nobody wants any more is given up.
-        let leaves = copy.state.nodes[node].state != NodeState::Running;
+        let leaves = !copy.state.nodes[node].takes_containers();
         if leaves && !matches!(outcome, Outcome::GiveUp(_)) {
             self.seen.clear();
             return;
@@ -291,7 +292,7 @@ impl<C: Clock> Proposer<C> {
     }
 
     /// Decides what the next passes over a partition surely place, until the batch is full or it takes a
-    /// whole pass to tell; whether anything. Decisions are measured as those of whole passes are.
+    /// whole pass; whether anything. Decisions are measured as those of whole passes are.
     fn extend(&mut self, copy: &mut WorkingCopy, partition: PartitionId) -> bool {
         let before = self.batches.open.len();
         if !self.measuring.is_active() {

@@ -1,4 +1,6 @@
 //! The loop of a proposer's thread: following snapshots, becoming idle, backing off.
+//!
+//! Tests: `tests/runtime/following.rs`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc as StdArc;

@@ -4,6 +4,8 @@
 //! 2. A proposal is applied as the ledger would: the next decision sees less room. What only the ledger can follow
 //!    (reservations that are given up or exchanged) stops the round until a snapshot shows it.
 //! 3. Observations are kept if the ledger needs them: counters, ends of sorted orders, limits of the present pass.
+//!
+//! Tests: `tests/commit/working_copies.rs`.
 
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ use crate::runtime::proposer::stopwatch::Latencies;
 use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::time::{Clock, ManualClock};
 
-/// What a panic of the clock carries, to be told from one of the engine.
+/// What a panic of the clock carries, which differs from one of the engine.
 struct Failed;
 
 /// A clock that can be set to panic; clones fail together.

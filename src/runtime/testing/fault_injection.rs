@@ -15,7 +15,7 @@ use crate::snapshot::State;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadProposals {
     /// One thing in each proposal becomes another one. Some of that holds.
-    Garbled(u64),
+    Distorted(u64),
     /// Each proposal names something that is not there. None of that holds.
     Void(u64),
 }
@@ -31,7 +31,7 @@ pub(in crate::runtime) struct FaultSource {
 impl FaultSource {
     /// The source of one of the proposers; each draws other numbers.
     pub(in crate::runtime) fn new(faults: BadProposals, proposer: usize) -> Self {
-        let (BadProposals::Garbled(seed) | BadProposals::Void(seed)) = faults;
+        let (BadProposals::Distorted(seed) | BadProposals::Void(seed)) = faults;
         let own = seed.wrapping_add(proposer as u64 + 1);
         Self {
             faults,
@@ -52,7 +52,7 @@ impl FaultSource {
             let mut outcome = outcome.clone();
             if let Outcome::Proposed(proposal) = &mut outcome {
                 match faults {
-                    BadProposals::Garbled(_) => garble_any(proposal, copy, below),
+                    BadProposals::Distorted(_) => distort_any(proposal, copy, below),
                     BadProposals::Void(_) => make_void(proposal, copy, below),
                 }
             }
@@ -61,8 +61,8 @@ impl FaultSource {
     }
 }
 
-/// As [`garble`], or something becomes another one that only moves counters, gives up or kills.
-fn garble_any(proposal: &mut Proposal, copy: &State, below: &mut dyn FnMut(usize) -> usize) {
+/// As [`distort`], or something becomes another one that only moves counters, gives up or kills.
+fn distort_any(proposal: &mut Proposal, copy: &State, below: &mut dyn FnMut(usize) -> usize) {
     match below(6) {
         0 => proposal.kill = vec![some_victim(proposal, copy, below)],
         1 => {
@@ -74,7 +74,7 @@ fn garble_any(proposal: &mut Proposal, copy: &State, below: &mut dyn FnMut(usize
         2 => proposal.counted = !proposal.counted,
         3 => proposal.requested = Some(Locality::Rack),
         4 => proposal.exchange = Some(Box::new(some_release(proposal, copy, below))),
-        _ => garble(proposal, copy, below),
+        _ => distort(proposal, copy, below),
     }
 }
 
@@ -141,9 +141,9 @@ fn some_release(
     }
 }
 
-/// Garbles a proposal: one thing in it becomes another one. `below` draws a number
+/// Distorts a proposal: one thing in it becomes another one. `below` draws a number
 /// below its argument. Slots stay within the tables of the proposer's copy, as all slots do.
-pub(in crate::runtime) fn garble(
+pub(in crate::runtime) fn distort(
     proposal: &mut Proposal,
     copy: &State,
     below: &mut dyn FnMut(usize) -> usize,

@@ -9,8 +9,8 @@ use std::sync::Arc as StdArc;
 
 use super::accounts::{Accounts, CommittedDecision, Known};
 use super::clock_fault::FailingClock;
-use super::fault_injection::garble;
-use crate::commit::{CommitOutcome, Event, PartitionSpec, RefreshError};
+use super::fault_injection::distort;
+use crate::commit::{CommitOutcome, LedgerEvent, PartitionSpec, RefreshError};
 use crate::id::Version;
 use crate::metrics::CounterReader;
 use crate::proposer::Outcome;
@@ -41,9 +41,9 @@ pub struct Pipeline {
     /// Whether the live state differs from the last snapshot.
     changed: bool,
     /// Whether calls wait that the last commits brought about.
-    unsettled: bool,
+    has_follow_ups: bool,
     /// What happened before the last publication and was not handed over yet.
-    collected: Vec<Event>,
+    collected: Vec<LedgerEvent>,
 }
 
 /// A proposer with its working copy and its batches on their way.
@@ -110,7 +110,7 @@ impl Pipeline {
             clock,
             proposed: 0,
             changed: false,
-            unsettled: false,
+            has_follow_ups: false,
             collected: Vec::new(),
         })
     }
@@ -153,13 +153,13 @@ impl Pipeline {
 
     /// Carries out a change of an outsider between two batches.
     pub fn call<T>(&mut self, change: impl FnOnce(&mut Sequential) -> T) -> T {
-        self.settle();
+        self.drain_follow_ups();
         self.changed = true;
         self.committer.change_from_outside(change)
     }
 
     /// Hands over what happened since the last call, in order.
-    pub fn take_events(&mut self) -> Vec<Event> {
+    pub fn take_events(&mut self) -> Vec<LedgerEvent> {
         let mut events = std::mem::take(&mut self.collected);
         events.append(&mut self.committer.engine_mut().take_events());
         events
@@ -167,7 +167,7 @@ impl Pipeline {
 
     /// Moves the clock; lifetimes end.
     pub fn advance(&mut self, by: std::time::Duration) {
-        self.settle();
+        self.drain_follow_ups();
         self.clock.advance(by);
         self.changed |= self.committer.expire();
     }
@@ -180,7 +180,7 @@ impl Pipeline {
 
     /// Publishes the live state; its version.
     pub fn publish(&mut self) -> u64 {
-        self.settle();
+        self.drain_follow_ups();
         self.collected = self.take_events();
         self.committer.publish();
         self.changed = false;
@@ -251,16 +251,16 @@ impl Pipeline {
         seat.clean = !seat.proposer.is_ahead();
     }
 
-    /// Garbles the proposals of a proposer that are not handed over yet. Draws
+    /// Distorts the proposals of a proposer that are not handed over yet. Draws
     /// come from `below`, which gives a number below its argument.
-    pub fn garble(&mut self, proposer: usize, below: &mut dyn FnMut(usize) -> usize) {
+    pub fn distort(&mut self, proposer: usize, below: &mut dyn FnMut(usize) -> usize) {
         let seat = &mut self.seats[proposer];
         let batches = seat.proposer.outlet_mut().held_mut();
         for (batch, known) in batches.iter_mut().zip(&mut seat.held) {
             *batch = StdArc::new(batch.with(|outcome| {
                 let mut outcome = outcome.clone();
                 if let Outcome::Proposed(proposal) = &mut outcome {
-                    garble(proposal, &seat.copy.state, below);
+                    distort(proposal, &seat.copy.state, below);
                 }
                 outcome
             }));
@@ -301,15 +301,15 @@ impl Pipeline {
             must_hold &= nothing;
         });
         self.changed = true;
-        self.unsettled = true;
+        self.has_follow_ups = true;
         Some(decisions)
     }
 
     /// Carries out what the commits since the last call brought about, as the committer does after
     /// it took a batch of every proposer. Every other change begins with it.
-    pub fn settle(&mut self) {
-        if std::mem::take(&mut self.unsettled) {
-            self.committer.engine_mut().ledger_mut().settle();
+    pub fn drain_follow_ups(&mut self) {
+        if std::mem::take(&mut self.has_follow_ups) {
+            self.committer.engine_mut().ledger_mut().drain_follow_ups();
         }
     }
 

@@ -1,6 +1,6 @@
 //! Limits of queues by partition: what is charged to each, and whether it stays within them.
 
-use super::{Held, Ledger, ancestors};
+use super::{AuditBooks, AuditedContainer, ancestors};
 use crate::api::{ContainerId, ResourceVector};
 
 /// A queue with a limit on one partition.
@@ -10,7 +10,7 @@ pub(super) struct QueueLimit {
     most: ResourceVector,
 }
 
-impl Ledger {
+impl AuditBooks {
     /// Sets the most a queue may use on the default partition. Queues without a limit are not
     /// checked for Q4, and none should be set where the limit legally is the partition's, as without
     /// exclusivity.
@@ -54,7 +54,7 @@ impl Ledger {
     }
 
     /// Takes a container off the queues above it on the partition of its node.
-    pub(super) fn free_limits(&mut self, held: &Held) {
+    pub(super) fn free_limits(&mut self, held: &AuditedContainer) {
         if self.limited.is_empty() {
             return;
         }

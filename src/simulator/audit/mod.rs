@@ -11,7 +11,7 @@
 //! | Q1 | use of a queue = sum of its children = sum of the containers below it |
 //! | Q4 | no queue on the path goes beyond its limit |
 //! | U1 | use of a user in a leaf = sum of the containers there |
-//! | U6 | headroom told to applications is not negative in memory and vcores |
+//! | U6 | headroom reported to applications is not negative in memory and vcores |
 //! | U7 | never more containers than asked for under a key |
 //! | U8 | an ended application gets nothing and keeps nothing |
 //! | K1 | a container's number is given once |
@@ -46,13 +46,13 @@ use crate::id::{Map, Set};
 /// Findings that are kept as text; further ones are only counted.
 const FINDINGS: usize = 20;
 
-/// Places and counts of everything that outputs told of.
+/// Places and counts of everything in the outputs.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct AuditBooks {
     /// Types that must fit: memory alone, or all that the cluster has.
     counted: usize,
     nodes: BTreeMap<NodeName, NodeEntry>,
-    containers: BTreeMap<ContainerId, Held>,
+    containers: BTreeMap<ContainerId, AuditedContainer>,
     /// Reserved containers.
     reserved: Map<ContainerId, WaitingReservation>,
     /// Reservations that fit, and since when.
@@ -71,7 +71,7 @@ pub struct Ledger {
     counts: BTreeMap<&'static str, u64>,
     findings: Vec<String>,
     /// What the last full check found: a violation that stands is counted once.
-    standing: BTreeSet<(&'static str, String)>,
+    reported: BTreeSet<(&'static str, String)>,
     /// Events since the last full check.
     unchecked: usize,
 }
@@ -86,7 +86,7 @@ struct NodeEntry {
 }
 
 #[derive(Debug)]
-struct Held {
+struct AuditedContainer {
     node: NodeName,
     /// Partition of the node.
     partition: Arc<str>,
@@ -108,14 +108,14 @@ struct AppEntry {
 /// Key of the ask for an application master.
 const MASTER_KEY: (i32, i64) = (0, -1);
 
-impl Default for Ledger {
+impl Default for AuditBooks {
     /// A ledger of a cluster that counts all types.
     fn default() -> Self {
         Self::new(MAX_TYPES, false)
     }
 }
 
-impl Ledger {
+impl AuditBooks {
     /// A ledger of a cluster with so many resource types; `memory_only`: its calculator compares
     /// memory alone.
     #[must_use]
@@ -136,7 +136,7 @@ impl Ledger {
             busy: ResourceVector::NONE,
             counts: BTreeMap::new(),
             findings: Vec::new(),
-            standing: BTreeSet::new(),
+            reported: BTreeSet::new(),
             unchecked: 0,
         }
     }
@@ -171,7 +171,7 @@ impl Ledger {
         self.nodes.insert(node.name.clone(), entry);
     }
 
-    /// A node went away and its loss was told.
+    /// A node went away and its loss was delivered.
     pub fn node_removed(&mut self, node: &NodeName) {
         if let Some(entry) = self.nodes.remove(node) {
             self.total -= entry.total;
@@ -332,7 +332,7 @@ impl Ledger {
             .entry((queue.to_owned(), user.clone()))
             .or_default() += size;
         self.used += size;
-        let held = Held {
+        let held = AuditedContainer {
             node: node.clone(),
             partition,
             size,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Ledger;
+use super::AuditBooks;
 use crate::api::{
     AppError, AppSpec, ApplicationId, AskCall, AskError, AskReply, ContainerError, ContainerId,
     Event, HeartbeatReply, ModeKind, NodeError, NodeName, NodeReport, NodeSpec, PartitionSpec,
@@ -14,15 +14,15 @@ use crate::simulator::{
     Driver, DriverSettings, Job, NodeLine, Random, Ready, Run, RunReport, TaskGroup,
 };
 
-/// An engine whose events may be falsified: every placement from this one on is told 64 times as
+/// An engine whose events may be falsified: every placement from this one on is reported 64 times as
 /// large as it is.
-struct Told {
+struct Falsified {
     engine: Stepped,
     falsified_from: Option<usize>,
     placed: usize,
 }
 
-impl Scheduler for Told {
+impl Scheduler for Falsified {
     fn add_node(&mut self, node: NodeSpec) -> Result<(), NodeError> {
         self.engine.add_node(node)
     }
@@ -175,7 +175,7 @@ fn nodes(labelled: bool) -> Vec<NodeLine> {
 }
 
 /// A run of a seed; the driver is as it was at its end.
-fn run(seed: u64, falsified_from: Option<usize>) -> (Driver<Told>, RunReport) {
+fn run(seed: u64, falsified_from: Option<usize>) -> (Driver<Falsified>, RunReport) {
     let mut random = Random::new(seed);
     let labelled = random.below(3) == 0;
     let (pairs, memory_only) = configuration(&mut random, labelled);
@@ -195,7 +195,7 @@ fn run(seed: u64, falsified_from: Option<usize>) -> (Driver<Told>, RunReport) {
     };
     let labels = if labelled { vec![label] } else { Vec::new() };
     let engine = Stepped::new(Sequential::new(settings, &labels).unwrap(), mode);
-    let told = Told {
+    let falsified = Falsified {
         engine,
         falsified_from,
         placed: 0,
@@ -206,7 +206,7 @@ fn run(seed: u64, falsified_from: Option<usize>) -> (Driver<Told>, RunReport) {
         until_ms: (random.below(4) == 0).then_some(60_000),
         ..DriverSettings::default()
     };
-    let mut driver = Driver::new(told, settings);
+    let mut driver = Driver::new(falsified, settings);
     driver.add_nodes(&nodes(labelled)).unwrap();
     if random.below(3) == 0 {
         driver.node_leaves(20_000, NodeName::new("n1", 0).unwrap());
@@ -272,7 +272,7 @@ fn a_placement_that_does_not_fit_is_found_under_every_configuration() {
 #[test]
 fn with_the_memory_only_calculator_vcores_may_be_over_committed_and_memory_may_not() {
     let place = |size: [i64; 2]| {
-        let mut ledger = Ledger::new(2, true);
+        let mut ledger = AuditBooks::new(2, true);
         let name = NodeName::new("n", 0).unwrap();
         ledger.node_added(&NodeSpec::new(name.clone(), ResourceVector::of(&[10, 2])));
         ledger.limit_on("root.a", "", ResourceVector::of(&[8, 1]));

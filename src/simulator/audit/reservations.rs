@@ -4,7 +4,7 @@
 //! Every look at the node ends it then. Types that the calculator does not count are compared as well: where those
 //! do not fit, nothing is said.
 
-use super::Ledger;
+use super::AuditBooks;
 use crate::api::{ContainerId, MAX_TYPES, NodeName, ResourceVector};
 use crate::id::Map;
 
@@ -24,7 +24,7 @@ pub(super) struct Overdue {
     fits_since: Map<ContainerId, u64>,
 }
 
-impl Ledger {
+impl AuditBooks {
     /// Every node is looked at once in so many virtual ms, so that no reservation may fit for longer (R4).
     pub fn looks_every(&mut self, round_ms: u64) {
         self.overdue.round_ms = Some(round_ms);

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Ledger, ancestors};
+use super::{AuditBooks, ancestors};
 use crate::api::{NodeName, ResourceVector};
 
 /// Events between two full checks, at least.
 const FULL_CHECK: usize = 4096;
 
-impl Ledger {
+impl AuditBooks {
     /// Compares a queue's use as the scheduler states it.
     pub fn queue_stated(&mut self, queue: &str, used: &ResourceVector) {
         let own = self.used_by(queue);
@@ -43,7 +43,7 @@ impl Ledger {
 
     /// Adds everything up again from the live containers and compares.
     ///
-    /// Not between a call that removes something and the events that tell of its end.
+    /// Not between a call that removes something and the events of its end.
     pub fn check(&mut self) {
         let mut nodes: BTreeMap<&NodeName, ResourceVector> = BTreeMap::new();
         let mut queues: BTreeMap<&str, ResourceVector> = BTreeMap::new();
@@ -90,11 +90,11 @@ impl Ledger {
             }
         }
         for (id, text) in &found {
-            if !self.standing.contains(&(*id, text.clone())) {
+            if !self.reported.contains(&(*id, text.clone())) {
                 self.violated(id, text.clone());
             }
         }
-        self.standing = found;
+        self.reported = found;
         self.unchecked = 0;
         self.users.retain(|_, used| !used.is_none());
     }

@@ -32,8 +32,8 @@ fn released(number: u32) -> Event {
 }
 
 /// A ledger with two nodes of 10 MiB and an application that wants 9 containers.
-fn ledger() -> Ledger {
-    let mut ledger = Ledger::default();
+fn ledger() -> AuditBooks {
+    let mut ledger = AuditBooks::default();
     for host in ["n1", "n2"] {
         let total = ResourceVector::of(&[10, 10]);
         ledger.node_added(&NodeSpec::new(node(host), total));
@@ -47,7 +47,7 @@ fn ledger() -> Ledger {
     ledger
 }
 
-fn ids(ledger: &Ledger) -> Vec<&'static str> {
+fn ids(ledger: &AuditBooks) -> Vec<&'static str> {
     ledger.violations().keys().copied().collect()
 }
 

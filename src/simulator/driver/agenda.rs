@@ -33,12 +33,12 @@ pub(super) enum Due {
 /// Entries by time.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
-    heap: BinaryHeap<Entry>,
+    heap: BinaryHeap<AgendaEntry>,
     entered: u64,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct AgendaEntry {
     at_ms: u64,
     sequence: u64,
     due: Due,
@@ -47,7 +47,7 @@ struct Entry {
 impl Agenda {
     pub(super) fn add(&mut self, at_ms: u64, due: Due) {
         self.entered += 1;
-        self.heap.push(Entry {
+        self.heap.push(AgendaEntry {
             at_ms,
             sequence: self.entered,
             due,
@@ -64,26 +64,26 @@ impl Agenda {
     }
 }
 
-impl Ord for Entry {
+impl Ord for AgendaEntry {
     fn cmp(&self, other: &Self) -> Ordering {
         // Reversed: the heap gives its largest, and the earliest is wanted.
         (other.at_ms, other.sequence).cmp(&(self.at_ms, self.sequence))
     }
 }
 
-impl PartialOrd for Entry {
+impl PartialOrd for AgendaEntry {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Entry {
+impl PartialEq for AgendaEntry {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Entry {}
+impl Eq for AgendaEntry {}
 
 #[cfg(test)]
 mod tests {

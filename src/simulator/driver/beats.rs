@@ -5,7 +5,7 @@ use crate::api::NodeName;
 /// The nodes in order of registration; node `i` of `n` beats at `i / n` of every interval.
 ///
 /// Beats are numbered through time: beat `b` is that of node `b % n` in period `b / n`. The number
-/// alone tells the time, so a pause does not shift anyone.
+/// alone advances the time, so a pause does not shift anyone.
 #[derive(Debug)]
 pub(super) struct Beats {
     nodes: Vec<NodeName>,

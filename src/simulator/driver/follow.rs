@@ -2,9 +2,9 @@
 
 use super::agenda::Due;
 use super::jobs::{JobLine, JobOutcome};
-use super::record::Watch;
+use super::record::RunWatch;
 use super::run::Driver;
-use super::running::Running;
+use super::running::RunningJob;
 use crate::api::{ApplicationId, ContainerId, Event, NodeName, ReleaseReason, Scheduler};
 
 impl<S: Scheduler> Driver<S> {
@@ -126,7 +126,7 @@ impl<S: Scheduler> Driver<S> {
     }
 
     /// Takes everything that the scheduler did, in order.
-    pub(super) fn take_events(&mut self, watch: &mut dyn Watch) {
+    pub(super) fn take_events(&mut self, watch: &mut dyn RunWatch) {
         let mut events = Vec::new();
         self.scheduler.events(&mut events);
         if !events.is_empty() {
@@ -180,8 +180,8 @@ impl<S: Scheduler> Driver<S> {
     }
 
     /// Shows the jobs that are not done, in the order of their submission.
-    pub(super) fn show_unfinished(&self, watch: &mut dyn Watch) {
-        let mut left: Vec<(&ApplicationId, &Running)> = self.apps.iter().collect();
+    pub(super) fn show_unfinished(&self, watch: &mut dyn RunWatch) {
+        let mut left: Vec<(&ApplicationId, &RunningJob)> = self.apps.iter().collect();
         left.sort_unstable_by_key(|(id, _)| **id);
         for (id, app) in left {
             watch.job(&JobLine::of(*id, app, None, JobOutcome::Unfinished));

@@ -1,6 +1,6 @@
-//! What became of each job, told to a [`Watch`](super::Watch) when the job leaves the run.
+//! What became of each job, reported to a [`RunWatch`](super::RunWatch) when the job leaves the run.
 
-use super::running::Running;
+use super::running::RunningJob;
 use crate::api::ApplicationId;
 
 /// What became of one job.
@@ -67,7 +67,7 @@ impl JobLine {
     /// The line of a job.
     pub(super) fn of(
         app: ApplicationId,
-        running: &Running,
+        running: &RunningJob,
         ended_ms: Option<u64>,
         outcome: JobOutcome,
     ) -> Self {

@@ -2,7 +2,7 @@
 
 use super::jobs::{JobLine, JobOutcome};
 use super::run::Driver;
-use super::running::Running;
+use super::running::RunningJob;
 use crate::api::{ApplicationId, AskError, Finding, Scheduler, SubmitError};
 use crate::api::{refused_call, refused_submission};
 use crate::simulator::workload::Job;
@@ -40,7 +40,7 @@ impl<S: Scheduler> Driver<S> {
     /// submission.
     #[must_use]
     pub fn left(&self) -> Vec<LeftJob> {
-        let of_app = |(id, app): (&ApplicationId, &Running)| LeftJob {
+        let of_app = |(id, app): (&ApplicationId, &RunningJob)| LeftJob {
             app: *id,
             name: app.job.name.clone(),
             queue: app.queue.clone(),
@@ -61,7 +61,7 @@ impl<S: Scheduler> Driver<S> {
         let finding = refused_submission(error, &self.settings.type_names);
         self.refused(finding, &job.name, containers);
         let named = job.queue.clone();
-        let mut running = Running::new(job, self.now_ms, named);
+        let mut running = RunningJob::new(job, self.now_ms, named);
         running.refusal = error.to_string();
         let line = JobLine::of(id, &running, Some(self.now_ms), JobOutcome::Refused);
         self.gone.push(line);

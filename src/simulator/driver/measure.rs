@@ -2,9 +2,9 @@
 
 use super::agenda::Due;
 use super::pace::Pace;
-use super::record::{Delays, Sample, Use, Waits, Watch};
+use super::record::{Delays, RunWatch, Sample, Use, Waits};
 use super::run::Driver;
-use super::running::Running;
+use super::running::RunningJob;
 use super::settings::RunReport;
 use crate::api::{MAX_TYPES, Scheduler};
 use crate::simulator::workload::MappingReport;
@@ -47,7 +47,7 @@ impl<S: Scheduler> Driver<S> {
         self.first.max().max(waited.unwrap_or(0))
     }
 
-    pub(super) fn sample(&mut self, watch: &mut dyn Watch) {
+    pub(super) fn sample(&mut self, watch: &mut dyn RunWatch) {
         let gap_permille = self.gap();
         let (sum, n, most) = self.gaps;
         self.gaps = (sum + u64::from(gap_permille), n + 1, most.max(gap_permille));
@@ -94,7 +94,7 @@ impl<S: Scheduler> Driver<S> {
 
     pub(super) fn report(&self) -> RunReport {
         let mut counts = self.counts.clone();
-        counts.not_asked += self.apps.values().map(Running::not_asked).sum::<u64>();
+        counts.not_asked += self.apps.values().map(RunningJob::not_asked).sum::<u64>();
         counts.unfinished = counts.submitted - counts.finished - counts.failed;
         counts.unserved = counts.submitted.saturating_sub(self.first.len());
         counts.waiting = self.n_waiting;

@@ -27,6 +27,6 @@ pub use jobs::{JobLine, JobOutcome};
 pub use left::{LeftJob, Refusal};
 pub use pace::SchedulerLoad;
 pub use patience::{rounds_for_opportunities, rounds_for_reservations};
-pub use record::{Delays, JsonLog, LocalityCounts, Sample, Waits, Watch};
+pub use record::{Delays, JsonLog, LocalityCounts, RunWatch, Sample, Waits};
 pub use run::Driver;
 pub use settings::{DriverSettings, RunCounts, RunReport};

@@ -14,7 +14,7 @@ use crate::simulator::workload::TaskGroup;
 const MAX_SAMPLES: usize = 4096;
 
 /// Someone who sees a run while it goes.
-pub trait Watch {
+pub trait RunWatch {
     /// A decision of the scheduler, in order.
     fn decision(&mut self, at_ms: u64, event: &Event) {
         let _ = (at_ms, event);
@@ -31,7 +31,7 @@ pub trait Watch {
     }
 }
 
-impl Watch for () {}
+impl RunWatch for () {}
 
 /// Writes every decision as a line of JSON.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl<W: Write> JsonLog<W> {
     }
 }
 
-impl<W: Write> Watch for JsonLog<W> {
+impl<W: Write> RunWatch for JsonLog<W> {
     fn decision(&mut self, at_ms: u64, event: &Event) {
         if self.failed.is_some() {
             return;

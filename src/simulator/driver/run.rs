@@ -9,15 +9,15 @@ use super::left::Refusal;
 use super::measure::RunFigures;
 use super::pace::Pace;
 use super::quiet::Turn;
-use super::record::{DecisionHash, LocalityCounts, Series, Use, Watch};
-use super::running::Running;
+use super::record::{DecisionHash, LocalityCounts, RunWatch, Series, Use};
+use super::running::RunningJob;
 use super::settings::{DriverSettings, RunCounts, RunReport};
 use crate::api::{
     AppSpec, ApplicationId, ContainerId, NodeError, NodeName, NodeReport, NodeSpec, ResourceVector,
     Scheduler,
 };
 use crate::id::Map;
-use crate::simulator::audit::Ledger;
+use crate::simulator::audit::AuditBooks;
 use crate::simulator::statistics::Tally;
 use crate::simulator::workload::{Job, NodeLine, TaskGroup, TraceError, Workload};
 
@@ -37,7 +37,7 @@ pub struct Driver<S> {
     pub(super) beating: bool,
     pub(super) rounding: bool,
     pub(super) changed_ms: u64,
-    pub(super) apps: Map<ApplicationId, Running>,
+    pub(super) apps: Map<ApplicationId, RunningJob>,
     pub(super) next_app: u32,
     /// Containers that run or wait to be taken over, with their group and index within it.
     pub(super) live: Map<ContainerId, (usize, u32)>,
@@ -45,7 +45,7 @@ pub struct Driver<S> {
     pub(super) waiting: BTreeMap<String, u64>,
     pub(super) n_waiting: u64,
     pub(super) counts: RunCounts,
-    pub(super) ledger: Ledger,
+    pub(super) ledger: AuditBooks,
     pub(super) hash: DecisionHash,
     pub(super) first: Tally,
     pub(super) first_by_queue: BTreeMap<String, Tally>,
@@ -91,8 +91,8 @@ impl Placing {
 
 /// The auditor of a run. Where work costs no time, it knows how often nodes are looked at. What a killed container held
 /// is free with the next heartbeat of its node.
-fn auditor(settings: &DriverSettings) -> Ledger {
-    let mut ledger = Ledger::new(settings.types, settings.memory_only);
+fn auditor(settings: &DriverSettings) -> AuditBooks {
+    let mut ledger = AuditBooks::new(settings.types, settings.memory_only);
     if settings.costs.is_none() {
         let round_ms = settings.round_ms.unwrap_or(0);
         ledger.looks_every(round_ms.saturating_add(settings.heartbeat_ms));
@@ -208,7 +208,7 @@ impl<S: Scheduler> Driver<S> {
     pub fn run(
         &mut self,
         workload: &mut dyn Workload,
-        watch: &mut dyn Watch,
+        watch: &mut dyn RunWatch,
     ) -> Result<RunReport, TraceError> {
         let mut next = self.next_job(workload)?;
         self.agenda.add(self.now_ms, Due::Sample);
@@ -336,7 +336,7 @@ impl<S: Scheduler> Driver<S> {
         }
         self.apps.insert(
             id,
-            Running::new(job, self.now_ms, submitted.queue.to_string()),
+            RunningJob::new(job, self.now_ms, submitted.queue.to_string()),
         );
     }
 

@@ -8,7 +8,7 @@ const ANYWHERE: &str = "*";
 
 /// One submitted application.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct RunningJob {
     pub(super) job: Job,
     pub(super) submitted_ms: u64,
     /// Leaf queue it was placed in.
@@ -36,7 +36,7 @@ pub(super) struct Running {
 struct Progress {
     /// Whether its containers are asked for.
     wanted: bool,
-    /// Whether the number asked for has to be told.
+    /// Whether the number asked for has to be sent.
     dirty: bool,
     /// Whether the last call asked for it.
     called: bool,
@@ -52,7 +52,7 @@ struct Progress {
     asked_ms: Option<u64>,
 }
 
-impl Running {
+impl RunningJob {
     pub(super) fn new(job: Job, submitted_ms: u64, queue: String) -> Self {
         Self {
             groups: vec![Progress::default(); job.tasks.len()],
@@ -171,7 +171,7 @@ impl Running {
         progress.dirty = true;
     }
 
-    /// The call that tells what is wanted and was not told yet.
+    /// The call with what is wanted and was not sent yet.
     pub(super) fn call(&mut self, now_ms: u64) -> AskCall {
         let mut call = AskCall::default();
         for (index, (group, progress)) in self.job.tasks.iter().zip(&mut self.groups).enumerate() {
@@ -213,7 +213,7 @@ mod tests {
     use crate::api::ResourceVector;
     use crate::simulator::{Run, TaskGroup};
 
-    fn running(groups: Vec<TaskGroup>) -> Running {
+    fn running(groups: Vec<TaskGroup>) -> RunningJob {
         let job = Job {
             at_ms: 0,
             user: "u".to_owned(),
@@ -226,7 +226,7 @@ mod tests {
             tasks: groups,
             line: 0,
         };
-        Running::new(job, 0, "root.q".to_owned())
+        RunningJob::new(job, 0, "root.q".to_owned())
     }
 
     fn group(count: u32, stage: u32) -> TaskGroup {

@@ -181,7 +181,7 @@ fn refused_jobs_are_counted_with_their_reason() {
 #[derive(Default)]
 struct Lines(Vec<JobLine>);
 
-impl Watch for Lines {
+impl RunWatch for Lines {
     fn job(&mut self, job: &JobLine) {
         self.0.push(job.clone());
     }

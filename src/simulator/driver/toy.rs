@@ -13,7 +13,7 @@ pub(super) enum Flaw {
     None,
     /// Places without looking at the room.
     IgnoresRoom,
-    /// Forgets to tell that containers of a lost node ended.
+    /// Forgets to report that containers of a lost node ended.
     LeaksLostNodes,
 }
 
@@ -21,14 +21,14 @@ pub(super) enum Flaw {
 pub(super) struct Toy {
     flaw: Flaw,
     free: BTreeMap<NodeName, ResourceVector>,
-    apps: BTreeMap<ApplicationId, App>,
+    apps: BTreeMap<ApplicationId, ToyApp>,
     backlog: VecDeque<Want>,
     live: BTreeMap<ContainerId, (NodeName, ResourceVector)>,
     events: Vec<Event>,
 }
 
 #[derive(Debug, Default)]
-struct App {
+struct ToyApp {
     queue: String,
     numbers: u32,
     ready: Vec<Granted>,
@@ -154,9 +154,9 @@ impl Scheduler for Toy {
                 request_id: -1,
             }),
         }
-        let entry = App {
+        let entry = ToyApp {
             queue: app.queue.as_str().into(),
-            ..App::default()
+            ..ToyApp::default()
         };
         self.apps.insert(app.id, entry);
         Ok(Submitted {

@@ -24,7 +24,7 @@ pub enum Action {
     /// A node takes no containers any more.
     Decommission { node: u8 },
     /// A node reports.
-    Heartbeat { node: u8, report: Report },
+    Heartbeat { node: u8, report: NodeReportKind },
     /// An application is submitted.
     Submit {
         app: u32,
@@ -42,7 +42,7 @@ pub enum Action {
         label: u8,
         release: bool,
     },
-    /// A container of an application ends by itself, told once or twice.
+    /// A container of an application ends by itself, reported once or twice.
     Finish { app: u32, nth: u8, twice: bool },
     /// An application ends.
     End { app: u32 },
@@ -60,8 +60,8 @@ pub enum Action {
     Restart { proposer: u8 },
     /// A proposer dies in the midst of a turn, at a reading of its clock, and starts afresh.
     Die { proposer: u8, reading: u8 },
-    /// What a proposer is about to hand over becomes nonsense.
-    Garble { proposer: u8, seed: u32 },
+    /// What a proposer is about to hand over is distorted.
+    Distort { proposer: u8, seed: u32 },
     /// The committer takes a batch of a proposer.
     Commit { proposer: u8 },
     /// The committer publishes.
@@ -87,7 +87,7 @@ pub enum Follow {
 /// What a node reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Report {
+pub enum NodeReportKind {
     /// Everything went as expected.
     Expected,
     /// Nothing was launched and nothing stopped.
@@ -128,7 +128,7 @@ impl Action {
                 | Self::HandOver { .. }
                 | Self::Restart { .. }
                 | Self::Die { .. }
-                | Self::Garble { .. }
+                | Self::Distort { .. }
                 | Self::Commit { .. }
         )
     }
@@ -140,7 +140,7 @@ impl Action {
             | Self::ResizeNode { .. }
             | Self::RelabelNode { .. }
             | Self::Decommission { .. } => Some(Family::Nodes),
-            Self::Heartbeat { report, .. } if *report != Report::Expected => {
+            Self::Heartbeat { report, .. } if *report != NodeReportKind::Expected => {
                 Some(Family::Heartbeats)
             }
             Self::Finish { twice: true, .. } => Some(Family::Heartbeats),
@@ -152,7 +152,7 @@ impl Action {
             }
             | Self::Restart { .. }
             | Self::Die { .. }
-            | Self::Garble { .. } => Some(Family::Proposers),
+            | Self::Distort { .. } => Some(Family::Proposers),
             _ => None,
         }
     }
@@ -192,7 +192,7 @@ enum Kind {
     Turn,
     HandOver,
     Restart,
-    Garble,
+    Distort,
     Commit,
     Publish,
     Sort,
@@ -230,7 +230,7 @@ impl<'a> Draw<'a> {
                 },
             ),
             (
-                Kind::Garble,
+                Kind::Distort,
                 if threads {
                     rate(faults.proposers, 30)
                 } else {
@@ -316,7 +316,7 @@ impl<'a> Draw<'a> {
             Kind::Reload => Action::Reload {
                 variant: self.byte(VARIANTS),
             },
-            Kind::Turn | Kind::HandOver | Kind::Restart | Kind::Garble | Kind::Commit => {
+            Kind::Turn | Kind::HandOver | Kind::Restart | Kind::Distort | Kind::Commit => {
                 self.proposer_step(kind)
             }
             Kind::Publish => Action::Publish,
@@ -348,10 +348,10 @@ impl<'a> Draw<'a> {
         let node = self.byte(self.setup.nodes);
         let odd = self.setup.faults.heartbeats && self.below(3) == 0;
         let report = match (odd, self.below(3)) {
-            (false, _) => Report::Expected,
-            (true, 0) => Report::Nothing,
-            (true, 1) => Report::Others,
-            (true, _) => Report::Late,
+            (false, _) => NodeReportKind::Expected,
+            (true, 0) => NodeReportKind::Nothing,
+            (true, 1) => NodeReportKind::Others,
+            (true, _) => NodeReportKind::Late,
         };
         Action::Heartbeat { node, report }
     }
@@ -436,7 +436,7 @@ impl<'a> Draw<'a> {
                     },
                 }
             }
-            Kind::Garble => Action::Garble {
+            Kind::Distort => Action::Distort {
                 proposer,
                 seed: u32::try_from(self.below(1 << 32)).unwrap_or(u32::MAX),
             },

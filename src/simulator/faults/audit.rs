@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::books::{Books, Held};
+use super::books::{BookedContainer, Books};
 use super::{Violation, fault};
 use crate::api::{Pipeline, ResourceVector, Sequential};
 use crate::id::QueueSlot;
@@ -219,7 +219,7 @@ fn reservations(books: &Books, engine: &Sequential) -> Result<(), Violation> {
         let app = &state.apps[slot];
         for (part, partition) in app.parts.iter().zip(app.parts.partitions()) {
             let label = &*state.partitions[partition].name;
-            let on_it = |held: &&Held| books.nodes[&held.node].label == label;
+            let on_it = |held: &&BookedContainer| books.nodes[&held.node].label == label;
             let own = books.reserved_by(id).map(|(_, held)| held).filter(on_it);
             let own = own.fold(ResourceVector::NONE, |sum, held| sum + held.size);
             let what = || format!("reservations of {id} on `{label}`");

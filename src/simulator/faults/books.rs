@@ -1,6 +1,6 @@
 //! The books: what must follow from the outputs of the engine, kept without its help.
 //!
-//! Plain maps over names. Each violation is told with the id of its invariant:
+//! Plain maps over names. Each violation is reported with the id of its invariant:
 //!
 //! | id | what must hold |
 //! | --- | --- |
@@ -29,13 +29,13 @@ use crate::api::{
 /// Key of the ask for an application master: priority and request id.
 const MASTER: (i32, i64) = (0, -1);
 
-/// What the outputs told so far.
+/// What the outputs reported so far.
 #[derive(Debug)]
 pub(super) struct Books {
     pub(super) nodes: BTreeMap<NodeName, NodeBook>,
     pub(super) apps: BTreeMap<ApplicationId, AppBook>,
-    pub(super) live: BTreeMap<ContainerId, Held>,
-    pub(super) reserved: BTreeMap<ContainerId, Held>,
+    pub(super) live: BTreeMap<ContainerId, BookedContainer>,
+    pub(super) reserved: BTreeMap<ContainerId, BookedContainer>,
     /// Ended containers whose node has not said that their space is free.
     exiting: BTreeMap<ContainerId, (NodeName, ResourceVector)>,
     /// What is configured of the queues below root, by path.
@@ -77,7 +77,7 @@ pub(super) struct AppBook {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct BookedContainer {
     pub(super) node: NodeName,
     pub(super) size: ResourceVector,
     key: (i32, i64),
@@ -129,10 +129,10 @@ impl Books {
         self.nodes.insert(name, book);
     }
 
-    /// A node was lost: the engine has told the ends of everything on it.
+    /// A node was lost: the engine has delivered the ends of everything on it.
     pub(super) fn node_removed(&mut self, name: &NodeName) -> Checked {
         self.exiting.retain(|_, (node, _)| node != name);
-        let on_it = |held: &Held| held.node == *name;
+        let on_it = |held: &BookedContainer| held.node == *name;
         if let Some((id, _)) = self.live.iter().find(|(_, held)| on_it(held)) {
             return fault("N4", format!("{id} lives on {name}, which is lost"));
         }
@@ -195,7 +195,7 @@ impl Books {
         if reply.headroom.memory() < 0 {
             return fault(
                 "U6",
-                format!("{app} is told a headroom of {}", reply.headroom),
+                format!("{app} is reported a headroom of {}", reply.headroom),
             );
         }
         Ok(())
@@ -242,7 +242,7 @@ impl Books {
     }
 
     /// Something that the engine did.
-    pub(super) fn hear(&mut self, decision: &Decision) -> Checked {
+    pub(super) fn record(&mut self, decision: &Decision) -> Checked {
         match decision {
             Decision::Allocated {
                 container,
@@ -253,7 +253,7 @@ impl Books {
                 from_reservation,
                 ..
             } => {
-                let held = Held::new(node, *size, (key.priority, key.request_id));
+                let held = BookedContainer::new(node, *size, (key.priority, key.request_id));
                 self.allocated(*container, held, *borrowed, *from_reservation)
             }
             Decision::Reserved {
@@ -265,7 +265,7 @@ impl Books {
                 again,
                 ..
             } => {
-                let held = Held::new(node, *size, (key.priority, key.request_id));
+                let held = BookedContainer::new(node, *size, (key.priority, key.request_id));
                 self.reserve(*container, held, *borrowed, *again)
             }
             Decision::Unreserved {
@@ -286,7 +286,7 @@ impl Books {
             } => {
                 let held = self.unreserve(*container, from)?;
                 let node = to.clone();
-                self.wait_on(*container, Held { node, ..held })
+                self.wait_on(*container, BookedContainer { node, ..held })
             }
             Decision::Ended {
                 container,
@@ -311,7 +311,13 @@ impl Books {
         }
     }
 
-    fn allocated(&mut self, id: ContainerId, held: Held, borrowed: bool, waited: bool) -> Checked {
+    fn allocated(
+        &mut self,
+        id: ContainerId,
+        held: BookedContainer,
+        borrowed: bool,
+        waited: bool,
+    ) -> Checked {
         self.allocated += 1;
         if waited {
             let before = self.unreserve(id, &held.node)?;
@@ -365,10 +371,16 @@ impl Books {
         self.within_maxima(id, &node)
     }
 
-    fn reserve(&mut self, id: ContainerId, held: Held, borrowed: bool, again: bool) -> Checked {
+    fn reserve(
+        &mut self,
+        id: ContainerId,
+        held: BookedContainer,
+        borrowed: bool,
+        again: bool,
+    ) -> Checked {
         self.kept += 1;
         if again {
-            let same = |before: &Held| before.node == held.node;
+            let same = |before: &BookedContainer| before.node == held.node;
             return match self.reserved.get(&id).is_some_and(same) {
                 true if self.apps.contains_key(&id.app) => Ok(()),
                 true => fault("U8", format!("{id} waits for an ended application")),
@@ -396,7 +408,7 @@ impl Books {
         Ok(())
     }
 
-    fn wait_on(&mut self, id: ContainerId, held: Held) -> Checked {
+    fn wait_on(&mut self, id: ContainerId, held: BookedContainer) -> Checked {
         let Some(node) = self.nodes.get_mut(&held.node) else {
             return fault(
                 "N4",
@@ -410,7 +422,11 @@ impl Books {
         Ok(())
     }
 
-    fn unreserve(&mut self, id: ContainerId, node: &NodeName) -> Result<Held, Violation> {
+    fn unreserve(
+        &mut self,
+        id: ContainerId,
+        node: &NodeName,
+    ) -> Result<BookedContainer, Violation> {
         let Some(held) = self.reserved.remove(&id).filter(|held| held.node == *node) else {
             return fault("R1", format!("{id} does not wait on {node}"));
         };
@@ -442,7 +458,7 @@ impl Books {
     /// Live containers of some kind.
     pub(super) fn live_where(
         &self,
-        wanted: impl Fn(&Held) -> bool,
+        wanted: impl Fn(&BookedContainer) -> bool,
     ) -> impl Iterator<Item = ContainerId> {
         let all = self.live.iter();
         all.filter_map(move |(id, held)| wanted(held).then_some(*id))
@@ -470,7 +486,7 @@ pub(super) fn all_of(app: ApplicationId) -> RangeInclusive<ContainerId> {
     id(0)..=id(u32::MAX)
 }
 
-impl Held {
+impl BookedContainer {
     fn new(node: &NodeName, size: ResourceVector, key: (i32, i64)) -> Self {
         Self {
             node: node.clone(),

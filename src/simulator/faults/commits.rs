@@ -36,23 +36,23 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A refused proposal is told as refused and leaves no trace (P8); `around` is the state before and
+    /// A refused proposal is reported as refused and changes nothing (P8); `around` is the state before and
     /// after it.
     fn left_alone(&mut self, step: &CommittedDecision, around: Option<&[Digest]>) -> Checked {
         if !step.outcome.is_refused() {
             return Ok(());
         }
-        let told = step.events.as_slice();
-        if !matches!(told, [Decision::Rejected { conflict, .. }] if step.outcome == CommitOutcome::Rejected(*conflict))
+        let events = step.events.as_slice();
+        if !matches!(events, [Decision::Rejected { conflict, .. }] if step.outcome == CommitOutcome::Rejected(*conflict))
         {
-            return fault("P8", format!("{:?}, but {told:?} happened", step.outcome));
+            return fault("P8", format!("{:?}, but {events:?} happened", step.outcome));
         }
         let Some([before, after]) = around else {
             return Ok(());
         };
         self.summary.refusals_watched += 1;
         if before != after {
-            let text = format!("{:?} was refused and left a trace: {told:?}", step.intent);
+            let text = format!("{:?} was refused and left a trace: {events:?}", step.intent);
             return fault("P8", text);
         }
         Ok(())
@@ -111,7 +111,7 @@ impl World<'_> {
             let known = step
                 .events
                 .iter()
-                .find_map(|told| placed(told, intent.kind));
+                .find_map(|event| placed(event, intent.kind));
             let Some((id, node, waited)) = known else {
                 return fault("K6", format!("{intent:?} is committed and nothing happens"));
             };
@@ -132,8 +132,8 @@ impl World<'_> {
     }
 
     pub(super) fn publish(&mut self) -> Checked {
-        self.pipeline.settle();
-        self.hear()?;
+        self.pipeline.drain_follow_ups();
+        self.receive()?;
         let version = self.pipeline.publish();
         if version != self.version + 1 {
             return fault("E3", format!("version {version} follows {}", self.version));
@@ -187,8 +187,8 @@ impl World<'_> {
 }
 
 /// What was placed or reserved with a proposal of some kind, where, and whether it had waited there.
-fn placed(told: &Decision, kind: ProposalKind) -> Option<(ContainerId, &NodeName, bool)> {
-    match (told, kind) {
+fn placed(event: &Decision, kind: ProposalKind) -> Option<(ContainerId, &NodeName, bool)> {
+    match (event, kind) {
         (
             Decision::Allocated {
                 container,

@@ -36,7 +36,7 @@ impl Digest {
     }
 
     /// What proposals may change of a live state: nodes, reservations, use, asks and containers. Not what a
-    /// look at it may change: counters of a key, limits that were told, orders that were brought up to date.
+    /// look at it may change: counters of a key, limits that were handed out, orders that were brought up to date.
     pub(super) fn of_state(engine: &Sequential) -> Self {
         let mut digest = Self::new();
         let (ledger, hash) = (engine.ledger(), &mut digest);

@@ -1,6 +1,6 @@
 //! The end of a simulation: without faults everything that fits is placed, and then all goes away.
 
-use super::action::{Action, Follow, Report};
+use super::action::{Action, Follow, NodeReportKind};
 use super::setup::{LABEL, SetupLabel, SetupMode, node_name};
 use super::world::World;
 use super::{Violation, fault};
@@ -54,7 +54,7 @@ impl World<'_> {
     fn calm_round(&mut self, reports: bool) -> Result<(), Violation> {
         for node in 0..self.setup.nodes {
             if reports && self.books.nodes.contains_key(&node_name(node)) {
-                let report = Report::Expected;
+                let report = NodeReportKind::Expected;
                 self.step(&Action::Heartbeat { node, report })?;
             }
         }

@@ -1,6 +1,6 @@
 //! Limits as the books know them: what a queue and a user may have at most, rounded in favour of the engine.
 
-use super::books::{Books, Checked, Held};
+use super::books::{BookedContainer, Books, Checked};
 use super::fault;
 use crate::api::{ContainerId, NodeName, ResourceVector};
 
@@ -41,7 +41,7 @@ impl Books {
     /// Whether the user of a new container was within the limit before it (U2). The limit of a user is
     /// at most so many times the guarantee of the leaf, whoever else asks; the books do not know more of
     /// it.
-    pub(super) fn within_user_limit(&self, id: ContainerId, held: &Held) -> Checked {
+    pub(super) fn within_user_limit(&self, id: ContainerId, held: &BookedContainer) -> Checked {
         let label = self.nodes[&held.node].label;
         let app = &self.apps[&id.app];
         let total = self.total(label);

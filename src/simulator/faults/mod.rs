@@ -31,7 +31,7 @@ use crate::api::CommitOutcome;
 use action::Draw;
 use world::World;
 
-pub use action::{Action, Follow, Report};
+pub use action::{Action, Follow, NodeReportKind};
 pub use setup::{Families, Setup, SetupLabel, SetupMode};
 pub use shrink::shrink;
 
@@ -144,7 +144,7 @@ impl Summary {
 
 /// How a simulation ended.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct GameOutcome {
     /// What it met.
     pub summary: Summary,
     /// A hash over all decisions: equal for equal runs.
@@ -177,7 +177,7 @@ pub fn draw(setup: &Setup, steps: usize) -> Vec<Action> {
 /// Carries steps out, then lets everything come to rest and go away. A panic counts as the
 /// violation `panic`.
 #[must_use]
-pub fn run(setup: &Setup, actions: &[Action]) -> Outcome {
+pub fn run(setup: &Setup, actions: &[Action]) -> GameOutcome {
     let mut world = World::new(setup);
     let mut done = 0;
     let played = catch_unwind(AssertUnwindSafe(|| {
@@ -201,7 +201,7 @@ pub fn run(setup: &Setup, actions: &[Action]) -> Outcome {
     world.summary.steps = world.steps();
     world.summary.allocated = world.books.allocated;
     world.summary.reserved = world.books.kept;
-    Outcome {
+    GameOutcome {
         digest: world.digest.value(),
         summary: std::mem::take(&mut world.summary),
         failure: result.err().map(|violation| (done, violation)),

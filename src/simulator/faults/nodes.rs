@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::action::{Action, Report};
-use super::books::Held;
+use super::action::{Action, NodeReportKind};
+use super::books::BookedContainer;
 use super::fault;
 use super::setup::{SetupMode, node_name, rack};
 use super::world::{Checked, World};
@@ -35,7 +35,7 @@ impl World<'_> {
                 let name = node_name(node);
                 let removed = self.pipeline.call(|e| e.remove_node(&name)).is_ok();
                 self.expect_node(&name, removed)?;
-                self.hear()?;
+                self.receive()?;
                 if removed {
                     self.books.node_removed(&name)?;
                     Arc::make_mut(&mut self.registered).remove(&name);
@@ -58,15 +58,15 @@ impl World<'_> {
                 }
                 let moved = self.pipeline.call(|e| e.relabel_node(&name, label));
                 self.expect_node(&name, moved.is_ok())?;
-                self.hear()?;
+                self.receive()?;
                 if let Some(book) = self.books.nodes.get_mut(&name) {
                     book.label = label;
                 }
             }
             Action::Decommission { node } => {
                 let name = node_name(node);
-                let told = self.pipeline.call(|e| e.decommission_node(&name));
-                self.expect_node(&name, told.is_ok())?;
+                let answer = self.pipeline.call(|e| e.decommission_node(&name));
+                self.expect_node(&name, answer.is_ok())?;
                 if let Some(book) = self.books.nodes.get_mut(&name) {
                     book.leaving = true;
                 }
@@ -83,23 +83,23 @@ impl World<'_> {
         fault("N11", format!("the engine knows {name}: {known}"))
     }
 
-    pub(super) fn heartbeat(&mut self, node: u8, report: Report) -> Checked {
+    pub(super) fn heartbeat(&mut self, node: u8, report: NodeReportKind) -> Checked {
         let name = node_name(node);
         let report = match report {
-            Report::Expected => NodeReport::AsExpected,
-            Report::Nothing => NodeReport::Exactly {
+            NodeReportKind::Expected => NodeReport::AsExpected,
+            NodeReportKind::Nothing => NodeReport::Exactly {
                 launched: Vec::new(),
                 exited: Vec::new(),
             },
-            Report::Others => {
-                let on_others = |held: &Held| held.node != name;
+            NodeReportKind::Others => {
+                let on_others = |held: &BookedContainer| held.node != name;
                 let others: Vec<_> = self.books.live_where(on_others).take(3).collect();
                 NodeReport::Exactly {
                     launched: others.clone(),
                     exited: others,
                 }
             }
-            Report::Late => return self.late_heartbeat(node),
+            NodeReportKind::Late => return self.late_heartbeat(node),
         };
         self.report(&name, &report)
     }

@@ -43,7 +43,7 @@ pub struct Setup {
     pub leaves: u8,
     /// Whether all resource types count, or memory alone.
     pub dominant: bool,
-    /// Whether there is a second partition, and whether it is lent.
+    /// Whether there is a second partition, and whether it is shared.
     pub label: SetupLabel,
     /// Missed opportunities before a rack is good enough; -1 for at once.
     pub locality_delay: i8,
@@ -85,7 +85,7 @@ pub enum SetupLabel {
     None,
     /// It serves only who names it.
     Exclusive,
-    /// It is lent while idle.
+    /// It is shared while idle.
     Shared,
 }
 
@@ -96,13 +96,13 @@ pub enum SetupLabel {
 pub struct Families {
     /// Nodes get lost, come back, change size and label, are decommissioned.
     pub nodes: bool,
-    /// Heartbeats are odd, double or missing; ends are told twice or for others.
+    /// Heartbeats are odd, double or missing; ends are reported twice or for others.
     pub heartbeats: bool,
     /// Applications end at any step, move, change priority, ask for much or for nothing.
     pub apps: bool,
     /// Configurations are reloaded, good and bad ones.
     pub config: bool,
-    /// Proposers stall on old snapshots, die, propose nonsense.
+    /// Proposers stall on old snapshots, die, propose what does not hold.
     pub proposers: bool,
     /// Queues are short and the committer is slow.
     pub queue: bool,
@@ -398,17 +398,17 @@ pub(super) struct Variant {
     pub(super) configured: BTreeMap<String, Configured>,
 }
 
-struct Share {
+struct QueueShare {
     number: usize,
     percent: i64,
 }
 
 /// Equal percentages with the rest for the first.
-fn shares(count: u8) -> Vec<Share> {
+fn shares(count: u8) -> Vec<QueueShare> {
     let count = i64::from(count);
     let each = 100 / count;
     (0..count)
-        .map(|i| Share {
+        .map(|i| QueueShare {
             number: usize::try_from(i).expect("a count of queues is small"),
             percent: match i {
                 0 => 100 - each * (count - 1),

@@ -1,6 +1,6 @@
 //! What the books come to: sums over nodes, containers and reservations.
 
-use super::books::{AppBook, Books, Held, all_of};
+use super::books::{AppBook, BookedContainer, Books, all_of};
 use crate::api::{ApplicationId, ContainerId, ResourceVector};
 
 impl Books {
@@ -11,13 +11,13 @@ impl Books {
     }
 
     /// Containers and reservations, with their applications.
-    pub(super) fn charged(&self) -> impl Iterator<Item = (&AppBook, &Held)> {
+    pub(super) fn charged(&self) -> impl Iterator<Item = (&AppBook, &BookedContainer)> {
         let all = self.live.iter().chain(&self.reserved);
         all.filter_map(|(id, held)| Some((self.apps.get(&id.app)?, held)))
     }
 
     /// Reservations, with their applications.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = (&AppBook, &Held)> {
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (&AppBook, &BookedContainer)> {
         let all = self.reserved.iter();
         all.filter_map(|(id, held)| Some((self.apps.get(&id.app)?, held)))
     }
@@ -26,7 +26,7 @@ impl Books {
     pub(super) fn reserved_by(
         &self,
         app: ApplicationId,
-    ) -> impl Iterator<Item = (&ContainerId, &Held)> {
+    ) -> impl Iterator<Item = (&ContainerId, &BookedContainer)> {
         self.reserved.range(all_of(app))
     }
 

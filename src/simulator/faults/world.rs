@@ -1,4 +1,4 @@
-//! The world of a simulation: carries steps out on a pipeline and hears what it does.
+//! The world of a simulation: carries steps out on a pipeline and receives what it does.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -85,11 +85,11 @@ impl<'a> World<'a> {
         self.steps += 1;
         if !action.is_of_proposers() {
             // The committer carries out what commits brought about before anything else.
-            self.pipeline.settle();
-            self.hear()?;
+            self.pipeline.drain_follow_ups();
+            self.receive()?;
         }
         self.carry_out(action)?;
-        self.hear()?;
+        self.receive()?;
         self.unchecked += 1;
         if self.unchecked >= self.setup.audit_every {
             self.check()?;
@@ -105,8 +105,8 @@ impl<'a> World<'a> {
     /// The full check; calls that wait are carried out first.
     pub(super) fn check(&mut self) -> Checked {
         self.unchecked = 0;
-        self.pipeline.settle();
-        self.hear()?;
+        self.pipeline.drain_follow_ups();
+        self.receive()?;
         full_check(&self.books, &self.pipeline)?;
         let accounts = self.pipeline.accounts();
         if !accounts.balance() {
@@ -115,8 +115,8 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Takes over what the engine told.
-    pub(super) fn hear(&mut self) -> Checked {
+    /// Takes over what the engine delivered.
+    pub(super) fn receive(&mut self) -> Checked {
         for decision in self.pipeline.take_events() {
             self.note(&decision)?;
         }
@@ -125,7 +125,7 @@ impl<'a> World<'a> {
 
     pub(super) fn note(&mut self, decision: &Decision) -> Checked {
         self.digest.add(decision);
-        self.books.hear(decision)
+        self.books.record(decision)
     }
 
     fn carry_out(&mut self, action: &Action) -> Checked {
@@ -175,11 +175,11 @@ impl<'a> World<'a> {
                 });
                 Ok(())
             }
-            Action::Garble { proposer, seed } => {
+            Action::Distort { proposer, seed } => {
                 let mut random = Random::new(u64::from(seed));
                 self.with_proposer(proposer, |world, p| {
                     let mut below = |n: usize| index(random.below(n as u64));
-                    world.pipeline.garble(p, &mut below);
+                    world.pipeline.distort(p, &mut below);
                 });
                 Ok(())
             }
@@ -279,7 +279,7 @@ impl<'a> World<'a> {
         if let Ok(reply) = reply {
             let size = self.setup.container_size(size);
             self.books.asked(app, (priority, 0), i64::from(count), size);
-            self.hear()?;
+            self.receive()?;
             // An application that gives its master back ends with the call, after the answer.
             if self.books.apps.contains_key(&app) {
                 self.books.replied(app, &reply)?;
@@ -302,7 +302,7 @@ impl<'a> World<'a> {
         for _ in 0..=u8::from(twice) {
             let lives = self.books.live.contains_key(&id);
             let ended = self.pipeline.call(|engine| engine.container_finished(id));
-            self.hear()?;
+            self.receive()?;
             if ended != lives {
                 return fault("K4", format!("{id} lived: {lives}, and ended: {ended}"));
             }
@@ -319,7 +319,7 @@ impl<'a> World<'a> {
                 format!("{app} was known: {known}, and ended: {ended}"),
             );
         }
-        self.hear()?;
+        self.receive()?;
         self.books.app_ended(app)
     }
 
@@ -348,7 +348,7 @@ impl<'a> World<'a> {
         let variant = &self.variants[usize::from(variant % VARIANTS)];
         let settings = variant.settings.clone();
         let configured = variant.configured.clone();
-        self.pipeline.settle();
+        self.pipeline.drain_follow_ups();
         let before = Digest::of_settings(self.pipeline.engine());
         let reloaded = self.pipeline.call(|engine| engine.reconfigure(settings));
         if reloaded.is_err() {

@@ -158,7 +158,7 @@ pub(super) fn is_amount(value: &Value) -> bool {
 }
 
 /// What an importer found next.
-pub(super) enum Step {
+pub(super) enum ImportStep {
     /// A job.
     Job(Box<Job>),
     /// A row that was left out and counted.
@@ -167,7 +167,7 @@ pub(super) enum Step {
     End,
 }
 
-impl Step {
+impl ImportStep {
     pub(super) fn job(job: Job) -> Self {
         Self::Job(Box::new(job))
     }
@@ -177,7 +177,7 @@ impl Step {
 pub(super) trait Reader {
     fn context(&mut self) -> &mut Context;
     fn report(&self) -> &MappingReport;
-    fn step(&mut self) -> Result<Step, TraceError>;
+    fn step(&mut self) -> Result<ImportStep, TraceError>;
 }
 
 /// A reader as a workload.
@@ -202,12 +202,12 @@ impl<R: Reader> Iterator for Imported<R> {
     fn next(&mut self) -> Option<Self::Item> {
         while !self.ended {
             match self.reader.step() {
-                Ok(Step::Job(job)) => {
+                Ok(ImportStep::Job(job)) => {
                     self.reader.context().report.used += 1;
                     return Some(Ok(*job));
                 }
-                Ok(Step::Dropped) => {}
-                Ok(Step::End) => {
+                Ok(ImportStep::Dropped) => {}
+                Ok(ImportStep::End) => {
                     self.ended = true;
                     if self.reader.report().rows == 0 {
                         self.reader.context().report.warn("the trace holds no job");

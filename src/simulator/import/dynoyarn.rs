@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::context::{
-    Context, ImportOptions, Imported, MAX_CONTAINERS, Reader, Step, amount, json_whole, time,
+    Context, ImportOptions, ImportStep, Imported, MAX_CONTAINERS, Reader, amount, json_whole, time,
 };
 use super::lines::Lines;
 use super::source::Source;
@@ -57,7 +57,7 @@ struct Stage {
     unused: BTreeMap<String, IgnoredAny>,
 }
 
-struct Applications {
+struct DynoYarnApps {
     lines: Lines,
     context: Context,
 }
@@ -77,13 +77,13 @@ pub(super) fn foreign_types(line: &str) -> Vec<String> {
 
 /// The applications as a workload.
 pub fn dynoyarn(source: Source, options: &ImportOptions) -> impl Workload + use<> {
-    Imported::new(Applications {
+    Imported::new(DynoYarnApps {
         lines: Lines::new(source),
         context: Context::new("dynoyarn", options),
     })
 }
 
-impl Reader for Applications {
+impl Reader for DynoYarnApps {
     fn context(&mut self) -> &mut Context {
         &mut self.context
     }
@@ -92,12 +92,12 @@ impl Reader for Applications {
         &self.context.report
     }
 
-    fn step(&mut self) -> Result<Step, TraceError> {
+    fn step(&mut self) -> Result<ImportStep, TraceError> {
         let Some(line) = self.lines.next_line()? else {
-            return Ok(Step::End);
+            return Ok(ImportStep::End);
         };
         if line.trim().is_empty() {
-            return Ok(Step::Dropped);
+            return Ok(ImportStep::Dropped);
         }
         self.context.report.rows += 1;
         let parsed = parse(line);
@@ -114,8 +114,8 @@ fn parse(line: &str) -> Result<Application, String> {
     serde_json::from_str(line).map_err(|error| error.to_string())
 }
 
-impl Applications {
-    fn job(&mut self, app: Application) -> Result<Step, String> {
+impl DynoYarnApps {
+    fn job(&mut self, app: Application) -> Result<ImportStep, String> {
         let mut tasks = Vec::with_capacity(app.resource_request_specs.len());
         for (stage, spec) in (0..).zip(app.resource_request_specs) {
             if spec.num_instances == 0 {
@@ -126,7 +126,7 @@ impl Applications {
         }
         if tasks.is_empty() {
             self.context.report.drop_row("no stage with instances");
-            return Ok(Step::Dropped);
+            return Ok(ImportStep::Dropped);
         }
         let containers: u64 = tasks.iter().map(|group| u64::from(group.count)).sum();
         if containers > MAX_CONTAINERS {
@@ -149,7 +149,7 @@ impl Applications {
         let (queue, user) = self
             .context
             .place(&fields, app.queue.as_deref(), app.user.as_deref());
-        Ok(Step::job(Job {
+        Ok(ImportStep::job(Job {
             at_ms: time(Some(app.submit_time), "submitTime")?,
             user,
             queue,

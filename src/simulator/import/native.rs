@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use serde::{Deserialize, Serialize};
 
 use super::context::{
-    Context, ImportOptions, Imported, MAX_CONTAINERS, Reader, Step, amount, time,
+    Context, ImportOptions, ImportStep, Imported, MAX_CONTAINERS, Reader, amount, time,
 };
 use super::lines::{Lines, MAX_LINE};
 use super::source::Source;
@@ -250,7 +250,7 @@ impl NativeLines {
         })
     }
 
-    fn job(&mut self, row: JobRow) -> Result<Step, String> {
+    fn job(&mut self, row: JobRow) -> Result<ImportStep, String> {
         let at_ms = time(Some(row.at_ms), "at_ms")?;
         let containers: u64 = row.tasks.iter().map(|group| u64::from(group.count)).sum();
         if containers > MAX_CONTAINERS {
@@ -272,7 +272,7 @@ impl NativeLines {
         let (queue, user) = self
             .context
             .place(&fields, Some(&row.queue), Some(&row.user));
-        Ok(Step::job(Job {
+        Ok(ImportStep::job(Job {
             at_ms,
             user,
             queue,
@@ -296,10 +296,10 @@ impl Reader for NativeLines {
         &self.context.report
     }
 
-    fn step(&mut self) -> Result<Step, TraceError> {
+    fn step(&mut self) -> Result<ImportStep, TraceError> {
         match self.next()? {
-            None => Ok(Step::End),
-            Some(None | Some(Line::Node(_))) => Ok(Step::Dropped),
+            None => Ok(ImportStep::End),
+            Some(None | Some(Line::Node(_))) => Ok(ImportStep::Dropped),
             Some(Some(Line::Job(row))) => {
                 self.context.report.rows += 1;
                 self.job(row)

@@ -1,4 +1,4 @@
-//! The nodes of a trace: a list of nodes in a file of its own, or what a trace of jobs tells.
+//! The nodes of a trace: a list of nodes in a file of its own, or what a trace of jobs lists.
 
 use serde_json::{Map, Value};
 
@@ -28,7 +28,7 @@ const PER_RACK: u64 = 40;
 ///
 /// # Errors
 ///
-/// When the source cannot be read, holds a bad node, names one twice, or tells of no nodes.
+/// When the source cannot be read, holds a bad node, names one twice, or lists no nodes.
 pub fn nodes(source: Source, options: &ImportOptions) -> Result<Vec<NodeLine>, TraceError> {
     Ok(node_list(source, options)?.0)
 }
@@ -61,7 +61,7 @@ pub fn node_list(
     };
     let fail = |message: &str| TraceError::new(TraceErrorKind::BadFile, &file, 0, message);
     if found.is_empty() {
-        return Err(fail("the file tells of no nodes"));
+        return Err(fail("the file lists no nodes"));
     }
     if found.len() > MAX_NODES {
         return Err(fail("more than 1000000 nodes"));
@@ -382,7 +382,7 @@ mod tests {
     fn a_file_without_nodes_is_refused() {
         assert_eq!(
             of("j\t1\t1\t1\t1\t1\n").unwrap_err(),
-            "t: the file tells of no nodes"
+            "t: the file lists no nodes"
         );
         assert!(of("hello").is_err());
     }

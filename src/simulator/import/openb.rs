@@ -5,7 +5,9 @@
 //! `num_gpu`. A pod is an unmanaged application: it has no master of its own. That a fraction of a
 //! GPU must lie within one device is not modelled.
 
-use super::context::{Context, ImportOptions, Imported, Reader, Step, amount, seconds, whole};
+use super::context::{
+    Context, ImportOptions, ImportStep, Imported, Reader, amount, seconds, whole,
+};
 use super::lines::Records;
 use super::source::Source;
 use crate::api::ResourceVector;
@@ -56,9 +58,9 @@ impl Reader for Pods {
         &self.context.report
     }
 
-    fn step(&mut self) -> Result<Step, TraceError> {
+    fn step(&mut self) -> Result<ImportStep, TraceError> {
         if !self.records.advance()? {
-            return Ok(Step::End);
+            return Ok(ImportStep::End);
         }
         self.context.report.rows += 1;
         self.pod().map_err(|message| self.records.error(message))
@@ -70,7 +72,7 @@ impl Pods {
         self.optional[position].map_or("", |index| self.records.field(index))
     }
 
-    fn pod(&mut self) -> Result<Step, String> {
+    fn pod(&mut self) -> Result<ImportStep, String> {
         let field = |position: usize| self.records.field(self.required[position]);
         let mut sizes = [0; 4];
         for (position, value) in sizes.iter_mut().enumerate() {
@@ -78,7 +80,7 @@ impl Pods {
                 Some(found) => *value = found,
                 None => {
                     self.context.report.drop_row("blank size");
-                    return Ok(Step::Dropped);
+                    return Ok(ImportStep::Dropped);
                 }
             }
         }
@@ -114,7 +116,7 @@ impl Pods {
         let own_queue = (!qos.is_empty()).then_some(by_qos.as_str());
         let (queue, user) = self.context.place(&fields, own_queue, Some(&by_shape));
         let size = self.size(sizes)?;
-        Ok(Step::job(Job {
+        Ok(ImportStep::job(Job {
             at_ms,
             user,
             queue,

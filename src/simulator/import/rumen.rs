@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::context::{Context, Groups, ImportOptions, Imported, Reader, Step, split_host, time};
+use super::context::{
+    Context, Groups, ImportOptions, ImportStep, Imported, Reader, split_host, time,
+};
 use super::objects::Objects;
 use super::source::Source;
 use crate::simulator::workload::{Job, MappingReport, Run, TaskGroup, TraceError, Workload};
@@ -48,20 +50,20 @@ pub(super) struct LoggedAttempt {
     unused: BTreeMap<String, IgnoredAny>,
 }
 
-struct History {
+struct JobHistory {
     objects: Objects,
     context: Context,
 }
 
 /// The jobs as a workload.
 pub fn rumen(source: Source, options: &ImportOptions) -> impl Workload + use<> {
-    Imported::new(History {
+    Imported::new(JobHistory {
         objects: Objects::new(source),
         context: Context::new("rumen", options),
     })
 }
 
-impl Reader for History {
+impl Reader for JobHistory {
     fn context(&mut self) -> &mut Context {
         &mut self.context
     }
@@ -70,9 +72,9 @@ impl Reader for History {
         &self.context.report
     }
 
-    fn step(&mut self) -> Result<Step, TraceError> {
+    fn step(&mut self) -> Result<ImportStep, TraceError> {
         let Some(job) = self.objects.next_object::<LoggedJob>()? else {
-            return Ok(Step::End);
+            return Ok(ImportStep::End);
         };
         self.context.report.rows += 1;
         self.job(&job)
@@ -80,12 +82,12 @@ impl Reader for History {
     }
 }
 
-impl History {
-    fn job(&mut self, job: &LoggedJob) -> Result<Step, String> {
+impl JobHistory {
+    fn job(&mut self, job: &LoggedJob) -> Result<ImportStep, String> {
         let submitted = match job.submit_time {
             None | Some(-1) => {
                 self.context.report.drop_row("submitTime unknown");
-                return Ok(Step::Dropped);
+                return Ok(ImportStep::Dropped);
             }
             Some(ms) => time(u64::try_from(ms).ok(), "submitTime")?,
         };
@@ -95,14 +97,14 @@ impl History {
             for task in tasks.iter().flatten() {
                 if let Err(reason) = self.task(task, reduce, &mut groups)? {
                     self.context.report.drop_row(reason);
-                    return Ok(Step::Dropped);
+                    return Ok(ImportStep::Dropped);
                 }
             }
         }
         let tasks = groups.finish();
         if tasks.is_empty() {
             self.context.report.drop_row("no tasks");
-            return Ok(Step::Dropped);
+            return Ok(ImportStep::Dropped);
         }
         let (master, task) = (self.context.options.master, self.context.options.task);
         self.context.filled_in("master", &master);
@@ -122,7 +124,7 @@ impl History {
         let (queue, user) = self
             .context
             .place(&fields, job.queue.as_deref(), job.user.as_deref());
-        Ok(Step::job(Job {
+        Ok(ImportStep::job(Job {
             at_ms: submitted,
             user,
             queue,

@@ -5,8 +5,8 @@
 use serde_json::{Map, Value};
 
 use super::context::{
-    Context, Groups, ImportOptions, Imported, MAX_CONTAINERS, Reader, Step, json_at, json_text,
-    split_host, time,
+    Context, Groups, ImportOptions, ImportStep, Imported, MAX_CONTAINERS, Reader, json_at,
+    json_text, split_host, time,
 };
 use super::objects::Objects;
 use super::source::Source;
@@ -66,15 +66,15 @@ impl Reader for SlsJobs {
         &self.context.report
     }
 
-    fn step(&mut self) -> Result<Step, TraceError> {
+    fn step(&mut self) -> Result<ImportStep, TraceError> {
         if let Some(job) = self.copy() {
-            return Ok(Step::job(job));
+            return Ok(ImportStep::job(job));
         }
         let Some(object) = self.objects.next_object::<Map<String, Value>>()? else {
-            return Ok(Step::End);
+            return Ok(ImportStep::End);
         };
         if object.contains_key("num.nodes") || object.contains_key("nodes") {
-            return Ok(Step::Dropped);
+            return Ok(ImportStep::Dropped);
         }
         self.context.report.rows += 1;
         self.context.unused(&object, &JOB_KEYS, "am.");
@@ -96,7 +96,7 @@ impl SlsJobs {
         Some(copy)
     }
 
-    fn job(&mut self, object: &Map<String, Value>) -> Result<Step, String> {
+    fn job(&mut self, object: &Map<String, Value>) -> Result<ImportStep, String> {
         let at_ms = json_at(object, "job.start.ms")?.ok_or("job.start.ms is missing")?;
         let at_ms = time(Some(at_ms), "job.start.ms")?;
         let kind = match json_text(object, "yarn.sls.am.type")? {
@@ -108,7 +108,7 @@ impl SlsJobs {
             Ok(tasks) => tasks,
             Err(reason) => {
                 self.context.report.drop_row(reason);
-                return Ok(Step::Dropped);
+                return Ok(ImportStep::Dropped);
             }
         };
         let name = match json_text(object, "job.id")? {
@@ -154,10 +154,10 @@ impl SlsJobs {
             line: self.objects.start,
         };
         if copies == 1 {
-            return Ok(Step::job(job));
+            return Ok(ImportStep::job(job));
         }
         self.copies = Some((job, 1, copies));
-        Ok(self.copy().map_or(Step::Dropped, Step::job))
+        Ok(self.copy().map_or(ImportStep::Dropped, ImportStep::job))
     }
 
     /// The groups of a job's tasks, or why the job is left out.
@@ -207,25 +207,9 @@ impl SlsJobs {
         map_reduce: bool,
         groups: &mut Groups,
     ) -> Result<bool, String> {
-        let ms = match json_at(task, "container.duration.ms")? {
-            Some(ms) => Some(ms),
-            None => json_at(task, "duration.ms")?,
-        };
-        let ms = match ms {
-            Some(ms) => ms,
-            None => {
-                let start = json_at(task, "container.start.ms")?;
-                let end = json_at(task, "container.end.ms")?;
-                let (Some(start), Some(end)) = (start, end) else {
-                    return Ok(false);
-                };
-                end.checked_sub(start)
-                    .ok_or("container.end.ms is before container.start.ms")?
-            }
-        };
-        if ms == 0 {
+        let Some(ms) = run_time(task)?.filter(|&ms| ms > 0) else {
             return Ok(false);
-        }
+        };
         self.unused_of_task(task, map_reduce);
         let size = self.context.options.task;
         let size = self.context.sized(task, "container.", &OTHER_KEYS, size)?;
@@ -267,6 +251,24 @@ fn delay(task: &Map<String, Value>) -> Result<u64, String> {
             "container.request.delay",
         ),
     }
+}
+
+/// How long a task runs, in milliseconds; nothing where its file does not say.
+fn run_time(task: &Map<String, Value>) -> Result<Option<u64>, String> {
+    for key in ["container.duration.ms", "duration.ms"] {
+        if let Some(ms) = json_at(task, key)? {
+            return Ok(Some(ms));
+        }
+    }
+    let start: Option<u64> = json_at(task, "container.start.ms")?;
+    let end = json_at(task, "container.end.ms")?;
+    let Some((start, end)) = start.zip(end) else {
+        return Ok(None);
+    };
+    let ms: Option<u64> = u64::checked_sub(end, start);
+    Ok(Some(
+        ms.ok_or("container.end.ms is before container.start.ms")?,
+    ))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::simulator::workload::{FileName, TraceError};
 
-/// Most bytes that one compressed source may expand to, unless told otherwise: 64 GiB.
+/// Most bytes that one compressed source may expand to, by default: 64 GiB.
 pub const MAX_INFLATED: u64 = 64 << 30;
 
 /// Bytes that [`Source::head`] looks at.

@@ -5,7 +5,7 @@
 //! use `user`, `group`, `queue`, `partition` and `id`.
 
 use super::context::{
-    Context, ImportOptions, Imported, MAX_CONTAINERS, Reader, Step, amount, seconds, whole,
+    Context, ImportOptions, ImportStep, Imported, MAX_CONTAINERS, Reader, amount, seconds, whole,
 };
 use super::lines::Lines;
 use super::source::Source;
@@ -42,13 +42,13 @@ impl Reader for Log {
         &self.context.report
     }
 
-    fn step(&mut self) -> Result<Step, TraceError> {
+    fn step(&mut self) -> Result<ImportStep, TraceError> {
         let Some(line) = self.lines.next_line()? else {
-            return Ok(Step::End);
+            return Ok(ImportStep::End);
         };
         let text = line.trim();
         if text.is_empty() || text.starts_with(';') {
-            return Ok(Step::Dropped);
+            return Ok(ImportStep::Dropped);
         }
         self.context.report.rows += 1;
         let mut copy = std::mem::take(&mut self.text);
@@ -70,21 +70,21 @@ fn known(fields: &[&str], number: usize, what: &str) -> Result<Option<u64>, Stri
 }
 
 impl Log {
-    fn job(&mut self, fields: &[&str]) -> Result<Step, String> {
+    fn job(&mut self, fields: &[&str]) -> Result<ImportStep, String> {
         if fields.len() < 18 {
             return Err(format!("{} fields, the format has 18", fields.len()));
         }
         let at_ms = seconds(fields[1], "the submit time")?.ok_or("the submit time is blank")?;
         if fields[3] == "-1" {
             self.context.report.drop_row("run time unknown");
-            return Ok(Step::Dropped);
+            return Ok(ImportStep::Dropped);
         }
         let run_ms = seconds(fields[3], "the run time")?.ok_or("the run time is blank")?;
         let requested = known(fields, 8, "the requested processors")?.filter(|n| *n > 0);
         let allocated = known(fields, 5, "the allocated processors")?.filter(|n| *n > 0);
         let Some(processors) = requested.or(allocated) else {
             self.context.report.drop_row("processors unknown");
-            return Ok(Step::Dropped);
+            return Ok(ImportStep::Dropped);
         };
         if processors > MAX_CONTAINERS {
             return Err(format!("the job has more than {MAX_CONTAINERS} processors"));
@@ -93,7 +93,7 @@ impl Log {
         let size = ResourceVector::of(&[amount(mib, "the memory")?, 1]);
         let count = u32::try_from(processors).map_err(|_| "too many processors")?;
         let (queue, user) = self.owner(fields);
-        Ok(Step::job(Job {
+        Ok(ImportStep::job(Job {
             at_ms,
             user,
             queue,

@@ -7,7 +7,7 @@
 //! may use `id`, `size` (`adhoc`, `etl`, `bulk`) and `user`.
 
 use super::context::{
-    Context, ImportOptions, Imported, MAX_CONTAINERS, Reader, Step, seconds, whole,
+    Context, ImportOptions, ImportStep, Imported, MAX_CONTAINERS, Reader, seconds, whole,
 };
 use super::lines::Lines;
 use super::source::Source;
@@ -45,12 +45,12 @@ impl Reader for Day {
         &self.context.report
     }
 
-    fn step(&mut self) -> Result<Step, TraceError> {
+    fn step(&mut self) -> Result<ImportStep, TraceError> {
         let Some(line) = self.lines.next_line()? else {
-            return Ok(Step::End);
+            return Ok(ImportStep::End);
         };
         if line.trim().is_empty() {
-            return Ok(Step::Dropped);
+            return Ok(ImportStep::Dropped);
         }
         self.context.report.rows += 1;
         let row = Row::parse(line);
@@ -90,7 +90,7 @@ impl Row {
 }
 
 impl Day {
-    fn job(&mut self, row: Row) -> Result<Step, String> {
+    fn job(&mut self, row: Row) -> Result<ImportStep, String> {
         let maps = row.input.div_ceil(SPLIT).max(1);
         let reduces = row.shuffle.div_ceil(SHUFFLE_PER_REDUCE);
         if maps.saturating_add(reduces) > MAX_CONTAINERS {
@@ -129,7 +129,7 @@ impl Day {
         let (queue, user) = self
             .context
             .place(&fields, Some(&own_queue), Some(&own_user));
-        Ok(Step::job(Job {
+        Ok(ImportStep::job(Job {
             at_ms: row.at_ms,
             user,
             queue,

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::context::{
-    Context, ImportOptions, Imported, MAX_MS, Reader, Step, amount, json_at, json_text,
+    Context, ImportOptions, ImportStep, Imported, MAX_MS, Reader, amount, json_at, json_text,
 };
 use super::objects::Objects;
 use super::source::Source;
@@ -55,14 +55,14 @@ struct Class {
 struct Task {
     reduce: bool,
     priority: i32,
-    count: Sample,
-    time: Sample,
-    memory: Sample,
-    vcores: Sample,
+    count: DrawnValue,
+    time: DrawnValue,
+    memory: DrawnValue,
+    vcores: DrawnValue,
 }
 
 /// A number that is drawn for each job.
-enum Sample {
+enum DrawnValue {
     Constant(f64),
     LogNormal(f64, f64),
     Normal(f64, f64),
@@ -204,9 +204,9 @@ impl Task {
         let mut sample = |key: &str, default: u32| match object.get(key) {
             None | Some(Value::Null) => {
                 account.guess(&format!("{key} {default}, not given"));
-                Ok(Sample::Constant(f64::from(default)))
+                Ok(DrawnValue::Constant(f64::from(default)))
             }
-            Some(value) => Sample::parse(value, key),
+            Some(value) => DrawnValue::parse(value, key),
         };
         Ok(Self {
             reduce: json_text(object, "type")?.as_deref() == Some("reduce"),
@@ -225,13 +225,13 @@ impl Task {
         priority: i32,
         account: &mut MappingReport,
     ) -> Result<Self, String> {
-        let mut sample = |name: String, default: u32| -> Result<Sample, String> {
+        let mut sample = |name: String, default: u32| -> Result<DrawnValue, String> {
             let deviation = number(object, &format!("{name}_stddev"))?.unwrap_or(0.0);
             Ok(match number(object, &format!("{name}_avg"))? {
-                Some(mean) => Sample::LogNormal(mean, deviation_of(mean, deviation)),
+                Some(mean) => DrawnValue::LogNormal(mean, deviation_of(mean, deviation)),
                 None => {
                     account.guess(&format!("{name}_avg {default}, not given"));
-                    Sample::Constant(f64::from(default))
+                    DrawnValue::Constant(f64::from(default))
                 }
             })
         };
@@ -246,7 +246,7 @@ impl Task {
     }
 }
 
-impl Sample {
+impl DrawnValue {
     fn parse(value: &Value, what: &str) -> Result<Self, String> {
         let Value::Object(object) = value else {
             return finite(value, what).map(Self::Constant);
@@ -359,9 +359,9 @@ impl Reader for Generator {
         &self.context.report
     }
 
-    fn step(&mut self) -> Result<Step, TraceError> {
+    fn step(&mut self) -> Result<ImportStep, TraceError> {
         let Some((at_ms, workload, seed)) = self.jobs.pop() else {
-            return Ok(Step::End);
+            return Ok(ImportStep::End);
         };
         self.context.report.rows += 1;
         self.job(at_ms, workload, seed)
@@ -370,7 +370,7 @@ impl Reader for Generator {
 }
 
 impl Generator {
-    fn job(&mut self, at_ms: u64, workload: usize, seed: u64) -> Result<Step, String> {
+    fn job(&mut self, at_ms: u64, workload: usize, seed: u64) -> Result<ImportStep, String> {
         let mut random = Random::new(seed);
         let plan = &self.workloads[workload];
         let weights: Vec<f64> = plan.classes.iter().map(|class| class.weight).collect();
@@ -396,12 +396,12 @@ impl Generator {
             .place(&fields, Some(&plan.queue), Some(&class.user));
         if tasks.is_empty() {
             self.context.report.drop_row("drawn without any container");
-            return Ok(Step::Dropped);
+            return Ok(ImportStep::Dropped);
         }
         self.given += 1;
         let master = self.context.options.master;
         self.context.filled_in("master", &master);
-        Ok(Step::job(Job {
+        Ok(ImportStep::job(Job {
             at_ms,
             user,
             queue,

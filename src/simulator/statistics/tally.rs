@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Bits by which values are told apart: those that share them are shown as the largest of them, so
+/// Bits by which values differ: those that share them are shown as the largest of them, so
 /// that no value is shown more than one part in 256 too high, and equal values exactly.
 const BITS: u32 = 9;
 

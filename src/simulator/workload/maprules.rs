@@ -12,11 +12,11 @@ use super::error::clip;
 /// A list of rules in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MapRules {
-    rules: Vec<Rule>,
+    rules: Vec<MapRule>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Rule {
+struct MapRule {
     field: String,
     pattern: String,
     queue: Option<String>,
@@ -58,7 +58,7 @@ impl MapRules {
             return Ok(Self { rules });
         }
         for (index, part) in text.split(',').enumerate() {
-            let rule = Rule::parse(part.trim()).map_err(|message| MapRuleError {
+            let rule = MapRule::parse(part.trim()).map_err(|message| MapRuleError {
                 position: index + 1,
                 message,
                 rule: clip(part),
@@ -100,7 +100,7 @@ impl MapRules {
     }
 }
 
-impl Rule {
+impl MapRule {
     fn parse(text: &str) -> Result<Self, &'static str> {
         let (field, rest) = text
             .split_once('=')

@@ -67,7 +67,7 @@ pub struct InOrder<W> {
     inner: W,
     file: FileName,
     settings: OrderSettings,
-    held: BinaryHeap<Held>,
+    held: BinaryHeap<WaitingJob>,
     taken: u64,
     ended: bool,
     base_ms: Option<u64>,
@@ -78,33 +78,33 @@ pub struct InOrder<W> {
 }
 
 #[derive(Debug)]
-struct Held {
+struct WaitingJob {
     at_ms: u64,
     sequence: u64,
     /// Boxed, because the heap moves its entries often.
     job: Box<Job>,
 }
 
-impl Ord for Held {
+impl Ord for WaitingJob {
     fn cmp(&self, other: &Self) -> Ordering {
         // Reversed: the heap gives its largest, and the earliest is wanted.
         (other.at_ms, other.sequence).cmp(&(self.at_ms, self.sequence))
     }
 }
 
-impl PartialOrd for Held {
+impl PartialOrd for WaitingJob {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Held {
+impl PartialEq for WaitingJob {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Held {}
+impl Eq for WaitingJob {}
 
 /// Whether a queue can be meant: names without blanks around them, of a length that can be one.
 fn is_path(queue: &str) -> bool {
@@ -142,7 +142,7 @@ impl<W: Workload> InOrder<W> {
                 Some(Ok(job)) => {
                     if let Some(job) = self.with_own_name(job)? {
                         self.taken += 1;
-                        self.held.push(Held {
+                        self.held.push(WaitingJob {
                             at_ms: job.at_ms,
                             sequence: self.taken,
                             job: Box::new(job),
@@ -200,8 +200,8 @@ impl<W: Workload> InOrder<W> {
         }
     }
 
-    fn placed(&mut self, held: Held) -> Result<Job, TraceError> {
-        let Held { at_ms, mut job, .. } = held;
+    fn placed(&mut self, held: WaitingJob) -> Result<Job, TraceError> {
+        let WaitingJob { at_ms, mut job, .. } = held;
         let base = *self.base_ms.get_or_insert(at_ms);
         let (last_at, last_line) = self.last;
         if self.last.1 != 0 && at_ms < last_at {

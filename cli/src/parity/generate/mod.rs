@@ -178,42 +178,44 @@ fn site(profile: Profile, dice: &mut Dice, gpu: bool, constraints: bool) -> Map<
     site
 }
 
+/// Settings of the whole scheduler: the key, the chance in percent to be present, the values.
+const SCHEDULER_SETTINGS: [(&str, u16, &[&str]); 11] = [
+    (
+        "maximum-am-resource-percent",
+        80,
+        &["1.0", "0.5", "0.3", "0.1"],
+    ),
+    ("node-locality-delay", 60, &["0", "1", "2", "-1", "40"]),
+    ("rack-locality-additional-delay", 30, &["-1", "0", "1", "3"]),
+    ("rack-locality-full-reset", 20, &["true", "false"]),
+    (
+        "per-node-heartbeat.multiple-assignments-enabled",
+        20,
+        &["false"],
+    ),
+    (
+        "per-node-heartbeat.maximum-container-assignments",
+        30,
+        &["-1", "1", "2", "4"],
+    ),
+    (
+        "per-node-heartbeat.maximum-offswitch-assignments",
+        70,
+        &["1", "2", "5", "100"],
+    ),
+    ("reservations-continue-look-all-nodes", 20, &["false"]),
+    (
+        "skip-allocate-on-nodes-with-reserved-containers",
+        10,
+        &["true"],
+    ),
+    ("max-parallel-apps", 15, &["4", "2", "1"]),
+    ("user.max-parallel-apps", 15, &["3", "2", "1"]),
+];
+
 /// Settings of the whole scheduler, each with a chance to be absent.
 fn scheduler_settings(dice: &mut Dice, config: &mut Map<String, Value>) {
-    let choices: [(&str, u16, &[&str]); 11] = [
-        (
-            "maximum-am-resource-percent",
-            80,
-            &["1.0", "0.5", "0.3", "0.1"],
-        ),
-        ("node-locality-delay", 60, &["0", "1", "2", "-1", "40"]),
-        ("rack-locality-additional-delay", 30, &["-1", "0", "1", "3"]),
-        ("rack-locality-full-reset", 20, &["true", "false"]),
-        (
-            "per-node-heartbeat.multiple-assignments-enabled",
-            20,
-            &["false"],
-        ),
-        (
-            "per-node-heartbeat.maximum-container-assignments",
-            30,
-            &["-1", "1", "2", "4"],
-        ),
-        (
-            "per-node-heartbeat.maximum-offswitch-assignments",
-            70,
-            &["1", "2", "5", "100"],
-        ),
-        ("reservations-continue-look-all-nodes", 20, &["false"]),
-        (
-            "skip-allocate-on-nodes-with-reserved-containers",
-            10,
-            &["true"],
-        ),
-        ("max-parallel-apps", 15, &["4", "2", "1"]),
-        ("user.max-parallel-apps", 15, &["3", "2", "1"]),
-    ];
-    for (key, chance, values) in choices {
+    for (key, chance, values) in SCHEDULER_SETTINGS {
         if dice.chance(chance) {
             set(config, key, dice.pick(values));
         }

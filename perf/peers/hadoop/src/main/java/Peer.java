@@ -214,7 +214,7 @@ public final class Peer {
     for (ApplicationAttemptId app : apps) {
       cluster.remove(app);
     }
-    cluster.settle();
+    cluster.drain_follow_ups();
     if (options.idleMs > 0 && options.mode.equals("heartbeat")) {
       idle();
     }

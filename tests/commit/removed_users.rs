@@ -1,0 +1,114 @@
+//! A user whose record was removed while an application goes on asking gets nothing, on every way.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec};
+use capsched::commit::{CommitOutcome, Conflict, Ledger};
+use capsched::id::{AppSlot, NodeSlot, PartitionId};
+use capsched::proposer::{BulkExtent, Candidates, FitIndex, Outcome, place_in_bulk, propose};
+use capsched::queue::Exclusivity;
+use capsched::resource::ResourceVector;
+
+fn of(memory: i64, cores: i64) -> ResourceVector {
+    ResourceVector::of(&[memory, cores])
+}
+
+/// One leaf that runs one application at a time, and a node of 10 GiB.
+fn ledger() -> Ledger {
+    let settings = crate::trees::settings([
+        ("root.queues", "a"),
+        ("root.a.capacity", "100"),
+        ("root.a.user-limit-factor", "10"),
+        ("root.a.max-parallel-apps", "1"),
+        ("maximum-am-resource-percent", "1"),
+    ]);
+    let mut ledger = Ledger::new(settings, &[]).unwrap();
+    let node = NodeSpec::new(NodeName::new("h0", 1).unwrap(), of(10_240, 10));
+    ledger.add_node(&node).unwrap();
+    ledger.drain_follow_ups();
+    ledger.track(true);
+    ledger
+}
+
+fn submit(ledger: &mut Ledger, number: u32) -> AppSlot {
+    let spec = AppSpec::new(ApplicationId::new(number), "root.a", "ann");
+    let app = ledger.submit(&spec).unwrap();
+    ledger.drain_follow_ups();
+    app
+}
+
+/// A ledger with one application that asks for so many containers.
+fn asking(count: i32) -> (Ledger, AppSlot) {
+    let mut ledger = ledger();
+    let app = submit(&mut ledger, 1);
+    let asks = vec![Ask::anywhere(of(1024, 1), count)];
+    ledger.ask(app, &AskCall::asking(asks)).unwrap();
+    ledger.drain_follow_ups();
+    (ledger, app)
+}
+
+/// Whether a pass over the node proposes something, and what.
+fn pass(ledger: &Ledger) -> (Outcome, Vec<capsched::proposer::Observation>) {
+    let (candidates, mut seen) = (Candidates::node(NodeSlot::at(0)), Vec::new());
+    let outcome = propose(ledger.state(), &candidates, Exclusivity::Respect, &mut seen);
+    (outcome, seen)
+}
+
+/// Containers that a bulk placement of at most four finds on the node.
+fn in_bulk(ledger: &Ledger) -> usize {
+    let mut state = ledger.state().clone();
+    state.copied = true;
+    let node = NodeSlot::at(0);
+    let mut index = FitIndex::new(vec![node], 2);
+    index.note_total(&state.nodes[node].total.get());
+    index.set(node, Some(&state.nodes[node].free.get()));
+    let extent = BulkExtent {
+        most: 4,
+        second: None,
+        watch: None,
+    };
+    let (partition, mut placed) = (PartitionId::DEFAULT, Vec::new());
+    place_in_bulk(&mut state, &mut index, partition, extent, &mut placed)
+}
+
+/// Ends a parked application. It is counted as one that waits, so that nobody but it seems to be left
+/// of its user, whose record is removed.
+// As AbstractLeafQueue.removeApplicationAttempt.
+fn remove_user_of(ledger: &mut Ledger, app: AppSlot) {
+    let parked = submit(ledger, 2);
+    ledger.end_app(parked);
+    ledger.drain_follow_ups();
+    let state = ledger.state();
+    assert!(state.users[state.apps[app].user].removed);
+}
+
+/// Of one container that is asked, and of several: they are checked on different ways.
+#[test]
+fn what_was_proposed_before_the_removal_is_refused() {
+    for (count, batch) in [(1, false), (5, false), (1, true), (5, true)] {
+        let (mut ledger, app) = asking(count);
+        let (outcome, _) = pass(&ledger);
+        assert!(matches!(outcome, Outcome::Proposed(_)), "{outcome:?}");
+        remove_user_of(&mut ledger, app);
+        let committed = if batch {
+            ledger.batch().commit(&outcome, &[])
+        } else {
+            ledger.commit(&outcome, &[])
+        };
+        let refused = CommitOutcome::Rejected(Conflict::OverUserLimit);
+        assert_eq!(committed, refused, "{count} asked, in a batch: {batch}");
+    }
+}
+
+#[test]
+fn a_pass_and_a_bulk_placement_find_nothing_after_the_removal() {
+    let (mut ledger, app) = asking(9);
+    let (outcome, seen) = pass(&ledger);
+    let committed = ledger.commit(&outcome, &seen);
+    assert_eq!(committed, CommitOutcome::Committed);
+    ledger.drain_follow_ups();
+    assert!(in_bulk(&ledger) > 0, "there is something to find before");
+    remove_user_of(&mut ledger, app);
+    let (outcome, _) = pass(&ledger);
+    assert!(!matches!(outcome, Outcome::Proposed(_)), "{outcome:?}");
+    assert_eq!(in_bulk(&ledger), 0);
+}
