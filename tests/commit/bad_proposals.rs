@@ -235,3 +235,33 @@ fn only_containers_that_may_be_anywhere_go_elsewhere() {
         assert_eq!(commit(&mut ledger, lost), expected);
     }
 }
+
+/// Of one container that is asked, and of several: they are checked on different ways.
+#[test]
+fn a_node_that_registered_again_takes_nothing_that_was_proposed_before() {
+    for count in [1, 5] {
+        let pairs = [
+            ("root.queues", "a"),
+            ("root.a.capacity", "100"),
+            ("maximum-am-resource-percent", "1"),
+        ];
+        let mut ledger = Ledger::new(crate::trees::settings(pairs), &[]).unwrap();
+        let name = NodeName::new("h0", 1).unwrap();
+        let node = NodeSpec::new(name.clone(), ResourceVector::of(&[10_240, 10]));
+        ledger.add_node(&node).unwrap();
+        let spec = AppSpec::new(ApplicationId::new(1), "root.a", "ann");
+        let app = ledger.submit(&spec).unwrap();
+        ledger.drain_follow_ups();
+        let asks = vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), count)];
+        ledger.ask(app, &AskCall::asking(asks)).unwrap();
+        ledger.drain_follow_ups();
+        let proposal = proposed(&ledger, 0);
+        ledger.remove_node(&name).unwrap();
+        ledger.drain_follow_ups();
+        let slot = ledger.add_node(&node).unwrap();
+        ledger.drain_follow_ups();
+        assert_eq!(slot, proposal.node, "the slot is used again");
+        let refused = CommitOutcome::Rejected(Conflict::NodeGone);
+        assert_eq!(commit(&mut ledger, proposal), refused, "{count} asked");
+    }
+}
