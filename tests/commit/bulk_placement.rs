@@ -354,3 +354,19 @@ fn a_partition_of_the_same_nodes_as_the_cluster_has_bulk_placements() {
     let behind_one_that_asks_elsewhere = bulk(&ledger);
     assert_eq!(behind_one_that_asks_elsewhere, (vec![2; 30], 30));
 }
+
+#[test]
+fn a_node_that_an_application_blacklists_gets_nothing_of_it() {
+    let mut ledger = ledger();
+    ask(&mut ledger, 1, "root.p.a", 4);
+    let app = ledger.app(ApplicationId::new(1)).unwrap();
+    let call = AskCall {
+        blacklist_add: vec!["h0".to_owned()],
+        ..AskCall::default()
+    };
+    ledger.ask(app, &call).unwrap();
+    ledger.drain_follow_ups();
+    let (served, _, free) = filled(&ledger, PartitionId::DEFAULT, 64);
+    assert_eq!((served.len(), free[0]), (4, of(10_240, 10)));
+    assert!(free[1] != free[0], "the next node got them");
+}
