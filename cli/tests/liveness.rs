@@ -2,6 +2,7 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+#[expect(dead_code, reason = "these tests make their own traces")]
 mod support;
 
 use std::fs;
