@@ -1,4 +1,4 @@
-//! What waits for ever and what does not: services on every node, whole-node asks beside them, small work behind.
+//! What waits for ever and what does not: services on every node, asks that fit beside none of them, small work behind.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use support::{folder, run};
 
-/// Three nodes with a service on each, two asks for a whole node, and small work that comes later.
+/// Three nodes with a service on each, for two do not fit on one; two asks that fit beside none of them; small work
+/// that comes later.
 fn trace(folder: &Path) -> PathBuf {
     let mut lines =
         vec![r#"{"capsched":"trace","version":1,"types":["memory-mb","vcores"]}"#.to_owned()];
@@ -24,8 +25,8 @@ fn trace(folder: &Path) -> PathBuf {
             r#"{{"job":{{"at_ms":{at_ms},"name":"{name}","user":"u-{queue}","queue":"root.{queue}","tasks":[{{"size":[{memory},1],"count":{count},"priority":20,"run":{run}}}]}}}}"#
         )
     };
-    lines.push(job(0, "service", "s", 1024, 3, r#""forever""#));
-    lines.push(job(1000, "whole", "a", 8192, 2, r#"{"same":1000}"#));
+    lines.push(job(0, "service", "s", 4608, 3, r#""forever""#));
+    lines.push(job(1000, "large", "a", 4096, 2, r#"{"same":1000}"#));
     for i in 0..4 {
         let name = format!("small{i}");
         lines.push(job(2000 + 100 * i, &name, "b", 1024, 1, r#"{"same":1000}"#));
@@ -57,7 +58,7 @@ fn small_work_is_not_stopped_by_what_never_fits_in_any_mode() {
             );
             assert_eq!(result["violations"], 0, "{args:?}");
             let left = &result["left"][0];
-            assert_eq!(left["example"], "whole", "{args:?}: {left}");
+            assert_eq!(left["example"], "large", "{args:?}: {left}");
             assert_eq!(left["reason"], "RESERVED_ON_NODE", "{args:?}: {left}");
         }
     }
@@ -93,7 +94,7 @@ fn configuration(folder: &Path, more: &[(&str, &str)]) -> PathBuf {
 }
 
 #[test]
-fn where_the_reference_starves_the_run_names_the_setting_with_and_without_threads() {
+fn where_reserved_nodes_are_proposed_the_run_names_the_setting_with_and_without_threads() {
     let folder = folder("starving");
     let trace = trace(&folder);
     let trace = trace.to_str().unwrap();
@@ -118,7 +119,6 @@ fn where_the_reference_starves_the_run_names_the_setting_with_and_without_thread
             if skips {
                 assert_eq!((&result["waiting"], refused), (&2.into(), None), "{err}");
             } else {
-                assert!(result["waiting"].as_u64().unwrap() > 2, "{result}");
                 assert!(refused.unwrap() > 0 && err.contains(skip), "{err}");
             }
         }
