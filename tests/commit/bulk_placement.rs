@@ -3,7 +3,7 @@
 
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec};
 use capsched::commit::{CommitOutcome, Ledger};
-use capsched::id::{NodeSlot, PartitionId};
+use capsched::id::{ContainerId, NodeSlot, PartitionId};
 use capsched::proposer::{
     BulkExtent, Candidates, FitIndex, Outcome, OverlayResult, apply_to_copy, observe_on_copy,
     place_in_bulk, propose,
@@ -369,4 +369,36 @@ fn a_node_that_an_application_blacklists_gets_nothing_of_it() {
     let (served, _, free) = filled(&ledger, PartitionId::DEFAULT, 64);
     assert_eq!((served.len(), free[0]), (4, of(10_240, 10)));
     assert!(free[1] != free[0], "the next node got them");
+}
+
+/// The application that a pass over the live state serves.
+fn serve(ledger: &mut Ledger) -> u32 {
+    let (_, index) = copy(ledger, PartitionId::DEFAULT);
+    let mut seen = Vec::new();
+    let candidates = Candidates::indexed(&index, PartitionId::DEFAULT);
+    let outcome = propose(ledger.state(), &candidates, Exclusivity::Respect, &mut seen);
+    let committed = ledger.commit(&outcome, &seen);
+    ledger.drain_follow_ups();
+    assert_eq!(committed, CommitOutcome::Committed);
+    let Outcome::Proposed(placed) = outcome else {
+        panic!("nothing is proposed: {outcome:?}");
+    };
+    ledger.state().apps[placed.app].id.sequence
+}
+
+#[test]
+fn a_user_at_the_limit_is_served_again_once_containers_end() {
+    let mut ledger = ledger_of("1", "25", 0);
+    for (number, user) in [(1, "ann"), (2, "bob"), (3, "cid"), (4, "dan")] {
+        ask_of(&mut ledger, (number, user), "root.p.a", "", 40);
+    }
+    let served: Vec<u32> = (0..18).map(|_| serve(&mut ledger)).collect();
+    assert_eq!(served, [vec![1; 14], vec![2; 4]].concat());
+    for number in 1..=4 {
+        let app = ApplicationId::new(1);
+        let container = ledger.live_container(ContainerId { app, number });
+        ledger.container_exited(container.unwrap());
+    }
+    ledger.drain_follow_ups();
+    assert_eq!(serve(&mut ledger), 1);
 }
