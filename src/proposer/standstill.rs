@@ -365,6 +365,7 @@ pub fn keeps_quietly(state: &State, (app, key): (AppSlot, SchedulerKey), times: 
             let after = reservations_starve_after(state, app, asks, size, times);
             after == Some(reservations_starve(state, app, asks, size))
         };
-        counts && asks.reserved.iter().all(|held| alike(&held.size))
+        let sizes = asks.reserved.chunk_by(|a, b| a.size == b.size);
+        counts && sizes.map(|held| &held[0].size).all(alike)
     })
 }

@@ -397,17 +397,20 @@ impl Standstill {
         if !self.repeats {
             return 0;
         }
+        let state = ledger.state();
+        let kept = self.kept.iter();
+        let mut kept: Vec<_> = kept
+            .filter_map(|&node| Some((reservation_of(state, node)?, node)))
+            .collect();
+        kept.sort_unstable_by_key(|(key, _)| *key);
+        // Reservations of one key are kept together.
+        let keys: Vec<_> = kept.chunk_by(|a, b| a.0 == b.0).collect();
         let mut times = i32::try_from(most).unwrap_or(i32::MAX);
         let quiet = |times: i32| {
-            let mut kept = self.kept.iter();
-            // Reservations of one key are kept together.
-            let each = i32::try_from(self.kept.len()).ok();
-            let all = each.and_then(|each| times.checked_mul(each));
-            all.is_some_and(|all| {
-                let state = ledger.state();
-                kept.all(|&node| {
-                    reservation_of(state, node).is_some_and(|of| keeps_quietly(state, of, all))
-                })
+            keys.iter().all(|key| {
+                let all = i32::try_from(key.len()).ok();
+                let all = all.and_then(|all| times.checked_mul(all));
+                all.is_some_and(|all| keeps_quietly(state, key[0].0, all))
             })
         };
         while times > 0 && !quiet(times) {
@@ -416,8 +419,8 @@ impl Standstill {
         if times == 0 {
             return 0;
         }
-        for &node in &self.kept {
-            ledger.keep_reservation(node, times);
+        for (_, node) in &kept {
+            ledger.keep_reservation(*node, times);
         }
         let rounds = u64::from(times.unsigned_abs());
         for known in &self.known {
