@@ -9,6 +9,7 @@ use super::native::NativeLines;
 use super::objects::Objects;
 use super::rumen::LoggedJob;
 use super::source::Source;
+use super::swf;
 use crate::api::ResourceVector;
 use crate::id::Set;
 use crate::simulator::workload::{MappingReport, NodeLine, TraceError, TraceErrorKind};
@@ -264,7 +265,8 @@ fn rumen_hosts(source: Source, options: &ImportOptions) -> Result<Vec<NodeLine>,
     Ok(hosts.nodes)
 }
 
-/// `MaxNodes` nodes that share `MaxProcs` processors; memory as of the options for each vcore.
+/// `MaxNodes` nodes that share `MaxProcs` processors. Memory is as of the options for each vcore, and no less than a
+/// job gets of which the log does not tell it.
 fn swf_header(source: Source, options: &ImportOptions) -> Result<Vec<NodeLine>, TraceError> {
     let mut lines = Lines::new(source);
     let (mut max_nodes, mut max_procs) = (0_u64, 0_u64);
@@ -291,6 +293,8 @@ fn swf_header(source: Source, options: &ImportOptions) -> Result<Vec<NodeLine>, 
     let fail = |message: String| TraceError::new(TraceErrorKind::BadFile, &lines.file, 0, message);
     let cores = amount(max_procs.div_ceil(nodes).max(1), "MaxProcs").map_err(fail)?;
     let per_core = options.node.memory() / options.node.vcores().max(1);
+    let guessed = i64::try_from(swf::GUESSED_MIB).unwrap_or(0);
+    let per_core = per_core.max(guessed);
     let memory = cores.saturating_mul(per_core);
     let memory = amount(u64::try_from(memory).unwrap_or(0), "MaxProcs").map_err(fail)?;
     let size = ResourceVector::of(&[memory, cores]);
@@ -366,6 +370,8 @@ mod tests {
         assert_eq!(racks, ["/rack0", "/rack1", "/rack0", "/rack1", "/rack0"]);
         let nodes = of("; MaxNodes: 3\n; MaxProcs: 12\n1 2 3\n").unwrap();
         assert_eq!((nodes.len(), nodes[0].size.vcores()), (3, 4));
+        // Jobs get 2 GiB a processor where the log tells no memory.
+        assert_eq!(nodes[0].size.memory(), 4 * 2048);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::simulator::workload::{
 };
 
 /// Memory of a container when the log knows none, in MiB.
-const GUESSED_MIB: u64 = 2048;
+pub(super) const GUESSED_MIB: u64 = 2048;
 
 struct Log {
     lines: Lines,
