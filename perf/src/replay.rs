@@ -173,6 +173,10 @@ impl Played {
             }
         };
         fault(!self.complete, "out of time".to_owned());
+        fault(
+            self.complete && self.placed == 0,
+            "nothing was placed".to_owned(),
+        );
         let (ms, mib) = (self.wall_ms, self.most_rss_kib / 1024);
         fault(
             ms > row.floor_ms,

@@ -46,12 +46,7 @@ impl Saturated {
     pub(crate) fn measure(mode: ModeKind) -> Result<Self> {
         let clock = SystemClock::new();
         let (engine, nodes) = cluster(mode)?;
-        let threads = match mode {
-            ModeKind::Heartbeat => Mode::Heartbeat,
-            ModeKind::Asynchronous => Mode::Asynchronous { threads: 1 },
-            ModeKind::Global => Mode::Global { threads: 1 },
-        };
-        let engine = Threaded::take_over(engine, threads, clock, Latencies::Sampled)?;
+        let engine = Threaded::take_over(engine, threads_of(mode), clock, Latencies::Sampled)?;
         let room = u64::from(NODES * ON_A_NODE);
         let calls = asks();
         let before = clock.now_ns();
@@ -61,13 +56,19 @@ impl Saturated {
         let mut decisions = Histogram::new();
         let mut placed = 0;
         while placed < room {
-            if mode == ModeKind::Heartbeat {
-                heartbeats(&engine, &nodes, &mut decisions, clock)?;
-            }
+            let took = match mode {
+                ModeKind::Heartbeat => heartbeats(&engine, &nodes, clock)?,
+                ModeKind::Asynchronous | ModeKind::Global => Vec::new(),
+            };
             engine.quiesce();
             let known = std::mem::replace(&mut placed, placed_by(&engine));
             if placed == known {
                 break;
+            }
+            // The time of a heartbeat is shared among the containers that it places.
+            let each = ((placed - known) / u64::from(NODES)).max(1);
+            for ns in took {
+                decisions.record_n(ns / each, each);
             }
         }
         let wall_ns = clock.now_ns() - before;
@@ -105,20 +106,25 @@ impl Saturated {
     }
 }
 
-/// One heartbeat of every node; each fills its node, and its time is shared among the containers.
-fn heartbeats(
-    engine: &Threaded,
-    nodes: &[NodeName],
-    decisions: &mut Histogram,
-    clock: SystemClock,
-) -> Result<()> {
-    let each = u64::from(ON_A_NODE);
+const fn threads_of(mode: ModeKind) -> Mode {
+    match mode {
+        ModeKind::Heartbeat => Mode::Heartbeat,
+        ModeKind::Asynchronous => Mode::Asynchronous { threads: 1 },
+        ModeKind::Global => Mode::Global { threads: 1 },
+    }
+}
+
+/// One heartbeat of every node; how long each took, in ns.
+fn heartbeats(engine: &Threaded, nodes: &[NodeName], clock: SystemClock) -> Result<Vec<u64>> {
+    let mut took = Vec::with_capacity(nodes.len());
     for node in nodes {
         let before = clock.now_ns();
         engine.heartbeat(node.clone(), NodeReport::AsExpected)?;
-        decisions.record_n((clock.now_ns() - before) / each, each);
+        // The answer comes before the node is scheduled.
+        engine.quiesce();
+        took.push(clock.now_ns() - before);
     }
-    Ok(())
+    Ok(took)
 }
 
 /// Containers that the cluster holds.
