@@ -63,14 +63,40 @@ public final class Judge {
     try {
       if (scenario.has("submissions") || scenario.has("checks")) {
         new Admissions(scenario).record(recording);
-      } else {
+      } else if (scenario.has("steps")) {
         steps(scenario, recording.putArray("steps"));
+      } else {
+        recording.set("expect", configuration(scenario));
       }
     } catch (Exception | LinkageError fault) {
       recording.put("fault", fault.toString());
       fault.printStackTrace();
     }
     return recording;
+  }
+
+  /** The verdict on a configuration file, and what an accepted one comes to. */
+  private static ObjectNode configuration(JsonNode scenario) throws Exception {
+    ObjectNode expect = JSON.createObjectNode();
+    Stage stage;
+    try {
+      stage = new Stage(scenario);
+    } catch (Exception refused) {
+      expect.put("accepted", false).set("error", Errors.ofConfiguration(refused));
+      return expect;
+    }
+    try {
+      for (JsonNode node : scenario.path("nodes")) {
+        ObjectNode step = node.deepCopy();
+        stage.step(step.put("do", "add_node"));
+      }
+      expect.put("accepted", true);
+      expect.setAll(stage.settings());
+      expect.remove("apps");
+      return expect;
+    } finally {
+      stage.close();
+    }
   }
 
   /** Plays the steps up to one at which the scheduler fails; a resource manager ends there too. */
@@ -80,7 +106,8 @@ public final class Judge {
       stage = new Stage(scenario);
     } catch (Exception refused) {
       ObjectNode expect = JSON.createObjectNode().put("accepted", false);
-      expect.set("error", Errors.ofStart(refused));
+      expect.set("error", scenario.has("xml") ? Errors.ofConfiguration(refused)
+          : Errors.ofStart(refused));
       steps.addObject().put("do", "start").set("expect", expect);
       return;
     }

@@ -146,6 +146,7 @@ final class Stage {
       case "change_priority" -> changePriority(step, out);
       case "move_app" -> move(step, out);
       case "reconfigure" -> reconfigure(step, out);
+      case "refresh" -> refresh(step, out);
       case "preempt" -> rounds.preempt(out);
       case "advance_clock" -> rounds.advance(step.get("ms").asLong());
       case "schedule_partition" -> attemptPartition(step, out);
@@ -400,6 +401,27 @@ final class Stage {
     }
     ObjectNode order = out.putObject("child_order");
     childOrder(scheduler.getRootQueue(), order);
+  }
+
+  /** Replaces the whole configuration file. */
+  private void refresh(JsonNode step, ObjectNode out) {
+    around.text(step.get("xml"));
+    try {
+      scheduler.reinitialize(around.conf, around.context);
+      out.put("accepted", true);
+      out.set("after", settings());
+    } catch (Exception refused) {
+      out.put("accepted", false);
+      out.set("error", Errors.ofConfiguration(refused));
+    }
+  }
+
+  /** The settings with what they came to on the nodes of now. */
+  ObjectNode settings() {
+    ObjectNode state = new StateWriter(scheduler, around.labels, amounts, apps.values()).write();
+    state.remove("nodes");
+    new SettingsWriter(scheduler, amounts).into(state);
+    return state;
   }
 
   private static void childOrder(CSQueue queue, ObjectNode order) {

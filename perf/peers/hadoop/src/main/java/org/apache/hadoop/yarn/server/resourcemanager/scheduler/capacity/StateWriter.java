@@ -231,7 +231,7 @@ final class StateWriter {
     }
   }
 
-  private static void fraction(ObjectNode out, String name, float value) {
+  static void fraction(ObjectNode out, String name, float value) {
     if (Float.isFinite(value)) {
       out.put(name, value);
     } else {

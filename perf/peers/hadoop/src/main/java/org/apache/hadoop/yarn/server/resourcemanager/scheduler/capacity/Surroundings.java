@@ -52,8 +52,8 @@ final class Surroundings {
   final Configuration conf;
   private final MultiNodeSortingManager<SchedulerNode> sorting = new MultiNodeSortingManager<>();
   private Map<String, String> queues = new TreeMap<>();
-  /** The file as text, where a recording has it. */
-  private final String xml;
+  /** The whole text of the capacity scheduler's file, where a scenario has one in place of keys. */
+  private byte[] text;
 
   Surroundings(JsonNode scenario, Configuration site, CapacityScheduler scheduler)
       throws Exception {
@@ -64,16 +64,17 @@ final class Surroundings {
     conf = site;
     scenario.path("config").fields()
         .forEachRemaining(pair -> queues.put(pair.getKey(), pair.getValue().asText()));
+    text = scenario.has("xml") ? bytes(scenario.get("xml")) : null;
     context = context(new QueueingDispatcher(events), scheduler);
     startLabels(scenario.path("cluster_labels"));
     sorting.setRMContext(context);
     sorting.init(conf);
     context.setMultiNodeSortingManager(sorting);
-    xml = scenario.path("xml").asText(null);
     readQueuesFromHere();
     // The file lies on the class path of a resource manager: what reads the site finds it there.
     Configuration both = new Configuration(conf);
-    both.addResource(new ByteArrayInputStream(file()));
+    both.addResource(new ByteArrayInputStream(file()), "capacity-scheduler.xml");
+    both.size();
     scheduler.setConf(both);
     scheduler.setRMContext(context);
     scheduler.init(conf);
@@ -108,6 +109,26 @@ final class Surroundings {
 
   void queues(Map<String, String> changed) {
     queues = changed;
+  }
+
+  /** Replaces the file as a whole. */
+  void text(JsonNode xml) {
+    text = bytes(xml);
+  }
+
+  private static byte[] bytes(JsonNode text) {
+    return text.asText().getBytes(StandardCharsets.UTF_8);
+  }
+
+  private byte[] file() throws IOException {
+    if (text != null) {
+      return text;
+    }
+    Configuration file = new Configuration(false);
+    queues.forEach(file::set);
+    ByteArrayOutputStream written = new ByteArrayOutputStream();
+    file.writeXml(written);
+    return written.toByteArray();
   }
 
   void close() {
@@ -167,18 +188,6 @@ final class Surroundings {
         // There is nothing to close.
       }
     });
-  }
-
-  /** The capacity scheduler's file. */
-  private byte[] file() throws IOException {
-    if (xml != null) {
-      return xml.getBytes(StandardCharsets.UTF_8);
-    }
-    Configuration file = new Configuration(false);
-    queues.forEach(file::set);
-    ByteArrayOutputStream text = new ByteArrayOutputStream();
-    file.writeXml(text);
-    return text.toByteArray();
   }
 
   /** Labels that are kept in memory alone. */
