@@ -78,7 +78,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let Some(command) = Cli::parse().command else {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return output::usage(&error),
+    };
+    let Some(command) = cli.command else {
         output::put(&Cli::command().render_help().to_string());
         return ExitCode::SUCCESS;
     };

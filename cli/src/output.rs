@@ -24,6 +24,16 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
+impl Problem {
+    /// What serde found wrong with a file whose text starts on a line, placed once.
+    pub(crate) fn json(file: &str, start: usize, error: &serde_json::Error) -> Self {
+        let line = start + error.line().saturating_sub(1);
+        let text = error.to_string();
+        let message = text.rsplit_once(" at line ").map_or(&*text, |(m, _)| m);
+        Self(format!("{file}:{line}:{}: {message}", error.column()))
+    }
+}
+
 /// There is nothing to do, which is no failure: a trace without a job, and the account of it.
 #[derive(Debug)]
 pub(crate) struct Nothing(pub(crate) MappingReport);
@@ -93,6 +103,27 @@ pub(crate) fn escaped(text: &str) -> String {
         }
     }
     out
+}
+
+/// Shows why a command line is not understood, or the help that it asks for; its exit code.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // Help and versions quote nothing.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let mut text = error.render().to_string();
+    for argument in std::env::args_os() {
+        let argument = argument.to_string_lossy();
+        let value = argument.split_once('=').map(|(_, value)| value.to_owned());
+        for part in [Some(argument.into_owned()), value].into_iter().flatten() {
+            if part.contains(char::is_control) {
+                text = text.replace(&part, &escaped(&part));
+            }
+        }
+    }
+    note(text.trim_end());
+    ExitCode::from(USAGE)
 }
 
 /// Prints why a command failed; its exit code.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use capsched::simulator::faults::{self, Replay, Setup, Summary, Violation};
 use capsched::sync::{AtomicBool, Ordering};
 use capsched::time::{Clock, SystemClock};
@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use crate::aside;
-use crate::output;
+use crate::output::{self, Problem};
 use crate::watchdog::Watchdog;
 
 /// Seeds that are run twice: one in this many.
@@ -304,12 +304,13 @@ fn print_findings(args: &Args, found: &Found, reports: &[PathBuf]) {
 fn replay(file: &Path) -> Result<ExitCode> {
     let text =
         fs::read_to_string(file).with_context(|| format!("{}: cannot be read", file.display()))?;
-    let replay: Replay = serde_json::from_str(&text)
-        .with_context(|| format!("{}: is not a report", file.display()))?;
+    let name = file.display().to_string();
+    let replay: Replay =
+        serde_json::from_str(&text).map_err(|error| Problem::json(&name, 1, &error))?;
     replay
         .setup
         .check()
-        .map_err(|refusal| anyhow!("{}: {refusal}", file.display()))?;
+        .map_err(|refusal| Problem(format!("{name}: {refusal}")))?;
     // A panic of the engine is a finding, as when the steps were drawn.
     std::panic::set_hook(Box::new(|_| {}));
     let outcome = faults::run(&replay.setup, &replay.actions);

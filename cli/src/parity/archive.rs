@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::configuration::Configuration;
 use crate::aside::Aside;
+use crate::output::Problem;
 
 /// Calls back with every recording below a path, files in order of their names.
 pub(super) fn each(path: &Path, call: &mut dyn FnMut(&Path, Result<Value>)) -> Result<()> {
@@ -28,11 +29,17 @@ pub(super) fn each(path: &Path, call: &mut dyn FnMut(&Path, Result<Value>)) -> R
             lines(path, zstd::Decoder::new(file).with_context(context)?, call)
         }
         Some(Form::Single) | None => {
-            let value = serde_json::from_reader(BufReader::new(file)).context("not JSON");
-            call(path, value);
+            let value = serde_json::from_reader(BufReader::new(file));
+            call(path, value.map_err(|error| not_json(path, 1, &error)));
             Ok(())
         }
     }
+}
+
+fn not_json(path: &Path, line: usize, error: &serde_json::Error) -> anyhow::Error {
+    let mut problem = Problem::json(&path.display().to_string(), line, error);
+    problem.0 += ", so this is not JSON";
+    problem.into()
 }
 
 /// How a file holds recordings.
@@ -73,9 +80,11 @@ fn lines(path: &Path, file: impl Read, call: &mut dyn FnMut(&Path, Result<Value>
         let place = || format!("{}, line {}", path.display(), number + 1);
         let line = line.with_context(place)?;
         if !line.trim().is_empty() {
-            let value =
-                serde_json::from_str(&line).with_context(|| format!("not JSON: {}", place()));
-            call(path, value);
+            let value = serde_json::from_str(&line);
+            call(
+                path,
+                value.map_err(|error| not_json(path, number + 1, &error)),
+            );
         }
     }
     Ok(())

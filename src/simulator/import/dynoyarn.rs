@@ -100,18 +100,20 @@ impl Reader for DynoYarnApps {
             return Ok(ImportStep::Dropped);
         }
         self.context.report.rows += 1;
-        let parsed = parse(line);
-        for key in parsed.iter().flat_map(|app| app.unused.keys()) {
+        let app = match parse(line) {
+            Ok(app) => app,
+            Err(error) => return Err(self.lines.json_error(&error)),
+        };
+        for key in app.unused.keys() {
             self.context.report.ignore(&format!("key {key}"));
         }
-        parsed
-            .and_then(|app| self.job(app))
+        self.job(app)
             .map_err(|message| self.lines.error(TraceErrorKind::BadRow, message))
     }
 }
 
-fn parse(line: &str) -> Result<Application, String> {
-    serde_json::from_str(line).map_err(|error| error.to_string())
+fn parse(line: &str) -> serde_json::Result<Application> {
+    serde_json::from_str(line)
 }
 
 impl DynoYarnApps {

@@ -96,6 +96,11 @@ impl Lines {
     pub(super) fn error(&self, kind: TraceErrorKind, message: impl Into<String>) -> TraceError {
         TraceError::new(kind, &self.file, self.line, message)
     }
+
+    /// An error of the current line, which holds JSON.
+    pub(super) fn json_error(&self, error: &serde_json::Error) -> TraceError {
+        TraceError::json(TraceErrorKind::BadRow, &self.file, self.line, error)
+    }
 }
 
 /// The name of a column, without blanks and quotes around it.

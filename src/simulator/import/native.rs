@@ -171,10 +171,15 @@ impl NativeLines {
         if line.trim().is_empty() {
             return Ok(Some(None));
         }
-        let parsed = serde_json::from_str::<Line>(line).map_err(|error| error.to_string());
-        parsed
-            .map(|line| Some(Some(line)))
-            .map_err(|message| self.lines.error(TraceErrorKind::BadRow, message))
+        match serde_json::from_str::<Line>(line) {
+            Ok(line) => Ok(Some(Some(line))),
+            Err(error) => Err(self.lines.json_error(&error)),
+        }
+    }
+
+    /// The line that was read last.
+    pub(super) const fn line(&self) -> u64 {
+        self.lines.line
     }
 
     /// The next node; jobs are passed over.

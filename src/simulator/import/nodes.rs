@@ -47,14 +47,16 @@ pub fn node_list(
     let head = String::from_utf8_lossy(source.head()?).into_owned();
     let first = head.lines().next().unwrap_or_default().to_owned();
     let file = source.name.clone();
+    // Where each node stands, in formats that name nodes one by one.
+    let mut lines = Vec::new();
     let found = if first.split(',').any(|field| column_name(field) == "sn") {
-        openb_nodes(source, options)?
+        openb_nodes(source, options, &mut lines)?
     } else if head.contains("\"nodes\"") && !head.contains("\"job.tasks\"") {
-        sls_objects(source, options, &mut account)?
+        sls_objects(source, options, &mut account, &mut lines)?
     } else {
         match Format::detect(&mut source)? {
-            Format::Native => native_nodes(source, options)?,
-            Format::Synth | Format::Sls => sls_objects(source, options, &mut account)?,
+            Format::Native => native_nodes(source, options, &mut lines)?,
+            Format::Synth | Format::Sls => sls_objects(source, options, &mut account, &mut lines)?,
             Format::Rumen => rumen_hosts(source, options)?,
             Format::Swf => swf_header(source, options)?,
             Format::Openb | Format::Swim | Format::Dynoyarn => Vec::new(),
@@ -68,15 +70,21 @@ pub fn node_list(
         return Err(fail("more than 1000000 nodes"));
     }
     let mut known = Set::default();
-    for node in &found {
+    for (at, node) in found.iter().enumerate() {
         if !known.insert(node.host.as_str()) {
-            return Err(fail("a node appears twice").with_value(&node.host));
+            let mut twice = fail("a node appears twice").with_value(&node.host);
+            twice.line = lines.get(at).copied().unwrap_or(0);
+            return Err(twice);
         }
     }
     Ok((found, account))
 }
 
-fn openb_nodes(source: Source, options: &ImportOptions) -> Result<Vec<NodeLine>, TraceError> {
+fn openb_nodes(
+    source: Source,
+    options: &ImportOptions,
+    lines: &mut Vec<u64>,
+) -> Result<Vec<NodeLine>, TraceError> {
     let (mut records, [name, cpu, memory, gpu], [model]) =
         Records::new(source, ["sn", "cpu_milli", "memory_mib", "gpu"], ["model"])?;
     let mut nodes = Vec::new();
@@ -110,6 +118,7 @@ fn openb_nodes(source: Source, options: &ImportOptions) -> Result<Vec<NodeLine>,
             partition: String::new(),
             attributes,
         });
+        lines.push(records.line());
     }
     Ok(nodes)
 }
@@ -138,6 +147,7 @@ fn sls_objects(
     source: Source,
     options: &ImportOptions,
     account: &mut MappingReport,
+    lines: &mut Vec<u64>,
 ) -> Result<Vec<NodeLine>, TraceError> {
     let mut objects = Objects::new(source);
     let mut context = Context::new("nodes", options);
@@ -152,6 +162,7 @@ fn sls_objects(
         }
         if object.contains_key("nodes") {
             rack_nodes(&object, &mut context, &mut nodes).map_err(|m| objects.error(m))?;
+            lines.resize(nodes.len(), objects.start());
         }
         for task in object
             .get("job.tasks")
@@ -301,11 +312,16 @@ fn swf_header(source: Source, options: &ImportOptions) -> Result<Vec<NodeLine>, 
     Ok(equal(nodes, size, |i| format!("/rack{}", i / PER_RACK)))
 }
 
-fn native_nodes(source: Source, options: &ImportOptions) -> Result<Vec<NodeLine>, TraceError> {
-    let mut lines = NativeLines::new(source, options)?;
+fn native_nodes(
+    source: Source,
+    options: &ImportOptions,
+    lines: &mut Vec<u64>,
+) -> Result<Vec<NodeLine>, TraceError> {
+    let mut rows = NativeLines::new(source, options)?;
     let mut nodes = Vec::new();
-    while let Some(node) = lines.next_node()? {
+    while let Some(node) = rows.next_node()? {
         nodes.push(node);
+        lines.push(rows.line());
     }
     Ok(nodes)
 }
@@ -341,7 +357,7 @@ mod tests {
         let error = of("sn,cpu_milli,memory_mib,gpu\nn,-1,1,0\n").unwrap_err();
         assert_eq!(error, "t:2: cpu_milli is negative: `-1`");
         let error = of("sn,cpu_milli,memory_mib,gpu\nn,1,1,0\nn,1,1,0\n").unwrap_err();
-        assert_eq!(error, "t: a node appears twice: `n`");
+        assert_eq!(error, "t:3: a node appears twice: `n`");
     }
 
     #[test]

@@ -62,20 +62,13 @@ impl Objects {
         serde_json::from_slice(&self.text)
             .map(Some)
             .map_err(|error| {
-                let within = u64::try_from(error.line()).unwrap_or(1).saturating_sub(1);
-                let column = u64::try_from(error.column()).unwrap_or(0);
-                let text = error.to_string();
-                let message = text
-                    .rsplit_once(" at line ")
-                    .map_or(text.as_str(), |(m, _)| m);
-                TraceError::new(
-                    TraceErrorKind::BadRow,
-                    &self.file,
-                    self.start + within,
-                    message,
-                )
-                .at_column(column)
+                TraceError::json(TraceErrorKind::BadRow, &self.file, self.start, &error)
             })
+    }
+
+    /// The line that the current object starts on.
+    pub(super) const fn start(&self) -> u64 {
+        self.start
     }
 
     /// An error of the current object.

@@ -79,6 +79,24 @@ impl TraceError {
         Self::new(kind, file, line, message)
     }
 
+    /// What serde found wrong with a text that starts on a line, placed by line and column once.
+    #[must_use]
+    pub(in crate::simulator) fn json(
+        kind: TraceErrorKind,
+        file: &Arc<str>,
+        start: u64,
+        error: &serde_json::Error,
+    ) -> Self {
+        let within = u64::try_from(error.line()).unwrap_or(1).saturating_sub(1);
+        let text = error.to_string();
+        let message = text.rsplit_once(" at line ").map_or(&*text, |(m, _)| m);
+        let placed = Self::new(kind, file, start + within, cut(message));
+        match u64::try_from(error.column()) {
+            Ok(column) if column > 0 => placed.at_column(column),
+            _ => placed,
+        }
+    }
+
     /// The same error with the offending value.
     #[must_use]
     pub fn with_value(mut self, value: &str) -> Self {
@@ -118,6 +136,29 @@ impl fmt::Display for TraceError {
 }
 
 impl std::error::Error for TraceError {}
+
+/// Characters of a library's message that are kept.
+const MESSAGE: usize = 240;
+
+/// A message that quotes input: without its end when it is long, control characters escaped.
+fn cut(text: &str) -> String {
+    let mut letters = text.chars();
+    let kept = letters.by_ref().take(MESSAGE);
+    let mut out: String = kept
+        .flat_map(|c| {
+            match c {
+                '\'' | '"' | '\\' => c.to_string(),
+                c => c.escape_debug().to_string(),
+            }
+            .chars()
+            .collect::<Vec<_>>()
+        })
+        .collect();
+    if letters.next().is_some() {
+        out.push('\u{2026}');
+    }
+    out
+}
 
 /// A value for a message: at most 64 characters, control characters escaped.
 pub(in crate::simulator) fn clip(text: &str) -> String {
