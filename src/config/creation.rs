@@ -29,7 +29,7 @@ impl QueueContext<'_> {
             // The original reads the capacities of the template when it makes the parent.
             let path = &key("leaf-queue-template")[PREFIX.len()..];
             let (template, _) = self.partitions(path, None);
-            let most = self.look.int(&key(&format!("{start}max-queues")), 1000);
+            let most = self.look.queues(&key(&format!("{start}max-queues")), 1000);
             let fail = key(&format!("{start}fail-on-exceeding-parent-capacity"));
             return Some(CreationSettings {
                 scheme: CreationScheme::Managed,
@@ -43,7 +43,7 @@ impl QueueContext<'_> {
         if kind != QueueKind::Parent || !self.look.flag(&key(&format!("{start}enabled")), false) {
             return None;
         }
-        let most = self.look.int(&key(&format!("{start}max-queues")), 1000);
+        let most = self.look.queues(&key(&format!("{start}max-queues")), 1000);
         Some(CreationSettings {
             scheme: CreationScheme::Flexible,
             maximum_queues: count(most),

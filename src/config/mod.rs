@@ -69,7 +69,7 @@ pub use acl::{
     AccessTree, AdminAccess, Caller, PriorityRefusal, QueuePermission, effective_priority,
 };
 pub use admission::{Admission, AdmissionRefusal, Admitted, Wish};
-pub use codes::{codes, explain_code};
+pub use codes::{codes, explain_code, word};
 pub use diagnostic::{Diagnostic, Label, Report, Severity, SourceFile, Span};
 pub use document::{Document, DocumentLimits, Property};
 pub use judge::{check, placement_faults};

@@ -151,6 +151,19 @@ pub(super) fn decimal<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
+/// A text with every digit of another script as one of ASCII; nothing when it has none.
+pub(super) fn ascii_digits(text: &str) -> Option<String> {
+    let digit = |c: char| {
+        if !c.is_ascii() && c.is_numeric() {
+            '1'
+        } else {
+            c
+        }
+    };
+    let plain: String = text.chars().map(digit).collect();
+    (plain != text).then_some(plain)
+}
+
 /// `Configuration.getInt` and `getLong`: trimmed, and hexadecimal after `0x`.
 pub(super) fn integer<T>(text: &str) -> Option<T>
 where

@@ -13,12 +13,20 @@ use super::scheduler;
 const APP_ORDERS: &str = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.policy.";
 
 impl QueueContext<'_> {
+    /// The percent and the factor of the user limit in a queue.
+    pub(super) fn user_limits(&self, path: &str) -> (f32, f32) {
+        let read = |name: &str, default: f32| {
+            let general = self.look.float(&scheduler::key(name), default);
+            self.look.float(&Self::key(path, name), general)
+        };
+        let percent = read("minimum-user-limit-percent", 100.0);
+        (percent, read("user-limit-factor", 1.0))
+    }
+
     pub(super) fn leaf(&self, path: &str, leaf: bool) -> LeafSettings {
         let look = self.look;
         let key = |name: &str| Self::key(path, name);
         let general = |name: &str| scheduler::key(name);
-        let float =
-            |name: &str, default| look.float(&key(name), look.float(&general(name), default));
         let maximum = |value: i32| (value >= 0).then_some(value);
         if !leaf {
             return LeafSettings {
@@ -32,10 +40,12 @@ impl QueueContext<'_> {
                 rack_locality_full_reset: true,
             };
         }
+        let app_order = self.app_order(path);
+        let (user_limit_percent, user_limit_factor) = self.user_limits(path);
         LeafSettings {
-            app_order: self.app_order(path),
-            user_limit_percent: float("minimum-user-limit-percent", 100.0),
-            user_limit_factor: float("user-limit-factor", 1.0),
+            app_order,
+            user_limit_percent,
+            user_limit_factor,
             maximum_applications: maximum(look.int(&key("maximum-applications"), -1)),
             default_priority: look.int(&key("default-application-priority"), 0),
             node_locality_delay: look.int(&general("node-locality-delay"), 40),

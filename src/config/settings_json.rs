@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::queue::{
-    Accessible, AppOrder, ChildOrder, PartitionSettings, PriorityAccess, QueueKind, QueueSettings,
-    VectorEntry,
+    Accessible, AppOrder, ChildOrder, LegacyCapacity, PartitionSettings, PriorityAccess, QueueKind,
+    QueueSettings, VectorEntry,
 };
 use crate::resource::{Calculator, ResourceVector};
 
@@ -237,15 +237,27 @@ fn capacity_type(loaded: &Loaded, look: &Look<'_>, queue: &QueueSettings) -> &'s
             |entry: &VectorEntry| matches!(entry, VectorEntry::Absolute(_) | VectorEntry::Unset);
         !named.is_empty() && named.iter().all(|(_, entry)| amount(entry))
     };
-    let absolute = text.as_deref().is_some_and(|text| {
+    let made = queue.partitions.get("").filter(|_| queue.dynamic);
+    let absolute = made.map(|part| {
         if scheduler.legacy_queue_mode {
-            amount::is_absolute(text)
+            matches!(part.capacity.legacy, LegacyCapacity::Absolute(_))
         } else {
-            whole(text)
+            part.capacity.is_absolute_vector()
         }
+    });
+    let absolute = absolute.unwrap_or_else(|| {
+        text.as_deref().is_some_and(|text| {
+            if scheduler.legacy_queue_mode {
+                amount::is_absolute(text)
+            } else {
+                whole(text)
+            }
+        })
     });
     // Outside legacy mode root has a vector of its own.
     let own = &*queue.path != "root" || scheduler.legacy_queue_mode;
+    // Outside legacy mode so has a plan queue, see `vectors`.
+    let own = own && (scheduler.legacy_queue_mode || queue.kind != QueueKind::Plan);
     if absolute && own && !reserved(loaded, queue) {
         "ABSOLUTE_RESOURCE"
     } else {

@@ -26,7 +26,12 @@ pub(super) struct ConfiguredTemplates {
 }
 
 impl Templates for ConfiguredTemplates {
-    fn dynamic(&self, parent: &QueueSettings, name: &str, leaf: bool) -> Option<QueueSettings> {
+    fn dynamic(
+        &self,
+        parent: &QueueSettings,
+        name: &str,
+        leaf: bool,
+    ) -> Result<QueueSettings, &'static str> {
         let managed = parent.kind == QueueKind::ManagedParent;
         let path = format!("{}.{name}", parent.path);
         let overlay = if managed {
@@ -63,8 +68,11 @@ impl Templates for ConfiguredTemplates {
             self.flexible(&mut queue, &context);
         }
         let findings = look.take();
-        let wrong = |finding: &Diagnostic| finding.severity == Severity::Error;
-        (!findings.iter().any(wrong)).then_some(queue)
+        let wrong = |finding: &&Diagnostic| finding.severity == Severity::Error;
+        match findings.iter().find(wrong) {
+            Some(finding) => Err(finding.code),
+            None => Ok(queue),
+        }
     }
 }
 

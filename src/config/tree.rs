@@ -27,7 +27,14 @@ pub(super) const PATH: usize = 4_096;
 const PRECISION: f32 = 0.0005;
 
 /// Faults of a value that make the sums of its siblings meaningless.
-const UNREADABLE: &[&str] = &["E_NAN", "E_RANGE", "capacity_out_of_range", "not_a_number"];
+const UNREADABLE: &[&str] = &[
+    "E_NAN",
+    "E_RANGE",
+    "capacity_out_of_range",
+    "not_a_number",
+    "E_DIGITS",
+    "E_MAX_QUEUES",
+];
 
 /// What legacy mode takes the capacities of some siblings for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,6 +215,12 @@ impl<'a> Builder<'a> {
 
     /// The leaf that a plan queue has from the start.
     fn reservation(&mut self, path: &str, plan: usize) -> usize {
+        // As the constructor of PlanQueue, which reads these of itself for its reservations.
+        let context = &self.context;
+        let _largest: i32 = context
+            .look
+            .int(&QueueContext::key(path, "maximum-applications"), -1);
+        let (user_limit_percent, user_limit_factor) = context.user_limits(path);
         let name = path.rsplit('.').next().unwrap_or(path);
         let path = format!("{path}.{name}-default");
         let mut read = self
@@ -226,6 +239,8 @@ impl<'a> Builder<'a> {
             partition.maximum_master_share = 0.0;
         }
         read.settings.maximum_master_share = 1.0;
+        read.settings.leaf.user_limit_percent = user_limit_percent;
+        read.settings.leaf.user_limit_factor = user_limit_factor;
         let numbers = Numbers {
             capacity: 1.0,
             weight: -1.0,

@@ -29,10 +29,18 @@ pub struct TreeSettings {
 /// Makes the settings of queues that do not stand in the configuration.
 pub trait Templates: fmt::Debug + Send + Sync {
     /// Settings of a queue that a submission creates below `parent`, a leaf or a parent of further
-    /// ones; also consulted at each refresh for the queues created so far. Nothing where the
-    /// templates make no valid settings.
+    /// ones; also consulted at each refresh for the queues created so far.
+    ///
+    /// # Errors
+    ///
+    /// The code of what is wrong first, where the templates make no valid settings.
     // As AutoCreatedQueueTemplate (v2) and the leaf-queue-template of a managed parent (v1).
-    fn dynamic(&self, parent: &QueueSettings, name: &str, leaf: bool) -> Option<QueueSettings>;
+    fn dynamic(
+        &self,
+        parent: &QueueSettings,
+        name: &str,
+        leaf: bool,
+    ) -> Result<QueueSettings, &'static str>;
 }
 
 /// Settings that hold for the whole scheduler.

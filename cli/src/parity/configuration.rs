@@ -89,7 +89,7 @@ impl Configuration {
         }
         let actual = json!({"accepted": false, "error": {"code": word}});
         match judge(differences(&self.expect, &actual)) {
-            Verdict::Failed { .. } if refused.is_deliberate() => {
+            Verdict::Failed { .. } if refused.is_deliberate(&self.expect) => {
                 Verdict::Deliberate(refused.code.clone())
             }
             verdict => verdict,

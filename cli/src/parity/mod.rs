@@ -158,10 +158,7 @@ impl Recording {
     fn play(&self, data: &Path, reference: Option<Reference>) -> Verdict {
         let reference = reference.unwrap_or_else(|| self.reference());
         let verdict = match self {
-            Self::Scenario(of) => player::play(of, reference).map(|found| match found {
-                None => Verdict::Passed,
-                Some((step, found)) => Verdict::of_step(step, of.steps[step].shown(), found),
-            }),
+            Self::Scenario(of) => player::play(of, reference),
             Self::Refresh(of) => refresh::play(of, reference),
             Self::Configuration(of) => of.play(data, reference),
             Self::Mapping(of) => of.play(reference),
@@ -200,6 +197,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         tally.play(batch, args, &data);
     }
     tally.print(args.json);
+    if tally.played() == 0 && args.only.is_none() && args.without.is_empty() {
+        bail!("no recording is there; files end in .json, .jsonl or .jsonl.zst");
+    }
     Ok(tally.exit())
 }
 
@@ -219,15 +219,15 @@ fn against(peer: &Peer, args: &Args) -> Result<ExitCode> {
     let (mut judge, mut tally) = (Judges::new(peer), Tally::default());
     let reference = Some(args.reference.unwrap_or(peer.reference));
     for path in &args.paths {
+        let data = archive::data_folder(path, args.data.as_deref());
         archive::each(path, &mut |file, scenario| {
-            let played = |scenario: Value| match Recording::read(scenario.clone())? {
-                other if !args.wants(other.tags()) => Ok(None),
-                of @ (Recording::Scenario(_) | Recording::Mapping(_) | Recording::Access(_)) => {
-                    let recording = Recording::read(judge.record(&scenario)?.recording)?;
-                    let name = of.name().to_owned();
-                    Ok(Some((name, recording.play(Path::new("."), reference))))
+            let played = |scenario: Value| {
+                if !args.wants(&tags(&scenario)) {
+                    return Ok(None);
                 }
-                other => bail!("{} has no steps, submissions or checks", other.name()),
+                let recording = Recording::read(judge.record(&scenario)?.recording)?;
+                let verdict = recording.play(&data, reference);
+                Ok(Some((recording.name().to_owned(), verdict)))
             };
             match scenario.and_then(played) {
                 Ok(Some((name, verdict))) => tally.record(file, &name, &verdict, args),
@@ -241,6 +241,12 @@ fn against(peer: &Peer, args: &Args) -> Result<ExitCode> {
     }
     tally.print(args.json);
     Ok(tally.exit())
+}
+
+/// The tags of a scenario that is not read yet.
+fn tags(scenario: &Value) -> Vec<String> {
+    let all = scenario["tags"].as_array().into_iter().flatten();
+    all.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 impl Args {
@@ -292,6 +298,10 @@ impl Tally {
         }
         let shown = if args.first_difference { 1 } else { 8 };
         verdict.print(file, name, args.json, shown);
+    }
+
+    fn played(&self) -> usize {
+        self.passed + self.failed + self.deliberate
     }
 
     fn exit(&self) -> ExitCode {

@@ -11,9 +11,12 @@ use capsched::config::{self, Options};
 use capsched::id::{ApplicationId, NodeName};
 use serde_json::{Map, Value, json};
 
-use super::compare::{Difference, differences};
+use super::compare::differences;
 use super::decision::DecisionWriter;
+use super::refresh::not_started;
 use super::scenario::{Action, Scenario, reference};
+use super::setting::Refused;
+use super::verdict::Verdict;
 
 mod applications;
 
@@ -31,35 +34,23 @@ pub(super) struct Player<'a> {
     seen: BTreeMap<u32, Option<AppStage>>,
 }
 
-/// Plays a scenario; the first step that differs, and how.
-pub(super) fn play(
-    scenario: &Scenario,
-    reference: Reference,
-) -> Result<Option<(usize, Vec<Difference>)>> {
-    let first = &scenario.steps[0];
+/// Plays a scenario up to the first step that differs.
+pub(super) fn play(scenario: &Scenario, reference: Reference) -> Result<Verdict> {
     let mut player = match start(scenario, reference) {
         Ok(player) => player,
-        Err(code) => {
-            let actual = json!({"accepted": false, "error": {"code": code}});
-            if !matches!(first.action, Action::Start {}) {
-                let found = differences(&json!({"accepted": true}), &actual);
-                return Ok(Some((0, found)));
-            }
-            let found = differences(&first.expect, &actual);
-            return Ok((!found.is_empty()).then_some((0, found)));
-        }
+        Err(refused) => return Ok(not_started(scenario, &refused)),
     };
     for (i, step) in scenario.steps.iter().enumerate() {
         let actual = player.step(&step.action)?;
-        let found = differences(&step.expect, &actual);
-        if !found.is_empty() {
-            return Ok(Some((i, found)));
+        let verdict = Verdict::of_step(i, step.shown(), differences(&step.expect, &actual));
+        if !verdict.passed() {
+            return Ok(verdict);
         }
     }
-    Ok(None)
+    Ok(Verdict::Passed)
 }
 
-fn start(scenario: &Scenario, reference: Reference) -> Result<Player<'_>, String> {
+fn start(scenario: &Scenario, reference: Reference) -> Result<Player<'_>, Refused> {
     let options = Options {
         resource_types: Some(scenario.resource_types.clone()),
         reference,
@@ -74,25 +65,33 @@ fn start(scenario: &Scenario, reference: Reference) -> Result<Player<'_>, String
             exclusive: label.exclusive,
         })
         .collect();
-    let engine = Sequential::new(settings, &labels).map_err(|error| error.code().to_owned())?;
+    let engine = Sequential::new(settings, &labels).map_err(|error| Refused {
+        words: vec![error.code().to_owned()],
+        code: error.code().to_owned(),
+        adds_queues: false,
+    })?;
     let preemption = Rescheduler::new(preemption);
     Ok(Player::over(scenario, engine, preemption, options))
 }
 
-/// The tree of a configuration, or the code of the reason why there is none.
+/// The tree of a configuration, or the reasons why there is none.
 fn settings(
     site: &Pairs,
     pairs: &Pairs,
     options: &Options,
-) -> Result<(TreeSettings, PreemptionSettings), String> {
+) -> Result<(TreeSettings, PreemptionSettings), Refused> {
     match config::load_pairs(site, pairs, options) {
         Ok(loaded) => Ok((loaded.settings, loaded.preemption)),
         Err(report) => {
             let code = report.first_error().map_or("other", |error| error.code);
             // The scenarios have no words for the other reasons.
             let known = ["capacity_sum", "mixed_capacity_modes"];
-            let code = known.into_iter().find(|known| *known == code);
-            Err(code.unwrap_or("other").to_owned())
+            let word = known.into_iter().find(|known| *known == code);
+            Err(Refused {
+                words: vec![word.unwrap_or("other").to_owned()],
+                code: code.to_owned(),
+                adds_queues: false,
+            })
         }
     }
 }

@@ -7,6 +7,7 @@ use capsched::api::{NodeSpec, PartitionSpec, Reference, Sequential};
 use capsched::config::{self, Admission, ConfigSource, Layer, Loaded, Options};
 use capsched::resource::{Calculator, ResourceVector};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::scenario::{Amounts, Label, Node};
 
@@ -24,9 +25,12 @@ pub(super) struct Member {
 }
 
 /// Codes of refusals that the reference does not share, as listed in `docs/DIFFERENCES.md`.
-const DELIBERATE: [&str; 12] = [
+const DELIBERATE: [&str; 15] = [
     "E_NAN",
     "E_RANGE",
+    "E_MAX_QUEUES",
+    "E_DIGITS",
+    "E_PREEMPTION",
     "E_QUEUE_DUP",
     "E_QUEUE_NAME",
     "E_QUEUE_DEPTH",
@@ -40,9 +44,16 @@ const DELIBERATE: [&str; 12] = [
 ];
 
 impl Refused {
-    /// Whether the refusal is one of those that the reference does not share.
-    pub(super) fn is_deliberate(&self) -> bool {
-        DELIBERATE.contains(&&*self.code)
+    /// Whether the refusal is one of those that the reference does not share. `recorded` is what it
+    /// did: it accepted the configuration, or refused it for a reason that was found here, too.
+    pub(super) fn is_deliberate(&self, recorded: &Value) -> bool {
+        // Of a file that is not read through, no other fault is known.
+        let unread = self.code.starts_with("E_XML_") || self.code == "E_LIMIT";
+        let shared = match recorded["error"]["code"].as_str() {
+            Some(word) => unread || self.words.iter().any(|own| own == word),
+            None => recorded["accepted"] == json!(true),
+        };
+        shared && DELIBERATE.contains(&&*self.code)
     }
 }
 
@@ -69,6 +80,20 @@ pub(super) struct Refused {
     pub(super) words: Vec<String>,
     /// The deciding reason's own code, for differences that are meant.
     pub(super) code: String,
+    /// Whether queues were added before the refusal, which the reference then keeps in its list.
+    pub(super) adds_queues: bool,
+}
+
+/// Refusals of a refresh that come before a queue is added to the list of all.
+const BEFORE_QUEUES: [&str; 3] = ["queue_not_stopped", "queue_kind_change", "state_of_parent"];
+
+/// Whether a configuration lists queues that do not exist and are not stopped.
+fn adds_queues(loaded: &Loaded, engine: &Sequential) -> bool {
+    let settings = &loaded.settings;
+    let added = settings.queues.iter().filter(|queue| {
+        engine.ledger().queue(&queue.path).is_none() && !settings.stopped.contains(&queue.path)
+    });
+    added.count() > 0
 }
 
 impl Setting<'_> {
@@ -86,14 +111,15 @@ impl Setting<'_> {
         let loaded = self.load(xml, Some(running))?;
         engine
             .check_reconfigure(&loaded.settings)
-            .map_err(|error| {
-                let code = error.code().to_owned();
-                Refused {
-                    words: vec![code.clone()],
-                    code,
-                }
+            .map_err(|error| Refused {
+                words: vec![config::word(error.code()).to_owned()],
+                code: error.code().to_owned(),
+                adds_queues: !BEFORE_QUEUES.contains(&error.code()) && adds_queues(&loaded, engine),
             })?;
-        let admission = admission(&loaded)?;
+        let admission = admission(&loaded).map_err(|refused| Refused {
+            adds_queues: adds_queues(&loaded, engine),
+            ..refused
+        })?;
         Ok(Accepted { loaded, admission })
     }
 
@@ -121,6 +147,7 @@ impl Setting<'_> {
             code: report
                 .first_error()
                 .map_or_else(String::new, |error| error.code.to_owned()),
+            adds_queues: false,
         })
     }
 
@@ -171,6 +198,7 @@ fn admission(loaded: &Loaded) -> Result<Admission, Refused> {
         Refused {
             code: words.first().cloned().unwrap_or_default(),
             words,
+            adds_queues: false,
         }
     })
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::compare::{Difference, differences};
 
-use crate::output::line;
+use crate::output::{line, printable};
 
 /// What became of one recording.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) enum Verdict {
         /// What did not agree.
         differences: Vec<Difference>,
     },
-    /// Refused here, and meant to be, with this code; the reference accepts it.
+    /// Different here, and meant to be, by the rule of this code: refused, most often.
     Deliberate(String),
     /// The recording cannot be played.
     Broken(String),
@@ -69,14 +69,18 @@ impl Verdict {
             line(self.to_json(file, name));
             return;
         }
+        // Names, steps and values come from the recording.
+        let line = |text: String| line(printable(&text));
         match self {
             Self::Passed => line(format!("pass  {name}")),
-            Self::Deliberate(code) => line(format!("meant {name}: refused with {code}")),
+            Self::Deliberate(code) => line(format!("meant {name}: by {code}")),
+            // A place begins with the file that stands for the name.
+            Self::Broken(error) if error.starts_with(name) => line(format!("FAIL  {error}")),
             Self::Broken(error) => line(format!("FAIL  {name}: {error}")),
             Self::Failed { step, differences } => {
                 match step {
                     Some((number, input)) => {
-                        line(format!("FAIL  {name} at step {number}: {input}"))
+                        line(format!("FAIL  {name} at step {number}: {input}"));
                     }
                     None => line(format!("FAIL  {name}")),
                 }
@@ -95,7 +99,7 @@ impl Verdict {
         match self {
             Self::Passed => {}
             Self::Deliberate(code) => object["deliberate"] = json!(code),
-            Self::Broken(error) => object["error"] = json!(error),
+            Self::Broken(error) => object["error"] = json!(printable(error)),
             Self::Failed { step, differences } => {
                 if let Some((number, input)) = step {
                     object["step"] = json!(number);

@@ -351,7 +351,7 @@ impl Ledger {
         let above = &self.state.queues[parent];
         let path = || format!("{}.{name}", above.settings.path);
         let settings = self.templates.dynamic(&above.settings, name, leaf);
-        let settings = settings.ok_or_else(|| RefreshError::CreatedQueue(path()))?;
+        let settings = settings.map_err(|code| RefreshError::CreatedQueue(path(), code))?;
         for (label, of) in &settings.partitions {
             let partition = self.registry.partition(label);
             let highest = partition.map(|partition| above.part(partition).configured_maximum.get());

@@ -17,7 +17,7 @@ use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, PartitionId, QueueSlot, java_order};
 use crate::queue::{
     CapacityMode, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings, TemplatePart,
-    TreeSettings, VectorEntry,
+    VectorEntry,
 };
 use crate::resource::{PackedVector, ResourceVector, share};
 use crate::snapshot::State;
@@ -46,21 +46,6 @@ fn fraction_of(capacity: &LegacyCapacity, otherwise: f32) -> f32 {
 }
 
 impl Ledger {
-    /// Whether managed parents take over new settings.
-    pub(in crate::commit) fn check_managed(
-        &self,
-        settings: &TreeSettings,
-    ) -> Result<(), RefreshError> {
-        settings.queues.iter().try_for_each(|new| {
-            let slot = self.registry.queue_at(&new.path);
-            let Some(slot) = slot.filter(|_| template_of(new).is_some()) else {
-                return Ok(());
-            };
-            check_managed_parent(&self.state, slot, new)?;
-            check_created(&self.state, slot)
-        })
-    }
-
     /// Reads the template of a managed parent, while the parent itself is as it was.
     // As ManagedParentQueue.initializeLeafQueueConfigs.
     pub(in crate::commit) fn read_template(&mut self, parent: QueueSlot, settings: &QueueSettings) {
@@ -168,6 +153,19 @@ impl Ledger {
         }
         Ok(())
     }
+}
+
+/// Whether a managed parent takes over new settings.
+pub(in crate::commit) fn check_managed_refresh(
+    state: &State,
+    parent: QueueSlot,
+    new: &QueueSettings,
+) -> Result<(), RefreshError> {
+    if template_of(new).is_none() {
+        return Ok(());
+    }
+    check_managed_parent(state, parent, new)?;
+    check_created(state, parent)
 }
 
 /// Guarantees are given only below a parent whose children were all created.

@@ -5,14 +5,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::managed::check_managed_refresh;
 use super::refresh_error::RefreshError;
 use crate::commit::ledger::Ledger;
-use crate::id::java_order;
+use crate::id::{QueueSlot, java_order};
 use crate::queue::{
     Amounts, ConfiguredState, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings,
     QueueState, TreeSettings,
 };
-use crate::resource::ResourceVector;
+use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
 
 impl Ledger {
@@ -23,24 +24,121 @@ impl Ledger {
     /// As [`RefreshError`].
     pub fn check_refresh(&self, settings: &TreeSettings) -> Result<(), RefreshError> {
         check_hierarchy(&self.state, settings)?;
-        let dynamic = dynamic_settings(&self.state, settings)?;
-        check_amounts(&self.state, settings, &dynamic)?;
-        self.check_managed(settings)?;
-        let below = by_parent(&settings.queues);
-        for new in &settings.queues {
-            let slot = self.registry.queue_at(&new.path);
-            let Some(old) = slot.map(|slot| &self.state.queues[slot]) else {
-                continue;
-            };
-            if old.is_leaf() {
-                check_allocation(old, new)?;
-            } else if settings.scheduler.legacy_queue_mode {
-                let listed = below.get(&*new.path).map_or(&[][..], Vec::as_slice);
-                let paths = old.children.iter();
-                let paths = paths.map(|&child| &self.state.queues[child].settings.path);
-                let dynamic: Vec<_> = paths.filter_map(|path| dynamic.get(path)).collect();
-                check_children(&self.state, old, new, listed, &dynamic)?;
+        let Some(root) = settings.queues.first() else {
+            return Ok(());
+        };
+        let mut walk = Walk {
+            state: &self.state,
+            settings,
+            below: by_parent(&settings.queues),
+            maximums: BTreeMap::new(),
+        };
+        walk.queue(State::ROOT, root)
+    }
+}
+
+/// A walk over the present queues in the order in which a refresh sets them up anew; the first
+/// refusal ends it.
+struct Walk<'a> {
+    state: &'a State,
+    settings: &'a TreeSettings,
+    /// Listed queues by their parents.
+    below: BTreeMap<&'a str, Vec<&'a QueueSettings>>,
+    /// Maximum amounts by queue and label, of the queues that were visited.
+    maximums: BTreeMap<(String, Arc<str>), ResourceVector>,
+}
+
+impl Walk<'_> {
+    // As AbstractParentQueue.reinitialize and AbstractLeafQueue.reinitialize.
+    fn queue(&mut self, slot: QueueSlot, new: &QueueSettings) -> Result<(), RefreshError> {
+        let old = &self.state.queues[slot];
+        if old.is_leaf() {
+            check_allocation(old, new)?;
+            return self.amounts(new);
+        }
+        check_managed_refresh(self.state, slot, new)?;
+        self.amounts(new)?;
+        let mut listed = self.below.get(&*new.path).cloned().unwrap_or_default();
+        let created = self.created(slot, new, &listed)?;
+        java_order::sort(&mut listed, 0, |queue| java_order::string_hash(&queue.path));
+        for queue in &listed {
+            let known = old
+                .children
+                .iter()
+                .copied()
+                .find(|&child| self.state.queues[child].settings.path == queue.path);
+            // A queue that changes between leaf and parent is taken as a new one.
+            let kept = known.filter(|&child| {
+                self.state.queues[child].is_leaf() == (queue.kind == QueueKind::Leaf)
+            });
+            match kept {
+                Some(child) => self.queue(child, queue)?,
+                None => self.added(queue)?,
             }
+        }
+        if !self.settings.scheduler.legacy_queue_mode {
+            return Ok(());
+        }
+        let created: Vec<&QueueSettings> = created.iter().collect();
+        check_children(self.state, old, new, &listed, &created)
+    }
+
+    /// The children that submissions created, as the templates make them anew.
+    fn created(
+        &mut self,
+        parent: QueueSlot,
+        new: &QueueSettings,
+        listed: &[&QueueSettings],
+    ) -> Result<Vec<QueueSettings>, RefreshError> {
+        let state = self.state;
+        let mut children = state.queues[parent].children.clone();
+        let path = |child: &QueueSlot| &*state.queues[*child].settings.path;
+        java_order::sort(&mut children, 0, |child| {
+            java_order::string_hash(path(child))
+        });
+        children.retain(|child| {
+            state.queues[*child].settings.dynamic
+                && !listed.iter().any(|queue| &*queue.path == path(child))
+        });
+        let mut made = Vec::with_capacity(children.len());
+        for child in children {
+            let row = &state.queues[child];
+            let name = row.settings.name();
+            let settings = self.settings.templates.dynamic(new, name, row.is_leaf());
+            let refused = |code| RefreshError::CreatedQueue(row.settings.path.to_string(), code);
+            let settings = settings.map_err(refused)?;
+            self.queue(child, &settings)?;
+            made.push(settings);
+        }
+        Ok(made)
+    }
+
+    /// A queue that is new is set up already, and so are those below it.
+    fn added(&mut self, queue: &QueueSettings) -> Result<(), RefreshError> {
+        self.amounts(queue)?;
+        for below in self.below.get(&*queue.path).cloned().unwrap_or_default() {
+            self.added(below)?;
+        }
+        Ok(())
+    }
+
+    /// Compares the absolute amounts of a queue by their shares of the cluster.
+    // As AbstractCSQueue.updateConfigurableResourceLimits.
+    fn amounts(&mut self, queue: &QueueSettings) -> Result<(), RefreshError> {
+        for (label, partition) in &queue.partitions {
+            let above = queue.parent_path().unwrap_or_default().to_owned();
+            let above = self.maximums.get(&(above, Arc::clone(label)));
+            let (maximum, excesses) = Amounts::of(partition).check(
+                self.state.calculator,
+                &self.state.cluster,
+                above.copied().unwrap_or_default(),
+            );
+            if let Some(excess) = excesses.into_iter().flatten().next() {
+                let path = queue.path.to_string();
+                return Err(RefreshError::Excess(path, Box::new(excess)));
+            }
+            let key = (queue.path.to_string(), Arc::clone(label));
+            self.maximums.insert(key, maximum);
         }
         Ok(())
     }
@@ -143,41 +241,22 @@ fn check_modes(
     Ok(())
 }
 
-/// Compares the absolute amounts of queues by their shares of the cluster.
-pub(in crate::commit) fn check_amounts(
-    state: &State,
-    settings: &TreeSettings,
-    dynamic: &BTreeMap<Arc<str>, QueueSettings>,
-) -> Result<(), RefreshError> {
-    let mut maximums: BTreeMap<(&str, &str), ResourceVector> = BTreeMap::new();
-    for queue in settings.queues.iter().chain(dynamic.values()) {
-        for (label, partition) in &queue.partitions {
-            let above = queue.parent_path();
-            let above = above.and_then(|path| maximums.get(&(path, &**label)));
-            let (maximum, excesses) = Amounts::of(partition).check(
-                state.calculator,
-                &state.cluster,
-                above.copied().unwrap_or_default(),
-            );
-            if let Some(excess) = excesses.into_iter().flatten().next() {
-                return Err(RefreshError::Excess(
-                    queue.path.to_string(),
-                    Box::new(excess),
-                ));
-            }
-            maximums.insert((&queue.path, label), maximum);
-        }
-    }
-    Ok(())
-}
-
 /// What is checked before anything is set up anew.
 // As CapacitySchedulerConfigValidator.validateQueueHierarchy, after the new tree was built.
 pub(in crate::commit) fn check_hierarchy(
     state: &State,
     settings: &TreeSettings,
 ) -> Result<(), RefreshError> {
-    check_amounts(state, settings, &BTreeMap::new())?;
+    let mut walk = Walk {
+        state,
+        settings,
+        below: BTreeMap::new(),
+        maximums: BTreeMap::new(),
+    };
+    settings
+        .queues
+        .iter()
+        .try_for_each(|queue| walk.amounts(queue))?;
     let mut states: BTreeMap<&str, QueueState> = BTreeMap::new();
     let mut new: BTreeMap<&str, &QueueSettings> = BTreeMap::new();
     for queue in &settings.queues {
@@ -198,7 +277,9 @@ pub(in crate::commit) fn check_hierarchy(
         states.insert(&queue.path, state);
         new.insert(&queue.path, queue);
     }
-    let queues = state.subtree(State::ROOT);
+    let mut queues = state.subtree(State::ROOT);
+    let hash = |slot: &QueueSlot| java_order::string_hash(&state.queues[*slot].settings.path);
+    java_order::sort(&mut queues, 0, hash);
     let queues = queues.into_iter().map(|slot| &state.queues[slot]);
     for old in queues.filter(|old| !old.settings.dynamic) {
         let new = new.get(old.settings.path.as_ref()).copied();
@@ -222,35 +303,56 @@ pub(in crate::commit) fn check_children(
     let by_form = state.settings.rules.absolute_by_form;
     check_childless(new, listed, by_form)?;
     let children: Vec<_> = listed.iter().chain(dynamic).copied().collect();
-    check_modes(new, &order_after(state, old, &children), by_form)
+    check_modes(new, &order_after(state, old, &children), by_form)?;
+    if dynamic.is_empty() {
+        return Ok(());
+    }
+    // What is listed was checked when it was read; created ones count as well.
+    check_sums(new, &children, by_form)
 }
 
-/// Settings of the queues that submissions created, as a refresh makes them anew.
-fn dynamic_settings(
-    state: &State,
-    settings: &TreeSettings,
-) -> Result<BTreeMap<Arc<str>, QueueSettings>, RefreshError> {
-    let listed = settings.queues.iter().map(|queue| (&*queue.path, queue));
-    let listed: BTreeMap<&str, &QueueSettings> = listed.collect();
-    let mut dynamic: BTreeMap<Arc<str>, QueueSettings> = BTreeMap::new();
-    for slot in state.subtree(State::ROOT) {
-        let row = &state.queues[slot];
-        let own = &row.settings;
-        if !own.dynamic || listed.contains_key(&*own.path) {
-            continue;
-        }
-        let above = |path| listed.get(path).copied().or_else(|| dynamic.get(path));
-        // Without its parent there is no such queue any more.
-        if let Some(parent) = own.parent_path().and_then(above) {
-            let made = settings
-                .templates
-                .dynamic(parent, own.name(), row.is_leaf());
-            let refused = || RefreshError::CreatedQueue(own.path.to_string());
-            dynamic.insert(Arc::clone(&own.path), made.ok_or_else(refused)?);
+/// Children of one parent by percentages sum to 100 or to nothing, and absolute ones need an
+/// absolute parent.
+// As AbstractParentQueue.setChildQueues.
+fn check_sums(
+    new: &QueueSettings,
+    children: &[&QueueSettings],
+    by_form: bool,
+) -> Result<(), RefreshError> {
+    let capacities = |label: &Arc<str>| {
+        let parts = children.iter().map(|child| child.partitions.get(label));
+        parts
+            .flatten()
+            .map(|part| &part.capacity.legacy)
+            .collect::<Vec<_>>()
+    };
+    let absolute = |capacity: &LegacyCapacity| matches!(capacity, LegacyCapacity::Absolute(amount) if by_form || !amount.is_none());
+    let all: Vec<_> = new.partitions.keys().flat_map(capacities).collect();
+    let own = new
+        .partitions
+        .values()
+        .any(|part| absolute(&part.capacity.legacy));
+    if all.iter().any(|capacity| absolute(capacity)) && !own && &*new.path != "root" {
+        return Err(RefreshError::AbsoluteAboveWeights(new.path.to_string()));
+    }
+    for label in new.partitions.keys() {
+        let sum = capacities(label)
+            .into_iter()
+            .fold(0.0, |sum, capacity| match capacity {
+                LegacyCapacity::Percent(percent) => {
+                    share::sum(sum, share::quotient(*percent, 100.0))
+                }
+                _ => sum,
+            });
+        if share::distance(1.0, sum) > PRECISION && share::magnitude(sum) > PRECISION {
+            return Err(RefreshError::CapacitySum(new.path.to_string()));
         }
     }
-    Ok(dynamic)
+    Ok(())
 }
+
+/// How far a sum of shares may be from 1.
+const PRECISION: f32 = 0.0005;
 
 /// The children of a parent in the order that a refresh leaves them in.
 fn order_after<'a>(

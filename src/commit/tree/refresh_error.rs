@@ -28,8 +28,11 @@ pub enum RefreshError {
     AllocationDecreased(String),
     /// The children of a parent mix percentages, weights and absolute values.
     MixedModes(String),
-    /// The templates make no valid settings for a queue that a submission created.
-    CreatedQueue(String),
+    /// The templates make no valid settings for a queue that a submission created; the code of what
+    /// is wrong with them.
+    CreatedQueue(String, &'static str),
+    /// The percentages below a parent, those of created queues among them, do not sum to 100.
+    CapacitySum(String),
     /// A managed parent has a child that no submission created.
     NotCreated(String),
     /// The leaves that a managed parent created have more of it than it has of its own parent.
@@ -54,7 +57,8 @@ impl RefreshError {
             Self::AllocationDecreased(_) => "maximum_allocation_decreased",
             Self::MixedModes(_) => "mixed_capacity_modes",
             Self::AbsoluteTemplate(_) => "absolute_template",
-            Self::CreatedQueue(_) => "created_queue",
+            Self::CreatedQueue(_, code) => code,
+            Self::CapacitySum(_) => "capacity_sum",
             Self::NotCreated(_) => "managed_parent_with_children",
             Self::GivenAway(_) => "guarantees_above_parent",
             Self::Excess(_, excess) => excess.code(),
@@ -92,9 +96,17 @@ impl fmt::Display for RefreshError {
                 f,
                 "the children of `{queue}` mix percentages, weights and absolute values"
             ),
-            Self::CreatedQueue(queue) => {
-                write!(f, "the templates make no valid settings for `{queue}`")
+            Self::CreatedQueue(queue, code) => {
+                write!(
+                    f,
+                    "the templates make no valid settings for `{queue}`: {code}"
+                )
             }
+            Self::CapacitySum(queue) => write!(
+                f,
+                "the capacities of the children of `{queue}`, with those that submissions created, \
+                 do not sum to 100 %"
+            ),
             Self::NotCreated(queue) => write!(
                 f,
                 "the parent of `{queue}` creates its leaves, so it cannot be refreshed with it"

@@ -155,6 +155,10 @@ pub(in crate::commit) fn set_root_capacity(state: &mut State) {
             part.maximum_capacity = 1.0;
             part.absolute_maximum = 1.0;
         }
+        // As RootQueueCapacityCalculator.updateCapacitiesAfterCalculation, which compares so.
+        if part.configured && part.weight.to_bits() == 1.0_f32.to_bits() {
+            part.normalized_weight = 1.0;
+        }
     }
 }
 

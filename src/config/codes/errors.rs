@@ -118,6 +118,18 @@ pub(super) const ERRORS: &[CodeEntry] = &[
         "A queue's name holds a `.`, which separates the names of a path; the queue would \
          have the path of a child of another one. The reference accepts it.",
     ),
+    finer(
+        "not_a_number",
+        "E_MAX_QUEUES",
+        "The largest number of queues that a parent creates is no whole number. Hadoop reads it \
+         at a creation only, where another text ends the thread that handles events.",
+    ),
+    finer(
+        "not_a_number",
+        "E_DIGITS",
+        "A whole number has digits of another script than ASCII's. Hadoop reads them. Here they \
+         are refused: digits that look alike differ in value.",
+    ),
     entry("E_QUEUE_DEPTH", "Queues are nested deeper than 32 levels."),
     finer(
         "other",
@@ -178,11 +190,13 @@ pub(super) const ERRORS: &[CodeEntry] = &[
         "Below a queue with an absolute capacity all capacities are absolute, and absolute \
          ones need such a parent; only `root` is exempt.",
     ),
-    entry(
+    finer(
+        "other",
         "absolute_template",
         "The `leaf-queue-template` of a queue has an absolute capacity, the queue itself has none.",
     ),
-    entry(
+    finer(
+        "other",
         "template_label",
         "The `leaf-queue-template` of a queue names a label that the queue does not have.",
     ),
@@ -334,16 +348,14 @@ pub(super) const ERRORS: &[CodeEntry] = &[
         "A refresh turns a running leaf into a parent, or changes how a parent creates \
          queues.",
     ),
-    entry(
-        "created_queue",
-        "A refresh changes the templates so that a queue made from them could not be.",
-    ),
-    entry(
+    finer(
+        "other",
         "guarantees_above_parent",
         "With `fail-on-exceeding-parent-capacity` the created leaves together are guaranteed \
          a greater part of their parent than that is of its own.",
     ),
-    entry(
+    finer(
+        "other",
         "managed_parent_with_children",
         "A managed parent whose children were not all created by submissions cannot be \
          refreshed.",

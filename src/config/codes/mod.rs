@@ -35,8 +35,10 @@ fn table() -> impl Iterator<Item = &'static CodeEntry> {
     ERRORS.iter().chain(WARNINGS)
 }
 
-/// The word of the reference's recordings for a code.
-pub(super) fn word(code: &'static str) -> &'static str {
+/// The word of the reference's recordings for a code: the code itself, except for finer codes and
+/// for those that it has no word of its own for.
+#[must_use]
+pub fn word(code: &'static str) -> &'static str {
     let found = table().find(|entry| entry.code == code);
     found.and_then(|entry| entry.word).unwrap_or(code)
 }

@@ -5,6 +5,12 @@ use super::{CodeEntry, entry};
 /// `W_`: warning; `H_`: hint.
 pub(super) const WARNINGS: &[CodeEntry] = &[
     entry(
+        "W_MODE_AT_REFRESH",
+        "A refresh leaves legacy mode. Here it takes effect as a whole. Hadoop divides resources \
+         by the mode of its start until it starts again: queues with weights then have shares of \
+         0 and admit no application. Restart the resource manager after the change.",
+    ),
+    entry(
         "W_XML_ROOT",
         "The root element is not called `configuration`. Hadoop does not mind, other tools \
          may.",
