@@ -75,8 +75,8 @@ impl JobsParquet {
     }
 
     fn write_rows(&mut self) -> Result<(), ParquetError> {
-        let (jobs, mut group) = (&self.rows, self.writer.next_row_group()?);
-        let group = &mut group;
+        let (jobs, mut rows) = (&self.rows, self.writer.next_row_group()?);
+        let group = &mut rows;
         texts(group, jobs, |job| job.name.clone())?;
         texts(group, jobs, |job| job.app.to_string())?;
         texts(group, jobs, |job| job.queue.clone())?;
@@ -88,7 +88,8 @@ impl JobsParquet {
         numbers(group, jobs, |job| job.asked)?;
         numbers(group, jobs, |job| job.placed)?;
         texts(group, jobs, |job| job.outcome.name().to_owned())?;
-        texts(group, jobs, |job| job.why.clone())
+        texts(group, jobs, |job| job.why.clone())?;
+        rows.close().map(drop)
     }
 }
 
