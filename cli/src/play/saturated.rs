@@ -219,3 +219,21 @@ pub(crate) fn saturated_table(runs: &[Saturated]) -> String {
         aligned(&[lines])
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mode_fills_the_cluster_and_times_its_decisions() {
+        for mode in [
+            ModeKind::Heartbeat,
+            ModeKind::Asynchronous,
+            ModeKind::Global,
+        ] {
+            let run = Saturated::measure(mode).expect("the configuration is our own");
+            assert_eq!(run.placed, u64::from(NODES * ON_A_NODE), "{mode:?}");
+            assert!(run.decision.n > 0, "{mode:?}");
+        }
+    }
+}
