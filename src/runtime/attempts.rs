@@ -10,7 +10,7 @@ use crate::commit::CommitOutcome;
 use crate::id::{NodeName, NodeSlot, PartitionId};
 use crate::policy::Locality;
 use crate::proposer::{
-    Candidates, Observation, Outcome, ProposalKind, has_room, is_still, may_starve_later,
+    Candidates, Observation, Outcome, ProposalKind, Watch, has_room, is_still, may_starve_later,
     propose_reserved, propose_watched,
 };
 use crate::queue::Exclusivity;
@@ -283,17 +283,14 @@ impl Sequential {
     ) -> Attempt {
         let state = self.ledger.state();
         let watch = self.standstill.visit();
-        let outcome = propose_watched(state, candidates, exclusivity, &mut self.seen, Some(watch));
+        let watched = watch.is_some();
+        let watch = watch.map(|watch| -> &mut dyn Watch { watch });
+        let outcome = propose_watched(state, candidates, exclusivity, &mut self.seen, watch);
+        self.standstill
+            .note_outcome(matches!(outcome, Outcome::Proposed(_)));
         let still = matches!(outcome, Outcome::Skipped(_)) && is_still(&self.seen);
         if still {
-            match lesson {
-                Lesson::One(node) => self.standstill.learn_one(state, node, &self.seen),
-                Lesson::Among(partition, collected) => {
-                    self.standstill
-                        .learn_among(state, (partition, collected), &self.seen);
-                }
-                Lesson::None => self.standstill.unsettle(),
-            }
+            self.learn(if watched { lesson } else { Lesson::None });
         }
         let committed = self.ledger.commit(&outcome, &self.seen);
         if !still {
@@ -312,6 +309,19 @@ impl Sequential {
                 refused,
             },
             Outcome::GiveUp(_) | Outcome::Skipped(_) => NOTHING,
+        }
+    }
+
+    /// Remembers an attempt that found nothing, before what it observed is applied.
+    fn learn(&mut self, lesson: Lesson) {
+        let state = self.ledger.state();
+        match lesson {
+            Lesson::One(node) => self.standstill.learn_one(state, node, &self.seen),
+            Lesson::Among(partition, collected) => {
+                let scope = (partition, collected);
+                self.standstill.learn_among(state, scope, &self.seen);
+            }
+            Lesson::None => self.standstill.unsettle(),
         }
     }
 }

@@ -79,6 +79,8 @@ pub(in crate::runtime) struct Standstill {
     untold: Vec<Untold>,
     /// Whether an attempt of the round found nothing that would surely repeat.
     unsettled: bool,
+    /// Whether the last pass proposed something.
+    proposed: bool,
     /// The changes as the round began.
     began: u64,
     /// Whether the last round would come to the same once more, unless something changes.
@@ -149,10 +151,17 @@ impl Standstill {
         self.unsettled = true;
     }
 
-    /// The keys that a pass looks at from now on.
-    pub(in crate::runtime) fn visit(&mut self) -> &mut Visited {
+    /// Notes the keys that the next pass looks at; nothing where the last one proposed something: the next one
+    /// mostly does, too, and nothing is learned from it.
+    pub(in crate::runtime) fn visit(&mut self) -> Option<&mut Visited> {
+        let watches = !(self.plain || self.proposed);
         self.visited.clear();
-        &mut self.visited
+        watches.then_some(&mut self.visited)
+    }
+
+    /// Whether the pass proposed something.
+    pub(in crate::runtime) fn note_outcome(&mut self, proposed: bool) {
+        self.proposed = proposed;
     }
 
     /// Whether an attempt on one node was counted instead of carried out. The node has room.
