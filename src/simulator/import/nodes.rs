@@ -277,7 +277,7 @@ fn rumen_hosts(source: Source, options: &ImportOptions) -> Result<Vec<NodeLine>,
 }
 
 /// `MaxNodes` nodes that share `MaxProcs` processors. Memory is as of the options for each vcore, and no less than a
-/// job gets of which the log does not tell it.
+/// job gets where the log does not give it.
 fn swf_header(source: Source, options: &ImportOptions) -> Result<Vec<NodeLine>, TraceError> {
     let mut lines = Lines::new(source);
     let (mut max_nodes, mut max_procs) = (0_u64, 0_u64);
@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(racks, ["/rack0", "/rack1", "/rack0", "/rack1", "/rack0"]);
         let nodes = of("; MaxNodes: 3\n; MaxProcs: 12\n1 2 3\n").unwrap();
         assert_eq!((nodes.len(), nodes[0].size.vcores()), (3, 4));
-        // Jobs get 2 GiB a processor where the log tells no memory.
+        // Jobs get 2 GiB a processor where the log gives no memory.
         assert_eq!(nodes[0].size.memory(), 4 * 2048);
     }
 
