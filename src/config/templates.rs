@@ -40,15 +40,7 @@ impl Templates for ConfiguredTemplates {
             self.flexible_overlay(&parent.path, &path, leaf)
         };
         let look = Look::over(&self.properties, &overlay);
-        let context = QueueContext {
-            look: &look,
-            types: &self.types,
-            calculator: self.calculator,
-            legacy: self.legacy,
-            largest: self.largest,
-            priority: self.priority,
-            rules: self.rules,
-        };
+        let context = self.context(&look);
         let above = Read {
             settings: parent.clone(),
             partitions: BTreeMap::new(),
@@ -77,6 +69,19 @@ impl Templates for ConfiguredTemplates {
 }
 
 impl ConfiguredTemplates {
+    /// What a created queue is read with.
+    fn context<'a>(&'a self, look: &'a Look<'a>) -> QueueContext<'a> {
+        QueueContext {
+            look,
+            types: &self.types,
+            calculator: self.calculator,
+            legacy: self.legacy,
+            largest: self.largest,
+            priority: self.priority,
+            rules: self.rules,
+        }
+    }
+
     /// Keys below `leaf-queue-template`, which come before those that the path has itself.
     // As AbstractManagedParentQueue.initializeLeafQueueConfigs, ManagedParentQueue.setLeafQueueConfigs.
     fn managed_overlay(&self, parent: &str, path: &str) -> BTreeMap<String, String> {

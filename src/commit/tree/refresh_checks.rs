@@ -266,15 +266,7 @@ pub(in crate::commit) fn check_hierarchy(
                 .ok_or_else(|| RefreshError::UnknownParent(queue.path.to_string()))?,
             None => QueueState::Running,
         };
-        let state = match queue.state {
-            Some(ConfiguredState::Running) if above != QueueState::Running => {
-                return Err(RefreshError::RunningBelowStopped(queue.path.to_string()));
-            }
-            Some(ConfiguredState::Stopped) => QueueState::Stopped,
-            Some(ConfiguredState::Running) => QueueState::Running,
-            None => above,
-        };
-        states.insert(&queue.path, state);
+        states.insert(&queue.path, state_below(above, queue)?);
         new.insert(&queue.path, queue);
     }
     let mut queues = state.subtree(State::ROOT);
@@ -286,6 +278,18 @@ pub(in crate::commit) fn check_hierarchy(
         check_queue(old, new, settings)?;
     }
     Ok(())
+}
+
+/// The state of a queue below a parent in a state.
+fn state_below(above: QueueState, queue: &QueueSettings) -> Result<QueueState, RefreshError> {
+    match queue.state {
+        Some(ConfiguredState::Running) if above != QueueState::Running => {
+            Err(RefreshError::RunningBelowStopped(queue.path.to_string()))
+        }
+        Some(ConfiguredState::Stopped) => Ok(QueueState::Stopped),
+        Some(ConfiguredState::Running) => Ok(QueueState::Running),
+        None => Ok(above),
+    }
 }
 
 /// The children of a parent against it and against each other, in legacy mode.

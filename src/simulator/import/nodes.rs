@@ -105,18 +105,15 @@ fn openb_nodes(
         } else if let Some(index) = options.types.index_of("yarn.io/gpu") {
             size.set(index, gpus);
         }
-        let model = model.map_or("", |index| records.field(index));
-        let attributes = if model.is_empty() {
-            Vec::new()
-        } else {
-            vec![("gpu-model".to_owned(), model.to_owned())]
-        };
+        let model = model.map(|index| records.field(index));
+        let model = model.filter(|model| !model.is_empty());
+        let attribute = model.map(|model| ("gpu-model".to_owned(), model.to_owned()));
         nodes.push(NodeLine {
             host: records.field(name).to_owned(),
             rack: rack_of(nodes.len(), PER_RACK),
             size,
             partition: String::new(),
-            attributes,
+            attributes: attribute.into_iter().collect(),
         });
         lines.push(records.line());
     }
