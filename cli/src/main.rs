@@ -80,7 +80,11 @@ enum Command {
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return output::usage(&error),
+        Err(error) => {
+            // The message quotes arguments, in which control characters are escaped, line ends among them.
+            let shown = std::env::args_os().map(|part| output::escaped(&part.to_string_lossy()));
+            return output::usage(&Cli::try_parse_from(shown).err().unwrap_or(error));
+        }
     };
     let Some(command) = cli.command else {
         output::put(&Cli::command().render_help().to_string());

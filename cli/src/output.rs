@@ -112,17 +112,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
-    let mut text = error.render().to_string();
-    for argument in std::env::args_os() {
-        let argument = argument.to_string_lossy();
-        let value = argument.split_once('=').map(|(_, value)| value.to_owned());
-        for part in [Some(argument.into_owned()), value].into_iter().flatten() {
-            if part.contains(char::is_control) {
-                text = text.replace(&part, &escaped(&part));
-            }
-        }
-    }
-    note(text.trim_end());
+    note(error.render().to_string().trim_end());
     ExitCode::from(USAGE)
 }
 

@@ -50,6 +50,25 @@ pub(super) struct Recorded {
     pub(super) failed: bool,
 }
 
+/// Whether the tools run that the real scheduler needs.
+///
+/// # Errors
+///
+/// When a JDK or Maven is missing.
+pub(super) fn find_tools() -> Result<()> {
+    for tool in ["java", "javac", "mvn"] {
+        let probe = Command::new(tool)
+            .arg("-version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        if !probe.is_ok_and(|status| status.success()) {
+            bail!("skipped: `{tool}` does not run; the real scheduler needs a JDK 17 and Maven");
+        }
+    }
+    Ok(())
+}
+
 /// The process. It ends when this is dropped.
 #[derive(Debug)]
 struct Judge {
@@ -63,20 +82,8 @@ impl Judge {
     ///
     /// # Errors
     ///
-    /// When a JDK, Maven or the driver are missing, or it cannot be built.
+    /// When the driver is missing or cannot be built.
     fn start(peer: &Peer) -> Result<Self> {
-        for tool in ["java", "javac", "mvn"] {
-            let probe = Command::new(tool)
-                .arg("-version")
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status();
-            if !probe.is_ok_and(|status| status.success()) {
-                bail!(
-                    "skipped: `{tool}` does not run; the real scheduler needs a JDK 17 and Maven"
-                );
-            }
-        }
         let script = driver()?;
         let mut child = Command::new(&script)
             .args(["--judge", &peer.version, "--lines"])

@@ -205,6 +205,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
 /// Compares with the real scheduler, which plays the scenarios now.
 fn against(peer: &Peer, args: &Args) -> Result<ExitCode> {
+    judge::find_tools()?;
     if args.hunt {
         let hunt = Hunt {
             peer,
