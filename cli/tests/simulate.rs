@@ -84,7 +84,7 @@ fn what_is_no_report_is_refused_with_its_place() {
         let file = folder.join(format!("{name}.json"));
         fs::write(&file, value.to_string()).unwrap();
         let (code, out, err) = run(&["simulate", "--replay", file.to_str().unwrap()]);
-        assert_eq!(code, 2, "{name}: {out}{err}");
+        assert_eq!(code, 1, "{name}: {out}{err}");
         assert!(err.contains(&format!("{name}.json")), "{err}");
     }
     let trace = generated(&folder, "adhoc", "3");

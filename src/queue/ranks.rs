@@ -190,7 +190,7 @@ impl Ranks {
             };
             last = Some(at);
             let winner = at_place(at);
-            (!winner.is_idle()).then(|| winner.child)
+            (!winner.is_idle()).then_some(winner.child)
         })
     }
 

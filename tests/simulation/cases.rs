@@ -31,12 +31,12 @@ fn chance(random: &mut Random, percent: u64) -> bool {
 }
 
 fn pick<'a, T>(random: &mut Random, from: &'a [T]) -> &'a T {
-    let len = u64::try_from(from.len()).unwrap();
-    &from[usize::try_from(random.below(len)).unwrap()]
+    let len = u64::try_from(from.len()).expect("it fits");
+    &from[usize::try_from(random.below(len)).expect("it fits")]
 }
 
 fn number(random: &mut Random, from: u64, to: u64) -> i64 {
-    i64::try_from(from + random.below(to - from + 1)).unwrap()
+    i64::try_from(from + random.below(to - from + 1)).expect("it fits")
 }
 
 fn pairs(random: &mut Random, mode: ModeKind) -> BTreeMap<String, String> {
@@ -119,7 +119,7 @@ fn task(random: &mut Random, nodes: &[NodeSpec]) -> TaskGroup {
     } else {
         Run::Same(500 + random.below(20_000))
     };
-    let count = u32::try_from(number(random, 1, 8)).unwrap();
+    let count = u32::try_from(number(random, 1, 8)).expect("it fits");
     let mut group = TaskGroup::new(size, count, run);
     if chance(random, 30) {
         let node = pick(random, nodes);
@@ -143,13 +143,17 @@ pub(crate) fn case(seed: u64, mode: ModeKind) -> Case {
     ];
     let site = site.map(|(key, value)| (key.to_owned(), value));
     let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    let loaded = config::from_pairs(&site.into(), &pairs(random, mode), &types).unwrap();
+    let loaded = config::from_pairs(&site.into(), &pairs(random, mode), &types)
+        .expect("the pairs make a tree");
     let labels = chance(random, 40);
     let nodes: Vec<_> = (0..number(random, 1, 9))
         .map(|i| {
             let memory = *pick(random, &[4096, 8192, 8192, 16384]);
             let size = ResourceVector::of(&[memory, number(random, 2, 16)]);
-            let mut node = NodeSpec::new(NodeName::new(&format!("n{i}"), 0).unwrap(), size);
+            let mut node = NodeSpec::new(
+                NodeName::new(&format!("n{i}"), 0).expect("the name is one"),
+                size,
+            );
             node.rack = format!("/r{}", i % 2);
             if labels && chance(random, 40) {
                 node.partition = "x".to_owned();
