@@ -131,16 +131,7 @@ impl ConfiguredTemplates {
 
     fn depth(&self, path: &str) -> i32 {
         let look = Look::new(&self.properties);
-        let context = QueueContext {
-            look: &look,
-            types: &self.types,
-            calculator: self.calculator,
-            legacy: self.legacy,
-            largest: self.largest,
-            priority: self.priority,
-            rules: self.rules,
-        };
-        context.depth(path)
+        self.context(&look).depth(path)
     }
 
     /// What holds for every dynamic queue, whatever its template says.

@@ -97,7 +97,7 @@ pub(crate) fn verdict(columns: &[Column]) -> String {
     sentences.push(if seeds > 1 {
         format!("Over {seeds} seeds; a difference is one whose ranges do not meet.")
     } else {
-        "One seed: below 5 % is taken for noise; --repeats 5 tells more.".to_owned()
+        "One seed: below 5 % is taken for noise; --repeats 5 shows more.".to_owned()
     });
     wrapped(&format!("Verdict: {}", sentences.join(" ")), 0)
 }

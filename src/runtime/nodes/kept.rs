@@ -117,12 +117,12 @@ impl KeptReservations {
         true
     }
 
-    /// Writes to the keys what was counted; `tells`: and to the leaves their limits.
-    pub(super) fn apply(&mut self, ledger: &mut Ledger, tells: bool) {
+    /// Writes to the keys what was counted; `with_limits`: and to the leaves their limits.
+    pub(super) fn apply(&mut self, ledger: &mut Ledger, with_limits: bool) {
         for group in self.groups.iter_mut().filter(|group| group.counted > 0) {
             let times = std::mem::take(&mut group.counted);
             ledger.keep_reservation(group.node, times);
-            if tells {
+            if with_limits {
                 let leaf = ledger.state().apps[group.app].leaf;
                 let told = told_to_leaf(ledger.state(), leaf);
                 ledger.tell_limit(leaf, Some(&told.limit), None);

@@ -51,7 +51,7 @@ struct Attempted {
 
 /// An attempt that was counted, and whose limits were not written to leaves yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Untold {
+enum PendingNotice {
     /// A known attempt.
     Known(usize),
     /// One that kept the reservation on a node.
@@ -76,7 +76,7 @@ pub(in crate::runtime) struct Standstill {
     /// Whether a round is under way.
     rounding: bool,
     /// Attempts that were counted since limits were last written, in order.
-    untold: Vec<Untold>,
+    pending_notices: Vec<PendingNotice>,
     /// Whether an attempt of the round found nothing that would surely repeat.
     unsettled: bool,
     /// Whether the last pass proposed something.
@@ -103,7 +103,7 @@ impl Standstill {
     /// Something changed that concerns no application with reservations, and no reserved node that was not written.
     pub(in crate::runtime) fn note_other_change(&mut self) {
         debug_assert!(
-            self.untold.is_empty(),
+            self.pending_notices.is_empty(),
             "what is counted is applied before a change"
         );
         self.changes += 1;
@@ -211,14 +211,14 @@ impl Standstill {
             return false;
         }
         self.note_kept(node);
-        self.keep_untold(ledger, node);
+        self.keep_without_notice(ledger, node);
         if !self.keeps_silently {
             ledger.tell_kept(node);
         }
         true
     }
 
-    fn keep_untold(&mut self, ledger: &mut Ledger, node: NodeSlot) {
+    fn keep_without_notice(&mut self, ledger: &mut Ledger, node: NodeSlot) {
         let Some(of) = reservation_of(ledger.state(), node) else {
             return;
         };
@@ -270,9 +270,9 @@ impl Standstill {
         let known = &mut self.known[nodes.attempt];
         known.times += nodes.count;
         known.uncounted += nodes.count;
-        let teller = Untold::Known(nodes.attempt);
-        if self.untold.last() != Some(&teller) {
-            self.untold.push(teller);
+        let teller = PendingNotice::Known(nodes.attempt);
+        if self.pending_notices.last() != Some(&teller) {
+            self.pending_notices.push(teller);
         }
     }
 
@@ -295,7 +295,7 @@ impl Standstill {
 
     /// The attempt on a reserved node that was counted comes next among those that write limits of leaves.
     pub(in crate::runtime) fn tell_kept_later(&mut self, node: NodeSlot) {
-        self.untold.push(Untold::Kept(node));
+        self.pending_notices.push(PendingNotice::Kept(node));
     }
 
     /// Moves the counters of all attempts that were counted since this was last called, and writes their limits.
@@ -322,14 +322,14 @@ impl Standstill {
             }
             ledger.tell_limit(leaf, is_last.then_some(limit), publishes.then_some(limit));
         };
-        for counted in self.untold.drain(..).rev() {
+        for counted in self.pending_notices.drain(..).rev() {
             match counted {
-                Untold::Known(at) => {
+                PendingNotice::Known(at) => {
                     for told in self.known[at].moved.told.iter().rev() {
                         tell(told, ledger);
                     }
                 }
-                Untold::Kept(node) => {
+                PendingNotice::Kept(node) => {
                     let state = ledger.state();
                     let leaf = reservation_of(state, node).map(|(app, _)| state.apps[app].leaf);
                     if let Some(leaf) = leaf.filter(|&leaf| last_kept != Some(leaf)) {

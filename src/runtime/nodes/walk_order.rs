@@ -152,7 +152,7 @@ impl WalkOrder {
             kinds: Vec::new(),
             nodes,
         };
-        order.tell_kinds_apart(state);
+        order.sort_into_kinds(state);
         for place in 0..order.nodes.len() {
             let node = order.nodes[place];
             order.follow(ledger, node);
@@ -160,7 +160,7 @@ impl WalkOrder {
         order
     }
 
-    fn tell_kinds_apart(&mut self, state: &State) {
+    fn sort_into_kinds(&mut self, state: &State) {
         let mut members: Vec<Vec<NodeSlot>> = Vec::new();
         for (place, &node) in (0..).zip(&self.nodes) {
             self.places[node.index()] = place;
