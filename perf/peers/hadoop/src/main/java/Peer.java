@@ -214,7 +214,7 @@ public final class Peer {
     for (ApplicationAttemptId app : apps) {
       cluster.remove(app);
     }
-    cluster.drain_follow_ups();
+    cluster.settle();
     if (options.idleMs > 0 && options.mode.equals("heartbeat")) {
       idle();
     }

@@ -38,7 +38,7 @@ final class Rounds {
       Clock clock = () -> now;
       policy = new ProportionalCapacityPreemptionPolicy(stage.context(), stage.scheduler, clock);
     }
-    stage.drain_follow_ups();
+    stage.settle();
     policy.editSchedule();
     List<ContainerPreemptEvent> verdicts = new ArrayList<>();
     List<Event<?>> others = new ArrayList<>();

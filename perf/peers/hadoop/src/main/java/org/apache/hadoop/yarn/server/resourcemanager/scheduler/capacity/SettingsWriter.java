@@ -65,9 +65,9 @@ final class SettingsWriter {
     flag(out, "intra_queue_preemption_disabled", of.getIntraQueuePreemptionDisabled());
     flag(out, "intra_queue_preemption_disabled_in_hierarchy",
         of.getIntraQueuePreemptionDisabledInHierarchy());
-    if (of.getMultiNodeSortingPolicyName() != null
-        && !of.getMultiNodeSortingPolicyName().isEmpty()) {
-      out.put("multi_node_policy", of.getMultiNodeSortingPolicyName());
+    String sorting = sortingPolicy(of);
+    if (sorting != null && !sorting.isEmpty()) {
+      out.put("multi_node_policy", sorting);
     }
     Map<String, Float> weights = weights(of.getUserWeights());
     if (!weights.isEmpty()) {
@@ -181,6 +181,20 @@ final class SettingsWriter {
     if (value) {
       out.put(name, true);
     }
+  }
+
+  /** The method that answers this has another name in each release. */
+  private static String sortingPolicy(AbstractCSQueue queue) {
+    for (java.lang.reflect.Method method : AbstractCSQueue.class.getMethods()) {
+      if (method.getName().matches("getMultiNodeSortingPolicy(Class)?Name")) {
+        try {
+          return (String) method.invoke(queue);
+        } catch (ReflectiveOperationException other) {
+          throw new IllegalStateException("another release of AbstractCSQueue", other);
+        }
+      }
+    }
+    throw new IllegalStateException("another release of AbstractCSQueue");
   }
 
   /** The class shows a weight by user alone. */
