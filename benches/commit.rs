@@ -63,7 +63,7 @@ fn shown(size: Size) -> Snapshot {
     let mut ledger = ledger(size);
     ledger.track(true);
     let empty = Snapshot::empty(Arc::clone(&ledger.state().settings));
-    empty.next(ledger.settled().into_state_to_publish())
+    empty.next(ledger.state_to_publish())
 }
 
 /// A proposer's copy of it, and all nodes in order.

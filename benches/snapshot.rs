@@ -17,7 +17,7 @@ fn tracked(nodes: u32) -> (Ledger, Snapshot) {
     let mut ledger = ledger(Size { nodes, ..S1 });
     ledger.track(true);
     let settings = Arc::clone(&ledger.state().settings);
-    let snapshot = Snapshot::empty(settings).next(ledger.settled().into_state_to_publish());
+    let snapshot = Snapshot::empty(settings).next(ledger.state_to_publish());
     (ledger, snapshot)
 }
 
@@ -33,7 +33,7 @@ fn publish(c: &mut Criterion) {
         let (mut ledger, first) = tracked(nodes);
         decide(&mut ledger);
         // A copy of the state remembers the writes of the batch, and forgets them once published.
-        let written = ledger.settled().into_state_to_publish().clone();
+        let written = ledger.state_to_publish().clone();
         c.bench_function(&format!("snapshot/publish_{BATCH}/{nodes}"), |b| {
             b.iter_batched_ref(
                 || written.clone(),
@@ -48,7 +48,7 @@ fn refresh(c: &mut Criterion) {
     for nodes in [1_000, 10_000] {
         let (mut ledger, first) = tracked(nodes);
         decide(&mut ledger);
-        let second = first.next(ledger.settled().into_state_to_publish());
+        let second = first.next(ledger.state_to_publish());
         let mut copy = State::new(Arc::clone(&first.settings));
         copy.refresh(
             &Snapshot::empty(Arc::clone(&first.settings)),

@@ -90,12 +90,8 @@ impl DeferredAncestorCharges {
             || is_planted(PlantedFlaw::DeferredChargesIgnoreRoom)
             || calculator.fits_in(&used, &self.room.narrow());
         // The ancestors of a leaf with an entry were looked at when it was opened.
-        let has_room = |queue| {
-            let part = state.queues[queue].part(partition);
-            calculator.fits_in(&(part.used.narrow() + used), &part.limit.narrow())
-        };
         let has_entry = state.queues[leaf].part(partition).behind;
-        known && (has_entry || state.chain(leaf).skip(1).all(has_room))
+        known && (has_entry || has_room_above(state, leaf, partition, &used))
     }
 
     /// What a queue uses on a partition, with what it was not charged with yet.
@@ -187,6 +183,22 @@ impl DeferredAncestorCharges {
             }
         }
     }
+}
+
+/// Whether every queue above a leaf has room for an amount, by what the queues were charged with.
+#[inline(always)]
+pub(crate) fn has_room_above<const N: usize>(
+    state: &State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    size: &ResourceVector<N>,
+) -> bool {
+    let has_room = |queue| {
+        let part = state.queues[queue].part(partition);
+        let used = part.used.narrow() + *size;
+        state.calculator.fits_in(&used, &part.limit.narrow())
+    };
+    state.chain(leaf).skip(1).all(has_room)
 }
 
 /// Adds what a leaf was charged with since its entry was opened to the queues above it.

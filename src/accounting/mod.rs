@@ -41,7 +41,7 @@ mod users;
 pub(crate) use charge::{
     Account, Charge, add_queue_pending, charge_on, charge_queues, update_used,
 };
-pub(crate) use deferred_ancestor_charges::DeferredAncestorCharges;
+pub(crate) use deferred_ancestor_charges::{DeferredAncestorCharges, has_room_above};
 pub(crate) use fair_order::{
     FairChange, mark_moved, move_to_place, place_in_order, sort_copy, sort_marked,
 };

@@ -15,7 +15,7 @@ pub use crate::cluster::{AttributeError, AttributeMapping, Attributes};
 pub use crate::commit::{
     AppError, AskError, CommitOutcome, Conflict, Ending, HeartbeatReply, LedgerEvent as Decision,
     NodeError, PartitionSpec, PreemptionReason, PreemptionRound, RefreshError, SubmitError,
-    Submitted, UnreserveReason,
+    Submitted, UnreserveReason, Unsettled,
 };
 pub use crate::explain::{Finding, Reason, Waiting};
 pub use crate::id::{ApplicationId, ContainerId, NodeName};

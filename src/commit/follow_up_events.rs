@@ -14,11 +14,15 @@ use crate::id::{AppSlot, NameId};
 use crate::queue::{AppStage, PlaceAsk};
 
 impl Ledger {
+    /// Whether calls wait that the last change brought about.
+    #[must_use]
+    pub fn has_follow_ups(&self) -> bool {
+        !self.outbox.is_drained()
+    }
+
     /// Carries out what waits, and what that brings about; drops ended containers.
     pub fn drain_follow_ups(&mut self) {
-        if !self.outbox.is_drained() {
-            self.settled();
-        }
+        if !self.outbox.is_drained() {}
         while let Some(call) = self.outbox.next_follow_up() {
             match call {
                 FollowUpEvent::AskForMaster(app, partition) => self.ask_for_master(app, partition),

@@ -16,12 +16,10 @@ use crate::commit::containers::container::Container;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::containers::store::Containers;
 use crate::commit::nodes::history::NodeHistory;
-use crate::commit::proposals::deferred::Deferred;
 use crate::commit::users::records::renew_all_bounds;
 use crate::commit::users::removed::RemovedUsers;
 use crate::id::{AppSlot, ApplicationId, NodeName, NodeSlot, PartitionId, QueueSlot, UserSlot};
 use crate::queue::{SchedulerSettings, Templates};
-use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
 /// A partition (node label) that the cluster knows.
@@ -33,7 +31,8 @@ pub struct PartitionSpec {
     pub exclusive: bool,
 }
 
-/// The live state and its only writer.
+/// The live state and its only writer. No figure of it waits for another one: what a batch of commits defers is
+/// outside of it, with [`Unsettled`](super::Unsettled).
 #[derive(Debug)]
 pub struct Ledger {
     /// What decisions read.
@@ -51,8 +50,6 @@ pub struct Ledger {
     pub(super) tags: PlacementTags,
     pub(super) outbox: Outbox,
     pub(super) clock: LedgerClock,
-    /// What commits of a batch leave for [`Ledger::settled`].
-    pub(super) deferred: Deferred,
     /// The epoch that was last published: all bounds of user limits held in it.
     pub(super) published_epoch: u64,
 }
@@ -73,7 +70,6 @@ impl Ledger {
             tags: PlacementTags::default(),
             outbox: Outbox::default(),
             clock: LedgerClock::default(),
-            deferred: Deferred::default(),
             published_epoch: 0,
         }
     }
@@ -93,19 +89,15 @@ impl Ledger {
         self.state.epoch += 1;
     }
 
-    /// What a queue uses on a partition, with what it was not charged with yet.
+    /// The state, for publication: what was written since the last one is handed over and forgotten.
     ///
-    /// Cost: a walk up the tree for each leaf of which the ancestors are not charged yet.
+    /// Cost: where capacities changed since, a look at each leaf.
     #[must_use]
-    pub fn use_of(&self, queue: QueueSlot, partition: PartitionId) -> ResourceVector {
-        self.deferred.charges.use_of(&self.state, queue, partition)
-    }
-
-    /// Renews the bounds of all user limits where capacities changed since the last publication.
-    pub(super) fn renew_published_bounds(&mut self) {
+    pub fn state_to_publish(&mut self) -> &mut State {
         if std::mem::replace(&mut self.published_epoch, self.state.epoch) != self.state.epoch {
             renew_all_bounds(&mut self.state);
         }
+        &mut self.state
     }
 
     /// Copies rows ahead of the next publication; as [`State::copy_ahead`].

@@ -16,8 +16,7 @@
 //! | `NodeHistory` | order of registrations, nodes that left with tags, the largest node |
 //! | `PlacementTags` | tags on nodes and placement constraints |
 //! | `LedgerClock` | time, lifetimes, order of starts |
-//! | `Deferred` | what batches of commits leave for settling |
-//!
+//! //!
 //! # Life of a proposal
 //!
 //! 1. Observations of its pass are applied (`proposals::observe`).
@@ -32,8 +31,8 @@
 //! * Only the owner of the [`Ledger`] changes the live state; everything else reads.
 //! * A proposal is applied as a whole or leaves no trace but its observations.
 //! * Used of a queue is the sum of its children's, and of its containers and reservations; between a
-//!   [`CommitBatch`] and settling, with what it was not charged with yet ([`Ledger::use_of`]).
-//! * Every public change settles first; only commits leave anything deferred.
+//!   [`CommitBatch`] and settling, with what it was not charged with yet ([`Unsettled::use_of`]).
+//! * A [`Ledger`] is settled. Only a [`CommitBatch`] defers anything, and only [`Unsettled`] hands one out.
 
 mod apps;
 mod containers;
@@ -56,7 +55,8 @@ pub use containers::slot::ContainerSlot;
 pub use event::{Ending, LedgerEvent, UnreserveReason};
 pub use ledger::{Ledger, PartitionSpec};
 pub use nodes::registration::{HeartbeatReply, NodeError};
-pub use proposals::batch::{CommitBatch, Settled};
+pub(crate) use proposals::batch::LedgerOwner;
+pub use proposals::batch::{CommitBatch, Unsettled};
 pub use proposals::conflict::Conflict;
 pub use proposals::outcome::CommitOutcome;
 pub use proposals::reclaimed_slots::Freed;

@@ -9,7 +9,7 @@ use super::nodes::live_order::LiveOrders;
 use super::nodes::standstill::Standstill;
 use crate::cluster::AttributeMapping;
 use crate::commit::{
-    AppError, AskError, CommitBatch, Conflict, HeartbeatReply, Ledger, LedgerEvent, NodeError,
+    AppError, AskError, Conflict, HeartbeatReply, Ledger, LedgerEvent, LedgerOwner, NodeError,
     PartitionSpec, PreemptionRound, RefreshError, SubmitError, Submitted, Verdicts,
 };
 use crate::id::{AppSlot, ApplicationId, ContainerId, NodeName, NodeSlot};
@@ -44,6 +44,26 @@ pub struct Attempt {
     pub refused: Option<Conflict>,
 }
 
+impl LedgerOwner for Sequential {
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The ledger, for a committer that gets decisions from elsewhere.
+    fn ledger_mut(&mut self) -> &mut Ledger {
+        self.orders.share();
+        self.ledger.note_due_nodes(false);
+        self.note_nodes();
+        &mut self.ledger
+    }
+
+    #[inline]
+    fn next_ledger(&mut self) -> &mut Ledger {
+        debug_assert!(self.orders.is_shared());
+        &mut self.ledger
+    }
+}
+
 impl Sequential {
     /// A scheduler without nodes.
     ///
@@ -70,21 +90,6 @@ impl Sequential {
     /// Hands over what happened since the last call, in order.
     pub fn take_events(&mut self) -> Vec<LedgerEvent> {
         self.ledger.take_events()
-    }
-
-    /// The ledger, for a committer that gets decisions from elsewhere.
-    pub(super) fn ledger_mut(&mut self) -> &mut Ledger {
-        self.orders.share();
-        self.ledger.note_due_nodes(false);
-        self.note_nodes();
-        &mut self.ledger
-    }
-
-    /// The batch of commits that began with [`Self::ledger_mut`], for its next decision.
-    #[inline]
-    pub(super) fn next_commit(&mut self) -> CommitBatch<'_> {
-        debug_assert!(self.orders.is_shared());
-        self.ledger.batch()
     }
 
     /// Carries out every attempt, even those that surely come to the same as the last one; or not any more.

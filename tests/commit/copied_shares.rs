@@ -51,7 +51,7 @@ fn a_copy_tells_whether_a_leaf_that_is_guaranteed_nothing_may_kill() {
     let mut ledger = ledger();
     ledger.track(true);
     let empty = Snapshot::empty(Arc::clone(&ledger.state().settings));
-    let shown = empty.next(ledger.settled().into_state_to_publish());
+    let shown = empty.next(ledger.state_to_publish());
     let mut copy = State::new(Arc::clone(&shown.settings));
     copy.refresh(&empty, &shown, |_| {});
     let leaf = ledger.queue("root.small").unwrap();
@@ -69,6 +69,5 @@ fn a_copy_tells_whether_a_leaf_that_is_guaranteed_nothing_may_kill() {
     assert_ne!(apply_to_copy(&mut copy, proposal), OverlayResult::No);
     assert_eq!(ledger.commit(&found, &seen), CommitOutcome::Committed);
     ledger.drain_follow_ups();
-    ledger.settled();
     assert_eq!([may(&copy), may(ledger.state())], [false; 2]);
 }

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec};
-use capsched::commit::{CommitOutcome, Ledger};
+use capsched::commit::{CommitOutcome, Ledger, Unsettled};
 use capsched::id::{AppSlot, NodeSlot, PartitionId, QueueSlot};
 use capsched::policy::Locality;
 use capsched::proposer::{Outcome, Proposal, ProposalKind};
@@ -149,22 +149,23 @@ proptest! {
         tries in prop::collection::vec((0..8_usize, 0..8_u8, 0..3_usize, 0..32_u8), 1..200),
     ) {
         let calculator = if dominant { "DominantResourceCalculator" } else { "DefaultResourceCalculator" };
-        let [mut together, mut single] = [ledger(calculator), ledger(calculator)];
+        let [mut together, mut single] =
+            [ledger(calculator), ledger(calculator)].map(Unsettled::new);
         for (app, elsewhere, node, pause) in tries {
             // Mostly below `p`, which comes to its maximum then.
             let app = [0, 1, 4, 0, 1, 4, 2, 3][app];
             let (key, nodes) = if elsewhere == 0 { (1, 3) } else { (0, 0) };
-            let Some(proposal) = proposal(&single, (app, key, nodes + node)) else {
+            let Some(proposal) = proposal(single.charged(), (app, key, nodes + node)) else {
                 continue;
             };
             let outcome = Outcome::Proposed(proposal);
             let found = match pause {
-                1 => together.commit(&outcome, &[]),
+                1 => together.commit_now(&outcome, &[]),
                 _ => together.batch().commit(&outcome, &[]),
             };
-            let expected = single.commit(&outcome, &[]);
+            let expected = single.commit_now(&outcome, &[]);
             prop_assert_eq!(found, expected);
-            let states = [&together, &single].map(Ledger::state);
+            let states = [together.as_is(), single.as_is()].map(Ledger::state);
             for queue in (0..states[0].queues.len()).map(QueueSlot::at) {
                 for partition in states[0].partition_ids() {
                     let used = states[1].queues[queue].part(partition).used.get();
@@ -172,12 +173,12 @@ proptest! {
                 }
             }
             if pause == 0 {
-                together.settled();
-                prop_assert_eq!(figures(&together), figures(&single));
+                let together = figures(together.settled());
+                prop_assert_eq!(together, figures(single.charged()));
             }
             if pause < 6 {
                 for ledger in [&mut together, &mut single] {
-                    ledger.settled();
+                    let ledger = ledger.settled();
                     match pause {
                         0 | 1 => {}
                         // None at times, so that another leaf may come first.
@@ -190,37 +191,36 @@ proptest! {
             }
         }
         for ledger in [&mut together, &mut single] {
-            ledger.settled();
-            ledger.drain_follow_ups();
+            ledger.settled().drain_follow_ups();
         }
-        prop_assert_eq!(figures(&together), figures(&single));
-        let [found, expected] = [&mut together, &mut single].map(Ledger::take_events);
+        let [together, single] = [&mut together, &mut single].map(Unsettled::settled);
+        prop_assert_eq!(figures(together), figures(single));
+        let [found, expected] = [together, single].map(Ledger::take_events);
         prop_assert_eq!(found, expected);
     }
 }
 
 #[test]
 fn a_parent_at_its_maximum_refuses_what_its_leaves_have_room_for() {
-    let mut ledger = ledger("DominantResourceCalculator");
-    let parent = ledger.queue("root.p").unwrap();
+    let mut ledger = Unsettled::new(ledger("DominantResourceCalculator"));
+    let parent = ledger.charged().queue("root.p").unwrap();
     let charged = |ledger: &Ledger| {
         let part = ledger.state().queues[parent].part(PartitionId::DEFAULT);
         part.used.memory()
     };
     let mut placed = 0;
     for i in 0..40 {
-        let wanted = proposal(&ledger, (i % 2, 0, placed / 14)).unwrap();
+        let wanted = proposal(ledger.as_is(), (i % 2, 0, placed / 14)).unwrap();
         let outcome = ledger.batch().commit(&Outcome::Proposed(wanted), &[]);
         placed += usize::from(outcome == CommitOutcome::Committed);
         if placed == 10 {
-            assert_eq!(charged(&ledger), 0, "it is left for later");
+            assert_eq!(charged(ledger.as_is()), 0, "it is left for later");
         }
     }
     // 60 % of 48 GiB is room for 28 containers of one, of which `r` may have 20.
     let used = ledger.use_of(parent, PartitionId::DEFAULT).memory();
     assert_eq!((placed, used), (28, 28 * 1024));
-    ledger.settled();
-    assert_eq!(charged(&ledger), used);
+    assert_eq!(charged(ledger.settled()), used);
 }
 
 #[cfg(debug_assertions)]

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec};
-use capsched::commit::{CommitOutcome, Conflict, Ledger};
+use capsched::commit::{CommitOutcome, Conflict, Ledger, Unsettled};
 use capsched::id::{AppSlot, NodeSlot, PartitionId};
 use capsched::proposer::{BulkExtent, Candidates, FitIndex, Outcome, place_in_bulk, propose};
 use capsched::queue::Exclusivity;
@@ -90,7 +90,7 @@ fn what_was_proposed_before_the_removal_is_refused() {
         assert!(matches!(outcome, Outcome::Proposed(_)), "{outcome:?}");
         remove_user_of(&mut ledger, app);
         let committed = if batch {
-            ledger.batch().commit(&outcome, &[])
+            Unsettled::new(ledger).batch().commit(&outcome, &[])
         } else {
             ledger.commit(&outcome, &[])
         };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, ConstrainedAsk, NodeName, NodeSpec, PartitionSpec,
 };
-use capsched::commit::{CommitOutcome, Ledger};
+use capsched::commit::{CommitOutcome, Ledger, Unsettled};
 use capsched::config;
 use capsched::id::{PartitionId, QueueSlot};
 use capsched::policy::{Locality, is_idle, order_children, visited_children};
@@ -377,11 +377,11 @@ fn assert_visited_in_order(state: &State) {
 
 #[test]
 fn what_commits_leave_for_later_comes_to_the_same() {
-    let [mut at_once, mut later] = [ledger(), ledger()];
-    for ledger in [&mut at_once, &mut later] {
-        demand(ledger);
+    let [mut at_once, mut later] = [ledger(), ledger()].map(|mut ledger| {
+        demand(&mut ledger);
         ledger.track(true);
-    }
+        Unsettled::new(ledger)
+    });
     let (mut placed, mut behind) = (0, 0);
     for round in 0..60 {
         let (host, lent) = match round % 4 {
@@ -389,19 +389,21 @@ fn what_commits_leave_for_later_comes_to_the_same() {
             1 => ("h2", Exclusivity::Ignore),
             _ => ("h3", Exclusivity::Respect),
         };
-        let node = at_once.node(&NodeName::new(host, 1).unwrap()).unwrap();
+        let ledger = at_once.charged();
+        let node = ledger.node(&NodeName::new(host, 1).unwrap()).unwrap();
         let mut seen = Vec::new();
         let candidates = Candidates::node(node);
-        let outcome = propose(at_once.state(), &candidates, lent, &mut seen);
-        let committed = at_once.commit(&outcome, &seen);
+        let outcome = propose(ledger.state(), &candidates, lent, &mut seen);
+        let committed = at_once.commit_now(&outcome, &seen);
         assert_eq!(later.batch().commit(&outcome, &seen), committed);
         placed += usize::from(committed == CommitOutcome::Committed);
         if round % 7 == 6 {
-            behind += usize::from(difference(later.state(), at_once.state()).is_some());
-            later.settled();
-            assert_eq!(difference(later.state(), at_once.state()), None);
-            assert_visited_in_order(later.state());
-            assert_visited_in_order(at_once.state());
+            let at_once = at_once.charged().state();
+            behind += usize::from(difference(later.as_is().state(), at_once).is_some());
+            let later = later.settled().state();
+            assert_eq!(difference(later, at_once), None);
+            assert_visited_in_order(later);
+            assert_visited_in_order(at_once);
         }
     }
     assert!(

@@ -129,7 +129,10 @@ fn heartbeats(engine: &Threaded, nodes: &[NodeName], clock: SystemClock) -> Resu
 
 /// Containers that the cluster holds.
 fn placed_by(engine: &Threaded) -> u64 {
-    let used = engine.inspect(|ledger| ledger.use_of(State::ROOT, PartitionId::DEFAULT));
+    let used = engine.inspect(|ledger| {
+        let root = &ledger.state().queues[State::ROOT];
+        root.part(PartitionId::DEFAULT).used.get()
+    });
     let used = used.map_or(0, |used| used.memory() / CONTAINER_MIB);
     u64::try_from(used).unwrap_or(0)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capsched::commit::{CommitOutcome, Freed, Ledger, LedgerEvent};
+use capsched::commit::{CommitOutcome, Freed, Ledger, LedgerEvent, Unsettled};
 use capsched::id::{AppSlot, ApplicationId, Version};
 use capsched::proposer::{Observation, Outcome};
 use capsched::snapshot::{Snapshot, State};
@@ -22,7 +22,7 @@ impl Prepared {
         let mut ledger = self.ledger();
         let settings = Arc::clone(&ledger.state().settings);
         let empty = Snapshot::empty(Arc::clone(&settings));
-        let mut first = empty.next(ledger.settled().into_state_to_publish());
+        let mut first = empty.next(ledger.state_to_publish());
         (first.taken, first.refused) = (vec![0], vec![0]);
         let first = Arc::new(first);
         let (publisher, snapshots) = published(first.version, Arc::clone(&first));
@@ -40,7 +40,7 @@ impl Prepared {
             w,
         };
         let mut committer = Committer {
-            ledger,
+            ledger: Unsettled::new(ledger),
             ring: receiver,
             change,
             publisher,
@@ -193,7 +193,7 @@ pub(super) enum Change {
 
 /// The committer with its ledger; the model's main thread.
 struct Committer {
-    ledger: Ledger,
+    ledger: Unsettled<Ledger>,
     ring: RingReceiver<Decision>,
     /// What it has still to do by itself.
     change: Option<Change>,
@@ -301,7 +301,7 @@ impl Committer {
 
     /// What observations of passes leave at an application.
     fn observed(&self, slot: AppSlot) -> String {
-        let app = &self.ledger.state().apps[slot];
+        let app = &self.ledger.as_is().state().apps[slot];
         let counters = app
             .keys
             .iter()
@@ -311,7 +311,7 @@ impl Committer {
 
     /// What was observed on rows that are still the same ones must have been taken over.
     fn check_observations(&self, decision: &Decision) {
-        let apps = &self.ledger.state().apps;
+        let apps = &self.ledger.as_is().state().apps;
         for observation in &decision.seen {
             if let Observation::Served { app, provider } = observation {
                 self.w.observed.met_if(true);
@@ -323,7 +323,7 @@ impl Committer {
 
     /// Writes down what happened to containers.
     fn hear(&mut self) -> Vec<LedgerEvent> {
-        let events = self.ledger.take_events();
+        let events = self.ledger.exchange_events(Vec::new());
         for event in &events {
             self.live += match event {
                 LedgerEvent::Allocated { .. } => 1,
@@ -336,7 +336,7 @@ impl Committer {
 
     /// Every container is on the one node, and those that the limits are about are one user's.
     fn check(&self) {
-        let containers = i64::from(self.ledger.state().nodes[NODE].containers);
+        let containers = i64::from(self.ledger.as_is().state().nodes[NODE].containers);
         assert_eq!(containers, self.live, "N4: on the node, and told");
         assert!(containers <= self.room, "N1: {containers} on the node");
         assert!(containers <= self.most, "U2: {containers} of the user");
@@ -344,7 +344,6 @@ impl Committer {
 
     fn carry_out(&mut self, change: Change) {
         self.ledger.drain_follow_ups();
-        self.ledger.settled();
         match change {
             Change::Decide => self.decide(),
             Change::Replace => self.outsider(Self::replace),
@@ -356,8 +355,8 @@ impl Committer {
 
     fn decide(&mut self) {
         let mut seen = Vec::new();
-        let outcome = decide(self.ledger.state(), &mut seen);
-        let committed = self.ledger.commit(&outcome, &seen);
+        let outcome = decide(self.ledger.charged().state(), &mut seen);
+        let committed = self.ledger.commit_now(&outcome, &seen);
         assert!(
             !matches!(committed, CommitOutcome::Rejected(_)),
             "P7: refused on the live state"
@@ -377,22 +376,23 @@ impl Committer {
     }
 
     fn replace(&mut self) {
-        let app = self.ledger.app(APP).expect("it ends once");
-        self.ledger.end_app(app);
-        self.ledger.drain_follow_ups();
-        submit(&mut self.ledger, NEXT_APP, ("root.p.a", "ann"), 1);
-        let next = self.ledger.app(NEXT_APP);
+        let ledger = self.ledger.settled();
+        let app = ledger.app(APP).expect("it ends once");
+        ledger.end_app(app);
+        ledger.drain_follow_ups();
+        submit(ledger, NEXT_APP, ("root.p.a", "ann"), 1);
+        let next = ledger.app(NEXT_APP);
         assert_eq!(next, Some(app), "the model is about a slot used again");
         self.changed = Some(Version(self.snapshot.version.0 + 1));
     }
 
     fn replace_node(&mut self, room: i64) {
-        let left = self.ledger.remove_node(&node_name());
+        let left = self.ledger.settled().remove_node(&node_name());
         left.expect("it leaves once");
         self.ledger.drain_follow_ups();
         self.hear();
         assert_eq!(self.live, 0, "N4: containers outlive their node");
-        let slot = self.ledger.add_node(&node(room));
+        let slot = self.ledger.settled().add_node(&node(room));
         assert_eq!(slot, Ok(NODE), "the model is about a slot used again");
         self.ledger.drain_follow_ups();
         (self.room, self.most) = (room, room);
@@ -400,17 +400,14 @@ impl Committer {
     }
 
     fn reload(&mut self) {
-        let taken_over = self.ledger.refresh(self.prepared.tight.clone());
+        let taken_over = self.ledger.settled().refresh(self.prepared.tight.clone());
         taken_over.expect("the settings are sound");
         self.ledger.drain_follow_ups();
         self.reloaded = true;
     }
 
     fn publish(&mut self) {
-        self.ledger.settled();
-        let mut next = self
-            .snapshot
-            .next(self.ledger.settled().into_state_to_publish());
+        let mut next = self.snapshot.next(self.ledger.settled().state_to_publish());
         (next.taken, next.refused) = (vec![self.taken], vec![self.refused]);
         next.served = self.served;
         next.outside = self.outside;

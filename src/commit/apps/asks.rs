@@ -116,7 +116,6 @@ impl Ledger {
         call: &AskCall,
         reply: &mut AskReply,
     ) -> Result<(), AskError> {
-        self.settled();
         let row = &self.state.apps[app];
         if !row.unmanaged && row.master.is_none() {
             return Err(AskError::MasterNotRunning(row.id));

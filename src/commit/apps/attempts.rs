@@ -75,7 +75,6 @@ impl Ledger {
     /// application's own field, which no change touches.
     // As CapacityScheduler.updateApplicationPriority, AbstractLeafQueue.updateApplicationPriority.
     pub fn change_priority(&mut self, app: AppSlot, wanted: i32) -> i32 {
-        self.settled();
         let priority = wanted.min(self.state.settings.maximum_application_priority);
         let row = &mut self.state.apps[app];
         if priority == row.submission.priority {

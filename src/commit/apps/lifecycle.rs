@@ -206,7 +206,6 @@ impl Ledger {
     /// As [`SubmitError`]. The state is unchanged but for the user's record in the leaf and the
     /// queues that were missing, which a refused submission leaves behind as in the reference.
     pub fn submit(&mut self, spec: &AppSpec) -> Result<AppSlot, SubmitError> {
-        self.settled();
         self.check_new(spec)?;
         let name = named_queue(spec);
         let queue = self.queue(&name);
@@ -394,7 +393,6 @@ impl Ledger {
 
     /// Ends an application: its containers, its reservations, then itself.
     pub fn end_app(&mut self, app: AppSlot) {
-        self.settled();
         let live: Vec<_> = self.containers.live_of(app).collect();
         for container in live {
             self.end_container(container, Ending::Killed);

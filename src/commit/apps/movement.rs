@@ -20,7 +20,6 @@ impl Ledger {
     /// When the target refuses it; nothing changed then but for the user's record there.
     // As CapacityScheduler.moveApplication.
     pub fn move_app(&mut self, app: AppSlot, path: &str) -> Result<(), AppError> {
-        self.settled();
         let unknown = |path: &str| AppError::Move(SubmitError::UnknownQueue(path.to_owned()));
         let source = &self.state.queues[self.state.apps[app].leaf].settings.path;
         if self.registry.queue_at(source).is_none() {

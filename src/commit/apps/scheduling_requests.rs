@@ -149,7 +149,6 @@ impl Ledger {
         id: ApplicationId,
         constraints: &[(String, String)],
     ) -> Result<(), AskError> {
-        self.settled();
         if self.app(id).is_none() {
             return Err(AskError::UnknownApplication(id));
         }
@@ -171,7 +170,6 @@ impl Ledger {
     ///
     /// When the constraint is malformed; then nothing changed.
     pub fn constrain_tag(&mut self, tag: &str, text: Option<&str>) -> Result<(), AskError> {
-        self.settled();
         match text {
             Some(text) => {
                 let tags = vec![tag.to_owned()];

@@ -131,7 +131,6 @@ impl Ledger {
     /// application, and a user whose record was dropped before that application ended gets one.
     // As AbstractLeafQueue.getTotalPendingResourcesConsideringUserLimit.
     pub fn know_active_users(&mut self) {
-        self.settled();
         let queues = self.state.queues.iter();
         let leaves = queues.filter_map(|queue| queue.leaf.as_ref());
         let apps = leaves.flat_map(|leaf| leaf.active.iter().copied());
@@ -142,7 +141,6 @@ impl Ledger {
 
     /// Carries out verdicts in order; those that no longer hold have no effect.
     pub fn preempt(&mut self, round: &Verdicts) -> PreemptionRound {
-        self.settled();
         self.observe(&round.observations);
         let lazy = self.state.settings.lazy_preemption;
         let mut done = PreemptionRound::default();

@@ -82,7 +82,6 @@ impl Ledger {
     ///
     /// As [`NodeError`]; the state is unchanged then.
     pub fn add_node(&mut self, spec: &NodeSpec) -> Result<NodeSlot, NodeError> {
-        self.settled();
         if self.registry.node(&spec.name).is_some() {
             return Err(NodeError::Duplicate(spec.name.clone()));
         }
@@ -145,7 +144,6 @@ impl Ledger {
     ///
     /// When the node is not registered.
     pub fn remove_node(&mut self, name: &NodeName) -> Result<(), NodeError> {
-        self.settled();
         let slot = self.registered(name)?;
         let row = &mut self.state.nodes[slot];
         row.state = NodeState::Lost;
@@ -184,7 +182,6 @@ impl Ledger {
     ///
     /// When the node is not registered or the total is out of range.
     pub fn resize_node(&mut self, name: &NodeName, total: ResourceVector) -> Result<(), NodeError> {
-        self.settled();
         let slot = self.registered(name)?;
         let total = self.state.calculator.known(&total);
         check_total(&self.state, &total, &self.state.nodes[slot].total.get())?;
@@ -219,7 +216,6 @@ impl Ledger {
     ///
     /// When the node is not registered or the cluster does not know the label.
     pub fn relabel_node(&mut self, name: &NodeName, label: &str) -> Result<(), NodeError> {
-        self.settled();
         let slot = self.registered(name)?;
         let partition = self.known_label(label)?;
         let row = &mut self.state.nodes[slot];
@@ -248,7 +244,6 @@ impl Ledger {
         mapping: &AttributeMapping,
         attributes: &[(String, String)],
     ) -> Result<(), NodeError> {
-        self.settled();
         let slot = self.registered(name)?;
         let mut changed = self.state.nodes[slot].attributes.clone();
         map_attributes(&mut changed, mapping, attributes).map_err(NodeError::Attribute)?;
@@ -265,7 +260,6 @@ impl Ledger {
     ///
     /// When the node is not registered.
     pub fn decommission_node(&mut self, name: &NodeName) -> Result<(), NodeError> {
-        self.settled();
         let slot = self.registered(name)?;
         self.state.nodes[slot].state = NodeState::Decommissioning;
         Ok(())
@@ -281,7 +275,6 @@ impl Ledger {
         name: &NodeName,
         report: &NodeReport,
     ) -> Result<HeartbeatReply, NodeError> {
-        self.settled();
         let slot = self.registered(name)?;
         Ok(self.take_report(slot, report))
     }
@@ -289,7 +282,6 @@ impl Ledger {
     /// Takes over what a registered node reports. Nodes with nothing to report, which most are,
     /// cost no look at their containers.
     pub fn take_report(&mut self, slot: NodeSlot, report: &NodeReport) -> HeartbeatReply {
-        self.settled();
         let reply = if self.containers.is_nothing_due(slot) {
             HeartbeatReply::default()
         } else {
@@ -357,7 +349,6 @@ impl Ledger {
 
     /// A container ended by itself and its node has reported it.
     pub fn container_exited(&mut self, slot: ContainerSlot) {
-        self.settled();
         self.end_container(slot, Ending::Finished);
         self.free_space(slot);
         self.containers.set_due(slot, false, false);

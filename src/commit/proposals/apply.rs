@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
+use super::batch::CommitBatch;
 use super::conflict::Conflict;
-use super::deferred::ChargeTime;
+use super::deferred::PendingNotices;
 use super::outcome::CommitOutcome;
-use super::sink::next_id;
+use super::sink::{next_id, sink};
 use crate::accounting::{ContainerPlacement, FairChange, mark_moved, place};
 use crate::cluster::{Reservation, TagCount};
 use crate::commit::containers::container::{Container, GiveBack};
@@ -40,63 +41,21 @@ impl Ledger {
         observations: &[Observation],
         checked: impl FnOnce(),
     ) -> CommitOutcome {
-        self.commit_at(ChargeTime::Now, outcome, observations, checked)
-    }
-
-    /// Commits what a pass came to, with the charges of queues above the leaf now or later.
-    pub(in crate::commit) fn commit_at(
-        &mut self,
-        time: ChargeTime,
-        outcome: &Outcome,
-        observations: &[Observation],
-        checked: impl FnOnce(),
-    ) -> CommitOutcome {
-        self.observe(observations);
-        match outcome {
-            Outcome::Proposed(proposal) => self.commit_proposal(time, proposal, checked),
-            Outcome::GiveUp(release) => {
-                self.deferred.charges.settle(&mut self.state);
-                self.release(release, UnreserveReason::Excess);
-                CommitOutcome::Committed
-            }
-            Outcome::Skipped(_) => CommitOutcome::Nothing,
-        }
-    }
-
-    fn commit_proposal(
-        &mut self,
-        time: ChargeTime,
-        proposal: &Proposal,
-        checked: impl FnOnce(),
-    ) -> CommitOutcome {
-        let verdict = with_width!(self.state.calculator, N => {
-            match self.check_simple::<N>(proposal) {
-                Some(Ok(simple)) => {
-                    checked();
-                    self.apply_simple::<N>(time, proposal, &simple);
-                    return CommitOutcome::Committed;
-                }
-                Some(Err(conflict)) => Err(conflict),
-                None => {
-                    self.deferred.charges.settle(&mut self.state);
-                    self.validate::<N>(proposal)
-                }
-            }
-        });
-        self.carry_out(proposal, verdict, checked)
+        CommitBatch::settled(self).commit_watched(outcome, observations, checked)
     }
 
     /// Applies a validated proposal, or its alternate where the first node refuses it; otherwise notes the
     /// conflict.
-    fn carry_out(
+    pub(super) fn carry_out(
         &mut self,
         proposal: &Proposal,
         verdict: Result<(), Conflict>,
+        notices: Option<&mut PendingNotices>,
         checked: impl FnOnce(),
     ) -> CommitOutcome {
         let second = match verdict {
             Ok(()) => None,
-            Err(conflict) => self.second_choice(proposal, conflict),
+            Err(conflict) => self.second_choice(proposal, conflict, notices),
         };
         checked();
         match (verdict, second) {
@@ -108,22 +67,30 @@ impl Ledger {
                 self.apply(&second);
                 CommitOutcome::CommittedElsewhere
             }
-            (Err(conflict), None) => {
-                count_found(&mut self.state, proposal);
-                self.note_rejection(proposal, conflict);
-                CommitOutcome::Rejected(conflict)
-            }
+            (Err(conflict), None) => self.reject(proposal, conflict),
         }
+    }
+
+    /// Notes that a proposal did not hold.
+    pub(super) fn reject(&mut self, proposal: &Proposal, conflict: Conflict) -> CommitOutcome {
+        count_found(&mut self.state, proposal);
+        self.note_rejection(proposal, conflict);
+        CommitOutcome::Rejected(conflict)
     }
 
     /// A proposal on its alternate, where that holds though the first node took it no more. The alternate
     /// must still be of the partition that is asked for, and nothing excluded.
-    fn second_choice(&mut self, proposal: &Proposal, conflict: Conflict) -> Option<Proposal> {
+    fn second_choice(
+        &mut self,
+        proposal: &Proposal,
+        conflict: Conflict,
+        notices: Option<&mut PendingNotices>,
+    ) -> Option<Proposal> {
         if !conflict.is_of_node() {
             return None;
         }
         let second = proposal.on_alternate()?;
-        let holds = with_width!(self.state.calculator, N => self.validate::<N>(&second));
+        let holds = with_width!(self.state.calculator, N => self.validate::<N>(&second, notices));
         holds.ok()?;
         let row = &self.state.apps[second.app];
         let partition = self.state.nodes[second.node].partition;
@@ -184,7 +151,7 @@ impl Ledger {
         if !charged {
             self.user_of(app);
         }
-        let (state, mut sink) = self.sink::<false>(proposal, reserved, ChargeTime::Now);
+        let (state, mut sink) = sink::<false>(self, None, proposal, reserved);
         let placement = ContainerPlacement::<N> {
             counted: proposal.counted,
             locality: proposal.locality,
@@ -287,7 +254,7 @@ impl Ledger {
     }
 
     /// Gives up a reservation: application, queues and user are relieved of it.
-    fn release(&mut self, release: &Release, reason: UnreserveReason) {
+    pub(super) fn release(&mut self, release: &Release, reason: UnreserveReason) {
         let Some(slot) = self.containers.reserved_on(release.node) else {
             return;
         };

@@ -1,16 +1,16 @@
-//! Batches of commits, and settling what they defer.
+//! Commits whose charges wait: batches, and the one value through which a settled ledger is reached.
 //!
 //! # What
 //!
-//! A [`CommitBatch`] commits what proposers decided on their copies. It defers what it does not read itself:
+//! A [`Ledger`] is settled: no figure of it waits for another one. An [`Unsettled`] owner of a ledger also takes
+//! a [`CommitBatch`], which commits what proposers decided on their copies and defers what it does not read itself:
 //! the charges of queues above leaves ([`crate::accounting::DeferredAncestorCharges`]), and the notices of
-//! the limits of users who pass without a check. [`Ledger::settled`] makes up for both, and returns the one
-//! value through which settled figures are read.
+//! the limits of users who pass without a check. [`Unsettled::settled`] makes up for both.
 //!
 //! # When it is valid
 //!
-//! While charges are deferred, used and pending amounts above leaves are those of before the batch. Commits
-//! allow for it; every other change settles first, by itself.
+//! While charges are deferred, used and pending amounts above leaves are those of before the batch. What a batch
+//! does meanwhile is a method of [`CommitBatch`]; everything else takes the ledger, which only settling returns.
 //!
 //! # Why
 //!
@@ -20,7 +20,7 @@
 //!
 //! 1. A commit in a batch charges the leaf, and notes the user whose limit was not computed.
 //! 2. A commit that the room of an ancestor does not surely admit settles the charges and looks again.
-//! 3. [`Ledger::settled`] charges the ancestors, then computes the limit of each noted user once.
+//! 3. [`Unsettled::settled`] charges the ancestors, then computes the limit of each noted user once.
 //!
 //! # Cost
 //!
@@ -28,102 +28,250 @@
 //!
 //! `tests/commit/deferred_charges.rs` compares batches with single commits.
 
-use super::deferred::ChargeTime;
+use super::deferred::{Deferred, PendingNotices};
+use crate::accounting::DeferredAncestorCharges;
+use crate::commit::event::{LedgerEvent, UnreserveReason};
 use crate::commit::ledger::Ledger;
 use crate::commit::proposals::outcome::CommitOutcome;
-use crate::commit::users::records::user_limit;
-use crate::id::{PartitionId, UserSlot};
-use crate::proposer::{Observation, Outcome};
-use crate::queue::Exclusivity;
-use crate::resource::with_width;
-use crate::snapshot::State;
+use crate::id::{PartitionId, QueueSlot};
+use crate::proposer::{Observation, Outcome, Proposal};
+use crate::resource::{ResourceVector, with_width};
 
-/// Commits of decisions that were taken elsewhere, some of whose charges wait until the ledger is settled.
+/// Who has a ledger, and may know more about it.
+pub(crate) trait LedgerOwner {
+    /// The ledger.
+    fn ledger(&self) -> &Ledger;
+
+    /// The ledger, to be changed by somebody else.
+    fn ledger_mut(&mut self) -> &mut Ledger;
+
+    /// The ledger, for the next commit of a batch that began with [`Self::ledger_mut`].
+    fn next_ledger(&mut self) -> &mut Ledger {
+        self.ledger_mut()
+    }
+}
+
+impl LedgerOwner for Ledger {
+    fn ledger(&self) -> &Ledger {
+        self
+    }
+
+    fn ledger_mut(&mut self) -> &mut Ledger {
+        self
+    }
+}
+
+/// A ledger, or an owner of one, of which batches of commits may have deferred something.
 #[derive(Debug)]
-pub struct CommitBatch<'a> {
-    ledger: &'a mut Ledger,
+pub struct Unsettled<T> {
+    owner: T,
+    deferred: Deferred,
 }
 
-impl CommitBatch<'_> {
-    /// As [`Ledger::commit`].
-    pub fn commit(&mut self, outcome: &Outcome, observations: &[Observation]) -> CommitOutcome {
-        self.commit_watched(outcome, observations, || {})
+impl<T> Unsettled<T> {
+    /// The owner of a ledger, which is settled as yet.
+    pub fn new(owner: T) -> Self {
+        Self {
+            owner,
+            deferred: Deferred::default(),
+        }
     }
 
-    /// As [`Ledger::commit_watched`].
-    pub fn commit_watched(
-        &mut self,
-        outcome: &Outcome,
-        observations: &[Observation],
-        checked: impl FnOnce(),
-    ) -> CommitOutcome {
-        self.ledger
-            .commit_at(ChargeTime::Settling, outcome, observations, checked)
-    }
-}
-
-/// A ledger in which nothing is deferred; only settling returns it.
-#[derive(Debug)]
-pub struct Settled<'a> {
-    ledger: &'a mut Ledger,
-}
-
-impl<'a> Settled<'a> {
-    /// What decisions read, with the figures of all queues.
+    /// The owner as it is, for those who allow for deferred charges: used and pending amounts of queues above
+    /// leaves may be those of before a batch.
     #[must_use]
-    pub fn state(&self) -> &State {
-        self.ledger.state()
-    }
-
-    /// The state, for publication: what was written since the last one is handed over and forgotten.
-    ///
-    /// Cost: where capacities changed since, a look at each leaf.
-    #[must_use]
-    pub fn into_state_to_publish(self) -> &'a mut State {
-        self.ledger.renew_published_bounds();
-        &mut self.ledger.state
+    pub fn as_is(&self) -> &T {
+        &self.owner
     }
 }
 
-impl Ledger {
-    /// A batch of commits. It may be begun again for each decision; what it defers stays deferred until the
-    /// ledger is settled.
-    pub fn batch(&mut self) -> CommitBatch<'_> {
-        CommitBatch { ledger: self }
-    }
-
+#[expect(private_bounds, reason = "only the crate has owners of ledgers")]
+impl<T: LedgerOwner> Unsettled<T> {
     /// Makes up for what batches deferred, once for all of their commits: the charges of queues above
     /// leaves, used shares, and the limits noted with users, which are those of a pass that comes by now.
     ///
     /// Cost: for each leaf and each user that got containers since the last call, that of one.
     // As UsersManager.getComputedResourceLimitForActiveUsers.
-    pub fn settled(&mut self) -> Settled<'_> {
-        self.deferred.charges.settle(&mut self.state);
-        if !self.deferred.notices.is_empty() {
-            with_width!(self.state.calculator, N => self.note_limits::<N>());
-        }
-        Settled { ledger: self }
-    }
-
-    /// Notes that a user with a record got a container by the guaranteed minimum, without its limit being
-    /// computed.
     #[inline]
-    pub(in crate::commit) fn note_granted(&mut self, user: UserSlot, partition: PartitionId) {
-        let record = &mut self.state.users[user];
-        if !std::mem::replace(&mut record.notice_pending, true) {
-            self.deferred.notices.push((user, partition));
+    pub fn settled(&mut self) -> &mut T {
+        self.deferred.settle(&mut self.owner.ledger_mut().state);
+        &mut self.owner
+    }
+
+    /// The settled ledger itself, to be changed by others than its owner.
+    #[inline]
+    pub fn settled_ledger(&mut self) -> &mut Ledger {
+        self.settled().ledger_mut()
+    }
+
+    /// The ledger with all charges; limits of users may still be noted later.
+    ///
+    /// Cost: nothing where no charge is deferred.
+    #[inline]
+    pub fn charged(&mut self) -> &Ledger {
+        let ledger = self.owner.next_ledger();
+        self.deferred.charges.settle(&mut ledger.state);
+        ledger
+    }
+
+    /// A batch of commits. It may be begun again for each decision; what it defers stays deferred until the
+    /// ledger is settled.
+    #[inline]
+    pub fn batch(&mut self) -> CommitBatch<'_> {
+        self.owner.ledger_mut();
+        self.next_in_batch()
+    }
+
+    /// The batch that was begun last, for its next decision.
+    #[inline]
+    pub(crate) fn next_in_batch(&mut self) -> CommitBatch<'_> {
+        CommitBatch {
+            ledger: self.owner.next_ledger(),
+            charges: Some(&mut self.deferred.charges),
+            notices: Some(&mut self.deferred.notices),
         }
     }
 
-    fn note_limits<const N: usize>(&mut self) {
-        let kind = Exclusivity::Respect.limit_kind();
-        while let Some((user, partition)) = self.deferred.notices.pop() {
-            let record = &mut self.state.users[user];
-            record.notice_pending = false;
-            let leaf = record.leaf;
-            if !record.removed {
-                user_limit::<N>(&mut self.state, leaf, Some(user), partition, kind);
-            }
+    /// Commits what was decided on the live state: charges at once, limits of users may be noted later.
+    pub fn commit_now(&mut self, outcome: &Outcome, observations: &[Observation]) -> CommitOutcome {
+        let ledger = self.owner.ledger_mut();
+        self.deferred.charges.settle(&mut ledger.state);
+        let batch = CommitBatch {
+            ledger,
+            charges: None,
+            notices: Some(&mut self.deferred.notices),
+        };
+        batch.commit(outcome, observations)
+    }
+
+    /// As [`Ledger::drain_follow_ups`]; settles where something waits.
+    pub fn drain_follow_ups(&mut self) {
+        if self.owner.ledger().has_follow_ups() {}
+        self.owner.ledger_mut().drain_follow_ups();
+    }
+
+    /// What a queue uses on a partition, with what it was not charged with yet.
+    ///
+    /// Cost: a walk up the tree for each leaf of which the ancestors are not charged yet.
+    #[must_use]
+    pub fn use_of(&self, queue: QueueSlot, partition: PartitionId) -> ResourceVector {
+        let state = self.owner.ledger().state();
+        self.deferred.charges.use_of(state, queue, partition)
+    }
+
+    /// As [`Ledger::event_count`].
+    #[must_use]
+    pub fn event_count(&self) -> usize {
+        self.owner.ledger().event_count()
+    }
+
+    /// As [`Ledger::exchange_events`].
+    pub fn exchange_events(&mut self, buffer: Vec<LedgerEvent>) -> Vec<LedgerEvent> {
+        self.owner.ledger_mut().exchange_events(buffer)
+    }
+
+    /// As [`Ledger::next_deadline`].
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<u64> {
+        self.owner.ledger().next_deadline()
+    }
+
+    /// As [`crate::snapshot::State::rows_written`].
+    #[must_use]
+    pub fn rows_written(&self) -> usize {
+        self.owner.ledger().state().rows_written()
+    }
+
+    /// As [`crate::snapshot::State::rows_to_copy`].
+    #[must_use]
+    pub fn rows_to_copy(&self) -> usize {
+        self.owner.ledger().state().rows_to_copy()
+    }
+
+    /// As [`Ledger::copy_ahead`].
+    pub fn copy_ahead(&mut self, most: usize) {
+        self.owner.ledger_mut().copy_ahead(most);
+    }
+}
+
+/// A commit of a decision, or a batch of them. Between two decisions the figures of queues above leaves may
+/// wait for settling.
+#[derive(Debug)]
+pub struct CommitBatch<'a> {
+    pub(super) ledger: &'a mut Ledger,
+    /// Where charges of ancestors wait; without it they are charged at once, and none waits.
+    pub(super) charges: Option<&'a mut DeferredAncestorCharges>,
+    /// Where users wait whose limits are to be noted; without it each limit is computed at once.
+    pub(super) notices: Option<&'a mut PendingNotices>,
+}
+
+impl<'a> CommitBatch<'a> {
+    /// A batch that defers nothing.
+    #[inline]
+    pub(super) fn settled(ledger: &'a mut Ledger) -> Self {
+        Self {
+            ledger,
+            charges: None,
+            notices: None,
         }
+    }
+
+    /// As [`Ledger::commit`].
+    #[inline]
+    pub fn commit(self, outcome: &Outcome, observations: &[Observation]) -> CommitOutcome {
+        self.commit_watched(outcome, observations, || {})
+    }
+
+    /// As [`Ledger::commit_watched`].
+    #[inline]
+    pub fn commit_watched(
+        mut self,
+        outcome: &Outcome,
+        observations: &[Observation],
+        checked: impl FnOnce(),
+    ) -> CommitOutcome {
+        // What passes observe is about leaves, and below.
+        self.ledger.observe(observations);
+        match outcome {
+            Outcome::Proposed(proposal) => self.commit_proposal(proposal, checked),
+            Outcome::GiveUp(release) => {
+                self.charge_ancestors()
+                    .release(release, UnreserveReason::Excess);
+                CommitOutcome::Committed
+            }
+            Outcome::Skipped(_) => CommitOutcome::Nothing,
+        }
+    }
+
+    fn commit_proposal(&mut self, proposal: &Proposal, checked: impl FnOnce()) -> CommitOutcome {
+        let verdict = with_width!(self.ledger.state.calculator, N => {
+            match self.check_simple::<N>(proposal) {
+                Some(Ok(simple)) => {
+                    checked();
+                    self.apply_simple::<N>(proposal, &simple);
+                    return CommitOutcome::Committed;
+                }
+                Some(Err(conflict)) => {
+                    checked();
+                    return self.ledger.reject(proposal, conflict);
+                }
+                None => {
+                    self.charge_ancestors();
+                    self.ledger.validate::<N>(proposal, self.notices.as_deref_mut())
+                }
+            }
+        });
+        let notices = self.notices.take();
+        let ledger = self.charge_ancestors();
+        ledger.carry_out(proposal, verdict, notices, checked)
+    }
+
+    /// Charges the ancestors with what waits; the ledger, of which no figure waits any more.
+    #[inline]
+    pub(super) fn charge_ancestors(&mut self) -> &mut Ledger {
+        if let Some(charges) = self.charges.as_deref_mut() {
+            charges.settle(&mut self.ledger.state);
+        }
+        self.ledger
     }
 }

@@ -1,22 +1,65 @@
 //! What commits of a batch defer: charges of ancestors, and notices of user limits.
+//!
+//! Tests: `tests/commit/deferred_charges.rs`.
 
 use crate::accounting::DeferredAncestorCharges;
+use crate::commit::users::records::user_limit;
 use crate::id::{PartitionId, UserSlot};
+use crate::queue::Exclusivity;
+use crate::resource::with_width;
+use crate::snapshot::State;
 
 /// What the commits of a batch leave for settling.
 #[derive(Debug, Default)]
-pub(in crate::commit) struct Deferred {
+pub(super) struct Deferred {
     /// Charges of the queues above leaves.
-    pub(in crate::commit) charges: DeferredAncestorCharges,
-    /// Users who got containers since a limit was last noted with them, and the partition of it.
-    pub(in crate::commit) notices: Vec<(UserSlot, PartitionId)>,
+    pub(super) charges: DeferredAncestorCharges,
+    /// Users whose limits are to be noted.
+    pub(super) notices: PendingNotices,
 }
 
-/// Whether a commit charges the queues above a leaf at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::commit) enum ChargeTime {
-    /// With the container.
-    Now,
-    /// When the ledger is settled.
-    Settling,
+impl Deferred {
+    /// Makes up for all of it.
+    #[inline]
+    pub(super) fn settle(&mut self, state: &mut State) {
+        self.charges.settle(state);
+        if !self.notices.users.is_empty() {
+            with_width!(state.calculator, N => self.notices.note_limits::<N>(state));
+        }
+    }
+}
+
+/// Users who got containers since a limit was last noted with them, and the partition of it.
+#[derive(Debug, Default)]
+pub(in crate::commit) struct PendingNotices {
+    users: Vec<(UserSlot, PartitionId)>,
+}
+
+impl PendingNotices {
+    /// Notes that a user with a record got a container by the guaranteed minimum, without its limit being
+    /// computed.
+    #[inline]
+    pub(in crate::commit) fn add(
+        &mut self,
+        state: &mut State,
+        user: UserSlot,
+        partition: PartitionId,
+    ) {
+        let record = &mut state.users[user];
+        if !std::mem::replace(&mut record.notice_pending, true) {
+            self.users.push((user, partition));
+        }
+    }
+
+    fn note_limits<const N: usize>(&mut self, state: &mut State) {
+        let kind = Exclusivity::Respect.limit_kind();
+        while let Some((user, partition)) = self.users.pop() {
+            let record = &mut state.users[user];
+            record.notice_pending = false;
+            let leaf = record.leaf;
+            if !record.removed {
+                user_limit::<N>(state, leaf, Some(user), partition, kind);
+            }
+        }
+    }
 }

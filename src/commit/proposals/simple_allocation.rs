@@ -3,11 +3,11 @@
 //! # What
 //!
 //! Most proposals ask for a container anywhere, replace nothing and leave more outstanding under their key.
-//! [`Ledger::check_simple`] looks at their rows once, for checking and applying.
+//! [`CommitBatch::check_simple`] looks at their rows once, for checking and applying.
 //!
 //! # When it is valid
 //!
-//! All of [`Ledger::find_simple`] holds. Anything else takes the general path, which finds the conflict if
+//! All of [`CommitBatch::find_simple`] holds. Anything else takes the general path, which finds the conflict if
 //! there is one.
 //!
 //! # Why
@@ -21,10 +21,11 @@
 //!
 //! `tests/commit/deferred_charges.rs` and `tests/commit/property.rs` compare it with the general path.
 
+use super::batch::CommitBatch;
 use super::conflict::Conflict;
-use super::deferred::ChargeTime;
-use super::validate::validate_allocation;
-use crate::accounting::{ContainerPlacement, place};
+use super::sink::sink;
+use super::validate::{is_within_user_limit, validate_allocation};
+use crate::accounting::{ContainerPlacement, has_room_above, place};
 use crate::commit::ledger::Ledger;
 use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{NameId, PartitionId, QueueSlot, UserSlot};
@@ -43,11 +44,12 @@ pub(in crate::commit) struct SimpleAllocation {
     key: usize,
 }
 
-impl Ledger {
+impl CommitBatch<'_> {
     /// Whether a proposal for a simple container holds; nothing where only the general path can say, and
     /// then nothing has changed.
     // Must equal [`Ledger::validate`] where it answers.
-    pub(in crate::commit) fn check_simple<const N: usize>(
+    #[inline]
+    pub(super) fn check_simple<const N: usize>(
         &mut self,
         proposal: &Proposal,
     ) -> Option<Result<SimpleAllocation, Conflict>> {
@@ -56,28 +58,34 @@ impl Ledger {
         }
         let found = self.find_simple::<N>(proposal);
         let simple = match found {
-            None if !self.deferred.charges.are_none() => {
-                self.deferred.charges.settle(&mut self.state);
+            None if self.has_deferred_charges() => {
+                self.charge_ancestors();
                 self.find_simple::<N>(proposal)
             }
             found => found,
         }?;
         debug_assert!(self.holds_generally::<N>(proposal, simple.leaf));
         // Last, because it notes the user's limit.
-        let within = self.is_within_user_limit::<N>(
+        let within = is_within_user_limit::<N>(
+            &mut self.ledger.state,
+            self.notices.as_deref_mut(),
             proposal,
-            simple.leaf,
-            simple.user,
+            (simple.leaf, simple.user),
             &ResourceVector::NONE,
         );
         Some(within.then_some(simple).ok_or(Conflict::OverUserLimit))
     }
 
+    fn has_deferred_charges(&self) -> bool {
+        let charges = self.charges.as_deref();
+        charges.is_some_and(|charges| !charges.are_none())
+    }
+
     fn find_simple<const N: usize>(&self, proposal: &Proposal) -> Option<SimpleAllocation> {
-        if !is_simple(proposal) || self.skipped.holds(proposal.app) {
+        if !is_simple(proposal) || self.ledger.skipped.holds(proposal.app) {
             return None;
         }
-        let state = &self.state;
+        let state = &self.ledger.state;
         let app = &state.apps[proposal.app];
         let (key, size) = (app.find_key(proposal.key).ok()?, proposal.size.narrow());
         let partition = state.nodes[proposal.node].partition;
@@ -87,14 +95,10 @@ impl Ledger {
         }
         let leaf = app.leaf;
         let part = state.queues[leaf].part(partition);
-        let has_room = self.deferred.charges.are_on(partition)
-            && state
-                .calculator
-                .fits_in(&(part.used.narrow::<N>() + size), &part.limit.narrow())
-            && self
-                .deferred
-                .charges
-                .leave_room(state, leaf, partition, &size);
+        let has_room = state
+            .calculator
+            .fits_in(&(part.used.narrow::<N>() + size), &part.limit.narrow())
+            && self.leaves_room(leaf, partition, &size);
         has_room.then_some(SimpleAllocation {
             leaf,
             user: app.user,
@@ -102,15 +106,36 @@ impl Ledger {
         })
     }
 
+    /// Whether every queue above a leaf surely has room for one more container.
+    #[inline(always)]
+    fn leaves_room<const N: usize>(
+        &self,
+        leaf: QueueSlot,
+        partition: PartitionId,
+        size: &ResourceVector<N>,
+    ) -> bool {
+        let state = &self.ledger.state;
+        match self.charges.as_deref() {
+            Some(charges) => {
+                charges.are_on(partition) && charges.leave_room(state, leaf, partition, size)
+            }
+            None => has_room_above(state, leaf, partition, size),
+        }
+    }
+
     /// Whether the general path finds no conflict before it comes to the user, with the use of the ancestors
     /// as it will be after settling.
     // Must equal [`Ledger::validate`].
     fn holds_generally<const N: usize>(&self, proposal: &Proposal, leaf: QueueSlot) -> bool {
-        let state = &self.state;
+        let state = &self.ledger.state;
         let partition = state.nodes[proposal.node].partition;
         let within = |queue: QueueSlot| {
-            let used = self.use_of(queue, partition) + proposal.size.get();
+            let used = match self.charges.as_deref() {
+                Some(charges) => charges.use_of(state, queue, partition),
+                None => state.queues[queue].part(partition).used.get(),
+            };
             let limit = state.queues[queue].part(partition).limit.get();
+            let used = used + proposal.size.get();
             state.calculator.fits_in(&used, &limit)
         };
         validate_allocation::<N>(state, proposal).is_ok() && state.chain(leaf).all(within)
@@ -119,9 +144,8 @@ impl Ledger {
     /// Places a simple container that holds.
     // Must equal [`Ledger::apply_allocation`].
     #[inline]
-    pub(in crate::commit) fn apply_simple<const N: usize>(
+    pub(super) fn apply_simple<const N: usize>(
         &mut self,
-        time: ChargeTime,
         proposal: &Proposal,
         simple: &SimpleAllocation,
     ) {
@@ -130,10 +154,12 @@ impl Ledger {
             counted: proposal.counted,
             ..ContainerPlacement::anywhere(proposal.app, simple.key, proposal.node, size)
         };
-        let (state, mut sink) = self.sink::<true>(proposal, None, time);
+        let charges = self.charges.as_deref_mut();
+        let (state, mut sink) = sink::<true>(self.ledger, charges, proposal, None);
         let ended = place(state, &placement, &mut sink);
         debug_assert!(!ended, "more than one was outstanding");
-        self.skipped.join_idle(&mut self.state, simple.leaf);
+        let Ledger { skipped, state, .. } = &mut *self.ledger;
+        skipped.join_idle(state, simple.leaf);
     }
 }
 

@@ -2,7 +2,6 @@
 //!
 //! Tests: `tests/commit/deferred_charges.rs`.
 
-use super::deferred::ChargeTime;
 use crate::accounting::{
     Charge, ContainerPlacement, DeferredAncestorCharges, FairChange, Sink, charge_queues,
     mark_moved,
@@ -28,14 +27,13 @@ use crate::snapshot::State;
 pub(in crate::commit) struct LedgerSink<'a, const SIMPLE: bool> {
     containers: &'a mut Containers,
     outbox: &'a mut Outbox,
-    deferred_charges: &'a mut DeferredAncestorCharges,
+    /// Where the charges of queues above the leaf wait; without it they are charged at once.
+    deferred_charges: Option<&'a mut DeferredAncestorCharges>,
     proposal: &'a Proposal,
     /// The container that was reserved; nothing for a new one.
     reserved: Option<ContainerSlot>,
     /// Size of the reserved container.
     reserved_size: Option<PackedVector>,
-    /// When the queues above the leaf are charged.
-    time: ChargeTime,
     now_ms: u64,
     /// Asks that the container was taken off, as they stood before; but for `sole`.
     asks: Vec<PlaceAsk>,
@@ -43,31 +41,28 @@ pub(in crate::commit) struct LedgerSink<'a, const SIMPLE: bool> {
     sole: Option<SoleAsk>,
 }
 
-impl Ledger {
-    /// The state, and what the ledger adds to a container that is placed in it. `time`: when the queues
-    /// above the leaf are charged.
-    #[inline(always)]
-    pub(in crate::commit) fn sink<'a, const SIMPLE: bool>(
-        &'a mut self,
-        proposal: &'a Proposal,
-        reserved: Option<ContainerSlot>,
-        time: ChargeTime,
-    ) -> (&'a mut State, LedgerSink<'a, SIMPLE>) {
-        let reserved_size = reserved.map(|slot| self.containers.get(slot).size.clone());
-        let sink = LedgerSink {
-            containers: &mut self.containers,
-            outbox: &mut self.outbox,
-            deferred_charges: &mut self.deferred.charges,
-            proposal,
-            reserved,
-            reserved_size,
-            time,
-            now_ms: self.clock.now_ms(),
-            asks: Vec::new(),
-            sole: None,
-        };
-        (&mut self.state, sink)
-    }
+/// The state, and what the ledger adds to a container that is placed in it. `charges`: where the charges of queues
+/// above the leaf wait, if they do.
+#[inline(always)]
+pub(super) fn sink<'a, const SIMPLE: bool>(
+    ledger: &'a mut Ledger,
+    charges: Option<&'a mut DeferredAncestorCharges>,
+    proposal: &'a Proposal,
+    reserved: Option<ContainerSlot>,
+) -> (&'a mut State, LedgerSink<'a, SIMPLE>) {
+    let reserved_size = reserved.map(|slot| ledger.containers.get(slot).size.clone());
+    let sink = LedgerSink {
+        containers: &mut ledger.containers,
+        outbox: &mut ledger.outbox,
+        deferred_charges: charges,
+        proposal,
+        reserved,
+        reserved_size,
+        now_ms: ledger.clock.now_ms(),
+        asks: Vec::new(),
+        sole: None,
+    };
+    (&mut ledger.state, sink)
 }
 
 impl<const SIMPLE: bool> LedgerSink<'_, SIMPLE> {
@@ -154,12 +149,15 @@ impl<const N: usize, const SIMPLE: bool> Sink<N> for LedgerSink<'_, SIMPLE> {
         partition: PartitionId,
         charge: &Charge<N>,
     ) {
-        if self.time == ChargeTime::Settling && FastPath::DeferredAncestorCharges.is_taken() {
+        let Some(charges) = self.deferred_charges.as_deref_mut() else {
+            charge_queues(state, leaf, partition, charge);
+            return;
+        };
+        if FastPath::DeferredAncestorCharges.is_taken() {
             // Must equal [`charge_queues`] once the ledger is settled.
-            self.deferred_charges
-                .charge_leaf(state, leaf, partition, charge);
+            charges.charge_leaf(state, leaf, partition, charge);
         } else {
-            self.deferred_charges.settle(state);
+            charges.settle(state);
             charge_queues(state, leaf, partition, charge);
         }
     }

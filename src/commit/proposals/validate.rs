@@ -3,6 +3,7 @@
 //! Tests: `tests/commit/bad_proposals.rs`.
 
 use super::conflict::Conflict;
+use super::deferred::PendingNotices;
 use crate::cluster::{Killable, Node};
 use crate::commit::ledger::Ledger;
 use crate::commit::nodes::registration::is_registered;
@@ -21,6 +22,7 @@ impl Ledger {
     pub(in crate::commit) fn validate<const N: usize>(
         &mut self,
         proposal: &Proposal,
+        notices: Option<&mut PendingNotices>,
     ) -> Result<(), Conflict> {
         let app = &self.state.apps[proposal.app];
         let gone = app.generation != proposal.generation || app.stage.is_over();
@@ -53,7 +55,7 @@ impl Ledger {
         if proposal.reserved.is_some() {
             return Ok(());
         }
-        self.validate_limits::<N>(proposal, leaf)
+        self.validate_limits::<N>(proposal, leaf, notices)
     }
 
     /// Whether a container lives on a node and is marked to be killed there: only what it takes is room.
@@ -67,6 +69,7 @@ impl Ledger {
         &mut self,
         proposal: &Proposal,
         leaf: QueueSlot,
+        notices: Option<&mut PendingNotices>,
     ) -> Result<(), Conflict> {
         let partition = self.state.nodes[proposal.node].partition;
         let user = self.state.apps[proposal.app].user;
@@ -84,7 +87,7 @@ impl Ledger {
                 released += exchange.size.narrow();
             }
         }
-        if !self.is_within_user_limit(proposal, leaf, user, &released) {
+        if !is_within_user_limit(&mut self.state, notices, proposal, (leaf, user), &released) {
             return Err(Conflict::OverUserLimit);
         }
         let calculator = self.state.calculator;
@@ -101,32 +104,33 @@ impl Ledger {
         }
         Ok(())
     }
+}
 
-    /// Whether a user, relieved of what a proposal releases, is within the limit, which is noted with the user.
-    pub(in crate::commit) fn is_within_user_limit<const N: usize>(
-        &mut self,
-        proposal: &Proposal,
-        leaf: QueueSlot,
-        user: UserSlot,
-        released: &ResourceVector<N>,
-    ) -> bool {
-        let partition = self.state.nodes[proposal.node].partition;
-        let granted = self.state.concurrent
-            && proposal.exclusivity == Exclusivity::Respect
-            && is_granted::<N>(&self.state, leaf, partition, &self.state.users[user]);
-        if granted {
-            self.note_granted(user, partition);
-            return true;
-        }
-        let kind = proposal.exclusivity.limit_kind();
-        let limit = user_limit(&mut self.state, leaf, Some(user), partition, kind);
-        let used = self.state.users[user].part(partition).used.narrow() - *released;
-        let beyond = self
-            .state
-            .calculator
-            .compare(&self.state.cluster.narrow(), &used, &limit);
-        beyond.is_le() || injected(Mutant::SkipUserLimitCheck)
+/// Whether a user, relieved of what a proposal releases, is within the limit, which is noted with the user; later,
+/// where `notices` may wait.
+pub(super) fn is_within_user_limit<const N: usize>(
+    state: &mut State,
+    notices: Option<&mut PendingNotices>,
+    proposal: &Proposal,
+    (leaf, user): (QueueSlot, UserSlot),
+    released: &ResourceVector<N>,
+) -> bool {
+    let partition = state.nodes[proposal.node].partition;
+    if let Some(notices) = notices
+        && state.concurrent
+        && proposal.exclusivity == Exclusivity::Respect
+        && is_granted::<N>(state, leaf, partition, &state.users[user])
+    {
+        notices.add(state, user, partition);
+        return true;
     }
+    let kind = proposal.exclusivity.limit_kind();
+    let limit = user_limit(state, leaf, Some(user), partition, kind);
+    let used = state.users[user].part(partition).used.narrow() - *released;
+    let beyond = state
+        .calculator
+        .compare(&state.cluster.narrow(), &used, &limit);
+    beyond.is_le() || injected(Mutant::SkipUserLimitCheck)
 }
 
 /// Whether idle capacity of a partition may be borrowed. A node may have come to another one since the proposal.

@@ -29,7 +29,6 @@ impl Ledger {
     /// As [`RefreshError`]; the tree stays as it is then.
     // As CapacitySchedulerQueueManager.reinitializeQueues.
     pub fn refresh(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
-        self.settled();
         self.check_refresh(&settings)?;
         let applied = self.apply_refresh(settings);
         debug_assert_eq!(applied, Ok(()), "what was checked is applied as a whole");
@@ -45,7 +44,6 @@ impl Ledger {
     /// passed over.
     // As CapacityScheduler.reinitialize.
     pub fn reapply(&mut self, refused: Option<TreeSettings>, present: TreeSettings) {
-        self.settled();
         let paths = |settings: &TreeSettings| -> BTreeSet<Arc<str>> {
             let queues = settings.queues.iter();
             queues.map(|queue| Arc::clone(&queue.path)).collect()

@@ -32,7 +32,6 @@ impl Ledger {
         partition: PartitionId,
         size: ResourceVector,
     ) {
-        debug_assert!(self.deferred.charges.are_none());
         with_width!(self.state.calculator, N => {
             let charge = Charge::<N> {
                 used: size.narrow(),
@@ -72,7 +71,6 @@ impl Ledger {
         partition: PartitionId,
         size: ResourceVector,
     ) {
-        debug_assert!(self.deferred.charges.are_none());
         add_queue_pending(&mut self.state, leaf, partition, size);
     }
 }

@@ -12,7 +12,7 @@
 use super::Committer;
 use super::inline_scheduling::Served;
 use super::publication::BatchCounts;
-use crate::commit::{CommitBatch, CommitOutcome, Conflict};
+use crate::commit::{CommitBatch, CommitOutcome, Conflict, Unsettled};
 use crate::metrics::{Phase, Recorder};
 use crate::proposer::{Observation, Outcome};
 use crate::runtime::Sequential;
@@ -44,7 +44,7 @@ impl<C: Clock> Committer<C> {
             }
         }
         if any {
-            self.engine.ledger_mut().drain_follow_ups();
+            self.engine.drain_follow_ups();
         }
         any
     }
@@ -55,20 +55,20 @@ impl<C: Clock> Committer<C> {
         &mut self,
         proposer: usize,
         batch: &Batch,
-        mut on_outcome: impl FnMut(&mut Sequential, CommitOutcome),
+        mut on_outcome: impl FnMut(&mut Unsettled<Sequential>, CommitOutcome),
     ) {
         self.proposers.assert_next(proposer, batch);
         let (mut times, mut counts) = (self.begin_batch(batch), BatchCounts::default());
         let stale = self.freed.outdates(batch.version);
-        self.engine.ledger_mut();
+        self.engine.batch();
         for (decision, seen) in batch.iter() {
             let seen = if stale { &[] } else { seen };
             let keeps = decision.keeps_reservation();
             let measured = times.as_mut().filter(|times| times.checked_ns == 0);
             let outcome = match measured {
-                None => self.engine.next_commit().commit(decision, seen),
+                None => self.engine.next_in_batch().commit(decision, seen),
                 Some(times) => {
-                    let (commits, clock) = (self.engine.next_commit(), &self.clock);
+                    let (commits, clock) = (self.engine.next_in_batch(), &self.clock);
                     let recorder = &mut self.measures.recorder;
                     commit_timed(commits, (decision, seen), (times, clock), recorder)
                 }
@@ -126,7 +126,6 @@ impl<C: Clock> Committer<C> {
         if !inline.is_willing() {
             return Served::NotAll;
         }
-        self.engine.ledger_mut().settled();
         let (mut placed, measures) = (0, &mut self.measures);
         let served = inline.serve(&mut self.engine, &self.clock, |outcome, took_ns| {
             match outcome {
@@ -149,7 +148,7 @@ impl<C: Clock> Committer<C> {
 
 /// Commits a decision and records how long checking and applying it took.
 fn commit_timed(
-    mut commits: CommitBatch<'_>,
+    commits: CommitBatch<'_>,
     (decision, seen): (&Outcome, &[Observation]),
     (times, clock): (&mut BatchTimes, &impl Clock),
     recorder: &mut Recorder,

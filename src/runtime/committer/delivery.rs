@@ -13,7 +13,8 @@
 
 use std::sync::PoisonError;
 
-use crate::commit::{Ledger, LedgerEvent};
+use crate::commit::{LedgerEvent, Unsettled};
+use crate::runtime::Sequential;
 use crate::runtime::handles::event_reader::EventReader;
 use crate::runtime::handles::queue_capacities::QueueCapacities;
 use crate::sync::{
@@ -66,10 +67,14 @@ impl Delivery {
     }
 
     /// Delivers the events of a ledger as far as there is room. Cost: nothing without events.
-    pub(in crate::runtime) fn deliver(&mut self, ledger: &mut Ledger, now_ns: impl Fn() -> u64) {
-        let count = ledger.event_count();
+    pub(in crate::runtime) fn deliver(
+        &mut self,
+        engine: &mut Unsettled<Sequential>,
+        now_ns: impl Fn() -> u64,
+    ) {
+        let count = engine.event_count();
         if count > 0 {
-            self.collect(ledger, count);
+            self.collect(engine, count);
         }
         if self.undelivered.is_empty() {
             return;
@@ -85,13 +90,13 @@ impl Delivery {
     }
 
     /// Takes over the events since the last time, in a buffer that was used before.
-    fn collect(&mut self, ledger: &mut Ledger, count: usize) {
+    fn collect(&mut self, engine: &mut Unsettled<Sequential>, count: usize) {
         let buffer = match self.spent.try_recv() {
             Received::Item(buffer) => buffer,
             // As many as now may come next; a buffer that grows is copied each time.
             Received::Empty | Received::Finished => Vec::with_capacity(count),
         };
-        let mut events = ledger.exchange_events(buffer);
+        let mut events = engine.exchange_events(buffer);
         events.retain(|event| !matches!(event, LedgerEvent::Reserved { again: true, .. }));
         if self.undelivered.is_empty() {
             self.undelivered = events;

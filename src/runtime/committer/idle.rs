@@ -111,7 +111,7 @@ impl<C: Clock> Committer<C> {
         if !self.delivery.is_complete() {
             return Sleep::ForReader;
         }
-        match self.engine.ledger().next_deadline() {
+        match self.engine.next_deadline() {
             Some(deadline_ms) => Sleep::Until(deadline_ms),
             None => Sleep::ForCall,
         }

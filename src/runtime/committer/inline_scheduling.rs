@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use crate::commit::CommitOutcome;
+use crate::commit::{CommitOutcome, Unsettled};
 use crate::id::{NodeSlot, PartitionId};
 use crate::proposer::{Candidates, Observation, Outcome, ProposalKind, propose};
 use crate::queue::Exclusivity;
@@ -118,8 +118,8 @@ impl InlineScheduling {
     }
 
     /// Follows the nodes that were written since it last did; needed before every publication.
-    pub(in crate::runtime) fn follow(&mut self, engine: &mut Sequential) {
-        let state = engine.ledger_mut().settled().into_state_to_publish();
+    pub(in crate::runtime) fn follow(&mut self, engine: &mut Unsettled<Sequential>) {
+        let state = engine.settled_ledger().state_to_publish();
         state.nodes.take_recent(&mut self.written);
         for &node in &self.written {
             let node = NodeSlot(node);
@@ -131,13 +131,13 @@ impl InlineScheduling {
     /// is called with what became of each decision, and how long its pass took in ns if it was measured.
     pub(in crate::runtime) fn serve(
         &mut self,
-        engine: &mut Sequential,
+        engine: &mut Unsettled<Sequential>,
         clock: &impl Clock,
         on_outcome: impl FnMut(CommitOutcome, Option<u64>),
     ) -> Served {
         self.follow(engine);
         let index = Arc::clone(self.index.refresh());
-        self.candidates.lay_out(engine.ledger().state(), &index);
+        self.candidates.lay_out(engine.charged().state(), &index);
         // What comes before is no pass: it says nothing of how long passes are.
         let began_ns = clock.now_ns();
         let mut passes = 0;
@@ -148,7 +148,7 @@ impl InlineScheduling {
 
     fn take_turn(
         &mut self,
-        engine: &mut Sequential,
+        engine: &mut Unsettled<Sequential>,
         passes: &mut u32,
         clock: &impl Clock,
         began_ns: u64,
@@ -157,7 +157,7 @@ impl InlineScheduling {
         if self.candidates.is_reserved_anywhere() {
             return Served::NotAll;
         }
-        for partition in engine.ledger().state().partition_ids() {
+        for partition in engine.charged().state().partition_ids() {
             while self.candidates.of(partition).is_some() {
                 match self.attempt(engine, partition, passes, clock, &mut on_outcome) {
                     PassResult::Container if may_go_on(*passes, clock, began_ns) => {}
@@ -173,7 +173,7 @@ impl InlineScheduling {
     /// The two passes of an attempt among all nodes of a partition.
     fn attempt(
         &mut self,
-        engine: &mut Sequential,
+        engine: &mut Unsettled<Sequential>,
         partition: PartitionId,
         passes: &mut u32,
         clock: &impl Clock,
@@ -187,7 +187,7 @@ impl InlineScheduling {
             clock,
             on_outcome,
         );
-        let row = &engine.ledger().state().partitions[partition];
+        let row = &engine.charged().state().partitions[partition];
         if found != PassResult::Nothing || partition == PartitionId::DEFAULT || row.exclusive {
             return found;
         }
@@ -203,28 +203,27 @@ impl InlineScheduling {
 
     fn pass(
         &mut self,
-        engine: &mut Sequential,
+        engine: &mut Unsettled<Sequential>,
         partition: PartitionId,
         exclusivity: Exclusivity,
         passes: &mut u32,
         clock: &impl Clock,
         on_outcome: &mut impl FnMut(CommitOutcome, Option<u64>),
     ) -> PassResult {
-        let state = engine.ledger().state();
+        let state = engine.charged().state();
         let Some((outcome, took)) = self.decide(state, partition, exclusivity, clock) else {
             return PassResult::Nothing;
         };
         *passes += 1;
         let found = result_of(state, &outcome, &mut self.seen);
-        let ledger = engine.ledger_mut();
-        let committed = ledger.commit(&outcome, &self.seen);
-        ledger.drain_follow_ups();
+        let committed = engine.commit_now(&outcome, &self.seen);
+        engine.drain_follow_ups();
         self.seen.clear();
         self.count(committed);
         on_outcome(committed, took);
         if let Outcome::Proposed(proposal) = &outcome {
             self.candidates
-                .look_at(engine.ledger().state(), proposal.node);
+                .look_at(engine.charged().state(), proposal.node);
         }
         match committed {
             CommitOutcome::Rejected(_) => PassResult::Other,
@@ -305,8 +304,8 @@ fn may_go_on(passes: u32, clock: &impl Clock, began_ns: u64) -> bool {
 }
 
 /// What all applications ask for, by memory and in smallest allocations.
-fn outstanding(engine: &Sequential) -> i64 {
-    let state = engine.ledger().state();
+fn outstanding(engine: &mut Unsettled<Sequential>) -> i64 {
+    let state = engine.charged().state();
     let parts = state.queues[State::ROOT].parts.iter();
     let memory = parts.map(|part| part.pending.memory());
     memory.fold(0, i64::saturating_add) / state.minimum.memory().max(1)

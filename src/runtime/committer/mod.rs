@@ -36,7 +36,7 @@ mod turn;
 
 use std::sync::Arc as StdArc;
 
-use crate::commit::{CommitOutcome, Conflict, Freed};
+use crate::commit::{CommitOutcome, Conflict, Freed, Unsettled};
 use crate::id::Version;
 use crate::metrics::{CounterWriter, Recorder};
 use crate::runtime::Sequential;
@@ -53,7 +53,7 @@ use publication::Publication;
 
 /// Everything that the committer owns, on whichever thread it runs.
 pub(in crate::runtime) struct Committer<C> {
-    engine: Sequential,
+    engine: Unsettled<Sequential>,
     /// Whether a node's heartbeat schedules the node.
     heartbeats_schedule: bool,
     inbox: InboxReceiver<Command>,
@@ -110,7 +110,7 @@ impl Measures {
 impl<C: Clock> Committer<C> {
     /// A committer that owns a ledger; with `inline`, it places asks while every proposer is idle.
     pub(in crate::runtime) fn new(
-        engine: Sequential,
+        engine: Unsettled<Sequential>,
         heartbeats_schedule: bool,
         clock: C,
         inline: Option<InlineScheduling>,
@@ -133,12 +133,12 @@ impl<C: Clock> Committer<C> {
     }
 
     /// The ledger and its names, as they are now.
-    pub(in crate::runtime) fn engine(&self) -> &Sequential {
+    pub(in crate::runtime) fn engine(&self) -> &Unsettled<Sequential> {
         &self.engine
     }
 
     /// The ledger, to be changed where no command does it. See [`Committer::change`].
-    pub(in crate::runtime) fn engine_mut(&mut self) -> &mut Sequential {
+    pub(in crate::runtime) fn engine_mut(&mut self) -> &mut Unsettled<Sequential> {
         &mut self.engine
     }
 
@@ -164,11 +164,8 @@ impl<C: Clock> Committer<C> {
     /// Carries out a command or a look of an outsider. It may free slots, so that observations made on older
     /// snapshots are ignored from now on.
     fn change<T>(&mut self, change: impl FnOnce(&mut Sequential) -> T) -> T {
-        let ledger = self.engine.ledger_mut();
-        ledger.set_time(self.clock.now_ms());
-        // A look changes nothing, and reads settled figures.
-        ledger.settled();
-        let result = change(&mut self.engine);
+        self.engine.settled_ledger().set_time(self.clock.now_ms());
+        let result = change(self.engine.settled());
         self.freed = Freed::behind(self.publication.snapshot().version);
         result
     }
@@ -176,10 +173,10 @@ impl<C: Clock> Committer<C> {
     /// Ends applications whose lifetime is over; whether there were any.
     pub(in crate::runtime) fn expire(&mut self) -> bool {
         let due = |deadline: u64| deadline <= self.clock.now_ms();
-        if !self.engine.ledger().next_deadline().is_some_and(due) {
+        if !self.engine.next_deadline().is_some_and(due) {
             return false;
         }
-        self.engine.advance_to(self.clock.now_ms());
+        self.engine.settled().advance_to(self.clock.now_ms());
         self.freed = Freed::behind(self.publication.snapshot().version);
         self.publication.note_change();
         true

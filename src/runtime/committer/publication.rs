@@ -16,8 +16,9 @@ use std::sync::Arc as StdArc;
 
 use super::Committer;
 use super::proposer_rings::ProposerRings;
-use crate::commit::{Ledger, Settled};
+use crate::commit::{Ledger, Unsettled};
 use crate::metrics::Phase;
+use crate::runtime::Sequential;
 use crate::snapshot::Snapshot;
 use crate::sync::{Arc, AtomicBool, Ordering, Published, Publisher, published};
 use crate::time::Clock;
@@ -79,7 +80,7 @@ impl Publication {
         wanted: Arc<AtomicBool>,
     ) -> (Self, Published<Snapshot>) {
         let settings = StdArc::clone(&ledger.state().settings);
-        let first = Snapshot::empty(settings).next(ledger.settled().into_state_to_publish());
+        let first = Snapshot::empty(settings).next(ledger.state_to_publish());
         let snapshot = StdArc::new(first);
         let (publisher, snapshots) = published(snapshot.version, StdArc::clone(&snapshot));
         let publication = Self {
@@ -181,13 +182,13 @@ impl Publication {
     /// Whether decisions have waited long enough for their publication while there are more.
     pub(in crate::runtime) fn is_due(
         &mut self,
-        ledger: &mut Ledger,
+        engine: &mut Unsettled<Sequential>,
         proposers: &ProposerRings,
     ) -> bool {
         if proposers.len() > 1 {
             return self.unpublished >= PUBLISH_TO_OTHERS;
         }
-        let rows = ledger.state().rows_written();
+        let rows = engine.rows_written();
         if !proposers.has_landed_since(&self.snapshot) {
             // Without proposers these are turns.
             let most = if proposers.is_empty() {
@@ -196,7 +197,7 @@ impl Publication {
                 PUBLISH_AT_LAST
             };
             let waited = rows >= ROWS_AT_ONCE || self.unpublished >= most;
-            return waited && self.copy_ahead(ledger);
+            return waited && self.copy_ahead(engine);
         }
         self.unpublished >= PUBLISH
             && self.unpublished >= PUBLISH_AT_LAST.min(PER_ROW * rows as u64)
@@ -204,19 +205,19 @@ impl Publication {
 
     /// Copies some rows ahead of the next snapshot; whether few are left. It gets there however fast
     /// rows are written: while it goes on, each turn leaves fewer than the one before.
-    pub(in crate::runtime) fn copy_ahead(&mut self, ledger: &mut Ledger) -> bool {
-        let before = ledger.state().rows_to_copy();
+    pub(in crate::runtime) fn copy_ahead(&mut self, engine: &mut Unsettled<Sequential>) -> bool {
+        let before = engine.rows_to_copy();
         let added = before.saturating_sub(self.copying.unwrap_or(before));
-        ledger.copy_ahead(ROWS_AHEAD + added);
-        let left = ledger.state().rows_to_copy();
+        engine.copy_ahead(ROWS_AHEAD + added);
+        let left = engine.rows_to_copy();
         self.copying = (left > ROWS_AHEAD).then_some(left);
         self.copying.is_none()
     }
 
-    /// Publishes a settled ledger. `served` are the decisions that the committer made by itself, and
+    /// Publishes the state of a ledger. `served` are the decisions that the committer made by itself, and
     /// those of them that were refused.
-    fn publish(&mut self, ledger: Settled<'_>, proposers: &ProposerRings, served: (u64, u64)) {
-        let mut next = self.snapshot.next(ledger.into_state_to_publish());
+    fn publish(&mut self, ledger: &mut Ledger, proposers: &ProposerRings, served: (u64, u64)) {
+        let mut next = self.snapshot.next(ledger.state_to_publish());
         proposers.show(&mut next);
         (next.served, next.served_refused) = served;
         next.outside = self.outside;
@@ -250,7 +251,7 @@ impl<C: Clock> Committer<C> {
             .inline
             .as_ref()
             .map_or((0, 0), |inline| inline.served());
-        let ledger = self.engine.ledger_mut().settled();
+        let ledger = self.engine.settled_ledger();
         self.publication.publish(ledger, &self.proposers, served);
         if timed {
             let took = self.clock.now_ns().saturating_sub(before);

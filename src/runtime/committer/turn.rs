@@ -126,15 +126,13 @@ impl<C: Clock> Committer<C> {
     }
 
     fn is_due(&mut self) -> bool {
-        let ledger = self.engine.ledger_mut();
-        self.publication.is_due(ledger, &self.proposers)
+        self.publication.is_due(&mut self.engine, &self.proposers)
     }
 
     /// Delivers events as far as there is room.
     pub(super) fn deliver(&mut self) {
         let clock = &self.clock;
-        let ledger = self.engine.ledger_mut();
-        self.delivery.deliver(ledger, || clock.now_ns());
+        self.delivery.deliver(&mut self.engine, || clock.now_ns());
     }
 
     /// Refuses what comes from now on, and carries out all that was accepted before.
@@ -210,7 +208,7 @@ impl<C: Clock> Committer<C> {
     }
 
     fn copy_ahead(&mut self) -> bool {
-        self.publication.copy_ahead(self.engine.ledger_mut())
+        self.publication.copy_ahead(&mut self.engine)
     }
 
     /// Takes a few turns on the thread of a caller; whether its own thread has to go on. A snapshot

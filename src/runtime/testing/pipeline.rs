@@ -10,7 +10,7 @@ use std::sync::Arc as StdArc;
 use super::accounts::{Accounts, CommittedDecision, Known};
 use super::clock_fault::FailingClock;
 use super::fault_injection::distort;
-use crate::commit::{CommitOutcome, LedgerEvent, PartitionSpec, RefreshError};
+use crate::commit::{CommitOutcome, LedgerEvent, PartitionSpec, RefreshError, Unsettled};
 use crate::id::Version;
 use crate::metrics::CounterReader;
 use crate::proposer::Outcome;
@@ -116,9 +116,9 @@ impl Pipeline {
     }
 
     /// The live state and its names, to be read. What decisions used since the last publication may not
-    /// stand at the queues above leaves yet: [`Ledger::use_of`](crate::commit::Ledger::use_of).
+    /// stand at the queues above leaves yet: [`Unsettled::use_of`].
     #[must_use]
-    pub fn engine(&self) -> &Sequential {
+    pub fn engine(&self) -> &Unsettled<Sequential> {
         self.committer.engine()
     }
 
@@ -161,7 +161,7 @@ impl Pipeline {
     /// Hands over what happened since the last call, in order.
     pub fn take_events(&mut self) -> Vec<LedgerEvent> {
         let mut events = std::mem::take(&mut self.collected);
-        events.append(&mut self.committer.engine_mut().take_events());
+        events.append(&mut self.committer.engine_mut().exchange_events(Vec::new()));
         events
     }
 
@@ -277,7 +277,7 @@ impl Pipeline {
     pub fn commit_shown(
         &mut self,
         proposer: usize,
-        mut show: impl FnMut(&Sequential),
+        mut show: impl FnMut(&Unsettled<Sequential>),
     ) -> Option<Vec<CommittedDecision>> {
         let batch = self.committer.take_batch(proposer)?;
         let known = self.seats[proposer]
@@ -295,7 +295,7 @@ impl Pipeline {
             decisions.push(CommittedDecision {
                 intent: intents.next().flatten(),
                 outcome,
-                events: engine.take_events(),
+                events: engine.exchange_events(Vec::new()),
                 must_hold: must_hold && !nothing,
             });
             must_hold &= nothing;
@@ -309,7 +309,7 @@ impl Pipeline {
     /// it took a batch of every proposer. Every other change begins with it.
     pub fn drain_follow_ups(&mut self) {
         if std::mem::take(&mut self.has_follow_ups) {
-            self.committer.engine_mut().ledger_mut().drain_follow_ups();
+            self.committer.engine_mut().drain_follow_ups();
         }
     }
 

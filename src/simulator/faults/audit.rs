@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use super::books::{BookedContainer, Books};
 use super::{Violation, fault};
-use crate::api::{Pipeline, ResourceVector, Sequential};
+use crate::api::{Pipeline, ResourceVector, Sequential, Unsettled};
 use crate::id::QueueSlot;
 
 /// Compares nodes (N2, N3, N5), partitions (N6), queues (Q1, Q2, Q3), users (U1), applications (K3) and
 /// their reservations (R6). What the books have and the engine has no row for is a difference, too.
 pub(super) fn full_check(books: &Books, pipeline: &Pipeline) -> Result<(), Violation> {
     let engine = pipeline.engine();
+    queues(books, engine)?;
+    let engine = engine.as_is();
     nodes(books, engine)?;
     partitions(books, engine)?;
-    queues(books, engine)?;
     users(books, engine)?;
     apps(books, engine)
 }
@@ -119,8 +120,8 @@ fn all_found<K: std::fmt::Debug>(id: &'static str, left: &Sums<K>) -> Result<(),
     }
 }
 
-fn queues(books: &Books, engine: &Sequential) -> Result<(), Violation> {
-    let state = engine.ledger().state();
+fn queues(books: &Books, engine: &Unsettled<Sequential>) -> Result<(), Violation> {
+    let state = engine.as_is().ledger().state();
     // One walk over the containers for all queues.
     let (mut used, mut reserved) = (Sums::new(), Sums::new());
     for (app, held) in books.charged() {
@@ -142,7 +143,7 @@ fn queues(books: &Books, engine: &Sequential) -> Result<(), Violation> {
             same(
                 "Q1",
                 || format!("use of {path} on `{label}`"),
-                engine.ledger().use_of(QueueSlot::at(slot), partition),
+                engine.use_of(QueueSlot::at(slot), partition),
                 own,
             )?;
             let waiting = reserved.remove(&(path, label)).unwrap_or_default();

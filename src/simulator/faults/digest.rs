@@ -3,7 +3,7 @@
 use std::fmt::{self, Debug, Write};
 use std::hash::{Hash, Hasher};
 
-use crate::api::Sequential;
+use crate::api::{Sequential, Unsettled};
 use crate::id::QueueSlot;
 
 /// A hash over what was written to it, the same in every run (as FNV-1a, by words).
@@ -21,9 +21,9 @@ impl Digest {
     }
 
     /// What the settings of an engine and of its queues are.
-    pub(super) fn of_settings(engine: &Sequential) -> Self {
+    pub(super) fn of_settings(engine: &Unsettled<Sequential>) -> Self {
         let mut digest = Self::of_state(engine);
-        let state = engine.ledger().state();
+        let state = engine.as_is().ledger().state();
         digest.add(&state.settings);
         for queue in state.queues.iter() {
             digest.add(&queue.settings);
@@ -37,9 +37,9 @@ impl Digest {
 
     /// What proposals may change of a live state: nodes, reservations, use, asks and containers. Not what a
     /// look at it may change: counters of a key, limits that were handed out, orders that were brought up to date.
-    pub(super) fn of_state(engine: &Sequential) -> Self {
+    pub(super) fn of_state(engine: &Unsettled<Sequential>) -> Self {
         let mut digest = Self::new();
-        let (ledger, hash) = (engine.ledger(), &mut digest);
+        let (ledger, hash) = (engine.as_is().ledger(), &mut digest);
         let state = ledger.state();
         for node in state.nodes.iter() {
             (node.incarnation, node.partition, node.containers).hash(hash);
@@ -54,7 +54,7 @@ impl Digest {
         for (slot, queue) in state.queues.iter().enumerate() {
             queue.removed.hash(hash);
             for (part, partition) in queue.parts.iter().zip(queue.parts.partitions()) {
-                let used = ledger.use_of(QueueSlot::at(slot), partition);
+                let used = engine.use_of(QueueSlot::at(slot), partition);
                 (used, part.reserved.get(), part.limit.get()).hash(hash);
                 part.master_used.get().hash(hash);
                 // The queues above leaves follow later.

@@ -119,7 +119,7 @@ impl World<'_> {
         if !self.books.is_empty() {
             return fault("L6", "something outlives the last application".to_owned());
         }
-        let state = self.pipeline.engine().ledger().state();
+        let state = self.pipeline.engine().as_is().ledger().state();
         for queue in state.queues.iter().filter(|queue| !queue.removed) {
             for part in &queue.parts {
                 if !part.used.is_none() || !part.pending.is_none() {
