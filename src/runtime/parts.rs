@@ -30,7 +30,7 @@ use super::proposer::measuring::Measuring;
 use super::proposer::outlet::Outlet;
 use super::proposer::{Proposer, ProposerEnds};
 use super::testing::fault_injection::FaultSource;
-use crate::commit::{CommitOutcome, LedgerOwner, Unsettled};
+use crate::commit::{CommitOutcome, LedgerOwner};
 use crate::id::Version;
 use crate::metrics::{Collector, CounterReader, counters};
 use crate::snapshot::Snapshot;
@@ -152,7 +152,6 @@ impl<C: Clock + Clone + 'static, P: Clock> EngineParts<C, P> {
         let inline =
             inline.then(|| InlineScheduling::new(wiring.order.reader(), running.latencies));
         let heartbeats_schedule = mode == Mode::Heartbeat;
-        let engine = Unsettled::new(engine);
         let committer = Committer::new(engine, heartbeats_schedule, clock.clone(), inline, ends);
         let caller_runs = StdArc::new(CallerRuns::new(waker, parker, wanted));
         Self {

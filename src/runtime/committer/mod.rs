@@ -110,14 +110,14 @@ impl Measures {
 impl<C: Clock> Committer<C> {
     /// A committer that owns a ledger; with `inline`, it places asks while every proposer is idle.
     pub(in crate::runtime) fn new(
-        engine: Unsettled<Sequential>,
+        engine: Sequential,
         heartbeats_schedule: bool,
         clock: C,
         inline: Option<InlineScheduling>,
         ends: CommitterEnds,
     ) -> Self {
         Self {
-            engine,
+            engine: Unsettled::new(engine),
             heartbeats_schedule,
             inbox: ends.inbox,
             proposers: ends.proposers,
