@@ -193,12 +193,17 @@ pub(crate) fn has_room_above<const N: usize>(
     partition: PartitionId,
     size: &ResourceVector<N>,
 ) -> bool {
-    let has_room = |queue| {
-        let part = state.queues[queue].part(partition);
+    let mut next = state.queues[leaf].parent;
+    while let Some(queue) = next {
+        let row = &state.queues[queue];
+        let part = row.part(partition);
         let used = part.used.narrow() + *size;
-        state.calculator.fits_in(&used, &part.limit.narrow())
-    };
-    state.chain(leaf).skip(1).all(has_room)
+        if !state.calculator.fits_in(&used, &part.limit.narrow()) {
+            return false;
+        }
+        next = row.parent;
+    }
+    true
 }
 
 /// Adds what a leaf was charged with since its entry was opened to the queues above it.

@@ -50,7 +50,7 @@ pub(crate) fn deactivate_user(state: &mut State, leaf: QueueSlot, user: UserSlot
 }
 
 /// Charges a user; the usage ratio of the leaf moves by the difference.
-#[inline]
+#[inline(always)]
 pub(crate) fn charge_user<const N: usize>(
     state: &mut State,
     leaf: QueueSlot,

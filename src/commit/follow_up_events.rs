@@ -22,7 +22,6 @@ impl Ledger {
 
     /// Carries out what waits, and what that brings about; drops ended containers.
     pub fn drain_follow_ups(&mut self) {
-        if !self.outbox.is_drained() {}
         while let Some(call) = self.outbox.next_follow_up() {
             match call {
                 FollowUpEvent::AskForMaster(app, partition) => self.ask_for_master(app, partition),

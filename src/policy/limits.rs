@@ -268,6 +268,7 @@ pub(super) fn unbounded(factor: f32) -> bool {
 }
 
 /// What a limit comes to for one user, by weight; 1 for users without a record.
+#[inline]
 #[must_use]
 pub fn user_value<const N: usize>(
     state: &State,
@@ -278,7 +279,7 @@ pub fn user_value<const N: usize>(
 }
 
 /// What a limit comes to for users of a weight.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn weighted_value<const N: usize>(
     state: &State,

@@ -59,7 +59,7 @@ pub(super) fn known_bounds(
 
 /// Whether a user is surely not over the limit: no limit is computed then. One may have what users are
 /// granted in any case while they use little, and as much as the average of the active ones.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn is_granted<const N: usize>(
     state: &State,

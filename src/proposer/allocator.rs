@@ -11,7 +11,6 @@ use crate::fast_path::FastPath;
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, SchedulerKey};
 use crate::policy::{Limits, Locality, constraint_holds, may_use, reservations_starve};
 use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk, asks_on};
-use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
 /// What one node or one key answers (`ContainerAllocation.AllocationState`).
@@ -41,11 +40,17 @@ impl Answer {
     }
 }
 
-/// A container that has a place.
+/// A container that has a place, of the size that is asked at its level: two words, for it goes up every level.
 pub(super) struct Fit {
-    pub(super) size: ResourceVector,
     pub(super) locality: Locality,
     pub(super) requested: Locality,
+    /// What goes for it; mostly nothing.
+    pub(super) displaced: Option<Box<Displaced>>,
+}
+
+/// What goes for a container.
+#[derive(Default)]
+pub(super) struct Displaced {
     pub(super) exchange: Option<Box<Release>>,
     pub(super) kill: Vec<Killable>,
 }
@@ -125,7 +130,7 @@ impl<const N: usize> Pass<'_, N> {
                 self.convert(held.app, asks, answer, node, Some(held))
             }
             _ => {
-                self.outcome = Outcome::GiveUp(Release {
+                *self.outcome = Outcome::GiveUp(Release {
                     app: held.app,
                     key: held.key,
                     number: held.number,
@@ -163,6 +168,7 @@ impl<const N: usize> Pass<'_, N> {
         found
     }
 
+    #[inline]
     fn visit_key(&self, visit: &mut KeyVisit<'_, N>) -> (Answer, NodeSlot) {
         let state = self.state;
         if visit.reserved.is_none()
@@ -214,12 +220,14 @@ impl<const N: usize> Pass<'_, N> {
         });
     }
 
+    #[inline]
     fn note_counters(&mut self, visit: &KeyVisit<'_, N>) {
         let (before, opportunities, missed) = (visit.asks, visit.opportunities, visit.missed);
         if (before.opportunities, before.missed) != (opportunities, missed) {
-            self.observations.push(Observation::Counters {
-                app: visit.slot,
-                key: before.key,
+            let (app, key) = (visit.slot, before.key);
+            self.note(|| Observation::Counters {
+                app,
+                key,
                 opportunities,
                 missed,
             });
@@ -235,6 +243,7 @@ impl<const N: usize> Pass<'_, N> {
 
     /// What can be said before a node is looked at closely.
     // As RegularContainerAllocator.preCheckForNodeCandidateSet of 3.4 and preCheckForNode of 3.5.
+    #[inline]
     pub(super) fn check_node(&self, visit: &mut KeyVisit<'_, N>, node: &Node) -> Option<Answer> {
         if self.state.settings.rules.request_before_nodes {
             return self.check_place(visit, node);
@@ -244,6 +253,7 @@ impl<const N: usize> Pass<'_, N> {
             .or_else(|| self.check_limits(visit, node.partition))
     }
 
+    #[inline]
     fn check_demand(&self, visit: &KeyVisit<'_, N>) -> Option<Answer> {
         if visit.asks.count(NameId::ANY) <= 0 {
             return Some(Answer::KeySkipped);
@@ -254,6 +264,7 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// Whether the key asks for the partition of a node and its constraint holds there.
+    #[inline]
     fn check_place(&self, visit: &KeyVisit<'_, N>, node: &Node) -> Option<Answer> {
         let looked_at = match self.exclusivity {
             Exclusivity::Ignore => PartitionId::DEFAULT,
@@ -265,6 +276,7 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// The limits of a key on a partition; counts a missed opportunity of the default one.
+    #[inline]
     fn check_limits(&self, visit: &mut KeyVisit<'_, N>, partition: PartitionId) -> Option<Answer> {
         let (state, app, asks) = (self.state, visit.app, visit.asks);
         let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) else {
@@ -291,6 +303,7 @@ impl<const N: usize> Pass<'_, N> {
         (borrows && missed < nodes).then_some(Answer::AppSkipped)
     }
 
+    #[inline]
     pub(super) fn try_node(&self, visit: &mut KeyVisit<'_, N>, node: &Node) -> Answer {
         visit.tried = true;
         let blacklist = &visit.app.blacklist;
@@ -350,7 +363,6 @@ impl<const N: usize> Pass<'_, N> {
         let (state, asks) = (self.state, visit.asks);
         let settings = &state.queues[visit.app.leaf].settings.leaf;
         let reserved = visit.reserved.is_some();
-        let (host, rack) = (node.host, node.rack);
         if !may_use(
             state,
             settings,
@@ -362,12 +374,7 @@ impl<const N: usize> Pass<'_, N> {
         ) {
             return Answer::LocalitySkipped;
         }
-        let place = match level {
-            Locality::Node => host,
-            Locality::Rack => rack,
-            Locality::Any => NameId::ANY,
-        };
-        match asks.at(place) {
+        match asks.at(place_at(node, level)) {
             Some(ask) => self.fit(visit, node, &ask.size.narrow(), level, requested),
             None => Answer::LocalitySkipped,
         }
@@ -385,31 +392,43 @@ impl<const N: usize> Pass<'_, N> {
             Ok(proposed) => proposed,
             Err(reason) => return WalkStep::Skip(reason),
         };
-        let (calculator, cluster) = (self.state.calculator, &self.state.cluster);
-        if !calculator.above_none(cluster, &fit.size) {
+        let (state, place) = (self.state, place_at(&self.state.nodes[node], fit.locality));
+        let ask = asks.at(place).expect("what fits is asked at its level");
+        let size = ask.size.narrow::<N>();
+        if !state.calculator.above_none(&state.cluster.narrow(), &size) {
             return WalkStep::Skip(SkipReason::Nothing);
         }
         let simple = kind == ProposalKind::Allocate
             && held.is_none()
             && fit.locality == Locality::Any
-            && fit.exchange.is_none()
-            && fit.kill.is_empty();
+            && fit.displaced.is_none();
         let counted = simple && self.counts_when_placed(slot, asks);
         if counted {
             self.take_counters(slot, asks.key);
         }
-        self.outcome = Outcome::Proposed(Proposal {
+        let Displaced { exchange, kill } = fit.displaced.map(|all| *all).unwrap_or_default();
+        *self.outcome = Outcome::Proposed(Proposal {
             kind,
             locality: fit.locality,
             requested: Some(fit.requested),
             exclusivity: self.exclusivity,
             counted,
             reserved: held.map(|held| held.number),
-            exchange: fit.exchange,
-            kill: fit.kill,
-            ..Proposal::anywhere(self.state, slot, asks, node, fit.size.into())
+            exchange,
+            kill,
+            ..Proposal::anywhere(state, slot, asks, node, size.into())
         });
         WalkStep::Proposal
+    }
+}
+
+/// The place of the asks that a level of a node serves.
+#[inline]
+fn place_at(node: &Node, level: Locality) -> NameId {
+    match level {
+        Locality::Node => node.host,
+        Locality::Rack => node.rack,
+        Locality::Any => NameId::ANY,
     }
 }
 

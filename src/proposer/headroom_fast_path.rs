@@ -9,7 +9,7 @@
 
 use super::assignment::{Observation, Outcome, ProposalKind};
 use super::leaf::Visit;
-use super::walk::{Pass, WalkStep};
+use super::walk::{NOTHING_YET, Pass, WalkStep};
 use super::watch::Step;
 use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{PartitionId, QueueSlot};
@@ -42,7 +42,7 @@ impl<const N: usize> Pass<'_, N> {
         let found = self.behind_head(&mut visit, &mut Limits::of_leaf(leaf, headroom));
         self.by_lower_bound = false;
         let placed = matches!(found, WalkStep::Proposal)
-            && matches!(&self.outcome, Outcome::Proposed(proposal)
+            && matches!(&*self.outcome, Outcome::Proposed(proposal)
                 if proposal.kind == ProposalKind::Allocate);
         if placed {
             debug_assert!(self.is_found_at_length(before));
@@ -56,13 +56,13 @@ impl<const N: usize> Pass<'_, N> {
     /// Whether the whole walk finds the same, but for limits of leaves that it updates. It may find the
     /// container by the steps of the slow path, which observe counters.
     fn is_found_at_length(&self, before: usize) -> bool {
-        let (state, mut observations) = (self.state, Vec::new());
-        let mut pass = self.fork(&mut observations);
+        let (state, mut observations, mut outcome) = (self.state, Vec::new(), NOTHING_YET);
+        let mut pass = self.fork(&mut observations, &mut outcome);
         pass.strays = false;
         let limits = &mut Limits::new(state.total(self.partition).narrow());
         let found = pass.queue(State::ROOT, limits);
         let (Outcome::Proposed(mut long), Outcome::Proposed(by_lower_bound)) =
-            (pass.outcome, &self.outcome)
+            (outcome, &*self.outcome)
         else {
             return false;
         };

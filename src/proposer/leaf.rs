@@ -337,7 +337,7 @@ impl<const N: usize> Pass<'_, N> {
         let (partition, exclusivity) = (self.partition, self.exclusivity);
         let handed = self.state.users[slot].part(partition).limit_version[exclusivity as usize];
         if handed != Some(version) && !self.was_notified_with_head(slot, visit) {
-            self.observations.push(Observation::LimitNotice {
+            self.note(|| Observation::LimitNotice {
                 user: slot,
                 limit: (*limit).into(),
                 once: Some((partition, exclusivity, version)),
@@ -409,11 +409,13 @@ impl<const N: usize> Pass<'_, N> {
     /// Notes the limit that was computed for this version of the leaf's users.
     fn note_limit(&mut self, visit: &Visit<N>) {
         let Some(limit) = visit.limit else { return };
-        self.observations.push(Observation::UserLimit {
+        let (partition, kind) = (self.partition, self.exclusivity.limit_kind());
+        let version = self.state.queues[visit.leaf].as_leaf().users_version;
+        self.note(|| Observation::UserLimit {
             leaf: visit.leaf,
-            partition: self.partition,
-            kind: self.exclusivity.limit_kind(),
-            version: self.state.queues[visit.leaf].as_leaf().users_version,
+            partition,
+            kind,
+            version,
             limit: limit.into(),
         });
     }

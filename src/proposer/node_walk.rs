@@ -18,6 +18,7 @@ impl<const N: usize> Pass<'_, N> {
     /// The nodes that a walk for an application tries, in its order. `fulfils`: the walk is about a reservation.
     // As MultiNodeLookupPolicy.getPreferredNodeIterator, and RegularContainerAllocator.allocate, which skips
     // every reserved node but the last.
+    #[inline]
     pub(super) fn nodes_to_try(&self, app: &App, fulfils: bool) -> Cow<'_, [NodeSlot]> {
         let mut nodes = self.candidates.ordered(node_policy(self.state, app));
         if let Some(index) = self.candidates.index()
@@ -66,6 +67,7 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// Tries nodes in their order for one key until one yields something; otherwise the answer of the last.
+    #[inline]
     pub(super) fn walk(
         &self,
         visit: &mut KeyVisit<'_, N>,
@@ -83,6 +85,7 @@ impl<const N: usize> Pass<'_, N> {
         self.walk_from(visit, nodes, ask)
     }
 
+    #[inline]
     fn walk_from(
         &self,
         visit: &mut KeyVisit<'_, N>,
@@ -123,6 +126,7 @@ impl<const N: usize> Pass<'_, N> {
 
     /// The ask for containers that may be anywhere, where nothing of a node but its room decides and a node
     /// without room for one is no more than counted.
+    #[inline]
     fn ask_by_room<'a>(&self, visit: &KeyVisit<'a, N>) -> Option<&'a PlaceAsk> {
         let known = self.candidates.room().is_some()
             && visit.reserved.is_none()

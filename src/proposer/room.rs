@@ -2,7 +2,7 @@
 //!
 //! Tests: the recordings of `tests/parity`, which `cli/tests/parity.rs` plays on the engine.
 
-use super::allocator::{Answer, Fit, KeyVisit};
+use super::allocator::{Answer, Displaced, Fit, KeyVisit};
 use super::assignment::Release;
 use super::walk::Pass;
 use crate::cluster::{Killable, Node};
@@ -34,35 +34,48 @@ impl<const N: usize> Pass<'_, N> {
         let limits = visit.limits;
         let missing = self.beyond_headroom(limits, size);
         let must_unreserve = calculator.any_above_zero(&missing);
-        let mut kill = Vec::new();
-        let free = node.free.narrow();
-        let mut fits = calculator.holds_one(&free, &room) && state.has_cores(&room, &free);
-        let may_kill = |leaf| may_kill(state, leaf, self.partition);
-        let may_kill = || limits.leaf.is_some_and(may_kill);
-        if !fits && calculator.containers(&free, &room) == 0 && may_kill() {
-            fits = self.room_by_killing(node, &room, &mut kill);
-        }
-        let fit = |exchange, kill| Fit {
-            size: size.widen(),
+        let fit = |displaced: Option<Displaced>| Fit {
             locality,
             requested,
-            exchange,
-            kill,
+            displaced: displaced.map(Box::new),
         };
-        if fits {
+        if let Some(kill) = self.kills_for(limits, node, &room) {
             let exchanges = !from_reservation && continue_looking && (!wanted || must_unreserve);
             let least = if must_unreserve { &missing } else { size };
             let exchange = exchanges.then(|| self.reservation_of(visit, least));
             return match exchange {
                 Some(None) => Answer::LocalitySkipped,
-                exchange => Answer::Allocate(fit(exchange.flatten().map(Box::new), kill)),
+                None if kill.is_empty() => Answer::Allocate(fit(None)),
+                exchange => {
+                    let exchange = exchange.flatten().map(Box::new);
+                    Answer::Allocate(fit(Some(Displaced { exchange, kill })))
+                }
             };
         }
         let may_reserve = from_reservation || wanted && !(continue_looking && must_unreserve);
         if !may_reserve {
             return Answer::LocalitySkipped;
         }
-        Answer::Reserve(fit(None, Vec::new()))
+        Answer::Reserve(fit(None))
+    }
+
+    /// What has to be killed for room on a node, mostly nothing; absent where that does not make the room.
+    #[inline]
+    fn kills_for(
+        &self,
+        limits: &Limits<N>,
+        node: &Node,
+        room: &ResourceVector<N>,
+    ) -> Option<Vec<Killable>> {
+        let (state, calculator, free) = (self.state, self.state.calculator, node.free.narrow());
+        if calculator.holds_one(&free, room) && state.has_cores(room, &free) {
+            return Some(Vec::new());
+        }
+        let may_kill = |leaf| may_kill(state, leaf, self.partition);
+        if calculator.containers(&free, room) != 0 || !limits.leaf.is_some_and(may_kill) {
+            return None;
+        }
+        self.room_by_killing(node, room)
     }
 
     /// The room that a container needs: with proposers at work, all that is reserved for it.
@@ -87,26 +100,21 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// Collects containers to kill until the request fits.
-    fn room_by_killing(
-        &self,
-        node: &Node,
-        size: &ResourceVector<N>,
-        kill: &mut Vec<Killable>,
-    ) -> bool {
+    fn room_by_killing(&self, node: &Node, size: &ResourceVector<N>) -> Option<Vec<Killable>> {
         let mut order = node.killable.clone();
         java_order::sort(&mut order, 0, |killable| {
             let id = killable.container;
             java_order::container_hash(id.app.cluster, id.app.sequence, id.number)
         });
-        let mut room = node.free.narrow();
+        let (mut room, mut kill) = (node.free.narrow(), Vec::new());
         for killable in order {
             kill.push(killable);
             room += killable.size.narrow();
             if self.state.calculator.fits_in(size, &room) && self.state.has_cores(size, &room) {
-                return true;
+                return Some(kill);
             }
         }
-        false
+        None
     }
 
     /// A reservation of the key that covers an amount, in the order of a hash map of nodes.

@@ -8,7 +8,7 @@
 
 use super::assignment::{Alternate, Outcome, Proposal};
 use super::fit::FitIndex;
-use super::walk::{Pass, WalkStep};
+use super::walk::{NOTHING_YET, Pass, WalkStep};
 use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId};
 use crate::policy::Limits;
@@ -41,7 +41,7 @@ impl<const N: usize> Pass<'_, N> {
         let Some(node) = simple_node(state, index, self.partition, &size) else {
             return false;
         };
-        self.outcome = Outcome::Proposed(Proposal {
+        *self.outcome = Outcome::Proposed(Proposal {
             counted: !is_planted(PlantedFlaw::SimpleAskDropsCounter),
             ..Proposal::anywhere(state, slot, asks, node, size.into())
         });
@@ -74,12 +74,11 @@ impl<const N: usize> Pass<'_, N> {
 
     /// Whether the slow path finds the same as [`Self::simple_ask`].
     fn decides_alike(&self, slot: AppSlot, asks: &KeyAsks, limits: &Limits<N>) -> bool {
-        let mut observations = Vec::new();
-        let mut pass = self.fork(&mut observations);
+        let (mut observations, mut outcome) = (Vec::new(), NOTHING_YET);
+        let mut pass = self.fork(&mut observations, &mut outcome);
         let (answer, node) = pass.key(slot, asks, limits, None);
         let found = pass.convert(slot, asks, answer, node, None);
-        let (Outcome::Proposed(long), Outcome::Proposed(plain)) = (pass.outcome, &self.outcome)
-        else {
+        let (Outcome::Proposed(long), Outcome::Proposed(plain)) = (outcome, &*self.outcome) else {
             return false;
         };
         matches!(found, WalkStep::Proposal) && long == *plain && observations.is_empty()

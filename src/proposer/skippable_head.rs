@@ -107,10 +107,11 @@ impl<const N: usize> Pass<'_, N> {
         let handed = head.version == version && head.notified.contains(&here);
         if !state.concurrent && version > head.since && !handed {
             let limit = self.common_limit(visit).into();
-            self.observations.push(Observation::HeadNotice {
-                leaf: visit.leaf,
-                partition: self.partition,
-                exclusivity: self.exclusivity,
+            let (leaf, (partition, exclusivity)) = (visit.leaf, here);
+            self.note(|| Observation::HeadNotice {
+                leaf,
+                partition,
+                exclusivity,
                 version,
                 limit,
             });

@@ -28,7 +28,7 @@ pub(super) enum WalkStep {
 }
 
 /// What a pass holds before it has found something.
-const NOTHING_YET: Outcome = Outcome::Skipped(SkipReason::Nothing);
+pub(super) const NOTHING_YET: Outcome = Outcome::Skipped(SkipReason::Nothing);
 
 /// One pass: what it reads and what it has observed so far.
 pub(super) struct Pass<'a, const N: usize> {
@@ -37,8 +37,8 @@ pub(super) struct Pass<'a, const N: usize> {
     pub(super) partition: PartitionId,
     pub(super) exclusivity: Exclusivity,
     pub(super) observations: &'a mut Vec<Observation>,
-    /// What was found, once something is.
-    pub(super) outcome: Outcome,
+    /// What was found, once something is; made where the caller gets it.
+    pub(super) outcome: &'a mut Outcome,
     watch: Option<&'a mut dyn Watch>,
     /// Whether an application of another leaf was looked at.
     pub(super) strays: bool,
@@ -83,13 +83,14 @@ fn propose_in<const N: usize>(
         Exclusivity::Respect => state.total(partition),
         Exclusivity::Ignore => state.total(PartitionId::DEFAULT),
     };
+    let mut outcome = NOTHING_YET;
     let mut pass = Pass::<N> {
         state,
         candidates,
         partition,
         exclusivity,
         observations,
-        outcome: NOTHING_YET,
+        outcome: &mut outcome,
         // The object may live longer than the pass does; only a cast makes it shorter.
         watch: watch.map(|watch| -> &mut dyn Watch { watch }),
         strays: false,
@@ -100,7 +101,8 @@ fn propose_in<const N: usize>(
     } else {
         pass.queue(State::ROOT, &mut Limits::new(handed.narrow()))
     };
-    pass.finish(found)
+    pass.finish(found);
+    outcome
 }
 
 /// Tries to turn the reservation on a node into a container, or keeps it, or gives it up; what it
@@ -113,13 +115,14 @@ pub fn propose_reserved(
 ) -> Outcome {
     let candidates = Candidates::node(node);
     let row = &state.nodes[node];
+    let mut outcome = NOTHING_YET;
     let mut pass = Pass::<MAX_TYPES> {
         state,
         candidates: &candidates,
         partition: row.partition,
         exclusivity: Exclusivity::Respect,
         observations,
-        outcome: NOTHING_YET,
+        outcome: &mut outcome,
         watch: None,
         strays: false,
         by_lower_bound: false,
@@ -131,35 +134,39 @@ pub fn propose_reserved(
         }
         None => WalkStep::Skip(SkipReason::Other),
     };
-    pass.finish(found)
+    pass.finish(found);
+    outcome
 }
 
 impl<const N: usize> Pass<'_, N> {
     /// A pass from the same place on, that observes for itself.
-    pub(super) fn fork<'b>(&'b self, observations: &'b mut Vec<Observation>) -> Pass<'b, N> {
+    pub(super) fn fork<'b>(
+        &'b self,
+        observations: &'b mut Vec<Observation>,
+        outcome: &'b mut Outcome,
+    ) -> Pass<'b, N> {
         Pass {
             state: self.state,
             candidates: self.candidates,
             partition: self.partition,
             exclusivity: self.exclusivity,
             observations,
-            outcome: NOTHING_YET,
+            outcome,
             watch: None,
             strays: self.strays,
             by_lower_bound: false,
         }
     }
 
-    fn finish(self, found: WalkStep) -> Outcome {
+    fn finish(self, found: WalkStep) {
         debug_assert!(matches!(
-            (found, &self.outcome),
+            (found, &*self.outcome),
             (WalkStep::Proposal, Outcome::Proposed(_))
                 | (WalkStep::GiveUp, Outcome::GiveUp(_))
                 | (WalkStep::Skip(_), _)
         ));
-        match found {
-            WalkStep::Proposal | WalkStep::GiveUp => self.outcome,
-            WalkStep::Skip(reason) => Outcome::Skipped(reason),
+        if let WalkStep::Skip(reason) = found {
+            *self.outcome = Outcome::Skipped(reason);
         }
     }
 

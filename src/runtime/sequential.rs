@@ -105,8 +105,9 @@ impl Sequential {
 
     /// Notes that something changed that concerns an application.
     pub(super) fn note_change_of(&mut self, app: AppSlot) {
-        let mut keys = self.ledger.state().apps[app].keys.iter();
-        if keys.all(|asks| asks.reserved.is_empty()) {
+        let keys = &self.ledger.state().apps[app].keys;
+        let reserves = || keys.iter().any(|asks| !asks.reserved.is_empty());
+        if !self.standstill.knows_kept() || !reserves() {
             self.standstill.note_other_change();
         } else {
             self.standstill.note_change();

@@ -233,3 +233,29 @@ fn a_container_beyond_the_room_of_an_ancestor_is_noticed() {
     });
     assert!(noticed);
 }
+
+#[test]
+fn follow_ups_of_a_batch_see_all_its_charges() {
+    let mut ledger = Unsettled::new(ledger("DominantResourceCalculator"));
+    let spec = AppSpec::new(ApplicationId::new(6), "root.q.c", "ann");
+    let spec = spec.with_master(ResourceVector::of(&[1024, 1]));
+    ledger.settled_ledger().submit(&spec).unwrap();
+    ledger.drain_follow_ups();
+    let root = |ledger: &Unsettled<Ledger>| {
+        let used = &ledger.as_is().state().queues[QueueSlot::at(0)];
+        let used = used.part(PartitionId::DEFAULT).used.get();
+        (used, ledger.use_of(QueueSlot::at(0), PartitionId::DEFAULT))
+    };
+    let place = |ledger: &mut Unsettled<Ledger>, of| {
+        let outcome = Outcome::Proposed(proposal(ledger.as_is(), of).unwrap());
+        let committed = ledger.batch().commit(&outcome, &[]);
+        assert_eq!(committed, CommitOutcome::Committed);
+    };
+    place(&mut ledger, (5, 0, 2));
+    place(&mut ledger, (0, 0, 0));
+    let (charged, all) = root(&ledger);
+    assert_ne!(charged, all, "the container's charge waits");
+    ledger.drain_follow_ups();
+    let (charged, all) = root(&ledger);
+    assert_eq!(charged, all, "the master's start reads the charges");
+}

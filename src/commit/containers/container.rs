@@ -110,19 +110,20 @@ pub(in crate::commit) struct PlacedAs {
 }
 
 impl Container {
-    /// A container that waits for room on the node of a proposal. `stamps`: position in the order of creation, and
-    /// time of creation in ms.
+    /// A container of a size that waits for room on the node of a proposal. `stamps`: position in the order of
+    /// creation, and time of creation in ms.
     #[inline(always)]
     pub(in crate::commit) fn reserved(
         proposal: &Proposal,
         id: ContainerId,
+        size: PackedVector,
         stamps: (u64, u64),
     ) -> Self {
         Self {
             id,
             app: proposal.app,
             key: proposal.key,
-            size: proposal.size.clone(),
+            size,
             node: proposal.node,
             state: ContainerState::Reserved,
             on_node: false,

@@ -182,6 +182,9 @@ impl Containers {
 
     /// Frees the slots of ended containers that take no space.
     pub(in crate::commit) fn drop_ended(&mut self) {
+        if self.ended.is_empty() {
+            return;
+        }
         let mut ended = std::mem::take(&mut self.ended);
         for slot in ended.drain(..) {
             let container = self.get_mut(slot);

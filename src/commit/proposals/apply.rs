@@ -228,7 +228,8 @@ impl Ledger {
         let (app, node, key) = (proposal.app, proposal.node, proposal.key);
         let id = next_id(&mut self.state, app);
         let stamps = (self.containers.next_stamp(), self.clock.now_ms());
-        let container = || Container::reserved(proposal, id, stamps);
+        let size = proposal.size.clone();
+        let container = || Container::reserved(proposal, id, size, stamps);
         let slot = self.containers.store(container);
         let size = proposal.size.get();
         let row = &self.state.nodes[node];

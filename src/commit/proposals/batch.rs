@@ -146,7 +146,9 @@ impl<T: LedgerOwner> Unsettled<T> {
 
     /// As [`Ledger::drain_follow_ups`]; settles where something waits.
     pub fn drain_follow_ups(&mut self) {
-        if self.owner.ledger().has_follow_ups() {}
+        if self.owner.ledger().has_follow_ups() {
+            self.settled();
+        }
         self.owner.ledger_mut().drain_follow_ups();
     }
 

@@ -58,10 +58,7 @@ impl CommitBatch<'_> {
         }
         let found = self.find_simple::<N>(proposal);
         let simple = match found {
-            None if self.has_deferred_charges() => {
-                self.charge_ancestors();
-                self.find_simple::<N>(proposal)
-            }
+            None if self.has_deferred_charges() => self.find_settled::<N>(proposal),
             found => found,
         }?;
         debug_assert!(self.holds_generally::<N>(proposal, simple.leaf));
@@ -81,6 +78,13 @@ impl CommitBatch<'_> {
         charges.is_some_and(|charges| !charges.are_none())
     }
 
+    #[cold]
+    fn find_settled<const N: usize>(&mut self, proposal: &Proposal) -> Option<SimpleAllocation> {
+        self.charge_ancestors();
+        self.find_simple::<N>(proposal)
+    }
+
+    #[inline(always)]
     fn find_simple<const N: usize>(&self, proposal: &Proposal) -> Option<SimpleAllocation> {
         if !is_simple(proposal) || self.ledger.skipped.holds(proposal.app) {
             return None;

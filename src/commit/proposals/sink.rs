@@ -6,7 +6,9 @@ use crate::accounting::{
     Charge, ContainerPlacement, DeferredAncestorCharges, FairChange, Sink, charge_queues,
     mark_moved,
 };
-use crate::commit::containers::container::{Container, GiveBack, PlacedAs, SoleAsk};
+use crate::commit::containers::container::{
+    Container, ContainerState, GiveBack, PlacedAs, SoleAsk,
+};
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::containers::store::Containers;
 use crate::commit::event::LedgerEvent;
@@ -73,17 +75,39 @@ impl<const SIMPLE: bool> LedgerSink<'_, SIMPLE> {
         size.narrow()
     }
 
+    /// The record of a simple container, made as it stays.
+    #[inline(always)]
+    fn add_simple<const N: usize>(
+        &mut self,
+        state: &mut State,
+        (size, requested_partition): (ResourceVector<N>, PartitionId),
+        sole: SoleAsk,
+    ) -> (ContainerSlot, ContainerId) {
+        let (proposal, id) = (self.proposal, next_id(state, self.proposal.app));
+        let stamps = (self.containers.next_stamp(), self.now_ms);
+        let container = || Container {
+            state: ContainerState::Allocated,
+            on_node: true,
+            requested_partition,
+            give_back: GiveBack::Anywhere(sole),
+            ..Container::reserved(proposal, id, size.into(), stamps)
+        };
+        (self.containers.store(container), id)
+    }
+
     /// The record of the container, a new one where none was reserved. For each width `N` by itself, see
     /// [`LedgerSink`].
     #[inline(always)]
-    fn record<const N: usize>(&mut self, state: &mut State) -> ContainerSlot {
+    fn record<const N: usize>(&mut self, state: &mut State) -> (ContainerSlot, ContainerId) {
         if let Some(slot) = self.reserved {
-            return slot;
+            return (slot, self.containers.get(slot).id);
         }
         let (proposal, id) = (self.proposal, next_id(state, self.proposal.app));
         let stamps = (self.containers.next_stamp(), self.now_ms);
-        let container = || Container::reserved(proposal, id, stamps);
-        self.containers.store(container)
+        // Made of its words: a clone of the proposal's waits for the stores that it is made by.
+        let size = proposal.size.narrow::<N>();
+        let container = || Container::reserved(proposal, id, size.into(), stamps);
+        (self.containers.store(container), id)
     }
 }
 
@@ -104,10 +128,9 @@ impl<const N: usize, const SIMPLE: bool> Sink<N> for LedgerSink<'_, SIMPLE> {
     fn take(&mut self, ask: &PlaceAsk) {
         // The ask may not have the size any more that was reserved or proposed.
         let size = self.reserved_size.as_ref().unwrap_or(&self.proposal.size);
-        if ask.place == NameId::ANY
-            && self.asks.is_empty()
-            && ask.size.narrow::<N>() == size.narrow()
-        {
+        let of_size = || ask.size.narrow::<N>() == size.narrow();
+        debug_assert!(!SIMPLE || of_size());
+        if SIMPLE || ask.place == NameId::ANY && self.asks.is_empty() && of_size() {
             self.sole = Some(SoleAsk::of(ask));
         } else {
             self.asks.push(ask.clone());
@@ -122,18 +145,25 @@ impl<const N: usize, const SIMPLE: bool> Sink<N> for LedgerSink<'_, SIMPLE> {
         partition: PartitionId,
     ) {
         let proposal = self.proposal;
-        let placed = PlacedAs {
-            requested_partition: state.apps[placement.app].keys[placement.key].partition,
-            borrowed: proposal.exclusivity == Exclusivity::Ignore,
-            give_back: match self.sole {
-                Some(sole) => GiveBack::Anywhere(sole),
-                None => GiveBack::Places(std::mem::take(&mut self.asks).into()),
-            },
+        let requested_partition = state.apps[placement.app].keys[placement.key].partition;
+        let (slot, id) = match self.sole {
+            Some(sole) if SIMPLE => {
+                self.add_simple(state, (placement.size, requested_partition), sole)
+            }
+            sole => {
+                let placed = PlacedAs {
+                    requested_partition,
+                    borrowed: proposal.exclusivity == Exclusivity::Ignore,
+                    give_back: match sole {
+                        Some(sole) => GiveBack::Anywhere(sole),
+                        None => GiveBack::Places(std::mem::take(&mut self.asks).into()),
+                    },
+                };
+                let (slot, id) = self.record::<N>(state);
+                self.containers.get_mut(slot).set_placed(placed);
+                (slot, id)
+            }
         };
-        let slot = self.record::<N>(state);
-        let container = self.containers.get_mut(slot);
-        container.set_placed(placed);
-        let id = container.id;
         self.containers
             .list_placed(slot, proposal.app, id.number, proposal.node);
         let allocated =

@@ -11,7 +11,7 @@ use crate::commit::users::records::user_limit;
 use crate::id::{NameId, NodeSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{Locality, constraint_holds, is_granted};
 use crate::proposer::{Proposal, ProposalKind};
-use crate::queue::Exclusivity;
+use crate::queue::{Exclusivity, LimitKind};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 use crate::sync::{Mutant, injected};
@@ -108,6 +108,7 @@ impl Ledger {
 
 /// Whether a user, relieved of what a proposal releases, is within the limit, which is noted with the user; later,
 /// where `notices` may wait.
+#[inline(always)]
 pub(super) fn is_within_user_limit<const N: usize>(
     state: &mut State,
     notices: Option<&mut PendingNotices>,
@@ -125,6 +126,17 @@ pub(super) fn is_within_user_limit<const N: usize>(
         return true;
     }
     let kind = proposal.exclusivity.limit_kind();
+    is_below_limit(state, (leaf, user), (partition, kind), released)
+}
+
+/// The same, with the limit computed.
+#[inline(never)]
+fn is_below_limit<const N: usize>(
+    state: &mut State,
+    (leaf, user): (QueueSlot, UserSlot),
+    (partition, kind): (PartitionId, LimitKind),
+    released: &ResourceVector<N>,
+) -> bool {
     let limit = user_limit(state, leaf, Some(user), partition, kind);
     let used = state.users[user].part(partition).used.narrow() - *released;
     let beyond = state

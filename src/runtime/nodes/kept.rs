@@ -37,6 +37,11 @@ struct KeyGroup {
 }
 
 impl KeptReservations {
+    /// Whether nothing is known.
+    pub(super) fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
     /// Nothing is known any more.
     pub(super) fn clear(&mut self) {
         debug_assert!(

@@ -100,6 +100,11 @@ impl Standstill {
         self.note_other_change();
     }
 
+    /// Whether any reservation is known to stay.
+    pub(in crate::runtime) fn knows_kept(&self) -> bool {
+        !self.stays.is_empty()
+    }
+
     /// Something changed that concerns no application with reservations, and no reserved node that was not written.
     pub(in crate::runtime) fn note_other_change(&mut self) {
         debug_assert!(
