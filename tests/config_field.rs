@@ -582,3 +582,25 @@ fn near_misses_of_keys_are_named_in_every_file() {
     ];
     assert_eq!(found(&two(&[]), &others, code), []);
 }
+
+#[test]
+fn each_way_to_propose_what_others_reserved_for_ever_is_named() {
+    let skip = "skip-allocate-on-nodes-with-reserved-containers";
+    let multi = ("multi-node-placement-enabled", "true");
+    let mend = "capsched.mend.reserved-last-node";
+    for (more, site, named) in [
+        (&[multi][..], None, Some(skip)),
+        (&[multi][..], Some("true"), Some(skip)),
+        (&[multi, (skip, "true")][..], None, Some(mend)),
+        (&[multi, (skip, "true")][..], Some("true"), None),
+        (&[(skip, "false")][..], None, None),
+    ] {
+        let site: Vec<(&str, &str)> = site.map(|value| (mend, value)).into_iter().collect();
+        let loaded = load(&one_leaf(more), &site).expect("the files are accepted");
+        let mut found = loaded.report.diagnostics.iter();
+        let found = found.find(|finding| finding.code == "W_RESERVED_NODES");
+        let message = found.map(|finding| finding.message.as_str());
+        let names = message.map(|text| named.is_some_and(|named| text.contains(named)));
+        assert_eq!(names, named.map(|_| true), "{more:?}: {message:?}");
+    }
+}

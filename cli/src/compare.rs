@@ -40,7 +40,8 @@ pub(crate) struct CompareArgs {
     /// by commas; needs --costs.
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     sweep_load: Vec<u64>,
-    /// A mode counts as behind when costs add more than this to the scheduling delay at p95.
+    /// A mode counts as behind when costs add more than this, and more than 5 %, to the scheduling
+    /// delay at p95.
     #[arg(
         long,
         value_name = "MS",

@@ -150,7 +150,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }));
     } else {
         put(&shown(&cluster, &trace, &runs, args.explain_rows));
-        put(&format!("\n{}{NEXT}", saturated_table(&saturated)));
+        put(&format!(
+            "\n{}{NEXT}",
+            saturated_table(&saturated, args.explain_rows)
+        ));
     }
     Ok(exit_code(&runs, true))
 }

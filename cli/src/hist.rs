@@ -16,6 +16,7 @@ use clap::ValueEnum;
 use crate::aside;
 use crate::interrupt::{INTERRUPTED, MARKERS};
 use crate::output::{self, Problem};
+use crate::text_file;
 
 /// Show the latencies of a run and write them in the formats of the usual tools.
 ///
@@ -31,10 +32,10 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_delimiter = ',')]
     format: Vec<Format>,
     /// Folder of the files; that of the run unless given.
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", requires = "format")]
     out: Option<PathBuf>,
     /// Replace files of the same names.
-    #[arg(long)]
+    #[arg(long, requires = "format")]
     force: bool,
 }
 
@@ -51,6 +52,9 @@ enum Format {
 
 /// Ends the names of the logs that are written here, which are nobody's run.
 const MERGED: &str = "-merged.hlog";
+
+/// Longest log that is read, in bytes.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// A histogram log.
 #[derive(Debug)]
@@ -164,7 +168,7 @@ fn text(name: Option<&OsStr>) -> String {
 
 /// One interval for each tag of a log.
 fn read(log: &Path) -> Result<Result<Vec<TaggedInterval>, LogError>> {
-    let text = fs::read_to_string(log).with_context(|| log.display().to_string())?;
+    let text = text_file::read(log, MOST_BYTES)?;
     Ok(read_hlog(&text).map(merged))
 }
 

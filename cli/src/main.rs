@@ -19,6 +19,7 @@ mod simulate;
 mod sink;
 mod sweep;
 mod teach;
+mod text_file;
 mod trace;
 mod values;
 mod watchdog;

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::aside;
 use crate::output::{self, Problem};
+use crate::text_file;
 use crate::watchdog::Watchdog;
 
 /// Seeds that are run twice: one in this many.
@@ -22,6 +23,9 @@ const TWICE: u64 = 20;
 
 /// Seeds from which on a run must have met everything that it is to judge.
 const MANY: u64 = 100;
+
+/// Longest report that is replayed, in bytes.
+const MOST_BYTES: u64 = 1 << 28;
 
 /// Simulate clusters with faults, judged by books kept from outputs alone.
 #[derive(Arguments, Debug)]
@@ -302,8 +306,7 @@ fn print_findings(args: &Args, found: &Found, reports: &[PathBuf]) {
 
 /// Plays a report and shows its last steps.
 fn replay(file: &Path) -> Result<ExitCode> {
-    let text =
-        fs::read_to_string(file).with_context(|| format!("{}: cannot be read", file.display()))?;
+    let text = text_file::read(file, MOST_BYTES)?;
     let name = file.display().to_string();
     let replay: Replay =
         serde_json::from_str(&text).map_err(|error| Problem::json(&name, 1, &error))?;

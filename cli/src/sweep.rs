@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use crate::play::{Outcome, grouped, time};
 
+/// Differences below this share of a delay say nothing.
+const NOISE_PERCENT: u64 = 5;
+
 /// One load: what each mode adds to the delay.
 #[derive(Debug)]
 struct Step {
@@ -26,9 +29,10 @@ struct Point {
 }
 
 impl Point {
-    /// What the costs add.
-    const fn added_us(&self) -> u64 {
-        self.with_us.saturating_sub(self.without_us)
+    /// Whether the costs add more than so many us, and more than noise: other decisions alone move a long delay.
+    const fn is_behind(&self, most_us: u64) -> bool {
+        let added = self.with_us.saturating_sub(self.without_us);
+        added > most_us && added.saturating_mul(100 / NOISE_PERCENT) > self.without_us
     }
 }
 
@@ -92,7 +96,7 @@ impl Sweep {
     fn behind(&self, name: &str) -> Option<u64> {
         let late = |step: &&Step| {
             let mut points = step.points.iter().filter(|point| point.name == name);
-            points.any(|point| point.added_us() > self.behind_ms.saturating_mul(1000))
+            points.any(|point| point.is_behind(self.behind_ms.saturating_mul(1000)))
         };
         self.steps.iter().find(late).map(|step| step.load)
     }
@@ -114,8 +118,8 @@ impl Sweep {
                         "  {:>6} {:>16} {:>14} {:>14} {:>6}.{} %",
                         format!("x{}", step.load),
                         grouped(step.hourly),
-                        time(point.with_us),
-                        time(point.without_us),
+                        time(point.with_us.saturating_mul(1000)),
+                        time(point.without_us.saturating_mul(1000)),
                         busy / 10,
                         busy % 10
                     );
@@ -127,7 +131,7 @@ impl Sweep {
             let _ = match self.behind(name) {
                 Some(load) => writeln!(
                     out,
-                    "{name}: behind from load x{load} on; its costs add more than {} ms at p95",
+                    "{name}: behind from load x{load} on;\n  its costs add more than {} ms and {NOISE_PERCENT} % at p95",
                     self.behind_ms
                 ),
                 None => writeln!(out, "{name}: keeps up with every load here"),
@@ -181,6 +185,7 @@ mod tests {
             steps: vec![
                 step(1, vec![point("a", 900_000, 800_000), point("b", 5, 0)]),
                 step(2, vec![point("a", 9_000_000, 8_000_000), point("b", 6, 9)]),
+                step(3, vec![point("a", 80_000_000, 78_000_000)]),
                 step(4, vec![point("a", 9_000_001, 8_000_000), point("b", 7, 0)]),
             ],
             behind_ms: 1000,
@@ -189,6 +194,10 @@ mod tests {
         let text = sweep.table();
         assert!(text.contains("a: behind from load x4"), "{text}");
         assert!(text.contains("b: keeps up"), "{text}");
+        assert!(
+            text.contains("900.0 ms") && text.contains("80.00 s"),
+            "{text}"
+        );
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
         assert_eq!(sweep.to_json()["saturation"][0]["behind_from_load"], 4);
     }

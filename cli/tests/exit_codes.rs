@@ -39,6 +39,8 @@ fn folder(name: &str) -> PathBuf {
     );
     write("nodes", &format!("{HEADER}{{\"node\":{{\"host\":5}}}}\n"));
     write("file", "");
+    fs::write(path.join("bytes"), b"{}\n \xff").unwrap();
+    fs::write(path.join("bytes.jsonl"), b"{}\n\xff\n{\"steps\": 5}\n").unwrap();
     path
 }
 
@@ -123,6 +125,25 @@ fn every_command_tells_bad_input_from_what_it_cannot_do() {
         ("trace convert bad.csv", 1, "bad.csv:1"),
         ("parity bad.json", 1, "bad.json:1:4: "),
         ("simulate --replay bad.json", 1, "bad.json:1:4: "),
+        // No text.
+        ("check bytes", 1, "bytes:2:2"),
+        ("hist bytes", 1, "bytes:2:2: the byte 0xff is not UTF-8"),
+        (
+            "replay trace.jsonl --nodes 4x64GiB,8vcores --costs bytes",
+            1,
+            "bytes:2:2: the byte 0xff is not UTF-8",
+        ),
+        (
+            "simulate --replay bytes",
+            1,
+            "bytes:2:2: the byte 0xff is not UTF-8",
+        ),
+        (
+            "parity bytes.jsonl",
+            1,
+            "bytes.jsonl:2: stream did not contain",
+        ),
+        ("parity bytes.jsonl", 1, "bytes.jsonl:3: not a scenario"),
         // Not to be written.
         ("trace generate --jobs 1 -o file/x", 2, "file"),
         ("trace convert trace.jsonl -o file/x", 2, "file"),

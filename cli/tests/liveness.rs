@@ -156,3 +156,27 @@ fn vcores_beyond_a_node_are_no_violation_where_memory_alone_is_counted() {
         assert_eq!(result["violations"], 0, "{mode}: {result}");
     }
 }
+
+/// What a killed container held is free with the next heartbeat of its node, once a minute where heartbeats place
+/// nothing; no run ends before.
+#[test]
+fn a_run_awaits_the_report_of_what_was_killed() {
+    let folder = folder("killed");
+    let path = folder.join("trace.jsonl");
+    let lines = [
+        r#"{"capsched":"trace","version":1,"types":["memory-mb","vcores"]}"#,
+        r#"{"node":{"host":"n0","rack":"/r0","size":[8192,8]}}"#,
+        r#"{"job":{"at_ms":0,"name":"a","user":"u","queue":"root.a","master":[1024,1],"tasks":[{"size":[4096,1],"count":1,"priority":20,"run":{"same":10000}}]}}"#,
+        r#"{"job":{"at_ms":5000,"name":"b","user":"u","queue":"root.b","tasks":[{"size":[8192,1],"count":1,"priority":20,"run":{"same":1000}}]}}"#,
+    ];
+    fs::write(&path, lines.join("\n")).unwrap();
+    for mode in ["heartbeat", "asynchronous", "global"] {
+        for threads in [&[][..], &["--threads", "1"]] {
+            let args = [&[path.to_str().unwrap(), "--mode", mode], threads].concat();
+            let (code, whole, err) = replayed(&args);
+            let result = &whole["runs"][0];
+            assert_eq!((code, &result["placed"]), (0, &3.into()), "{args:?}: {err}");
+            assert_eq!(result["violations"], 0, "{args:?}: {result}");
+        }
+    }
+}

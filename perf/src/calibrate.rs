@@ -10,7 +10,8 @@
 //!    while a thread of its own commits.
 //! 5. `sort_ns` is what an attempt in global mode takes beyond a decision, for each node.
 //!
-//! The driver of the simulator then plays S1 to S3 with them, with the same attempts.
+//! The driver of the simulator then plays S1 to S3 with them, with the same attempts. Times are processor times of
+//! the busiest thread, so that other programs on the machine count less; collections of garbage are not in them.
 
 use std::fmt::Write as _;
 
@@ -21,7 +22,7 @@ use capsched::simulator::{
 };
 use serde::Serialize;
 
-use crate::hadoop::{Peer, PeerLine, VARIANTS, Variant};
+use crate::hadoop::{Peer, PeerClock, PeerLine, VARIANTS, Variant};
 use crate::output::{aside, say};
 use crate::record::Origin;
 use crate::shape::Shape;
@@ -113,7 +114,7 @@ fn measured(shape: &Shape, variant: &Variant, warmup: usize) -> Result<PeerLine>
         ModeName::Global => (1, 1),
         _ => (warmup, if warmup > 3 { 3 } else { 2 }),
     };
-    let mut peer = Peer::start(shape, variant, warmup, rounds)?;
+    let mut peer = Peer::start(shape, variant, (warmup, rounds), PeerClock::Threads)?;
     let lines: Result<Vec<PeerLine>> = (0..rounds).map(|_| peer.round()).collect();
     let mut lines = lines?;
     lines.sort_by_key(|line| line.per_second);

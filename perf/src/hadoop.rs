@@ -47,6 +47,25 @@ pub(crate) const VARIANTS: [Variant; 5] = [
     },
 ];
 
+/// The clock that Hadoop's driver takes its rates by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PeerClock {
+    /// That of the wall.
+    Wall,
+    /// Processor time of the busiest thread that decides or commits: other programs on the machine count less, and
+    /// collections of garbage do not count.
+    Threads,
+}
+
+impl PeerClock {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Wall => "wall",
+            Self::Threads => "threads",
+        }
+    }
+}
+
 /// What a line of Hadoop's driver says.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct PeerLine {
@@ -78,12 +97,12 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Starts a JVM and lets it warm up.
+    /// Starts a JVM and lets it warm up; rates of its rounds are by `clock`.
     pub(crate) fn start(
         shape: &Shape,
         variant: &Variant,
-        warmup: usize,
-        rounds: usize,
+        (warmup, rounds): (usize, usize),
+        clock: PeerClock,
     ) -> Result<Self> {
         let seconds = match shape.run {
             Run::Fill { .. } if variant.mode == ModeName::Global => "10",
@@ -91,7 +110,14 @@ impl Peer {
             _ => "3",
         };
         let mut child = Command::new(folder().join("run.sh"))
-            .args(["--shape", &shape.name, "--paced", "true"])
+            .args([
+                "--shape",
+                &shape.name,
+                "--paced",
+                "true",
+                "--clock",
+                clock.name(),
+            ])
             .args(["--warmup", &warmup.to_string()])
             .args(["--rounds", &rounds.to_string(), "--seconds", seconds])
             .args(variant.options)

@@ -5,7 +5,7 @@
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
-use crate::hadoop::{self, Peer, PeerLine, VARIANTS};
+use crate::hadoop::{self, Peer, PeerClock, PeerLine, VARIANTS};
 use crate::output::{aside, say};
 use crate::record::Origin;
 use crate::rounds::{self, How, Round};
@@ -237,7 +237,7 @@ fn compare(shape: &Shape, args: &Args) -> Result<Vec<Comparison>> {
         let warmup = args
             .warmup
             .unwrap_or_else(|| hadoop::normal_warmup(shape, variant));
-        let mut hadoop = Peer::start(shape, variant, warmup, args.rounds)?;
+        let mut hadoop = Peer::start(shape, variant, (warmup, args.rounds), PeerClock::Wall)?;
         let side = |&mode: &ModeName| (mode, Side::named(mode.name()));
         let mut pairing = Pairing {
             mode: variant.mode,

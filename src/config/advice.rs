@@ -100,15 +100,7 @@ impl Advice<'_> {
             let message = "no application will be admitted".to_owned();
             self.warn("W_MAX_APPS", &key, message, "");
         }
-        if scheduler.multi_node.enabled && !scheduler.skip_reserved_nodes {
-            let skip = "skip-allocate-on-nodes-with-reserved-containers";
-            let message = format!(
-                "nodes that others reserved are proposed again and again, since `{PREFIX}{skip}` is not true"
-            );
-            let key = format!("{PREFIX}multi-node-placement-enabled");
-            let help = "set it to true, or what waits behind such a proposal may wait for ever";
-            self.warn("W_RESERVED_NODES", &key, message, help);
-        }
+        self.reserved_nodes();
         let labels = "yarn.node-labels.enabled";
         let labelled = |queue: &&QueueSettings| queue.partitions.len() > 1;
         if !scheduler.node_labels
@@ -121,6 +113,32 @@ impl Advice<'_> {
             );
             self.warn("W_LABEL_DISABLED", labels, message, "");
         }
+    }
+
+    /// Nodes that others reserved, and that are proposed again and again.
+    fn reserved_nodes(&mut self) {
+        let scheduler = &self.settings.scheduler;
+        if !scheduler.multi_node.enabled {
+            return;
+        }
+        let (nodes, setting) = match (
+            scheduler.skip_reserved_nodes,
+            scheduler.mends.reserved_last_node,
+        ) {
+            (true, true) => return,
+            (false, _) => (
+                "nodes that others reserved are",
+                format!("{PREFIX}skip-allocate-on-nodes-with-reserved-containers"),
+            ),
+            (true, false) => (
+                "the last node of an order, also when others reserved it, is",
+                format!("{}reserved-last-node", Mends::PREFIX),
+            ),
+        };
+        let message = format!("{nodes} proposed again and again, since `{setting}` is not true");
+        let key = format!("{PREFIX}multi-node-placement-enabled");
+        let help = "set it to true, or what waits behind such a proposal may wait for ever";
+        self.warn("W_RESERVED_NODES", &key, message, help);
     }
 
     fn queue(&mut self, queue: &QueueSettings) {

@@ -1,7 +1,8 @@
 //! Recordings on disk: single files, lines, compressed lines, and folders of all three.
 
+use std::fmt;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -11,8 +12,29 @@ use super::configuration::Configuration;
 use crate::aside::Aside;
 use crate::output::Problem;
 
+/// Where a recording stands.
+#[derive(Clone, Debug)]
+pub(super) struct RecordingPlace {
+    pub(super) file: PathBuf,
+    /// From 1, in a file of lines.
+    pub(super) line: Option<usize>,
+}
+
+impl fmt::Display for RecordingPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        match self.line {
+            Some(line) => write!(f, ":{line}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Takes a recording with its place.
+pub(super) type OnRecording<'a> = dyn FnMut(&RecordingPlace, Result<Value>) + 'a;
+
 /// Calls back with every recording below a path, files in order of their names.
-pub(super) fn each(path: &Path, call: &mut dyn FnMut(&Path, Result<Value>)) -> Result<()> {
+pub(super) fn each(path: &Path, call: &mut OnRecording<'_>) -> Result<()> {
     let context = || format!("cannot read {}", path.display());
     if path.is_dir() {
         for entry in entries(path).with_context(context)? {
@@ -30,7 +52,11 @@ pub(super) fn each(path: &Path, call: &mut dyn FnMut(&Path, Result<Value>)) -> R
         }
         Some(Form::Single) | None => {
             let value = serde_json::from_reader(BufReader::new(file));
-            call(path, value.map_err(|error| not_json(path, 1, &error)));
+            let place = RecordingPlace {
+                file: path.to_owned(),
+                line: None,
+            };
+            call(&place, value.map_err(|error| not_json(path, 1, &error)));
             Ok(())
         }
     }
@@ -75,15 +101,31 @@ fn entries(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn lines(path: &Path, file: impl Read, call: &mut dyn FnMut(&Path, Result<Value>)) -> Result<()> {
-    for (number, line) in BufReader::new(file).lines().enumerate() {
-        let place = || format!("{}, line {}", path.display(), number + 1);
-        let line = line.with_context(place)?;
+fn lines(path: &Path, file: impl Read, call: &mut OnRecording<'_>) -> Result<()> {
+    for (index, line) in BufReader::new(file).lines().enumerate() {
+        let number = index + 1;
+        let place = RecordingPlace {
+            file: path.to_owned(),
+            line: Some(number),
+        };
+        let line = match line {
+            Ok(line) => line,
+            // The line is read to its end.
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                call(&place, Err(Problem(format!("{place}: {error}")).into()));
+                continue;
+            }
+            // What the decoder says of the bytes is no error of the system.
+            Err(error) if error.raw_os_error().is_none() => {
+                return Err(Problem(format!("{place}: {error}")).into());
+            }
+            Err(error) => return Err(error).with_context(|| place.to_string()),
+        };
         if !line.trim().is_empty() {
             let value = serde_json::from_str(&line);
             call(
-                path,
-                value.map_err(|error| not_json(path, number + 1, &error)),
+                &place,
+                value.map_err(|error| not_json(path, number, &error)),
             );
         }
     }
@@ -117,12 +159,12 @@ pub(super) fn pack(
     let mut written = Ok(());
     for path in paths {
         let data = data_folder(path, data);
-        each(path, &mut |file, value| {
+        each(path, &mut |place, value| {
             if written.is_ok() {
                 let line = value.and_then(|value| line_of(value, &data));
                 written = line
                     .and_then(|line| Ok(encoder.write_all(line.as_bytes())?))
-                    .with_context(|| format!("cannot pack {}", file.display()));
+                    .with_context(|| format!("cannot pack {place}"));
             }
         })?;
     }

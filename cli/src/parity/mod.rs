@@ -26,6 +26,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use acl::Access;
+use archive::RecordingPlace;
 use configuration::Configuration;
 use generate::Profile;
 use hunt::Hunt;
@@ -188,8 +189,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     for path in &args.paths {
         let data = archive::data_folder(path, args.data.as_deref());
         let mut batch = Vec::new();
-        archive::each(path, &mut |file, value| {
-            batch.push((file.to_owned(), value));
+        archive::each(path, &mut |place, value| {
+            batch.push((place.clone(), value));
             if batch.len() == BATCH {
                 tally.play(std::mem::take(&mut batch), args, &data);
             }
@@ -221,7 +222,7 @@ fn against(peer: &Peer, args: &Args) -> Result<ExitCode> {
     let reference = Some(args.reference.unwrap_or(peer.reference));
     for path in &args.paths {
         let data = archive::data_folder(path, args.data.as_deref());
-        archive::each(path, &mut |file, scenario| {
+        archive::each(path, &mut |place, scenario| {
             let played = |scenario: Value| {
                 if !args.wants(&tags(&scenario)) {
                     return Ok(None);
@@ -231,11 +232,11 @@ fn against(peer: &Peer, args: &Args) -> Result<ExitCode> {
                 Ok(Some((recording.name().to_owned(), verdict)))
             };
             match scenario.and_then(played) {
-                Ok(Some((name, verdict))) => tally.record(file, &name, &verdict, args),
+                Ok(Some((name, verdict))) => tally.record(place, &name, &verdict, args),
                 Ok(None) => {}
                 Err(error) => {
                     let verdict = Verdict::Broken(format!("{error:#}"));
-                    tally.record(file, &file.display().to_string(), &verdict, args);
+                    tally.record(place, &place.to_string(), &verdict, args);
                 }
             }
         })?;
@@ -262,43 +263,40 @@ impl Args {
 /// Recordings that are played side by side.
 const BATCH: usize = 256;
 
-/// A recording's file, its name and what became of it.
-type Played = (PathBuf, String, Verdict);
+/// A recording's place, its name and what became of it.
+type Played = (RecordingPlace, String, Verdict);
 
 /// Plays one recording, unless its tags are not wanted.
-fn play(file: PathBuf, value: Result<Value>, args: &Args, data: &Path) -> Option<Played> {
+fn play(place: RecordingPlace, value: Result<Value>, args: &Args, data: &Path) -> Option<Played> {
     let (name, verdict) = match value.and_then(Recording::read) {
         Ok(recording) if !args.wants(recording.tags()) => return None,
         Ok(recording) => (
             recording.name().to_owned(),
             recording.play(data, args.reference),
         ),
-        Err(error) => (
-            file.display().to_string(),
-            Verdict::Broken(format!("{error:#}")),
-        ),
+        Err(error) => (place.to_string(), Verdict::Broken(format!("{error:#}"))),
     };
-    Some((file, name, verdict))
+    Some((place, name, verdict))
 }
 
 impl Tally {
     /// Plays recordings on all cores; shows and counts what became of them in their order.
-    fn play(&mut self, batch: Vec<(PathBuf, Result<Value>)>, args: &Args, data: &Path) {
-        let one = |(file, value)| play(file, value, args, data);
+    fn play(&mut self, batch: Vec<(RecordingPlace, Result<Value>)>, args: &Args, data: &Path) {
+        let one = |(place, value)| play(place, value, args, data);
         let played: Vec<Played> = batch.into_par_iter().filter_map(one).collect();
-        for (file, name, verdict) in &played {
-            self.record(file, name, verdict, args);
+        for (place, name, verdict) in &played {
+            self.record(place, name, verdict, args);
         }
     }
 
-    fn record(&mut self, file: &Path, name: &str, verdict: &Verdict, args: &Args) {
+    fn record(&mut self, place: &RecordingPlace, name: &str, verdict: &Verdict, args: &Args) {
         match verdict {
             Verdict::Passed => self.passed += 1,
             Verdict::Deliberate(_) => self.deliberate += 1,
             Verdict::Failed { .. } | Verdict::Broken(_) => self.failed += 1,
         }
         let shown = if args.first_difference { 1 } else { 8 };
-        verdict.print(file, name, args.json, shown);
+        verdict.print(place, name, args.json, shown);
     }
 
     fn played(&self) -> usize {

@@ -1,9 +1,8 @@
 //! What became of a recording, and how it is printed.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
+use super::archive::RecordingPlace;
 use super::compare::{Difference, differences};
 
 use crate::output::{line, printable};
@@ -64,9 +63,9 @@ impl Verdict {
 
     /// Prints the verdict on a recording, as one JSON object or as lines with at most `shown`
     /// differences.
-    pub(super) fn print(&self, file: &Path, name: &str, as_json: bool, shown: usize) {
+    pub(super) fn print(&self, place: &RecordingPlace, name: &str, as_json: bool, shown: usize) {
         if as_json {
-            line(self.to_json(file, name));
+            line(self.to_json(place, name));
             return;
         }
         // Names, steps and values come from the recording.
@@ -94,8 +93,11 @@ impl Verdict {
         }
     }
 
-    fn to_json(&self, file: &Path, name: &str) -> Value {
-        let mut object = json!({"scenario": name, "file": file, "passed": self.passed()});
+    fn to_json(&self, place: &RecordingPlace, name: &str) -> Value {
+        let mut object = json!({"scenario": name, "file": place.file, "passed": self.passed()});
+        if let Some(line) = place.line {
+            object["line"] = json!(line);
+        }
         match self {
             Self::Passed => {}
             Self::Deliberate(code) => object["deliberate"] = json!(code),

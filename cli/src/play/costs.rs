@@ -9,6 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::output::Problem;
+use crate::text_file;
 
 /// Costs of the reference, measured beside ours on one machine.
 const HADOOP: &str = include_str!("../../../configs/costs/hadoop-3.4.2.toml");
@@ -105,14 +106,9 @@ impl NamedCosts {
 
 fn read(path: &Path) -> Result<String> {
     let shown = path.display();
-    let about = std::fs::metadata(path);
-    let about = about
+    std::fs::metadata(path)
         .with_context(|| format!("--costs {shown} is neither none, hadoop or ours nor a file"))?;
-    if about.len() > MAX_BYTES {
-        let why = format!("{shown}: more than {MAX_BYTES} bytes are no file of costs");
-        return Err(anyhow::Error::new(Problem(why)));
-    }
-    std::fs::read_to_string(path).with_context(|| shown.to_string())
+    text_file::read(path, MAX_BYTES)
 }
 
 /// The costs of a text, or the place (line and column) and what is wrong there.

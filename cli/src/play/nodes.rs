@@ -73,6 +73,9 @@ pub(crate) fn node_source(text: &str) -> Result<NodeSource, String> {
 impl EqualNodes {
     fn add(&mut self, part: &str) -> Result<(), String> {
         if let Some(label) = part.strip_prefix("label=") {
+            if label.is_empty() {
+                return Err("`label=` names no label".to_owned());
+            }
             label.clone_into(&mut self.label);
             return Ok(());
         }
@@ -207,6 +210,7 @@ mod tests {
             "3x64,1vcores",
             "3xGiB",
             "9999999x1G,1vcores",
+            "3x1GiB,1vcores,label=",
         ] {
             assert!(node_source(bad).is_err(), "{bad}");
         }

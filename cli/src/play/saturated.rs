@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::figures::{grouped, rate, time};
 use super::run::among_all_nodes;
-use super::table::{Line, aligned};
+use super::table::{Line, aligned, meanings};
 
 const QUEUES: [&str; 4] = ["a", "b", "c", "d"];
 
@@ -198,29 +198,56 @@ fn asks() -> Vec<(ApplicationId, AskCall)> {
         .collect()
 }
 
-/// The runs side by side, each with what it means.
-pub(crate) fn saturated_table(runs: &[Saturated]) -> String {
-    let line = |label: &str, cell: &dyn Fn(&Saturated) -> Option<String>| Line {
+/// The runs side by side; `explain`: followed by what each line means.
+pub(crate) fn saturated_table(runs: &[Saturated], explain: bool) -> String {
+    let lines = saturated_lines(runs);
+    let mut out = format!(
+        "The engine on a saturated cluster, by the clock on the wall: {} nodes\n\
+         with room for {ON_A_NODE} containers each, a tenth more asked; one thread decides,\n\
+         one commits\n\n",
+        grouped(u64::from(NODES)),
+    );
+    let meanings = explain.then(|| meanings(lines.iter()));
+    out.push_str(&aligned(&[lines]));
+    out.push_str(&meanings.unwrap_or_default());
+    out
+}
+
+fn saturated_lines(runs: &[Saturated]) -> Vec<Line> {
+    type Cell<'a> = &'a dyn Fn(&Saturated) -> Option<String>;
+    let line = |label: &str, meaning: &'static str, cell: Cell<'_>| Line {
         label: label.to_owned(),
-        meaning: "",
+        meaning,
         cells: runs.iter().map(cell).collect(),
     };
     let latency = |of: fn(&Latency) -> u64| {
         move |run: &Saturated| (run.decision.n > 0).then(|| time(of(&run.decision)))
     };
-    let lines = vec![
-        line("scheduling mode", &|run| Some(run.mode.name().to_owned())),
-        line("containers allocated", &|run| Some(grouped(run.placed))),
-        line("allocated a second", &|run| Some(rate(run.per_second()))),
-        line("one decision p50", &latency(|l| l.p50)),
-        line("             p99", &latency(|l| l.p99)),
-    ];
-    format!(
-        "The engine on a saturated cluster, by the clock on the wall: {} nodes with room for\n\
-         {ON_A_NODE} containers each, a tenth more asked; one thread decides, one commits\n\n{}",
-        grouped(u64::from(NODES)),
-        aligned(&[lines])
-    )
+    vec![
+        line(
+            "scheduling mode",
+            "When containers are placed, as in the table above.",
+            &|run| Some(run.mode.name().to_owned()),
+        ),
+        line(
+            "containers allocated",
+            "Containers that were placed until the cluster was full.",
+            &|run| Some(grouped(run.placed)),
+        ),
+        line(
+            "allocated a second",
+            "These by the time from the first ask to the last placement. In heartbeat mode every \
+             node reports in turn, and each report is awaited.",
+            &|run| Some(rate(run.per_second())),
+        ),
+        line(
+            "one decision p50",
+            "Time of one decision: of a proposal without its commit in the modes with a thread \
+             that decides, of a heartbeat by the containers that it places in heartbeat mode.",
+            &latency(|l| l.p50),
+        ),
+        line("             p99", "", &latency(|l| l.p99)),
+    ]
 }
 
 #[cfg(test)]
@@ -238,5 +265,23 @@ mod tests {
             assert_eq!(run.placed, u64::from(NODES * ON_A_NODE), "{mode:?}");
             assert!(run.decision.n > 0, "{mode:?}");
         }
+    }
+
+    #[test]
+    fn the_table_fits_into_a_terminal_and_is_explained() {
+        let run = Saturated {
+            mode: ModeKind::Asynchronous,
+            placed: 200_000,
+            wall_ns: 1_000_000_000,
+            decision: Latency::default(),
+        };
+        let runs = [run.clone(), run.clone(), run];
+        let plain = saturated_table(&runs, false);
+        let explained = saturated_table(&runs, true);
+        assert!(explained.starts_with(&plain) && explained.contains("What the lines mean"));
+        assert!(
+            explained.lines().all(|line| line.len() <= 80),
+            "{explained}"
+        );
     }
 }

@@ -65,15 +65,17 @@ pub(crate) fn table(runs: &[Outcome], explain: bool) -> String {
     let mut out = aligned(&groups);
     out.push_str(&chart(runs));
     if explain {
-        out.push_str("\nWhat the lines mean\n");
-        for line in groups
-            .iter()
-            .flatten()
-            .filter(|line| !line.meaning.is_empty())
-        {
-            let _ = writeln!(out, "  {}", line.label.trim());
-            out.push_str(&wrapped(line.meaning, 6));
-        }
+        out.push_str(&meanings(groups.iter().flatten()));
+    }
+    out
+}
+
+/// What lines mean, one after the other.
+pub(super) fn meanings<'a>(lines: impl Iterator<Item = &'a Line>) -> String {
+    let mut out = "\nWhat the lines mean\n".to_owned();
+    for line in lines.filter(|line| !line.meaning.is_empty()) {
+        let _ = writeln!(out, "  {}", line.label.trim());
+        out.push_str(&wrapped(line.meaning, 6));
     }
     out
 }
@@ -348,7 +350,8 @@ fn conflicts(runs: &[Outcome]) -> Vec<Line> {
     reasons.dedup();
     let mut lines = vec![Line::new(
         "rejected at commit",
-        "Decisions that the live state refused, because it had changed since they were made.",
+        "Decisions that the commit refused: the state had changed since they were made, or they \
+         name a node that another application reserved.",
         runs,
         |run| {
             let all = run.conflicts.iter().map(|(_, n)| n).sum();
@@ -356,12 +359,31 @@ fn conflicts(runs: &[Outcome]) -> Vec<Line> {
         },
     )];
     for reason in reasons {
-        lines.push(Line::new(format!("  {reason}"), "", runs, |run| {
+        let meaning = refusal_meaning(reason);
+        lines.push(Line::new(format!("  {reason}"), meaning, runs, |run| {
             let found = run.conflicts.iter().find(|(name, _)| *name == reason);
             found.map(|(_, n)| grouped(*n))
         }));
     }
     lines
+}
+
+/// What a reason of the commit means; empty for one that is not known.
+fn refusal_meaning(reason: &str) -> &'static str {
+    match reason {
+        "app-gone" => "The application had ended.",
+        "node-gone" => "The node had left, or had come back as another one.",
+        "node-state" => "The node took no containers any more, or none on borrowed capacity.",
+        "ask-gone" => "Nothing of that kind was asked for any more.",
+        "reservation-changed" => "The node was reserved for another container than expected.",
+        "exchange-gone" => "The reservation to be given up for the container was gone.",
+        "victim-gone" => "A container to be killed had ended, or was not to be killed any more.",
+        "does-not-fit" => "The node had too little room left.",
+        "over-user-limit" => "The user would have been over the user limit.",
+        "over-queue-limit" => "A queue would have been over its maximum.",
+        "constraint" => "The placement constraint did not hold any more.",
+        _ => "",
+    }
 }
 
 fn engine(runs: &[Outcome]) -> Vec<Line> {
@@ -463,6 +485,15 @@ mod tests {
         assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
         assert_eq!(text.matches("column-").count(), 12);
         assert_eq!(text.matches("a label").count(), 3);
+    }
+
+    #[test]
+    fn every_reason_of_the_commit_is_explained() {
+        use capsched::commit::Conflict;
+        use capsched::metrics::Closed;
+        for reason in Conflict::ALL {
+            assert!(!refusal_meaning(reason.name()).is_empty(), "{reason:?}");
+        }
     }
 
     #[test]

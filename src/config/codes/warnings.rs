@@ -102,7 +102,8 @@ pub(super) const WARNINGS: &[CodeEntry] = &[
          `yarn.scheduler.capacity.skip-allocate-on-nodes-with-reserved-containers` is not true. \
          A node that another application reserved is then proposed again and again and refused \
          each time. Whatever stands behind that proposal waits, idle nodes or not (YARN-11573). \
-         Set the property to true.",
+         Set the property to true. The last node of an order is proposed even then. \
+         `capsched.mend.reserved-last-node` ends that; YARN does not know it.",
     ),
     entry(
         "H_UPGRADE",

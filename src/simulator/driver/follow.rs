@@ -236,6 +236,10 @@ impl<S: Scheduler> Driver<S> {
     }
 
     fn released(&mut self, container: ContainerId, reason: ReleaseReason) {
+        if !matches!(reason, ReleaseReason::Finished | ReleaseReason::Unreserved) {
+            // Its node frees the space with its next heartbeat.
+            self.reported_ms = self.now_ms.saturating_add(self.settings.heartbeat_ms);
+        }
         let lost = reason == ReleaseReason::Killed;
         let Some(app) = self.apps.get_mut(&container.app) else {
             return;

@@ -36,11 +36,12 @@ impl<S: Scheduler> Driver<S> {
         let Some(still) = still else {
             return u64::MAX;
         };
-        let quiet_from = self.changed_ms.saturating_add(still);
+        let last_ms = self.changed_ms.max(self.reported_ms);
+        let quiet_from = last_ms.saturating_add(still);
         let looks_ms = self.settings.looks_ms;
         let ends = self.to_come == 0 && self.now_ms >= quiet_from && looks_ms > still;
         if ends && self.scheduler.looks_may_bring() {
-            return self.changed_ms.saturating_add(looks_ms);
+            return last_ms.saturating_add(looks_ms);
         }
         quiet_from
     }
@@ -56,7 +57,8 @@ impl<S: Scheduler> Driver<S> {
     fn pass_quiet(&mut self, turn: Turn) {
         // What just happened is looked at first: a change may bring anything about.
         let looked_at = turn == Turn::Other || self.changed_ms == self.now_ms;
-        // With costs, heartbeats and rounds that come to nothing take time, too.
+        // With costs, heartbeats and rounds that come to nothing take time as well: what comes after them is later.
+        // How many nodes such a round visits follows from the nodes alone, but when it begins does not.
         if looked_at || !self.awaits_looks() || self.pace.is_some() {
             return;
         }

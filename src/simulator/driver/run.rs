@@ -37,6 +37,8 @@ pub struct Driver<S> {
     pub(super) beating: bool,
     pub(super) rounding: bool,
     pub(super) changed_ms: u64,
+    /// When every node has reported what ended on it otherwise than by itself: only then is its space free.
+    pub(super) reported_ms: u64,
     pub(super) apps: Map<ApplicationId, RunningJob>,
     pub(super) next_app: u32,
     /// Containers that run or wait to be taken over, with their group and index within it.
@@ -118,6 +120,7 @@ impl<S: Scheduler> Driver<S> {
             beating: false,
             rounding: false,
             changed_ms: 0,
+            reported_ms: 0,
             apps: Map::default(),
             next_app: 1,
             live: Map::default(),

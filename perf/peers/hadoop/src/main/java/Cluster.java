@@ -1,5 +1,7 @@
 // The real Capacity Scheduler with as little of a resource manager around it as it can live with.
 
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
@@ -92,9 +94,9 @@ final class Cluster {
     scheduler = new CapacityScheduler() {
       @Override
       public boolean tryCommit(Resource cluster, ResourceCommitRequest request, boolean pending) {
-        long begin = System.nanoTime();
+        long begin = counts.now();
         boolean accepted = super.tryCommit(cluster, request, pending);
-        counts.committed(accepted, System.nanoTime() - begin);
+        counts.committed(accepted, counts.now() - begin);
         return accepted;
       }
     };
@@ -112,6 +114,17 @@ final class Cluster {
 
   Counts counts() {
     return counts;
+  }
+
+  /** The threads that decide and commit: the one that calls this in heartbeat mode. */
+  List<Thread> threads() {
+    if (options.mode().equals("heartbeat")) {
+      return List.of(Thread.currentThread());
+    }
+    List<String> kinds = List.of("AsyncScheduleThread", "ResourceCommitterService");
+    return Thread.getAllStackTraces().keySet().stream()
+        .filter(thread -> kinds.contains(thread.getClass().getSimpleName()))
+        .toList();
   }
 
   private Configuration configuration() {
@@ -373,19 +386,41 @@ final class Cluster {
 
 /** What happened since a round began. */
 final class Counts {
+  private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+
   private final AtomicLong allocated = new AtomicLong();
   private final LongAdder accepted = new LongAdder();
   private final LongAdder rejected = new LongAdder();
   private final LongAdder commitNanos = new LongAdder();
   private final ConcurrentLinkedQueue<ApplicationAttemptId> served = new ConcurrentLinkedQueue<>();
   private volatile long target = Long.MAX_VALUE;
-  private volatile long firstNanos;
-  private volatile long lastNanos;
+  private volatile long[] first;
+  private volatile long[] last;
+  /** The threads whose time is taken instead of that of the wall; none otherwise. */
+  private volatile List<Thread> threads = List.of();
   private volatile boolean watched;
+
+  /** Takes the processor time of some threads from now on, not that of the wall. */
+  void takeTimeOf(List<Thread> some) {
+    threads = some;
+  }
+
+  /** The time of the thread that calls this, by the clock that is used. */
+  long now() {
+    return threads.isEmpty() ? System.nanoTime() : THREADS.getCurrentThreadCpuTime();
+  }
+
+  /** The wall's time alone, or that of each thread. */
+  private long[] times() {
+    if (threads.isEmpty()) {
+      return new long[] {System.nanoTime()};
+    }
+    return threads.stream().mapToLong(thread -> THREADS.getThreadCpuTime(thread.getId())).toArray();
+  }
 
   void begin(long newTarget) {
     target = newTarget;
-    lastNanos = 0;
+    last = null;
     allocated.set(0);
     accepted.reset();
     rejected.reset();
@@ -401,10 +436,10 @@ final class Counts {
   void allocated(ApplicationAttemptId app) {
     long number = allocated.incrementAndGet();
     if (number == 1) {
-      firstNanos = System.nanoTime();
+      first = times();
     }
     if (number == target) {
-      lastNanos = System.nanoTime();
+      last = times();
     }
     if (watched) {
       served.add(app);
@@ -415,15 +450,25 @@ final class Counts {
     return allocated.get() >= target;
   }
 
-  /** Allocations per second from the first to the last of the target, or to this moment. */
+  /**
+   * Allocations per second from the first to the last of the target, or to this moment; by the time of the busiest
+   * thread where that of threads is taken.
+   */
   double perSecond() {
     long number = Math.min(allocated.get(), target);
     // The thread that counted the last one may not have noted the time yet.
-    while (reached() && lastNanos == 0) {
+    while (reached() && last == null) {
       Thread.onSpinWait();
     }
-    long end = reached() ? lastNanos : System.nanoTime();
-    return number < 2 ? 0 : (number - 1) * 1e9 / (end - firstNanos);
+    if (number < 2) {
+      return 0;
+    }
+    long[] end = reached() ? last : times();
+    long longest = 1;
+    for (int i = 0; i < end.length; i++) {
+      longest = Math.max(longest, end[i] - first[i]);
+    }
+    return (number - 1) * 1e9 / longest;
   }
 
   /** Whether to remember who was served. */

@@ -102,7 +102,8 @@ public final class Peer {
 
   /** What the command line says. */
   record Options(Shape shape, String mode, int threads, long intervalMs, long sortMs, int offswitch,
-      String calculator, int warmup, int rounds, long seconds, long idleMs, boolean paced) {
+      String calculator, int warmup, int rounds, long seconds, long idleMs, boolean paced,
+      String clock) {
 
     static Options parse(String[] words) {
       Map<String, String> given = new TreeMap<>();
@@ -124,9 +125,13 @@ public final class Peer {
           Integer.parseInt(take(given, "rounds", "5")),
           Long.parseLong(take(given, "seconds", "30")),
           Long.parseLong(take(given, "idle-ms", "0")),
-          Boolean.parseBoolean(take(given, "paced", "false")));
+          Boolean.parseBoolean(take(given, "paced", "false")),
+          take(given, "clock", "wall"));
       if (!List.of("heartbeat", "async", "global").contains(options.mode)) {
         throw new IllegalArgumentException("no mode " + options.mode);
+      }
+      if (!List.of("wall", "threads").contains(options.clock)) {
+        throw new IllegalArgumentException("no clock " + options.clock);
       }
       if (!List.of("drf", "default").contains(options.calculator)) {
         throw new IllegalArgumentException("no calculator " + options.calculator);
@@ -151,6 +156,9 @@ public final class Peer {
   private Peer(Options options) throws Exception {
     this.options = options;
     this.cluster = new Cluster(options);
+    if (options.clock.equals("threads")) {
+      cluster.counts().takeTimeOf(cluster.threads());
+    }
   }
 
   public static void main(String[] words) throws Exception {
@@ -225,17 +233,17 @@ public final class Peer {
 
   /** Heartbeats of a cluster without applications, for so long. */
   private void idle() {
-    long begin = System.nanoTime();
+    long begin = cluster.counts().now();
     long end = begin + options.idleMs * 1_000_000;
     long beats = 0;
-    while (System.nanoTime() < end) {
+    while (cluster.counts().now() < end) {
       for (int i = 0; i < 16; i++) {
         cluster.heartbeat();
       }
       beats += 16;
     }
     System.out.printf(Locale.ROOT, "{\"idle_heartbeat_ns\":%d}%n",
-        (System.nanoTime() - begin) / beats);
+        (cluster.counts().now() - begin) / beats);
     System.out.flush();
   }
 
