@@ -157,26 +157,58 @@ fn vcores_beyond_a_node_are_no_violation_where_memory_alone_is_counted() {
     }
 }
 
+/// A node with a job that has a master, and one that waits for the whole node; `more`: further tasks of the first.
+fn beside_a_master(folder: &Path, more: &str) -> PathBuf {
+    let path = folder.join("trace.jsonl");
+    let task = r#"{"size":[4096,1],"count":1,"priority":20,"run":{"same":10000}}"#;
+    let lines = [
+        r#"{"capsched":"trace","version":1,"types":["memory-mb","vcores"]}"#.to_owned(),
+        r#"{"node":{"host":"n0","rack":"/r0","size":[8192,8]}}"#.to_owned(),
+        format!(
+            r#"{{"job":{{"at_ms":0,"name":"a","user":"u","queue":"root.a","master":[1024,1],"tasks":[{task}{more}]}}}}"#
+        ),
+        r#"{"job":{"at_ms":5000,"name":"b","user":"u","queue":"root.b","tasks":[{"size":[8192,1],"count":1,"priority":20,"run":{"same":1000}}]}}"#.to_owned(),
+    ];
+    fs::write(&path, lines.join("\n")).unwrap();
+    path
+}
+
+/// Plays a trace in every mode with and without threads; each result with the exit code.
+fn in_all_modes(trace: &Path) -> Vec<(i32, Value)> {
+    let mut results = Vec::new();
+    for mode in ["heartbeat", "asynchronous", "global"] {
+        for threads in [&[][..], &["--threads", "1"]] {
+            let args = [&[trace.to_str().unwrap(), "--mode", mode], threads].concat();
+            let (code, whole, _) = replayed(&args);
+            let result = whole["runs"][0].clone();
+            assert_eq!(result["violations"], 0, "{args:?}: {result}");
+            results.push((code, result));
+        }
+    }
+    results
+}
+
+/// The master of a job that is done ends by itself, and its space is free at once.
+#[test]
+fn the_space_of_a_master_is_free_when_its_job_is_done() {
+    let folder = folder("master");
+    for (code, result) in in_all_modes(&beside_a_master(&folder, "")) {
+        assert_eq!((code, &result["placed"]), (0, &3.into()), "{result}");
+        let seconds = result["virtual_seconds"].as_f64().unwrap();
+        assert!(seconds < 20.0, "{result}");
+    }
+}
+
 /// What a killed container held is free with the next heartbeat of its node, once a minute where heartbeats place
-/// nothing; no run ends before.
+/// nothing. No run ends before.
 #[test]
 fn a_run_awaits_the_report_of_what_was_killed() {
     let folder = folder("killed");
-    let path = folder.join("trace.jsonl");
-    let lines = [
-        r#"{"capsched":"trace","version":1,"types":["memory-mb","vcores"]}"#,
-        r#"{"node":{"host":"n0","rack":"/r0","size":[8192,8]}}"#,
-        r#"{"job":{"at_ms":0,"name":"a","user":"u","queue":"root.a","master":[1024,1],"tasks":[{"size":[4096,1],"count":1,"priority":20,"run":{"same":10000}}]}}"#,
-        r#"{"job":{"at_ms":5000,"name":"b","user":"u","queue":"root.b","tasks":[{"size":[8192,1],"count":1,"priority":20,"run":{"same":1000}}]}}"#,
-    ];
-    fs::write(&path, lines.join("\n")).unwrap();
-    for mode in ["heartbeat", "asynchronous", "global"] {
-        for threads in [&[][..], &["--threads", "1"]] {
-            let args = [&[path.to_str().unwrap(), "--mode", mode], threads].concat();
-            let (code, whole, err) = replayed(&args);
-            let result = &whole["runs"][0];
-            assert_eq!((code, &result["placed"]), (0, &3.into()), "{args:?}: {err}");
-            assert_eq!(result["violations"], 0, "{args:?}: {result}");
-        }
+    // The request of the next stage is refused, and the job ends with its master.
+    let more = r#",{"size":[1048576,1],"count":1,"priority":20,"stage":1,"run":{"same":1000}}"#;
+    for (code, result) in in_all_modes(&beside_a_master(&folder, more)) {
+        let jobs = &result["jobs"];
+        assert_eq!((code, &jobs["failed"]), (1, &1.into()), "{result}");
+        assert_eq!(jobs["finished"], 1, "{result}");
     }
 }

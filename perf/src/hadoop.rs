@@ -52,8 +52,8 @@ pub(crate) const VARIANTS: [Variant; 5] = [
 pub(crate) enum PeerClock {
     /// That of the wall.
     Wall,
-    /// Processor time of the busiest thread that decides or commits: other programs on the machine count less, and
-    /// collections of garbage do not count.
+    /// Processor time of the threads that decide and commit, in turn, since whoever decides waits for the locks of a
+    /// commit. Other programs on the machine count less, and collections of garbage do not count.
     Threads,
 }
 
@@ -75,8 +75,9 @@ pub(crate) struct PeerLine {
     /// Proposals that its commits took, and those that they refused.
     pub(crate) accepted: u64,
     pub(crate) rejected: u64,
-    /// Time within commits.
-    pub(crate) commit_ns: u64,
+    /// Time of the threads that decide; 0 by the clock on the wall.
+    #[serde(default)]
+    pub(crate) deciding_ns: u64,
     /// Time of a heartbeat without applications; 0 where it was not measured.
     #[serde(default)]
     pub(crate) idle_heartbeat_ns: u64,
@@ -104,28 +105,7 @@ impl Peer {
         (warmup, rounds): (usize, usize),
         clock: PeerClock,
     ) -> Result<Self> {
-        let seconds = match shape.run {
-            Run::Fill { .. } if variant.mode == ModeName::Global => "10",
-            Run::Fill { .. } => "30",
-            _ => "3",
-        };
-        let mut child = Command::new(folder().join("run.sh"))
-            .args([
-                "--shape",
-                &shape.name,
-                "--paced",
-                "true",
-                "--clock",
-                clock.name(),
-            ])
-            .args(["--warmup", &warmup.to_string()])
-            .args(["--rounds", &rounds.to_string(), "--seconds", seconds])
-            .args(variant.options)
-            .args(if shape.name.starts_with('K') {
-                &["--idle-ms", IDLE_MS][..]
-            } else {
-                &[]
-            })
+        let mut child = command(shape, variant, (warmup, rounds), clock)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -178,6 +158,31 @@ impl Drop for Peer {
         drop(self.child.kill());
         drop(self.child.wait());
     }
+}
+
+/// The command that runs Hadoop's driver.
+fn command(
+    shape: &Shape,
+    variant: &Variant,
+    (warmup, rounds): (usize, usize),
+    clock: PeerClock,
+) -> Command {
+    let seconds = match shape.run {
+        Run::Fill { .. } if variant.mode == ModeName::Global => "10",
+        Run::Fill { .. } => "30",
+        _ => "3",
+    };
+    let mut command = Command::new(folder().join("run.sh"));
+    command
+        .args(["--shape", &shape.name, "--paced", "true"])
+        .args(["--warmup", &warmup.to_string()])
+        .args(["--rounds", &rounds.to_string(), "--seconds", seconds])
+        .args(["--clock", clock.name()])
+        .args(variant.options);
+    if shape.name.starts_with('K') {
+        command.args(["--idle-ms", IDLE_MS]);
+    }
+    command
 }
 
 /// Rounds until the JVM has compiled what matters, as far as patience goes.

@@ -63,6 +63,8 @@ struct SizeRow {
     decision_ns: u64,
     commit_ns: u64,
     sort_ns: u64,
+    #[serde(default)]
+    in_turn_ns: u64,
 }
 
 impl NamedCosts {
@@ -153,6 +155,7 @@ impl SizeRow {
             decision_ns: self.decision_ns,
             commit_ns: self.commit_ns,
             sort_ns: self.sort_ns,
+            in_turn_ns: self.in_turn_ns,
         }
     }
 }

@@ -87,7 +87,8 @@ impl Default for Timing {
     }
 }
 
-/// Heartbeats carry nothing in the modes that run rounds, so that one a minute is enough.
+/// Heartbeats place nothing in the modes that run rounds. They report what was killed, which only preemption, lost
+/// nodes and failed jobs do, so that one a minute is enough.
 const IDLE_HEARTBEAT_MS: u64 = 60_000;
 
 /// Lines of the time series that are wanted while jobs arrive, and at most in a whole run.

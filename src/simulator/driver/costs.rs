@@ -23,16 +23,20 @@ pub struct CostPoint {
     pub commit_ns: u64,
     /// Gathering and ordering one node for an attempt at all nodes (global mode).
     pub sort_ns: u64,
+    /// What a proposal takes longer where one thread proposes and commits in turn, as at a heartbeat: neither finds
+    /// its data in the caches.
+    pub in_turn_ns: u64,
 }
 
 impl CostPoint {
-    fn fields(&self) -> [(&'static str, u64); 5] {
+    fn fields(&self) -> [(&'static str, u64); 6] {
         [
             ("heartbeat_ns", self.heartbeat_ns),
             ("visit_ns", self.visit_ns),
             ("decision_ns", self.decision_ns),
             ("commit_ns", self.commit_ns),
             ("sort_ns", self.sort_ns),
+            ("in_turn_ns", self.in_turn_ns),
         ]
     }
 
@@ -220,7 +224,9 @@ impl Costs {
             .saturating_add(times(work.sorted, point.sort_ns));
         let committing = times(work.decisions, point.commit_ns);
         let placing = if work.on_one_thread {
-            looking.saturating_add(committing)
+            looking
+                .saturating_add(committing)
+                .saturating_add(times(work.decisions, point.in_turn_ns))
         } else {
             let looking = looking.div_ceil(u64::from(self.threads));
             match self.commits {
@@ -251,6 +257,7 @@ fn between(low: &CostPoint, high: &CostPoint, nodes: u64) -> CostPoint {
         decision_ns: mean(low.decision_ns, high.decision_ns),
         commit_ns: mean(low.commit_ns, high.commit_ns),
         sort_ns: mean(low.sort_ns, high.sort_ns),
+        in_turn_ns: mean(low.in_turn_ns, high.in_turn_ns),
     }
 }
 
@@ -266,6 +273,7 @@ mod tests {
             decision_ns: 3 * ns,
             commit_ns: 4 * ns,
             sort_ns: 5 * ns,
+            in_turn_ns: 6 * ns,
         }
     }
 
@@ -310,7 +318,11 @@ mod tests {
             on_one_thread: true,
             ..work
         };
-        assert_eq!(of(4, CommitOverlap::Overlaps, &beat), looking + 80 + 10);
+        let in_turn = 2 * 60;
+        assert_eq!(
+            of(4, CommitOverlap::Overlaps, &beat),
+            looking + 80 + in_turn + 10
+        );
     }
 
     #[test]
@@ -322,8 +334,8 @@ mod tests {
             Err(CostsError::Nodes(7))
         );
         assert_eq!(costs(&[point(7, 0)]), Err(CostsError::Free(7)));
-        let error = costs(&[point(7, MAX_NS / 4)]).unwrap_err();
-        assert!(error.to_string().contains("sort_ns"), "{error}");
+        let error = costs(&[point(7, MAX_NS / 5)]).unwrap_err();
+        assert!(error.to_string().contains("in_turn_ns"), "{error}");
         let threads = |n| Costs::new(vec![point(1, 1)], n, CommitOverlap::Waits, None);
         assert_eq!(threads(0), Err(CostsError::Threads(0)));
         assert!(threads(1024).is_ok() && threads(1025).is_err());

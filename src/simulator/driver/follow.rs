@@ -120,6 +120,11 @@ impl<S: Scheduler> Driver<S> {
         };
         let line = JobLine::of(id, &app, Some(self.now_ms), outcome);
         self.gone.push(line);
+        // The master of a job that is done ends by itself, as its tasks do. Whatever else the job holds is killed.
+        if let Some(master) = app.master.filter(|_| app.is_done()) {
+            let result = self.scheduler.container_finished(master);
+            self.noted(result.err());
+        }
         let result = self.scheduler.finish_app(id);
         self.noted(result.err());
         self.ledger.app_ended(id);
@@ -252,6 +257,7 @@ impl<S: Scheduler> Driver<S> {
             self.more_waiting(&queue, 1);
             self.plan_call(container.app);
         } else if app.master == Some(container) {
+            app.master = None;
             self.counts.lost += u64::from(lost);
             self.plan(self.now_ms, Due::Finish(container.app));
         }

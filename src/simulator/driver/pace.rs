@@ -203,6 +203,7 @@ mod tests {
             decision_ns: 300_000,
             commit_ns: 100_000,
             sort_ns: 10_000,
+            in_turn_ns: 0,
         };
         let costs = Costs::new(vec![point], 1, CommitOverlap::Waits, Some(3)).unwrap();
         let mut pace = Pace::new(costs, all_nodes);

@@ -108,10 +108,9 @@ impl<S: Scheduler> Driver<S> {
     pub fn new(scheduler: S, settings: DriverSettings) -> Self {
         let costs = settings.costs.clone();
         let pace = costs.map(|costs| Pace::new(costs, settings.rounds_look_at_all));
-        let ledger = auditor(&settings);
         Self {
             beats: Beats::new(settings.heartbeat_ms.max(1)),
-            ledger,
+            ledger: auditor(&settings),
             settings,
             scheduler,
             now_ms: 0,

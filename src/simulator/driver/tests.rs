@@ -325,6 +325,7 @@ fn slow(ms: u64) -> Option<Costs> {
         decision_ns: ms * 1_000_000,
         commit_ns: 0,
         sort_ns: 0,
+        in_turn_ns: 0,
     };
     let costs = Costs::new(vec![point], 1, CommitOverlap::Waits, None);
     Some(costs.unwrap())

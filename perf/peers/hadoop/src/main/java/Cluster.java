@@ -116,14 +116,20 @@ final class Cluster {
     return counts;
   }
 
-  /** The threads that decide and commit: the one that calls this in heartbeat mode. */
-  List<Thread> threads() {
-    if (options.mode().equals("heartbeat")) {
-      return List.of(Thread.currentThread());
-    }
-    List<String> kinds = List.of("AsyncScheduleThread", "ResourceCommitterService");
+  /** The threads that decide: the one that calls this in heartbeat mode. */
+  List<Thread> deciders() {
+    return options.mode().equals("heartbeat") ? List.of(Thread.currentThread())
+        : threadsOf("AsyncScheduleThread");
+  }
+
+  /** The threads that do nothing but commit. */
+  List<Thread> committers() {
+    return options.mode().equals("heartbeat") ? List.of() : threadsOf("ResourceCommitterService");
+  }
+
+  private static List<Thread> threadsOf(String kind) {
     return Thread.getAllStackTraces().keySet().stream()
-        .filter(thread -> kinds.contains(thread.getClass().getSimpleName()))
+        .filter(thread -> thread.getClass().getSimpleName().equals(kind))
         .toList();
   }
 
@@ -396,13 +402,27 @@ final class Counts {
   private volatile long target = Long.MAX_VALUE;
   private volatile long[] first;
   private volatile long[] last;
-  /** The threads whose time is taken instead of that of the wall; none otherwise. */
+  /** The threads whose time is taken instead of that of the wall, those that decide first; none otherwise. */
   private volatile List<Thread> threads = List.of();
+  private volatile int deciders;
   private volatile boolean watched;
 
   /** Takes the processor time of some threads from now on, not that of the wall. */
-  void takeTimeOf(List<Thread> some) {
-    threads = some;
+  void takeTimeOf(List<Thread> deciding, List<Thread> committing) {
+    List<Thread> all = new ArrayList<>(deciding);
+    all.addAll(committing);
+    deciders = deciding.size();
+    threads = all;
+  }
+
+  /** The time of the threads that decide, from the first allocation to the last of the target. */
+  long decidingNanos() {
+    long[] end = last == null ? times() : last;
+    long sum = 0;
+    for (int i = 0; i < deciders; i++) {
+      sum += end[i] - first[i];
+    }
+    return sum;
   }
 
   /** The time of the thread that calls this, by the clock that is used. */
@@ -451,8 +471,8 @@ final class Counts {
   }
 
   /**
-   * Allocations per second from the first to the last of the target, or to this moment; by the time of the busiest
-   * thread where that of threads is taken.
+   * Allocations per second from the first to the last of the target, or to this moment; by the sum of the times
+   * of the threads where these are taken: whoever decides waits for the locks of a commit, so that they take turns.
    */
   double perSecond() {
     long number = Math.min(allocated.get(), target);
@@ -464,11 +484,11 @@ final class Counts {
       return 0;
     }
     long[] end = reached() ? last : times();
-    long longest = 1;
+    long sum = 0;
     for (int i = 0; i < end.length; i++) {
-      longest = Math.max(longest, end[i] - first[i]);
+      sum += end[i] - first[i];
     }
-    return (number - 1) * 1e9 / longest;
+    return (number - 1) * 1e9 / Math.max(sum, 1);
   }
 
   /** Whether to remember who was served. */

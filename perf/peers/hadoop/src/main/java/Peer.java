@@ -157,7 +157,7 @@ public final class Peer {
     this.options = options;
     this.cluster = new Cluster(options);
     if (options.clock.equals("threads")) {
-      cluster.counts().takeTimeOf(cluster.threads());
+      cluster.counts().takeTimeOf(cluster.deciders(), cluster.committers());
     }
   }
 
@@ -352,10 +352,12 @@ public final class Peer {
         "{\"peer\":\"hadoop-3.4.2\",\"shape\":\"%s\",\"mode\":\"%s\",\"threads\":%d,"
             + "\"interval_ms\":%d,\"sort_ms\":%d,\"offswitch\":%d,\"calculator\":\"%s\","
             + "\"round\":%d,\"per_second\":%.0f,\"scheduling_per_second\":%.0f,\"placed\":%d,"
-            + "\"accepted\":%d,\"rejected\":%d,\"commit_ns\":%d,\"complete\":%b}%n",
+            + "\"accepted\":%d,\"rejected\":%d,\"commit_ns\":%d,\"deciding_ns\":%d,"
+            + "\"complete\":%b}%n",
         options.shape.name, options.mode, options.mode.equals("heartbeat") ? 1 : options.threads,
         options.intervalMs, options.sortMs, options.offswitch, options.calculator, round, perSec,
-        alone, placed, counts.accepted(), counts.rejected(), counts.commitNanos(), complete);
+        alone, placed, counts.accepted(), counts.rejected(), counts.commitNanos(),
+        placed == 0 ? 0 : counts.decidingNanos(), complete);
     System.out.flush();
   }
 }
