@@ -207,7 +207,8 @@ pub(crate) fn footer(runs: &[Outcome]) -> String {
 
 fn shown(cluster: &Cluster, trace: &Trace, runs: &[Outcome], explain: bool) -> String {
     format!(
-        "Alibaba openb 2023: {} nodes, {} pods, submitted {COMPRESS} times faster than they were\n\n\
+        "Alibaba openb 2023: {} nodes, {} pods, submitted\n\
+         {COMPRESS} times faster than they were\n\n\
          {}\n{}{}",
         cluster.nodes.len(),
         crate::play::grouped(trace.facts.jobs),
