@@ -45,13 +45,20 @@ pub struct Node {
     pub enforced: bool,
     /// Whether the node was ever given a label, even an empty one.
     pub labelled: bool,
-    /// Whether multi-node placement does not find the node: the reference does not put one that
-    /// lost its label into the list of the default partition until its total changes.
+    /// Whether the node was ever put into the list of the default partition. The reference does so at its
+    /// registration and at changes of its total, and not when it loses its label.
     // As CapacityScheduler.refreshLabelToNodeCache, which knows no empty label.
-    pub unlisted: bool,
+    pub default_listed: bool,
 }
 
 impl Node {
+    /// Whether multi-node placement does not find the node: the list of its partition lacks it.
+    #[inline]
+    #[must_use]
+    pub fn is_unlisted(&self) -> bool {
+        self.partition == PartitionId::DEFAULT && !self.default_listed
+    }
+
     /// Whether new containers may be placed here, as far as the life of the node decides.
     #[inline]
     #[must_use]

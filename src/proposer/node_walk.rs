@@ -59,7 +59,7 @@ impl<const N: usize> Pass<'_, N> {
             let reserved = row.reserved.is_some()
                 && row.state == NodeState::Running
                 && row.partition == self.partition
-                && !(row.unlisted && settings.multi_node.enabled);
+                && !(row.is_unlisted() && settings.multi_node.enabled);
             reserved || index.is_open(node)
         };
         let mut nodes = index.order().iter().copied().rev();

@@ -154,12 +154,12 @@ impl State {
     }
 
     /// Whether a placement over several nodes finds a node: it takes containers, and the list of its
-    /// partition has it ([`Node::unlisted`]).
+    /// partition has it ([`Node::is_unlisted`]).
     #[inline]
     #[must_use]
     pub fn is_candidate(&self, node: NodeSlot) -> bool {
         let row = &self.nodes[node];
-        row.takes_containers() && !(row.unlisted && self.settings.multi_node.enabled)
+        row.takes_containers() && !(row.is_unlisted() && self.settings.multi_node.enabled)
     }
 
     /// Whether passes write the limits of the leaves that they visit. Where many threads pass by,

@@ -40,7 +40,7 @@ impl Scheduler {
             rack: rack.to_owned(),
             partition: label.to_owned(),
             labelled: !label.is_empty(),
-            unlisted: false,
+            default_listed: label.is_empty(),
             total: res.clone(),
             allocated: self.zero.clone(),
             free: res.clone(),
@@ -89,7 +89,7 @@ impl Scheduler {
             self.cluster = add(&sub(&self.cluster, &node.total), &res);
             self.nodes[n].free = sub(&res, &node.allocated);
             self.nodes[n].total = res;
-            self.nodes[n].unlisted = false;
+            self.nodes[n].default_listed |= node.partition.is_empty();
         }
         self.update_cluster();
     }
@@ -119,9 +119,6 @@ impl Scheduler {
             }
             if let Some(c) = node.reserved {
                 self.complete(c, "KILL");
-            }
-            if label != node.partition {
-                self.nodes[n].unlisted = label.is_empty();
             }
             self.nodes[n].partition = label;
         }
@@ -252,7 +249,8 @@ impl Scheduler {
     pub(crate) fn running_nodes(&self, p: &str) -> Vec<NodeIdx> {
         let running = |n: &NodeIdx| {
             let node = &self.nodes[*n];
-            let listed = !(self.settings.multi_node && node.unlisted);
+            let unlisted = p.is_empty() && !node.default_listed;
+            let listed = !(self.settings.multi_node && unlisted);
             node.partition == p && node.state == NodeState::Running && listed
         };
         self.node_of.values().copied().filter(running).collect()

@@ -77,8 +77,8 @@ pub(crate) struct Node {
     pub(crate) partition: String,
     /// Whether the label manager has received a label of this node.
     pub(crate) labelled: bool,
-    /// Not in the list of the default partition that multi-node placement goes by.
-    pub(crate) unlisted: bool,
+    /// In the list of the default partition that multi-node placement goes by.
+    pub(crate) default_listed: bool,
     pub(crate) total: Res,
     pub(crate) allocated: Res,
     pub(crate) free: Res,

@@ -185,7 +185,7 @@ impl Scheduler {
             queue.eff_min.insert(p.clone(), t.clone());
             queue.eff_max.insert(p.clone(), t);
             let c = queue.caps.entry(p).or_default();
-            (c.cap, c.abs, c.max, c.abs_max) = (1.0, 1.0, 1.0, 1.0);
+            c.abs = 1.0;
         }
     }
 }

@@ -108,7 +108,7 @@ impl Ledger {
             killable: Vec::new(),
             containers: 0,
             labelled: partition != PartitionId::DEFAULT,
-            unlisted: false,
+            default_listed: partition == PartitionId::DEFAULT,
             attributes: spec.attributes.clone(),
             tags: Vec::new(),
             enforced: false,
@@ -199,7 +199,7 @@ impl Ledger {
             let (before, partition) = (row.total.get(), row.partition);
             row.total.set(total);
             row.free.set(total - row.allocated.get());
-            row.unlisted = false;
+            row.default_listed |= partition == PartitionId::DEFAULT;
             self.history.totals_changed();
             self.outbox.follow_up(FollowUpEvent::Labels(None));
             self.send_labels(slot);
@@ -406,7 +406,6 @@ impl Ledger {
             }
             self.state.nodes[slot].partition = partition;
             if before != partition {
-                self.state.nodes[slot].unlisted = partition == PartitionId::DEFAULT;
                 self.state.partitions[before].leave(slot);
                 self.state.partitions[partition].enter(slot);
             }

@@ -141,6 +141,9 @@ fn rounded(amount: f64, phase: VectorPhase) -> f64 {
     }
 }
 
+/// The root has all of each partition. Its fractions stay as they are configured: a maximum below
+/// 100 % shows, and bounds nothing.
+// As RootQueueCapacityCalculator with RootCalculationDriver.
 pub(in crate::commit) fn set_root_capacity(state: &mut State) {
     state.epoch += 1;
     for partition in state.partition_ids() {
@@ -150,10 +153,7 @@ pub(in crate::commit) fn set_root_capacity(state: &mut State) {
             part.known = true;
             part.guaranteed.set(total);
             part.limit.set(total);
-            part.capacity = 1.0;
             part.absolute_capacity = 1.0;
-            part.maximum_capacity = 1.0;
-            part.absolute_maximum = 1.0;
         }
         // As RootQueueCapacityCalculator.updateCapacitiesAfterCalculation, which compares so.
         if part.configured && part.weight.to_bits() == 1.0_f32.to_bits() {

@@ -330,7 +330,7 @@ fn running(state: &State, partition: PartitionId) -> Vec<NodeSlot> {
     let nodes = state.partitions[partition].nodes.iter().copied();
     let mut nodes: Vec<_> = nodes
         .filter(|&node| state.nodes[node].state == NodeState::Running)
-        .filter(|&node| !(several && state.nodes[node].unlisted))
+        .filter(|&node| !(several && state.nodes[node].is_unlisted()))
         .collect();
     nodes.sort_by_cached_key(|&node| state.nodes[node].name.to_string());
     nodes

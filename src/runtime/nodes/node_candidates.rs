@@ -84,7 +84,7 @@ impl NodeCandidates {
         } else if !self.reserved.is_empty() {
             self.reserved.remove(&node);
         }
-        let unlisted = row.unlisted && state.settings.multi_node.enabled;
+        let unlisted = row.is_unlisted() && state.settings.multi_node.enabled;
         let runs = row.state == NodeState::Running && !unlisted;
         let skipped = reserved && state.settings.skip_reserved_nodes;
         let free = (runs && !skipped).then(|| row.free.get());

@@ -108,7 +108,7 @@ impl Cluster {
             tags: Vec::new(),
             enforced: false,
             labelled: false,
-            unlisted: false,
+            default_listed: true,
         };
         let slot = match slot {
             Some(slot) => {
