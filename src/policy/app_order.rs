@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::id::{AppSlot, QueueSlot};
+use crate::id::{AppSlot, PartitionId, QueueSlot};
 use crate::queue::{App, AppOrder, Leaf, refresh_fair_figures};
 use crate::resource::share;
 use crate::snapshot::State;
@@ -41,7 +41,28 @@ pub fn fair_key(app: &App, size_based_weight: bool) -> f64 {
 #[must_use]
 pub fn in_order(state: &State, leaf: QueueSlot) -> bool {
     let queue = &state.queues[leaf];
-    queue.as_leaf().dirty.is_empty() || queue.settings.leaf.app_order == AppOrder::Fifo
+    let order = &queue.settings.leaf.app_order;
+    order.own_lists().is_empty() && (queue.as_leaf().dirty.is_empty() || *order == AppOrder::Fifo)
+}
+
+/// The applications that a leaf serves on a partition, where it has lists of their own for some
+/// partitions: an application stands in the list of the label that it was submitted with. Nothing
+/// where one list holds all. Cost: a look at each active application.
+// As FifoOrderingPolicyWithExclusivePartitions.getAssignmentIterator.
+#[must_use]
+pub fn served_on(state: &State, leaf: QueueSlot, partition: PartitionId) -> Option<Vec<AppSlot>> {
+    let queue = &state.queues[leaf];
+    let lists = queue.settings.leaf.app_order.own_lists();
+    if lists.is_empty() {
+        return None;
+    }
+    let list_of = |label: &str| lists.iter().find(|list| &***list == label);
+    let here = list_of(&state.partitions[partition].name);
+    let apps = queue.as_leaf().active.iter().copied().filter(|&app| {
+        let label = state.apps[app].submission.default_partition.as_deref();
+        label.and_then(list_of) == here
+    });
+    Some(apps.collect())
 }
 
 /// The order of the applications of a fair leaf when some of them moved since it was sorted;

@@ -9,7 +9,7 @@ mod locality;
 mod user_bounds;
 
 pub use app_order::{
-    compare_active, compare_waiting, current_fair_key, fair_key, in_order, resorted,
+    compare_active, compare_waiting, current_fair_key, fair_key, in_order, resorted, served_on,
 };
 pub use child_order::{
     child_claim, compare_children, first_child, is_idle, order_children, visited_children,

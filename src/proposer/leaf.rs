@@ -10,7 +10,7 @@ use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
     Limits, compute_user_limit, is_granted, passes_maximum, queue_current_limit, resorted,
-    user_value,
+    served_on, user_value,
 };
 use crate::queue::{CachedUserLimit, Exclusivity, HeadroomProvider};
 use crate::resource::{ResourceVector, with_calculator};
@@ -57,7 +57,7 @@ impl<const N: usize> Pass<'_, N> {
         if let Err(reason) = self.demand(leaf) {
             return WalkStep::Skip(reason);
         }
-        let resorted = self.resorted(leaf);
+        let resorted = served_on(state, leaf, self.partition).or_else(|| self.resorted(leaf));
         let mut visit = Visit {
             published,
             ..Visit::without_notice(leaf)

@@ -441,6 +441,17 @@ pub enum AppOrder {
     },
 }
 
+impl AppOrder {
+    /// Partitions whose applications stand in lists of their own; none where one list holds all.
+    #[must_use]
+    pub fn own_lists(&self) -> &[Arc<str>] {
+        match self {
+            Self::FifoWithPartitions { exclusive } => exclusive,
+            Self::Fifo | Self::Fair { .. } | Self::FifoForPendingApps => &[],
+        }
+    }
+}
+
 /// Automatic creation of child queues.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreationSettings {
