@@ -1,5 +1,6 @@
 //! Kinds of faults that people's configuration files have: each rule on several cases of its kind.
 
+use capsched::api::{NodeSpec, ResourceVector, Sequential, StateView};
 use capsched::config::{self, ConfigSource, Diagnostic, Layer, Loaded, Options, Report};
 
 const CAPACITY: &str = "yarn.scheduler.capacity.";
@@ -82,6 +83,36 @@ fn files_as_hadoop_ships_them_give_no_warning() {
     ];
     let report = config::check(&sources, &Options::default());
     assert!(!report.refuses(true), "{report}");
+}
+
+#[test]
+fn what_distributions_write_into_their_files_gives_no_warning() {
+    let plain = one_leaf(&[
+        ("queue-mappings", " "),
+        ("workflow-priority-mappings", "\n"),
+    ]);
+    let attributes = one_leaf(&[]).replace(
+        "<configuration>",
+        "<configuration xmlns:xi=\"http://www.w3.org/2001/XInclude\">",
+    );
+    let described = one_leaf(&[]).replace(
+        "</value></property>",
+        "</value><final>false</final><description>\n  Text.\n</description></property>",
+    );
+    let licence = format!(
+        "<?xml version='1.0' encoding='utf-8'?>\n<!--\n  Licensed.\n-->\n\n{}",
+        one_leaf(&[])
+    );
+    for text in [
+        plain,
+        attributes,
+        described,
+        licence,
+        format!("\u{feff}{}", one_leaf(&[])),
+    ] {
+        let report = check_bytes(text.as_bytes());
+        assert!(!report.refuses(true), "{text}\n{report}");
+    }
 }
 
 // Kind 02: encodings.
@@ -195,6 +226,37 @@ fn files_of_another_kind_are_named_with_what_to_do_next() {
 }
 
 #[test]
+fn packed_files_and_other_sites_are_named_with_what_to_do_next() {
+    let core = configuration(&[("fs.defaultFS", "hdfs://x")]);
+    let queues = "<queues><queue><name>default</name></queue></queues>";
+    let fair = configuration(&[("yarn.scheduler.fair.preemption", "true")]);
+    let cases: [(&[u8], &str, &str); 11] = [
+        (b"PK\x03\x04aaaa", "ZIP", "unzip"),
+        (b"BZh91AY&SY", "bzip2", "bunzip2"),
+        (b"\x28\xb5\x2f\xfd\x00", "zstd", "unzstd"),
+        (b"\xfd7zXZ\x00", "xz", "unxz"),
+        (b"\xff\xfe<\x00c\x00", "UTF-16", "iconv"),
+        (b"[scheduler]\nqueues = \"a\"\n", "key=value", "<property>"),
+        (b"export CAPACITY_XML=1\n", "environment", "container"),
+        (
+            b"{%- if x %}\n<configuration/>\n{% endif %}",
+            "template",
+            "render",
+        ),
+        (core.as_bytes(), "core-site.xml", "capacity-scheduler.xml"),
+        (queues.as_bytes(), "mapred-queues.xml", "root.queues"),
+        (fair.as_bytes(), "yarn-site.xml", "--site"),
+    ];
+    for (bytes, what, next) in cases {
+        let report = check_bytes(bytes);
+        let error = first(&report);
+        assert!(error.message.contains(what), "{what}: {error}");
+        let help = error.help.as_deref().unwrap_or_default();
+        assert!(help.contains(next), "{what}: {help}");
+    }
+}
+
+#[test]
 fn a_template_inside_sound_xml_is_named_at_its_value() {
     let text = one_leaf(&[]).replace(">100<", ">{{ default_capacity }}<");
     let report = check_bytes(text.as_bytes());
@@ -282,6 +344,64 @@ fn the_schedulers_file_adds_no_resource_type() {
     let report = load(&own, &[]).unwrap_err();
     assert_eq!(first(&report).code, "E_RESOURCE_TYPE");
     assert!(load(&own, &[("yarn.resource-types", "gpu")]).is_ok());
+}
+
+// Kind 05: units of amounts.
+
+/// What leaf `a` is guaranteed of a type with a unit, on a node with 100,000 of it.
+#[expect(clippy::unwrap_used, reason = "test code")]
+fn guaranteed(legacy: bool, unit: &str, amount: &str) -> i64 {
+    let capacity = format!("[memory=4Gi,vcores=4,lic={amount}]");
+    let calculator = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator";
+    let own = [
+        (
+            "legacy-queue-mode.enabled",
+            if legacy { "true" } else { "false" },
+        ),
+        ("resource-calculator", calculator),
+        ("root.queues", "a,b"),
+        ("root.a.capacity", &capacity),
+        ("root.b.capacity", "[memory=1024,vcores=1]"),
+    ];
+    let own: Vec<(String, &str)> = own
+        .iter()
+        .map(|(name, value)| (format!("{CAPACITY}{name}"), *value))
+        .collect();
+    let own: Vec<(&str, &str)> = own.iter().map(|(name, value)| (&**name, *value)).collect();
+    let units = ("yarn.resource-types.lic.units", unit);
+    let mut site = vec![("yarn.resource-types", "lic")];
+    site.extend((!unit.is_empty()).then_some(units));
+    let loaded = load(&configuration(&own), &site).unwrap();
+    let mut engine = Sequential::new(loaded.settings, &[]).unwrap();
+    let total = ResourceVector::of(&[16_384, 16, 100_000]);
+    engine
+        .add_node(&NodeSpec::new("h1:1".parse().unwrap(), total))
+        .unwrap();
+    let state = serde_json::to_value(StateView::of(engine.ledger())).unwrap();
+    let queues = state["queues"].as_array().unwrap();
+    let leaf = queues.iter().find(|queue| queue["path"] == "root.a");
+    leaf.unwrap()["labels"][""]["eff_min"][2].as_i64().unwrap()
+}
+
+/// Recorded with 3.4.2; in legacy mode the unit of the type means nothing.
+#[test]
+fn amounts_are_converted_to_the_unit_of_their_type_outside_legacy_mode() {
+    for (unit, amount, legacy, vectors) in [
+        ("G", "10", 10, 0),
+        ("", "10", 10, 10),
+        ("k", "3G", 2861, 100_000),
+        ("Ki", "3G", 2861, 100_000),
+        ("m", "3G", 2861, 2),
+        ("p", "3G", 2861, 0),
+        ("m", "1500m", 0, 0),
+    ] {
+        assert_eq!(guaranteed(true, unit, amount), legacy, "{amount} of {unit}");
+        assert_eq!(
+            guaranteed(false, unit, amount),
+            vectors,
+            "{amount} of {unit}"
+        );
+    }
 }
 
 // Kinds 06, 07 and 09: settings that do nothing, or other than they read.
@@ -512,6 +632,18 @@ fn lists_that_nothing_looks_at_are_named() {
         found(&two(&[priorities]), &[("yarn.acl.enable", "false")], off).len(),
         1
     );
+    // Lists of queues that are yet to be created.
+    for name in [
+        "root.a.leaf-queue-template.acl_submit_applications",
+        "root.a.auto-queue-creation-v2.template.acl_administer_queue",
+        "root.a.auto-queue-creation-v2.leaf-template.acl_submit_applications",
+        "root.a.auto-queue-creation-v2.parent-template.acl_submit_applications",
+    ] {
+        let site = [("yarn.acl.enable", "false")];
+        assert_eq!(found(&two(&[(name, "ann")]), &site, off).len(), 1, "{name}");
+        assert_eq!(found(&two(&[(name, "*")]), &site, off), [], "{name}");
+        assert_eq!(found(&two(&[(name, "ann")]), &on, off), [], "{name}");
+    }
     assert_eq!(found(&two(&shut), &on, off), []);
     assert_eq!(found(&two(&shut), &[], off), []);
     assert_eq!(found(&two(&[]), &[("yarn.acl.enable", "false")], off), []);

@@ -69,6 +69,8 @@ pub enum AdmissionRefusal {
         /// Position of the rule.
         rule: usize,
     },
+    /// The submission names the empty queue, and no rule refuses it before.
+    NoQueue,
     /// The user may not submit to the queue.
     Submit {
         /// The user.
@@ -86,6 +88,7 @@ impl AdmissionRefusal {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Mapping { .. } => "mapping_rejected",
+            Self::NoQueue => "no_queue",
             Self::Submit { .. } => "submit_acl",
             Self::Priority(refusal) => refusal.code(),
         }
@@ -96,6 +99,7 @@ impl fmt::Display for AdmissionRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mapping { rule } => write!(f, "placement rule {} refuses it", rule + 1),
+            Self::NoQueue => f.write_str("the submission names the empty queue"),
             Self::Submit { user, queue } => {
                 write!(f, "the user {user} may not submit to the queue {queue}")
             }
@@ -143,7 +147,7 @@ impl Admission {
     ///
     /// # Errors
     ///
-    /// The first of the checks that refuses: a rule, the priority, the right to submit.
+    /// The first of the checks that refuses: a rule, the empty queue, the priority, the right to submit.
     pub fn admit(
         &self,
         wish: &Wish<'_>,
@@ -154,6 +158,8 @@ impl Admission {
         let decision = self.placement(wish, &groups, queues);
         let (placement, path) = match decision {
             Decision::Rejected { rule } => return Err(AdmissionRefusal::Mapping { rule }),
+            // As RMAppManager.placeApplication, wherever rules would place it.
+            _ if wish.queue.is_empty() => return Err(AdmissionRefusal::NoQueue),
             Decision::NoOpinion => (None, full_path(queues, wish.queue)),
             Decision::Place(place) => {
                 let path = place.path();

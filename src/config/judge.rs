@@ -22,14 +22,32 @@ pub fn check(sources: &[ConfigSource], options: &Options) -> Report {
     let mut report = match found {
         Ok(loaded) => {
             let faults = placement_faults(&loaded);
+            let left = options
+                .refreshes_legacy_mode
+                .then(|| left_legacy_mode(&loaded));
             let mut report = loaded.report;
             report.diagnostics.splice(0..0, faults);
+            report.diagnostics.extend(left.flatten());
             report
         }
         Err(report) => report,
     };
     report.diagnostics.extend(changes);
     report
+}
+
+/// What a refresh does in part that takes a scheduler out of legacy mode.
+fn left_legacy_mode(loaded: &Loaded) -> Option<Diagnostic> {
+    if loaded.settings.scheduler.legacy_queue_mode {
+        return None;
+    }
+    let key = format!("{PREFIX}legacy-queue-mode.enabled");
+    let message = "a refresh to this file leaves legacy mode: Hadoop goes on dividing resources \
+                   by the mode of its start";
+    let finding = Diagnostic::warning("W_MODE_AT_REFRESH", message)
+        .at(loaded.properties.span(&key))
+        .help("restart the resource manager with this file instead of a refresh");
+    Some(finding)
 }
 
 /// The faults of placement rules and workflow priorities, for which a scheduler does not start.
@@ -68,8 +86,12 @@ fn place<'a>(loaded: &Loaded, fault: &'a MappingError) -> (String, &'a str, &'st
             };
             (key.clone(), entry, help)
         }
-        MappingError::Json { place, .. } if place.starts_with(PREFIX) => (place.clone(), "", ""),
-        MappingError::Json { .. } | MappingError::File { .. } => {
+        MappingError::Json { place, .. } | MappingError::Create { place, .. }
+            if place.starts_with(PREFIX) =>
+        {
+            (place.clone(), "", "")
+        }
+        MappingError::Json { .. } | MappingError::Create { .. } | MappingError::File { .. } => {
             (own("mapping-rule-json-file"), "", "")
         }
         MappingError::Target { target, .. } => {

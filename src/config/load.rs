@@ -56,6 +56,9 @@ pub struct Options {
     /// configuration says about it. A refresh reads the largest allocation of the cluster from the
     /// scheduler's file too, a start from the site alone.
     pub running: Option<Calculator>,
+    /// Whether the files are for a refresh of a scheduler that runs in legacy mode.
+    /// [`check`](super::check) then warns when they leave it.
+    pub refreshes_legacy_mode: bool,
     /// The release whose defaults and verdicts hold.
     pub reference: Reference,
 }

@@ -25,10 +25,11 @@ pub(super) struct Member {
 }
 
 /// Codes of refusals that the reference does not share, as listed in `docs/DIFFERENCES.md`.
-const DELIBERATE: [&str; 15] = [
+const DELIBERATE: [&str; 16] = [
     "E_NAN",
     "E_RANGE",
     "E_MAX_QUEUES",
+    "E_MAPPING_CREATE",
     "E_DIGITS",
     "E_PREEMPTION",
     "E_QUEUE_DUP",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use capsched::api::LiveQueues;
 use capsched::api::{AppSpec, ApplicationId, Reference, Sequential};
-use capsched::config::{Admission, Caller, Wish};
+use capsched::config::{Admission, AdmissionRefusal, Caller, Wish};
 use capsched::queue::QueueAccess;
 use capsched::resource::ResourceVector;
 use serde_json::{Map, Value, json};
@@ -68,6 +68,14 @@ pub(super) fn open<'a>(header: &Header<'a>) -> Result<Result<Scene<'a>, Value>> 
     }
 }
 
+/// The word of the recordings for a refusal.
+fn word(refusal: &AdmissionRefusal) -> &'static str {
+    match refusal {
+        AdmissionRefusal::NoQueue => "other",
+        known => known.code(),
+    }
+}
+
 impl Scene<'_> {
     pub(super) fn groups(&self, user: &str) -> Vec<String> {
         self.groups.get(user).cloned().unwrap_or_default()
@@ -119,7 +127,7 @@ impl Scene<'_> {
         let admitted = match admitted {
             Ok(admitted) => admitted,
             Err(refusal) => {
-                refuse(&mut answer, "resource manager", refusal.code());
+                refuse(&mut answer, "resource manager", word(&refusal));
                 return Value::Object(answer);
             }
         };

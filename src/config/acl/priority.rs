@@ -57,8 +57,9 @@ pub fn effective_priority(
     cluster_maximum: i32,
 ) -> Result<i32, PriorityRefusal> {
     let of_caller = || groups.iter().filter(|group| caller.is_in(&group.who));
-    // The group with the largest maximum stands for the user, of equal ones the last.
-    let own_default = || of_caller().max_by_key(|group| group.maximum);
+    // The group with the smallest maximum stands for the user, of equal ones the last: the list is
+    // sorted by priority, of which the reference takes larger numbers first.
+    let own_default = || of_caller().rev().min_by_key(|group| group.maximum);
     let wanted = match asked {
         Some(asked) => asked,
         None => match own_default() {
@@ -199,11 +200,21 @@ mod tests {
     }
 
     #[test]
-    fn a_user_in_several_groups_may_use_the_best_one() {
+    fn a_user_in_several_groups_reaches_up_to_the_best_and_has_the_default_of_the_least() {
         let text = "[user=ann max_priority=9 default_priority=8][group=x,user=y max_priority=1]\
                     [user=* max_priority=2 default_priority=1]";
         assert_eq!(effective(text, "ann", &[], Some(9)), Ok(9));
-        assert_eq!(effective(text, "ann", &[], None), Ok(8));
+        assert_eq!(effective(text, "ann", &[], None), Ok(1));
         assert_eq!(effective(text, "bob", &[], None), Ok(1));
+        // The least group has no default, whatever stands in the other one, in either order.
+        for text in [
+            "[user=ann max_priority=3][user=ann max_priority=9 default_priority=4]",
+            "[user=ann max_priority=9 default_priority=4][user=ann max_priority=3]",
+        ] {
+            let found = effective(text, "ann", &[], None);
+            assert_eq!(found, Err(PriorityRefusal::NoDefault), "{text}");
+        }
+        let equal = "[user=ann max_priority=5][user=ann max_priority=5 default_priority=4]";
+        assert_eq!(effective(equal, "ann", &[], None), Ok(4));
     }
 }

@@ -327,6 +327,12 @@ pub(super) const ERRORS: &[CodeEntry] = &[
         "mapping_json",
         "The JSON of the placement rules is broken or misses a field.",
     ),
+    finer(
+        "mapping_json",
+        "E_MAPPING_CREATE",
+        "The `create` of a JSON placement rule is a number of more than 64 bits, or `-0`. Hadoop takes \
+         the first for true and the second for false. Write `true` or `false`.",
+    ),
     entry(
         "mapping_file",
         "The file of the placement rules cannot be read.",

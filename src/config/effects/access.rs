@@ -10,6 +10,13 @@ use crate::config::properties::PREFIX;
 const SUBMIT: &str = "acl_submit_applications";
 const ADMINISTER: &str = "acl_administer_queue";
 const PRIORITIES: &str = "acl_application_max_priority";
+/// What settings of created queues begin with.
+const TEMPLATES: [&str; 4] = [
+    "leaf-queue-template.",
+    "auto-queue-creation-v2.template.",
+    "auto-queue-creation-v2.leaf-template.",
+    "auto-queue-creation-v2.parent-template.",
+];
 const ENABLED: &str = "yarn.acl.enable";
 
 /// Lists that a finding shows besides the first one.
@@ -65,10 +72,10 @@ impl<'a> Effects<'a> {
         keys.any(|key| self.properties.in_site(key) && !key.starts_with("yarn.resource-types"))
     }
 
-    /// Lists of queues of which at least one shuts somebody out.
-    fn restricting(&self, name: &str) -> Vec<String> {
+    /// Lists of queues, or of a template for their children, that shut somebody out.
+    fn restricting(&self, template: &str, name: &str) -> Vec<String> {
         let queues = self.settings.queues.iter();
-        let keys = queues.map(|queue| key(&queue.path, name));
+        let keys = queues.map(|queue| key(&queue.path, &format!("{template}{name}")));
         keys.filter(|key| {
             let text = self.text(key);
             text.is_some_and(|text| match name {
@@ -80,10 +87,14 @@ impl<'a> Effects<'a> {
     }
 
     fn switched_off(&self) -> Option<Diagnostic> {
-        let names = [SUBMIT, ADMINISTER, PRIORITIES];
+        let names = [SUBMIT, ADMINISTER, PRIORITIES].into_iter();
         let keys: Vec<String> = names
-            .into_iter()
-            .flat_map(|name| self.restricting(name))
+            .flat_map(|name| {
+                let own = self.restricting("", name);
+                let created = TEMPLATES.into_iter();
+                own.into_iter()
+                    .chain(created.flat_map(move |template| self.restricting(template, name)))
+            })
             .collect();
         let message = format!(
             "`{}`: access is not checked, since `{ENABLED}` is not true",
@@ -101,7 +112,7 @@ impl<'a> Effects<'a> {
         verb: &str,
         list: fn(&QueueSettings) -> &AccessList,
     ) -> Option<Diagnostic> {
-        let keys = self.restricting(name);
+        let keys = self.restricting("", name);
         let open = |queue: &&QueueSettings| {
             list(queue).everybody || (name == SUBMIT && queue.access.administer.everybody)
         };

@@ -29,6 +29,16 @@ pub enum MappingError {
         /// What is wrong, with the offending value.
         detail: String,
     },
+    /// The `create` of a JSON rule is a whole number of more than 64 bits, or `-0`. The reference
+    /// takes these for true and for false.
+    Create {
+        /// The property or file.
+        place: String,
+        /// Position of the rule, from 1.
+        rule: usize,
+        /// The value, as it was understood.
+        value: String,
+    },
     /// The file of JSON rules cannot be read.
     File {
         /// Its name.
@@ -60,6 +70,7 @@ impl MappingError {
             Self::Format { .. } => "mapping_format",
             Self::Syntax { .. } => "mapping_syntax",
             Self::Json { .. } => "mapping_json",
+            Self::Create { .. } => "E_MAPPING_CREATE",
             Self::File { .. } => "mapping_file",
             Self::Target { .. } => "mapping_target",
             Self::Workflow { .. } => "workflow_mapping",
@@ -80,6 +91,12 @@ impl fmt::Display for MappingError {
                 detail,
             } => write!(f, "{place}, rule {rule}: {detail}"),
             Self::Json { place, detail, .. } => write!(f, "{place}: {detail}"),
+            Self::Create { place, rule, value } => {
+                write!(
+                    f,
+                    "{place}, rule {rule}: create `{value}` is not true or false"
+                )
+            }
             Self::File { path, detail } => write!(f, "mapping rules in `{path}`: {detail}"),
             Self::Target { rule, problem, .. } => write!(f, "mapping rule `{rule}`: {problem}"),
             Self::Workflow { entry } => write!(

@@ -76,7 +76,14 @@ fn document(text: &str, place: &str) -> Result<Vec<Rule>, Vec<MappingError>> {
     for (at, value) in rules.iter().enumerate() {
         match rule(value) {
             Ok(rule) => read.push(rule),
-            Err(detail) => errors.push(wrong(Some(at + 1), detail)),
+            Err(detail) => errors.push(match wide(value) {
+                Some(number) => MappingError::Create {
+                    place: place.to_owned(),
+                    rule: at + 1,
+                    value: number.to_string(),
+                },
+                None => wrong(Some(at + 1), detail),
+            }),
         }
     }
     if errors.is_empty() {
@@ -175,6 +182,18 @@ fn create(fields: &Map<String, Value>) -> Result<bool, String> {
     known.ok_or_else(|| format!("create `{value}` is not true or false"))
 }
 
+/// The `create` of a rule, where it is a number that the reference may read as a whole one: `-0` and
+/// numbers beyond 64 bits.
+fn wide(rule: &Value) -> Option<&Number> {
+    let Some(Value::Number(number)) = rule.get("create") else {
+        return None;
+    };
+    let value = number.as_f64().filter(|_| truth(number).is_none())?;
+    // 2^63, from which on whole numbers may not fit.
+    let wide = value.fract() == 0.0 && value.abs() >= 9_223_372_036_854_775_808.0;
+    (wide || value.to_bits() == (-0.0_f64).to_bits()).then_some(number)
+}
+
 /// Whether a whole number is another one than 0; nothing for other numbers.
 fn truth(number: &Number) -> Option<bool> {
     let small = number.as_i64().map(|value| value != 0);
@@ -270,6 +289,28 @@ mod tests {
         let rule = one(set).unwrap();
         assert_eq!(rule.matcher, Matcher::Group("g".to_owned()));
         assert_eq!(rule.action, RuleAction::SetDefault("root.b".to_owned()));
+    }
+
+    #[test]
+    fn a_create_that_the_reference_reads_as_a_whole_number_has_a_code_of_its_own() {
+        for (create, code) in [
+            ("-0", "E_MAPPING_CREATE"),
+            ("12345678901234567890123", "E_MAPPING_CREATE"),
+            ("-12345678901234567890123", "E_MAPPING_CREATE"),
+            ("1.5", "mapping_json"),
+            ("[]", "mapping_json"),
+        ] {
+            let text = format!(
+                r#"{{"rules":[{{"type":"user","matches":"*","policy":"user","create":{create}}}]}}"#
+            );
+            let errors = document(&text, "here").unwrap_err();
+            assert_eq!(errors[0].code(), code, "{create}");
+            assert!(
+                errors[0].to_string().starts_with("here, rule 1: create"),
+                "{}",
+                errors[0]
+            );
+        }
     }
 
     #[test]
