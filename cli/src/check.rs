@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use capsched::config::{self, ConfigSource, Diagnostic, Layer, Options, Report, Severity, Span};
 use serde_json::{Value, json};
 
-use crate::output::{escaped, line, note, put};
+use crate::output::{escaped, line, note, put, put_styled};
 use crate::reference::ReferenceArg;
 
 use shown::Places;
@@ -27,6 +27,9 @@ pub(crate) struct Args {
     /// yarn-site.xml or resource-types.xml below the files; later ones win.
     #[arg(long, value_name = "FILE")]
     site: Vec<PathBuf>,
+    /// The configuration that a running scheduler has: warn of what a refresh from it does in part.
+    #[arg(long, value_name = "FILE")]
+    refresh_from: Option<PathBuf>,
     /// Refuse warnings too.
     #[arg(long)]
     strict: bool,
@@ -69,12 +72,21 @@ fn shown(results: &[Checked<'_>], args: &Args) -> String {
     out
 }
 
+/// Writes the findings: those for people are escaped where they come from the files.
+fn put_shown(text: &str, json: bool) {
+    if json {
+        put(text);
+    } else {
+        put_styled(text);
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> ExitCode {
     if let Some(code) = &args.explain {
         return explain(code, args.json);
     }
-    let options = options(args);
+    let mut options = options(args);
     let mut sites = Vec::new();
     for path in &args.site {
         match config::read_source(path, Layer::Site, &options.limits) {
@@ -82,12 +94,18 @@ pub(crate) fn run(args: &Args) -> ExitCode {
             Err(finding) => return usage(&finding.message),
         }
     }
+    if let Some(before) = &args.refresh_from {
+        match legacy_mode(before, &sites, &options) {
+            Ok(legacy) => options.refreshes_legacy_mode = legacy,
+            Err(code) => return code,
+        }
+    }
     let checked = args.files.iter().map(|path| {
         let report = check(path, &sites, &options);
         (path.as_path(), report)
     });
     let results: Vec<Checked<'_>> = checked.collect();
-    put(&shown(&results, args));
+    put_shown(&shown(&results, args), args.json);
     let mut unread = 0;
     for message in results
         .iter()
@@ -104,6 +122,29 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         ExitCode::from(REFUSED)
     } else {
         ExitCode::SUCCESS
+    }
+}
+
+/// Whether a scheduler that runs with this configuration is in legacy mode.
+fn legacy_mode(path: &Path, sites: &[ConfigSource], options: &Options) -> Result<bool, ExitCode> {
+    let source = config::read_source(path, Layer::Scheduler, &options.limits);
+    let mut sources = vec![source.map_err(|finding| usage(&finding.message))?];
+    sources.extend_from_slice(sites);
+    let lenient = Options {
+        strict: false,
+        ..options.clone()
+    };
+    match config::load(&sources, &lenient) {
+        Ok(loaded) => Ok(loaded.settings.scheduler.legacy_queue_mode),
+        Err(report) => {
+            let why = report.first_error().map_or("", |error| &error.message);
+            let name = escaped(&path.display().to_string());
+            note(format_args!(
+                "error: {name}: no scheduler runs with this configuration: {}",
+                escaped(why)
+            ));
+            Err(ExitCode::from(REFUSED))
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What every command shares: results on standard output, failures on standard error, exit codes.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
@@ -46,9 +47,35 @@ impl fmt::Display for Nothing {
 
 impl std::error::Error for Nothing {}
 
-/// Writes a result. Ends the process when nobody reads it any more, and with an error when it
-/// cannot be written.
+/// Writes a result, made [`harmless`]. Ends the process when nobody reads it any more, and with an
+/// error when it cannot be written.
 pub(crate) fn put(text: &str) {
+    put_styled(&harmless(text));
+}
+
+/// A text without characters that a terminal acts on or that turn its direction: they are written as
+/// in JSON, where they stand inside strings alone.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let hurts = |c: char| {
+        c.is_control() && c != '\n' && c != '\t'
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(hurts) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if hurts(c) {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// The same of a text that was [`escaped`] where it comes from input, and that may have colours.
+pub(crate) fn put_styled(text: &str) {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match written {
@@ -130,6 +157,21 @@ pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_cannot_hurt_a_terminal_and_json_stays_json() {
+        let name = "a\u{1b}[2J\u{9b}31m\u{202e}\u{85}\u{2028}\u{7f}\tb\n";
+        let shown = harmless(name);
+        assert_eq!(
+            shown,
+            "a\\u001b[2J\\u009b31m\\u202e\\u0085\\u2028\\u007f\tb\n"
+        );
+        let json = serde_json::json!({ name: [name] });
+        let text = json.to_string();
+        let read: serde_json::Value = serde_json::from_str(&harmless(&text)).unwrap_or_default();
+        assert_eq!(read, json);
+        assert!(matches!(harmless("plain \u{e9} text\n"), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn messages_cannot_hurt_a_terminal() {

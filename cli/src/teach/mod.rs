@@ -92,7 +92,7 @@ pub(crate) fn run(example: &Example) -> Result<ExitCode> {
         }
         text
     };
-    output::put(&text);
+    output::put_styled(&text);
     Ok(ExitCode::SUCCESS)
 }
 

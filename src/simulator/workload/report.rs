@@ -9,6 +9,9 @@ const WARNINGS: usize = 20;
 /// Names of one kind that are counted apart.
 const NAMES: usize = 1000;
 
+/// Characters of a name.
+const NAME: usize = 160;
+
 /// Names of one kind that are shown.
 const SHOWN: usize = 20;
 
@@ -116,8 +119,17 @@ impl MappingReport {
     }
 }
 
-/// Counts something by name; beyond a thousand names together with others.
+/// Counts something by name; beyond a thousand names together with others. A long name, which holds a
+/// key of the trace, is cut.
 fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
+    let cut;
+    let name = match name.char_indices().nth(NAME) {
+        Some((end, _)) => {
+            cut = format!("{}\u{2026}", &name[..end]);
+            &cut
+        }
+        None => name,
+    };
     if let Some(n) = counts.get_mut(name) {
         *n += 1;
         return;
@@ -195,5 +207,10 @@ mod tests {
         let text = report.to_string();
         assert!(text.contains("dropped         1  blank size"), "{text}");
         assert!(text.contains("and 5 more warnings"));
+        let long = "k".repeat(3_000_000);
+        report.ignore(&long);
+        report.ignore(&long);
+        let (name, n) = report.ignored.first_key_value().expect("a name");
+        assert_eq!((name.chars().count(), *n), (NAME + 1, 2));
     }
 }
