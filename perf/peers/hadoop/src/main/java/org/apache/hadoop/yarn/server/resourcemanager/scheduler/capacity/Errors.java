@@ -21,6 +21,7 @@ final class Errors {
   };
   private static final String[][] REQUESTS = {
       {"permission to access all labels", "label_access"},
+      {"satisfy following apps label expressions", "label_access"},
       {"cluster do not contain", "label_access"},
       {"label=", "label_access"},
       {"more than one node label", "label_expression"},

@@ -78,7 +78,9 @@ final class Stage {
     // Vectors are sized when they are made: the types come first.
     Configuration site = Surroundings.site(scenario);
     List<String> done = scenario.findValuesAsText("do");
-    spaced = done.contains("preempt") || done.contains("decommission");
+    // Preemption and overcommitted nodes end the newest containers first.
+    spaced = done.contains("preempt") || done.contains("decommission")
+        || !scenario.findValues("overcommit_timeout").isEmpty();
     amounts = new Amounts(scenario.get("resource_types"));
     scheduler = new RecordingScheduler(amounts);
     scheduler.stage(this);
@@ -289,16 +291,22 @@ final class Stage {
     out.put("assigned", proposed(assignment));
   }
 
-  /** The running nodes of a partition, by name. */
+  /**
+   * The running nodes that the scheduler lists for a partition, by name. A list may lack nodes that
+   * lost their label, and hold nodes that got another one. One without a node of the partition counts
+   * as empty.
+   */
   private SimpleCandidateNodeSet<FiCaSchedulerNode> candidates(String partition) {
+    List<FiCaSchedulerNode> listed = scheduler.getNodeTracker().getNodesPerPartition(partition);
     Map<NodeId, FiCaSchedulerNode> nodes = new TreeMap<>();
-    for (Machine machine : machines.values()) {
-      FiCaSchedulerNode node = scheduler.getNode(machine.id);
-      if (machine.state == NodeState.RUNNING && node.getPartition().equals(partition)) {
-        nodes.put(machine.id, node);
+    boolean any = false;
+    for (FiCaSchedulerNode node : listed == null ? List.<FiCaSchedulerNode>of() : listed) {
+      if (node.getRMNode().getState() == NodeState.RUNNING) {
+        nodes.put(node.getNodeID(), node);
+        any |= node.getPartition().equals(partition);
       }
     }
-    return nodes.isEmpty() ? null : new SimpleCandidateNodeSet<>(nodes, partition);
+    return any ? new SimpleCandidateNodeSet<>(nodes, partition) : null;
   }
 
   private boolean proposed(CSAssignment assignment) {
