@@ -86,22 +86,29 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     if let Some(code) = &args.explain {
         return explain(code, args.json);
     }
+    match surroundings(args) {
+        Ok((options, sites)) => check_all(args, &options, &sites),
+        Err(code) => code,
+    }
+}
+
+/// What every file is checked with: the options, and the site files.
+fn surroundings(args: &Args) -> Result<(Options, Vec<ConfigSource>), ExitCode> {
     let mut options = options(args);
-    let mut sites = Vec::new();
-    for path in &args.site {
-        match config::read_source(path, Layer::Site, &options.limits) {
-            Ok(source) => sites.push(source),
-            Err(finding) => return usage(&finding.message),
-        }
-    }
+    let sites = args.site.iter().map(|path| {
+        let source = config::read_source(path, Layer::Site, &options.limits);
+        source.map_err(|finding| usage(&finding.message))
+    });
+    let sites = sites.collect::<Result<Vec<_>, _>>()?;
     if let Some(before) = &args.refresh_from {
-        match legacy_mode(before, &sites, &options) {
-            Ok(legacy) => options.refreshes_legacy_mode = legacy,
-            Err(code) => return code,
-        }
+        options.refreshes_legacy_mode = legacy_mode(before, &sites, &options)?;
     }
+    Ok((options, sites))
+}
+
+fn check_all(args: &Args, options: &Options, sites: &[ConfigSource]) -> ExitCode {
     let checked = args.files.iter().map(|path| {
-        let report = check(path, &sites, &options);
+        let report = check(path, sites, options);
         (path.as_path(), report)
     });
     let results: Vec<Checked<'_>> = checked.collect();

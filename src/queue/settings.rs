@@ -436,7 +436,7 @@ pub enum AppOrder {
     FifoForPendingApps,
     /// One `Fifo` list for each of these partitions and one for all others.
     FifoWithPartitions {
-        /// Partitions whose requests are served from a list of their own.
+        /// Partitions with a list of the applications that were submitted with their label.
         exclusive: Vec<Arc<str>>,
     },
 }

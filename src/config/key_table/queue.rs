@@ -182,7 +182,7 @@ pub(super) const KEYS: &[KnownKey] = &[
         Queue,
         "ordering-policy.exclusive-enforced-partitions",
         "",
-        "Labels on which `fifo-with-partitions` serves only asks that name them.",
+        "Labels of which `fifo-with-partitions` keeps lists of their own: their nodes serve only applications submitted with the label, and other nodes do not.",
     ),
     key(
         Queue,

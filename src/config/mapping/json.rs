@@ -45,44 +45,49 @@ fn contents(path: &str) -> std::io::Result<String> {
 }
 
 fn document(text: &str, place: &str) -> Result<Vec<Rule>, Vec<MappingError>> {
-    let wrong = |rule: Option<usize>, detail: String| MappingError::Json {
-        place: place.to_owned(),
-        rule,
-        detail,
+    let wrong = |detail: &str| {
+        vec![MappingError::Json {
+            place: place.to_owned(),
+            rule: None,
+            detail: detail.to_owned(),
+        }]
     };
     // Text after the document is not read, as in the reference.
     let first = serde_json::Deserializer::from_str(text).into_iter().next();
     let value: Value = match first {
         Some(Ok(value)) => value,
-        Some(Err(error)) => return Err(vec![wrong(None, error.to_string())]),
-        None => return Err(vec![wrong(None, "the document is empty".to_owned())]),
+        Some(Err(error)) => return Err(wrong(&error.to_string())),
+        None => return Err(wrong("the document is empty")),
     };
     let rules = match value {
         Value::Object(mut fields) => fields.remove("rules"),
-        _ => {
-            return Err(vec![wrong(
-                None,
-                "expected an object with `rules`".to_owned(),
-            )]);
-        }
+        _ => return Err(wrong("expected an object with `rules`")),
     };
     let rules = match rules {
         None => Vec::new(),
         Some(Value::Array(rules)) => rules,
-        Some(_) => return Err(vec![wrong(None, "`rules` is not a list".to_owned())]),
+        Some(_) => return Err(wrong("`rules` is not a list")),
     };
+    every_rule(&rules, place)
+}
+
+/// All rules of a document, or what is wrong with each of those that are at fault.
+fn every_rule(rules: &[Value], place: &str) -> Result<Vec<Rule>, Vec<MappingError>> {
     let mut read = Vec::with_capacity(rules.len());
     let mut errors = Vec::new();
-    for (at, value) in rules.iter().enumerate() {
-        match rule(value) {
-            Ok(rule) => read.push(rule),
-            Err(detail) => errors.push(match wide(value) {
-                Some(number) => MappingError::Create {
-                    place: place.to_owned(),
-                    rule: at + 1,
-                    value: number.to_string(),
-                },
-                None => wrong(Some(at + 1), detail),
+    for (i, value) in rules.iter().enumerate() {
+        let (place, at) = (place.to_owned(), i + 1);
+        match (rule(value), wide(value)) {
+            (Ok(rule), _) => read.push(rule),
+            (Err(_), Some(number)) => errors.push(MappingError::Create {
+                place,
+                rule: at,
+                value: number.to_string(),
+            }),
+            (Err(detail), None) => errors.push(MappingError::Json {
+                place,
+                rule: Some(at),
+                detail,
             }),
         }
     }
