@@ -74,6 +74,17 @@ fn sequential(c: &mut Criterion) {
     });
 }
 
+/// Why one application waits. Nothing of it is recorded while the engine decides, so that the benches
+/// of asks and containers are those of an engine without it.
+fn explained(c: &mut Criterion) {
+    let (mut engine, _) = stepped();
+    engine.ask(APP, asking(3)).expect("an ask in range");
+    c.bench_function("api/explain/one", |b| {
+        b.iter(|| engine.explain(APP).expect("it waits"));
+    });
+    c.bench_function("api/trial", |b| b.iter(|| engine.trial()));
+}
+
 fn calls(c: &mut Criterion) {
     ask_call(c, "sequential", &mut stepped().0);
     ask_call(c, "threaded", &mut threaded(Mode::Heartbeat).0);
@@ -110,6 +121,6 @@ criterion_group! {
     config = Criterion::default()
         .warm_up_time(Duration::from_secs(1))
         .measurement_time(Duration::from_secs(3));
-    targets = calls, sequential, threads
+    targets = calls, sequential, explained, threads
 }
 criterion_main!(benches);

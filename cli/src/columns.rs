@@ -54,7 +54,7 @@ impl Side<'_> {
     }
 
     /// The name of its folder.
-    fn folder(&self) -> String {
+    pub(crate) fn folder(&self) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let name: String = self.name().chars().map(plain).collect();
         let parts = name.split('-').filter(|part| !part.is_empty());

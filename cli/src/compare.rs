@@ -14,6 +14,7 @@ use crate::output::{line, put};
 use crate::play::{
     Column, NamedCosts, Outcome, Row, RunFolder, Scene, spread, spread_json, table, verdict,
 };
+use crate::recipe::Staged;
 use crate::replay::{Choice, Input, object};
 use crate::sweep::{Sweep, Swept};
 use crate::values::{mode, seed, threads};
@@ -78,7 +79,10 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let (rows, costs) = (args.rows()?, args.costs(&input)?);
     let sides = sides(&settings, &rows, &costs)?;
     let record = |side: &Side<'_>, scene: &Scene<'_>, own: &RunFolder, bar: &ProgressBar| {
-        let made_with = input.settings(&args.files, side.row);
+        let mut made_with = input.settings(&args.files, side.row);
+        if made_with["repeat"].is_object() {
+            made_with["repeat"]["column"] = json!(side.folder());
+        }
         input.record(side.row, (scene, bar), own, &made_with)
     };
     let stage = Stage {
@@ -107,6 +111,24 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
 }
 
 impl CompareArgs {
+    /// Reads the inputs of one column, by the name of its folder.
+    pub(crate) fn stage(&self, column: &str) -> Result<Staged> {
+        let mut input = self.input.clone();
+        let settings = self.settings(&mut input)?;
+        let (rows, costs) = (self.rows()?, self.costs(&input)?);
+        let sides = sides(&settings, &rows, &costs)?;
+        let mut sides = sides.into_iter();
+        let side = sides.find(|side| side.folder() == column);
+        let side = side.with_context(|| format!("the comparison has no column {column}"))?;
+        Ok(Staged {
+            cluster: side.setting.cluster.clone(),
+            trace: side.setting.trace.clone(),
+            row: side.row,
+            timing: input.timing,
+            costs: side.costs.clone(),
+        })
+    }
+
     /// Clusters and traces: each configuration with each list of nodes, seed and load.
     fn settings(&self, input: &mut Input) -> Result<Vec<Setting>> {
         let loads: &[u64] = if self.sweep_load.is_empty() {

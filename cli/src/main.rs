@@ -13,16 +13,20 @@ mod output;
 mod pages;
 mod parity;
 mod play;
+mod recipe;
 mod reference;
 mod replay;
 mod simulate;
 mod sink;
+mod snapshot;
 mod sweep;
 mod teach;
 mod text_file;
 mod trace;
 mod values;
 mod watchdog;
+mod whatif;
+mod why;
 
 use std::process::ExitCode;
 
@@ -39,6 +43,7 @@ Examples:
   capsched check capacity-scheduler.xml                would the scheduler accept it, and what is odd
   capsched replay pods.csv --nodes nodes.csv           a trace, with the trace's own queues
   capsched compare --modes heartbeat,global --threads 1,2
+  capsched why runs/last --list                        what waits in a recorded run, by reason
   capsched trace stat pods.csv                         what a trace holds, before running it
 
 Results go to standard output, everything else to standard error.
@@ -67,6 +72,15 @@ enum Command {
     Trace(trace::Command),
     /// List the formats of traces, with the fields that are used and ignored.
     Traces(trace::FormatsArgs),
+    /// Say why applications of a recorded run wait or waited, with the evidence.
+    Why(why::WhyArgs),
+    /// Say what one node lacks for an application of a recorded run.
+    WhyNot(why::WhyNotArgs),
+    /// Play a recorded run once more, as it was and with changes; or find the best value of a setting.
+    Whatif(Box<whatif::WhatifArgs>),
+    /// Save a moment of a run, replay it, or make a test of it.
+    #[command(subcommand)]
+    Snapshot(snapshot::Command),
     /// Show the latencies of a run by phase and write them as files.
     Hist(hist::Args),
     /// Play recordings of the real scheduler and compare every step.
@@ -102,6 +116,10 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Compare(args) => compare::compare(&args),
         Command::Trace(command) => trace::run(&command),
         Command::Traces(args) => Ok(trace::formats(&args)),
+        Command::Why(args) => why::why(&args),
+        Command::WhyNot(args) => why::why_not(&args),
+        Command::Whatif(args) => whatif::run(&args),
+        Command::Snapshot(command) => snapshot::run(&command),
         Command::Hist(args) => hist::run(&args),
         Command::Parity(args) => parity::run(&args),
         Command::Simulate(args) => simulate::run(&args),

@@ -1,6 +1,6 @@
 //! `capsched replay`: a trace on a cluster, in one mode; and the inputs that `compare` shares with it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -18,6 +18,7 @@ use crate::play::{
     TraceArgs, block, for_trace, from_sources, listed, machine, node_source, progress, sources_of,
     table, types_of, types_source,
 };
+use crate::recipe::{Recipe, Staged};
 use crate::reference::ReferenceArg;
 use crate::values::{mode, seed, threads};
 
@@ -241,11 +242,45 @@ impl Input {
             "preemption": format!("{:?}", self.preemption).to_lowercase(),
             "seed": self.seed, "compress": self.trace.compress, "hold": self.trace.hold,
             "heartbeat_ms": self.timing.heartbeat_ms, "round_ms": self.timing.round_ms,
+            "repeat": Recipe::of_this_run(self.files(files)),
         })
+    }
+
+    /// Every file that a run reads.
+    fn files<'a>(&'a self, files: &'a [PathBuf]) -> impl Iterator<Item = &'a Path> {
+        let nodes = self.nodes.iter().filter_map(|nodes| match nodes {
+            NodeSource::File(path) => Some(path.as_path()),
+            NodeSource::Equal(_) => None,
+        });
+        let costs = self
+            .costs
+            .iter()
+            .map(Path::new)
+            .filter(|path| path.is_file());
+        let named = files.iter().chain(&self.conf).chain(&self.site);
+        named.map(PathBuf::as_path).chain(nodes).chain(costs)
     }
 }
 
 impl ReplayArgs {
+    /// Reads the inputs.
+    pub(crate) fn stage(&self) -> Result<Staged> {
+        let (choice, costs) = self.input.single(self.reference.release)?;
+        let (cluster, trace) = self.input.read_or_report(&self.files, choice)?;
+        let row = self.input.row(self.mode, self.threads)?;
+        let row = row.under(self.reference.release);
+        if costs.costs().is_some() && !row.sequential {
+            bail!("--costs are of virtual time; leave --threads out");
+        }
+        Ok(Staged {
+            cluster,
+            trace,
+            row,
+            timing: self.input.timing,
+            costs,
+        })
+    }
+
     /// Plays the row; with a folder its files are written there.
     fn play(&self, row: Row, scene: &Scene<'_>, folder: Option<&RunFolder>) -> Result<Outcome> {
         let bar = progress(scene.trace.facts.jobs, row.mode.name());
@@ -296,22 +331,10 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode> {
     let out = args.out.as_deref();
     let folder = out.map(|path| RunFolder::create(path, args.force));
     let folder = folder.transpose()?;
-    let (choice, costs) = args.input.single(args.reference.release)?;
-    let (cluster, trace) = args.input.read_or_report(&args.files, choice)?;
-    let row = args.input.row(args.mode, args.threads)?;
-    let row = row.under(args.reference.release);
-    if costs.costs().is_some() && !row.sequential {
-        bail!("--costs are of virtual time; leave --threads out");
-    }
-    let scene = Scene {
-        cluster: &cluster,
-        trace: &trace,
-        timing: args.input.timing,
-        costs: costs.costs(),
-    };
-    let outcome = args.play(row, &scene, folder.as_ref())?;
+    let staged = args.stage()?;
+    let outcome = args.play(staged.row, &staged.scene(), folder.as_ref())?;
     let runs = [outcome];
-    args.report(&cluster, &trace, &runs, folder.as_ref());
+    args.report(&staged.cluster, &staged.trace, &runs, folder.as_ref());
     Ok(exit_code(&runs, args.input.allow_unfinished))
 }
 

@@ -47,6 +47,27 @@ pub(crate) fn seeds(text: &str) -> Result<Range<u64>, String> {
     Ok(from..to)
 }
 
+/// A moment or a length of virtual time in ms: `1500`, `1500ms`, `90s`, `15min`, `2h`.
+pub(crate) fn virtual_ms(text: &str) -> Result<u64, String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let bad = || {
+        format!(
+            "`{}` is no time such as 1500ms, 90s, 15min or 2h",
+            text.escape_debug()
+        )
+    };
+    let number: u64 = text[..digits].parse().map_err(|_| bad())?;
+    let unit = match &text[digits..] {
+        "" | "ms" => 1,
+        "s" => 1_000,
+        "m" | "min" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err(bad()),
+    };
+    number.checked_mul(unit).ok_or_else(bad)
+}
+
 /// A mode by its name or a short form of it.
 pub(crate) fn mode(text: &str) -> Result<ModeKind, String> {
     match text {
@@ -78,6 +99,15 @@ mod tests {
         assert_eq!((seed("7"), seed("0xff")), (Ok(7), Ok(255)));
         for bad in ["-1", "", "0x", "18446744073709551616", "7u"] {
             assert!(seed(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn times_have_units_and_are_milliseconds_without_one() {
+        let read = ["1500", "1500ms", "90s", "15min", "2h"].map(virtual_ms);
+        assert_eq!(read, [1500, 1500, 90_000, 900_000, 7_200_000].map(Ok));
+        for bad in ["", "s", "-1s", "1.5s", "9y", "99999999999999999h"] {
+            assert!(virtual_ms(bad).is_err(), "{bad}");
         }
     }
 

@@ -129,7 +129,7 @@ pub(crate) fn shorten(users: &mut Leaf, place: usize) {
 }
 
 /// Which applications stand in the skippable head of their leaf, by slot. Of the ledger alone.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SkippedApps(Vec<bool>);
 
 impl SkippedApps {

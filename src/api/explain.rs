@@ -2,9 +2,16 @@
 
 use std::sync::Arc;
 
+use super::builder::Engine;
 use crate::commit::{AskError, Ledger, SubmitError};
-use crate::explain::{Finding, Reason, WaitExplainer, Waiting, amounts};
-use crate::id::ApplicationId;
+use crate::config::AdmissionRefusal;
+use crate::explain::{
+    self, Evidence, Explanation, Finding, KeyOnNode, Reason, UnderWay, WaitExplainer, Waiting,
+    amounts,
+};
+use crate::id::{AppSlot, ApplicationId, NodeName};
+use crate::runtime::Threaded;
+use crate::snapshot::{Snapshot, State};
 
 /// What each live application waits for and why, in the order of their numbers; applications that
 /// wait for nothing are left out.
@@ -21,10 +28,107 @@ use crate::id::ApplicationId;
 /// ```
 #[must_use]
 pub fn waiting(ledger: &Ledger) -> Vec<(ApplicationId, Vec<Waiting>)> {
-    let mut explainer = WaitExplainer::new(ledger.state());
+    waiting_beside(ledger, UnderWay::default())
+}
+
+/// The same with what is under way.
+pub(super) fn waiting_beside(
+    ledger: &Ledger,
+    under_way: UnderWay,
+) -> Vec<(ApplicationId, Vec<Waiting>)> {
+    let mut explainer = WaitExplainer::new(ledger.state()).with(under_way);
     let apps = ledger.apps_by_id().into_iter();
     let found = apps.map(|(id, slot)| (id, explainer.waiting(slot)));
     found.filter(|(_, waits)| !waits.is_empty()).collect()
+}
+
+/// Why one application waits; nothing when it is unknown, over, or waits for nothing.
+///
+/// Cost: a look at every node for each outstanding size, and at the applications.
+///
+/// ```
+/// use capsched::api::*;
+///
+/// let engine = example::cluster(); // the second container waits for a heartbeat
+/// let found = explain(engine.engine().ledger(), ApplicationId::new(1), UnderWay::default());
+/// let found = found.expect("it waits");
+/// assert_eq!(found.dominant().map(|why| why.reason), Some(Reason::NotYetEvaluated));
+/// assert_eq!(found.position.map(|position| (position.place, position.of)), Some((1, 1)));
+/// ```
+#[must_use]
+pub fn explain(ledger: &Ledger, app: ApplicationId, under_way: UnderWay) -> Option<Explanation> {
+    let mut explainer = WaitExplainer::new(ledger.state()).with(under_way);
+    explain::explain(&mut explainer, ledger.app(app)?)
+}
+
+impl Engine {
+    /// Why one application of a running engine waits; nothing when it is unknown, over, or waits for
+    /// nothing. It is worked out on the caller's thread from the latest snapshot, so that no decision
+    /// waits for it. Preemption is left out.
+    ///
+    /// Cost: a copy of the snapshot, then as [`explain`].
+    ///
+    /// ```
+    /// use capsched::api::*;
+    ///
+    /// let engine = Engine::builder(example::settings()).start()?; // without a node
+    /// let app = ApplicationId::new(1);
+    /// engine.submit(AppSpec::new(app, "root.a", "ann"))?;
+    /// engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 1)]))?;
+    /// engine.quiesce();
+    /// assert!(Engine::explain(&engine, app).is_some());
+    /// assert!(Engine::explain(&engine, ApplicationId::new(2)).is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn explain(engine: &Threaded, app: ApplicationId) -> Option<Explanation> {
+        let newest = engine.snapshot();
+        let mut state = State::new(Arc::clone(&newest.settings));
+        let empty = Snapshot::empty(Arc::clone(&newest.settings));
+        state.refresh(&empty, &newest, |_| {});
+        let live = |slot: &AppSlot| !state.apps[*slot].stage.is_over();
+        let mut slots = (0..state.apps.len()).map(AppSlot::at).filter(live);
+        let slot = slots.find(|&slot| state.apps[slot].id == app)?;
+        explain::explain(&mut WaitExplainer::new(&state), slot)
+    }
+}
+
+/// Why each application waits, in the order of their numbers; those that wait for nothing are left
+/// out, so that there is one dominant reason for each pending application.
+///
+/// Cost: as [`explain`] for every application; what nodes offer is looked up once a size.
+///
+/// ```
+/// use capsched::api::*;
+///
+/// let engine = example::cluster();
+/// let all = explain_all(engine.engine().ledger(), UnderWay::default());
+/// assert_eq!(all.len(), 1);
+/// ```
+#[must_use]
+pub fn explain_all(ledger: &Ledger, under_way: UnderWay) -> Vec<Explanation> {
+    let mut explainer = WaitExplainer::new(ledger.state()).with(under_way);
+    let apps = ledger.apps_by_id().into_iter();
+    apps.filter_map(|(_, app)| explain::explain(&mut explainer, app))
+        .collect()
+}
+
+/// What a node lacks for each key of an application that waits; nothing when one of them is
+/// unknown.
+///
+/// ```
+/// use capsched::api::*;
+///
+/// let engine = example::cluster();
+/// let node: NodeName = "n0:8041".parse()?;
+/// let keys = why_not(engine.engine().ledger(), ApplicationId::new(1), &node);
+/// assert!(keys.is_some_and(|keys| keys.iter().all(KeyOnNode::fits)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn why_not(ledger: &Ledger, app: ApplicationId, node: &NodeName) -> Option<Vec<KeyOnNode>> {
+    let (app, node) = (ledger.app(app)?, ledger.node(node)?);
+    Some(explain::why_not(ledger.state(), app, node))
 }
 
 /// Why a submission was refused; `types` names the resource types in their order.
@@ -39,20 +143,49 @@ pub fn refused_submission(error: &SubmitError, types: &[Arc<str>]) -> Finding {
         SubmitError::QueueStopped(path) => {
             found(Reason::QueueStopped).by_queue_setting(path, "state")
         }
-        SubmitError::TooManyInScheduler { .. } => found(Reason::MaxApplications)
-            .by_setting("yarn.scheduler.capacity.maximum-applications"),
-        SubmitError::TooManyInQueue { queue, .. } => {
-            found(Reason::MaxApplications).by_queue_setting(queue, "maximum-applications")
-        }
-        SubmitError::TooManyOfUser { queue, .. } => {
-            found(Reason::MaxApplications).by_queue_setting(queue, "user-limit-factor")
-        }
+        SubmitError::TooManyInScheduler { limit } => found(Reason::MaxApplications)
+            .by_setting("yarn.scheduler.capacity.maximum-applications")
+            .shown_by(Evidence::of_full_count(*limit, None)),
+        SubmitError::TooManyInQueue { queue, limit } => found(Reason::MaxApplications)
+            .by_queue_setting(queue, "maximum-applications")
+            .shown_by(Evidence::of_full_count(*limit, Some(queue))),
+        SubmitError::TooManyOfUser { queue, limit } => found(Reason::MaxApplications)
+            .by_queue_setting(queue, "user-limit-factor")
+            .shown_by(Evidence::of_full_count(*limit, Some(queue))),
         SubmitError::Master(error) => {
             let of_call = refused_call(error, types);
             let detail = format!("the master: {}", of_call.detail);
             Finding { detail, ..of_call }
         }
         _ => found(Reason::PlacementRejected),
+    }
+}
+
+/// Why a submission does not go to the scheduler.
+///
+/// ```
+/// use capsched::api::{Reason, refused_admission};
+/// use capsched::config::AdmissionRefusal;
+///
+/// let refusal = AdmissionRefusal::Submit { user: "ann".to_owned(), queue: "root.a".to_owned() };
+/// let found = refused_admission(&refusal);
+/// assert_eq!(found.reason, Reason::AclDenied);
+/// assert_eq!(
+///     found.property.as_deref(),
+///     Some("yarn.scheduler.capacity.root.a.acl_submit_applications")
+/// );
+/// ```
+#[must_use]
+pub fn refused_admission(refusal: &AdmissionRefusal) -> Finding {
+    let found = |reason| Finding::new(reason, refusal.to_string());
+    match refusal {
+        AdmissionRefusal::Submit { queue, .. } => {
+            found(Reason::AclDenied).by_queue_setting(queue, "acl_submit_applications")
+        }
+        AdmissionRefusal::NoQueue => found(Reason::QueueNotFound),
+        AdmissionRefusal::Mapping { .. } | AdmissionRefusal::Priority(_) => {
+            found(Reason::PlacementRejected)
+        }
     }
 }
 
@@ -71,7 +204,13 @@ pub fn refused_call(error: &AskError, types: &[Arc<str>]) -> Finding {
                 amounts(&size, types),
                 amounts(&largest, types)
             );
-            let found = Finding::new(Reason::LargerThanMaxAllocation, detail);
+            let shown = Evidence {
+                dimension: types.get(index).map(Arc::clone),
+                limit: Some(largest[index]),
+                asked: Some(size[index]),
+                ..Evidence::default()
+            };
+            let found = Finding::new(Reason::LargerThanMaxAllocation, detail).shown_by(shown);
             found.by_setting(match index {
                 0 => "yarn.scheduler.maximum-allocation-mb".to_owned(),
                 1 => "yarn.scheduler.maximum-allocation-vcores".to_owned(),

@@ -4,7 +4,9 @@ mod builder;
 mod calls;
 pub mod example;
 mod explain;
+mod ladder;
 mod live_queues;
+mod next_step;
 mod scheduler;
 mod stepped;
 mod user_limit;
@@ -17,7 +19,10 @@ pub use crate::commit::{
     NodeError, PartitionSpec, PreemptionReason, PreemptionRound, RefreshError, SubmitError,
     Submitted, UnreserveReason, Unsettled,
 };
-pub use crate::explain::{Finding, Reason, Waiting};
+pub use crate::explain::{
+    Evidence, Explanation, Finding, Holder, KeyExplanation, KeyOnNode, NodeCheck, OrderList,
+    Position, Reason, Timeline, UnderWay, WaitExplainer, WaitSpan, Waiting, amounts,
+};
 pub use crate::id::{ApplicationId, ContainerId, NodeName};
 pub use crate::policy::Locality;
 pub use crate::proposer::ProposalKind;
@@ -36,8 +41,11 @@ pub use crate::runtime::{
     Placement, Running, Sequential, StartError, Threaded, TurnOutcome,
 };
 pub use builder::{Engine, EngineBuilder};
-pub use explain::{refused_call, refused_submission, waiting};
+pub use explain::{
+    explain, explain_all, refused_admission, refused_call, refused_submission, waiting, why_not,
+};
 pub use live_queues::LiveQueues;
+pub use next_step::{NextStep, SettingsEditor, next_steps, next_steps_of_refusal};
 pub use scheduler::{ContainerError, Event, ReleaseReason, RoundPart, Scheduler};
 pub use stepped::{ModeKind, Stepped};
 pub use user_limit::UserLimits;

@@ -1,5 +1,7 @@
 //! Engines behind the scheduler trait: sequential ones run step by step, and threaded ones.
 
+mod explained;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
@@ -8,7 +10,7 @@ use crate::commit::{
     self, AppError, AskError, CommitOutcome, HeartbeatReply, NodeError, PreemptionRound,
     RefreshError, SubmitError, Submitted,
 };
-use crate::id::{ApplicationId, ContainerId, NodeName, NodeSlot};
+use crate::id::{ApplicationId, ContainerId, Map, NodeName, NodeSlot};
 use crate::metrics::Closed;
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
 use crate::rescheduler::{AppVerdict, Rescheduler, Settings};
@@ -65,6 +67,8 @@ pub struct Stepped {
     events: Vec<Event>,
     /// Proposals that the commit refused, by reason.
     conflicts: BTreeMap<&'static str, u64>,
+    /// The same by application, since it last got something.
+    refused: Map<ApplicationId, u64>,
     /// Where the next asynchronous walk starts.
     start: usize,
     /// Nodes that a round in parts has walked, or attempts that it made on its partition.
@@ -88,6 +92,7 @@ impl Stepped {
             partitions: BTreeSet::new(),
             events: Vec::new(),
             conflicts: BTreeMap::new(),
+            refused: Map::default(),
             start: 0,
             walked: 0,
             within: None,
@@ -210,8 +215,15 @@ impl Stepped {
         let before = self.events.len();
         let decisions = self.engine.take_events();
         for decision in &decisions {
-            if let commit::LedgerEvent::Rejected { conflict, .. } = decision {
-                *self.conflicts.entry(conflict.name()).or_default() += 1;
+            match decision {
+                commit::LedgerEvent::Rejected { conflict, app, .. } => {
+                    *self.conflicts.entry(conflict.name()).or_default() += 1;
+                    *self.refused.entry(*app).or_default() += 1;
+                }
+                commit::LedgerEvent::Allocated { container, .. } if !self.refused.is_empty() => {
+                    self.refused.remove(&container.app);
+                }
+                _ => {}
             }
         }
         self.events.extend(decisions.iter().filter_map(Event::of));

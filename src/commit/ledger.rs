@@ -18,7 +18,9 @@ use crate::commit::containers::store::Containers;
 use crate::commit::nodes::history::NodeHistory;
 use crate::commit::users::records::renew_all_bounds;
 use crate::commit::users::removed::RemovedUsers;
-use crate::id::{AppSlot, ApplicationId, NodeName, NodeSlot, PartitionId, QueueSlot, UserSlot};
+use crate::id::{
+    AppSlot, ApplicationId, NameId, NodeName, NodeSlot, PartitionId, QueueSlot, UserSlot,
+};
 use crate::queue::{SchedulerSettings, Templates};
 use crate::snapshot::State;
 
@@ -71,6 +73,29 @@ impl Ledger {
             outbox: Outbox::default(),
             clock: LedgerClock::default(),
             published_epoch: 0,
+        }
+    }
+
+    /// A copy for a trial: another ledger, whose decisions concern nobody. Events that nobody took
+    /// are left out.
+    ///
+    /// Cost: a copy of every table.
+    #[must_use]
+    pub fn trial_copy(&self) -> Self {
+        Self {
+            state: self.state.clone(),
+            templates: Arc::clone(&self.templates),
+            containers: self.containers.clone(),
+            registry: self.registry.clone(),
+            skipped: self.skipped.clone(),
+            removed_users: self.removed_users.clone(),
+            history: self.history.clone(),
+            moving: self.moving,
+            running_of: self.running_of.clone(),
+            tags: self.tags.clone(),
+            outbox: Outbox::default(),
+            clock: self.clock.clone(),
+            published_epoch: self.published_epoch,
         }
     }
 
@@ -189,6 +214,14 @@ impl Ledger {
     #[must_use]
     pub fn node(&self, name: &NodeName) -> Option<NodeSlot> {
         self.registry.node(name)
+    }
+
+    /// The name of a host, a rack, or `*`.
+    ///
+    /// Cost: a look at every name.
+    #[must_use]
+    pub fn place_name(&self, place: NameId) -> &str {
+        self.registry.place_name(place)
     }
 
     /// Registered nodes in order of their names.

@@ -10,7 +10,7 @@ use crate::id::{
 };
 
 /// Names of hosts, partitions, queues, applications, nodes and users.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Registry {
     /// Hosts, racks and `*`.
     places: Map<Arc<str>, NameId>,
@@ -54,6 +54,15 @@ impl Registry {
         let id = NameId::at(self.places.len());
         self.places.insert(name.into(), id);
         id
+    }
+
+    /// The name of a host or rack.
+    ///
+    /// Cost: a look at every name.
+    pub(super) fn place_name(&self, place: NameId) -> &str {
+        let mut names = self.places.iter();
+        let found = names.find(|(_, known)| **known == place);
+        found.map_or("", |(name, _)| name)
     }
 
     /// The id of a partition by name.

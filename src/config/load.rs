@@ -160,6 +160,20 @@ pub fn load_pairs(
     finish(layers, Report::default(), options)
 }
 
+/// Reads a configuration again with some values changed: those of `capacity-scheduler.xml`, by full name.
+///
+/// # Errors
+///
+/// As [`from_pairs`].
+pub fn with_changes(
+    properties: &Properties,
+    changes: &[(String, String)],
+    options: &Options,
+) -> Result<Loaded, Report> {
+    let [site, own] = properties.pairs_with(changes);
+    load_pairs(&site, &own, options)
+}
+
 /// Paths whose `state` key says stopped, whether or not a list names the queue.
 fn stopped_queues(properties: &Properties) -> BTreeSet<Arc<str>> {
     const PREFIX: &str = "yarn.scheduler.capacity.";

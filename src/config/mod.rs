@@ -75,7 +75,8 @@ pub use document::{Document, DocumentLimits, Property};
 pub use judge::{check, placement_faults};
 pub use key_table::{KeyScope, KnownKey, known_keys};
 pub use load::{
-    ConfigSource, Layer, Loaded, MappingStrings, Options, from_pairs, load, load_pairs, read_source,
+    ConfigSource, Layer, Loaded, MappingStrings, Options, from_pairs, load, load_pairs,
+    read_source, with_changes,
 };
 pub use mapping::{
     Decision, DeclaredQueues, MappingError, PlacedLeaf, PlacementQuery, PlacementRules,

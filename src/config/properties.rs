@@ -250,6 +250,19 @@ impl Properties {
         }
     }
 
+    /// The values of the site, and those of the scheduler's file, with changes on top of the second.
+    #[must_use]
+    pub fn pairs_with(&self, changes: &[(String, String)]) -> [BTreeMap<String, String>; 2] {
+        let pair =
+            |(key, entry): (&Arc<str>, &PropertyEntry)| (key.to_string(), entry.value.to_string());
+        let site: BTreeMap<String, String> = self.site.iter().map(pair).collect();
+        let own = self.merged.iter().map(pair);
+        let own = own.filter(|(key, value)| site.get(key) != Some(value));
+        let mut own: BTreeMap<String, String> = own.collect();
+        own.extend(changes.iter().cloned());
+        [site, own]
+    }
+
     /// Whether there is a site layer at all.
     pub(super) fn has_site(&self) -> bool {
         !self.site.is_empty()

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::evidence::Evidence;
 use super::reason::Reason;
 use crate::resource::ResourceVector;
 
@@ -14,6 +15,8 @@ pub struct Finding {
     pub property: Option<String>,
     /// What is asked, used and allowed, as a sentence without a full stop.
     pub detail: String,
+    /// The same as figures.
+    pub evidence: Evidence,
 }
 
 impl Finding {
@@ -24,6 +27,7 @@ impl Finding {
             reason,
             property: None,
             detail,
+            evidence: Evidence::default(),
         }
     }
 
@@ -38,6 +42,13 @@ impl Finding {
     #[must_use]
     pub fn by_setting(mut self, name: impl Into<String>) -> Self {
         self.property = Some(name.into());
+        self
+    }
+
+    /// The same with figures.
+    #[must_use]
+    pub fn shown_by(mut self, evidence: Evidence) -> Self {
+        self.evidence = evidence;
         self
     }
 }

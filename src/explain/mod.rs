@@ -6,12 +6,22 @@
 //! * Reasons have tiers. The lowest tier that applies is the reason; see [`Reason::tier`].
 //! * Limits are those of the policy floor, so that an explanation and a decision agree.
 
+mod application;
+mod evidence;
 mod finding;
+mod node_check;
 mod nodes;
+mod order;
 mod quota;
 mod reason;
+mod timeline;
 mod waiting;
 
+pub use application::{Explanation, KeyExplanation, explain};
+pub use evidence::{Evidence, Holder};
 pub use finding::{Finding, Waiting, amounts};
+pub use node_check::{KeyOnNode, NodeCheck, why_not};
+pub use order::{OrderList, Position};
 pub use reason::Reason;
-pub use waiting::WaitExplainer;
+pub use timeline::{Timeline, WaitSpan};
+pub use waiting::{UnderWay, WaitExplainer};

@@ -4,7 +4,7 @@ use crate::cluster::Node;
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId};
 use crate::policy::constraint_holds;
 use crate::queue::KeyAsks;
-use crate::resource::ResourceVector;
+use crate::resource::{MAX_TYPES, ResourceVector};
 use crate::snapshot::State;
 
 /// What the nodes of a partition offer to one container.
@@ -32,6 +32,8 @@ pub(super) struct Offer {
     pub(super) largest: ResourceVector,
     /// Nodes of the partition that any application has reserved.
     pub(super) any_reserved: usize,
+    /// Nodes without room, by the first type that they lack.
+    pub(super) short: [u64; MAX_TYPES],
 }
 
 /// What the nodes offer to one container of a key.
@@ -72,6 +74,8 @@ impl Offer {
         self.largest = self.largest.component_max(&total);
         self.large += usize::from(state.calculator.fits_in(size, &total));
         if !state.calculator.fits_in(size, &free) {
+            let lacking = (0..MAX_TYPES).find(|&index| size[index] > free[index]);
+            self.short[lacking.unwrap_or(0)] += 1;
             return;
         }
         let row = &state.apps[app];
@@ -94,7 +98,7 @@ impl Offer {
 
 /// Whether a node is within the places that a key is restricted to.
 // As RegularContainerAllocator.assignContainersOnNode.
-fn is_local(asks: &KeyAsks, node: &Node) -> bool {
+pub(super) fn is_local(asks: &KeyAsks, node: &Node) -> bool {
     asks.count(node.host) > 0
         || asks.count(node.rack) > 0 && asks.relaxed(node.rack)
         || asks.relaxed(NameId::ANY) && (asks.count(node.rack) <= 0 || asks.relaxed(node.rack))

@@ -1,5 +1,6 @@
 //! Limits that stop an application: for masters, of queues, of users.
 
+use super::evidence::{Evidence, is_below};
 use super::finding::{Finding, amounts};
 use super::reason::Reason;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
@@ -7,7 +8,7 @@ use crate::policy::{
     Limits, child_limit, compute_user_limit, master_limit, passes_maximum, user_master_limits,
     user_value,
 };
-use crate::queue::{App, Exclusivity, LimitKind};
+use crate::queue::{App, AppStage, Exclusivity, LimitKind};
 use crate::resource::{MAX_TYPES, ResourceVector};
 use crate::snapshot::State;
 
@@ -32,7 +33,8 @@ pub(super) fn of_master(state: &State, app: &App) -> Finding {
     if !state.calculator.fits_in(&(size + used), &limit) {
         let whose = format!("in {path}");
         return Finding::new(Reason::AmLimitQueue, said(&whose, &used, &limit))
-            .by_queue_setting(path, "maximum-am-resource-percent");
+            .by_queue_setting(path, "maximum-am-resource-percent")
+            .shown_by(masters(state, app, (&limit, &used), false));
     }
     let user = &state.users[app.user];
     let (_, limit) = user_master_limits(state, app.leaf, partition, user.weight);
@@ -40,10 +42,28 @@ pub(super) fn of_master(state: &State, app: &App) -> Finding {
     if !state.calculator.fits_in(&(size + used), &limit) {
         let whose = format!("of user {} in {path}", user.name);
         return Finding::new(Reason::AmLimitUser, said(&whose, &used, &limit))
-            .by_queue_setting(path, "user-limit-factor");
+            .by_queue_setting(path, "user-limit-factor")
+            .shown_by(masters(state, app, (&limit, &used), true));
     }
     let detail = format!("the next change in {path} activates it");
     Finding::new(Reason::NotYetEvaluated, detail)
+}
+
+/// The figures of a limit for masters, and who holds most in the leaf or of the user.
+fn masters(
+    state: &State,
+    app: &App,
+    (limit, used): (&ResourceVector, &ResourceVector),
+    of_user: bool,
+) -> Evidence {
+    let among = |other| {
+        let row = &state.apps[other];
+        let same = !of_user || row.user == app.user;
+        row.leaf == app.leaf && row.stage == AppStage::Active && same
+    };
+    Evidence::of_limit(state, (limit, used, &app.submission.master_size))
+        .binding(state, app.leaf)
+        .held_by(state, app.master_partition, among)
 }
 
 /// The queue above an application whose maximum is smaller than one container.
@@ -58,7 +78,8 @@ pub(super) fn never_within(
         let limit = state.queues[*queue].part(partition).limit.get();
         *queue != State::ROOT && !state.calculator.fits_in(size, &limit)
     };
-    let queue = &state.queues[state.chain(leaf).find(too_small)?];
+    let binding = state.chain(leaf).find(too_small)?;
+    let queue = &state.queues[binding];
     let (path, limit) = (&queue.settings.path, queue.part(partition).limit.get());
     let detail = format!(
         "one container of {} is more than {path} may use in all: {}",
@@ -66,7 +87,9 @@ pub(super) fn never_within(
         amounts(&limit, types)
     );
     let setting = maximum_setting(state, partition);
-    Some(Finding::new(Reason::ExceedsQueueMax, detail).by_queue_setting(path, &setting))
+    let shown = Evidence::of_limit(state, (&limit, &ResourceVector::NONE, size));
+    let found = Finding::new(Reason::ExceedsQueueMax, detail).by_queue_setting(path, &setting);
+    Some(found.shown_by(shown.binding(state, binding)))
 }
 
 /// The setting of a queue's maximum on a partition.
@@ -91,30 +114,83 @@ pub(super) fn of_queues(
     let held = app.part(partition).reserved.get();
     let mut limits: Limits<MAX_TYPES> = Limits::new(state.total(partition));
     let respect = Exclusivity::Respect;
+    let mut cluster_full = false;
     for (index, &queue) in path.iter().enumerate() {
         let passes = passes_maximum(state, queue, partition, &mut limits, &held, respect);
+        if !passes && queue != State::ROOT {
+            return at_maximum(state, app.leaf, queue, partition, size);
+        }
         if !passes {
-            return at_maximum(state, queue, partition, size);
+            cluster_full = true;
+            break;
         }
         if let Some(&child) = path.get(index + 1) {
             limits = child_limit(state, queue, child, partition, &mut limits, true);
         }
     }
     let room = limits.headroom + held;
-    if state.calculator.fits_in(size, &room) {
+    if !cluster_full && state.calculator.fits_in(size, &room) {
         return None;
     }
-    let full = |queue: &&QueueSlot| {
-        let part = state.queues[**queue].part(partition);
-        let used = part.used.get() - held;
-        !state.calculator.fits_in(&(used + *size), &part.limit.get())
-    };
-    at_maximum(state, *path.iter().find(full)?, partition, size)
+    let is_full = |queue: QueueSlot| leaves_no_room(state, queue, partition, (&held, size));
+    let is_bound = |queue: QueueSlot| has_maximum(state, queue, partition);
+    let mut below_root = path.iter().skip(1).copied();
+    match below_root.find(|&queue| is_full(queue) && is_bound(queue)) {
+        Some(queue) => at_maximum(state, app.leaf, queue, partition, size),
+        None if cluster_full || is_full(State::ROOT) => None,
+        None => Some(no_headroom(state, app.leaf, partition, (&room, size))),
+    }
 }
 
-/// That a queue is at its maximum; root is at it when the cluster is full, which is no quota.
+/// Whether the maximum of a queue is less than everything on the partition.
+fn has_maximum(state: &State, queue: QueueSlot, partition: PartitionId) -> bool {
+    let limit = state.queues[queue].part(partition).limit.get();
+    !state.calculator.fits_in(&state.total(partition), &limit)
+}
+
+/// Whether one more container exceeds the maximum of a queue, without what its application reserved.
+fn leaves_no_room(
+    state: &State,
+    queue: QueueSlot,
+    partition: PartitionId,
+    (held, size): (&ResourceVector, &ResourceVector),
+) -> bool {
+    let part = state.queues[queue].part(partition);
+    let used = part.used.get() - *held;
+    !state.calculator.fits_in(&(used + *size), &part.limit.get())
+}
+
+/// That the queues above a leaf leave less than one container, though each alone has room: with
+/// several types the smallest of their maxima counts as a whole.
+fn no_headroom(
+    state: &State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    (room, size): (&ResourceVector, &ResourceVector),
+) -> Finding {
+    let types = &state.settings.resource_types;
+    let path = &state.queues[leaf].settings.path;
+    let detail = format!(
+        "the queues above {path} leave it {}; one container needs {}",
+        amounts(&room.component_max(&ResourceVector::NONE), types),
+        amounts(size, types)
+    );
+    let parent = state.queues[leaf].parent.unwrap_or(State::ROOT);
+    let used = state.queues[leaf].part(partition).used.get();
+    let shown = Evidence::of_limit(state, (&(used + *room), &used, size))
+        .binding(state, parent)
+        .held_by(state, partition, |app| is_below(state, app, parent));
+    let path = &state.queues[parent].settings.path;
+    Finding::new(Reason::ParentHeadroom, detail)
+        .by_queue_setting(path, &maximum_setting(state, partition))
+        .shown_by(shown)
+}
+
+/// That a queue is at its maximum; root is at it when the cluster is full, which is no quota. Where
+/// siblings below the queue use a part of it, they hold the headroom of the leaf.
 fn at_maximum(
     state: &State,
+    leaf: QueueSlot,
     slot: QueueSlot,
     partition: PartitionId,
     size: &ResourceVector,
@@ -132,12 +208,29 @@ fn at_maximum(
         amounts(size, types)
     );
     let setting = maximum_setting(state, partition);
-    Some(Finding::new(Reason::QueueMaxCapacity, detail).by_queue_setting(path, &setting))
+    let shown = Evidence::of_limit(state, (&part.limit.get(), &part.used.get(), size))
+        .binding(state, slot)
+        .held_by(state, partition, |app| is_below(state, app, slot));
+    let own = state.chain(leaf).take_while(|&queue| queue != slot).last();
+    let own = own.map(|child| state.queues[child].part(partition).used.get());
+    let shared = own.is_some_and(|own| own != part.used.get());
+    let reason = if shared {
+        Reason::ParentHeadroom
+    } else {
+        Reason::QueueMaxCapacity
+    };
+    let found = Finding::new(reason, detail).by_queue_setting(path, &setting);
+    Some(found.shown_by(shown))
 }
 
 /// That the user of an application has more than the user limit.
 // As AbstractLeafQueue.canAssignToUser: what the user has now is compared, not what is asked.
-pub(super) fn of_user(state: &State, slot: AppSlot, partition: PartitionId) -> Option<Finding> {
+pub(super) fn of_user(
+    state: &State,
+    slot: AppSlot,
+    partition: PartitionId,
+    size: &ResourceVector,
+) -> Option<Finding> {
     let app = &state.apps[slot];
     let user = &state.users[app.user];
     let common: ResourceVector = compute_user_limit(state, app.leaf, partition, LimitKind::Respect);
@@ -156,5 +249,47 @@ pub(super) fn of_user(state: &State, slot: AppSlot, partition: PartitionId) -> O
         amounts(&used, types),
         amounts(&limit, types)
     );
-    Some(Finding::new(Reason::UserLimit, detail).by_queue_setting(path, "user-limit-factor"))
+    let of_user = |other: AppSlot| state.apps[other].user == app.user;
+    let shown = Evidence::of_limit(state, (&limit, &used, size))
+        .binding(state, app.leaf)
+        .held_by(state, partition, of_user);
+    let found = Finding::new(Reason::UserLimit, detail).by_queue_setting(path, "user-limit-factor");
+    Some(found.shown_by(shown))
+}
+
+/// Why an application is parked by a limit of parallel applications: of its user, or of a queue.
+// As CSMaxRunningAppsEnforcer.checkRunnabilityWithUpdate.
+pub(super) fn of_parallel(state: &State, app: &App) -> Finding {
+    let name = &app.submission.user_name;
+    let limits = &state.settings.user_parallel;
+    let runs = |other: &&App| {
+        !other.stage.is_over() && other.runnable && other.submission.user_name == *name
+    };
+    let running = state.apps.iter().filter(runs).count();
+    let (running, limit) = (i32::try_from(running).unwrap_or(i32::MAX), limits.of(name));
+    if running >= limit {
+        let key = if limits.by_user.contains_key(&**name) {
+            format!("yarn.scheduler.capacity.user.{name}.max-parallel-apps")
+        } else {
+            "yarn.scheduler.capacity.user.max-parallel-apps".to_owned()
+        };
+        let detail = format!("{running} applications of user {name} run, of at most {limit}");
+        return Finding::new(Reason::MaxParallelApps, detail)
+            .by_setting(key)
+            .shown_by(Evidence::of_count(limit, running));
+    }
+    let full = |queue: &QueueSlot| {
+        let queue = &state.queues[*queue];
+        queue.runnable >= queue.settings.maximum_parallel
+    };
+    let binding = state.chain(app.leaf).find(full).unwrap_or(app.leaf);
+    let queue = &state.queues[binding];
+    let (path, limit) = (&queue.settings.path, queue.settings.maximum_parallel);
+    let detail = format!(
+        "{} applications run in {path}, of at most {limit}",
+        queue.runnable
+    );
+    Finding::new(Reason::MaxParallelApps, detail)
+        .by_queue_setting(path, "max-parallel-apps")
+        .shown_by(Evidence::of_count(limit, queue.runnable).binding(state, binding))
 }

@@ -10,6 +10,8 @@ pub enum Reason {
     QueueNotFound,
     /// The queue, or one above it, accepts no applications.
     QueueStopped,
+    /// The access control lists let the user not submit to the queue.
+    AclDenied,
     /// A submission that the queue or the scheduler cannot take as it is.
     PlacementRejected,
     /// A request that is not well formed.
@@ -32,10 +34,14 @@ pub enum Reason {
     AmLimitQueue,
     /// The masters of the user use what those of one user may use.
     AmLimitUser,
-    /// A queue is at its maximum.
+    /// A queue is at its maximum by what the leaf uses.
     QueueMaxCapacity,
+    /// A queue above is at its maximum, which siblings below it use a part of.
+    ParentHeadroom,
     /// The user is at the user limit of the queue.
     UserLimit,
+    /// Others in the queue with a higher priority come first.
+    LowerPriority,
     /// Others in the queue come first.
     BehindInOrder,
     /// No node has that much free.
@@ -50,17 +56,22 @@ pub enum Reason {
     ExcludedNodes,
     /// It fits only on nodes that its placement constraint rules out.
     ConstraintUnsatisfied,
+    /// Containers of other queues are asked back or may be killed for its queue.
+    PreemptionInProgress,
     /// It has a node reserved and waits for room there.
     ReservedOnNode,
+    /// The commit refused what was proposed for it, and it is proposed again.
+    ConflictRetry,
     /// It fits within all limits: nobody has looked at it yet.
     NotYetEvaluated,
 }
 
 impl Reason {
     /// All reasons, lowest tier first.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 29] = [
         Self::QueueNotFound,
         Self::QueueStopped,
+        Self::AclDenied,
         Self::PlacementRejected,
         Self::InvalidRequest,
         Self::LabelNotAccessible,
@@ -73,7 +84,9 @@ impl Reason {
         Self::AmLimitQueue,
         Self::AmLimitUser,
         Self::QueueMaxCapacity,
+        Self::ParentHeadroom,
         Self::UserLimit,
+        Self::LowerPriority,
         Self::BehindInOrder,
         Self::NoNodeFitsNow,
         Self::Fragmented,
@@ -81,7 +94,9 @@ impl Reason {
         Self::NodesReserved,
         Self::ExcludedNodes,
         Self::ConstraintUnsatisfied,
+        Self::PreemptionInProgress,
         Self::ReservedOnNode,
+        Self::ConflictRetry,
         Self::NotYetEvaluated,
     ];
 
@@ -97,6 +112,7 @@ impl Reason {
         match self {
             Self::QueueNotFound => "QUEUE_NOT_FOUND",
             Self::QueueStopped => "QUEUE_STOPPED",
+            Self::AclDenied => "ACL_DENIED",
             Self::PlacementRejected => "PLACEMENT_REJECTED",
             Self::InvalidRequest => "INVALID_REQUEST",
             Self::LabelNotAccessible => "LABEL_NOT_ACCESSIBLE",
@@ -109,7 +125,9 @@ impl Reason {
             Self::AmLimitQueue => "AM_LIMIT_QUEUE",
             Self::AmLimitUser => "AM_LIMIT_USER",
             Self::QueueMaxCapacity => "QUEUE_MAX_CAPACITY",
+            Self::ParentHeadroom => "PARENT_HEADROOM",
             Self::UserLimit => "USER_LIMIT",
+            Self::LowerPriority => "LOWER_PRIORITY",
             Self::BehindInOrder => "BEHIND_IN_ORDER",
             Self::NoNodeFitsNow => "NO_NODE_FITS_NOW",
             Self::Fragmented => "FRAGMENTED",
@@ -117,18 +135,22 @@ impl Reason {
             Self::NodesReserved => "NODES_RESERVED",
             Self::ExcludedNodes => "EXCLUDED_NODES",
             Self::ConstraintUnsatisfied => "CONSTRAINT_UNSATISFIED",
+            Self::PreemptionInProgress => "PREEMPTION_IN_PROGRESS",
             Self::ReservedOnNode => "RESERVED_ON_NODE",
+            Self::ConflictRetry => "CONFLICT_RETRY",
             Self::NotYetEvaluated => "NOT_YET_EVALUATED",
         }
     }
 
     /// 1: never as things are configured; 2: admission; 3: quota; 4: order; 5: placement; 6: on its
-    /// way.
+    /// way. The lowest tier that applies is the reason. Order applies where a node has room, and
+    /// placement does not where something is under way to end it.
     #[must_use]
     pub const fn tier(self) -> u8 {
         match self {
             Self::QueueNotFound
             | Self::QueueStopped
+            | Self::AclDenied
             | Self::PlacementRejected
             | Self::InvalidRequest
             | Self::LabelNotAccessible
@@ -140,16 +162,33 @@ impl Reason {
             | Self::MaxParallelApps
             | Self::AmLimitQueue
             | Self::AmLimitUser => 2,
-            Self::QueueMaxCapacity | Self::UserLimit => 3,
-            Self::BehindInOrder => 4,
+            Self::QueueMaxCapacity | Self::ParentHeadroom | Self::UserLimit => 3,
+            Self::LowerPriority | Self::BehindInOrder => 4,
             Self::NoNodeFitsNow
             | Self::Fragmented
             | Self::LocalityWait
             | Self::NodesReserved
             | Self::ExcludedNodes
             | Self::ConstraintUnsatisfied => 5,
-            Self::ReservedOnNode | Self::NotYetEvaluated => 6,
+            Self::PreemptionInProgress
+            | Self::ReservedOnNode
+            | Self::ConflictRetry
+            | Self::NotYetEvaluated => 6,
         }
+    }
+
+    /// The name of a tier, as tables group by it; nothing for a number that is no tier.
+    #[must_use]
+    pub const fn tier_name(tier: u8) -> Option<&'static str> {
+        Some(match tier {
+            1 => "never",
+            2 => "admission",
+            3 => "quota",
+            4 => "order",
+            5 => "placement",
+            6 => "progressing",
+            _ => return None,
+        })
     }
 
     /// What to do about it, in a few words.
@@ -158,6 +197,7 @@ impl Reason {
         match self {
             Self::QueueNotFound => "add the queue, or map the job to another one",
             Self::QueueStopped => "start the queue",
+            Self::AclDenied => "let the user submit to the queue, or submit elsewhere",
             Self::PlacementRejected => "name a leaf queue and a user that the scheduler can take",
             Self::InvalidRequest => "correct the request",
             Self::LabelNotAccessible => "let the queue use the label",
@@ -169,7 +209,11 @@ impl Reason {
             Self::AmLimitQueue => "raise the share for masters, or make masters smaller",
             Self::AmLimitUser => "raise the user limit factor, or make masters smaller",
             Self::QueueMaxCapacity => "raise the maximum of the queue, or wait for its containers",
+            Self::ParentHeadroom => {
+                "wait for containers of the sibling queues, or raise a maximum above"
+            }
             Self::UserLimit => "raise the user limit, or wait for the user's containers",
+            Self::LowerPriority => "raise the priority, or wait for those ahead",
             Self::BehindInOrder => "wait, or raise the priority",
             Self::NoNodeFitsNow => "wait for containers to end, or add nodes",
             Self::Fragmented => "ask for smaller containers, or wait",
@@ -177,7 +221,9 @@ impl Reason {
             Self::NodesReserved => "wait for the reservation, or skip reserved nodes",
             Self::ExcludedNodes => "exclude fewer nodes",
             Self::ConstraintUnsatisfied => "relax the placement constraint",
+            Self::PreemptionInProgress => "wait until the containers are given back or killed",
             Self::ReservedOnNode => "wait for the containers on that node",
+            Self::ConflictRetry => "wait: it is proposed again",
             Self::NotYetEvaluated => "wait: it fits",
         }
     }

@@ -2,20 +2,34 @@
 
 use std::sync::Arc;
 
+use super::application::KeyExplanation;
+use super::evidence::Evidence;
 use super::finding::{Finding, Waiting, amounts};
 use super::nodes::{Offer, is_particular, offer};
-use super::quota::{never_within, of_master, of_queues, of_user};
+use super::order::{Position, position};
+use super::quota::{never_within, of_master, of_parallel, of_queues, of_user};
 use super::reason::Reason;
-use crate::id::{AppSlot, Map, NameId, PartitionId};
-use crate::queue::{App, AppStage, KeyAsks, SchedulerSettings};
+use crate::id::{AppSlot, ApplicationId, Map, NameId, PartitionId};
+use crate::queue::{AppStage, KeyAsks, SchedulerSettings};
+use crate::rescheduler::{AppVerdict, WhyNot};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
+
+/// What is under way for applications and stands in no state.
+#[derive(Clone, Debug, Default)]
+pub struct UnderWay {
+    /// What preemption does for those that wait.
+    pub preemption: Vec<AppVerdict>,
+    /// How often the commit refused what was proposed for an application since it last got something.
+    pub refused: Map<ApplicationId, u64>,
+}
 
 /// Explains the applications of one state. What all nodes offer to a size is looked up once.
 #[derive(Debug)]
 pub struct WaitExplainer<'a> {
     state: &'a State,
     offers: Map<(PartitionId, ResourceVector), Offer>,
+    under_way: UnderWay,
 }
 
 impl<'a> WaitExplainer<'a> {
@@ -25,39 +39,67 @@ impl<'a> WaitExplainer<'a> {
         Self {
             state,
             offers: Map::default(),
+            under_way: UnderWay::default(),
         }
+    }
+
+    /// The same with what is under way.
+    #[must_use]
+    pub fn with(mut self, under_way: UnderWay) -> Self {
+        self.under_way = under_way;
+        self
+    }
+
+    /// The state.
+    pub(super) const fn state(&self) -> &'a State {
+        self.state
+    }
+
+    /// What preemption does for an application, where that is known.
+    pub(super) fn verdict(&self, app: ApplicationId) -> Option<&AppVerdict> {
+        self.under_way
+            .preemption
+            .iter()
+            .find(|verdict| verdict.app == app)
     }
 
     /// What an application waits for and why, by key; empty when it waits for nothing.
     ///
     /// Cost: a walk up the tree for each key, and a look at every node for each new size.
     pub fn waiting(&mut self, app: AppSlot) -> Vec<Waiting> {
+        let keys = self.keys(app, false).into_iter();
+        keys.filter_map(|key| {
+            Some(Waiting {
+                containers: key.containers,
+                finding: key.findings.into_iter().next()?,
+            })
+        })
+        .collect()
+    }
+
+    /// The same with what applies once the reason is gone; the reason alone unless `all`.
+    pub(super) fn keys(&mut self, app: AppSlot, all: bool) -> Vec<KeyExplanation> {
         let row = &self.state.apps[app];
-        let found = match row.stage {
+        let finding = match row.stage {
             AppStage::Done | AppStage::Gone => return Vec::new(),
-            AppStage::Parked => self.parked(row),
+            AppStage::Parked => of_parallel(self.state, row),
             AppStage::Waiting => self.pending(app),
-            AppStage::Active => return self.active(app),
+            AppStage::Active => return self.active(app, all),
         };
         let mut containers: u64 = row.keys.iter().map(outstanding).sum();
         if row.waits_for_master() {
             containers = containers.max(1);
         }
-        vec![Waiting {
+        vec![KeyExplanation {
+            priority: None,
             containers,
-            finding: found,
+            size: row.submission.master_size,
+            findings: vec![finding],
         }]
     }
 
     fn types(&self) -> &'a [Arc<str>] {
         &self.state.settings.resource_types
-    }
-
-    fn parked(&self, app: &App) -> Finding {
-        let path = &self.state.queues[app.leaf].settings.path;
-        let running = self.state.queues[app.leaf].runnable;
-        let detail = format!("{running} applications run in {path}, as many as may at once");
-        Finding::new(Reason::MaxParallelApps, detail).by_queue_setting(path, "max-parallel-apps")
     }
 
     fn pending(&mut self, app: AppSlot) -> Finding {
@@ -68,31 +110,52 @@ impl<'a> WaitExplainer<'a> {
         never.unwrap_or_else(|| of_master(self.state, row))
     }
 
-    fn active(&mut self, app: AppSlot) -> Vec<Waiting> {
+    fn active(&mut self, app: AppSlot, all: bool) -> Vec<KeyExplanation> {
         let state = self.state;
         let keys = state.apps[app].keys.iter();
         let open = keys.filter(|asks| asks.outstanding);
         open.filter_map(|asks| {
             let size = asks.at(NameId::ANY)?.size.get();
-            Some(Waiting {
+            Some(KeyExplanation {
+                priority: Some(asks.key.priority),
                 containers: outstanding(asks),
-                finding: self.key(app, asks, &size),
+                size,
+                findings: self.key(app, asks, &size, all),
             })
         })
         .collect()
     }
 
-    fn key(&mut self, app: AppSlot, asks: &KeyAsks, size: &ResourceVector) -> Finding {
+    /// The reasons of a key, lowest tier first.
+    fn key(
+        &mut self,
+        app: AppSlot,
+        asks: &KeyAsks,
+        size: &ResourceVector,
+        all: bool,
+    ) -> Vec<Finding> {
         let (state, partition) = (self.state, asks.partition);
         if let Some(never) = self.never(app, asks, partition, size) {
-            return never;
+            return vec![never];
         }
         let row = &state.apps[app];
-        let quota = of_queues(state, row, partition, size);
-        if let Some(found) = quota.or_else(|| of_user(state, app, partition)) {
-            return found;
+        let mut found: Vec<Finding> = of_queues(state, row, partition, size).into_iter().collect();
+        if all || found.is_empty() {
+            found.extend(of_user(state, app, partition, size));
         }
-        self.placement(app, asks, size)
+        if all || found.is_empty() {
+            let bound = !found.is_empty();
+            let placement = self.placement(app, asks, size);
+            // That it would fit is no reason while a limit binds.
+            let fits = matches!(
+                placement.first().map(|found| found.reason),
+                Some(Reason::NotYetEvaluated)
+            );
+            if !(bound && fits) {
+                found.extend(placement);
+            }
+        }
+        found
     }
 
     /// What can never be placed as things are.
@@ -110,7 +173,8 @@ impl<'a> WaitExplainer<'a> {
         if !queue.can_access(partition) {
             let path = &queue.settings.path;
             let detail = format!("{path} may not use label {label}");
-            let found = Finding::new(Reason::LabelNotAccessible, detail);
+            let found = Finding::new(Reason::LabelNotAccessible, detail)
+                .shown_by(Evidence::default().binding(state, leaf));
             return Some(found.by_queue_setting(path, "accessible-node-labels"));
         }
         let offer = self.offer(app, asks, partition, size);
@@ -128,7 +192,9 @@ impl<'a> WaitExplainer<'a> {
                 amounts(size, types),
                 amounts(&offer.largest, types)
             );
-            return Some(Finding::new(Reason::LargerThanAnyNode, detail));
+            let shown = (&offer.largest, &ResourceVector::NONE, size);
+            let found = Finding::new(Reason::LargerThanAnyNode, detail);
+            return Some(found.shown_by(Evidence::of_limit(state, shown)));
         }
         never_within(state, leaf, partition, size)
     }
@@ -148,17 +214,45 @@ impl<'a> WaitExplainer<'a> {
         *known.or_insert_with(|| offer(state, app, asks, partition, size))
     }
 
-    /// Why a container within all limits has no node.
-    fn placement(&mut self, app: AppSlot, asks: &KeyAsks, size: &ResourceVector) -> Finding {
+    /// Why a container within all limits has no node: what is under way for it comes first.
+    fn placement(&mut self, app: AppSlot, asks: &KeyAsks, size: &ResourceVector) -> Vec<Finding> {
         let offer = self.offer(app, asks, asks.partition, size);
+        if offer.open > 0 && asks.reserved.is_empty() {
+            return vec![self.fits(app, &offer)];
+        }
+        let stopped = self.stopped(app, asks.partition, &offer, size);
+        let mut found: Vec<Finding> = self.on_its_way(app, asks).into_iter().collect();
+        if offer.open == 0 {
+            found.push(stopped);
+        }
+        found
+    }
+
+    /// What is under way for a key: a reservation, or containers that others give back.
+    fn on_its_way(&self, app: AppSlot, asks: &KeyAsks) -> Option<Finding> {
         if let Some(reservation) = asks.reserved.first() {
             let node = &self.state.nodes[reservation.node].name;
             let detail = format!("{node} is reserved for it");
-            return Finding::new(Reason::ReservedOnNode, detail);
+            return Some(Finding::new(Reason::ReservedOnNode, detail));
         }
-        if offer.open > 0 {
-            return self.fits(app, &offer);
-        }
+        let verdict = self.verdict(self.state.apps[app].id)?;
+        let (n, from) = (verdict.containers.len(), verdict.queues.join(", "));
+        let detail = match verdict.reason {
+            WhyNot::AwaitingDeadline => format!("{n} containers of {from} are asked back"),
+            WhyNot::Killable => format!("{n} containers of {from} may be killed for it"),
+            _ => return None,
+        };
+        Some(Finding::new(Reason::PreemptionInProgress, detail))
+    }
+
+    /// Why no node takes a container.
+    fn stopped(
+        &self,
+        app: AppSlot,
+        partition: PartitionId,
+        offer: &Offer,
+        size: &ResourceVector,
+    ) -> Finding {
         let rules = [
             (
                 offer.reserved,
@@ -175,15 +269,32 @@ impl<'a> WaitExplainer<'a> {
         ];
         if let Some((n, reason, what)) = rules.into_iter().find(|(n, ..)| *n > 0) {
             let found = Finding::new(reason, format!("{n} nodes have room, which {what}"));
+            let found = found.shown_by(self.short_of(offer));
             return match reason {
                 Reason::NodesReserved => found.by_setting(SKIP_RESERVED),
                 _ => found,
             };
         }
-        self.no_room(&offer, size)
+        self.no_room(app, partition, offer, size)
     }
 
-    fn no_room(&self, offer: &Offer, size: &ResourceVector) -> Finding {
+    /// Nodes by what they lack.
+    fn short_of(&self, offer: &Offer) -> Evidence {
+        let short = self.types().iter().zip(offer.short);
+        let short = short.filter(|(_, n)| *n > 0);
+        Evidence {
+            short: short.map(|(name, n)| (Arc::clone(name), n)).collect(),
+            ..Evidence::default()
+        }
+    }
+
+    fn no_room(
+        &self,
+        app: AppSlot,
+        partition: PartitionId,
+        offer: &Offer,
+        size: &ResourceVector,
+    ) -> Finding {
         let (state, types) = (self.state, self.types());
         let (reason, has, free) = if state.calculator.fits_in(size, &offer.free) {
             (Reason::Fragmented, "all nodes together have", &offer.free)
@@ -197,7 +308,13 @@ impl<'a> WaitExplainer<'a> {
             amounts(free, types),
             amounts(&offer.most_free.component_max(&ResourceVector::NONE), types)
         );
-        Finding::new(reason, detail)
+        let total = state.total(partition);
+        let shown = Evidence::of_limit(state, (&total, &(total - *free), size));
+        let of_partition = |other: AppSlot| other != app;
+        Finding::new(reason, detail).shown_by(Evidence {
+            short: self.short_of(offer).short,
+            ..shown.held_by(state, partition, of_partition)
+        })
     }
 
     /// Why a container that fits on an open node within all limits was not placed.
@@ -215,19 +332,41 @@ impl<'a> WaitExplainer<'a> {
             return Finding::new(Reason::NodesReserved, detail).by_setting(setting);
         }
         let row = &self.state.apps[app];
-        let queue = &self.state.queues[row.leaf];
-        let order = &queue.as_leaf().active;
-        let asks = |other: &&AppSlot| self.state.apps[**other].asking;
-        let ahead = order.iter().take_while(|&&other| other != app);
-        let ahead = ahead.filter(asks).count();
-        if ahead > 0 {
-            let path = &queue.settings.path;
-            let detail = format!("{ahead} applications that ask come first in {path}");
-            return Finding::new(Reason::BehindInOrder, detail);
+        if let Some(found) = position(self.state, app).and_then(|position| behind(&position)) {
+            return found;
+        }
+        if let Some(&times) = self.under_way.refused.get(&row.id) {
+            let detail =
+                format!("{open} nodes have room; the commit refused {times} proposals for it");
+            return Finding::new(Reason::ConflictRetry, detail);
         }
         let detail = format!("{open} nodes have room within all limits");
         Finding::new(Reason::NotYetEvaluated, detail)
     }
+}
+
+/// That others of the queue come first.
+fn behind(position: &Position) -> Option<Finding> {
+    let (ahead, queue) = (position.place - 1, &position.queue);
+    if ahead == 0 {
+        return None;
+    }
+    let (reason, detail) = if position.higher > 0 {
+        let higher = position.higher;
+        let detail =
+            format!("{higher} applications of higher priority that ask come first in {queue}");
+        (Reason::LowerPriority, detail)
+    } else {
+        let detail = format!("{ahead} applications that ask come first in {queue}");
+        (Reason::BehindInOrder, detail)
+    };
+    let evidence = Evidence {
+        used: i64::try_from(position.place).ok(),
+        limit: i64::try_from(position.of).ok(),
+        binding: Some(Arc::clone(queue)),
+        ..Evidence::default()
+    };
+    Some(Finding::new(reason, detail).shown_by(evidence))
 }
 
 /// The setting by which decisions over all nodes leave out reserved ones.

@@ -71,14 +71,26 @@ impl Sequential {
     ///
     /// When the settings do not make a tree.
     pub fn new(settings: TreeSettings, partitions: &[PartitionSpec]) -> Result<Self, RefreshError> {
-        let ledger = Ledger::new(settings, partitions)?;
-        Ok(Self {
+        Ok(Self::over(Ledger::new(settings, partitions)?))
+    }
+
+    /// A scheduler over a copy of the state, to try a change on; what it decides concerns nobody.
+    ///
+    /// Cost: a copy of every table.
+    #[must_use]
+    pub fn trial(&self) -> Self {
+        Self::over(self.ledger.trial_copy())
+    }
+
+    /// A scheduler over a ledger.
+    fn over(ledger: Ledger) -> Self {
+        Self {
             ledger,
             seen: Vec::new(),
             standstill: Standstill::default(),
             node_calls: 0,
             orders: LiveOrders::default(),
-        })
+        }
     }
 
     /// The live state and its names, to be read.

@@ -12,6 +12,7 @@ mod audit;
 pub mod driver;
 pub mod faults;
 pub mod import;
+pub mod journal;
 mod statistics;
 mod workload;
 

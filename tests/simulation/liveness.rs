@@ -98,6 +98,7 @@ fn is_of_queue(reason: Reason) -> bool {
             | Reason::LargerThanAnyNode
             | Reason::ExceedsQueueMax
             | Reason::QueueMaxCapacity
+            | Reason::ParentHeadroom
     )
 }
 

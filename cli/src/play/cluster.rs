@@ -1,14 +1,17 @@
 //! The cluster of a run: settings, nodes, resource types, guarantees for the fairness gap.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use capsched::api::{
     Fraction, ModeKind, NodeName, NodeSpec, PartitionSpec, PreemptionSettings, Reference,
     Scheduler, Sequential, StateView, Stepped, TreeSettings,
 };
-use capsched::config::{self, ConfigSource, Layer, Loaded, Options, Report, Severity};
+use capsched::config::{
+    self, ConfigSource, Layer, Loaded, Options, Properties, Report, Severity, SourceFile,
+};
 use capsched::queue::Mends;
 use capsched::simulator::{NodeLine, Random, ResourceTypes};
 
@@ -31,6 +34,74 @@ pub(crate) struct Cluster {
     pub(crate) configured: PreemptionSettings,
     /// Rounds of preemption that runs are to have; none unless set.
     pub(crate) preemption: Option<PreemptionSettings>,
+    /// Every property with its place.
+    pub(crate) origin: Origin,
+}
+
+/// A value of a setting and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SettingPlace {
+    /// The property that has the value.
+    pub(crate) key: String,
+    /// The value as it is written.
+    pub(crate) value: String,
+    /// The file.
+    pub(crate) file: Option<String>,
+    /// The line in the file, from 1.
+    pub(crate) line: Option<usize>,
+}
+
+impl std::fmt::Display for SettingPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} = {}", self.key, self.value)?;
+        if let (Some(file), Some(line)) = (&self.file, self.line) {
+            write!(f, "  {file}:{line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The properties of a configuration and the files that they stand in.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    /// Every property with its place.
+    pub(crate) properties: Arc<Properties>,
+    /// The files of the configuration; none for one in memory.
+    pub(crate) files: Arc<Vec<SourceFile>>,
+}
+
+impl Origin {
+    /// Number of resource types that the properties declare, memory and vcores included.
+    pub(crate) fn types(&self) -> usize {
+        let listed = self.properties.raw("yarn.resource-types").unwrap_or("");
+        let further = listed
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !matches!(*name, "" | "memory" | "memory-mb" | "vcores"));
+        2 + further.count()
+    }
+
+    /// Where a setting stands: its own value or that of the whole scheduler, with file and line.
+    /// Nothing where the default holds.
+    pub(crate) fn place(&self, property: &str) -> Option<SettingPlace> {
+        let setting = property.rsplit('.').next().unwrap_or(property);
+        let shared = format!("yarn.scheduler.capacity.{setting}");
+        let known = |key: &&str| self.properties.raw(key).is_some();
+        let key = [property, &shared].into_iter().find(known)?;
+        let span = self.properties.span(key);
+        let file = span.and_then(|span| Some((self.files.get(span.file)?, span)));
+        Some(SettingPlace {
+            key: key.to_owned(),
+            value: self
+                .properties
+                .raw(key)
+                .unwrap_or_default()
+                .trim()
+                .to_owned(),
+            file: file.as_ref().map(|(file, _)| file.name.clone()),
+            line: file.map(|(file, span)| file.position(span.bytes.start).0),
+        })
+    }
 }
 
 /// What switches the monitor on: with it off, every queue counts as protected.
@@ -117,7 +188,8 @@ pub(crate) fn from_sources(sources: &[ConfigSource], reference: Reference) -> Re
     Ok(loaded)
 }
 
-fn refused(report: &Report) -> anyhow::Error {
+/// A configuration that is not accepted, by its first error.
+pub(crate) fn refused(report: &Report) -> anyhow::Error {
     let first = report.first_error().map(ToString::to_string);
     let first = first.unwrap_or_default();
     let advice = report.files.first().map_or_else(String::new, |file| {
@@ -126,6 +198,20 @@ fn refused(report: &Report) -> anyhow::Error {
     anyhow::Error::new(Problem(format!(
         "the configuration is refused: {first}{advice}"
     )))
+}
+
+/// Another capacity-scheduler.xml on the site of a configuration.
+pub(crate) fn on_site_of(origin: &Origin, conf: &Path, reference: Reference) -> Result<Loaded> {
+    let [site, _] = origin.properties.pairs_with(&[]);
+    let below = ConfigSource {
+        name: "(site of the run)".to_owned(),
+        bytes: xml(&site),
+        layer: Layer::Site,
+    };
+    let limits = Options::default().limits;
+    let file = config::read_source(conf, Layer::Scheduler, &limits);
+    let file = file.map_err(|finding| anyhow!(finding.message.clone()))?;
+    from_sources(&[below, file], reference)
 }
 
 /// The resource types of a configuration.
@@ -243,8 +329,45 @@ impl Cluster {
             guarantees: Vec::new(),
             configured: loaded.preemption,
             preemption: None,
+            origin: Origin {
+                properties: loaded.properties,
+                files: Arc::new(loaded.report.files),
+            },
         };
         cluster.guarantees = cluster.guarantees_by_queue()?;
+        Ok(cluster)
+    }
+
+    /// The configuration with some values changed, by full name. `running`: for an engine that runs.
+    pub(crate) fn edited(
+        &self,
+        changes: &[(String, String)],
+        reference: Reference,
+        running: bool,
+    ) -> Result<Loaded, Report> {
+        let options = Options {
+            reference,
+            resource_types: Some(self.types.names().to_vec()),
+            running: running.then_some(self.settings.scheduler.calculator),
+            ..Options::default()
+        };
+        config::with_changes(&self.origin.properties, changes, &options)
+    }
+
+    /// The same with another configuration, where one is given, and these nodes. Preemption runs where it did.
+    pub(crate) fn like(&self, loaded: Option<Loaded>, nodes: Vec<NodeLine>) -> Result<Self> {
+        let Some(loaded) = loaded else {
+            return Ok(Self {
+                nodes,
+                ..self.clone()
+            });
+        };
+        let mut cluster = Self::new(loaded, nodes, self.types.clone())?;
+        cluster.preemption = self.preemption.as_ref().map(|runs| PreemptionSettings {
+            enabled: true,
+            observe_only: runs.observe_only,
+            ..cluster.configured.clone()
+        });
         Ok(cluster)
     }
 

@@ -60,7 +60,7 @@ impl Measured {
     /// What the applications wait for, and why.
     pub(super) fn waiting(&self) -> Vec<(ApplicationId, Vec<Waiting>)> {
         match &self.engine {
-            Engine::Stepped(engine) => waiting(engine.engine().ledger()),
+            Engine::Stepped(engine) => engine.waiting(),
             Engine::Threaded(engine) => engine.inspect(waiting).unwrap_or_default(),
         }
     }

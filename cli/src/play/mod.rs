@@ -8,6 +8,7 @@ mod files;
 mod left;
 mod measured;
 mod nodes;
+mod observe;
 mod outcome;
 #[cfg(feature = "parquet")]
 mod parquet_jobs;
@@ -21,12 +22,17 @@ mod trace;
 mod usage;
 mod verdict;
 
-pub(crate) use cluster::{Cluster, for_trace, from_sources, sources_of, types_of, types_source};
+pub(crate) use cluster::{
+    Cluster, Origin, for_trace, from_sources, on_site_of, refused, sources_of, types_of,
+    types_source,
+};
 pub(crate) use costs::NamedCosts;
-pub(crate) use figures::{grouped, time};
+pub(crate) use figures::{grouped, time, virtual_time};
 pub(crate) use files::{RunFolder, machine};
 pub(crate) use left::block;
+pub(crate) use left::wrapped;
 pub(crate) use nodes::{NodeSource, listed, node_source};
+pub(crate) use observe::{Editor, Onlooker, Watched};
 pub(crate) use outcome::Outcome;
 pub(crate) use preemption::Preemption;
 pub(crate) use run::{Row, Scene, Timing, progress};

@@ -81,6 +81,13 @@ impl Outcome {
         Some(load.busy_ns / 1000 / self.report.finished_ms.max(1))
     }
 
+    /// Containers of a leaf that preemption took, or would have taken.
+    pub(crate) fn preempted_of(&self, queue: &str) -> u64 {
+        self.preemption
+            .as_ref()
+            .map_or(0, |account| account.of_queue(queue))
+    }
+
     /// Whether it differs from another run by costs at most.
     pub(crate) fn same_setting(&self, other: &Self) -> bool {
         let of = |run: &Self| -> Vec<(&'static str, String)> {

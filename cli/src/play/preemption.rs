@@ -73,6 +73,12 @@ impl Account {
         })
     }
 
+    /// Containers of a leaf.
+    pub(super) fn of_queue(&self, queue: &str) -> u64 {
+        let taken = self.taken.iter().filter(|taken| &*taken.queue == queue);
+        taken.map(|taken| taken.containers).sum()
+    }
+
     fn containers(&self) -> u64 {
         self.taken.iter().map(|taken| taken.containers).sum()
     }

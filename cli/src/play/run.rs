@@ -116,23 +116,36 @@ impl Row {
         Self { reference, ..self }
     }
 
-    fn engine(self, cluster: &Cluster, clock: SystemClock, every_beat: bool) -> Result<Engine> {
-        let mut cluster = cluster.clone();
+    /// Settings as the mode of the row needs them, whatever the configuration says.
+    pub(crate) fn fitted(self, mut settings: TreeSettings) -> TreeSettings {
         if self.mode == ModeKind::Global {
-            cluster.settings = among_all_nodes(cluster.settings);
+            settings = among_all_nodes(settings);
         }
-        // The mode of the row decides, whatever the configuration says.
-        cluster.settings.scheduler.asynchronous.enabled = self.mode != ModeKind::Heartbeat;
+        settings.scheduler.asynchronous.enabled = self.mode != ModeKind::Heartbeat;
+        settings
+    }
+
+    /// The engine that runs step by step, without nodes.
+    pub(super) fn stepped(self, cluster: &Cluster, every_beat: bool) -> Result<Stepped> {
+        let mut cluster = cluster.clone();
+        cluster.settings = self.fitted(cluster.settings);
+        let mut engine = Stepped::new(cluster.sequential()?, self.mode);
+        if every_beat {
+            engine = engine.carrying_out_all();
+        }
+        if let Some(settings) = &cluster.preemption {
+            engine = engine.with_preemption(settings.clone());
+        }
+        Ok(engine)
+    }
+
+    fn engine(self, cluster: &Cluster, clock: SystemClock, every_beat: bool) -> Result<Engine> {
         if self.sequential {
-            let mut engine = Stepped::new(cluster.sequential()?, self.mode);
-            if every_beat {
-                engine = engine.carrying_out_all();
-            }
-            if let Some(settings) = &cluster.preemption {
-                engine = engine.with_preemption(settings.clone());
-            }
+            let engine = self.stepped(cluster, every_beat)?;
             return Ok(Engine::Stepped(Box::new(engine)));
         }
+        let mut cluster = cluster.clone();
+        cluster.settings = self.fitted(cluster.settings);
         let threads = self.threads;
         let mode = match self.mode {
             ModeKind::Heartbeat => Mode::Heartbeat,
@@ -146,7 +159,7 @@ impl Row {
         Ok(Engine::Threaded(Box::new(engine)))
     }
 
-    fn settings(self, scene: &Scene<'_>) -> DriverSettings {
+    pub(super) fn settings(self, scene: &Scene<'_>) -> DriverSettings {
         let Scene {
             cluster,
             trace,

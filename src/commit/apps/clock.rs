@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::id::AppSlot;
 
 /// The time that the ledger was set to, and what is due by time. Times are in ms.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::commit) struct LedgerClock {
     now_ms: u64,
     /// When lifetimes end, and whose: slot and generation.

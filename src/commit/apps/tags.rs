@@ -9,7 +9,7 @@ use crate::policy::ConstraintRegistry;
 use crate::queue::ConstrainedKey;
 
 /// What the ledger keeps for placement constraints.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::commit) struct PlacementTags {
     /// Scheduling requests whose containers carry tags on nodes.
     tagged: Map<(AppSlot, SchedulerKey), Arc<ConstrainedKey>>,

@@ -11,7 +11,7 @@ const GAP: ContainerSlot = ContainerSlot(u32::MAX);
 const SLACK: usize = 32;
 
 /// Container slots by number.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::commit) struct Live {
     /// Those before the window, by number, ascending.
     old: Vec<(u32, ContainerSlot)>,

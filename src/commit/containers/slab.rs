@@ -6,7 +6,7 @@ use std::ops::{Index, IndexMut};
 const CHUNK: usize = 1024;
 
 /// Items by index, ascending.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::commit) struct Slab<T> {
     chunks: Vec<Vec<T>>,
 }

@@ -21,7 +21,7 @@ use crate::id::{AppSlot, NodeSlot};
 const KEPT: usize = 64;
 
 /// Containers and reservations by slot, and who has them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::commit) struct Containers {
     records: Slab<Container>,
     free: Vec<u32>,
@@ -36,7 +36,7 @@ pub(in crate::commit) struct Containers {
 }
 
 /// Containers of one application.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct OfApp {
     /// Live ones by number.
     live: Live,
@@ -51,7 +51,7 @@ struct OfApp {
 }
 
 /// Containers on one node.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct OfNode {
     /// Those whose space is taken.
     placed: Vec<ContainerSlot>,

@@ -9,7 +9,7 @@ use crate::id::{NodeName, NodeSlot};
 use crate::resource::ResourceVector;
 
 /// Registrations of nodes so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::commit) struct NodeHistory {
     /// Nodes that left with tags on them, which count until they come back.
     departed: BTreeMap<NodeName, NodeSlot>,

@@ -16,14 +16,14 @@ pub(in crate::commit) struct LimitsFound {
 }
 
 /// What passes found about removed users, for one version of a leaf's users.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::commit) struct RemovedUserLimits {
     pub(in crate::commit) version: u64,
     pub(in crate::commit) by_name: Vec<(Arc<str>, Vec<LimitsFound>)>,
 }
 
 /// Users whose records were removed, as far as something of them still counts.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::commit) struct RemovedUsers {
     /// Records of those that still have outstanding asks.
     asking: Map<(QueueSlot, Arc<str>), UserSlot>,

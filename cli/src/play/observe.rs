@@ -1,0 +1,266 @@
+//! A run that is repeated to be looked at: somebody sees the engine whenever virtual time moves on.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use capsched::api::{
+    AppError, AppSpec, ApplicationId, AskCall, AskError, AskReply, ContainerError, ContainerId,
+    Event, Finding, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, RoundPart,
+    Scheduler, SettingsEditor, Stepped, SubmitError, Submitted, TreeSettings, refused_call,
+    refused_submission,
+};
+use capsched::simulator::journal::{Call, Journaled, StateSnapshot};
+use capsched::simulator::{Driver, RunReport};
+
+use super::cluster::Cluster;
+use super::run::{Row, Scene};
+use super::trace::explain;
+use crate::output::Problem;
+
+/// Somebody who looks at an engine while a run goes on.
+pub(crate) trait Onlooker {
+    /// Everything of a moment has happened, and something changed in it.
+    fn moment(&mut self, at_ms: u64, engine: &Stepped) {
+        let _ = (at_ms, engine);
+    }
+
+    /// A submission was refused.
+    fn refused(&mut self, at_ms: u64, app: &AppSpec, (why, engine): (Finding, &Stepped)) {
+        let _ = (at_ms, app, why, engine);
+    }
+
+    /// A call of an application was refused.
+    fn refused_call(&mut self, at_ms: u64, app: ApplicationId, why: Finding) {
+        let _ = (at_ms, app, why);
+    }
+
+    /// An application ended.
+    fn ended(&mut self, at_ms: u64, app: ApplicationId) {
+        let _ = (at_ms, app);
+    }
+}
+
+impl Onlooker for () {}
+
+/// An engine with an onlooker.
+pub(crate) struct Watched<'a> {
+    engine: Stepped,
+    onlooker: &'a mut dyn Onlooker,
+    types: Vec<Arc<str>>,
+    now_ms: u64,
+    /// Whether something changed since the onlooker last saw the engine.
+    changed: bool,
+    events: Vec<Event>,
+}
+
+impl<'a> Watched<'a> {
+    pub(crate) fn new(engine: Stepped, onlooker: &'a mut dyn Onlooker) -> Self {
+        let state = engine.engine().ledger().state();
+        Self {
+            types: state.settings.resource_types.clone(),
+            engine,
+            onlooker,
+            now_ms: 0,
+            changed: false,
+            events: Vec::new(),
+        }
+    }
+
+    /// The engine.
+    pub(crate) const fn engine(&self) -> &Stepped {
+        &self.engine
+    }
+
+    /// Shows the engine to the onlooker if something changed.
+    pub(crate) fn show(&mut self) {
+        if std::mem::take(&mut self.changed) {
+            self.onlooker.moment(self.now_ms, &self.engine);
+        }
+    }
+
+    /// Whether a call changed something: it made events.
+    fn gather(&mut self) {
+        self.engine.events(&mut self.events);
+        self.changed |= !self.events.is_empty();
+    }
+}
+
+impl Scheduler for Watched<'_> {
+    fn add_node(&mut self, node: NodeSpec) -> Result<(), NodeError> {
+        self.changed = true;
+        self.engine.add_node(node)
+    }
+
+    fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
+        self.changed = true;
+        self.engine.remove_node(node)
+    }
+
+    fn submit(&mut self, app: AppSpec) -> Result<Submitted, SubmitError> {
+        self.changed = true;
+        let result = self.engine.submit(app.clone());
+        if let Err(error) = &result {
+            let why = refused_submission(error, &self.types);
+            self.onlooker
+                .refused(self.now_ms, &app, (why, &self.engine));
+        }
+        result
+    }
+
+    fn ask(&mut self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError> {
+        self.changed |= !call.only_fetches();
+        let result = self.engine.ask(app, call);
+        if let Err(error) = &result {
+            let why = refused_call(error, &self.types);
+            self.onlooker.refused_call(self.now_ms, app, why);
+        }
+        self.gather();
+        result
+    }
+
+    fn heartbeat(
+        &mut self,
+        node: &NodeName,
+        report: NodeReport,
+    ) -> Result<HeartbeatReply, NodeError> {
+        let reply = self.engine.heartbeat(node, report);
+        self.gather();
+        reply
+    }
+
+    fn container_finished(&mut self, container: ContainerId) -> Result<(), ContainerError> {
+        self.changed = true;
+        self.engine.container_finished(container)
+    }
+
+    fn finish_app(&mut self, app: ApplicationId) -> Result<(), AppError> {
+        self.changed = true;
+        self.onlooker.ended(self.now_ms, app);
+        self.engine.finish_app(app)
+    }
+
+    fn events(&mut self, into: &mut Vec<Event>) {
+        self.gather();
+        into.append(&mut self.events);
+    }
+
+    fn schedule(&mut self) -> usize {
+        let placed = self.engine.schedule();
+        self.gather();
+        placed
+    }
+
+    fn schedule_part(&mut self, steps: u64) -> RoundPart {
+        let part = self.engine.schedule_part(steps);
+        self.gather();
+        part
+    }
+
+    fn advance(&mut self, to_ms: u64) {
+        self.show();
+        self.engine.advance(to_ms);
+        self.now_ms = to_ms;
+        self.gather();
+    }
+
+    fn next_alarm_ms(&self) -> u64 {
+        self.engine.next_alarm_ms()
+    }
+
+    fn pass_heartbeats(&mut self, first: &NodeName, most: u64) -> u64 {
+        self.engine.pass_heartbeats(first, most)
+    }
+
+    fn looks_may_bring(&mut self) -> bool {
+        self.engine.looks_may_bring()
+    }
+
+    fn pass_rounds(&mut self, most: u64) -> u64 {
+        self.engine.pass_rounds(most)
+    }
+}
+
+/// The configuration of a run, edited for trials on its engine.
+#[derive(Debug)]
+pub(crate) struct Editor<'a> {
+    /// The configuration.
+    pub(crate) cluster: &'a Cluster,
+    /// How the run reads it.
+    pub(crate) row: Row,
+}
+
+impl SettingsEditor for Editor<'_> {
+    fn edited(&self, changes: &[(String, String)]) -> Option<TreeSettings> {
+        let loaded = self.cluster.edited(changes, self.row.reference, true);
+        Some(self.row.fitted(loaded.ok()?.settings))
+    }
+
+    fn value(&self, property: &str) -> Option<String> {
+        self.cluster
+            .origin
+            .properties
+            .raw(property)
+            .map(str::to_owned)
+    }
+}
+
+impl Row {
+    /// Repeats a run up to a moment, or to its end. `end` sees the engine then.
+    pub(crate) fn observe<T>(
+        self,
+        scene: &Scene<'_>,
+        until_ms: Option<u64>,
+        onlooker: &mut dyn Onlooker,
+        end: impl FnOnce(u64, &Stepped) -> T,
+    ) -> Result<(T, RunReport)> {
+        let (mut driver, at_ms, report) =
+            self.driven(scene, until_ms, |engine| Watched::new(engine, onlooker))?;
+        let watched = driver.scheduler();
+        watched.show();
+        Ok((end(at_ms, &watched.engine), report))
+    }
+
+    /// Repeats a run up to a moment, or to its end, with a journal; the calls, the state that they
+    /// lead to, and the moment.
+    pub(crate) fn journal(
+        self,
+        scene: &Scene<'_>,
+        until_ms: Option<u64>,
+    ) -> Result<(Vec<Call>, u64, u64)> {
+        let (mut driver, at_ms, _) = self.driven(scene, until_ms, Journaled::new)?;
+        let journaled = driver.scheduler();
+        let calls = journaled.take_calls();
+        Ok((
+            calls,
+            StateSnapshot::fingerprint(journaled.scheduler()),
+            at_ms,
+        ))
+    }
+
+    /// Repeats a run on an engine that `wrap` puts something around; the driver, the moment, and the
+    /// account.
+    fn driven<S: Scheduler>(
+        self,
+        scene: &Scene<'_>,
+        until_ms: Option<u64>,
+        wrap: impl FnOnce(Stepped) -> S,
+    ) -> Result<(Driver<S>, u64, RunReport)> {
+        if !self.sequential {
+            bail!("runs of real threads do not repeat");
+        }
+        let engine = self.stepped(scene.cluster, scene.timing.every_beat)?;
+        let mut settings = self.settings(scene);
+        let ends = settings.until_ms.into_iter().chain(until_ms).min();
+        settings.until_ms = ends;
+        let mut driver = Driver::new(wrap(engine), settings);
+        let added = driver.add_nodes(&scene.cluster.nodes);
+        added
+            .map_err(|error| anyhow::Error::new(Problem(format!("a node is refused: {error}"))))?;
+        let mut workload = scene.trace.jobs()?;
+        let report = driver.run(workload.as_mut(), &mut ()).map_err(explain)?;
+        let at_ms = until_ms
+            .unwrap_or(report.ended_ms)
+            .min(ends.unwrap_or(u64::MAX));
+        Ok((driver, at_ms, report))
+    }
+}

@@ -1,0 +1,370 @@
+//! A test in Rust that builds the state of a snapshot call by call.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use capsched::api::{ApplicationId, Event, Scheduler as _, Stepped};
+use capsched::simulator::journal::{
+    AppCall, AskLine, Call, SnapshotHead, StateSnapshot, SubmitCall, reduced,
+};
+
+use super::{application, loaded, read, refused};
+use crate::aside;
+use crate::output::{Problem, line, note, put};
+
+/// Replays of rests that minimising makes at most.
+const TRIALS: usize = 2_000;
+
+/// Arguments of `capsched snapshot to-test`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct ToTestArgs {
+    /// The snapshot.
+    #[arg(value_name = "SNAPSHOT")]
+    file: PathBuf,
+    /// The application whose reason the test expects; the first that waits when left out.
+    #[arg(long, value_name = "APP")]
+    why: Option<String>,
+    /// Leave out every call without which the reason stays the same.
+    #[arg(long, visible_alias = "minimize")]
+    minimise: bool,
+    /// The file to write; standard output when left out.
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Replace the file when it exists.
+    #[arg(long, requires = "out")]
+    force: bool,
+}
+
+/// What the test expects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Expected {
+    app: ApplicationId,
+    token: &'static str,
+    containers: u64,
+    /// Containers that the next round places.
+    placed: usize,
+}
+
+/// Runs `capsched snapshot to-test`.
+pub(super) fn to_test(args: &ToTestArgs) -> Result<ExitCode> {
+    let snapshot = read(&args.file)?;
+    let (engine, _) = loaded(&args.file, &snapshot)?;
+    let first = engine.explain_all().first().map(|why| why.app);
+    let app = args.why.as_deref().map(application).transpose()?.or(first);
+    let wanted = app.and_then(|app| expected(&engine, app));
+    let Some(wanted) = wanted else {
+        let problem = match app {
+            Some(app) => format!("{app} waits for nothing, so that there is nothing to expect"),
+            None => "nothing waits, so that there is nothing to expect".to_owned(),
+        };
+        return Err(anyhow::Error::new(Problem(problem)));
+    };
+    let all = snapshot.calls.len();
+    let calls = if args.minimise {
+        let same = |calls: &[Call]| {
+            let rest = played(&snapshot.head, calls);
+            rest.and_then(|engine| expected(&engine, wanted.app))
+                .is_some_and(|found| found.token == wanted.token)
+        };
+        reduced(snapshot.calls.clone(), TRIALS, same)
+    } else {
+        snapshot.calls.clone()
+    };
+    let engine = played(&snapshot.head, &calls);
+    let kept = engine.and_then(|engine| expected(&engine, wanted.app));
+    let text = test(&snapshot, &calls, &kept.unwrap_or(wanted))
+        .map_err(|error| refused(&args.file, &error))?;
+    note(format_args!("{} of {all} calls", calls.len()));
+    match &args.out {
+        Some(path) => {
+            aside::write(path, text.as_bytes(), args.force)?;
+            line(path.display());
+        }
+        None => put(&text),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// An engine after some calls.
+fn played(head: &SnapshotHead, calls: &[Call]) -> Option<Stepped> {
+    let mut engine = head.engine().ok()?;
+    for call in calls {
+        call.make(&mut engine);
+    }
+    let mut events = Vec::new();
+    engine.events(&mut events);
+    Some(engine)
+}
+
+/// What holds of an application; nothing when it waits for nothing.
+fn expected(engine: &Stepped, app: ApplicationId) -> Option<Expected> {
+    let why = engine.explain(app)?;
+    let mut next = engine.trial();
+    next.tick();
+    let mut events = Vec::new();
+    next.events(&mut events);
+    let placed = |event: &&Event| matches!(event, Event::Allocated { .. });
+    Some(Expected {
+        app,
+        token: why.dominant()?.reason.token(),
+        containers: why.containers(),
+        placed: events.iter().filter(placed).count(),
+    })
+}
+
+/// The text of the test.
+fn test(
+    snapshot: &StateSnapshot,
+    calls: &[Call],
+    wanted: &Expected,
+) -> Result<String, capsched::simulator::journal::SnapshotError> {
+    let head = &snapshot.head;
+    let mode = format!("{:?}", head.mode()?);
+    let token = wanted.token.to_lowercase();
+    let number = wanted.app.sequence;
+    let mut out = format!(
+        "//! Application {number} waits: {}. Written by `capsched snapshot to-test`.\n\
+         #![expect(clippy::unwrap_used, reason = \"test code\")]\n\n\
+         use std::collections::BTreeMap;\n\n\
+         use capsched::api::*;\nuse capsched::config;\n\n\
+         fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {{\n    \
+             let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());\n    \
+             pairs.iter().map(owned).collect()\n}}\n\n\
+         #[test]\nfn application_{number}_waits_for_{token}() {{\n",
+        wanted.token
+    );
+    settings(&mut out, head, &mode);
+    for call in calls {
+        out.push_str("    ");
+        written(&mut out, call);
+        out.push('\n');
+    }
+    let _ = write!(
+        out,
+        "    let mut events = Vec::new();\n    engine.events(&mut events);\n    \
+         let why = engine.explain(ApplicationId::new({number})).unwrap();\n    \
+         assert_eq!(why.dominant().unwrap().reason.token(), {:?});\n    \
+         assert_eq!(why.containers(), {});\n    \
+         assert_eq!(engine.tick(), {});\n}}\n",
+        wanted.token, wanted.containers, wanted.placed
+    );
+    Ok(out)
+}
+
+/// The engine before the first call.
+fn settings(out: &mut String, head: &SnapshotHead, mode: &str) {
+    for (name, pairs) in [("site", &head.site), ("scheduler", &head.scheduler)] {
+        let _ = writeln!(out, "    let {name} = pairs(&[");
+        for (key, value) in pairs {
+            let _ = writeln!(out, "        ({key:?}, {value:?}),");
+        }
+        out.push_str("    ]);\n");
+    }
+    let types: Vec<String> = head
+        .types
+        .iter()
+        .map(|name| format!("{name:?}.to_owned()"))
+        .collect();
+    let _ = writeln!(
+        out,
+        "    let options = config::Options {{\n        resource_types: Some(vec![{}]),\n        \
+         reference: {:?}.parse().unwrap(),\n        ..config::Options::default()\n    }};\n    \
+         let loaded = config::load_pairs(&site, &scheduler, &options).unwrap();\n    \
+         let builder = Engine::builder(loaded.settings);",
+        types.join(", "),
+        head.reference
+    );
+    for (label, exclusive) in &head.labels {
+        let _ = writeln!(
+            out,
+            "    let builder = builder.partition({label:?}, {exclusive});"
+        );
+    }
+    engine(out, head, mode);
+}
+
+/// The engine of the settings.
+fn engine(out: &mut String, head: &SnapshotHead, mode: &str) {
+    let _ = writeln!(
+        out,
+        "    let mut engine = Stepped::new(builder.sequential().unwrap(), ModeKind::{mode});"
+    );
+    if head.every_beat {
+        out.push_str("    engine = engine.carrying_out_all();\n");
+    }
+    if let Some(observe_only) = head.preemption {
+        let _ = writeln!(
+            out,
+            "    let mut preemption = loaded.preemption;\n    preemption.enabled = true;\n    \
+             preemption.observe_only = {observe_only};\n    \
+             engine = engine.with_preemption(preemption);"
+        );
+    }
+}
+
+/// One call as a statement. What was refused is refused again, so that results are dropped.
+fn written(out: &mut String, call: &Call) {
+    let _ = match call {
+        Call::Submit(app) => submission(out, app),
+        Call::Ask(call) => app_call(out, call),
+        Call::Finished { container } => {
+            let container = container_id(*container);
+            write!(out, "let _ = engine.container_finished({container});")
+        }
+        Call::FinishApp { app } => {
+            write!(out, "let _ = engine.finish_app(ApplicationId::new({app}));")
+        }
+        Call::Schedule {} => write!(out, "engine.schedule();"),
+        Call::SchedulePart { steps } => write!(out, "engine.schedule_part({steps});"),
+        Call::Advance { to_ms } => write!(out, "engine.advance({to_ms});"),
+        Call::PassRounds { most } => write!(out, "engine.pass_rounds({most});"),
+        Call::MayBring {} => write!(out, "engine.looks_may_bring();"),
+        Call::AddNode { .. }
+        | Call::RemoveNode { .. }
+        | Call::Beat { .. }
+        | Call::PassBeats { .. } => node_call(out, call),
+    };
+}
+
+/// A call that names a node.
+fn node_call(out: &mut String, call: &Call) -> std::fmt::Result {
+    match call {
+        Call::AddNode {
+            node,
+            rack,
+            size,
+            label,
+            attributes,
+        } => write!(
+            out,
+            "let _ = engine.add_node(NodeSpec {{ rack: {rack:?}.to_owned(), partition: {label:?}.to_owned(), \
+             attributes: {}, ..NodeSpec::new({node:?}.parse().unwrap(), {}) }});",
+            owned_pairs(attributes),
+            vector(size)
+        ),
+        Call::RemoveNode { node } => {
+            write!(
+                out,
+                "let _ = engine.remove_node(&{node:?}.parse().unwrap());"
+            )
+        }
+        Call::Beat { node, report } => {
+            let report = reported(report.as_ref());
+            write!(
+                out,
+                "let _ = engine.heartbeat(&{node:?}.parse().unwrap(), {report});"
+            )
+        }
+        Call::PassBeats { first, most } => {
+            write!(
+                out,
+                "engine.pass_heartbeats(&{first:?}.parse().unwrap(), {most});"
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+fn submission(out: &mut String, app: &SubmitCall) -> std::fmt::Result {
+    let (parent, label) = (owned(app.parent.as_deref()), owned(app.label.as_deref()));
+    let master = app.master.as_ref();
+    let master = master.map_or("None".to_owned(), |size| format!("Some({})", vector(size)));
+    write!(
+        out,
+        "let _ = engine.submit(AppSpec {{ placement_parent: {parent}, priority: {:?}, master: {master}, \
+         master_partition: {}, partition: {label}, tags: {}, \
+         ..AppSpec::new(ApplicationId::new({}), {:?}, {:?}) }});",
+        app.priority,
+        owned(app.master_label.as_deref()),
+        owned_list(&app.tags),
+        app.app,
+        app.queue,
+        app.user
+    )
+}
+
+fn app_call(out: &mut String, call: &AppCall) -> std::fmt::Result {
+    let asks: Vec<String> = call.asks.iter().map(ask).collect();
+    let constrained = call.constrained.iter().map(|line| {
+        format!(
+            "ConstrainedAsk {{ priority: {}, request_id: {}, size: {}, count: {}, tags: {}, constraint: {} }}",
+            line.priority,
+            line.id,
+            vector(&line.size),
+            line.count,
+            owned_list(&line.tags),
+            owned(line.constraint.as_deref())
+        )
+    });
+    let constrained: Vec<String> = constrained.collect();
+    write!(
+        out,
+        "let _ = engine.ask(ApplicationId::new({}), AskCall {{ asks: vec![{}], constrained: vec![{}], \
+         release: vec!{:?}, blacklist_add: {}, blacklist_remove: {} }});",
+        call.app,
+        asks.join(", "),
+        constrained.join(", "),
+        call.release,
+        owned_list(&call.exclude),
+        owned_list(&call.include)
+    )
+}
+
+fn ask(line: &AskLine) -> String {
+    format!(
+        "Ask {{ priority: {}, request_id: {}, place: {:?}.to_owned(), size: {}, count: {}, \
+         relax_locality: {}, partition: {} }}",
+        line.priority,
+        line.id,
+        line.place,
+        vector(&line.size),
+        line.count,
+        line.relax,
+        owned(line.label.as_deref())
+    )
+}
+
+fn vector(size: &[i64]) -> String {
+    format!("ResourceVector::of(&{size:?})")
+}
+
+fn owned(text: Option<&str>) -> String {
+    text.map_or("None".to_owned(), |text| {
+        format!("Some({text:?}.to_owned())")
+    })
+}
+
+fn owned_list(texts: &[String]) -> String {
+    let texts: Vec<String> = texts
+        .iter()
+        .map(|text| format!("{text:?}.to_owned()"))
+        .collect();
+    format!("vec![{}]", texts.join(", "))
+}
+
+fn owned_pairs(pairs: &[(String, String)]) -> String {
+    let pair = |(a, b): &(String, String)| format!("({a:?}.to_owned(), {b:?}.to_owned())");
+    let pairs: Vec<String> = pairs.iter().map(pair).collect();
+    format!("vec![{}]", pairs.join(", "))
+}
+
+fn container_id((app, number): (u32, u32)) -> String {
+    format!("ContainerId {{ app: ApplicationId::new({app}), number: {number} }}")
+}
+
+fn reported(report: Option<&[Vec<(u32, u32)>; 2]>) -> String {
+    let Some([launched, exited]) = report else {
+        return "NodeReport::AsExpected".to_owned();
+    };
+    let list = |of: &[(u32, u32)]| {
+        let ids: Vec<String> = of.iter().map(|&id| container_id(id)).collect();
+        ids.join(", ")
+    };
+    format!(
+        "NodeReport::Exactly {{ launched: vec![{}], exited: vec![{}] }}",
+        list(launched),
+        list(exited)
+    )
+}

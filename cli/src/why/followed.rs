@@ -1,0 +1,94 @@
+//! One application followed through a run: what it waited for, moment by moment, and what was refused.
+
+use capsched::api::{
+    AppSpec, ApplicationId, Finding, NextStep, SettingsEditor, Stepped, Timeline, WaitExplainer,
+    Waiting, next_steps_of_refusal,
+};
+
+use crate::play::Onlooker;
+
+/// A refusal with its moment.
+#[derive(Clone, Debug)]
+pub(super) struct Refused {
+    /// Virtual ms.
+    pub(super) at_ms: u64,
+    /// Why.
+    pub(super) finding: Finding,
+    /// What was seen to help, on a copy of the engine at that moment.
+    pub(super) steps: Vec<NextStep>,
+}
+
+/// Follows one application.
+pub(super) struct Followed<'a> {
+    app: ApplicationId,
+    editor: &'a dyn SettingsEditor,
+    timeline: Timeline,
+    refused: Vec<Refused>,
+    over: bool,
+}
+
+impl<'a> Followed<'a> {
+    pub(super) fn new(app: ApplicationId, editor: &'a dyn SettingsEditor) -> Self {
+        Self {
+            app,
+            editor,
+            timeline: Timeline::default(),
+            refused: Vec::new(),
+            over: false,
+        }
+    }
+
+    /// What was seen up to the last moment.
+    pub(super) fn finish(mut self, at_ms: u64) -> (Timeline, Vec<Refused>) {
+        if !self.over {
+            self.timeline.end(at_ms);
+        }
+        (self.timeline, self.refused)
+    }
+
+    fn refuse(&mut self, at_ms: u64, finding: Finding, steps: Vec<NextStep>) {
+        self.refused.push(Refused {
+            at_ms,
+            finding,
+            steps,
+        });
+    }
+}
+
+impl Onlooker for Followed<'_> {
+    fn moment(&mut self, at_ms: u64, engine: &Stepped) {
+        let ledger = engine.engine().ledger();
+        if self.over {
+            return;
+        }
+        let Some(slot) = ledger.app(self.app) else {
+            return;
+        };
+        let waits = WaitExplainer::new(ledger.state()).waiting(slot);
+        let containers = waits.iter().map(|wait| wait.containers).sum();
+        let rank = |wait: &&Waiting| (wait.finding.reason, std::cmp::Reverse(wait.containers));
+        let first = waits.iter().min_by_key(rank);
+        self.timeline
+            .note(at_ms, first.map(|wait| &wait.finding), containers);
+    }
+
+    fn refused(&mut self, at_ms: u64, app: &AppSpec, (why, engine): (Finding, &Stepped)) {
+        if app.id == self.app {
+            let steps = next_steps_of_refusal(engine, app, &why, self.editor);
+            self.refuse(at_ms, why, steps);
+        }
+    }
+
+    fn refused_call(&mut self, at_ms: u64, app: ApplicationId, why: Finding) {
+        if app == self.app {
+            self.refuse(at_ms, why, Vec::new());
+        }
+    }
+
+    fn ended(&mut self, at_ms: u64, app: ApplicationId) {
+        if app == self.app {
+            self.timeline.end(at_ms);
+            self.over = true;
+        }
+    }
+}

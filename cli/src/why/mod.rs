@@ -1,0 +1,220 @@
+//! `capsched why` and `why-not`: why applications of a recorded run wait or waited.
+//!
+//! The run is repeated from the inputs that it was recorded with, up to the moment that is asked for,
+//! and the engine's state is explained there.
+
+mod followed;
+mod groups;
+mod jobs;
+mod json;
+mod shown;
+mod source;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use capsched::api::{Explanation, NextStep, NodeName, Stepped, next_steps, why_not as conditions};
+
+use crate::output::{PROBLEM, Problem, line, put};
+use crate::play::Origin;
+use crate::values::virtual_ms;
+use followed::{Followed, Refused};
+use groups::{GroupBy, Groups};
+use jobs::{Job, Jobs};
+use source::Source;
+
+/// Arguments of `capsched why`.
+///
+/// Without APP every application that waits is listed. An application that ended is explained by a
+/// timeline of what it waited for.
+#[derive(clap::Args, Debug)]
+#[command(override_usage = "capsched why [RUN] [APP] [OPTIONS]")]
+pub(crate) struct WhyArgs {
+    /// RUN is the folder of a run (`replay --out`, or one column of `compare --out`) or a snapshot; the newest
+    /// run below `runs` when left out. APP is an application, its number, or the name of its job.
+    #[arg(value_name = "RUN] [APP", num_args = 0..=2)]
+    what: Vec<String>,
+    /// The moment that is looked at, in virtual time such as 1500ms, 90s or 2h; the end of the run when
+    /// left out.
+    #[arg(long, value_name = "TIME", value_parser = virtual_ms)]
+    at: Option<u64>,
+    /// List what waits; also without APP.
+    #[arg(long)]
+    list: bool,
+    /// What the list is grouped by.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    group_by: GroupBy,
+    /// Print one JSON object, as docs/reference/why.md describes it.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `capsched why-not`.
+#[derive(clap::Args, Debug)]
+#[command(override_usage = "capsched why-not [RUN] <APP> <NODE> [OPTIONS]")]
+pub(crate) struct WhyNotArgs {
+    /// RUN is the folder of a run, the newest one below `runs` when left out; APP an application; NODE a
+    /// host, or host:port.
+    #[arg(value_name = "RUN] <APP> <NODE", required = true, num_args = 2..=3)]
+    what: Vec<String>,
+    /// The moment that is looked at; the end of the run when left out.
+    #[arg(long, value_name = "TIME", value_parser = virtual_ms)]
+    at: Option<u64>,
+    /// Print one JSON object, as docs/reference/why.md describes it.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `capsched why`.
+pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
+    let (run, rest) = run_and_rest(&args.what)?;
+    let source = Source::open(&run)?;
+    let jobs = source.jobs()?;
+    match rest {
+        [] => listed(args, source, &jobs),
+        [_] if args.list => bail!("--list goes without an application"),
+        [app] => of_app(args, source, jobs.find(app)?),
+        [..] => bail!("{} is no run", args.what[0].escape_debug()),
+    }
+}
+
+/// The run and what stands behind it: the first argument is a run when something has that name.
+fn run_and_rest(what: &[String]) -> Result<(PathBuf, &[String])> {
+    match what.split_first() {
+        Some((first, rest)) if Path::new(first).exists() => Ok((first.into(), rest)),
+        _ => Ok((newest_run(Path::new("runs"))?, what)),
+    }
+}
+
+/// The whole run below a folder that was written last.
+pub(crate) fn newest_run(folder: &Path) -> Result<PathBuf> {
+    let written = |path: PathBuf| {
+        let about = path.join("run.json").metadata().ok()?;
+        Some((about.modified().ok()?, path))
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let runs = entries.filter_map(|entry| written(entry.ok()?.path()));
+    let newest = runs.max().map(|(_, path)| path);
+    newest.ok_or_else(|| {
+        anyhow::Error::new(Problem(
+            "no run is named and `runs` holds none; record one by `capsched replay ... --out runs/last`"
+                .to_owned(),
+        ))
+    })
+}
+
+/// What waits, grouped.
+fn listed(args: &WhyArgs, source: Source, jobs: &Jobs) -> Result<ExitCode> {
+    let stage = source.stage()?;
+    let all = |at_ms, engine: &Stepped| (at_ms, engine.explain_all());
+    let (at_ms, found) = stage.observe(args.at, &mut (), all)?;
+    let groups = Groups::of(&found, args.group_by, jobs);
+    if args.json {
+        line(json::list(at_ms, &found, &groups, (jobs, &stage.origin())));
+    } else {
+        put(&groups.table(at_ms));
+    }
+    Ok(exit(!found.is_empty()))
+}
+
+/// Exit code 1 where work waits or was refused, as everywhere.
+fn exit(problem: bool) -> ExitCode {
+    if problem {
+        ExitCode::from(PROBLEM)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// What names need to be shown.
+#[derive(Debug)]
+struct About {
+    types: Vec<Arc<str>>,
+    origin: Origin,
+}
+
+/// Everything about one application.
+#[derive(Debug)]
+struct Answer<'a> {
+    job: &'a Job,
+    at_ms: u64,
+    /// Why it waits then; nothing when it does not.
+    now: Option<Explanation>,
+    /// What was seen to help, on a copy of the engine then.
+    steps: Vec<NextStep>,
+    refused: Vec<Refused>,
+    timeline: capsched::api::Timeline,
+}
+
+fn of_app(args: &WhyArgs, source: Source, job: &Job) -> Result<ExitCode> {
+    if args.at.is_some_and(|at| at < job.submitted_ms) {
+        let problem = format!(
+            "{} was submitted at {} ms, after the moment that is asked for",
+            job.app, job.submitted_ms
+        );
+        return Err(anyhow::Error::new(Problem(problem)));
+    }
+    let stage = source.stage()?;
+    // Nothing is to be learnt after the end of the application.
+    let until = args.at.or(job.ended_ms);
+    let editor = stage.editor();
+    let mut followed = Followed::new(job.app, editor.as_ref());
+    let (at_ms, now, steps) = stage.observe(until, &mut followed, |at_ms, engine| {
+        let now = engine.explain(job.app);
+        let steps = now
+            .as_ref()
+            .map(|now| next_steps(engine, now, editor.as_ref()));
+        (at_ms, now, steps.unwrap_or_default())
+    })?;
+    let (timeline, refused) = followed.finish(at_ms);
+    let answer = Answer {
+        job,
+        at_ms,
+        now,
+        steps,
+        refused,
+        timeline,
+    };
+    if args.json {
+        line(json::of_app(&answer, &stage.origin()));
+    } else {
+        let about = About {
+            types: stage.types(),
+            origin: stage.origin(),
+        };
+        put(&shown::of_app(&answer, &about));
+    }
+    Ok(exit(answer.now.is_some() || !answer.refused.is_empty()))
+}
+
+/// Runs `capsched why-not`.
+pub(crate) fn why_not(args: &WhyNotArgs) -> Result<ExitCode> {
+    let (run, rest) = run_and_rest(&args.what)?;
+    let [app, node] = rest else {
+        bail!("why-not takes an application and a node: capsched why-not [RUN] APP NODE");
+    };
+    let source = Source::open(&run)?;
+    let jobs = source.jobs()?;
+    let job = jobs.find(app)?;
+    let node: NodeName = node.parse()?;
+    let stage = source.stage()?;
+    let look =
+        |at_ms, engine: &Stepped| (at_ms, conditions(engine.engine().ledger(), job.app, &node));
+    let (at_ms, keys) = stage.observe(args.at, &mut (), look)?;
+    let Some(keys) = keys else {
+        let problem = if stage.has_node(&node) {
+            format!("{} does not run at {at_ms} ms", job.app)
+        } else {
+            format!("the cluster has no node {node}")
+        };
+        return Err(anyhow::Error::new(Problem(problem)));
+    };
+    if args.json {
+        line(json::why_not(at_ms, job, &node, &keys));
+    } else {
+        put(&shown::why_not(at_ms, job, &node, (&keys, &stage.types())));
+    }
+    Ok(exit(!keys.is_empty()))
+}

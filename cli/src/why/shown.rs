@@ -1,0 +1,291 @@
+//! Explanations for people: one application, its timeline, a node.
+
+use std::fmt::Write as _;
+
+use capsched::api::{
+    Explanation, Finding, Holder, KeyOnNode, NextStep, NodeName, Position, Reason, Timeline,
+    WaitSpan, amounts,
+};
+use std::sync::Arc;
+
+use super::jobs::Job;
+use super::{About, Answer};
+use crate::play::{Origin, grouped, virtual_time, wrapped};
+
+/// Columns in front of what is said.
+const INDENT: usize = 20;
+
+/// Spans of a timeline that are shown.
+const SPANS: usize = 20;
+
+/// The whole answer about an application.
+pub(super) fn of_app(answer: &Answer<'_>, about: &About) -> String {
+    let job = answer.job;
+    let named = match job.name.as_str() {
+        "" => String::new(),
+        name => format!("  job {}", name.escape_debug()),
+    };
+    let mut out = format!(
+        "{}{named}  user {}  queue {}  {}\n",
+        job.app,
+        job.user.escape_debug(),
+        job.queue.escape_debug(),
+        life(job)
+    );
+    for refused in &answer.refused {
+        let _ = writeln!(out, "\nrefused at {}", virtual_time(refused.at_ms));
+        out.push_str(&finding(&refused.finding, &about.origin));
+        out.push_str(&helps(&refused.steps));
+    }
+    if let Some(now) = &answer.now {
+        out.push_str(&waits(now, answer.at_ms, &answer.timeline, about));
+        out.push_str(&helps(&answer.steps));
+    }
+    out.push_str(&timeline(&answer.timeline, answer.at_ms));
+    out
+}
+
+fn life(job: &Job) -> String {
+    let mut said = format!("submitted {}", virtual_time(job.submitted_ms));
+    if let Some(first) = job.first_container_ms {
+        let _ = write!(said, ", first container {}", virtual_time(first));
+    }
+    if let Some(ended) = job.ended_ms {
+        let _ = write!(said, ", {} {}", job.outcome, virtual_time(ended));
+    }
+    if job.asked > 0 {
+        let (placed, asked) = (grouped(job.placed), grouped(job.asked));
+        let _ = write!(said, ", {placed} of {asked} containers placed");
+    }
+    said
+}
+
+/// What an application waits for now.
+fn waits(now: &Explanation, at_ms: u64, timeline: &Timeline, about: &About) -> String {
+    let types = &about.types;
+    let mut out = format!("\nat {} it waits for\n", virtual_time(at_ms));
+    for key in &now.keys {
+        let (n, size) = (grouped(key.containers), amounts(&key.size, types));
+        let _ = writeln!(out, "  {n} x {size}");
+    }
+    out.push('\n');
+    if let Some(found) = now.dominant() {
+        out.push_str(&finding(found, &about.origin));
+        if let Some(span) = timeline.spans().last() {
+            out.push_str(&labelled("since", &virtual_time(span.from_ms)));
+        }
+    }
+    let others = now.secondary();
+    if !others.is_empty() {
+        out.push_str("\nalso, once that clears\n");
+    }
+    for other in others {
+        out.push_str(&finding(other, &about.origin));
+    }
+    out.push('\n');
+    if let Some(position) = &now.position {
+        out.push_str(&labelled("order", &order(position)));
+    }
+    if let Some(verdict) = &now.preemption {
+        out.push_str(&labelled("preemption", &verdict.to_string()));
+    }
+    out
+}
+
+/// What was seen to help, on a copy of the engine at the moment.
+fn helps(steps: &[NextStep]) -> String {
+    if steps.is_empty() {
+        return labelled(
+            "would help",
+            "nothing that was tried on a copy helps at once",
+        );
+    }
+    let mut out = String::new();
+    for (at, step) in steps.iter().enumerate() {
+        let gain = match (step.lets_in, step.admits) {
+            (true, _) => "lets it in".to_owned(),
+            (false, n) => format!("{} more containers at once", grouped(n)),
+        };
+        let label = if at == 0 { "would help" } else { "" };
+        out.push_str(&labelled(label, &format!("{}: {gain}", step.what)));
+    }
+    out
+}
+
+/// A reason with its evidence.
+fn finding(found: &Finding, origin: &Origin) -> String {
+    let mut out = format!("  {}\n", found.reason);
+    out.push_str(&wrapped(&found.detail, 4));
+    let shown = &found.evidence;
+    if let Some(property) = &found.property {
+        let place = origin.place(property);
+        let place = place.map_or_else(
+            || format!("{property} (default)"),
+            |place| place.to_string(),
+        );
+        out.push_str(&labelled("set by", &place));
+    }
+    if let (Some(dimension), Some(limit)) = (&shown.dimension, shown.limit) {
+        let number = |n: Option<i64>| n.map_or_else(String::new, |n| n.to_string());
+        let (used, asked) = (number(shown.used), number(shown.asked));
+        let of = shown.binding.as_ref();
+        let of = of.map_or_else(String::new, |queue| format!("  of {queue}"));
+        let said = format!("{dimension}: limit {limit}, used {used}, asked {asked}{of}");
+        out.push_str(&labelled("figures", &said));
+    }
+    if !shown.holders.is_empty() {
+        let holders: Vec<String> = shown.holders.iter().map(holder).collect();
+        out.push_str(&labelled("held by", &holders.join(", ")));
+    }
+    if !shown.short.is_empty() {
+        let short = shown
+            .short
+            .iter()
+            .map(|(name, n)| format!("{} lack {name}", grouped(*n)));
+        let short: Vec<String> = short.collect();
+        out.push_str(&labelled("nodes", &short.join(", ")));
+    }
+    out
+}
+
+fn holder(holder: &Holder) -> String {
+    format!("{} ({}, {})", holder.app, holder.user, holder.amount)
+}
+
+fn order(position: &Position) -> String {
+    let order = if position.fair { "fair" } else { "fifo" };
+    let ahead: Vec<String> = position.ahead.iter().map(ToString::to_string).collect();
+    let mut said = format!(
+        "{} of {} {} in {} ({order})",
+        position.place,
+        position.of,
+        position.list.name(),
+        position.queue
+    );
+    if !ahead.is_empty() {
+        let _ = write!(said, "; ahead: {}", ahead.join(", "));
+        let named = ahead.len() + 1;
+        if position.place > named {
+            let _ = write!(said, " and {} more", position.place - named);
+        }
+    }
+    said
+}
+
+/// A line with a word in front.
+fn labelled(label: &str, text: &str) -> String {
+    let lines = wrapped(text, INDENT);
+    let padded = format!("    {label:<width$}", width = INDENT - 4);
+    lines.replacen(&" ".repeat(INDENT), &padded, 1)
+}
+
+/// What the application waited for, as a sentence and as a table.
+fn timeline(timeline: &Timeline, at_ms: u64) -> String {
+    let waited: Vec<&WaitSpan> = timeline
+        .spans()
+        .iter()
+        .filter(|span| span.finding.is_some() && span.length_ms() > 0)
+        .collect();
+    if waited.is_empty() {
+        return String::new();
+    }
+    let mut out = format!("\n{}", wrapped(&sentence(&waited), 0));
+    out.push_str("\n      from          for  containers  reason\n");
+    for span in waited.iter().take(SPANS) {
+        let Some(found) = &span.finding else { continue };
+        let open = if span.to_ms == at_ms { " (still)" } else { "" };
+        let _ = writeln!(
+            out,
+            "{:>10} {:>12} {:>11}  {}{open}",
+            virtual_time(span.from_ms),
+            virtual_time(span.length_ms()),
+            grouped(span.containers),
+            found.reason
+        );
+        out.push_str(&wrapped(&found.detail, 37));
+    }
+    if waited.len() > SPANS {
+        let _ = writeln!(out, "and {} more; --json has all", waited.len() - SPANS);
+    }
+    out
+}
+
+/// `waited 40 s for the AM limit of root.dev, then 3 min for the maximum of root.dev`; equal reasons
+/// that follow each other are one.
+pub(super) fn sentence(waited: &[&WaitSpan]) -> String {
+    let mut parts: Vec<(u64, String)> = Vec::new();
+    for span in waited {
+        let what = span.finding.as_ref().map_or_else(String::new, cause);
+        match parts.last_mut() {
+            Some((ms, last)) if *last == what => *ms += span.length_ms(),
+            _ => parts.push((span.length_ms(), what)),
+        }
+    }
+    let shown: Vec<String> = parts
+        .iter()
+        .take(SPANS / 2)
+        .map(|(ms, what)| format!("{} for {what}", virtual_time(*ms)))
+        .collect();
+    let more = parts.len() - shown.len();
+    let rest = if more > 0 {
+        format!(", and {more} further waits")
+    } else {
+        String::new()
+    };
+    format!("waited {}{rest}", shown.join(", then "))
+}
+
+/// A reason in a few words.
+fn cause(found: &Finding) -> String {
+    let of = |what: &str| match &found.evidence.binding {
+        Some(queue) => format!("{what} of {queue}"),
+        None => what.to_owned(),
+    };
+    match found.reason {
+        Reason::AmLimitQueue => of("the AM limit"),
+        Reason::AmLimitUser => of("the AM limit of its user"),
+        Reason::MaxParallelApps => of("the limit of parallel applications"),
+        Reason::QueueMaxCapacity => of("the maximum"),
+        Reason::ParentHeadroom => of("the headroom"),
+        Reason::UserLimit => of("the user limit"),
+        Reason::LowerPriority => of("applications of higher priority"),
+        Reason::BehindInOrder => of("applications ahead"),
+        Reason::NoNodeFitsNow => "free resources".to_owned(),
+        Reason::Fragmented => "a node with enough room".to_owned(),
+        Reason::ReservedOnNode => "room on its reserved node".to_owned(),
+        Reason::NotYetEvaluated => "the next decision".to_owned(),
+        other => other.token().to_owned(),
+    }
+}
+
+/// What a node lacks for an application.
+pub(super) fn why_not(
+    at_ms: u64,
+    job: &Job,
+    node: &NodeName,
+    (keys, types): (&[KeyOnNode], &[Arc<str>]),
+) -> String {
+    let when = virtual_time(at_ms);
+    if keys.is_empty() {
+        return format!("{} waits for nothing at {when}\n", job.app);
+    }
+    let mut out = String::new();
+    for key in keys {
+        let (n, size) = (grouped(key.containers), amounts(&key.size, types));
+        let verdict = if key.fits() {
+            "could take one; limits and order decide"
+        } else {
+            "does not take it"
+        };
+        let _ = writeln!(
+            out,
+            "{node} at {when}: {} waits for {n} x {size}; {verdict}",
+            job.app
+        );
+        for check in &key.checks {
+            let mark = if check.holds { "ok" } else { "NO" };
+            let _ = writeln!(out, "  {mark}  {:<12} {}", check.what, check.detail);
+        }
+    }
+    out
+}

@@ -1,0 +1,173 @@
+//! Why something waits: moments of runs, applications that ended, nodes.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{self, folder, generated, run};
+use crate::{job, recorded};
+
+fn why(out: &Path, rest: &[&str]) -> (i32, String, String) {
+    run(&[&["why", out.to_str().unwrap()][..], rest].concat())
+}
+
+fn json(out: &Path, rest: &[&str]) -> Value {
+    let (_, text, err) = why(out, &[rest, &["--json"]].concat());
+    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{err}"))
+}
+
+#[test]
+fn an_application_that_waits_has_a_reason_with_figures_and_the_line_of_the_setting() {
+    let (out, _) = recorded("why-now");
+    let found = json(&out, &["second", "--at", "10s"]);
+    let waits = &found["waits"];
+    assert_eq!(waits["dominant"]["reason"], "AM_LIMIT_QUEUE", "{found}");
+    assert_eq!(waits["stage"], "waiting");
+    let evidence = &waits["dominant"]["evidence"];
+    assert_eq!(evidence["binding_queue"], "root.dev");
+    assert_eq!(evidence["dimension"], "memory-mb");
+    assert_eq!(evidence["holders"][0]["application"], "application_1_0001");
+    assert_eq!(waits["dominant"]["set_by"]["line"], 9);
+    assert_eq!(waits["position"]["place"], 1);
+    let helps = &found["would_help"][0];
+    let property = "yarn.scheduler.capacity.root.dev.maximum-am-resource-percent";
+    assert_eq!(helps["set"]["property"], property, "{found}");
+    assert_eq!(helps["lets_in"], true);
+    let (code, text, _) = why(&out, &["application_1_0003", "--at", "10s"]);
+    assert_eq!(code, 1);
+    for part in [
+        "AM_LIMIT_QUEUE",
+        "capacity-scheduler.xml:9",
+        "2 of 2 waiting in root.dev (fifo)",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let (_, other, _) = why(&out, &["3", "--at", "10s"]);
+    assert_eq!(other, text);
+}
+
+#[test]
+fn an_application_that_ended_has_a_timeline() {
+    let (out, _) = recorded("why-then");
+    let (code, text, _) = why(&out, &["second"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("for the AM limit of root.dev"), "{text}");
+    let found = json(&out, &["second"]);
+    assert!(found["waits"].is_null());
+    let spans = found["timeline"].as_array().unwrap();
+    assert_eq!(spans[0]["from_ms"], found["job"]["submitted_ms"]);
+    assert_eq!(spans.last().unwrap()["to_ms"], found["job"]["ended_ms"]);
+    let joined = |pair: &[Value]| pair[0]["to_ms"] == pair[1]["from_ms"];
+    assert!(spans.windows(2).all(joined));
+}
+
+#[test]
+fn the_list_counts_every_pending_application_once_whatever_it_is_grouped_by() {
+    let (out, _) = recorded("why-list");
+    for by in ["reason", "queue", "tier"] {
+        let found = json(&out, &["--list", "--at", "10s", "--group-by", by]);
+        let groups = found["groups"].as_array().unwrap();
+        let counted = groups
+            .iter()
+            .map(|group| group["applications"].as_u64().unwrap());
+        assert_eq!(counted.sum::<u64>(), found["pending"].as_u64().unwrap());
+        assert_eq!(found["pending"], 3, "{found}");
+    }
+    let (code, text, _) = why(&out, &["--at", "10s"]);
+    assert_eq!(code, 1);
+    assert!(
+        text.contains("3 applications wait") && text.contains("AM_LIMIT_QUEUE"),
+        "{text}"
+    );
+    let (code, text, _) = why(&out, &["--list"]);
+    assert_eq!(
+        (code, text.starts_with("nothing waits")),
+        (0, true),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_node_is_explained_condition_by_condition() {
+    let (out, _) = recorded("why-not");
+    let shown = out.to_str().unwrap();
+    let (code, text, err) = run(&["why-not", shown, "first", "node0", "--at", "10s"]);
+    assert_eq!(code, 1, "{err}");
+    for part in ["ok  label", "ok  locality", "ok  reservation"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let (code, _, err) = run(&["why-not", shown, "first", "node9"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("no node node9:0"), "{err}");
+}
+
+#[test]
+fn a_column_of_a_comparison_is_a_run() {
+    let folder = folder("why-column");
+    let trace = generated(&folder, "batch", "5");
+    let out = folder.join("out");
+    let shown = out.to_str().unwrap();
+    let args = [
+        "compare",
+        trace.to_str().unwrap(),
+        "--modes",
+        "heartbeat,global",
+    ];
+    let (code, _, err) = run(&[&args[..], &["--allow-unfinished", "--out", shown]].concat());
+    assert_eq!(code, 0, "{err}");
+    let (_, text, err) = why(&out.join("global"), &["--at", "60s"]);
+    assert!(text.contains("at 60.0 s"), "{text}{err}");
+    let (code, _, err) = why(&out, &[]);
+    assert_eq!(code, 1);
+    assert!(err.contains("columns of a comparison"), "{err}");
+}
+
+#[test]
+fn what_cannot_be_explained_is_refused_with_a_reason() {
+    let (out, trace) = recorded("why-bad");
+    for (rest, part) in [
+        (&["nobody"][..], "no application nobody"),
+        (&["seco"], "did you mean second?"),
+        (&["second", "--at", "1s"], "submitted at 5000 ms"),
+    ] {
+        let (code, _, err) = why(&out, rest);
+        assert_eq!(code, 1, "{err}");
+        assert!(err.contains(part), "{err}");
+    }
+    let (code, _, err) = why(&out, &["second", "--at", "soon"]);
+    assert_eq!(code, 2, "{err}");
+    let mut text = fs::read_to_string(&trace).unwrap();
+    text.push_str(&job("more", 9, "root.dev", 1, 1));
+    fs::write(&trace, text).unwrap();
+    let (code, _, err) = why(&out, &["second"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("changed since the run was recorded"), "{err}");
+    fs::write(out.join("run.json"), "{\"settings\":").unwrap();
+    assert_eq!(why(&out, &["second"]).0, 1);
+    fs::write(out.join("run.json"), "{}").unwrap();
+    let (code, _, err) = why(&out, &["second"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("cannot be repeated"), "{err}");
+    let (code, _, err) = run(&["why", trace.to_str().unwrap()]);
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains("no snapshot of capsched"), "{err}");
+    let (code, _, err) = run(&["why", trace.parent().unwrap().to_str().unwrap()]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("no folder of a whole run"), "{err}");
+}
+
+#[test]
+fn the_newest_run_below_runs_is_meant_when_none_is_named() {
+    let (out, _) = recorded("why-newest");
+    let folder = folder("why-newest-cwd");
+    let mut command = support::command(&["why", "--at", "10s"]);
+    let (code, _, err) = support::told(&command.current_dir(&folder).output().unwrap());
+    assert_eq!(code, 1);
+    assert!(err.contains("no run is named"), "{err}");
+    fs::create_dir(folder.join("runs")).unwrap();
+    fs::rename(&out, folder.join("runs/last")).unwrap();
+    let mut command = support::command(&["why", "--at", "10s"]);
+    let (_, text, err) = support::told(&command.current_dir(&folder).output().unwrap());
+    assert!(text.contains("3 applications wait"), "{text}{err}");
+}

@@ -1,0 +1,74 @@
+//! Recorded runs that are explained, saved as snapshots, and played with changes.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+mod explained;
+mod snapshots;
+#[path = "../support/mod.rs"]
+mod support;
+mod whatif;
+
+use std::fs;
+use std::path::PathBuf;
+
+use support::{folder, run};
+
+pub(crate) const CONF: &str = "<configuration>
+<property><name>yarn.scheduler.capacity.root.queues</name><value>prod,dev</value></property>
+<property><name>yarn.scheduler.capacity.root.prod.capacity</name><value>50</value></property>
+<property><name>yarn.scheduler.capacity.root.dev.capacity</name><value>50</value></property>
+<property>
+  <name>yarn.scheduler.capacity.root.dev.maximum-capacity</name><value>60</value>
+</property>
+<property><name>yarn.scheduler.capacity.root.dev.user-limit-factor</name><value>10</value></property>
+<property><name>yarn.scheduler.capacity.maximum-am-resource-percent</name><value>0.1</value></property>
+</configuration>
+";
+
+/// One job of our own format: a master of 2 GiB and containers of 1 GiB.
+pub(crate) fn job(name: &str, at_s: u64, queue: &str, count: u32, run_s: u64) -> String {
+    format!(
+        "{{\"job\":{{\"at_ms\":{},\"name\":\"{name}\",\"queue\":\"{queue}\",\"user\":\"ann\",\
+         \"master\":[2048,1],\"tasks\":[{{\"size\":[1024,1],\"count\":{count},\"priority\":20,\
+         \"run\":{{\"same\":{}}}}}]}}}}\n",
+        at_s * 1000,
+        run_s * 1000
+    )
+}
+
+/// A run in which jobs of root.dev wait for masters, then for the maximum of their queue.
+pub(crate) fn recorded(name: &str) -> (PathBuf, PathBuf) {
+    recorded_with(name, &[])
+}
+
+/// The same with further arguments of `replay`.
+pub(crate) fn recorded_with(name: &str, more: &[&str]) -> (PathBuf, PathBuf) {
+    let folder = folder(name);
+    let (conf, trace) = (
+        folder.join("capacity-scheduler.xml"),
+        folder.join("trace.jsonl"),
+    );
+    fs::write(&conf, CONF).unwrap();
+    let head = "{\"capsched\":\"trace\",\"version\":1,\"types\":[\"memory-mb\",\"vcores\"]}\n";
+    let jobs = [
+        job("first", 0, "root.dev", 11, 100),
+        job("second", 5, "root.dev", 4, 50),
+        job("stuck", 6, "root.dev", 4, 50),
+    ];
+    fs::write(&trace, format!("{head}{}", jobs.concat())).unwrap();
+    let out = folder.join("run");
+    let args = ["--nodes", "2x10GiB,10vcores", "--allow-unfinished", "--out"];
+    let all = [
+        &[
+            "replay",
+            trace.to_str().unwrap(),
+            "--conf",
+            conf.to_str().unwrap(),
+        ][..],
+        more,
+        &args[..],
+        &[out.to_str().unwrap()],
+    ];
+    let (code, _, err) = run(&all.concat());
+    assert_eq!(code, 0, "{err}");
+    (out, trace)
+}

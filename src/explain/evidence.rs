@@ -1,0 +1,132 @@
+//! The figures behind a reason: dimension, limit, used, asked, the queue that binds, who holds most.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use crate::id::{AppSlot, ApplicationId, PartitionId, QueueSlot};
+use crate::resource::ResourceVector;
+use crate::snapshot::State;
+
+/// Largest holders that an explanation names.
+pub(super) const HOLDERS: usize = 3;
+
+/// What shows a reason. Amounts are in the unit of the dimension, such as MiB for memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// The resource type that decides; nothing where none does.
+    pub dimension: Option<Arc<str>>,
+    /// What is allowed of it, or how many applications.
+    pub limit: Option<i64>,
+    /// What is used of it.
+    pub used: Option<i64>,
+    /// What one container asks of it.
+    pub asked: Option<i64>,
+    /// Full path of the queue whose limit binds.
+    pub binding: Option<Arc<str>>,
+    /// Who holds most of the dimension, largest first, at most three.
+    pub holders: Vec<Holder>,
+    /// Nodes that lack room, by the first type that they lack.
+    pub short: Vec<(Arc<str>, u64)>,
+}
+
+/// An application that holds what another one waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The application.
+    pub app: ApplicationId,
+    /// Its user.
+    pub user: Arc<str>,
+    /// Full path of its leaf.
+    pub queue: Arc<str>,
+    /// What it holds of the dimension, reservations included.
+    pub amount: i64,
+}
+
+impl Evidence {
+    /// The figures of a limit: of the first type in which `used` and one more container exceed it, or
+    /// else of the type that is used most of.
+    pub(super) fn of_limit(
+        state: &State,
+        (limit, used, asked): (&ResourceVector, &ResourceVector, &ResourceVector),
+    ) -> Self {
+        let types = &state.settings.resource_types;
+        let exceeds =
+            |&index: &usize| asked[index] > 0 && used[index] + asked[index] > limit[index];
+        let above = |&index: &usize| used[index] > limit[index];
+        let counted = 0..types.len();
+        let index = counted.clone().find(exceeds);
+        let index = index.or_else(|| counted.clone().find(above)).unwrap_or(0);
+        Self {
+            dimension: types.get(index).map(Arc::clone),
+            limit: Some(limit[index]),
+            used: Some(used[index]),
+            asked: Some(asked[index]),
+            ..Self::default()
+        }
+    }
+
+    /// The figures of a number of applications that is reached, of a queue or of the scheduler.
+    #[must_use]
+    pub fn of_full_count(limit: i32, queue: Option<&str>) -> Self {
+        Self {
+            binding: queue.map(Arc::from),
+            ..Self::of_count(limit, limit)
+        }
+    }
+
+    /// The figures of a number of applications.
+    pub(super) fn of_count(limit: i32, used: i32) -> Self {
+        Self {
+            limit: Some(i64::from(limit)),
+            used: Some(i64::from(used)),
+            asked: Some(1),
+            ..Self::default()
+        }
+    }
+
+    /// The same with the queue that binds.
+    pub(super) fn binding(mut self, state: &State, queue: QueueSlot) -> Self {
+        self.binding = Some(Arc::clone(&state.queues[queue].settings.path));
+        self
+    }
+
+    /// The same with the largest of some applications, by what they hold of the dimension.
+    pub(super) fn held_by(
+        mut self,
+        state: &State,
+        partition: PartitionId,
+        among: impl Fn(AppSlot) -> bool,
+    ) -> Self {
+        let types = &state.settings.resource_types;
+        let named = |name: &Arc<str>| types.iter().position(|known| known == name);
+        let index = self.dimension.as_ref().and_then(named).unwrap_or(0);
+        let mut held: Vec<(i64, AppSlot)> = (0..state.apps.len())
+            .map(AppSlot::at)
+            .filter(|&app| !state.apps[app].stage.is_over() && among(app))
+            .map(|app| {
+                let part = state.apps[app].part(partition);
+                (part.used.get()[index] + part.reserved.get()[index], app)
+            })
+            .filter(|(amount, _)| *amount > 0)
+            .collect();
+        held.sort_by_key(|(amount, app)| (Reverse(*amount), state.apps[*app].id));
+        let holder = |(amount, app): (i64, AppSlot)| {
+            let row = &state.apps[app];
+            Holder {
+                app: row.id,
+                user: Arc::clone(&row.submission.user_name),
+                queue: Arc::clone(&state.queues[row.leaf].settings.path),
+                amount,
+            }
+        };
+        self.holders = held.into_iter().take(HOLDERS).map(holder).collect();
+        self
+    }
+}
+
+/// Whether an application is in a queue or below it.
+pub(super) fn is_below(state: &State, app: AppSlot, queue: QueueSlot) -> bool {
+    state
+        .chain(state.apps[app].leaf)
+        .any(|above| above == queue)
+}

@@ -1,0 +1,418 @@
+//! One call to a scheduler as it is kept in a journal.
+
+use serde::{Deserialize, Serialize};
+
+use crate::api::{
+    AppSpec, ApplicationId, Ask, AskCall, ConstrainedAsk, ContainerId, NodeName, NodeReport,
+    NodeSpec, ResourceVector, Scheduler,
+};
+
+/// A call. Sizes have one number for each resource type, without zeros at the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Call {
+    /// [`Scheduler::add_node`].
+    AddNode {
+        /// Host and port.
+        node: String,
+        /// Rack.
+        rack: String,
+        /// Everything that it offers.
+        size: Vec<i64>,
+        /// Label.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        label: String,
+        /// Attributes by `prefix/name`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attributes: Vec<(String, String)>,
+    },
+    /// [`Scheduler::remove_node`].
+    RemoveNode {
+        /// Host and port.
+        node: String,
+    },
+    /// [`Scheduler::submit`].
+    Submit(Box<SubmitCall>),
+    /// [`Scheduler::ask`].
+    Ask(Box<AppCall>),
+    /// [`Scheduler::heartbeat`].
+    Beat {
+        /// Host and port.
+        node: String,
+        /// Containers launched and stopped; nothing when everything went as expected.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        report: Option<[Vec<(u32, u32)>; 2]>,
+    },
+    /// [`Scheduler::container_finished`]: application and number.
+    Finished {
+        /// The container.
+        container: (u32, u32),
+    },
+    /// [`Scheduler::finish_app`].
+    FinishApp {
+        /// Its number.
+        app: u32,
+    },
+    /// [`Scheduler::schedule`].
+    Schedule {},
+    /// [`Scheduler::schedule_part`].
+    SchedulePart {
+        /// Most steps.
+        steps: u64,
+    },
+    /// [`Scheduler::advance`].
+    Advance {
+        /// Virtual ms.
+        to_ms: u64,
+    },
+    /// [`Scheduler::pass_heartbeats`].
+    PassBeats {
+        /// The first node.
+        first: String,
+        /// Most heartbeats.
+        most: u64,
+    },
+    /// [`Scheduler::pass_rounds`].
+    PassRounds {
+        /// Most rounds.
+        most: u64,
+    },
+    /// [`Scheduler::looks_may_bring`].
+    MayBring {},
+}
+
+/// What an application is submitted with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SubmitCall {
+    /// Its number.
+    pub app: u32,
+    /// Submitting user.
+    pub user: String,
+    /// Queue.
+    pub queue: String,
+    /// Parent of placement rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Wished priority.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i32>,
+    /// Size of its master.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master: Option<Vec<i64>>,
+    /// Label of its master.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master_label: Option<String>,
+    /// Label of asks that name none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Application tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
+/// A call of an application.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AppCall {
+    /// Its number.
+    pub app: u32,
+    /// Asks by place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<AskLine>,
+    /// Scheduling requests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constrained: Vec<ConstrainedLine>,
+    /// Containers that are given back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub release: Vec<u32>,
+    /// Places that are excluded from now on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    /// Places that are not excluded any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+}
+
+/// One ask.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AskLine {
+    /// Request priority.
+    pub priority: i32,
+    /// Allocation request id.
+    pub id: i64,
+    /// Host, rack or `*`.
+    pub place: String,
+    /// Size of one container.
+    pub size: Vec<i64>,
+    /// Number of containers.
+    pub count: i32,
+    /// Whether a less local place will do.
+    pub relax: bool,
+    /// Label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+/// One scheduling request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConstrainedLine {
+    /// Request priority.
+    pub priority: i32,
+    /// Allocation request id.
+    pub id: i64,
+    /// Size of one container.
+    pub size: Vec<i64>,
+    /// Number of containers.
+    pub count: i32,
+    /// Tags of the containers.
+    pub tags: Vec<String>,
+    /// Constraint in text form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constraint: Option<String>,
+}
+
+/// Amounts without the zeros at their end.
+pub(super) fn amounts_of(size: &ResourceVector) -> Vec<i64> {
+    let all = size.values(crate::api::MAX_TYPES);
+    let used = all
+        .iter()
+        .rposition(|&amount| amount != 0)
+        .map_or(0, |last| last + 1);
+    all[..used].to_vec()
+}
+
+fn vector(amounts: &[i64]) -> ResourceVector {
+    ResourceVector::of(&amounts[..amounts.len().min(crate::api::MAX_TYPES)])
+}
+
+fn container((app, number): (u32, u32)) -> ContainerId {
+    ContainerId {
+        app: ApplicationId::new(app),
+        number,
+    }
+}
+
+impl Call {
+    /// A node that registers.
+    pub(super) fn of_node(spec: &NodeSpec) -> Self {
+        Self::AddNode {
+            node: spec.name.to_string(),
+            rack: spec.rack.clone(),
+            size: amounts_of(&spec.total),
+            label: spec.partition.clone(),
+            attributes: spec.attributes.clone(),
+        }
+    }
+
+    /// A submission.
+    pub(super) fn of_app(spec: &AppSpec) -> Self {
+        Self::Submit(Box::new(SubmitCall {
+            app: spec.id.sequence,
+            user: spec.user.clone(),
+            queue: spec.queue.clone(),
+            parent: spec.placement_parent.clone(),
+            priority: spec.priority,
+            master: spec.master.as_ref().map(amounts_of),
+            master_label: spec.master_partition.clone(),
+            label: spec.partition.clone(),
+            tags: spec.tags.clone(),
+        }))
+    }
+
+    /// A call of an application.
+    pub(super) fn of_call(app: ApplicationId, call: &AskCall) -> Self {
+        let line = |ask: &Ask| AskLine {
+            priority: ask.priority,
+            id: ask.request_id,
+            place: ask.place.clone(),
+            size: amounts_of(&ask.size),
+            count: ask.count,
+            relax: ask.relax_locality,
+            label: ask.partition.clone(),
+        };
+        let constrained = |ask: &ConstrainedAsk| ConstrainedLine {
+            priority: ask.priority,
+            id: ask.request_id,
+            size: amounts_of(&ask.size),
+            count: ask.count,
+            tags: ask.tags.clone(),
+            constraint: ask.constraint.clone(),
+        };
+        Self::Ask(Box::new(AppCall {
+            app: app.sequence,
+            asks: call.asks.iter().map(line).collect(),
+            constrained: call.constrained.iter().map(constrained).collect(),
+            release: call.release.clone(),
+            exclude: call.blacklist_add.clone(),
+            include: call.blacklist_remove.clone(),
+        }))
+    }
+
+    /// A heartbeat.
+    pub(super) fn of_beat(node: &NodeName, report: &NodeReport) -> Self {
+        let numbers = |containers: &[ContainerId]| {
+            let of = |id: &ContainerId| (id.app.sequence, id.number);
+            containers.iter().map(of).collect()
+        };
+        let report = match report {
+            NodeReport::AsExpected => None,
+            NodeReport::Exactly { launched, exited } => Some([numbers(launched), numbers(exited)]),
+        };
+        Self::Beat {
+            node: node.to_string(),
+            report,
+        }
+    }
+
+    /// Makes the call. What was refused when it was recorded is refused again, so that answers are
+    /// not looked at.
+    pub fn make(&self, engine: &mut impl Scheduler) {
+        match self {
+            Self::Submit(app) => drop(engine.submit(app.spec())),
+            Self::Ask(call) => drop(engine.ask(ApplicationId::new(call.app), call.call())),
+            Self::Finished { container: of } => drop(engine.container_finished(container(*of))),
+            Self::FinishApp { app } => drop(engine.finish_app(ApplicationId::new(*app))),
+            Self::Schedule {} => {
+                engine.schedule();
+            }
+            Self::SchedulePart { steps } => {
+                engine.schedule_part(*steps);
+            }
+            Self::Advance { to_ms } => engine.advance(*to_ms),
+            Self::PassRounds { most } => {
+                engine.pass_rounds(*most);
+            }
+            Self::MayBring {} => {
+                engine.looks_may_bring();
+            }
+            of_node => of_node.make_of_node(engine),
+        }
+    }
+
+    /// Makes a call that names a node; one whose name is none was refused before.
+    fn make_of_node(&self, engine: &mut impl Scheduler) {
+        match self {
+            Self::AddNode {
+                node,
+                rack,
+                size,
+                label,
+                attributes,
+            } => {
+                if let Ok(name) = node.parse() {
+                    let spec = NodeSpec {
+                        name,
+                        rack: rack.clone(),
+                        total: vector(size),
+                        partition: label.clone(),
+                        attributes: attributes.clone(),
+                    };
+                    drop(engine.add_node(spec));
+                }
+            }
+            Self::RemoveNode { node } => {
+                if let Ok(name) = node.parse() {
+                    drop(engine.remove_node(&name));
+                }
+            }
+            Self::Beat { node, report } => {
+                if let Ok(name) = node.parse() {
+                    drop(engine.heartbeat(&name, reported(report.as_ref())));
+                }
+            }
+            Self::PassBeats { first, most } => {
+                if let Ok(name) = first.parse() {
+                    engine.pass_heartbeats(&name, *most);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The application that the call is about.
+    #[must_use]
+    pub fn app(&self) -> Option<u32> {
+        match self {
+            Self::Submit(app) => Some(app.app),
+            Self::Ask(call) => Some(call.app),
+            Self::Finished { container } => Some(container.0),
+            Self::FinishApp { app } => Some(*app),
+            _ => None,
+        }
+    }
+
+    /// The node that the call is about.
+    #[must_use]
+    pub fn node(&self) -> Option<&str> {
+        match self {
+            Self::AddNode { node, .. } | Self::RemoveNode { node } | Self::Beat { node, .. } => {
+                Some(node)
+            }
+            Self::PassBeats { first, .. } => Some(first),
+            _ => None,
+        }
+    }
+}
+
+fn reported(report: Option<&[Vec<(u32, u32)>; 2]>) -> NodeReport {
+    let ids = |of: &[(u32, u32)]| of.iter().copied().map(container).collect();
+    match report {
+        None => NodeReport::AsExpected,
+        Some([launched, exited]) => NodeReport::Exactly {
+            launched: ids(launched),
+            exited: ids(exited),
+        },
+    }
+}
+
+impl SubmitCall {
+    /// The submission as the scheduler takes it.
+    #[must_use]
+    pub fn spec(&self) -> AppSpec {
+        AppSpec {
+            id: ApplicationId::new(self.app),
+            user: self.user.clone(),
+            queue: self.queue.clone(),
+            placement_parent: self.parent.clone(),
+            priority: self.priority,
+            master: self.master.as_deref().map(vector),
+            master_partition: self.master_label.clone(),
+            partition: self.label.clone(),
+            tags: self.tags.clone(),
+        }
+    }
+}
+
+impl AppCall {
+    /// The call as the scheduler takes it.
+    #[must_use]
+    pub fn call(&self) -> AskCall {
+        let ask = |line: &AskLine| Ask {
+            priority: line.priority,
+            request_id: line.id,
+            place: line.place.clone(),
+            size: vector(&line.size),
+            count: line.count,
+            relax_locality: line.relax,
+            partition: line.label.clone(),
+        };
+        let constrained = |line: &ConstrainedLine| ConstrainedAsk {
+            priority: line.priority,
+            request_id: line.id,
+            size: vector(&line.size),
+            count: line.count,
+            tags: line.tags.clone(),
+            constraint: line.constraint.clone(),
+        };
+        AskCall {
+            asks: self.asks.iter().map(ask).collect(),
+            constrained: self.constrained.iter().map(constrained).collect(),
+            release: self.release.clone(),
+            blacklist_add: self.exclude.clone(),
+            blacklist_remove: self.include.clone(),
+        }
+    }
+}

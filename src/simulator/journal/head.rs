@@ -1,0 +1,126 @@
+//! The head of a snapshot: the configuration and the mode that its calls were made under.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::file::SnapshotError;
+use crate::api::{Engine, ModeKind, PartitionSpec, Reference, Stepped};
+use crate::config::{self, Loaded, Options, Properties};
+
+/// Beginnings of the properties that a snapshot keeps: those that decisions depend on. Everything else of a
+/// site, such as passwords and addresses, is left out.
+const KEPT: [&str; 10] = [
+    "yarn.scheduler.",
+    "yarn.resource-types",
+    "yarn.cluster.max-application-priority",
+    "yarn.node-labels.",
+    "yarn.resourcemanager.scheduler.",
+    "yarn.resourcemanager.monitor.capacity.preemption.",
+    "yarn.resourcemanager.placement-constraints.",
+    "yarn.resourcemanager.node-labels.am.",
+    "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms",
+    "capsched.mend.",
+];
+
+/// Everything that the calls of a snapshot depend on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SnapshotHead {
+    /// Names of the resource types in their order.
+    pub types: Vec<String>,
+    /// Properties of the site.
+    pub site: BTreeMap<String, String>,
+    /// Properties of the scheduler.
+    pub scheduler: BTreeMap<String, String>,
+    /// Labels of the cluster, and whether each is exclusive.
+    pub labels: Vec<(String, bool)>,
+    /// The mode by its name.
+    pub mode: String,
+    /// The release of Hadoop that decides.
+    pub reference: String,
+    /// Whether rounds of preemption run, and whether they only observe.
+    pub preemption: Option<bool>,
+    /// Whether every heartbeat and round is carried out.
+    pub every_beat: bool,
+    /// The moment in virtual ms.
+    pub at_ms: u64,
+}
+
+impl SnapshotHead {
+    /// Keeps of the properties of a configuration what decisions depend on.
+    pub fn keep(&mut self, properties: &Properties) {
+        let [site, scheduler] = properties.pairs_with(&[]);
+        let kept = |(key, _): &(String, String)| KEPT.iter().any(|kept| key.starts_with(kept));
+        self.site.extend(site.into_iter().filter(kept));
+        self.scheduler.extend(scheduler.into_iter().filter(kept));
+    }
+
+    /// The configuration.
+    ///
+    /// # Errors
+    ///
+    /// What it is refused for.
+    pub fn loaded(&self) -> Result<Loaded, SnapshotError> {
+        let reference: Reference = self
+            .reference
+            .parse()
+            .map_err(|_| self.wrong(&format!("reference: there is no {}", self.reference)))?;
+        let options = Options {
+            resource_types: Some(self.types.clone()),
+            reference,
+            ..Options::default()
+        };
+        config::load_pairs(&self.site, &self.scheduler, &options).map_err(|report| {
+            let first = report.first_error().map(ToString::to_string);
+            self.wrong(&first.unwrap_or_default())
+        })
+    }
+
+    fn wrong(&self, what: &str) -> SnapshotError {
+        SnapshotError::Head(what.chars().take(300).collect())
+    }
+
+    /// The mode.
+    ///
+    /// # Errors
+    ///
+    /// When no mode has the name.
+    pub fn mode(&self) -> Result<ModeKind, SnapshotError> {
+        let all = [
+            ModeKind::Heartbeat,
+            ModeKind::Asynchronous,
+            ModeKind::Global,
+        ];
+        let found = all.into_iter().find(|mode| mode.name() == self.mode);
+        found.ok_or_else(|| self.wrong(&format!("mode: there is no {}", self.mode)))
+    }
+
+    /// An engine before the first call.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::loaded`] and [`Self::mode`].
+    pub fn engine(&self) -> Result<Stepped, SnapshotError> {
+        let loaded = self.loaded()?;
+        let label = |(name, exclusive): &(String, bool)| PartitionSpec {
+            name: name.clone(),
+            exclusive: *exclusive,
+        };
+        let builder = Engine::builder(loaded.settings);
+        let builder = builder.partitions(self.labels.iter().map(label));
+        let engine = builder.sequential();
+        let engine = engine.map_err(|error| self.wrong(&error.to_string()))?;
+        let mut engine = Stepped::new(engine, self.mode()?);
+        if self.every_beat {
+            engine = engine.carrying_out_all();
+        }
+        if let Some(observe_only) = self.preemption {
+            let mut settings = loaded.preemption;
+            settings.enabled = true;
+            settings.observe_only = observe_only;
+            engine = engine.with_preemption(settings);
+        }
+        Ok(engine)
+    }
+}

@@ -1,0 +1,16 @@
+//! A journal of the calls to an engine, and snapshots made of it.
+//!
+//! An engine that runs step by step decides from its calls alone. The configuration and the calls up
+//! to a moment are therefore the state at that moment, exactly: what comes next is decided equally.
+
+mod call;
+mod file;
+mod head;
+mod journaled;
+mod reduce;
+
+pub use call::{AppCall, AskLine, Call, ConstrainedLine, SubmitCall};
+pub use file::{SnapshotError, StateSnapshot};
+pub use head::SnapshotHead;
+pub use journaled::Journaled;
+pub use reduce::reduced;

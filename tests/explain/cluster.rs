@@ -1,0 +1,130 @@
+//! A small cluster of two leaves, and what is asked of its explanations.
+
+use std::collections::BTreeMap;
+
+use capsched::api::{
+    AppSpec, ApplicationId, Ask, AskCall, Engine, Explanation, Finding, ModeKind, NextStep,
+    NodeName, NodeReport, NodeSpec, Reason, ResourceVector, Scheduler as _, Stepped, next_steps,
+};
+use capsched::config::{self, Loaded};
+
+pub(crate) const PREFIX: &str = "yarn.scheduler.capacity.";
+
+/// An engine with the configuration that it was made from.
+pub(crate) struct Cluster {
+    pub(crate) loaded: Loaded,
+    pub(crate) engine: Stepped,
+}
+
+pub(crate) fn app(number: u32) -> ApplicationId {
+    ApplicationId::new(number)
+}
+
+pub(crate) fn gib(memory: i64) -> ResourceVector {
+    ResourceVector::of(&[memory * 1024, memory])
+}
+
+pub(crate) fn node(host: &str) -> NodeName {
+    NodeName::new(host, 0).unwrap()
+}
+
+/// Leaves `root.a` and `root.b` with a half each, no limit for masters or users, and nodes of 8 GiB.
+pub(crate) fn cluster(extra: &[(&str, &str)], hosts: &[&str]) -> Cluster {
+    let mut pairs = BTreeMap::new();
+    let common = [
+        ("root.queues", "a,b"),
+        ("root.a.capacity", "50"),
+        ("root.b.capacity", "50"),
+        ("root.a.user-limit-factor", "10"),
+        ("root.b.user-limit-factor", "10"),
+        ("maximum-am-resource-percent", "1"),
+    ];
+    for (key, value) in common.iter().chain(extra) {
+        pairs.insert(format!("{PREFIX}{key}"), (*value).to_owned());
+    }
+    let site = [
+        ("yarn.scheduler.maximum-allocation-mb", "16384"),
+        ("yarn.scheduler.maximum-allocation-vcores", "16"),
+        ("yarn.cluster.max-application-priority", "10"),
+        ("yarn.node-labels.enabled", "true"),
+        ("yarn.resourcemanager.scheduler.monitor.enable", "true"),
+        (
+            "yarn.resourcemanager.placement-constraints.handler",
+            "scheduler",
+        ),
+    ];
+    let site = site.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    let loaded = config::from_pairs(&BTreeMap::from(site), &pairs, &types).unwrap();
+    let engine = Engine::builder(loaded.settings.clone()).partition("gpu", true);
+    let engine = Stepped::new(engine.sequential().unwrap(), ModeKind::Heartbeat);
+    let mut cluster = Cluster { loaded, engine };
+    for host in hosts {
+        let spec = NodeSpec::new(node(host), gib(8));
+        cluster.engine.add_node(spec).unwrap();
+    }
+    cluster
+}
+
+impl Cluster {
+    /// Submits an unmanaged application that asks for equal containers anywhere.
+    pub(crate) fn asks(&mut self, number: u32, queue: &str, user: &str, (n, size): (i32, i64)) {
+        self.submit(AppSpec::new(app(number), queue, user));
+        self.ask(number, vec![Ask::anywhere(gib(size), n)]);
+    }
+
+    pub(crate) fn submit(&mut self, spec: AppSpec) {
+        self.engine.submit(spec).unwrap();
+    }
+
+    pub(crate) fn ask(&mut self, number: u32, asks: Vec<Ask>) {
+        self.engine.ask(app(number), AskCall::asking(asks)).unwrap();
+    }
+
+    /// Lets every node report so many times.
+    pub(crate) fn beat(&mut self, times: usize) {
+        for _ in 0..times {
+            self.engine.tick();
+        }
+    }
+
+    pub(crate) fn beat_of(&mut self, host: &str) {
+        self.engine
+            .heartbeat(&node(host), NodeReport::AsExpected)
+            .unwrap();
+    }
+
+    pub(crate) fn why(&self, number: u32) -> Explanation {
+        self.engine.explain(app(number)).expect("it waits")
+    }
+
+    /// The dominant reason, which must be this one.
+    pub(crate) fn reason(&self, number: u32, reason: Reason) -> Finding {
+        let why = self.why(number);
+        let found = why.dominant().expect("there is a reason").clone();
+        assert_eq!(found.reason, reason, "{why:?}");
+        found
+    }
+
+    pub(crate) fn steps(&self, number: u32) -> Vec<NextStep> {
+        next_steps(&self.engine, &self.why(number), &self.loaded)
+    }
+
+    /// The value that a step sets a property of the scheduler to.
+    pub(crate) fn sets(&self, number: u32, key: &str) -> String {
+        let steps = self.steps(number);
+        let property = format!("{PREFIX}{key}");
+        let found = steps.iter().filter_map(|step| step.change.clone());
+        let found = found.into_iter().find(|(name, _)| *name == property);
+        found
+            .unwrap_or_else(|| panic!("no {property} in {steps:?}"))
+            .1
+    }
+
+    /// Whether a step was seen to help whose text begins so.
+    pub(crate) fn helps(&self, number: u32, what: &str) -> bool {
+        self.steps(number)
+            .iter()
+            .any(|step| step.what.starts_with(what))
+    }
+}

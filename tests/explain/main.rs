@@ -1,0 +1,10 @@
+//! Explanations: one test for each reason, sums over random runs, copies for trials.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+mod cluster;
+mod from_snapshot;
+mod limits;
+mod nodes;
+mod refusals;
+mod sums;
+mod trial;

@@ -1,0 +1,108 @@
+//! Reasons of submissions and calls that are refused, and what makes them pass.
+
+use capsched::api::{
+    AppSpec, Ask, AskCall, Finding, NextStep, NodeSpec, Reason, ResourceVector, Scheduler as _,
+    next_steps_of_refusal, refused_admission, refused_call, refused_submission,
+};
+use capsched::config::AdmissionRefusal;
+
+use crate::cluster::{Cluster, PREFIX, app, cluster, gib, node};
+
+/// What is found of a submission that is refused, and the steps that let it in.
+fn refused(cluster: &mut Cluster, spec: AppSpec) -> (Finding, Vec<NextStep>) {
+    let error = cluster.engine.submit(spec.clone()).unwrap_err();
+    let types = &cluster.loaded.settings.scheduler.resource_types;
+    let found = refused_submission(&error, types);
+    let steps = next_steps_of_refusal(&cluster.engine, &spec, &found, &cluster.loaded);
+    assert!(steps.iter().all(|step| step.lets_in));
+    (found, steps)
+}
+
+fn set(steps: &[NextStep]) -> Option<(&str, &str)> {
+    let (property, value) = steps.first()?.change.as_ref()?;
+    Some((property.strip_prefix(PREFIX).unwrap(), value))
+}
+
+#[test]
+fn an_unknown_queue_names_one_that_takes_the_application() {
+    let mut cluster = cluster(&[], &["n0"]);
+    let (found, steps) = refused(&mut cluster, AppSpec::new(app(1), "root.prod.a", "ann"));
+    assert_eq!(found.reason, Reason::QueueNotFound);
+    assert_eq!(steps[0].what, "submit to root.a");
+}
+
+#[test]
+fn a_stopped_queue_takes_it_once_it_runs() {
+    let mut cluster = cluster(&[("root.a.state", "STOPPED")], &["n0"]);
+    let (found, steps) = refused(&mut cluster, AppSpec::new(app(1), "root.a", "ann"));
+    assert_eq!(found.reason, Reason::QueueStopped);
+    assert_eq!(set(&steps), Some(("root.a.state", "RUNNING")));
+}
+
+#[test]
+fn a_full_list_of_applications_takes_one_more_when_it_is_longer() {
+    let mut cluster = cluster(&[("root.a.maximum-applications", "1")], &["n0"]);
+    cluster.asks(1, "root.a", "ann", (1, 1));
+    let (found, steps) = refused(&mut cluster, AppSpec::new(app(2), "root.a", "ann"));
+    assert_eq!(found.reason, Reason::MaxApplications);
+    assert_eq!(found.evidence.limit, Some(1));
+    assert_eq!(found.evidence.binding.as_deref(), Some("root.a"));
+    assert_eq!(set(&steps), Some(("root.a.maximum-applications", "2")));
+}
+
+#[test]
+fn submissions_that_no_setting_helps_have_no_step() {
+    let mut cluster = cluster(&[], &["n0"]);
+    let (found, steps) = refused(&mut cluster, AppSpec::new(app(1), "root", "ann"));
+    assert_eq!((found.reason, steps.len()), (Reason::PlacementRejected, 0));
+    let (found, _) = refused(&mut cluster, AppSpec::new(app(1), "root.a", ""));
+    assert_eq!(found.reason, Reason::PlacementRejected);
+}
+
+#[test]
+fn access_control_lists_are_named_by_their_property() {
+    let refusal = AdmissionRefusal::Submit {
+        user: "ann".to_owned(),
+        queue: "root.a".to_owned(),
+    };
+    let found = refused_admission(&refusal);
+    assert_eq!(found.reason, Reason::AclDenied);
+    let property = "yarn.scheduler.capacity.root.a.acl_submit_applications";
+    assert_eq!(found.property.as_deref(), Some(property));
+    assert!(found.detail.contains("ann"));
+    let rule = refused_admission(&AdmissionRefusal::Mapping { rule: 0 });
+    assert_eq!(rule.reason, Reason::PlacementRejected);
+}
+
+#[test]
+fn calls_are_refused_by_size_label_and_form() {
+    // With nodes the largest of them bounds what may be asked, too.
+    let mut cluster = cluster(&[], &["n0"]);
+    let large = NodeSpec::new(node("large"), gib(32));
+    cluster.engine.add_node(large).unwrap();
+    cluster.submit(AppSpec::new(app(1), "root.a", "ann"));
+    let types = cluster.loaded.settings.scheduler.resource_types.clone();
+    let mut found = |ask: Ask| {
+        let error = cluster
+            .engine
+            .ask(app(1), AskCall::asking(vec![ask]))
+            .unwrap_err();
+        refused_call(&error, &types)
+    };
+    let large = found(Ask::anywhere(gib(17), 1));
+    assert_eq!(large.reason, Reason::LargerThanMaxAllocation);
+    assert_eq!(
+        large.property.as_deref(),
+        Some("yarn.scheduler.maximum-allocation-mb")
+    );
+    assert_eq!(large.evidence.limit, Some(16_384));
+    assert_eq!(large.evidence.asked, Some(17_408));
+    let partition = Some("gpu".to_owned());
+    let labelled = found(Ask {
+        partition,
+        ..Ask::anywhere(gib(1), 1)
+    });
+    assert_eq!(labelled.reason, Reason::LabelNotAccessible);
+    let negative = found(Ask::anywhere(ResourceVector::of(&[-1, 1]), 1));
+    assert_eq!(negative.reason, Reason::InvalidRequest);
+}
