@@ -11,7 +11,7 @@
 //!   `CAPSCHED_SLOW` may list the paths that are slow, separated by commas, so that the gain of one path is
 //!   measured within one program. An empty list takes all fast paths.
 //! * Builds with assertions may run a closure with some slow paths ([`with_slow`]) or with one
-//!   [`PlantedFlaw`] ([`with_flaw`]), on the present thread. `tests/simulation/fast_paths.rs` compares decisions so, and shows
+//!   [`PlantedFlaw`] ([`with_flaw`]), on the present thread. Tests of what a fast path saves take all of them ([`AllFast`]). `tests/simulation/fast_paths.rs` compares decisions so, and shows
 //!   that the comparison notices each flaw.
 
 #[cfg(any(capsched_slow, debug_assertions))]
@@ -201,6 +201,31 @@ fn slow_at_start() -> u32 {
 #[cfg(any(capsched_slow, debug_assertions))]
 fn bits(paths: &[FastPath]) -> u32 {
     paths.iter().fold(0, |bits, path| bits | path.bit())
+}
+
+/// Takes every fast path on the present thread until it is dropped: for tests of what a fast path saves.
+#[derive(Debug)]
+pub struct AllFast {
+    #[cfg(any(capsched_slow, debug_assertions))]
+    before: u32,
+}
+
+impl AllFast {
+    /// Takes every fast path from now on.
+    #[must_use]
+    pub fn begin() -> Self {
+        Self {
+            #[cfg(any(capsched_slow, debug_assertions))]
+            before: SLOW.with(|slow| slow.replace(0)),
+        }
+    }
+}
+
+impl Drop for AllFast {
+    fn drop(&mut self) {
+        #[cfg(any(capsched_slow, debug_assertions))]
+        SLOW.with(|slow| slow.set(self.before));
+    }
 }
 
 /// Runs a closure with some slow paths on the present thread, and all other fast paths as before.

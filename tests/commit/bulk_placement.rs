@@ -3,6 +3,7 @@
 
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec};
 use capsched::commit::{CommitOutcome, Ledger};
+use capsched::fast_path::AllFast;
 use capsched::id::{ContainerId, NodeSlot, PartitionId};
 use capsched::proposer::{
     BulkExtent, Candidates, FitIndex, Outcome, OverlayResult, apply_to_copy, observe_on_copy,
@@ -193,6 +194,7 @@ fn by_the_ledger(ledger: &mut Ledger) -> Vec<u32> {
 
 #[test]
 fn a_lone_leaf_takes_a_pass_for_the_first_and_the_last_container_of_a_key() {
+    let _fast = AllFast::begin();
     let mut ledger = ledger();
     ask(&mut ledger, 1, "root.p.a", 20);
     ask(&mut ledger, 2, "root.p.a", 5);
@@ -203,6 +205,7 @@ fn a_lone_leaf_takes_a_pass_for_the_first_and_the_last_container_of_a_key() {
 
 #[test]
 fn leaves_that_are_equally_hungry_take_turns_within_a_run() {
+    let _fast = AllFast::begin();
     let mut ledger = ledger();
     ask(&mut ledger, 1, "root.p.a", 14);
     ask(&mut ledger, 2, "root.q", 14);
@@ -213,6 +216,7 @@ fn leaves_that_are_equally_hungry_take_turns_within_a_run() {
 
 #[test]
 fn a_leaf_that_is_behind_comes_first_until_it_has_caught_up() {
+    let _fast = AllFast::begin();
     let mut ledger = ledger();
     ask(&mut ledger, 1, "root.p.a", 41);
     for node in (0..40).map(|i| NodeSlot::at(i / 10)) {
@@ -233,6 +237,7 @@ fn a_leaf_that_is_behind_comes_first_until_it_has_caught_up() {
 
 #[test]
 fn a_run_ends_where_no_node_has_room() {
+    let _fast = AllFast::begin();
     let mut ledger = ledger();
     ask(&mut ledger, 1, "root.p.a", 150);
     let (served, passes) = bulk(&ledger);
@@ -242,6 +247,7 @@ fn a_run_ends_where_no_node_has_room() {
 
 #[test]
 fn users_at_their_limit_in_front_do_not_end_a_run() {
+    let _fast = AllFast::begin();
     let mut ledger = ledger_of("1", "25", 0);
     for (number, user, count) in [
         (1, "ann", 40),
@@ -264,6 +270,7 @@ fn users_at_their_limit_in_front_do_not_end_a_run() {
 
 #[test]
 fn users_who_ask_for_nothing_more_do_not_end_the_runs_of_others() {
+    let _fast = AllFast::begin();
     let mut ledger = ledger_of("1", "25", 0);
     ask_of(&mut ledger, (1, "ann"), "root.p.a", "", 16);
     for number in 2..=8 {
@@ -284,6 +291,7 @@ fn users_who_ask_for_nothing_more_do_not_end_the_runs_of_others() {
 
 #[test]
 fn applications_of_a_fair_leaf_take_turns_by_what_they_use() {
+    let _fast = AllFast::begin();
     let mut ledger = ledger();
     for (number, count) in [(1, 8), (2, 4), (3, 12)] {
         ask(&mut ledger, number, "root.q", count);
@@ -329,6 +337,7 @@ fn an_application_of_a_fair_leaf_that_is_behind_catches_up_first() {
 
 #[test]
 fn a_user_of_more_weight_is_served_together_as_far_as_it_goes_and_one_of_less_is_not() {
+    let _fast = AllFast::begin();
     let passes = |weight: &str, percent: &str| {
         let mut ledger = ledger_of(weight, percent, 0);
         ask(&mut ledger, 1, "root.p.a", 40);
@@ -346,6 +355,7 @@ fn a_user_of_more_weight_is_served_together_as_far_as_it_goes_and_one_of_less_is
 
 #[test]
 fn a_partition_of_the_same_nodes_as_the_cluster_has_bulk_placements() {
+    let _fast = AllFast::begin();
     let mut ledger = ledger_of("1", "100", 10);
     ask_on(&mut ledger, 1, "root.p.a", "x", 40);
     ask(&mut ledger, 2, "root.p.a", 30);

@@ -4,6 +4,7 @@
 
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec};
 use capsched::commit::{CommitOutcome, Ledger, Unsettled};
+use capsched::fast_path::AllFast;
 use capsched::id::{AppSlot, NodeSlot, PartitionId, QueueSlot};
 use capsched::policy::Locality;
 use capsched::proposer::{Outcome, Proposal, ProposalKind};
@@ -202,6 +203,7 @@ proptest! {
 
 #[test]
 fn a_parent_at_its_maximum_refuses_what_its_leaves_have_room_for() {
+    let _fast = AllFast::begin();
     let mut ledger = Unsettled::new(ledger("DominantResourceCalculator"));
     let parent = ledger.charged().queue("root.p").unwrap();
     let charged = |ledger: &Ledger| {

@@ -3,6 +3,7 @@
 
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec};
 use capsched::commit::{CommitOutcome, Ledger};
+use capsched::fast_path::AllFast;
 use capsched::id::{AppSlot, NodeSlot};
 use capsched::proposer::{Candidates, Outcome, Step, Watch, propose_watched};
 use capsched::queue::Exclusivity;
@@ -83,6 +84,7 @@ fn pass(ledger: &mut Ledger, node: usize, exclusivity: Exclusivity) -> (Option<A
 
 #[test]
 fn applications_that_ask_elsewhere_are_passed_by_where_there_are_threads() {
+    let _fast = AllFast::begin();
     for concurrent in [false, true] {
         let mut ledger = ledger(true);
         if concurrent {
@@ -110,6 +112,7 @@ fn applications_that_ask_elsewhere_are_passed_by_where_there_are_threads() {
 
 #[test]
 fn a_pass_that_lends_looks_at_those_who_ask_on_the_default_partition() {
+    let _fast = AllFast::begin();
     let mut ledger = ledger(false);
     ledger.track(true);
     let last = ledger.app(ApplicationId::new(ELSEWHERE + 1));

@@ -5,6 +5,7 @@ use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec, TreeSettings,
 };
 use capsched::commit::{CommitOutcome, Ledger};
+use capsched::fast_path::AllFast;
 use capsched::id::{NodeSlot, PartitionId, QueueSlot, UserSlot};
 use capsched::policy::{compute_user_limit, is_granted, is_surely_over, user_value};
 use capsched::proposer::{Candidates, Outcome, propose};
@@ -94,6 +95,7 @@ fn floor(ledger: &Ledger) -> Option<Floor> {
 
 #[test]
 fn who_is_at_the_limit_stays_there_without_a_look_while_nothing_can_raise_it_so_far() {
+    let _fast = AllFast::begin();
     let mut ledger = ledger(tree("10", "10", ["0.01", "10"]), 1);
     ask(&mut ledger, 1, "ann", "", 9);
     ask(&mut ledger, 2, "bob", "", 80);
@@ -142,6 +144,7 @@ fn who_is_at_the_limit_stays_there_without_a_look_while_nothing_can_raise_it_so_
 
 #[test]
 fn what_is_granted_goes_by_weight_and_by_the_nodes_of_the_partition() {
+    let _fast = AllFast::begin();
     // For bob 15 containers of 50, or thrice as many, rounded and with a margin; of 100 as many as he asks.
     for (cores_of_x, weight, partition, granted) in [
         (1, "3", "x", 25..=44),
@@ -190,6 +193,7 @@ fn a_factor_below_zero_grants_nobody_anything() {
 
 #[test]
 fn who_uses_no_more_than_the_average_is_within_the_limit_up_to_what_the_factor_allows() {
+    let _fast = AllFast::begin();
     let mut ledger = ledger(tree("0.5", "10", ["1", "1"]), 1);
     ledger
         .remove_node(&NodeName::new("h2", 1).unwrap())

@@ -8,6 +8,7 @@ use capsched::api::{
 };
 use capsched::commit::{CommitOutcome, Ledger, Unsettled};
 use capsched::config;
+use capsched::fast_path::AllFast;
 use capsched::id::{PartitionId, QueueSlot};
 use capsched::policy::{Locality, is_idle, order_children, visited_children};
 use capsched::proposer::{
@@ -377,6 +378,7 @@ fn assert_visited_in_order(state: &State) {
 
 #[test]
 fn what_commits_leave_for_later_comes_to_the_same() {
+    let _fast = AllFast::begin();
     let [mut at_once, mut later] = [ledger(), ledger()].map(|mut ledger| {
         demand(&mut ledger);
         ledger.track(true);
