@@ -185,7 +185,6 @@ const IMPURE: &[&str] = &["time", "sync", "metrics"];
 /// Crates and parts of the standard library that belong to some floors only.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("arc_swap", &["sync"]),
-    ("crossbeam_queue", &["sync"]),
     ("core_affinity", &["runtime"]),
     ("crossbeam_utils", &["time", "sync"]),
     ("loom", &["sync"]),

@@ -1,4 +1,10 @@
 //! The promise to outsiders: engines, requests, events, views.
+//!
+//! # What may grow
+//!
+//! Errors, reasons to wait, views and results are `#[non_exhaustive]`: a later version may add to them. What a decision comes to
+//! is closed: [`Decision`], [`Conflict`], [`CommitOutcome`], [`Ending`], [`UnreserveReason`] and [`PreemptionReason`]. Whoever
+//! keeps books matches all of them, so that a new one stops the build instead of being missed.
 
 mod builder;
 mod calls;

@@ -23,6 +23,7 @@ pub enum AttributeMapping {
 
 /// Why a mapping was refused; nothing changed then.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AttributeError {
     /// The prefix has other characters than letters, digits, `-`, `_` and `.`, begins with one
     /// of the last three, or is too long.

@@ -63,6 +63,7 @@ pub struct Admitted {
 
 /// Why a submission does not go to the scheduler.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AdmissionRefusal {
     /// A placement rule, by its position from 0, refuses it.
     Mapping {

@@ -118,6 +118,7 @@ impl fmt::Display for Diagnostic {
 
 /// A file that was read, for messages that point into it.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct SourceFile {
     /// Path or another name of the text.
     pub name: String,
@@ -142,6 +143,7 @@ impl SourceFile {
 
 /// Everything that was found in a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
     /// The files, in the order in which they were given.
     pub files: Vec<SourceFile>,

@@ -65,6 +65,7 @@ pub struct Options {
 
 /// A configuration that was accepted.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Loaded {
     /// What a scheduler is started or refreshed with.
     pub settings: TreeSettings,

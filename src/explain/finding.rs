@@ -8,6 +8,7 @@ use crate::resource::ResourceVector;
 
 /// A reason with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// The reason.
     pub reason: Reason,

@@ -38,6 +38,7 @@ type Record = BTreeMap<(ApplicationId, PreemptionReason), Taken>;
 
 /// What was chosen of one application for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Taken {
     /// The application.
     pub app: ApplicationId,

@@ -7,6 +7,7 @@ use crate::queue::PriorityAccess;
 
 /// Why a submission is refused for its priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PriorityRefusal {
     /// No group of the user reaches up to this priority.
     TooHigh {

@@ -8,6 +8,7 @@ use crate::config::tree::{NAME, PATH};
 
 /// What is wrong with the target of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TargetProblem {
     /// The path is empty or has an empty part.
     EmptyPart {
