@@ -299,7 +299,11 @@ pub fn last_user_limit(state: &State, user: &User) -> ResourceVector {
     let head = &users.head;
     let among = |app: &AppSlot| {
         let other = &state.users[state.apps[*app].user];
-        !other.removed && other.name == user.name
+        debug_assert!(
+            !other.removed,
+            "a removal ends the head, and nobody of the user joins it"
+        );
+        other.name == user.name
     };
     match head.limit {
         Some(limit) if head.notice > user.notice && users.active[..head.len].iter().any(among) => {

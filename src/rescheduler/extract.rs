@@ -311,9 +311,7 @@ impl<'a> Extraction<'a> {
             let limit = common_limit(state, limits, computed, leaf, id, LimitKind::Respect);
             let record = &state.users[user];
             let limit = user_value(state, &limit, Some(record));
-            if !record.removed {
-                handed.insert(user, limit);
-            }
+            handed.insert(user, limit);
             limit
         })
     }

@@ -3,6 +3,7 @@
 
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec};
 use capsched::commit::{CommitOutcome, Conflict, Ledger, Unsettled};
+use capsched::fast_path::AllFast;
 use capsched::id::{AppSlot, NodeSlot, PartitionId};
 use capsched::proposer::{BulkExtent, Candidates, FitIndex, Outcome, place_in_bulk, propose};
 use capsched::queue::Exclusivity;
@@ -101,6 +102,7 @@ fn what_was_proposed_before_the_removal_is_refused() {
 
 #[test]
 fn a_pass_and_a_bulk_placement_find_nothing_after_the_removal() {
+    let _fast = AllFast::begin();
     let (mut ledger, app) = asking(9);
     let (outcome, seen) = pass(&ledger);
     let committed = ledger.commit(&outcome, &seen);
@@ -111,4 +113,25 @@ fn a_pass_and_a_bulk_placement_find_nothing_after_the_removal() {
     let (outcome, _) = pass(&ledger);
     assert!(!matches!(outcome, Outcome::Proposed(_)), "{outcome:?}");
     assert_eq!(in_bulk(&ledger), 0);
+}
+
+/// Passes go on looking at it: what they find is cached for the next record of the user.
+#[test]
+fn the_application_of_a_removed_user_joins_no_skippable_head() {
+    let (mut ledger, app) = asking(9);
+    let (outcome, seen) = pass(&ledger);
+    let committed = ledger.commit(&outcome, &seen);
+    assert_eq!(committed, CommitOutcome::Committed);
+    ledger.drain_follow_ups();
+    remove_user_of(&mut ledger, app);
+    let leaf = ledger.queue("root.a").unwrap();
+    for _ in 0..2 {
+        let (outcome, seen) = pass(&ledger);
+        let committed = ledger.commit(&outcome, &seen);
+        assert_eq!(committed, CommitOutcome::Nothing);
+        let head = &ledger.state().queues[leaf].as_leaf().head;
+        assert_eq!((head.len, head.next), (0, 0));
+    }
+    let state = ledger.state();
+    assert!(state.apps[app].provider.is_some(), "it was served before");
 }
