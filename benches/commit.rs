@@ -47,7 +47,7 @@ fn allocate_and_finish(c: &mut Criterion) {
                 ledger.drain_follow_ups();
                 let Some(LedgerEvent::Allocated { container, .. }) = ledger.take_events().pop()
                 else {
-                    unreachable!("a committed proposal is told last");
+                    unreachable!("a committed proposal is the last event");
                 };
                 let slot = ledger.live_container(container).expect("it was placed");
                 ledger.container_exited(slot);

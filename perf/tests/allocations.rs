@@ -195,8 +195,9 @@ impl Clock for Gate {
 }
 
 /// Containers among decisions.
-fn placed(told: &[Decision]) -> u32 {
-    told.iter()
+fn placed(events: &[Decision]) -> u32 {
+    events
+        .iter()
         .map(|decision| u32::from(matches!(decision, Decision::Allocated { .. })))
         .sum()
 }
@@ -244,30 +245,30 @@ fn with_heartbeats() {
     let clock = SystemClock::new();
     let engine = Threaded::take_over(sequential(), Mode::Heartbeat, clock, Latencies::Off);
     let engine = engine.expect("threads start");
-    let mut told = Vec::with_capacity(8 * ALL as usize);
+    let mut events = Vec::with_capacity(8 * ALL as usize);
     for fills in 0..=WARM {
         let calls = calls(&engine);
         engine.quiesce();
         for answer in engine.ask_all(calls) {
             answer.expect("an ask in range");
         }
-        engine.append_events(&mut told);
+        engine.append_events(&mut events);
         let (mut placing, mut idle) = (Vec::new(), Vec::new());
         for turn in 0..ALL / NODES + 3 {
-            told.clear();
+            events.clear();
             let reports: Vec<_> = nodes().map(silent).collect();
             let region = Region::new(COUNTING);
             let replies = engine.heartbeat_all(reports);
             let counted = region.change();
             assert_eq!(replies.len(), NODES as usize);
             engine.quiesce();
-            engine.append_events(&mut told);
+            engine.append_events(&mut events);
             let all = counted.allocations + counted.reallocations;
             if turn < ALL / NODES {
-                assert_eq!(placed(&told), NODES);
+                assert_eq!(placed(&events), NODES);
                 placing.push(all);
             } else {
-                assert_eq!(placed(&told), 0);
+                assert_eq!(placed(&events), 0);
                 idle.push(all);
             }
         }
@@ -299,13 +300,13 @@ fn with_proposer(mode: Mode) {
     };
     let engine = Threaded::take_over(sequential(), mode, gate.clone(), Latencies::Off);
     let engine = engine.expect("threads start");
-    let mut told = Vec::with_capacity(8 * ALL as usize);
+    let mut events = Vec::with_capacity(8 * ALL as usize);
     let mut least = None;
     for fills in 0..WARM + ATTEMPTS {
         let calls = calls(&engine);
         engine.quiesce();
-        engine.append_events(&mut told);
-        told.clear();
+        engine.append_events(&mut events);
+        events.clear();
         gate.set(0);
         for answer in engine.ask_all(calls) {
             answer.expect("an ask in range");
@@ -321,23 +322,23 @@ fn with_proposer(mode: Mode) {
         for _ in 0..TURNS * (1 + fills % 4) {
             std::thread::yield_now();
         }
-        engine.append_events(&mut told);
-        let (before, from) = (engine.snapshot().version, told.len());
+        engine.append_events(&mut events);
+        let (before, from) = (engine.snapshot().version, events.len());
         let region = Region::new(COUNTING);
         for _ in 0..BATCHES {
-            let heard = told.len();
+            let heard = events.len();
             gate.set(1);
-            while told.len() == heard && placed(&told) < ALL {
-                engine.append_events(&mut told);
+            while events.len() == heard && placed(&events) < ALL {
+                engine.append_events(&mut events);
                 std::thread::yield_now();
             }
         }
         let counted = region.change();
         let after = engine.snapshot().version;
-        let containers = placed(&told[from..]);
+        let containers = placed(&events[from..]);
         gate.set(Gate::OPEN);
-        while placed(&told) < ALL {
-            engine.append_events(&mut told);
+        while placed(&events) < ALL {
+            engine.append_events(&mut events);
             std::thread::yield_now();
         }
         let all = counted.allocations + counted.reallocations;

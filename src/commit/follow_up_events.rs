@@ -5,13 +5,12 @@
 
 use super::event::LedgerEvent;
 use super::outbox::FollowUpEvent;
-use crate::commit::containers::container::GiveBack;
 use crate::commit::containers::slot::ContainerSlot;
+use crate::commit::leaves::records::entered;
 use crate::commit::ledger::Ledger;
 use crate::commit::nodes::registration::is_registered;
-use crate::commit::users::records::entered;
-use crate::id::{AppSlot, NameId};
-use crate::queue::{AppStage, PlaceAsk};
+use crate::id::AppSlot;
+use crate::queue::AppStage;
 
 impl Ledger {
     /// Whether calls wait that the last change brought about.
@@ -34,7 +33,9 @@ impl Ledger {
                 FollowUpEvent::Finished(slot) => self.finish_container(slot),
                 FollowUpEvent::NodeTotal(node, incarnation, total) => {
                     if is_registered(&self.state, node, incarnation) {
-                        self.shrink_to_allocated(node, total);
+                        // As AbstractYarnScheduler.updateNodeResource with a timeout of 0: enforced from now on.
+                        self.state.nodes[node].enforced |= self.state.nodes[node].total != total;
+                        self.set_total(node, total);
                     }
                 }
                 FollowUpEvent::Kill(slot) => self.kill_or_mark(slot),
@@ -62,11 +63,11 @@ impl Ledger {
         if !self.state.apps[app].waits_for_master() {
             return;
         }
-        let fetched = self.fetch(app);
+        let fetched = self.containers.fetch(app);
         // The answer that fetches it reads the headroom, which may recompute a user limit.
-        self.answered_headroom(app);
+        self.leaves.answered_headroom(&mut self.state, app);
         if let Some(&slot) = fetched.first() {
-            let container = self.container_mut(slot);
+            let container = self.containers.get_mut(slot);
             container.master = true;
             let id = container.id;
             self.state.apps[app].master = Some(id.number);
@@ -74,33 +75,6 @@ impl Ledger {
                 app: id.app,
                 container: Some(id),
             });
-        }
-    }
-
-    /// What a container had been asked with that was lost or given back before its application
-    /// fetched it is asked again at once, before anything else happens: its user may become active
-    /// by that.
-    // As AbstractYarnScheduler.recoverResourceRequestForContainer.
-    pub(super) fn give_back_container(&mut self, slot: ContainerSlot) {
-        let container = self.container_mut(slot);
-        let (app, key, size) = (container.app, container.key, container.size.get());
-        let given = std::mem::take(&mut container.give_back);
-        if self.state.apps[app].stage.is_over() {
-            return;
-        }
-        match given {
-            GiveBack::Nothing => {}
-            GiveBack::Anywhere(sole) => {
-                let ask = PlaceAsk {
-                    place: NameId::ANY,
-                    size: size.into(),
-                    count: sole.count,
-                    relax: sole.relax,
-                    partition: sole.partition,
-                };
-                self.give_back(app, key, &[ask]);
-            }
-            GiveBack::Places(asks) => self.give_back(app, key, &asks),
         }
     }
 

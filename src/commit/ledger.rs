@@ -2,26 +2,25 @@
 //!
 //! Tests: `tests/commit/property.rs`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::LedgerEvent;
 use super::outbox::Outbox;
 use super::registry::Registry;
-use crate::accounting::SkippedApps;
-use crate::cluster::Partition;
 use crate::commit::apps::clock::LedgerClock;
 use crate::commit::apps::tags::PlacementTags;
 use crate::commit::containers::container::Container;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::containers::store::Containers;
+use crate::commit::leaves::Leaves;
+use crate::commit::leaves::records::renew_all_bounds;
 use crate::commit::nodes::history::NodeHistory;
-use crate::commit::users::records::renew_all_bounds;
-use crate::commit::users::removed::RemovedUsers;
-use crate::id::{
-    AppSlot, ApplicationId, NameId, NodeName, NodeSlot, PartitionId, QueueSlot, UserSlot,
-};
-use crate::queue::{SchedulerSettings, Templates};
+use crate::commit::tree::Tree;
+use crate::commit::tree::build::build;
+use crate::commit::tree::capacity::update_cluster;
+use crate::commit::tree::refresh_error::RefreshError;
+use crate::id::{AppSlot, ApplicationId, NameId, NodeName, NodeSlot, PartitionId, QueueSlot};
+use crate::queue::{SchedulerSettings, Templates, TreeSettings};
 use crate::snapshot::State;
 
 /// A partition (node label) that the cluster knows.
@@ -42,13 +41,8 @@ pub struct Ledger {
     pub(super) templates: Arc<dyn Templates>,
     pub(super) containers: Containers,
     pub(super) registry: Registry,
-    pub(super) skipped: SkippedApps,
-    pub(super) removed_users: RemovedUsers,
+    pub(super) leaves: Leaves,
     pub(super) history: NodeHistory,
-    /// The application that enters its new leaf, and the leaf that it comes from.
-    pub(super) moving: Option<(AppSlot, QueueSlot)>,
-    /// Running applications of each user, against the limit of parallel ones.
-    pub(super) running_of: BTreeMap<Arc<str>, i32>,
     pub(super) tags: PlacementTags,
     pub(super) outbox: Outbox,
     pub(super) clock: LedgerClock,
@@ -64,11 +58,8 @@ impl Ledger {
             templates,
             containers: Containers::default(),
             registry: Registry::new(),
-            skipped: SkippedApps::default(),
-            removed_users: RemovedUsers::default(),
+            leaves: Leaves::default(),
             history: NodeHistory::default(),
-            moving: None,
-            running_of: BTreeMap::new(),
             tags: PlacementTags::default(),
             outbox: Outbox::default(),
             clock: LedgerClock::default(),
@@ -87,16 +78,42 @@ impl Ledger {
             templates: Arc::clone(&self.templates),
             containers: self.containers.clone(),
             registry: self.registry.clone(),
-            skipped: self.skipped.clone(),
-            removed_users: self.removed_users.clone(),
+            leaves: self.leaves.clone(),
             history: self.history.clone(),
-            moving: self.moving,
-            running_of: self.running_of.clone(),
             tags: self.tags.clone(),
             outbox: Outbox::default(),
             clock: self.clock.clone(),
             published_epoch: self.published_epoch,
         }
+    }
+
+    /// A ledger without nodes over a tree of queues.
+    ///
+    /// # Errors
+    ///
+    /// When the settings do not make a tree.
+    pub fn new(settings: TreeSettings, partitions: &[PartitionSpec]) -> Result<Self, RefreshError> {
+        let mut ledger = Self::empty(settings.scheduler, settings.templates);
+        let mut tree = ledger.tree();
+        tree.add_partition("", true, false);
+        for partition in partitions {
+            tree.add_partition(&partition.name, true, partition.exclusive);
+        }
+        build(&mut tree, &settings.queues)?;
+        update_cluster(&mut ledger.state, &mut ledger.leaves);
+        Ok(ledger)
+    }
+
+    /// The tree of queues, to be changed.
+    pub(super) fn tree(&mut self) -> Tree<'_> {
+        let Self {
+            state,
+            registry,
+            leaves,
+            templates,
+            ..
+        } = self;
+        Tree::new(state, registry, leaves, templates)
     }
 
     /// What decisions read.
@@ -162,48 +179,6 @@ impl Ledger {
         self.registry.partition(name)
     }
 
-    /// Adds a partition, or says of a known one that the cluster has it.
-    pub(super) fn add_partition(
-        &mut self,
-        name: &str,
-        exists: bool,
-        exclusive: bool,
-    ) -> PartitionId {
-        if let Some(id) = self.registry.partition(name) {
-            if exists && !self.state.partitions[id].exists {
-                self.state.partitions[id].exists = true;
-                self.state.partitions[id].exclusive = exclusive;
-            }
-            return id;
-        }
-        let name: Arc<str> = name.into();
-        let partition = Partition::new(Arc::clone(&name), exists, exclusive);
-        let id = PartitionId::at(self.state.partitions.push(partition));
-        self.registry.add_partition(name, id);
-        self.widen();
-        id
-    }
-
-    /// Gives every row a place for every partition.
-    fn widen(&mut self) {
-        let count = self.state.partitions.len();
-        for i in 0..self.state.queues.len() {
-            let queue = &mut self.state.queues[QueueSlot::at(i)];
-            queue.parts.widen(count);
-            if let Some(leaf) = &mut queue.leaf {
-                leaf.parts.widen(count);
-            }
-        }
-        for i in 0..self.state.users.len() {
-            let user = &mut self.state.users[UserSlot::at(i)];
-            user.parts.widen(count);
-        }
-        for i in 0..self.state.apps.len() {
-            let app = &mut self.state.apps[AppSlot::at(i)];
-            app.parts.widen(count);
-        }
-    }
-
     /// A live application by id.
     #[must_use]
     pub fn app(&self, id: ApplicationId) -> Option<AppSlot> {
@@ -251,27 +226,5 @@ impl Ledger {
     #[must_use]
     pub fn container(&self, slot: ContainerSlot) -> &Container {
         self.containers.get(slot)
-    }
-
-    pub(super) fn container_mut(&mut self, slot: ContainerSlot) -> &mut Container {
-        self.containers.get_mut(slot)
-    }
-
-    /// The children of every parent by name, in the scheduler's order.
-    #[must_use]
-    pub fn child_order(&self) -> BTreeMap<String, Vec<String>> {
-        let queues = self.state.subtree(State::ROOT);
-        queues
-            .into_iter()
-            .map(|queue| &self.state.queues[queue])
-            .filter(|queue| !queue.children.is_empty())
-            .map(|queue| {
-                let names = queue
-                    .children
-                    .iter()
-                    .map(|&child| self.state.queues[child].settings.name().to_owned());
-                (queue.settings.path.to_string(), names.collect())
-            })
-            .collect()
     }
 }

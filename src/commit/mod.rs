@@ -9,14 +9,13 @@
 //! | --- | --- |
 //! | `State` | what decisions read; figures in it are moved by [`crate::accounting`] |
 //! | `Containers` | records of containers, and the lists of applications and nodes that name them |
-//! | `Registry` | slots of hosts, partitions, queues, applications, nodes and users by name; free slots |
+//! | `Registry` | slots of hosts, partitions, queues, applications and nodes by name; free slots |
 //! | `Outbox` | events for the outside, and follow-up events |
-//! | `SkippedApps` | applications in skippable heads |
-//! | `RemovedUsers` | removed users that still ask, and what passes found about them |
+//! | `Leaves` | records of users, skippable heads, removed users that still ask, counts of running applications |
 //! | `NodeHistory` | order of registrations, nodes that left with tags, the largest node |
 //! | `PlacementTags` | tags on nodes and placement constraints |
 //! | `LedgerClock` | time, lifetimes, order of starts |
-//! //!
+//!
 //! # Life of a proposal
 //!
 //! 1. Observations of its pass are applied (`proposals::observe`).
@@ -38,17 +37,17 @@ mod apps;
 mod containers;
 mod event;
 mod follow_up_events;
+mod leaves;
 mod ledger;
 mod nodes;
 mod outbox;
 mod proposals;
 mod registry;
 mod tree;
-mod users;
 
 pub use apps::ask_error::{AskError, OutOfRange};
+pub use apps::clock::effective_lifetime;
 pub use apps::lifecycle::{AppError, SubmitError, Submitted};
-pub use apps::lifetime::effective_lifetime;
 pub use containers::container::{Container, ContainerState};
 pub use containers::preempt::{PreemptionReason, PreemptionRound, Verdict, VerdictKind, Verdicts};
 pub use containers::slot::ContainerSlot;

@@ -8,6 +8,7 @@ use super::event::LedgerEvent;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::id::{AppSlot, NodeSlot, PartitionId};
 use crate::resource::ResourceVector;
+use crate::snapshot::State;
 
 /// One call that waits.
 #[derive(Clone, Debug)]
@@ -65,6 +66,13 @@ impl Outbox {
     /// Adds a call that the ledger carries out after the present one.
     pub(super) fn follow_up(&mut self, call: FollowUpEvent) {
         self.follow_ups.push_back(call);
+    }
+
+    /// The label manager sends the scheduler a node's present label.
+    pub(super) fn send_labels(&mut self, state: &State, slot: NodeSlot) {
+        let row = &state.nodes[slot];
+        let label = (slot, row.incarnation, row.partition);
+        self.follow_up(FollowUpEvent::Labels(Some(label)));
     }
 
     /// Takes the next of these calls.

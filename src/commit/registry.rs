@@ -5,11 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::id::{
-    AppSlot, ApplicationId, Map, NameId, NodeName, NodeSlot, PartitionId, QueueSlot, UserSlot,
-};
+use crate::id::{AppSlot, ApplicationId, Map, NameId, NodeName, NodeSlot, PartitionId, QueueSlot};
 
-/// Names of hosts, partitions, queues, applications, nodes and users.
+/// Names of hosts, partitions, queues, applications and nodes.
 #[derive(Clone, Debug)]
 pub(super) struct Registry {
     /// Hosts, racks and `*`.
@@ -19,10 +17,8 @@ pub(super) struct Registry {
     queues: BTreeMap<Arc<str>, QueueSlot>,
     apps: Map<ApplicationId, AppSlot>,
     nodes: Map<NodeName, NodeSlot>,
-    users: Map<(QueueSlot, Arc<str>), UserSlot>,
     free_apps: Vec<AppSlot>,
     free_nodes: Vec<NodeSlot>,
-    free_users: Vec<UserSlot>,
 }
 
 impl Registry {
@@ -36,10 +32,8 @@ impl Registry {
             queues: BTreeMap::new(),
             apps: Map::default(),
             nodes: Map::default(),
-            users: Map::default(),
             free_apps: Vec::new(),
             free_nodes: Vec::new(),
-            free_users: Vec::new(),
         }
     }
 
@@ -173,22 +167,6 @@ impl Registry {
         self.nodes.remove(name);
     }
 
-    /// The record of a user in a leaf.
-    pub(super) fn user(&self, leaf: QueueSlot, name: &Arc<str>) -> Option<UserSlot> {
-        let key = (leaf, Arc::clone(name));
-        self.users.get(&key).copied()
-    }
-
-    /// Names the record of a user.
-    pub(super) fn add_user(&mut self, leaf: QueueSlot, name: Arc<str>, slot: UserSlot) {
-        self.users.insert((leaf, name), slot);
-    }
-
-    /// Forgets the record of a user; its slot is not free yet.
-    pub(super) fn remove_user(&mut self, leaf: QueueSlot, name: &Arc<str>) {
-        self.users.remove(&(leaf, Arc::clone(name)));
-    }
-
     /// A slot of an application that was used before.
     pub(super) fn take_free_app(&mut self) -> Option<AppSlot> {
         self.free_apps.pop()
@@ -207,17 +185,5 @@ impl Registry {
     /// The slot of a node may be used again.
     pub(super) fn free_node(&mut self, slot: NodeSlot) {
         self.free_nodes.push(slot);
-    }
-
-    /// A slot of a user that was used before.
-    pub(super) fn take_free_user(&mut self) -> Option<UserSlot> {
-        self.free_users.pop()
-    }
-
-    /// The slot of a user may be used again, if it is not free already.
-    pub(super) fn free_user(&mut self, slot: UserSlot) {
-        if !self.free_users.contains(&slot) {
-            self.free_users.push(slot);
-        }
     }
 }

@@ -40,8 +40,8 @@ pub(crate) use observed::{note_cached_limit, note_counters, publish_limit};
 pub use order::NodeOrder;
 pub use simple_ask::second_node;
 pub use standstill::{
-    CounterMove, Fruitless, Moved, Prospect, ToldLimit, Visited, is_still, keeps_quietly,
-    may_starve_later, moved_by, prospect, reservation_of, told_to_leaf,
+    CounterMove, Fruitless, LimitWrite, Moved, Prospect, Visited, is_still, keeps_quietly,
+    limit_of_kept, may_starve_later, moved_by, prospect, reservation_of,
 };
 pub use walk::{propose, propose_reserved, propose_watched};
 pub use watch::{Step, Watch};

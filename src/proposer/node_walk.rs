@@ -9,7 +9,6 @@ use super::candidates::node_policy;
 use super::fit::FitIndex;
 use super::simple_ask::simple_ask_of;
 use super::walk::Pass;
-use crate::cluster::NodeState;
 use crate::id::{NodeSlot, PartitionId};
 use crate::queue::{App, Exclusivity, PlaceAsk};
 use crate::resource::ResourceVector;
@@ -57,9 +56,8 @@ impl<const N: usize> Pass<'_, N> {
         let is_tried = |&node: &NodeSlot| {
             let row = &self.state.nodes[node];
             let reserved = row.reserved.is_some()
-                && row.state == NodeState::Running
                 && row.partition == self.partition
-                && !(row.is_unlisted() && settings.multi_node.enabled);
+                && self.state.is_candidate(node);
             reserved || index.is_open(node)
         };
         let mut nodes = index.order().iter().copied().rev();

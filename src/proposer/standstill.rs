@@ -31,7 +31,7 @@ pub struct CounterMove {
 
 /// A limit that a pass wrote to a leaf, whatever stood there before.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToldLimit {
+pub struct LimitWrite {
     /// The leaf.
     pub leaf: QueueSlot,
     /// The limit.
@@ -46,7 +46,7 @@ pub struct Moved {
     /// Counters of keys.
     pub looks: Vec<CounterMove>,
     /// Limits that were written to leaves, in order.
-    pub told: Vec<ToldLimit>,
+    pub limits: Vec<LimitWrite>,
 }
 
 /// The keys that a pass looked at, and the limits that it wrote.
@@ -54,14 +54,14 @@ pub struct Moved {
 pub struct Visited {
     /// With each whether it came to a node.
     keys: Vec<(AppSlot, SchedulerKey, bool)>,
-    told: Vec<ToldLimit>,
+    limits: Vec<LimitWrite>,
 }
 
 impl Visited {
     /// Forgets them.
     pub fn clear(&mut self) {
         self.keys.clear();
-        self.told.clear();
+        self.limits.clear();
     }
 
     /// Whether a pass over several nodes comes to the same in the same state, whatever its counters: each key is
@@ -92,8 +92,8 @@ impl Watch for Visited {
         self.keys.push((app, key, tried));
     }
 
-    fn told(&mut self, leaf: QueueSlot, limit: PackedVector) {
-        self.told.push(ToldLimit {
+    fn limit_written(&mut self, leaf: QueueSlot, limit: PackedVector) {
+        self.limits.push(LimitWrite {
             leaf,
             limit,
             published: false,
@@ -101,9 +101,13 @@ impl Watch for Visited {
     }
 
     fn published(&mut self, leaf: QueueSlot) {
-        let told = self.told.iter_mut().rev().find(|told| told.leaf == leaf);
-        if let Some(told) = told {
-            told.published = true;
+        let write = self
+            .limits
+            .iter_mut()
+            .rev()
+            .find(|write| write.leaf == leaf);
+        if let Some(write) = write {
+            write.published = true;
         }
     }
 }
@@ -152,8 +156,8 @@ pub fn moved_by(state: &State, visited: &Visited, seen: &[Observation]) -> Optio
     let grow = looks
         .iter()
         .all(|look| look.opportunities >= 0 && look.missed >= 0);
-    let told = visited.told.clone();
-    (once && grow).then_some(Moved { looks, told })
+    let limits = visited.limits.clone();
+    (once && grow).then_some(Moved { looks, limits })
 }
 
 /// The application and key of the reservation on a node.
@@ -166,9 +170,9 @@ pub fn reservation_of(state: &State, node: NodeSlot) -> Option<(AppSlot, Schedul
 /// The limit that an attempt to fulfil a reservation of a leaf writes to it.
 // As CapacityScheduler.allocateFromReservedContainer: the limit is that of the default partition.
 #[must_use]
-pub fn told_to_leaf(state: &State, leaf: QueueSlot) -> ToldLimit {
+pub fn limit_of_kept(state: &State, leaf: QueueSlot) -> LimitWrite {
     let limit = queue_current_limit(state, leaf, &state.total(PartitionId::DEFAULT));
-    ToldLimit {
+    LimitWrite {
         leaf,
         limit: limit.into(),
         published: false,

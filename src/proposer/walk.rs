@@ -189,7 +189,7 @@ impl<const N: usize> Pass<'_, N> {
     #[inline]
     pub(super) fn watch_limit(&mut self, leaf: QueueSlot, limit: &ResourceVector<N>) {
         if let Some(watch) = &mut self.watch {
-            watch.told(leaf, (*limit).into());
+            watch.limit_written(leaf, (*limit).into());
         }
     }
 

@@ -27,7 +27,7 @@ pub trait Watch {
     }
 
     /// A limit is written to a leaf; it may be the same as before.
-    fn told(&mut self, leaf: QueueSlot, limit: PackedVector) {
+    fn limit_written(&mut self, leaf: QueueSlot, limit: PackedVector) {
         let _ = (leaf, limit);
     }
 

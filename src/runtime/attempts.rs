@@ -5,7 +5,6 @@
 use super::nodes::live_order::{Collected, LiveOrder};
 use super::nodes::standstill::Structure;
 use super::sequential::{Attempt, Sequential};
-use crate::cluster::NodeState;
 use crate::commit::CommitOutcome;
 use crate::id::{NodeName, NodeSlot, PartitionId};
 use crate::policy::Locality;
@@ -43,7 +42,7 @@ impl Sequential {
     /// The same for the node in a slot.
     pub(crate) fn schedule_slot(&mut self, slot: NodeSlot) -> Option<Attempt> {
         let state = self.ledger.state();
-        if state.nodes[slot].state != NodeState::Running {
+        if !state.nodes[slot].takes_containers() {
             return None;
         }
         let attempt = if state.settings.multi_node.enabled {
@@ -246,10 +245,11 @@ impl Sequential {
     fn attempt_new(&mut self, candidates: &Candidates<'_>, lesson: Lesson) -> Attempt {
         let state = self.ledger.state();
         let partition = state.nodes[candidates.first()].partition;
-        let lends = partition != PartitionId::DEFAULT && !state.partitions[partition].exclusive;
-        let lesson = if lends { Lesson::None } else { lesson };
+        let shares_idle =
+            partition != PartitionId::DEFAULT && !state.partitions[partition].exclusive;
+        let lesson = if shares_idle { Lesson::None } else { lesson };
         let attempt = self.pass(candidates, Exclusivity::Respect, lesson);
-        if attempt.proposed || !lends {
+        if attempt.proposed || !shares_idle {
             return attempt;
         }
         self.pass(candidates, Exclusivity::Ignore, lesson)

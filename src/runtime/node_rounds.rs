@@ -91,12 +91,12 @@ impl Sequential {
         let mut kept = kept.iter().peekable();
         for nodes in counted.iter() {
             while let Some((_, node)) = kept.next_if(|(place, _)| *place < nodes.last) {
-                self.standstill.tell_kept_later(*node);
+                self.standstill.write_limit_later(*node);
             }
             self.standstill.count_many(nodes);
         }
         for (_, node) in kept {
-            self.standstill.tell_kept_later(*node);
+            self.standstill.write_limit_later(*node);
         }
         until
     }

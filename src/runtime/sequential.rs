@@ -33,6 +33,7 @@ pub struct Sequential {
 
 /// What one attempt came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Attempt {
     /// Whether a container or reservation was proposed, whatever the commit made of it.
     pub proposed: bool,

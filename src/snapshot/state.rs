@@ -1,5 +1,6 @@
 //! The state: tables of partitions, queues, users, applications and nodes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::frozen::Frozen;
@@ -12,6 +13,7 @@ use crate::resource::{Calculator, ResourceVector};
 
 /// Everything that a decision reads.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct State {
     /// Settings of the whole scheduler.
     pub settings: Arc<SchedulerSettings>,
@@ -153,6 +155,24 @@ impl State {
         found
     }
 
+    /// The children of every parent by name, in the scheduler's order.
+    #[must_use]
+    pub fn child_order(&self) -> BTreeMap<String, Vec<String>> {
+        let queues = self.subtree(State::ROOT);
+        queues
+            .into_iter()
+            .map(|queue| &self.queues[queue])
+            .filter(|queue| !queue.children.is_empty())
+            .map(|queue| {
+                let names = queue
+                    .children
+                    .iter()
+                    .map(|&child| self.queues[child].settings.name().to_owned());
+                (queue.settings.path.to_string(), names.collect())
+            })
+            .collect()
+    }
+
     /// Whether a placement over several nodes finds a node: it takes containers, and the list of its
     /// partition has it ([`Node::is_unlisted`]).
     #[inline]
@@ -267,6 +287,7 @@ impl State {
 
 /// An immutable, numbered state, shared between its readers.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Snapshot {
     /// Number of the publication.
     pub version: Version,

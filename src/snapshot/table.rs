@@ -247,7 +247,7 @@ mod tests {
     use crate::id::NodeSlot;
 
     #[test]
-    fn rows_that_were_written_are_told_once_until_they_are_written_again() {
+    fn rows_that_were_written_are_reported_once_until_they_are_written_again() {
         let mut table: Table<NodeSlot, u64> = Table::default();
         let recent = |table: &mut Table<NodeSlot, u64>| {
             let mut recent = vec![9; 9];

@@ -296,9 +296,13 @@ fn a_lost_container_of_a_scheduling_request_is_not_asked_again() {
         .heartbeat(&node("h1"), &NodeReport::AsExpected)
         .unwrap();
     ask_on_first_host(&mut engine, 0);
-    let told = engine.take_events().len();
+    let events = engine.take_events().len();
     engine.remove_node(&node("h1")).unwrap();
-    assert_eq!((told, engine.take_events().len()), (1, 1), "came and went");
+    assert_eq!(
+        (events, engine.take_events().len()),
+        (1, 1),
+        "came and went"
+    );
     for host in ["h2", "h3"] {
         engine
             .heartbeat(&node(host), &NodeReport::AsExpected)
@@ -347,14 +351,14 @@ fn headroom_is_told_of_partitions_that_asks_named_not_scheduling_requests() {
         .heartbeat(&node("h2"), &NodeReport::AsExpected)
         .unwrap();
     let constrained = call(vec![request(1, 1, "web", "notin,node,web")]);
-    let told = engine.ask(FIRST, &constrained).unwrap().headroom;
-    assert_eq!(told, ResourceVector::of(&[3072, 3]));
+    let answer = engine.ask(FIRST, &constrained).unwrap().headroom;
+    assert_eq!(answer, ResourceVector::of(&[3072, 3]));
     // Within the limit of the last pass, which was that of the labelled node.
     let anywhere = Ask {
         partition: None,
         priority: 3,
         ..on_gpu
     };
-    let told = engine.ask(FIRST, &AskCall::asking(vec![anywhere])).unwrap();
-    assert_eq!(told.headroom, ResourceVector::of(&[7168, 4]));
+    let answer = engine.ask(FIRST, &AskCall::asking(vec![anywhere])).unwrap();
+    assert_eq!(answer.headroom, ResourceVector::of(&[7168, 4]));
 }

@@ -241,12 +241,12 @@ fn what_was_decided_up_to_an_end_in_full_work_stays_readable() {
         }
         let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), ASKED);
         asking(&engine, 1, &[AskCall::asking(vec![ask])]);
-        let mut told = Vec::new();
-        while told.is_empty() {
-            engine.append_events(&mut told);
+        let mut events = Vec::new();
+        while events.is_empty() {
+            engine.append_events(&mut events);
         }
         assert_eq!(engine.end(), capsched::sync::Ended::Stopped);
-        engine.append_events(&mut told);
+        engine.append_events(&mut events);
         let placed = |event: &&Decision| matches!(event, Decision::Allocated { .. });
         let snapshot = engine.snapshot();
         let shown: i64 = snapshot
@@ -254,8 +254,8 @@ fn what_was_decided_up_to_an_end_in_full_work_stays_readable() {
             .iter()
             .map(|node| i64::from(node.containers))
             .sum();
-        let told = i64::try_from(told.iter().filter(placed).count()).unwrap();
-        assert_eq!(told, shown, "{mode:?}");
+        let events = i64::try_from(events.iter().filter(placed).count()).unwrap();
+        assert_eq!(events, shown, "{mode:?}");
         assert!(
             shown < i64::from(ASKED),
             "{mode:?}: all was done before the end"

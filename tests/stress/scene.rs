@@ -89,11 +89,11 @@ pub(crate) fn books(largest: [i64; 2]) -> Books {
 
 /// Waits until an engine is at rest, while its events are read: one without room for them waits, too.
 pub(crate) fn rest(engine: &Threaded) -> Vec<Decision> {
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     std::thread::scope(|scope| {
         let quiet = scope.spawn(|| engine.quiesce());
         while !quiet.is_finished() {
-            engine.append_events(&mut told);
+            engine.append_events(&mut events);
             std::thread::yield_now();
         }
     });
@@ -101,10 +101,10 @@ pub(crate) fn rest(engine: &Threaded) -> Vec<Decision> {
     // nobody reads does an answer to quiescence say that there is something to read, or nothing left to do.
     loop {
         engine.quiesce();
-        let before = told.len();
-        engine.append_events(&mut told);
-        if told.len() == before {
-            return told;
+        let before = events.len();
+        engine.append_events(&mut events);
+        if events.len() == before {
+            return events;
         }
     }
 }

@@ -337,7 +337,7 @@ impl<'a> Player<'a> {
                 self.engine.reapply(refused, present);
             }
         }
-        let view = self.engine.ledger().child_order();
+        let view = self.engine.ledger().state().child_order();
         out.insert("child_order".into(), json!(view));
     }
 

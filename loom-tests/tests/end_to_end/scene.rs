@@ -337,7 +337,7 @@ impl Committer {
     /// Every container is on the one node, and those that the limits are about are one user's.
     fn check(&self) {
         let containers = i64::from(self.ledger.as_is().state().nodes[NODE].containers);
-        assert_eq!(containers, self.live, "N4: on the node, and told");
+        assert_eq!(containers, self.live, "N4: on the node, and in the events");
         assert!(containers <= self.room, "N1: {containers} on the node");
         assert!(containers <= self.most, "U2: {containers} of the user");
     }

@@ -4,9 +4,14 @@
 
 use std::fmt;
 
-use super::asks::MAX_ASKS;
 use crate::id::ApplicationId;
 use crate::resource::ResourceVector;
+
+/// Most containers of one ask.
+pub(super) const MAX_COUNT: i32 = 1_000_000;
+
+/// Most asks of one call, and most keys of one application.
+pub(super) const MAX_ASKS: usize = 100_000;
 
 /// Why a call was refused; nothing of it was carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +41,7 @@ pub enum AskError {
 
 /// A size and the most that is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OutOfRange {
     /// The request.
     pub size: ResourceVector,

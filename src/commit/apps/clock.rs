@@ -5,6 +5,8 @@
 use std::collections::BTreeSet;
 
 use crate::id::AppSlot;
+use crate::queue::LifetimeSettings;
+use crate::snapshot::State;
 
 /// The time that the ledger was set to, and what is due by time. Times are in ms.
 #[derive(Clone, Debug, Default)]
@@ -39,8 +41,24 @@ impl LedgerClock {
         self.starts
     }
 
+    /// Starts the clock of a new application, by its queue's settings.
+    pub(in crate::commit) fn start_lifetime(&mut self, state: &State, app: AppSlot) {
+        let leaf = state.apps[app].leaf;
+        let settings = state.queues[leaf].settings.lifetime;
+        if let Some(seconds) = effective_lifetime(settings, None) {
+            self.end_after(state, app, seconds);
+        }
+    }
+
+    /// Gives an application a lifetime of some seconds from now on.
+    pub(in crate::commit) fn end_after(&mut self, state: &State, app: AppSlot, seconds: i64) {
+        let ms = u64::try_from(seconds).unwrap_or(0).saturating_mul(1000);
+        let generation = state.apps[app].generation;
+        self.end_in(ms, app, generation);
+    }
+
     /// Ends a lifetime in some ms from now.
-    pub(in crate::commit) fn end_in(&mut self, ms: u64, app: AppSlot, generation: u32) {
+    fn end_in(&mut self, ms: u64, app: AppSlot, generation: u32) {
         let deadline = self.now_ms.saturating_add(ms);
         self.deadlines.insert((deadline, app, generation));
     }
@@ -61,5 +79,40 @@ impl LedgerClock {
         let due = self.next_deadline().is_some_and(|at| at <= self.now_ms);
         let (_, app, generation) = due.then(|| self.deadlines.pop_first())??;
         Some((app, generation))
+    }
+}
+
+/// The lifetime that holds for an application: what it wished, or the queue's default, cut to the
+/// queue's maximum; nothing when it is unlimited. In seconds.
+// As CapacityScheduler.checkAndGetApplicationLifetime.
+#[must_use]
+pub fn effective_lifetime(settings: LifetimeSettings, wished_s: Option<i64>) -> Option<i64> {
+    let bounded = |seconds: i64| seconds > 0;
+    let wanted = wished_s
+        .filter(|&s| bounded(s))
+        .unwrap_or(settings.default_s);
+    let most = Some(settings.maximum_s).filter(|&s| bounded(s));
+    match (Some(wanted).filter(|&s| bounded(s)), most) {
+        (Some(wanted), Some(most)) => Some(wanted.min(most)),
+        (wanted, most) => wanted.or(most),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wish_is_cut_to_the_maximum_and_a_default_stands_in_for_none() {
+        let queue = |maximum_s, default_s| LifetimeSettings {
+            maximum_s,
+            default_s,
+        };
+        assert_eq!(effective_lifetime(queue(-1, -1), None), None);
+        assert_eq!(effective_lifetime(queue(-1, -1), Some(50)), Some(50));
+        assert_eq!(effective_lifetime(queue(100, 20), None), Some(20));
+        assert_eq!(effective_lifetime(queue(100, -1), None), Some(100));
+        assert_eq!(effective_lifetime(queue(100, 20), Some(500)), Some(100));
+        assert_eq!(effective_lifetime(queue(0, 0), Some(500)), Some(500));
     }
 }

@@ -6,10 +6,9 @@
 //!
 //! Tests: `tests/commit/correction.rs`.
 
-use super::asks::Checked;
 use crate::commit::containers::container::GiveBack;
-use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::Ending;
+use crate::commit::leaves::demand::Checked;
 use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, SchedulerKey};
 use crate::resource::ResourceVector;
@@ -28,7 +27,7 @@ impl Ledger {
         let mut too_many: Vec<(SchedulerKey, ResourceVector, usize)> = Vec::new();
         for checked in asks {
             let (key, size) = (checked.key, checked.ask.size.get());
-            let placed = self.unfetched_like(app, key, &size).len();
+            let placed = self.containers.unfetched_like(app, key, &size).len();
             let asked = usize::try_from(checked.ask.count).unwrap_or(0);
             if placed == 0 {
                 continue;
@@ -42,28 +41,12 @@ impl Ledger {
             checked.ask.count = i32::try_from(left).unwrap_or(i32::MAX);
         }
         for (key, size, count) in too_many {
-            let like = self.unfetched_like(app, key, &size);
+            let like = self.containers.unfetched_like(app, key, &size);
             for slot in like.into_iter().take(count) {
                 // What ends here was not lost: its ask does not come back.
-                self.container_mut(slot).give_back = GiveBack::Nothing;
+                self.containers.get_mut(slot).give_back = GiveBack::Nothing;
                 self.end_container(slot, Ending::Killed);
             }
         }
-    }
-
-    /// Containers of a key and a size that an application has not fetched, the oldest first.
-    fn unfetched_like(
-        &self,
-        app: AppSlot,
-        key: SchedulerKey,
-        size: &ResourceVector,
-    ) -> Vec<ContainerSlot> {
-        let unfetched = self.containers.unfetched(app).iter().copied();
-        unfetched
-            .filter(|&slot| {
-                let container = self.container(slot);
-                container.key == key && container.size.get() == *size
-            })
-            .collect()
     }
 }

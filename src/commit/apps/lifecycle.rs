@@ -9,19 +9,22 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::ask_error::AskError;
-use crate::accounting::creator_of;
+use super::checks::Master;
+use crate::accounting::{add_queue_pending, creator_of};
 use crate::commit::event::{Ending, LedgerEvent};
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
+use crate::commit::registry::Registry;
 use crate::commit::tree::build;
 use crate::commit::tree::build::app_left;
 use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot};
-use crate::queue::{App, AppSpec, AppStage, Demand, PerPartition, QueueState, Submission};
+use crate::queue::{App, AppSpec, AppStage, Demand, PerPartition, Submission};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
 /// An application that was accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Submitted {
     /// Full path of its queue.
     pub queue: Arc<str>,
@@ -178,12 +181,6 @@ impl fmt::Display for AppError {
 
 impl std::error::Error for AppError {}
 
-/// What is known of the master's container before the application exists.
-struct Master {
-    size: ResourceVector,
-    label: Option<PartitionId>,
-}
-
 /// The queue that a submission goes to: below the parent of the placement rules, if they had an
 /// opinion.
 // As CapacityScheduler.getAddedAppQueueName.
@@ -206,13 +203,14 @@ impl Ledger {
     /// As [`SubmitError`]. The state is unchanged but for the user's record in the leaf and the
     /// queues that were missing, which a refused submission leaves behind as in the reference.
     pub fn submit(&mut self, spec: &AppSpec) -> Result<AppSlot, SubmitError> {
-        self.check_new(spec)?;
+        check_new(&self.registry, spec)?;
         let name = named_queue(spec);
         let queue = self.queue(&name);
         let master = self
+            .checks()
             .check_master(spec, queue)
             .map_err(SubmitError::Master)?;
-        let priority = self.priority_of(spec, queue);
+        let priority = priority_of(&self.state, spec, queue);
         let limit = self.state.settings.maximum_applications;
         if self.state.queues[State::ROOT].apps >= limit {
             return Err(SubmitError::TooManyInScheduler { limit });
@@ -222,15 +220,16 @@ impl Ledger {
             None => self.create_leaf(&name)?,
         };
         check_placement(&self.state, leaf, spec)?;
-        self.check_submission(leaf, &spec.user)?;
+        self.leaves
+            .check_submission(&mut self.state, leaf, &spec.user)?;
         let app = self.new_app(spec, leaf, priority, &master);
         count_app(&mut self.state, leaf, 1);
-        self.state.apps[app].runnable = self.may_run(app);
+        self.state.apps[app].runnable = self.leaves.may_run(&self.state, app);
         if self.state.apps[app].runnable {
-            self.count_runnable(app, 1);
+            self.leaves.count_runnable(&mut self.state, app, 1);
         }
-        self.start_lifetime(app);
-        self.add_attempt(app);
+        self.clock.start_lifetime(&self.state, app);
+        self.leaves.add_attempt(&mut self.state, app);
         if spec.master.is_none() {
             self.outbox.push(LedgerEvent::MasterStarted {
                 app: spec.id,
@@ -243,101 +242,14 @@ impl Ledger {
         Ok(app)
     }
 
-    /// Whether a submission names a user as it may be, and an application that does not exist.
-    fn check_new(&self, spec: &AppSpec) -> Result<(), SubmitError> {
-        let bad = |c: char| c.is_control();
-        if spec.user.is_empty() || spec.user.len() > 256 || spec.user.contains(bad) {
-            let clipped = spec.user.chars().take(64).flat_map(char::escape_debug);
-            return Err(SubmitError::UserName(clipped.collect()));
-        }
-        if self.app(spec.id).is_some() {
-            return Err(SubmitError::Duplicate(spec.id));
-        }
-        Ok(())
-    }
-
-    /// The priority of a new application: as wished, or that of its leaf, up to the cluster's maximum.
-    fn priority_of(&self, spec: &AppSpec, queue: Option<QueueSlot>) -> i32 {
-        let wanted = spec.priority.unwrap_or_else(|| {
-            let settings = queue.map(|queue| &self.state.queues[queue]);
-            settings
-                .filter(|queue| queue.is_leaf())
-                .map_or(0, |queue| queue.settings.leaf.default_priority)
-        });
-        wanted.min(self.state.settings.maximum_application_priority)
-    }
-
     /// Creates the leaf of a submission whose queue does not exist.
     // As CapacityScheduler.getOrCreateQueueFromPlacementContext.
     fn create_leaf(&mut self, name: &str) -> Result<QueueSlot, SubmitError> {
         if self.is_ambiguous(name) {
             return Err(SubmitError::AmbiguousQueue(name.to_owned()));
         }
-        let created = build::create(self, name);
+        let created = build::create(&mut self.tree(), name);
         created.ok_or_else(|| SubmitError::UnknownQueue(name.to_owned()))
-    }
-
-    /// Checks the request for the master's container and normalizes it.
-    fn check_master(&self, spec: &AppSpec, queue: Option<QueueSlot>) -> Result<Master, AskError> {
-        let Some(size) = &spec.master else {
-            return Ok(Master {
-                size: self.state.minimum,
-                label: None,
-            });
-        };
-        let largest = self.largest_allocation(queue);
-        // As RMAppManager.validateAndCreateResourceRequest, to which an empty one is none.
-        let own = spec.master_partition.as_ref();
-        let own = own.filter(|label| !label.is_empty());
-        let label = own.or(spec.partition.as_ref());
-        let label = self.check_ask(queue, size, "*", label.map(String::as_str), &largest)?;
-        let minimum = &self.state.minimum;
-        let size = self
-            .state
-            .calculator
-            .normalize(size, minimum, &largest, minimum);
-        Ok(Master { size, label })
-    }
-
-    /// The checks that a leaf and its ancestors make; they create the user's record.
-    // As AbstractLeafQueue.validateSubmitApplication.
-    pub(in crate::commit) fn check_submission(
-        &mut self,
-        leaf: QueueSlot,
-        user: &str,
-    ) -> Result<(), SubmitError> {
-        let queue = &self.state.queues[leaf];
-        let path = || queue.settings.path.to_string();
-        let Some(users) = &queue.leaf else {
-            return Err(SubmitError::NotALeaf(path()));
-        };
-        if queue.state != QueueState::Running {
-            return Err(SubmitError::QueueStopped(path()));
-        }
-        let apps = users.active.len() + users.waiting.len() + users.parked.len();
-        // Leaves that a managed parent created have no limits of applications.
-        let unlimited = creator_of(&self.state, leaf).map(|_| i32::MAX);
-        let limit = unlimited.unwrap_or(users.maximum_applications);
-        if i64::try_from(apps).unwrap_or(i64::MAX) >= i64::from(limit) {
-            return Err(SubmitError::TooManyInQueue {
-                queue: path(),
-                limit,
-            });
-        }
-        let limit = unlimited.unwrap_or(users.maximum_applications_per_user);
-        let path = path();
-        let record = self.user(leaf, user);
-        let record = &self.state.users[record];
-        if record.waiting_apps + record.active_apps >= limit {
-            return Err(SubmitError::TooManyOfUser { queue: path, limit });
-        }
-        for above in self.state.chain(leaf).skip(1) {
-            let above = &self.state.queues[above];
-            if above.state != QueueState::Running {
-                return Err(SubmitError::QueueStopped(above.settings.path.to_string()));
-            }
-        }
-        Ok(())
     }
 
     fn new_app(
@@ -358,7 +270,7 @@ impl Ledger {
                 default_partition: spec.partition.as_deref().map(Arc::from),
                 tags: spec.tags.iter().map(|tag| tag.as_str().into()).collect(),
             }),
-            user: self.user(leaf, &spec.user),
+            user: self.leaves.user(&mut self.state, leaf, &spec.user),
             leaf,
             priority,
             unmanaged: spec.master.is_none(),
@@ -383,12 +295,17 @@ impl Ledger {
             slot
         } else {
             self.containers.add_app();
-            self.skipped.add_app();
+            self.leaves.skipped_mut().add_app();
             self.state.demands.push(Demand::default());
             AppSlot::at(self.state.apps.push(app))
         };
         self.registry.add_app(spec.id, slot);
         slot
+    }
+
+    /// Changes an application's priority, capped to the cluster's; returns the capped one.
+    pub fn change_priority(&mut self, app: AppSlot, wanted: i32) -> i32 {
+        self.leaves.change_priority(&mut self.state, app, wanted)
     }
 
     /// Ends an application: its containers, its reservations, then itself.
@@ -397,7 +314,7 @@ impl Ledger {
         for container in live {
             self.end_container(container, Ending::Killed);
         }
-        for container in self.reservations_of(app) {
+        for container in self.containers.reservations_of(&self.state, app) {
             self.end_container(container, Ending::Killed);
         }
         let row = &mut self.state.apps[app];
@@ -406,23 +323,47 @@ impl Ledger {
         for asks in std::mem::take(&mut self.state.apps[app].keys) {
             if let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) {
                 let size = any.size.get().times(i64::from(any.count));
-                self.add_queue_pending(leaf, asks.partition, -size);
+                add_queue_pending(&mut self.state, leaf, asks.partition, -size);
             }
         }
         self.state.queues[leaf]
             .as_leaf_mut()
             .dirty
             .retain(|&other| other != app);
-        self.remove_attempt(app, false);
-        self.stop_asking(app, leaf);
+        self.leaves.remove_attempt(&mut self.state, app, false);
+        self.leaves.stop_asking(&mut self.state, app, leaf);
         app_left(&mut self.state, leaf);
         count_app(&mut self.state, leaf, -1);
-        self.set_provider(app, None);
+        self.leaves.set_provider(&mut self.state, app, None);
         self.registry.remove_app(id);
         self.tags.constraints_mut().unregister_application(id);
         self.containers.clear_finished(app);
         self.outbox.follow_up(FollowUpEvent::Forget(app));
     }
+}
+
+/// Whether a submission names a user as it may be, and an application that does not exist.
+fn check_new(registry: &Registry, spec: &AppSpec) -> Result<(), SubmitError> {
+    let bad = |c: char| c.is_control();
+    if spec.user.is_empty() || spec.user.len() > 256 || spec.user.contains(bad) {
+        let clipped = spec.user.chars().take(64).flat_map(char::escape_debug);
+        return Err(SubmitError::UserName(clipped.collect()));
+    }
+    if registry.app(spec.id).is_some() {
+        return Err(SubmitError::Duplicate(spec.id));
+    }
+    Ok(())
+}
+
+/// The priority of a new application: as wished, or that of its leaf, up to the cluster's maximum.
+fn priority_of(state: &State, spec: &AppSpec, queue: Option<QueueSlot>) -> i32 {
+    let wanted = spec.priority.unwrap_or_else(|| {
+        let settings = queue.map(|queue| &state.queues[queue]);
+        settings
+            .filter(|queue| queue.is_leaf())
+            .map_or(0, |queue| queue.settings.leaf.default_priority)
+    });
+    wanted.min(state.settings.maximum_application_priority)
 }
 
 /// A leaf that a managed parent created takes only what placement rules put below that parent.

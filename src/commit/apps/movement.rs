@@ -5,11 +5,10 @@
 use super::lifecycle::{AppError, SubmitError};
 use crate::commit::apps::lifecycle::count_app;
 use crate::commit::containers::container::ContainerState;
-use crate::commit::containers::slot::ContainerSlot;
+use crate::commit::leaves::usage::{add_reserved_by_present, charge_use, move_pending};
 use crate::commit::ledger::Ledger;
 use crate::commit::tree::build::app_left;
-use crate::commit::tree::usage::add_reserved_by_present;
-use crate::id::{AppSlot, NameId, PartitionId, QueueSlot, UserSlot, java_order};
+use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::snapshot::State;
 
 impl Ledger {
@@ -29,26 +28,28 @@ impl Ledger {
         let to = self.queue(path).ok_or_else(|| unknown(path))?;
         check_partitions(&mut self.state, app, to)?;
         let name = std::sync::Arc::clone(&self.state.apps[app].submission.user_name);
-        self.check_submission(to, &name).map_err(AppError::Move)?;
+        self.leaves
+            .check_submission(&mut self.state, to, &name)
+            .map_err(AppError::Move)?;
         let from = self.state.apps[app].leaf;
-        let to_user = self.user(to, &name);
+        let to_user = self.leaves.user(&mut self.state, to, &name);
         self.move_charges(app, (from, to), to_user);
-        self.remove_attempt(app, true);
+        self.leaves.remove_attempt(&mut self.state, app, true);
         let row = &mut self.state.apps[app];
         row.leaf = to;
         row.user = to_user;
-        self.move_killable(app);
-        self.moving = Some((app, from));
-        self.add_attempt(app);
-        self.moving = None;
-        self.move_pending(app, (from, to));
-        self.stop_asking(app, from);
+        self.containers.move_killable(&mut self.state, app);
+        self.leaves.set_moving(Some((app, from)));
+        self.leaves.add_attempt(&mut self.state, app);
+        self.leaves.set_moving(None);
+        move_pending(&mut self.state, app, (from, to));
+        self.leaves.stop_asking(&mut self.state, app, from);
         if self.state.apps[app]
             .keys
             .iter()
             .any(|asks| asks.outstanding)
         {
-            self.start_asking(app);
+            self.leaves.start_asking(&mut self.state, app);
         }
         app_left(&mut self.state, from);
         count_app(&mut self.state, from, -1);
@@ -63,7 +64,7 @@ impl Ledger {
         (from, to): (QueueSlot, QueueSlot),
         to_user: UserSlot,
     ) {
-        for container in self.containers_to_move(app) {
+        for container in self.containers.to_move(&self.state, app) {
             let container = self.container(container);
             let (size, node) = (container.size.get(), container.node);
             let kept = container.state == ContainerState::Reserved
@@ -73,35 +74,12 @@ impl Ledger {
                 add_reserved_by_present(&mut self.state, from, -size);
                 add_reserved_by_present(&mut self.state, to, size);
             }
-            self.charge(app, partition, -size);
+            self.leaves.charge(&mut self.state, app, partition, -size);
             // The leaf's reserved resources stay with the source, as in the reference.
-            self.charge_queues(to, partition, size);
-            self.charge_user(to, to_user, partition, size);
+            charge_use(&mut self.state, to, partition, size);
+            self.leaves
+                .charge_user(&mut self.state, to, to_user, partition, size);
         }
-    }
-
-    /// Moves what an application has outstanding to another leaf.
-    fn move_pending(&mut self, app: AppSlot, (from, to): (QueueSlot, QueueSlot)) {
-        for i in 0..self.state.apps[app].keys.len() {
-            let asks = &self.state.apps[app].keys[i];
-            let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) else {
-                continue;
-            };
-            let (partition, size) = (asks.partition, any.size.get().times(i64::from(any.count)));
-            self.add_queue_pending(from, partition, -size);
-            self.add_queue_pending(to, partition, size);
-        }
-    }
-
-    /// Live containers in the order of a hash map of their ids, then reservations.
-    fn containers_to_move(&self, app: AppSlot) -> Vec<ContainerSlot> {
-        let mut live: Vec<_> = self.containers.live_of(app).collect();
-        java_order::sort(&mut live, 0, |&slot| {
-            let id = self.container(slot).id;
-            java_order::container_hash(id.app.cluster, id.app.sequence, id.number)
-        });
-        live.extend(self.reservations_of(app));
-        live
     }
 }
 

@@ -4,9 +4,11 @@
 
 use std::sync::Arc;
 
-use crate::id::{AppSlot, Map, SchedulerKey};
+use crate::cluster::TagCount;
+use crate::id::{AppSlot, Map, NodeSlot, SchedulerKey};
 use crate::policy::ConstraintRegistry;
 use crate::queue::ConstrainedKey;
+use crate::snapshot::State;
 
 /// What the ledger keeps for placement constraints.
 #[derive(Clone, Debug)]
@@ -27,23 +29,61 @@ impl Default for PlacementTags {
 }
 
 impl PlacementTags {
-    /// Notes that containers of a request carry tags on nodes.
-    pub(in crate::commit) fn note(
+    /// Counts the tags of a container on its node.
+    pub(in crate::commit) fn count(
         &mut self,
+        state: &mut State,
         app: AppSlot,
         key: SchedulerKey,
+        node: NodeSlot,
         fixed: Arc<ConstrainedKey>,
     ) {
+        let (id, app_tags) = (
+            state.apps[app].id,
+            Arc::clone(&state.apps[app].submission.tags),
+        );
+        let tags = &mut state.nodes[node].tags;
+        for tag in &fixed.tags {
+            match tags
+                .iter_mut()
+                .find(|known| known.app == id && known.tag == *tag)
+            {
+                Some(known) => known.count += 1,
+                None => tags.push(TagCount {
+                    app: id,
+                    app_tags: Arc::clone(&app_tags),
+                    tag: Arc::clone(tag),
+                    count: 1,
+                }),
+            }
+        }
         self.tagged.insert((app, key), fixed);
     }
 
-    /// The request whose containers carry tags on nodes.
-    pub(in crate::commit) fn of(
+    /// Forgets the tags of a container whose space is free again.
+    pub(in crate::commit) fn uncount(
         &self,
+        state: &mut State,
         app: AppSlot,
         key: SchedulerKey,
-    ) -> Option<&Arc<ConstrainedKey>> {
-        self.tagged.get(&(app, key))
+        node: NodeSlot,
+    ) {
+        let Some(fixed) = self.tagged.get(&(app, key)) else {
+            return;
+        };
+        let id = state.apps[app].id;
+        let tags = &mut state.nodes[node].tags;
+        for tag in &fixed.tags {
+            if let Some(at) = tags
+                .iter()
+                .position(|known| known.app == id && known.tag == *tag)
+            {
+                tags[at].count -= 1;
+                if tags[at].count == 0 {
+                    tags.swap_remove(at);
+                }
+            }
+        }
     }
 
     /// Forgets the requests of an application.

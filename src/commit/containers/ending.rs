@@ -8,8 +8,7 @@ use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::{Ending, LedgerEvent, UnreserveReason};
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
-use crate::commit::tree::usage::add_reserved;
-use crate::id::{AppSlot, ContainerId, NodeSlot};
+use crate::id::{ContainerId, NodeSlot};
 use crate::queue::AppStage;
 use crate::snapshot::State;
 use crate::sync::{Mutant, injected};
@@ -32,7 +31,10 @@ impl Ledger {
         let (app, node, size) = (container.app, container.node, container.size.get());
         let partition = self.state.nodes[node].partition;
         if container.state == ContainerState::Reserved {
-            if !self.drop_reservation(slot, reason) {
+            if !self
+                .containers
+                .drop_reservation(&mut self.state, &mut self.outbox, slot, reason)
+            {
                 return;
             }
         } else if !self.end_running(slot, ending) {
@@ -42,10 +44,11 @@ impl Ledger {
         if injected(Mutant::KilledStaysCharged) && ending == Ending::Killed {
             return;
         }
-        self.charge(app, partition, -size);
+        self.leaves.charge(&mut self.state, app, partition, -size);
         // What ran to its end was needed once.
         if ending != Ending::Finished {
-            self.give_back_container(slot);
+            let container = self.containers.get_mut(slot);
+            self.leaves.give_back_container(&mut self.state, container);
         }
     }
 
@@ -64,7 +67,7 @@ impl Ledger {
         }
         let partition = self.state.nodes[node].partition;
         self.state.apps[app].part_mut(partition).used -= size;
-        let container = self.container_mut(slot);
+        let container = self.containers.get_mut(slot);
         container.state = ContainerState::Done;
         let (to_stop, launched) = (container.to_stop, container.launched);
         if ending != Ending::Finished {
@@ -108,74 +111,11 @@ impl Ledger {
         // As SchedulerNode.releaseContainer: a container has its tags from when it is fetched, so
         // that those of others are counted for ever.
         if handed {
-            self.forget_tags(app, key, node);
+            self.tags.uncount(&mut self.state, app, key, node);
         }
         if self.state.apps[app].stage == AppStage::Done {
             self.outbox.follow_up(FollowUpEvent::Forget(app));
         }
-    }
-
-    /// Takes a reservation off its node and its application; whether it was still there.
-    /// What queues and users are charged for it stays.
-    pub(in crate::commit) fn drop_reservation(
-        &mut self,
-        slot: ContainerSlot,
-        reason: UnreserveReason,
-    ) -> bool {
-        let container = self.container(slot);
-        let (id, node, size) = (container.id, container.node, container.size.get());
-        if !self.unreserve(slot) {
-            return false;
-        }
-        self.container_mut(slot).state = ContainerState::Done;
-        self.containers.note_ended(slot);
-        let node = self.state.nodes[node].name.clone();
-        self.outbox.push(LedgerEvent::Unreserved {
-            container: id,
-            node,
-            size,
-            reason,
-        });
-        true
-    }
-
-    /// Takes a reservation off its node and its application without ending the container.
-    // As FiCaSchedulerApp.unreserve and LeafQueue's share of it.
-    pub(in crate::commit) fn unreserve(&mut self, slot: ContainerSlot) -> bool {
-        let container = self.container(slot);
-        let (id, app, key) = (container.id, container.app, container.key);
-        let (node, size) = (container.node, container.size.get());
-        let partition = self.state.nodes[node].partition;
-        let asks = self.state.apps[app].key_mut(key);
-        let Some(at) = asks
-            .reserved
-            .iter()
-            .position(|held| held.node == node && held.number == id.number)
-        else {
-            return false;
-        };
-        asks.reserved.remove(at);
-        asks.re_reservations = 0;
-        self.state.apps[app].part_mut(partition).reserved -= size;
-        self.state.nodes[node].reserved = None;
-        self.containers.set_reserved(node, None);
-        let leaf = self.state.apps[app].leaf;
-        add_reserved(&mut self.state, leaf, partition, -size);
-        true
-    }
-
-    /// Containers that wait for room, of one application, by number.
-    pub(in crate::commit) fn reservations_of(&self, app: AppSlot) -> Vec<ContainerSlot> {
-        let mut held: Vec<_> = self.state.apps[app]
-            .keys
-            .iter()
-            .flat_map(|asks| &asks.reserved)
-            .map(|held| (held.number, held.node))
-            .collect();
-        held.sort_unstable();
-        held.into_iter()
-            .filter_map(|(_, node)| self.containers.reserved_on(node))
-            .collect()
     }
 }
 

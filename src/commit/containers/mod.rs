@@ -3,7 +3,10 @@
 pub(super) mod container;
 pub(super) mod ending;
 pub(super) mod live;
+mod of_apps;
+mod on_nodes;
 pub(super) mod preempt;
+mod reservations;
 pub(super) mod slab;
 pub(super) mod slot;
 pub(super) mod store;

@@ -2,16 +2,11 @@
 //!
 //! Tests: `tests/preemption/rounds.rs`.
 
-use std::collections::BTreeSet;
-
-use super::container::{Container, ContainerState};
-use crate::cluster::{Killable, NodeState};
-use crate::commit::containers::slot::ContainerSlot;
-use crate::commit::event::{Ending, LedgerEvent, UnreserveReason};
+use super::container::Container;
+use crate::commit::event::{Ending, UnreserveReason};
 use crate::commit::ledger::Ledger;
-use crate::id::{AppSlot, ContainerId, NodeSlot};
+use crate::id::{ContainerId, NodeSlot};
 use crate::proposer::Observation;
-use crate::queue::ReservedAt;
 
 /// A decision of preemption about one container or reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +77,7 @@ pub struct Verdicts {
 
 /// What a round of preemption decided, in the order of its verdicts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PreemptionRound {
     /// Containers asked back.
     pub marks: Vec<ContainerId>,
@@ -135,7 +131,7 @@ impl Ledger {
         let leaves = queues.filter_map(|queue| queue.leaf.as_ref());
         let apps = leaves.flat_map(|leaf| leaf.active.iter().copied());
         for app in apps.collect::<Vec<_>>() {
-            self.user_of(app);
+            self.leaves.user_of(&mut self.state, app);
         }
     }
 
@@ -153,7 +149,8 @@ impl Ledger {
                 }
                 VerdictKind::Kill if lazy => {
                     done.kills.push(id);
-                    self.make_killable(verdict.node, id);
+                    self.containers
+                        .make_killable(&mut self.state, verdict.node, id);
                 }
                 VerdictKind::Kill => {
                     done.kills.push(id);
@@ -165,7 +162,12 @@ impl Ledger {
                 }
                 VerdictKind::MoveReservation { to } => {
                     done.moved.push(id);
-                    self.move_reservation(verdict, to);
+                    self.containers.move_reservation(
+                        &mut self.state,
+                        &mut self.outbox,
+                        verdict,
+                        to,
+                    );
                 }
             }
         }
@@ -183,100 +185,14 @@ impl Ledger {
 
     fn end_by_verdict(&mut self, verdict: &Verdict) {
         let slot = self.live_container(verdict.container);
-        if let Some(slot) = slot.or_else(|| self.reservation(verdict)) {
+        if let Some(slot) =
+            slot.or_else(|| self.containers.reservation(verdict.node, verdict.container))
+        {
             let reason = match verdict.reason {
                 PreemptionReason::ReservationTimeout => UnreserveReason::Timeout,
                 _ => UnreserveReason::Kill,
             };
             self.end_as(slot, Ending::Killed, reason);
         }
-    }
-
-    fn reservation(&self, verdict: &Verdict) -> Option<ContainerSlot> {
-        let slot = self.containers.reserved_on(verdict.node)?;
-        (self.container(slot).id == verdict.container).then_some(slot)
-    }
-
-    /// Marks a container that takes space on its node as free to be killed for others.
-    // As FiCaSchedulerNode.markContainerToKillable.
-    pub(in crate::commit) fn make_killable(&mut self, node: NodeSlot, id: ContainerId) {
-        let mut on_node = self.containers.placed_on(node).iter();
-        let found = on_node.find(|&&slot| self.container(slot).id == id);
-        let Some(&slot) = found else { return };
-        let container = self.container(slot);
-        let killable = Killable {
-            container: container.id,
-            app: container.app,
-            leaf: self.state.apps[container.app].leaf,
-            size: container.size.get(),
-            ended: container.state == ContainerState::Done,
-        };
-        let known = &mut self.state.nodes[node].killable;
-        if known
-            .iter()
-            .all(|other| other.container != killable.container)
-        {
-            known.push(killable);
-        }
-    }
-
-    /// Killable containers of an application count for the leaf that it moved to.
-    pub(in crate::commit) fn move_killable(&mut self, app: AppSlot) {
-        let leaf = self.state.apps[app].leaf;
-        let slots = self.containers.live_of(app);
-        let nodes: BTreeSet<_> = slots.map(|slot| self.container(slot).node).collect();
-        for node in nodes {
-            let marked = |killable: &Killable| killable.app == app;
-            if self.state.nodes[node].killable.iter().any(marked) {
-                for killable in &mut self.state.nodes[node].killable {
-                    if killable.app == app {
-                        killable.leaf = leaf;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Moves a reservation to a node of the same partition without one.
-    // As CapacityScheduler.moveReservedContainer.
-    fn move_reservation(&mut self, verdict: &Verdict, to: NodeSlot) {
-        let from = verdict.node;
-        let Some(slot) = self.reservation(verdict) else {
-            return;
-        };
-        let (source, target) = (&self.state.nodes[from], &self.state.nodes[to]);
-        let free = target.reserved.is_none() && target.state != NodeState::Lost;
-        let reserved = source.reserved;
-        if source.partition != target.partition || !free {
-            return;
-        }
-        let (from_name, to_name) = (source.name.clone(), target.name.clone());
-        let java_hash = target.java_hash;
-        let container = self.container_mut(slot);
-        container.node = to;
-        let (id, app, key, size) = (
-            container.id,
-            container.app,
-            container.key,
-            container.size.get(),
-        );
-        let held = &mut self.state.apps[app].key_mut(key).reserved;
-        held.retain(|held| (held.node, held.number) != (from, id.number));
-        held.push(ReservedAt {
-            number: id.number,
-            node: to,
-            java_hash,
-            size,
-        });
-        self.state.nodes[from].reserved = None;
-        self.state.nodes[to].reserved = reserved;
-        self.containers.set_reserved(from, None);
-        self.containers.set_reserved(to, Some(slot));
-        self.outbox.push(LedgerEvent::ReservationMoved {
-            container: id,
-            from: from_name,
-            to: to_name,
-            size,
-        });
     }
 }

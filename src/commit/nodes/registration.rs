@@ -10,6 +10,8 @@ use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::Ending;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
+use crate::commit::registry::Registry;
+use crate::commit::tree::capacity::update_cluster;
 use crate::id::{ContainerId, NodeName, NodeNameError, NodeSlot, PartitionId};
 use crate::queue::{NodeReport, NodeSpec};
 use crate::resource::{MAX_VALUE, PackedVector, ResourceVector};
@@ -69,13 +71,6 @@ pub struct HeartbeatReply {
 }
 
 impl Ledger {
-    /// The component-wise largest total of the nodes; looked for once for each change of them.
-    pub(in crate::commit) fn biggest_node(&self) -> ResourceVector {
-        let totals = self.registry.nodes();
-        self.history
-            .largest(totals.map(|node| self.state.nodes[node].total.get()))
-    }
-
     /// Registers a node.
     ///
     /// # Errors
@@ -87,7 +82,7 @@ impl Ledger {
         }
         let total = self.state.calculator.known(&spec.total);
         check_total(&self.state, &total, &ResourceVector::NONE)?;
-        let partition = self.known_label(&spec.partition)?;
+        let partition = known_label(&self.registry, &self.state, &spec.partition)?;
         let (rack, anywhere) = (&spec.rack, spec.rack == "*");
         if rack.is_empty() || rack.len() > 256 || rack.contains(char::is_control) || anywhere {
             let clipped = spec.rack.chars().take(64).flat_map(char::escape_debug);
@@ -132,8 +127,8 @@ impl Ledger {
         self.state.epoch += 1;
         self.state.partitions[partition].total += total;
         self.state.partitions[partition].enter(slot);
-        self.send_labels(slot);
-        self.update_cluster();
+        self.outbox.send_labels(&self.state, slot);
+        update_cluster(&mut self.state, &mut self.leaves);
         Ok(slot)
     }
 
@@ -144,14 +139,14 @@ impl Ledger {
     ///
     /// When the node is not registered.
     pub fn remove_node(&mut self, name: &NodeName) -> Result<(), NodeError> {
-        let slot = self.registered(name)?;
+        let slot = registered(&self.registry, name)?;
         let row = &mut self.state.nodes[slot];
         row.state = NodeState::Lost;
         let (partition, total) = (row.partition, row.total.get());
         self.state.epoch += 1;
         self.state.partitions[partition].total -= total;
         self.outbox.follow_up(FollowUpEvent::Labels(None));
-        for container in self.containers_on(slot) {
+        for container in self.containers.on_node(slot) {
             if injected(Mutant::LostNodeKeepsContainers) {
                 break;
             }
@@ -172,7 +167,7 @@ impl Ledger {
             self.history.depart(name.clone(), slot);
         }
         self.state.cluster -= total;
-        self.update_cluster();
+        update_cluster(&mut self.state, &mut self.leaves);
         Ok(())
     }
 
@@ -182,13 +177,15 @@ impl Ledger {
     ///
     /// When the node is not registered or the total is out of range.
     pub fn resize_node(&mut self, name: &NodeName, total: ResourceVector) -> Result<(), NodeError> {
-        let slot = self.registered(name)?;
+        let slot = registered(&self.registry, name)?;
         let total = self.state.calculator.known(&total);
         check_total(&self.state, &total, &self.state.nodes[slot].total.get())?;
         let before = self.state.nodes[slot].total.get();
         self.set_total(slot, total);
         if total != before {
-            self.ask_back_overcommitted(slot);
+            for container in self.containers.overcommitted(&self.state, slot) {
+                self.ask_back(self.container(container).id);
+            }
         }
         Ok(())
     }
@@ -202,12 +199,12 @@ impl Ledger {
             row.default_listed |= partition == PartitionId::DEFAULT;
             self.history.totals_changed();
             self.outbox.follow_up(FollowUpEvent::Labels(None));
-            self.send_labels(slot);
+            self.outbox.send_labels(&self.state, slot);
             self.state.epoch += 1;
             self.state.partitions[partition].total += total - before;
             self.state.cluster += total - before;
         }
-        self.update_cluster();
+        update_cluster(&mut self.state, &mut self.leaves);
     }
 
     /// Moves a node to another partition.
@@ -216,8 +213,8 @@ impl Ledger {
     ///
     /// When the node is not registered or the cluster does not know the label.
     pub fn relabel_node(&mut self, name: &NodeName, label: &str) -> Result<(), NodeError> {
-        let slot = self.registered(name)?;
-        let partition = self.known_label(label)?;
+        let slot = registered(&self.registry, name)?;
+        let partition = known_label(&self.registry, &self.state, label)?;
         let row = &mut self.state.nodes[slot];
         let (before, total) = (row.partition, row.total.get());
         if before == partition && row.labelled {
@@ -244,7 +241,7 @@ impl Ledger {
         mapping: &AttributeMapping,
         attributes: &[(String, String)],
     ) -> Result<(), NodeError> {
-        let slot = self.registered(name)?;
+        let slot = registered(&self.registry, name)?;
         let mut changed = self.state.nodes[slot].attributes.clone();
         map_attributes(&mut changed, mapping, attributes).map_err(NodeError::Attribute)?;
         if changed != self.state.nodes[slot].attributes {
@@ -260,7 +257,7 @@ impl Ledger {
     ///
     /// When the node is not registered.
     pub fn decommission_node(&mut self, name: &NodeName) -> Result<(), NodeError> {
-        let slot = self.registered(name)?;
+        let slot = registered(&self.registry, name)?;
         self.state.nodes[slot].state = NodeState::Decommissioning;
         Ok(())
     }
@@ -275,7 +272,7 @@ impl Ledger {
         name: &NodeName,
         report: &NodeReport,
     ) -> Result<HeartbeatReply, NodeError> {
-        let slot = self.registered(name)?;
+        let slot = registered(&self.registry, name)?;
         Ok(self.take_report(slot, report))
     }
 
@@ -293,7 +290,10 @@ impl Ledger {
             self.outbox
                 .follow_up(FollowUpEvent::NodeTotal(slot, row.incarnation, total));
         }
-        self.kill_overcommitted(slot);
+        // As AbstractYarnScheduler.nodeUpdate: killed after the heartbeat.
+        for container in self.containers.overcommitted(&self.state, slot) {
+            self.outbox.follow_up(FollowUpEvent::Kill(container));
+        }
         reply
     }
 
@@ -303,8 +303,8 @@ impl Ledger {
         let (launched, exited) = match report {
             NodeReport::AsExpected => (by_id(to_launch), by_id(to_stop)),
             NodeReport::Exactly { launched, exited } => (
-                self.reported(to_launch, launched),
-                self.reported(to_stop, exited),
+                self.containers.reported(to_launch, launched),
+                self.containers.reported(to_stop, exited),
             ),
         };
         let ids = |ledger: &Self, slots: &[ContainerSlot]| {
@@ -321,7 +321,7 @@ impl Ledger {
         for container in launched {
             let to_stop = self.container(container).to_stop;
             self.containers.set_due(container, false, to_stop);
-            let row = self.container_mut(container);
+            let row = self.containers.get_mut(container);
             row.launched = true;
             if row.state == ContainerState::Acquired {
                 row.state = ContainerState::Running;
@@ -337,22 +337,12 @@ impl Ledger {
         reply
     }
 
-    /// Those of some containers that a node reports, by id.
-    fn reported(&self, due: &[ContainerSlot], said: &[ContainerId]) -> Vec<ContainerSlot> {
-        if said.is_empty() {
-            return Vec::new();
-        }
-        let mut reported = self.containers.by_id(due);
-        reported.retain(|&slot| said.contains(&self.container(slot).id));
-        reported
-    }
-
     /// A container ended by itself and its node has reported it.
     pub fn container_exited(&mut self, slot: ContainerSlot) {
         self.end_container(slot, Ending::Finished);
         self.free_space(slot);
         self.containers.set_due(slot, false, false);
-        self.container_mut(slot).launched = false;
+        self.containers.get_mut(slot).launched = false;
     }
 
     /// A live container by id, reservations excluded.
@@ -368,29 +358,6 @@ impl Ledger {
         live.map(|slot| self.container(slot))
     }
 
-    fn registered(&self, name: &NodeName) -> Result<NodeSlot, NodeError> {
-        self.node(name)
-            .ok_or_else(|| NodeError::Unknown(name.clone()))
-    }
-
-    fn known_label(&self, label: &str) -> Result<PartitionId, NodeError> {
-        self.partition(label)
-            .filter(|&id| self.state.partitions[id].exists)
-            .ok_or_else(|| NodeError::Label(label.to_owned()))
-    }
-
-    /// Containers whose space on a node is taken, by application and number.
-    pub(in crate::commit) fn containers_on(&self, node: NodeSlot) -> Vec<ContainerSlot> {
-        self.containers.by_id(self.containers.placed_on(node))
-    }
-
-    /// The label manager sends the scheduler a node's present label.
-    fn send_labels(&mut self, slot: NodeSlot) {
-        let row = &self.state.nodes[slot];
-        let label = (slot, row.incarnation, row.partition);
-        self.outbox.follow_up(FollowUpEvent::Labels(Some(label)));
-    }
-
     /// Running containers stay and their charge moves; a reservation is dropped.
     // As CapacityScheduler.updateLabelsOnNode with updateNodeLabelsAndQueueResource.
     pub(in crate::commit) fn apply_labels(&mut self, node: Option<(NodeSlot, u32, PartitionId)>) {
@@ -398,8 +365,12 @@ impl Ledger {
             && is_registered(&self.state, slot, incarnation)
         {
             let before = self.state.nodes[slot].partition;
-            for container in self.containers_on(slot) {
-                self.move_charge(container, before, partition);
+            for container in self.containers.on_node(slot) {
+                let row = self.containers.get(container);
+                if self.registry.app(row.id.app) == Some(row.app) {
+                    self.leaves
+                        .move_charge(&mut self.state, row, (before, partition));
+                }
             }
             if let Some(reserved) = self.containers.reserved_on(slot) {
                 self.end_container(reserved, Ending::Killed);
@@ -410,35 +381,21 @@ impl Ledger {
                 self.state.partitions[partition].enter(slot);
             }
         }
-        self.update_cluster();
+        update_cluster(&mut self.state, &mut self.leaves);
     }
+}
 
-    fn move_charge(&mut self, container: ContainerSlot, from: PartitionId, to: PartitionId) {
-        let row = self.container(container);
-        let (app, size, master) = (row.app, row.size.get(), row.master);
-        if self.app(row.id.app) != Some(app) {
-            return;
-        }
-        self.state.apps[app].part_mut(from).used -= size;
-        self.state.apps[app].part_mut(to).used += size;
-        for (partition, size) in [(from, -size), (to, size)] {
-            let leaf = self.state.apps[app].leaf;
-            let user = self.user_of(app);
-            self.charge_user(leaf, user, partition, size);
-            self.charge_queues(leaf, partition, size);
-        }
-        if master {
-            let user = self.user_of(app);
-            let row = &mut self.state.apps[app];
-            row.master_partition = to;
-            let leaf = row.leaf;
-            for (partition, size) in [(from, -size), (to, size)] {
-                let part = self.state.queues[leaf].part_mut(partition);
-                part.counting().master_used += size;
-                self.state.users[user].parts[partition].master_used += size;
-            }
-        }
-    }
+fn registered(registry: &Registry, name: &NodeName) -> Result<NodeSlot, NodeError> {
+    registry
+        .node(name)
+        .ok_or_else(|| NodeError::Unknown(name.clone()))
+}
+
+fn known_label(registry: &Registry, state: &State, label: &str) -> Result<PartitionId, NodeError> {
+    registry
+        .partition(label)
+        .filter(|&id| state.partitions[id].exists)
+        .ok_or_else(|| NodeError::Label(label.to_owned()))
 }
 
 pub(in crate::commit) fn is_registered(state: &State, node: NodeSlot, incarnation: u32) -> bool {

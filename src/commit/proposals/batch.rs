@@ -28,10 +28,12 @@
 //!
 //! `tests/commit/deferred_charges.rs` compares batches with single commits.
 
+use super::conflict::Conflict;
 use super::deferred::{Deferred, PendingNotices};
 use crate::accounting::DeferredAncestorCharges;
 use crate::commit::event::{LedgerEvent, UnreserveReason};
 use crate::commit::ledger::Ledger;
+use crate::commit::proposals::apply::{count_found, rejection};
 use crate::commit::proposals::outcome::CommitOutcome;
 use crate::id::{PartitionId, QueueSlot};
 use crate::proposer::{Observation, Outcome, Proposal};
@@ -255,7 +257,7 @@ impl<'a> CommitBatch<'a> {
                 }
                 Some(Err(conflict)) => {
                     checked();
-                    return self.ledger.reject(proposal, conflict);
+                    return self.reject(proposal, conflict);
                 }
                 None => {
                     self.charge_ancestors();
@@ -263,9 +265,59 @@ impl<'a> CommitBatch<'a> {
                 }
             }
         });
-        let notices = self.notices.take();
-        let ledger = self.charge_ancestors();
-        ledger.carry_out(proposal, verdict, notices, checked)
+        self.carry_out(proposal, verdict, checked)
+    }
+
+    /// Applies a validated proposal, or its alternate where the first node refuses it; otherwise notes the
+    /// conflict.
+    fn carry_out(
+        &mut self,
+        proposal: &Proposal,
+        verdict: Result<(), Conflict>,
+        checked: impl FnOnce(),
+    ) -> CommitOutcome {
+        let second = match verdict {
+            Ok(()) => None,
+            Err(conflict) => self.second_choice(proposal, conflict),
+        };
+        checked();
+        match (verdict, second) {
+            (Ok(()), _) => {
+                self.ledger.apply(proposal);
+                CommitOutcome::Committed
+            }
+            (Err(_), Some(second)) => {
+                self.ledger.apply(&second);
+                CommitOutcome::CommittedElsewhere
+            }
+            (Err(conflict), None) => self.reject(proposal, conflict),
+        }
+    }
+
+    /// A proposal on its alternate, where that holds though the first node took it no more. The alternate
+    /// must still be of the partition that is asked for, and nothing excluded.
+    fn second_choice(&mut self, proposal: &Proposal, conflict: Conflict) -> Option<Proposal> {
+        if !conflict.is_of_node() {
+            return None;
+        }
+        let second = proposal.on_alternate()?;
+        let holds = with_width!(self.ledger.state.calculator, N => {
+            let notices = self.notices.as_deref_mut();
+            self.ledger.validate::<N>(&second, notices)
+        });
+        holds.ok()?;
+        let row = &self.ledger.state.apps[second.app];
+        let partition = self.ledger.state.nodes[second.node].partition;
+        let asked = row.key(second.key)?.partition == partition;
+        (asked && row.blacklist.is_empty()).then_some(second)
+    }
+
+    /// Notes that a proposal did not hold.
+    fn reject(&mut self, proposal: &Proposal, conflict: Conflict) -> CommitOutcome {
+        let Ledger { state, outbox, .. } = &mut *self.ledger;
+        count_found(state, proposal);
+        outbox.push(rejection(state, proposal, conflict));
+        CommitOutcome::Rejected(conflict)
     }
 
     /// Charges the ancestors with what waits; the ledger, of which no figure waits any more.

@@ -3,7 +3,7 @@
 //! Tests: `tests/commit/deferred_charges.rs`.
 
 use crate::accounting::DeferredAncestorCharges;
-use crate::commit::users::records::user_limit;
+use crate::commit::leaves::records::user_limit;
 use crate::id::{PartitionId, UserSlot};
 use crate::queue::Exclusivity;
 use crate::resource::with_width;
@@ -56,10 +56,12 @@ impl PendingNotices {
         while let Some((user, partition)) = self.users.pop() {
             let record = &mut state.users[user];
             record.notice_pending = false;
+            debug_assert!(
+                !record.removed,
+                "only changes of a settled ledger remove records"
+            );
             let leaf = record.leaf;
-            if !record.removed {
-                user_limit::<N>(state, leaf, Some(user), partition, kind);
-            }
+            user_limit::<N>(state, leaf, Some(user), partition, kind);
         }
     }
 }

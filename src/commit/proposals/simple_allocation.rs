@@ -86,7 +86,7 @@ impl CommitBatch<'_> {
 
     #[inline(always)]
     fn find_simple<const N: usize>(&self, proposal: &Proposal) -> Option<SimpleAllocation> {
-        if !is_simple(proposal) || self.ledger.skipped.holds(proposal.app) {
+        if !is_simple(proposal) || self.ledger.leaves.skipped().holds(proposal.app) {
             return None;
         }
         let state = &self.ledger.state;
@@ -162,8 +162,8 @@ impl CommitBatch<'_> {
         let (state, mut sink) = sink::<true>(self.ledger, charges, proposal, None);
         let ended = place(state, &placement, &mut sink);
         debug_assert!(!ended, "more than one was outstanding");
-        let Ledger { skipped, state, .. } = &mut *self.ledger;
-        skipped.join_idle(state, simple.leaf);
+        let Ledger { leaves, state, .. } = &mut *self.ledger;
+        leaves.skipped_mut().join_idle(state, simple.leaf);
     }
 }
 

@@ -5,9 +5,9 @@
 use super::conflict::Conflict;
 use super::deferred::PendingNotices;
 use crate::cluster::{Killable, Node};
+use crate::commit::leaves::records::user_limit;
 use crate::commit::ledger::Ledger;
 use crate::commit::nodes::registration::is_registered;
-use crate::commit::users::records::user_limit;
 use crate::id::{NameId, NodeSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{Locality, constraint_holds, is_granted};
 use crate::proposer::{Proposal, ProposalKind};
@@ -55,7 +55,7 @@ impl Ledger {
         if proposal.reserved.is_some() {
             return Ok(());
         }
-        self.validate_limits::<N>(proposal, leaf, notices)
+        validate_limits::<N>(&mut self.state, proposal, leaf, notices)
     }
 
     /// Whether a container lives on a node and is marked to be killed there: only what it takes is room.
@@ -64,46 +64,47 @@ impl Ledger {
         marked.any(|known| (known.container, known.size) == (victim.container, victim.size))
             && self.live_container(victim.container).is_some()
     }
+}
 
-    fn validate_limits<const N: usize>(
-        &mut self,
-        proposal: &Proposal,
-        leaf: QueueSlot,
-        notices: Option<&mut PendingNotices>,
-    ) -> Result<(), Conflict> {
-        let partition = self.state.nodes[proposal.node].partition;
-        let user = self.state.apps[proposal.app].user;
-        if self.state.users[user].removed {
-            return Err(Conflict::OverUserLimit);
-        }
-        // A reservation gives nothing up.
-        let allocates = proposal.kind == ProposalKind::Allocate;
-        let mut released = ResourceVector::<N>::NONE;
-        if allocates {
-            for victim in &proposal.kill {
-                released += victim.size.narrow();
-            }
-            if let Some(exchange) = &proposal.exchange {
-                released += exchange.size.narrow();
-            }
-        }
-        if !is_within_user_limit(&mut self.state, notices, proposal, (leaf, user), &released) {
-            return Err(Conflict::OverUserLimit);
-        }
-        let calculator = self.state.calculator;
-        let net = proposal.size.narrow() - released;
-        for queue in self.state.chain(leaf) {
-            let part = self.state.queues[queue].part(partition);
-            let most = self.state.most_of(queue, partition, proposal.exclusivity);
-            if injected(Mutant::SkipAncestorMaximum) && queue != leaf {
-                break;
-            }
-            if !calculator.fits_in(&(part.used.narrow() + net), &most) {
-                return Err(Conflict::OverQueueLimit);
-            }
-        }
-        Ok(())
+/// Whether a proposal is within the limits of its user, its leaf and the queues above.
+fn validate_limits<const N: usize>(
+    state: &mut State,
+    proposal: &Proposal,
+    leaf: QueueSlot,
+    notices: Option<&mut PendingNotices>,
+) -> Result<(), Conflict> {
+    let partition = state.nodes[proposal.node].partition;
+    let user = state.apps[proposal.app].user;
+    if state.users[user].removed {
+        return Err(Conflict::OverUserLimit);
     }
+    // A reservation gives nothing up.
+    let allocates = proposal.kind == ProposalKind::Allocate;
+    let mut released = ResourceVector::<N>::NONE;
+    if allocates {
+        for victim in &proposal.kill {
+            released += victim.size.narrow();
+        }
+        if let Some(exchange) = &proposal.exchange {
+            released += exchange.size.narrow();
+        }
+    }
+    if !is_within_user_limit(state, notices, proposal, (leaf, user), &released) {
+        return Err(Conflict::OverUserLimit);
+    }
+    let calculator = state.calculator;
+    let net = proposal.size.narrow() - released;
+    for queue in state.chain(leaf) {
+        let part = state.queues[queue].part(partition);
+        let most = state.most_of(queue, partition, proposal.exclusivity);
+        if injected(Mutant::SkipAncestorMaximum) && queue != leaf {
+            break;
+        }
+        if !calculator.fits_in(&(part.used.narrow() + net), &most) {
+            return Err(Conflict::OverQueueLimit);
+        }
+    }
+    Ok(())
 }
 
 /// Whether a user, relieved of what a proposal releases, is within the limit, which is noted with the user; later,

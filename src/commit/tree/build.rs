@@ -5,42 +5,24 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::Tree;
 use super::refresh_error::RefreshError;
-use crate::commit::ledger::{Ledger, PartitionSpec};
-use crate::commit::tree::capacity::update_absolute;
+use crate::cluster::Partition;
+use crate::commit::tree::capacity::{update_absolute, update_queue};
 use crate::commit::tree::managed::is_given_away;
 use crate::commit::tree::vector_capacities::set_root_capacity;
-use crate::id::{Map, QueueSlot};
+use crate::id::{AppSlot, Map, PartitionId, QueueSlot, UserSlot};
 use crate::policy::Limits;
 use crate::queue::{
     Amounts, AppOrder, CapacityMode, ConfiguredState, CreationScheme, LegacyCapacity,
     PartitionSettings, PerPartition, Queue, QueueKind, QueuePart, QueueSettings, QueueState,
-    TreeSettings,
 };
 use crate::resource::{Calculator, PackedVector, ResourceVector, share};
 use crate::snapshot::State;
 
-impl Ledger {
-    /// A ledger without nodes over a tree of queues.
-    ///
-    /// # Errors
-    ///
-    /// When the settings do not make a tree.
-    pub fn new(settings: TreeSettings, partitions: &[PartitionSpec]) -> Result<Self, RefreshError> {
-        let mut ledger = Self::empty(settings.scheduler, settings.templates);
-        ledger.add_partition("", true, false);
-        for partition in partitions {
-            ledger.add_partition(&partition.name, true, partition.exclusive);
-        }
-        build(&mut ledger, &settings.queues)?;
-        ledger.update_cluster();
-        Ok(ledger)
-    }
-}
-
 /// Builds the tree of a new ledger.
 pub(in crate::commit) fn build(
-    ledger: &mut Ledger,
+    tree: &mut Tree<'_>,
     queues: &[QueueSettings],
 ) -> Result<(), RefreshError> {
     let mut slots: Map<Arc<str>, QueueSlot> = Map::default();
@@ -55,7 +37,7 @@ pub(in crate::commit) fn build(
         };
         let settings = Arc::new(settings.clone());
         let path = Arc::clone(&settings.path);
-        let slot = new_queue(ledger, settings, parent)?;
+        let slot = new_queue(tree, settings, parent)?;
         slots.insert(path, slot);
     }
     Ok(())
@@ -63,12 +45,12 @@ pub(in crate::commit) fn build(
 
 /// Adds a queue below its parent.
 pub(in crate::commit) fn new_queue(
-    ledger: &mut Ledger,
+    tree: &mut Tree<'_>,
     settings: Arc<QueueSettings>,
     parent: Option<QueueSlot>,
 ) -> Result<QueueSlot, RefreshError> {
-    let state = initial_state(ledger, &settings, parent)?;
-    let partitions = ledger.state.partitions.len();
+    let state = initial_state(tree, &settings, parent)?;
+    let partitions = tree.state.partitions.len();
     let path = Arc::clone(&settings.path);
     let leaf = (settings.kind == QueueKind::Leaf).then(Default::default);
     let queue = Queue {
@@ -87,32 +69,32 @@ pub(in crate::commit) fn new_queue(
         removed: false,
         settings: Arc::clone(&settings),
     };
-    let slot = QueueSlot::at(ledger.state.queues.push(queue));
-    if let Some(leaf) = &mut ledger.state.queues[slot].leaf {
+    let slot = QueueSlot::at(tree.state.queues.push(queue));
+    if let Some(leaf) = &mut tree.state.queues[slot].leaf {
         leaf.parts.widen(partitions);
     }
-    configure(ledger, slot);
-    update_absolute(&mut ledger.state, slot);
-    ledger.read_template(slot, &settings);
+    configure(tree, slot);
+    update_absolute(tree.state, slot);
+    tree.read_template(slot, &settings);
     if let Some(parent) = parent {
-        let row = &mut ledger.state.queues[parent];
+        let row = &mut tree.state.queues[parent];
         row.children.push(slot);
         row.most_children = row.most_children.max(row.children.len());
-        ledger.state.epoch += 1;
+        tree.state.epoch += 1;
     }
-    ledger.registry.add_queue(path, slot);
+    tree.registry.add_queue(path, slot);
     Ok(slot)
 }
 
 /// The state of a queue at its first initialisation.
 // As AbstractCSQueue.initializeQueueState.
 fn initial_state(
-    ledger: &Ledger,
+    tree: &Tree<'_>,
     settings: &QueueSettings,
     parent: Option<QueueSlot>,
 ) -> Result<QueueState, RefreshError> {
     let above = parent.map_or(QueueState::Running, |parent| {
-        ledger.state.queues[parent].state
+        tree.state.queues[parent].state
     });
     match settings.state {
         None if above == QueueState::Draining => Ok(QueueState::Stopped),
@@ -126,9 +108,9 @@ fn initial_state(
 }
 
 /// Fills a queue's figures from its settings; figures of use stay.
-pub(in crate::commit) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
-    let settings = Arc::clone(&ledger.state.queues[slot].settings);
-    if let Some(leaf) = &mut ledger.state.queues[slot].leaf {
+pub(in crate::commit) fn configure(tree: &mut Tree<'_>, slot: QueueSlot) {
+    let settings = Arc::clone(&tree.state.queues[slot].settings);
+    if let Some(leaf) = &mut tree.state.queues[slot].leaf {
         leaf.fair = matches!(settings.leaf.app_order, AppOrder::Fair { .. });
     }
     // Requests without a label are for the default one, even where the cluster has no such label.
@@ -137,16 +119,16 @@ pub(in crate::commit) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
         .keys()
         .chain(&settings.default_partition);
     for name in named {
-        ledger.add_partition(name, false, false);
+        tree.add_partition(name, false, false);
     }
-    let calculator = ledger.state.calculator;
-    let root = ledger.state.queues[slot].parent.is_none();
-    for partition in ledger.state.partition_ids() {
-        let name = Arc::clone(&ledger.state.partitions[partition].name);
-        let above = ledger.state.queues[slot].parent;
-        let above = above.map(|parent| ledger.state.queues[parent].part(partition));
+    let calculator = tree.state.calculator;
+    let root = tree.state.queues[slot].parent.is_none();
+    for partition in tree.state.partition_ids() {
+        let name = Arc::clone(&tree.state.partitions[partition].name);
+        let above = tree.state.queues[slot].parent;
+        let above = above.map(|parent| tree.state.queues[parent].part(partition));
         let highest = above.map_or(ResourceVector::NONE, |part| part.configured_maximum.get());
-        let part = ledger.state.queues[slot].part_mut(partition);
+        let part = tree.state.queues[slot].part_mut(partition);
         part.accessible = settings.accessible.contains(&name);
         let of = settings.partitions.get(&name);
         part.configured = of.is_some();
@@ -156,7 +138,7 @@ pub(in crate::commit) fn configure(ledger: &mut Ledger, slot: QueueSlot) {
         configure_maximum(part, of, calculator, highest);
         part.master_share = of.maximum_master_share;
     }
-    ledger.state.queues[slot].mode = mode_of(ledger, slot);
+    tree.state.queues[slot].mode = mode_of(tree, slot);
 }
 
 /// The capacity of a queue on a partition, as its settings say it.
@@ -219,11 +201,11 @@ fn configure_maximum(
 
 /// The capacity mode of a queue as a whole, from those of its partitions.
 // As AbstractCSQueue.updateCapacityConfigType, which the first partition decides outside legacy mode.
-fn mode_of(ledger: &Ledger, slot: QueueSlot) -> CapacityMode {
-    let queue = &ledger.state.queues[slot];
+fn mode_of(tree: &Tree<'_>, slot: QueueSlot) -> CapacityMode {
+    let queue = &tree.state.queues[slot];
     let configured = queue.parts.iter().filter(|part| part.configured);
     let has = |mode| configured.clone().any(|part| part.mode == mode);
-    let absolute = if ledger.state.settings.legacy_queue_mode {
+    let absolute = if tree.state.settings.legacy_queue_mode {
         has(CapacityMode::Absolute)
     } else {
         let of = queue.settings.partitions.get("");
@@ -242,7 +224,7 @@ fn mode_of(ledger: &Ledger, slot: QueueSlot) -> CapacityMode {
 /// otherwise. The path may start with the name of any queue instead of the root.
 // As CapacitySchedulerQueueManager.createQueue; differs: below a name, the original creates once
 // more what exists by its full path.
-pub(in crate::commit) fn create(ledger: &mut Ledger, path: &str) -> Option<QueueSlot> {
+pub(in crate::commit) fn create(tree: &mut Tree<'_>, path: &str) -> Option<QueueSlot> {
     let mut missing = Vec::new();
     let mut above = path;
     let ancestor = loop {
@@ -252,11 +234,11 @@ pub(in crate::commit) fn create(ledger: &mut Ledger, path: &str) -> Option<Queue
         }
         missing.push(name);
         above = parent;
-        if let Some(slot) = ledger.queue(above) {
+        if let Some(slot) = tree.registry.queue(above) {
             break slot;
         }
     };
-    let row = &ledger.state.queues[ancestor];
+    let row = &tree.state.queues[ancestor];
     // The levels count from a configured queue, which is looked for along the path as given.
     if row.settings.dynamic && *row.settings.path != *above {
         return None;
@@ -265,33 +247,33 @@ pub(in crate::commit) fn create(ledger: &mut Ledger, path: &str) -> Option<Queue
     let allowed = match creation.scheme {
         CreationScheme::Managed => missing.len() == 1,
         CreationScheme::Flexible => {
-            missing.len() <= levels_left(ledger, ancestor)? && takes_weights(ledger, ancestor)
+            missing.len() <= levels_left(tree, ancestor)? && takes_weights(tree, ancestor)
         }
     };
     if row.is_leaf() || !allowed || row.children.len() >= creation.maximum_queues {
         return None;
     }
     let managed = creation.scheme == CreationScheme::Managed;
-    if managed && creation.fail_on_exceeding_parent && is_given_away(&ledger.state, ancestor) {
+    if managed && creation.fail_on_exceeding_parent && is_given_away(tree.state, ancestor) {
         return None;
     }
     let mut parent = ancestor;
     while let Some(name) = missing.pop() {
-        let path = format!("{}.{name}", ledger.state.queues[parent].settings.path);
-        if let Some(known) = ledger.registry.queue_at(&path) {
-            let row = &ledger.state.queues[known];
+        let path = format!("{}.{name}", tree.state.queues[parent].settings.path);
+        if let Some(known) = tree.registry.queue_at(&path) {
+            let row = &tree.state.queues[known];
             if !missing.is_empty() && (row.is_leaf() || !row.settings.dynamic) {
                 return None;
             }
             parent = known;
             continue;
         }
-        let settings = ledger.make(parent, name, missing.is_empty()).ok()?;
-        let created = new_queue(ledger, Arc::new(settings), Some(parent)).ok()?;
+        let settings = tree.make(parent, name, missing.is_empty()).ok()?;
+        let created = new_queue(tree, Arc::new(settings), Some(parent)).ok()?;
         if managed {
-            ledger.guarantee_new(parent, created);
+            tree.guarantee_new(parent, created);
         }
-        update_from(ledger, parent);
+        update_from(tree, parent);
         parent = created;
     }
     Some(parent)
@@ -299,28 +281,28 @@ pub(in crate::commit) fn create(ledger: &mut Ledger, path: &str) -> Option<Queue
 
 /// Everything that follows for a parent and those below it from a child that was added.
 // As AbstractParentQueue.updateClusterResource, which outside legacy mode begins one level higher.
-fn update_from(ledger: &mut Ledger, parent: QueueSlot) {
+fn update_from(tree: &mut Tree<'_>, parent: QueueSlot) {
     let mut from = parent;
-    if !ledger.state.settings.legacy_queue_mode {
-        match ledger.state.queues[parent].parent {
+    if !tree.state.settings.legacy_queue_mode {
+        match tree.state.queues[parent].parent {
             Some(above) => from = above,
-            None => set_root_capacity(&mut ledger.state),
+            None => set_root_capacity(tree.state),
         }
     }
-    let mut limits = Limits::new(ledger.state.cluster);
-    ledger.update_queue(from, &mut limits);
+    let mut limits = Limits::new(tree.state.cluster);
+    update_queue(tree.state, tree.leaves, from, &mut limits);
 }
 
 /// Levels that may still be created below a queue.
 // As CapacitySchedulerQueueManager.determineMissingParents: levels count from the nearest queue
 // that the configuration has.
-fn levels_left(ledger: &Ledger, queue: QueueSlot) -> Option<usize> {
-    let row = &ledger.state.queues[queue];
+fn levels_left(tree: &Tree<'_>, queue: QueueSlot) -> Option<usize> {
+    let row = &tree.state.queues[queue];
     let mut used = 0;
     let mut fixed = row;
     while fixed.settings.dynamic {
         used += 1;
-        fixed = &ledger.state.queues[fixed.parent?];
+        fixed = &tree.state.queues[fixed.parent?];
     }
     let creation = fixed.settings.creation.as_ref();
     let creation = creation.or(row.settings.creation.as_ref())?;
@@ -329,18 +311,60 @@ fn levels_left(ledger: &Ledger, queue: QueueSlot) -> Option<usize> {
 
 /// Whether the children of a parent go by weights, which legacy mode asks for.
 // As AbstractParentQueue.addDynamicChildQueue.
-fn takes_weights(ledger: &Ledger, queue: QueueSlot) -> bool {
-    let children = &ledger.state.queues[queue].children;
+fn takes_weights(tree: &Tree<'_>, queue: QueueSlot) -> bool {
+    let children = &tree.state.queues[queue].children;
     let weighs = |&child: &QueueSlot| {
-        let parts = &ledger.state.queues[child].parts;
+        let parts = &tree.state.queues[child].parts;
         parts
             .iter()
             .any(|part| part.configured && part.weight >= 0.0)
     };
-    !ledger.state.settings.legacy_queue_mode || children.is_empty() || children.iter().any(weighs)
+    !tree.state.settings.legacy_queue_mode || children.is_empty() || children.iter().any(weighs)
 }
 
-impl Ledger {
+impl Tree<'_> {
+    /// Adds a partition, or says of a known one that the cluster has it.
+    pub(in crate::commit) fn add_partition(
+        &mut self,
+        name: &str,
+        exists: bool,
+        exclusive: bool,
+    ) -> PartitionId {
+        if let Some(id) = self.registry.partition(name) {
+            if exists && !self.state.partitions[id].exists {
+                self.state.partitions[id].exists = true;
+                self.state.partitions[id].exclusive = exclusive;
+            }
+            return id;
+        }
+        let name: Arc<str> = name.into();
+        let partition = Partition::new(Arc::clone(&name), exists, exclusive);
+        let id = PartitionId::at(self.state.partitions.push(partition));
+        self.registry.add_partition(name, id);
+        self.widen();
+        id
+    }
+
+    /// Gives every row a place for every partition.
+    fn widen(&mut self) {
+        let count = self.state.partitions.len();
+        for i in 0..self.state.queues.len() {
+            let queue = &mut self.state.queues[QueueSlot::at(i)];
+            queue.parts.widen(count);
+            if let Some(leaf) = &mut queue.leaf {
+                leaf.parts.widen(count);
+            }
+        }
+        for i in 0..self.state.users.len() {
+            let user = &mut self.state.users[UserSlot::at(i)];
+            user.parts.widen(count);
+        }
+        for i in 0..self.state.apps.len() {
+            let app = &mut self.state.apps[AppSlot::at(i)];
+            app.parts.widen(count);
+        }
+    }
+
     /// Settings of a queue that a submission creates or created, by the present templates.
     pub(in crate::commit) fn make(
         &self,

@@ -3,132 +3,145 @@
 //! Tests: `tests/inputs/queues.rs`.
 
 use crate::accounting::{recompute_usage_ratio, update_used};
-use crate::commit::ledger::Ledger;
+use crate::commit::leaves::Leaves;
+use crate::commit::leaves::records::{user_limit, users_changed};
 use crate::commit::tree::vector_capacities::{distribute, set_root_capacity};
-use crate::commit::users::records::{user_limit, users_changed};
 use crate::id::{PartitionId, QueueSlot};
 use crate::policy::{Limits, child_limit, queue_current_limit};
 use crate::queue::{CapacityMode, Exclusivity, HeadroomProvider, QueueKind, QueuePart};
 use crate::resource::{MAX_TYPES, ResourceVector, share};
 use crate::snapshot::State;
 
-impl Ledger {
-    /// Recomputes the whole tree for the present cluster.
-    // As CapacityScheduler's call of root.updateClusterResource.
-    pub(in crate::commit) fn update_cluster(&mut self) {
-        if !self.state.settings.legacy_queue_mode {
-            set_root_capacity(&mut self.state);
-        }
-        let mut limits = Limits::new(self.state.cluster);
-        self.update_queue(State::ROOT, &mut limits);
+/// Recomputes the whole tree for the present cluster.
+// As CapacityScheduler's call of root.updateClusterResource.
+pub(in crate::commit) fn update_cluster(state: &mut State, leaves: &mut Leaves) {
+    if !state.settings.legacy_queue_mode {
+        set_root_capacity(state);
     }
+    let mut limits = Limits::new(state.cluster);
+    update_queue(state, leaves, State::ROOT, &mut limits);
+}
 
-    pub(in crate::commit) fn update_queue(
-        &mut self,
-        queue: QueueSlot,
-        limits: &mut Limits<MAX_TYPES>,
-    ) {
-        self.state.epoch += 1;
-        if self.state.queues[queue].is_leaf() {
-            self.update_leaf(queue, limits);
-        } else if self.state.settings.legacy_queue_mode {
-            self.update_parent_legacy(queue, limits);
-        } else {
-            update_statistics(&mut self.state, queue);
-            distribute(&mut self.state, queue);
-            self.update_children(queue, limits);
-        }
+pub(super) fn update_queue(
+    state: &mut State,
+    leaves: &mut Leaves,
+    queue: QueueSlot,
+    limits: &mut Limits<MAX_TYPES>,
+) {
+    state.epoch += 1;
+    if state.queues[queue].is_leaf() {
+        update_leaf(state, leaves, queue, limits);
+    } else if state.settings.legacy_queue_mode {
+        update_parent_legacy(state, leaves, queue, limits);
+    } else {
+        update_statistics(state, queue);
+        distribute(state, queue);
+        update_children(state, leaves, queue, limits);
     }
+}
 
-    fn update_children(&mut self, parent: QueueSlot, limits: &mut Limits<MAX_TYPES>) {
-        for child in self.state.queues[parent].children.clone() {
-            let default = PartitionId::DEFAULT;
-            let mut below = child_limit(&self.state, parent, child, default, limits, false);
-            self.update_queue(child, &mut below);
-        }
+fn update_children(
+    state: &mut State,
+    leaves: &mut Leaves,
+    parent: QueueSlot,
+    limits: &mut Limits<MAX_TYPES>,
+) {
+    for child in state.queues[parent].children.clone() {
+        let default = PartitionId::DEFAULT;
+        let mut below = child_limit(state, parent, child, default, limits, false);
+        update_queue(state, leaves, child, &mut below);
     }
+}
 
-    // As AbstractParentQueue.updateClusterResource in legacy mode.
-    fn update_parent_legacy(&mut self, queue: QueueSlot, limits: &mut Limits<MAX_TYPES>) {
-        self.state.epoch += 1;
-        let root = queue == State::ROOT;
-        if root {
-            for part in self.state.queues[queue].parts.iter_mut() {
-                if part.weight > 0.0 {
-                    part.normalized_weight = 1.0;
-                }
+// As AbstractParentQueue.updateClusterResource in legacy mode.
+fn update_parent_legacy(
+    state: &mut State,
+    leaves: &mut Leaves,
+    queue: QueueSlot,
+    limits: &mut Limits<MAX_TYPES>,
+) {
+    state.epoch += 1;
+    let root = queue == State::ROOT;
+    if root {
+        for part in state.queues[queue].parts.iter_mut() {
+            if part.weight > 0.0 {
+                part.normalized_weight = 1.0;
             }
         }
-        update_absolute(&mut self.state, queue);
-        normalize_weights(&mut self.state, queue);
-        if root {
-            for partition in self.state.partition_ids() {
-                let total = self.state.total(partition);
-                let part = self.state.queues[queue].part_mut(partition);
-                if part.known {
-                    part.guaranteed.set(total);
-                    part.limit.set(total);
-                }
-            }
-        } else {
-            update_effective(&mut self.state, queue);
-        }
-        for partition in self.state.partition_ids() {
-            update_minimum_ratio(&mut self.state, queue, partition);
-        }
-        self.update_children(queue, limits);
-        update_statistics(&mut self.state, queue);
     }
-
-    // As AbstractLeafQueue.updateClusterResource.
-    fn update_leaf(&mut self, leaf: QueueSlot, limits: &Limits<MAX_TYPES>) {
-        if self.state.settings.legacy_queue_mode {
-            update_absolute(&mut self.state, leaf);
-            update_effective(&mut self.state, leaf);
-        }
-        update_maximum_applications(&mut self.state, leaf);
-        let limit = queue_current_limit(&self.state, leaf, &limits.limit);
-        let users = self.state.queues[leaf].as_leaf_mut();
-        users.current_limit.set(limit);
-        users.published_limit.set(limit);
-        for partition in self.state.partition_ids() {
-            let part = self.state.queues[leaf].part(partition);
-            if part.known || !part.used.is_none() {
-                recompute_usage_ratio(&mut self.state, leaf, partition);
+    update_absolute(state, queue);
+    normalize_weights(state, queue);
+    if root {
+        for partition in state.partition_ids() {
+            let total = state.total(partition);
+            let part = state.queues[queue].part_mut(partition);
+            if part.known {
+                part.guaranteed.set(total);
+                part.limit.set(total);
             }
         }
-        update_statistics(&mut self.state, leaf);
-        self.activate(leaf);
-        users_changed(&mut self.state, leaf);
-        for app in self.state.queues[leaf].as_leaf().active.clone() {
-            self.compute_headroom_provider(leaf, app);
+    } else {
+        update_effective(state, queue);
+    }
+    for partition in state.partition_ids() {
+        update_minimum_ratio(state, queue, partition);
+    }
+    update_children(state, leaves, queue, limits);
+    update_statistics(state, queue);
+}
+
+// As AbstractLeafQueue.updateClusterResource.
+fn update_leaf(
+    state: &mut State,
+    leaves: &mut Leaves,
+    leaf: QueueSlot,
+    limits: &Limits<MAX_TYPES>,
+) {
+    if state.settings.legacy_queue_mode {
+        update_absolute(state, leaf);
+        update_effective(state, leaf);
+    }
+    update_maximum_applications(state, leaf);
+    let limit = queue_current_limit(state, leaf, &limits.limit);
+    let users = state.queues[leaf].as_leaf_mut();
+    users.current_limit.set(limit);
+    users.published_limit.set(limit);
+    for partition in state.partition_ids() {
+        let part = state.queues[leaf].part(partition);
+        if part.known || !part.used.is_none() {
+            recompute_usage_ratio(state, leaf, partition);
         }
     }
-
-    /// Every active application has a headroom from now on, unless its user was dropped.
-    // As AbstractLeafQueue.computeUserLimitAndSetHeadroom.
-    fn compute_headroom_provider(&mut self, leaf: QueueSlot, app: crate::id::AppSlot) {
-        let Some(user) = self.user_in(leaf, app) else {
-            return;
-        };
-        let kind = Exclusivity::Respect.limit_kind();
-        user_limit::<MAX_TYPES>(
-            &mut self.state,
-            leaf,
-            Some(user),
-            PartitionId::DEFAULT,
-            kind,
-        );
-        let users = self.state.queues[leaf].as_leaf_mut();
-        users.published_limit.clone_from(&users.current_limit);
-        let generation = self.state.users[user].generation;
-        let provider = HeadroomProvider {
-            leaf,
-            user,
-            generation,
-        };
-        self.set_provider(app, Some(provider));
+    update_statistics(state, leaf);
+    leaves.activate(state, leaf);
+    users_changed(state, leaf);
+    for app in state.queues[leaf].as_leaf().active.clone() {
+        compute_headroom_provider(state, leaves, leaf, app);
     }
+}
+
+/// Every active application has a headroom from now on, unless its user was dropped.
+// As AbstractLeafQueue.computeUserLimitAndSetHeadroom.
+fn compute_headroom_provider(
+    state: &mut State,
+    leaves: &mut Leaves,
+    leaf: QueueSlot,
+    app: crate::id::AppSlot,
+) {
+    let Some(user) = leaves.user_in(state, leaf, app) else {
+        return;
+    };
+    let kind = Exclusivity::Respect.limit_kind();
+    user_limit::<MAX_TYPES>(state, leaf, Some(user), PartitionId::DEFAULT, kind);
+    let users = state.queues[leaf].as_leaf_mut();
+    users.published_limit.clone_from(&users.current_limit);
+    let generation = state.users[user].generation;
+    let provider = HeadroomProvider {
+        leaf,
+        user,
+        generation,
+    };
+    leaves.set_provider(state, app, Some(provider));
 }
 
 /// Fractions of the partition from fractions of the parent.

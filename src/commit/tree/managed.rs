@@ -11,9 +11,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::Tree;
 use super::refresh_error::RefreshError;
 use crate::accounting::update_used;
-use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, PartitionId, QueueSlot, java_order};
 use crate::queue::{
     CapacityMode, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings, TemplatePart,
@@ -45,7 +45,7 @@ fn fraction_of(capacity: &LegacyCapacity, otherwise: f32) -> f32 {
     }
 }
 
-impl Ledger {
+impl Tree<'_> {
     /// Reads the template of a managed parent, while the parent itself is as it was.
     // As ManagedParentQueue.initializeLeafQueueConfigs.
     pub(in crate::commit) fn read_template(&mut self, parent: QueueSlot, settings: &QueueSettings) {
@@ -99,15 +99,15 @@ impl Ledger {
     /// Sets up a leaf that was created just now.
     // As ManagedParentQueue.addChildQueue.
     pub(in crate::commit) fn guarantee_new(&mut self, parent: QueueSlot, leaf: QueueSlot) {
-        update_template(&mut self.state, parent);
-        take_back(&mut self.state, parent, leaf);
+        update_template(self.state, parent);
+        take_back(self.state, parent, leaf);
         let settings = Arc::clone(&self.state.queues[parent].settings);
         self.derive_template(parent, &settings);
-        take_vectors(&mut self.state, parent, leaf);
+        take_vectors(self.state, parent, leaf);
         for (partition, template) in self.state.queues[parent].template.clone() {
             let above = self.state.queues[parent].part(partition).absolute_capacity;
             if share::guarantee_fits(above, template.given, template.absolute_capacity) {
-                give(&mut self.state, parent, leaf, partition);
+                give(self.state, parent, leaf, partition);
             } else {
                 let part = self.state.queues[leaf].part_mut(partition);
                 (part.absolute_capacity, part.absolute_maximum) = (0.0, 0.0);
@@ -125,7 +125,7 @@ impl Ledger {
         settings: &QueueSettings,
         below: &BTreeMap<&str, Vec<&QueueSettings>>,
     ) -> Result<(), RefreshError> {
-        check_managed_parent(&self.state, parent, settings)?;
+        check_managed_parent(self.state, parent, settings)?;
         self.read_template(parent, settings);
         self.reconfigure(parent, settings);
         let listed = below.get(&*settings.path).map_or(&[][..], Vec::as_slice);
@@ -135,20 +135,20 @@ impl Ledger {
             if old.dynamic {
                 let own = self.make(parent, old.name(), true)?;
                 self.reconfigure(child, &own);
-                take_back(&mut self.state, parent, child);
+                take_back(self.state, parent, child);
             } else if let Some(new) = listed.iter().find(same) {
                 self.merge(child, new, below)?;
             }
         }
-        update_template(&mut self.state, parent);
-        check_created(&self.state, parent)?;
-        let leaves = leaves_by_submission(&self.state, parent);
+        update_template(self.state, parent);
+        check_created(self.state, parent)?;
+        let leaves = leaves_by_submission(self.state, parent);
         for (partition, template) in self.state.queues[parent].template.clone() {
             let above = self.state.queues[parent].part(partition).absolute_capacity;
             let count = share::guarantees_within(above, template.absolute_capacity);
             for &leaf in leaves.iter().take(count) {
-                take_vectors(&mut self.state, parent, leaf);
-                give(&mut self.state, parent, leaf, partition);
+                take_vectors(self.state, parent, leaf);
+                give(self.state, parent, leaf, partition);
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The tree of queues: building, capacities, refreshes and usage.
+//! The tree of queues: building, capacities and refreshes.
 
 pub(super) mod build;
 pub(super) mod capacity;
@@ -6,5 +6,36 @@ pub(super) mod managed;
 pub(super) mod refresh;
 pub(super) mod refresh_checks;
 pub(super) mod refresh_error;
-pub(super) mod usage;
 pub(super) mod vector_capacities;
+
+use std::sync::Arc;
+
+use super::leaves::Leaves;
+use super::registry::Registry;
+use crate::queue::Templates;
+use crate::snapshot::State;
+
+/// The tree of queues, while it is changed: its rows and names, the leaves, and the templates of created queues.
+pub(super) struct Tree<'a> {
+    state: &'a mut State,
+    registry: &'a mut Registry,
+    leaves: &'a mut Leaves,
+    templates: &'a mut Arc<dyn Templates>,
+}
+
+impl<'a> Tree<'a> {
+    /// The tree in the parts of a ledger.
+    pub(super) fn new(
+        state: &'a mut State,
+        registry: &'a mut Registry,
+        leaves: &'a mut Leaves,
+        templates: &'a mut Arc<dyn Templates>,
+    ) -> Self {
+        Self {
+            state,
+            registry,
+            leaves,
+            templates,
+        }
+    }
+}

@@ -5,13 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::build;
-use super::refresh_checks::{by_parent, check_allocation};
+use super::refresh_checks::{by_parent, check_allocation, check_refresh};
 use super::refresh_error::RefreshError;
+use super::{Tree, build};
 use crate::commit::ledger::Ledger;
 use crate::commit::tree::build::stop_queue;
 use crate::commit::tree::capacity::{
-    update_absolute, update_maximum_applications, update_statistics,
+    update_absolute, update_cluster, update_maximum_applications, update_statistics,
 };
 use crate::commit::tree::refresh_checks::{check_children, check_hierarchy};
 use crate::id::{PartitionId, QueueSlot, java_order};
@@ -22,6 +22,15 @@ use crate::queue::{
 use crate::snapshot::State;
 
 impl Ledger {
+    /// Whether a new configuration could be taken over.
+    ///
+    /// # Errors
+    ///
+    /// As [`RefreshError`].
+    pub fn check_refresh(&self, settings: &TreeSettings) -> Result<(), RefreshError> {
+        check_refresh(&self.state, settings)
+    }
+
     /// Takes over a new configuration.
     ///
     /// # Errors
@@ -30,10 +39,10 @@ impl Ledger {
     // As CapacitySchedulerQueueManager.reinitializeQueues.
     pub fn refresh(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
         self.check_refresh(&settings)?;
-        let applied = self.apply_refresh(settings);
+        let applied = self.tree().apply_refresh(settings);
         debug_assert_eq!(applied, Ok(()), "what was checked is applied as a whole");
         applied?;
-        self.reconsider_parked();
+        self.leaves.reconsider_parked(&mut self.state);
         Ok(())
     }
 
@@ -52,18 +61,20 @@ impl Ledger {
             paths(refused) == paths(&present) && check_hierarchy(&self.state, refused).is_ok()
         });
         if let Some(refused) = refused {
-            self.apply_refresh(refused).unwrap_or_default();
+            self.tree().apply_refresh(refused).unwrap_or_default();
         }
         if check_hierarchy(&self.state, &present).is_ok() {
-            self.apply_refresh(present).unwrap_or_default();
+            self.tree().apply_refresh(present).unwrap_or_default();
         }
     }
+}
 
+impl Tree<'_> {
     /// Applies settings, which fails half-way only if they were not checked before.
-    fn apply_refresh(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
+    pub(super) fn apply_refresh(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
         for slot in self.state.subtree(State::ROOT) {
             if self.state.queues[slot].is_leaf() {
-                self.skipped.cut(&mut self.state, slot, 0);
+                self.leaves.skipped_mut().cut(self.state, slot, 0);
             }
         }
         self.state.epoch += 1;
@@ -76,14 +87,14 @@ impl Ledger {
         let calculator = self.state.calculator;
         self.state.minimum = calculator.known(&scheduler.minimum_allocation);
         self.state.settings = Arc::new(scheduler);
-        self.templates = settings.templates;
+        *self.templates = settings.templates;
         if let Some(root) = settings.queues.first() {
             self.merge(State::ROOT, root, &by_parent(&settings.queues))?;
         }
         let fractions = leaves_legacy.then(|| self.configured_fractions());
-        self.update_cluster();
+        update_cluster(self.state, self.leaves);
         if let Some(fractions) = fractions {
-            show_fractions(&mut self.state, fractions);
+            show_fractions(self.state, fractions);
         }
         Ok(())
     }
@@ -154,7 +165,7 @@ impl Ledger {
                 }
             }
         }
-        check_merged(&self.state, slot, settings, &new)?;
+        check_merged(self.state, slot, settings, &new)?;
         self.keep_children(slot, order, &new, seen);
         Ok(())
     }
@@ -252,15 +263,15 @@ impl Ledger {
         build::configure(self, slot);
         match settings.state {
             Some(ConfiguredState::Stopped) if before == QueueState::Running => {
-                stop_queue(&mut self.state, slot);
+                stop_queue(self.state, slot);
             }
             Some(ConfiguredState::Running) if before != QueueState::Running => {
                 self.state.queues[slot].state = QueueState::Running;
             }
             _ => {}
         }
-        update_absolute(&mut self.state, slot);
-        update_statistics(&mut self.state, slot);
+        update_absolute(self.state, slot);
+        update_statistics(self.state, slot);
         if self.state.queues[slot].is_leaf() {
             let every = self.state.settings.global_queue_maximum_applications;
             let most = settings.leaf.maximum_applications.or(every).unwrap_or(-1);
@@ -271,8 +282,8 @@ impl Ledger {
             leaf.published_limit.set(cluster);
             // The ordering policy is a new object: it knows of no application to look up anew.
             leaf.dirty.clear();
-            self.sort_active(slot);
-            self.refresh_weights(slot);
+            self.leaves.sort_active(self.state, slot);
+            self.leaves.refresh_weights(self.state, slot);
         }
     }
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use super::managed::check_managed_refresh;
 use super::refresh_error::RefreshError;
-use crate::commit::ledger::Ledger;
 use crate::id::{QueueSlot, java_order};
 use crate::queue::{
     Amounts, ConfiguredState, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings,
@@ -16,25 +15,19 @@ use crate::queue::{
 use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
 
-impl Ledger {
-    /// Whether a new configuration could be taken over.
-    ///
-    /// # Errors
-    ///
-    /// As [`RefreshError`].
-    pub fn check_refresh(&self, settings: &TreeSettings) -> Result<(), RefreshError> {
-        check_hierarchy(&self.state, settings)?;
-        let Some(root) = settings.queues.first() else {
-            return Ok(());
-        };
-        let mut walk = Walk {
-            state: &self.state,
-            settings,
-            below: by_parent(&settings.queues),
-            maximums: BTreeMap::new(),
-        };
-        walk.queue(State::ROOT, root)
-    }
+/// Whether a new configuration could be taken over.
+pub(super) fn check_refresh(state: &State, settings: &TreeSettings) -> Result<(), RefreshError> {
+    check_hierarchy(state, settings)?;
+    let Some(root) = settings.queues.first() else {
+        return Ok(());
+    };
+    let mut walk = Walk {
+        state,
+        settings,
+        below: by_parent(&settings.queues),
+        maximums: BTreeMap::new(),
+    };
+    walk.queue(State::ROOT, root)
 }
 
 /// A walk over the present queues in the order in which a refresh sets them up anew; the first

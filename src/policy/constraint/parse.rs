@@ -567,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_and_attributes_are_told_apart() {
+    fn sources_and_attributes_are_distinguished() {
         for (text, want) in [
             ("java=1.8", "- rm.yarn.io/java=1.8"),
             ("java=8,9", "- rm.yarn.io/java=8,9"),

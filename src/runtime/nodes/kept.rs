@@ -10,7 +10,7 @@
 
 use crate::commit::Ledger;
 use crate::id::{AppSlot, NodeSlot, SchedulerKey};
-use crate::proposer::{keeps_quietly, told_to_leaf};
+use crate::proposer::{keeps_quietly, limit_of_kept};
 use crate::snapshot::State;
 
 /// The group of a node that is not in the set.
@@ -129,8 +129,8 @@ impl KeptReservations {
             ledger.keep_reservation(group.node, times);
             if with_limits {
                 let leaf = ledger.state().apps[group.app].leaf;
-                let told = told_to_leaf(ledger.state(), leaf);
-                ledger.tell_limit(leaf, Some(&told.limit), None);
+                let write = limit_of_kept(ledger.state(), leaf);
+                ledger.write_limit(leaf, Some(&write.limit), None);
             }
         }
     }

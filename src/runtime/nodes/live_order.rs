@@ -4,7 +4,6 @@
 
 use super::standstill::{Standstill, Structure};
 use super::walk_order::{PlaceSet, WalkOrder};
-use crate::cluster::NodeState;
 use crate::commit::Ledger;
 use crate::id::{NodeSlot, PartitionId, java_order};
 use crate::proposer::{Candidates, FitIndex, policies_of, use_key};
@@ -326,12 +325,8 @@ impl CollectedNodes {
 
 /// The running nodes of a partition by the text of their names.
 fn running(state: &State, partition: PartitionId) -> Vec<NodeSlot> {
-    let several = state.settings.multi_node.enabled;
     let nodes = state.partitions[partition].nodes.iter().copied();
-    let mut nodes: Vec<_> = nodes
-        .filter(|&node| state.nodes[node].state == NodeState::Running)
-        .filter(|&node| !(several && state.nodes[node].is_unlisted()))
-        .collect();
+    let mut nodes: Vec<_> = nodes.filter(|&node| state.is_candidate(node)).collect();
     nodes.sort_by_cached_key(|&node| state.nodes[node].name.to_string());
     nodes
 }

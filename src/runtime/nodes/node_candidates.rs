@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::index::NodeIndex;
-use crate::cluster::NodeState;
 use crate::id::{NodeSlot, PartitionId};
 use crate::proposer::{Alternate, FitIndex, NodeOrder, Proposal, second_node};
 use crate::queue::SchedulerSettings;
@@ -84,8 +83,7 @@ impl NodeCandidates {
         } else if !self.reserved.is_empty() {
             self.reserved.remove(&node);
         }
-        let unlisted = row.is_unlisted() && state.settings.multi_node.enabled;
-        let runs = row.state == NodeState::Running && !unlisted;
+        let runs = state.is_candidate(node);
         let skipped = reserved && state.settings.skip_reserved_nodes;
         let free = (runs && !skipped).then(|| row.free.get());
         if runs && row.partition.index() >= self.by_partition.len() {

@@ -11,8 +11,8 @@
 use crate::commit::Ledger;
 use crate::id::{NodeSlot, PartitionId};
 use crate::proposer::{
-    Fruitless, Moved, Observation, Prospect, ToldLimit, Visited, keeps_quietly, moved_by, prospect,
-    reservation_of, told_to_leaf,
+    Fruitless, LimitWrite, Moved, Observation, Prospect, Visited, keeps_quietly, limit_of_kept,
+    moved_by, prospect, reservation_of,
 };
 use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
@@ -180,7 +180,7 @@ impl Standstill {
         known.is_some_and(|known| {
             known.times += 1;
             ledger.repeat_looks(&known.moved.looks, 1);
-            ledger.repeat_limits(&known.moved.told);
+            ledger.repeat_limits(&known.moved.limits);
             true
         })
     }
@@ -198,7 +198,7 @@ impl Standstill {
         known.is_some_and(|known| {
             known.times += 1;
             ledger.repeat_looks(&known.moved.looks, 1);
-            ledger.repeat_limits(&known.moved.told);
+            ledger.repeat_limits(&known.moved.limits);
             true
         })
     }
@@ -218,7 +218,7 @@ impl Standstill {
         self.note_kept(node);
         self.keep_without_notice(ledger, node);
         if !self.keeps_silently {
-            ledger.tell_kept(node);
+            ledger.report_kept(node);
         }
         true
     }
@@ -234,8 +234,8 @@ impl Standstill {
         }
         ledger.keep_reservation(node, 1);
         let leaf = ledger.state().apps[of.0].leaf;
-        let told = told_to_leaf(ledger.state(), leaf);
-        ledger.tell_limit(leaf, Some(&told.limit), None);
+        let write = limit_of_kept(ledger.state(), leaf);
+        ledger.write_limit(leaf, Some(&write.limit), None);
     }
 
     /// Has keys and leaves know which reservations were counted as kept since this was last called.
@@ -275,14 +275,14 @@ impl Standstill {
         let known = &mut self.known[nodes.attempt];
         known.times += nodes.count;
         known.uncounted += nodes.count;
-        let teller = PendingNotice::Known(nodes.attempt);
-        if self.pending_notices.last() != Some(&teller) {
-            self.pending_notices.push(teller);
+        let notice = PendingNotice::Known(nodes.attempt);
+        if self.pending_notices.last() != Some(&notice) {
+            self.pending_notices.push(notice);
         }
     }
 
     /// Counts that a reservation stays, where it surely does and nothing changes by that; whether that is so. What the
-    /// leaf is to show follows with [`Self::tell_kept_later`]. No event is made.
+    /// leaf is to show follows with [`Self::write_limit_later`]. No event is made.
     pub(in crate::runtime) fn count_kept(&mut self, ledger: &mut Ledger, node: NodeSlot) -> bool {
         if self.count_known(node) {
             return true;
@@ -299,7 +299,7 @@ impl Standstill {
     }
 
     /// The attempt on a reserved node that was counted comes next among those that write limits of leaves.
-    pub(in crate::runtime) fn tell_kept_later(&mut self, node: NodeSlot) {
+    pub(in crate::runtime) fn write_limit_later(&mut self, node: NodeSlot) {
         self.pending_notices.push(PendingNotice::Kept(node));
     }
 
@@ -315,30 +315,30 @@ impl Standstill {
         self.stays.apply(ledger, false);
         // Only what is written last to a leaf stays.
         let (mut current, mut published) = (Vec::new(), Vec::new());
-        let mut tell = |told: &ToldLimit, ledger: &mut Ledger| {
-            let (leaf, limit) = (told.leaf, &told.limit);
+        let mut write_last = |write: &LimitWrite, ledger: &mut Ledger| {
+            let (leaf, limit) = (write.leaf, &write.limit);
             let is_last = !current.contains(&leaf);
             if is_last {
                 current.push(leaf);
             }
-            let publishes = told.published && !published.contains(&leaf);
+            let publishes = write.published && !published.contains(&leaf);
             if publishes {
                 published.push(leaf);
             }
-            ledger.tell_limit(leaf, is_last.then_some(limit), publishes.then_some(limit));
+            ledger.write_limit(leaf, is_last.then_some(limit), publishes.then_some(limit));
         };
         for counted in self.pending_notices.drain(..).rev() {
             match counted {
                 PendingNotice::Known(at) => {
-                    for told in self.known[at].moved.told.iter().rev() {
-                        tell(told, ledger);
+                    for write in self.known[at].moved.limits.iter().rev() {
+                        write_last(write, ledger);
                     }
                 }
                 PendingNotice::Kept(node) => {
                     let state = ledger.state();
                     let leaf = reservation_of(state, node).map(|(app, _)| state.apps[app].leaf);
                     if let Some(leaf) = leaf.filter(|&leaf| last_kept != Some(leaf)) {
-                        tell(&told_to_leaf(state, leaf), ledger);
+                        write_last(&limit_of_kept(state, leaf), ledger);
                         last_kept = Some(leaf);
                     }
                 }

@@ -9,7 +9,6 @@ use std::ops::Range;
 
 use super::live_order::free_of;
 use super::standstill::Standstill;
-use crate::cluster::NodeState;
 use crate::commit::Ledger;
 use crate::id::{NodeSlot, PartitionId};
 use crate::proposer::{FitIndex, has_room};
@@ -220,16 +219,16 @@ impl WalkOrder {
             return;
         };
         let (row, roomy) = (&state.nodes[node], has_room(state, node));
-        let runs = row.state == NodeState::Running;
+        let runs = row.takes_containers();
         let kind = self.kinds.get_mut(self.kind_of[place] as usize);
         let alike = kind
             .as_ref()
             .is_some_and(|kind| (kind.partition, &kind.total) == (row.partition, &row.total));
-        let lends =
+        let shares_idle =
             row.partition != PartitionId::DEFAULT && !state.partitions[row.partition].exclusive;
         let fits = || state.calculator.fits_in(&state.minimum, &row.free.get());
         let plain = row.reserved.is_none() && row.killable.is_empty();
-        let open = alike && runs && roomy && plain && !lends && fits();
+        let open = alike && runs && roomy && plain && !shares_idle && fits();
         let takes = runs && !open && (roomy || row.reserved.is_some());
         self.single.set(place, takes);
         if let Some(kind) = kind {

@@ -42,6 +42,7 @@ pub struct Intent {
 
 /// What became of one decision of a batch.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CommittedDecision {
     /// What was proposed; nothing when a reservation was given up.
     pub intent: Option<Intent>,

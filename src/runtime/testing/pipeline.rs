@@ -59,6 +59,7 @@ pub(in crate::runtime) struct Seat {
 
 /// What a proposer's turn came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TurnOutcome {
     /// Whether it proposed anything that is progress.
     pub proposed: bool,

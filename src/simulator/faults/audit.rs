@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::books::{BookedContainer, Books};
+use super::books::{BookedContainer, Books, NodeBook};
 use super::{Violation, fault};
 use crate::api::{Pipeline, ResourceVector, Sequential, Unsettled};
-use crate::id::QueueSlot;
+use crate::id::{NodeName, NodeSlot, QueueSlot};
 
 /// Compares nodes (N2, N3, N5), partitions (N6), queues (Q1, Q2, Q3), users (U1), applications (K3) and
 /// their reservations (R6). What the books have and the engine has no row for is a difference, too.
@@ -44,34 +44,46 @@ fn nodes(books: &Books, engine: &Sequential) -> Result<(), Violation> {
         let Some(slot) = ledger.node(name) else {
             return fault("N4", format!("the engine does not know {name}"));
         };
-        let row = &state.nodes[slot];
-        same(
-            "N3",
-            || format!("space on {name}"),
-            row.allocated.get(),
-            book.space,
-        )?;
-        same(
-            "N2",
-            || format!("total of {name}"),
-            row.total.get(),
-            book.total,
-        )?;
-        let free = book.total - book.space;
-        same("N2", || format!("free of {name}"), row.free.get(), free)?;
-        let label = &*state.partitions[row.partition].name;
-        if label != book.label {
-            return fault(
-                "N9",
-                format!("{name} is on `{label}`, not `{}`", book.label),
-            );
-        }
-        let holds = row
-            .reserved
-            .map(|held| (state.apps[held.app].id, held.number));
-        if holds != book.reserved.map(|id| (id.app, id.number)) {
-            return fault("N5", format!("{name} is reserved for {holds:?}"));
-        }
+        node(book, name, engine, slot)?;
+    }
+    Ok(())
+}
+
+/// Compares one node.
+fn node(
+    book: &NodeBook,
+    name: &NodeName,
+    engine: &Sequential,
+    slot: NodeSlot,
+) -> Result<(), Violation> {
+    let state = engine.ledger().state();
+    let row = &state.nodes[slot];
+    same(
+        "N3",
+        || format!("space on {name}"),
+        row.allocated.get(),
+        book.space,
+    )?;
+    same(
+        "N2",
+        || format!("total of {name}"),
+        row.total.get(),
+        book.total,
+    )?;
+    let free = book.total - book.space;
+    same("N2", || format!("free of {name}"), row.free.get(), free)?;
+    let label = &*state.partitions[row.partition].name;
+    if label != book.label {
+        return fault(
+            "N9",
+            format!("{name} is on `{label}`, not `{}`", book.label),
+        );
+    }
+    let holds = row
+        .reserved
+        .map(|held| (state.apps[held.app].id, held.number));
+    if holds != book.reserved.map(|id| (id.app, id.number)) {
+        return fault("N5", format!("{name} is reserved for {holds:?}"));
     }
     Ok(())
 }
@@ -120,9 +132,8 @@ fn all_found<K: std::fmt::Debug>(id: &'static str, left: &Sums<K>) -> Result<(),
     }
 }
 
-fn queues(books: &Books, engine: &Unsettled<Sequential>) -> Result<(), Violation> {
-    let state = engine.as_is().ledger().state();
-    // One walk over the containers for all queues.
+/// What the containers and the reservations of every queue come to, in one walk for all queues.
+fn sums_of_queues(books: &Books) -> [Sums<(&str, &str)>; 2] {
     let (mut used, mut reserved) = (Sums::new(), Sums::new());
     for (app, held) in books.charged() {
         let label = books.nodes[&held.node].label;
@@ -132,6 +143,12 @@ fn queues(books: &Books, engine: &Unsettled<Sequential>) -> Result<(), Violation
         let label = books.nodes[&held.node].label;
         add_upwards(&mut reserved, (&app.leaf, label), held.size);
     }
+    [used, reserved]
+}
+
+fn queues(books: &Books, engine: &Unsettled<Sequential>) -> Result<(), Violation> {
+    let state = engine.as_is().ledger().state();
+    let [mut used, mut reserved] = sums_of_queues(books);
     for (slot, queue) in state.queues.iter().enumerate() {
         if queue.removed {
             continue;

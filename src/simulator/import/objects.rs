@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_object_is_told_with_line_and_column_and_the_next_one_is_read() {
+    fn a_bad_object_is_named_with_line_and_column_and_the_next_one_is_read() {
         let got = all("{\"a\":1}\n{\n \"b\": nope}\n{\"c\":1}");
         assert_eq!(got.len(), 3);
         assert!(got[1].as_ref().unwrap_err().starts_with("t:3:"), "{got:?}");

@@ -6,44 +6,54 @@ use std::sync::Arc;
 
 use super::user_limit_cache::known_limits;
 use crate::accounting::{charge_user, deactivate_user, note_user_limit, renew_bounds, sum_weights};
-use crate::commit::ledger::Ledger;
+use crate::commit::leaves::Leaves;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{compute_user_limit, user_value};
 use crate::queue::{HeadroomProvider, LimitKind, PerPartition, User};
 use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
 
-impl Ledger {
+impl Leaves {
     /// The record of an application's user in a leaf, if there is one.
-    pub(in crate::commit) fn user_in(&self, leaf: QueueSlot, app: AppSlot) -> Option<UserSlot> {
-        let row = &self.state.apps[app];
-        let record = &self.state.users[row.user];
+    pub(in crate::commit) fn user_in(
+        &self,
+        state: &State,
+        leaf: QueueSlot,
+        app: AppSlot,
+    ) -> Option<UserSlot> {
+        let row = &state.apps[app];
+        let record = &state.users[row.user];
         // Mostly the application knows it.
         if !record.removed && record.leaf == leaf {
             debug_assert_eq!(
-                self.registry.user(leaf, &row.submission.user_name),
+                self.names.user(leaf, &row.submission.user_name),
                 Some(row.user)
             );
             return Some(row.user);
         }
-        self.registry.user(leaf, &row.submission.user_name)
+        self.names.user(leaf, &row.submission.user_name)
     }
 
     /// The dropped record of an application's user in a leaf, if it still asks.
-    fn dropped_user(&self, leaf: QueueSlot, app: AppSlot) -> Option<UserSlot> {
-        let name = &self.state.apps[app].submission.user_name;
-        self.removed_users.asking(leaf, name)
+    fn dropped_user(&self, state: &State, leaf: QueueSlot, app: AppSlot) -> Option<UserSlot> {
+        let name = &state.apps[app].submission.user_name;
+        self.removed.asking(leaf, name)
     }
 
     /// The record of a user in a leaf, created on first use.
-    pub(in crate::commit) fn user(&mut self, leaf: QueueSlot, name: &str) -> UserSlot {
+    pub(in crate::commit) fn user(
+        &mut self,
+        state: &mut State,
+        leaf: QueueSlot,
+        name: &str,
+    ) -> UserSlot {
         let name: Arc<str> = name.into();
-        if let Some(user) = self.registry.user(leaf, &name) {
+        if let Some(user) = self.names.user(leaf, &name) {
             return user;
         }
-        let queue = &self.state.queues[leaf];
+        let queue = &state.queues[leaf];
         let weight = queue.settings.user_weights.get(name.as_ref()).copied();
-        let partitions = self.state.partitions.len();
+        let partitions = state.partitions.len();
         let record = User {
             name: Arc::clone(&name),
             leaf,
@@ -60,224 +70,238 @@ impl Ledger {
             notice: 0,
             parts: PerPartition::new(partitions),
         };
-        let slot = self.store_user(record);
-        self.skipped.cut(&mut self.state, leaf, 0);
-        self.take_over(leaf, &name, slot);
-        self.registry.add_user(leaf, name, slot);
-        let users = self.state.queues[leaf].as_leaf_mut();
+        let slot = self.store_user(state, record);
+        self.skipped.cut(state, leaf, 0);
+        self.take_over(state, leaf, &name, slot);
+        self.names.add(leaf, name, slot);
+        let users = state.queues[leaf].as_leaf_mut();
         users.users.push(slot);
         users.most_users = users.most_users.max(users.users.len());
-        let total = sum_weights(&self.state, leaf, false);
-        self.state.queues[leaf].as_leaf_mut().total_weight = total;
+        let total = sum_weights(state, leaf, false);
+        state.queues[leaf].as_leaf_mut().total_weight = total;
         slot
     }
 
     /// Stores a record in a slot that is free, or in a new one.
-    fn store_user(&mut self, mut record: User) -> UserSlot {
-        let Some(slot) = self.registry.take_free_user() else {
-            return UserSlot::at(self.state.users.push(record));
+    fn store_user(&mut self, state: &mut State, mut record: User) -> UserSlot {
+        let Some(slot) = self.names.take_free() else {
+            return UserSlot::at(state.users.push(record));
         };
-        debug_assert!(self.is_unused(slot), "somebody refers to a freed user");
-        record.generation = self.state.users[slot].generation + 1;
-        self.state.users[slot] = record;
+        debug_assert!(
+            self.is_unused(state, slot),
+            "somebody refers to a freed user"
+        );
+        record.generation = state.users[slot].generation + 1;
+        state.users[slot] = record;
         slot
     }
 
     /// Whether no application refers to a record: none asks by it, is counted by it or has its headroom from it.
-    fn is_unused(&self, user: UserSlot) -> bool {
-        let record = &self.state.users[user];
-        let mut apps = self.state.queues[record.leaf].leaf.iter().flat_map(|leaf| {
+    fn is_unused(&self, state: &State, user: UserSlot) -> bool {
+        let record = &state.users[user];
+        let mut apps = state.queues[record.leaf].leaf.iter().flat_map(|leaf| {
             let lists = [&leaf.active, &leaf.waiting, &leaf.parked];
             lists.into_iter().flatten()
         });
         record.removed
             && record.asking_apps <= 0
             && record.providers == 0
-            && apps.all(|&app| self.state.apps[app].user != user)
+            && apps.all(|&app| state.apps[app].user != user)
     }
 
     /// Who asks and what passes found is kept by name: a new record takes over what is left of a
     /// dropped one, and the applications of the user in the leaf refer to it from now on.
-    fn take_over(&mut self, leaf: QueueSlot, name: &Arc<str>, slot: UserSlot) {
-        let dropped = self.removed_users.take_asking(leaf, name);
+    fn take_over(&mut self, state: &mut State, leaf: QueueSlot, name: &Arc<str>, slot: UserSlot) {
+        let dropped = self.removed.take_asking(leaf, name);
         if let Some(dropped) = dropped {
-            let asking = std::mem::take(&mut self.state.users[dropped].asking_apps);
-            self.state.users[slot].asking_apps = asking;
+            let asking = std::mem::take(&mut state.users[dropped].asking_apps);
+            state.users[slot].asking_apps = asking;
         }
         let mut before: Vec<_> = dropped.into_iter().collect();
-        let mut cached = self.removed_users.take_limits(leaf, name);
-        for app in entered(&self.state, leaf).collect::<Vec<_>>() {
-            let row = &self.state.apps[app];
+        let mut cached = self.removed.take_limits(leaf, name);
+        for app in entered(state, leaf).collect::<Vec<_>>() {
+            let row = &state.apps[app];
             if row.submission.user_name != *name || row.user == slot || row.leaf != leaf {
                 continue;
             }
             let old = row.user;
-            cached = Some(known_limits(&self.state.users[old]));
-            self.state.apps[app].user = slot;
+            cached = Some(known_limits(&state.users[old]));
+            state.apps[app].user = slot;
             before.push(old);
         }
         if let Some(cached) = cached {
-            let parts = &mut self.state.users[slot].parts;
+            let parts = &mut state.users[slot].parts;
             for (part, cached) in parts.iter_mut().zip(cached) {
                 (part.limit_version, part.cached_limits) =
                     (cached.limit_version, cached.cached_limits);
             }
         }
         for old in before {
-            self.free_user(old);
+            self.free_user(state, old);
         }
     }
 
     /// The record of an application's user, created anew when it was dropped.
     #[inline]
-    pub(in crate::commit) fn user_of(&mut self, app: AppSlot) -> UserSlot {
-        let row = &self.state.apps[app];
-        let record = &self.state.users[row.user];
+    pub(in crate::commit) fn user_of(&mut self, state: &mut State, app: AppSlot) -> UserSlot {
+        let row = &state.apps[app];
+        let record = &state.users[row.user];
         if !record.removed && record.leaf == row.leaf {
             return row.user;
         }
-        self.renew_user(app)
+        self.renew_user(state, app)
     }
 
     #[cold]
-    fn renew_user(&mut self, app: AppSlot) -> UserSlot {
-        let row = &self.state.apps[app];
+    fn renew_user(&mut self, state: &mut State, app: AppSlot) -> UserSlot {
+        let row = &state.apps[app];
         let (leaf, before) = (row.leaf, row.user);
         let name = Arc::clone(&row.submission.user_name);
-        let user = self.user(leaf, &name);
-        self.state.apps[app].user = user;
+        let user = self.user(state, leaf, &name);
+        state.apps[app].user = user;
         if before != user {
-            self.free_user(before);
+            self.free_user(state, before);
         }
         user
     }
 
     /// Drops the record of a user without applications.
-    pub(in crate::commit) fn remove_user(&mut self, leaf: QueueSlot, user: UserSlot) {
-        self.skipped.cut(&mut self.state, leaf, 0);
-        self.keep_limits(leaf, user);
-        let record = &mut self.state.users[user];
+    pub(in crate::commit) fn remove_user(
+        &mut self,
+        state: &mut State,
+        leaf: QueueSlot,
+        user: UserSlot,
+    ) {
+        self.skipped.cut(state, leaf, 0);
+        self.keep_limits(state, leaf, user);
+        let record = &mut state.users[user];
         record.removed = true;
         record.active = false;
         let (name, asking) = (Arc::clone(&record.name), record.asking_apps > 0);
-        self.registry.remove_user(leaf, &name);
-        self.state.queues[leaf]
+        self.names.remove(leaf, &name);
+        state.queues[leaf]
             .as_leaf_mut()
             .users
             .retain(|&other| other != user);
-        update_weights(&mut self.state, leaf);
+        update_weights(state, leaf);
         if asking {
-            self.removed_users.keep_asking(leaf, name, user);
+            self.removed.keep_asking(leaf, name, user);
         } else {
-            self.free_user(user);
+            self.free_user(state, user);
         }
     }
 
     /// Frees the slot of a dropped record once nobody refers to it.
-    fn free_user(&mut self, user: UserSlot) {
-        let record = &self.state.users[user];
+    fn free_user(&mut self, state: &mut State, user: UserSlot) {
+        let record = &state.users[user];
         let needed = !record.removed || record.asking_apps > 0 || record.providers > 0;
-        let of_app = |app| self.state.apps[app].user == user;
-        if needed || entered(&self.state, record.leaf).any(of_app) {
+        let of_app = |app| state.apps[app].user == user;
+        if needed || entered(state, record.leaf).any(of_app) {
             return;
         }
-        self.registry.free_user(user);
+        self.names.free(user);
     }
 
     /// Notes whom an application's headroom is computed for. A dropped record stays for it with
     /// what it last said.
     pub(in crate::commit) fn set_provider(
         &mut self,
+        state: &mut State,
         app: AppSlot,
         provider: Option<HeadroomProvider>,
     ) {
-        if self.state.apps[app].provider == provider {
+        if state.apps[app].provider == provider {
             return;
         }
-        self.skipped.stop(&mut self.state, app);
-        let before = std::mem::replace(&mut self.state.apps[app].provider, provider);
+        self.skipped.stop(state, app);
+        let before = std::mem::replace(&mut state.apps[app].provider, provider);
         if let Some(provider) = provider {
-            self.state.users[provider.user].providers += 1;
+            state.users[provider.user].providers += 1;
         }
         if let Some(before) = before {
-            self.state.users[before.user].providers -= 1;
-            self.free_user(before.user);
+            state.users[before.user].providers -= 1;
+            self.free_user(state, before.user);
         }
     }
 
     /// Takes over the weights of the configuration.
-    pub(in crate::commit) fn refresh_weights(&mut self, leaf: QueueSlot) {
-        self.skipped.cut(&mut self.state, leaf, 0);
-        let settings = Arc::clone(&self.state.queues[leaf].settings);
-        for user in self.state.queues[leaf].as_leaf().users.clone() {
-            let record = &mut self.state.users[user];
+    pub(in crate::commit) fn refresh_weights(&mut self, state: &mut State, leaf: QueueSlot) {
+        self.skipped.cut(state, leaf, 0);
+        let settings = Arc::clone(&state.queues[leaf].settings);
+        for user in state.queues[leaf].as_leaf().users.clone() {
+            let record = &mut state.users[user];
             let weight = settings.user_weights.get(record.name.as_ref()).copied();
             record.weight = weight.unwrap_or(1.0);
         }
-        update_weights(&mut self.state, leaf);
-        users_changed(&mut self.state, leaf);
+        update_weights(state, leaf);
+        users_changed(state, leaf);
     }
 
     /// A key of an application has outstanding asks.
     // As UsersManager.activateApplication: not while the user has no activated application.
-    pub(in crate::commit) fn start_asking(&mut self, app: AppSlot) {
-        let row = &self.state.apps[app];
+    pub(in crate::commit) fn start_asking(&mut self, state: &mut State, app: AppSlot) {
+        let row = &state.apps[app];
         let leaf = row.leaf;
-        let known = self.user_in(leaf, app);
-        let idle = known.is_some_and(|user| self.state.users[user].active_apps <= 0);
+        let known = self.user_in(state, leaf, app);
+        let idle = known.is_some_and(|user| state.users[user].active_apps <= 0);
         if idle || row.asking {
             return;
         }
-        self.state.apps[app].asking = true;
-        let holder = known.or_else(|| self.dropped_user(leaf, app));
-        if let Some(holder) = holder.filter(|&user| self.state.users[user].asking_apps > 0) {
-            self.state.users[holder].asking_apps += 1;
+        state.apps[app].asking = true;
+        let holder = known.or_else(|| self.dropped_user(state, leaf, app));
+        if let Some(holder) = holder.filter(|&user| state.users[user].asking_apps > 0) {
+            state.users[holder].asking_apps += 1;
             return;
         }
         let user = known.unwrap_or_else(|| {
-            let name = Arc::clone(&self.state.apps[app].submission.user_name);
-            self.user(leaf, &name)
+            let name = Arc::clone(&state.apps[app].submission.user_name);
+            self.user(state, leaf, &name)
         });
-        self.state.users[user].asking_apps = 1;
-        self.state.queues[leaf].as_leaf_mut().asking_users += 1;
-        users_changed(&mut self.state, leaf);
-        if self.state.users[user].active {
+        state.users[user].asking_apps = 1;
+        state.queues[leaf].as_leaf_mut().asking_users += 1;
+        users_changed(state, leaf);
+        if state.users[user].active {
             return;
         }
-        self.state.users[user].active = true;
-        let weight = sum_weights(&self.state, leaf, true);
-        self.state.queues[leaf].as_leaf_mut().active_weight = weight;
-        for partition in self.state.partition_ids() {
-            let used = self.state.users[user].part(partition).used.get();
-            let users = self.state.queues[leaf].as_leaf_mut();
+        state.users[user].active = true;
+        let weight = sum_weights(state, leaf, true);
+        state.queues[leaf].as_leaf_mut().active_weight = weight;
+        for partition in state.partition_ids() {
+            let used = state.users[user].part(partition).used.get();
+            let users = state.queues[leaf].as_leaf_mut();
             users.parts[partition].active_used += used;
         }
     }
 
     /// No key of an application has outstanding asks any more.
     // As UsersManager.deactivateApplication.
-    pub(in crate::commit) fn stop_asking(&mut self, app: AppSlot, leaf: QueueSlot) {
-        let row = &self.state.apps[app];
+    pub(in crate::commit) fn stop_asking(
+        &mut self,
+        state: &mut State,
+        app: AppSlot,
+        leaf: QueueSlot,
+    ) {
+        let row = &state.apps[app];
         if !row.asking {
             return;
         }
-        let known = self.user_in(leaf, app);
-        let Some(user) = known.or_else(|| self.dropped_user(leaf, app)) else {
+        let known = self.user_in(state, leaf, app);
+        let Some(user) = known.or_else(|| self.dropped_user(state, leaf, app)) else {
             return;
         };
-        self.state.apps[app].asking = false;
-        self.state.users[user].asking_apps -= 1;
-        if self.state.users[user].asking_apps > 0 {
+        state.apps[app].asking = false;
+        state.users[user].asking_apps -= 1;
+        if state.users[user].asking_apps > 0 {
             return;
         }
-        if self.state.users[user].removed {
-            self.state.queues[leaf].as_leaf_mut().asking_users -= 1;
-            users_changed(&mut self.state, leaf);
-            let name = Arc::clone(&self.state.apps[app].submission.user_name);
-            self.removed_users.take_asking(leaf, &name);
-            self.free_user(user);
+        if state.users[user].removed {
+            state.queues[leaf].as_leaf_mut().asking_users -= 1;
+            users_changed(state, leaf);
+            let name = Arc::clone(&state.apps[app].submission.user_name);
+            self.removed.take_asking(leaf, &name);
+            self.free_user(state, user);
         } else {
-            deactivate_user(&mut self.state, leaf, user);
+            deactivate_user(state, leaf, user);
         }
     }
 
@@ -285,15 +309,16 @@ impl Ledger {
     // As UsersManager.updateUserResourceUsage.
     pub(in crate::commit) fn charge_user<const N: usize>(
         &mut self,
+        state: &mut State,
         leaf: QueueSlot,
         user: UserSlot,
         partition: PartitionId,
         size: ResourceVector<N>,
     ) {
         if !ResourceVector::NONE.fits_in(&size) {
-            self.skipped.recheck(&mut self.state, leaf);
+            self.skipped.recheck(state, leaf);
         }
-        charge_user(&mut self.state, leaf, user, partition, size);
+        charge_user(state, leaf, user, partition, size);
     }
 }
 

@@ -6,147 +6,162 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::accounting::{place_in_order, sort_marked};
-use crate::commit::ledger::Ledger;
+use crate::commit::leaves::Leaves;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{compare_active, compare_waiting, master_limit, user_master_limits};
 use crate::queue::{Accessible, AppStage};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
-impl Ledger {
+impl Leaves {
     /// Activates what fits in the limits for masters.
     // As AbstractLeafQueue.activateApplications.
-    pub(in crate::commit) fn activate(&mut self, leaf: QueueSlot) {
-        for partition in partitions_of(&self.state, leaf) {
-            compute_master_limit(&mut self.state, leaf, partition);
+    pub(in crate::commit) fn activate(&mut self, state: &mut State, leaf: QueueSlot) {
+        for partition in partitions_of(state, leaf) {
+            compute_master_limit(state, leaf, partition);
         }
-        let mut order = self.state.queues[leaf].as_leaf().waiting.clone();
-        order.sort_by(|&a, &b| compare_waiting(&self.state.apps[a], &self.state.apps[b]));
+        let mut order = state.queues[leaf].as_leaf().waiting.clone();
+        order.sort_by(|&a, &b| compare_waiting(&state.apps[a], &state.apps[b]));
         // The reference caches the user's limit by partition for the whole call, so that the
         // first user's weight counts for all.
         let mut user_limits = BTreeMap::new();
         for app in order {
-            self.try_activate(leaf, app, &mut user_limits);
+            self.try_activate(state, leaf, app, &mut user_limits);
         }
     }
 
     fn try_activate(
         &mut self,
+        state: &mut State,
         leaf: QueueSlot,
         app: AppSlot,
         user_limits: &mut BTreeMap<PartitionId, ResourceVector>,
     ) {
-        let row = &self.state.apps[app];
+        let row = &state.apps[app];
         let (partition, size) = (row.master_partition, row.submission.master_size);
-        let limit = known_master_limit(&mut self.state, leaf, partition);
-        let queue = &self.state.queues[leaf];
+        let limit = known_master_limit(state, leaf, partition);
+        let queue = &state.queues[leaf];
         let used = queue.part(partition).master_used.get();
-        let calculator = self.state.calculator;
+        let calculator = state.calculator;
         let free_pass =
-            queue.as_leaf().active.is_empty() || !calculator.above_none(&self.state.cluster, &used);
+            queue.as_leaf().active.is_empty() || !calculator.above_none(&state.cluster, &used);
         if !calculator.fits_in(&(size + used), &limit) && !free_pass {
-            self.explain_waiting(leaf, app);
+            self.explain_waiting(state, leaf, app);
             return;
         }
-        let user = self.user_here(leaf, app);
+        let user = self.user_here(state, leaf, app);
         let user_limit = match user_limits.get(&partition) {
             Some(&limit) => limit,
             None => {
-                let limit = self.compute_user_master_limit(leaf, partition, app);
+                let limit = self.compute_user_master_limit(state, leaf, partition, app);
                 user_limits.insert(partition, limit);
                 limit
             }
         };
-        let user_used = self.state.users[user].part(partition).master_used.get();
+        let user_used = state.users[user].part(partition).master_used.get();
         if !calculator.fits_in(&(size + user_used), &user_limit) && !free_pass {
-            self.explain_waiting(leaf, app);
+            self.explain_waiting(state, leaf, app);
             return;
         }
-        let record = &mut self.state.users[user];
+        self.enter_active(state, leaf, app, user);
+    }
+
+    /// A waiting application becomes one of the active, and its master counts.
+    fn enter_active(&mut self, state: &mut State, leaf: QueueSlot, app: AppSlot, user: UserSlot) {
+        let row = &state.apps[app];
+        let (partition, size) = (row.master_partition, row.submission.master_size);
+        let record = &mut state.users[user];
         record.waiting_apps -= 1;
         record.active_apps += 1;
         record.parts[partition].master_used += size;
-        let part = self.state.queues[leaf].part_mut(partition);
+        let part = state.queues[leaf].part_mut(partition);
         part.counting().master_used += size;
-        self.state.queues[leaf]
+        state.queues[leaf]
             .as_leaf_mut()
             .waiting
             .retain(|&other| other != app);
-        self.insert_active(leaf, app);
-        update_stage(&mut self.state, app);
+        self.insert_active(state, leaf, app);
+        update_stage(state, app);
     }
 
     /// The record of an application's user in a leaf, which may list one that was moved away: a
     /// waiting one that slipped into a fair order stays in the list of those that wait.
-    fn user_here(&mut self, leaf: QueueSlot, app: AppSlot) -> UserSlot {
-        if self.state.apps[app].leaf == leaf {
-            return self.user_of(app);
+    fn user_here(&mut self, state: &mut State, leaf: QueueSlot, app: AppSlot) -> UserSlot {
+        if state.apps[app].leaf == leaf {
+            return self.user_of(state, app);
         }
-        let name = Arc::clone(&self.state.apps[app].submission.user_name);
-        self.user(leaf, &name)
+        let name = Arc::clone(&state.apps[app].submission.user_name);
+        self.user(state, leaf, &name)
     }
 
     /// Puts the applications of a fair leaf in order by what they use now. A waiting one that is marked
     /// becomes one of the active.
     // As AbstractComparatorOrderingPolicy.reorderScheduleEntities.
-    pub(in crate::commit) fn sort_marked(&mut self, leaf: QueueSlot) {
-        self.skipped.cut(&mut self.state, leaf, 0);
-        for app in sort_marked(&mut self.state, leaf) {
-            update_stage(&mut self.state, app);
+    pub(in crate::commit) fn sort_marked(&mut self, state: &mut State, leaf: QueueSlot) {
+        self.skipped.cut(state, leaf, 0);
+        for app in sort_marked(state, leaf) {
+            update_stage(state, app);
         }
     }
 
     /// Puts an application in the order of its leaf, unless it is there already.
-    pub(in crate::commit) fn insert_active(&mut self, leaf: QueueSlot, app: AppSlot) {
-        let queue = &self.state.queues[leaf];
+    pub(in crate::commit) fn insert_active(
+        &mut self,
+        state: &mut State,
+        leaf: QueueSlot,
+        app: AppSlot,
+    ) {
+        let queue = &state.queues[leaf];
         let active = &queue.as_leaf().active;
         if active.contains(&app) {
             return;
         }
-        let at = place_in_order(&self.state, leaf, app);
-        self.skipped.cut(&mut self.state, leaf, at);
-        self.state.queues[leaf].as_leaf_mut().active.insert(at, app);
+        let at = place_in_order(state, leaf, app);
+        self.skipped.cut(state, leaf, at);
+        state.queues[leaf].as_leaf_mut().active.insert(at, app);
     }
 
     /// Sorts the active applications of a leaf anew.
-    pub(in crate::commit) fn sort_active(&mut self, leaf: QueueSlot) {
-        let settings = Arc::clone(&self.state.queues[leaf].settings);
-        self.skipped.cut(&mut self.state, leaf, 0);
-        let mut active = std::mem::take(&mut self.state.queues[leaf].as_leaf_mut().active);
+    pub(in crate::commit) fn sort_active(&mut self, state: &mut State, leaf: QueueSlot) {
+        let settings = Arc::clone(&state.queues[leaf].settings);
+        self.skipped.cut(state, leaf, 0);
+        let mut active = std::mem::take(&mut state.queues[leaf].as_leaf_mut().active);
         active.sort_by(|&a, &b| {
-            compare_active(
-                &settings.leaf.app_order,
-                &self.state.apps[a],
-                &self.state.apps[b],
-            )
+            compare_active(&settings.leaf.app_order, &state.apps[a], &state.apps[b])
         });
-        self.state.queues[leaf].as_leaf_mut().active = active;
+        state.queues[leaf].as_leaf_mut().active = active;
     }
 
     fn compute_user_master_limit(
         &mut self,
+        state: &mut State,
         leaf: QueueSlot,
         partition: PartitionId,
         app: AppSlot,
     ) -> ResourceVector {
-        let user = self.user_in(leaf, app);
-        let weight = user.map_or(1.0, |user| self.state.users[user].weight);
-        let (shown, limit) = user_master_limits(&self.state, leaf, partition, weight);
-        let users = self.state.queues[leaf].as_leaf_mut();
+        let user = self.user_in(state, leaf, app);
+        let weight = user.map_or(1.0, |user| state.users[user].weight);
+        let (shown, limit) = user_master_limits(state, leaf, partition, weight);
+        let users = state.queues[leaf].as_leaf_mut();
         users.parts[partition].user_master_limit.set(shown);
         limit
     }
 
     /// The text that says why an application waits shows the user's limit, computed afresh: of
     /// the leaf that it leaves while it moves.
-    pub(in crate::commit) fn explain_waiting(&mut self, leaf: QueueSlot, app: AppSlot) {
-        let row = &self.state.apps[app];
+    pub(in crate::commit) fn explain_waiting(
+        &mut self,
+        state: &mut State,
+        leaf: QueueSlot,
+        app: AppSlot,
+    ) {
+        let row = &state.apps[app];
         if !row.unmanaged && row.master.is_none() {
             let moving = self.moving.filter(|&(moved, _)| moved == app);
             let leaf = moving.map_or(leaf, |(_, from)| from);
             let partition = row.master_partition;
-            known_master_limit(&mut self.state, leaf, partition);
-            self.compute_user_master_limit(leaf, partition, app);
+            known_master_limit(state, leaf, partition);
+            self.compute_user_master_limit(state, leaf, partition, app);
         }
     }
 }

@@ -19,7 +19,7 @@
 use std::sync::Arc;
 
 use super::removed::LimitsFound;
-use crate::commit::ledger::Ledger;
+use crate::commit::leaves::Leaves;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{compute_user_limit, user_value};
 use crate::queue::{CachedUserLimit, Exclusivity, User};
@@ -36,27 +36,32 @@ pub(in crate::commit) fn known_limits(record: &User) -> Vec<LimitsFound> {
     found.collect()
 }
 
-impl Ledger {
+impl Leaves {
     /// Keeps what passes found about a user whose record is removed: it holds for a new record until
     /// something changes.
-    pub(in crate::commit) fn keep_limits(&mut self, leaf: QueueSlot, user: UserSlot) {
-        let version = self.state.queues[leaf].as_leaf().users_version;
-        for partition in self.state.partition_ids() {
+    pub(in crate::commit) fn keep_limits(
+        &mut self,
+        state: &mut State,
+        leaf: QueueSlot,
+        user: UserSlot,
+    ) {
+        let version = state.queues[leaf].as_leaf().users_version;
+        for partition in state.partition_ids() {
             for exclusivity in [Exclusivity::Respect, Exclusivity::Ignore] {
-                let part = &self.state.users[user].parts[partition];
+                let part = &state.users[user].parts[partition];
                 let cached = part.cached_limits[exclusivity as usize].as_ref();
                 let known = cached.is_some_and(|cached| cached.version == version);
                 let noted = part.limit_version[exclusivity as usize] == Some(version)
-                    || was_notified_with_head(&self.state, leaf, user, (partition, exclusivity));
+                    || was_notified_with_head(state, leaf, user, (partition, exclusivity));
                 if noted && !known {
-                    let cached = limit_found(&self.state, leaf, user, partition, exclusivity);
-                    let part = &mut self.state.users[user].parts[partition];
+                    let cached = limit_found(state, leaf, user, partition, exclusivity);
+                    let part = &mut state.users[user].parts[partition];
                     part.cached_limits[exclusivity as usize] = Some(Box::new(cached));
                 }
             }
         }
-        let record = &self.state.users[user];
-        let kept = self.removed_users.limits(leaf, version);
+        let record = &state.users[user];
+        let kept = self.removed.limits(leaf, version);
         kept.by_name.retain(|(name, _)| *name != record.name);
         let cached_by_partition = known_limits(record);
         kept.by_name
@@ -67,16 +72,17 @@ impl Ledger {
     /// be assigned nothing holds for a new record too, until something changes.
     pub(in crate::commit) fn refuse_unknown_user(
         &mut self,
+        state: &mut State,
         leaf: QueueSlot,
         app: AppSlot,
         partition: PartitionId,
         exclusivity: Exclusivity,
     ) {
-        let version = self.state.queues[leaf].as_leaf().users_version;
-        let (partitions, row) = (self.state.partitions.len(), &self.state.apps[app]);
-        let counted = self.state.continue_looking_on(partition);
+        let version = state.queues[leaf].as_leaf().users_version;
+        let (partitions, row) = (state.partitions.len(), &state.apps[app]);
+        let counted = state.continue_looking_on(partition);
         let held = row.part(counted).reserved.get();
-        let kept = self.removed_users.limits(leaf, version);
+        let kept = self.removed.limits(leaf, version);
         let mut known = kept.by_name.iter();
         let at = known.position(|(name, _)| *name == row.submission.user_name);
         let at = at.unwrap_or_else(|| {

@@ -4,28 +4,23 @@
 
 use std::sync::Arc;
 
-use crate::commit::ledger::Ledger;
+use crate::commit::leaves::Leaves;
 use crate::id::{AppSlot, QueueSlot};
 use crate::snapshot::State;
 
-impl Ledger {
+impl Leaves {
     /// Whether an application may run beside those that do.
     // As CSMaxRunningAppsEnforcer.checkRunnabilityWithUpdate.
-    pub(in crate::commit) fn may_run(&self, app: AppSlot) -> bool {
-        let row = &self.state.apps[app];
+    pub(in crate::commit) fn may_run(&self, state: &State, app: AppSlot) -> bool {
+        let row = &state.apps[app];
         let running = self
             .running_of
             .get(&row.submission.user_name)
             .copied()
             .unwrap_or(0);
-        running
-            < self
-                .state
-                .settings
-                .user_parallel
-                .of(&row.submission.user_name)
-            && self.state.chain(row.leaf).all(|queue| {
-                let queue = &self.state.queues[queue];
+        running < state.settings.user_parallel.of(&row.submission.user_name)
+            && state.chain(row.leaf).all(|queue| {
+                let queue = &state.queues[queue];
                 queue.runnable < queue.settings.maximum_parallel
             })
     }
@@ -35,62 +30,54 @@ impl Ledger {
     /// The leaf counts those that it holds, also after a move; the parents of the leaf that an
     /// application left keep counting it, and those of its new leaf count one too few at its end.
     // As CSMaxRunningAppsEnforcer.trackRunnableApp, untrackRunnableApp.
-    pub(in crate::commit) fn count_runnable(&mut self, app: AppSlot, by: i32) {
-        let row = &self.state.apps[app];
+    pub(in crate::commit) fn count_runnable(&mut self, state: &mut State, app: AppSlot, by: i32) {
+        let row = &state.apps[app];
         let (leaf, name) = (row.leaf, Arc::clone(&row.submission.user_name));
         *self.running_of.entry(name).or_default() += by;
-        let mut next = self.state.queues[leaf].parent;
+        let mut next = state.queues[leaf].parent;
         while let Some(queue) = next {
-            self.state.queues[queue].runnable += by;
-            next = self.state.queues[queue].parent;
+            state.queues[queue].runnable += by;
+            next = state.queues[queue].parent;
         }
     }
 
     /// A running application ended and left its leaf: others may go on in its place.
     // As CSMaxRunningAppsEnforcer.updateRunnabilityOnAppRemoval.
-    pub(in crate::commit) fn runnable_ended(&mut self, app: AppSlot) {
-        let row = &self.state.apps[app];
+    pub(in crate::commit) fn runnable_ended(&mut self, state: &mut State, app: AppSlot) {
+        let row = &state.apps[app];
         let (leaf, name) = (row.leaf, Arc::clone(&row.submission.user_name));
-        self.count_runnable(app, -1);
-        let top = self
-            .state
+        self.count_runnable(state, app, -1);
+        let top = state
             .chain(leaf)
-            .filter(|&queue| was_at_parallel_limit(&self.state, queue))
+            .filter(|&queue| was_at_parallel_limit(state, queue))
             .last();
         let running = self.running_of.get(&name).copied().unwrap_or(0);
         let mut lists = Vec::new();
         if let Some(top) = top {
-            gather_parked(&self.state, top, &mut lists);
+            gather_parked(state, top, &mut lists);
         }
-        if running
-            == self
-                .state
-                .settings
-                .user_parallel
-                .of(&name)
-                .saturating_sub(1)
-        {
-            let mut parked = all_parked(&self.state);
-            parked.retain(|&app| self.state.apps[app].submission.user_name == name);
+        if running == state.settings.user_parallel.of(&name).saturating_sub(1) {
+            let mut parked = all_parked(state);
+            parked.retain(|&app| state.apps[app].submission.user_name == name);
             lists.push(parked);
         }
         let most = lists.len();
-        self.promote(&lists, most);
+        self.promote(state, &lists, most);
     }
 
     /// Reconsiders every parked application whose queues have slack; after a refresh.
-    pub(in crate::commit) fn reconsider_parked(&mut self) {
+    pub(in crate::commit) fn reconsider_parked(&mut self, state: &mut State) {
         let mut lists = Vec::new();
-        gather_parked(&self.state, State::ROOT, &mut lists);
-        self.promote(&lists, usize::MAX);
+        gather_parked(state, State::ROOT, &mut lists);
+        self.promote(state, &lists, usize::MAX);
     }
 
     /// Lets parked applications run, `most` of them at most: the older of the first ones of the
     /// lists goes first. A list is in order of arrival, which differs from age after a move.
     // As CSMaxRunningAppsEnforcer.updateAppsRunnability.
-    fn promote(&mut self, lists: &[Vec<AppSlot>], most: usize) {
+    fn promote(&mut self, state: &mut State, lists: &[Vec<AppSlot>], most: usize) {
         let mut lists: Vec<_> = lists.iter().map(|list| list.iter().peekable()).collect();
-        let start = |app: AppSlot| self.state.apps[app].start;
+        let start = |app: AppSlot| state.apps[app].start;
         let mut merged = Vec::new();
         while let Some(first) = lists
             .iter_mut()
@@ -105,17 +92,17 @@ impl Ledger {
             if promoted >= most {
                 break;
             }
-            if !self.may_run(app) {
+            if !self.may_run(state, app) {
                 continue;
             }
-            self.count_runnable(app, 1);
-            self.state.apps[app].runnable = true;
-            let leaf = self.state.apps[app].leaf;
-            self.state.queues[leaf]
+            self.count_runnable(state, app, 1);
+            state.apps[app].runnable = true;
+            let leaf = state.apps[app].leaf;
+            state.queues[leaf]
                 .as_leaf_mut()
                 .parked
                 .retain(|&other| other != app);
-            self.add_attempt(app);
+            self.add_attempt(state, app);
             promoted += 1;
         }
     }

@@ -1,0 +1,109 @@
+//! Containers on nodes: those that a node reports, those to kill, those that are free to be killed.
+//!
+//! Tests: `tests/preemption/rounds.rs`.
+
+use std::collections::BTreeSet;
+
+use super::container::ContainerState;
+use super::slot::ContainerSlot;
+use super::store::Containers;
+use crate::cluster::Killable;
+use crate::id::{AppSlot, ContainerId, NodeSlot};
+use crate::resource::ResourceVector;
+use crate::snapshot::State;
+
+impl Containers {
+    /// Containers whose space on a node is taken, by application and number.
+    pub(in crate::commit) fn on_node(&self, node: NodeSlot) -> Vec<ContainerSlot> {
+        self.by_id(self.placed_on(node))
+    }
+
+    /// Those of some containers that a node reports, by id.
+    pub(in crate::commit) fn reported(
+        &self,
+        due: &[ContainerSlot],
+        said: &[ContainerId],
+    ) -> Vec<ContainerSlot> {
+        if said.is_empty() {
+            return Vec::new();
+        }
+        let mut reported = self.by_id(due);
+        reported.retain(|&slot| said.contains(&self.get(slot).id));
+        reported
+    }
+
+    /// Containers whose end makes room for the others: the newest first, masters last.
+    // As AbstractYarnScheduler.signalContainersIfOvercommitted, SchedulerNode.getContainersToKill.
+    pub(in crate::commit) fn overcommitted(
+        &self,
+        state: &State,
+        slot: NodeSlot,
+    ) -> Vec<ContainerSlot> {
+        let row = &state.nodes[slot];
+        let calculator = state.calculator;
+        let enough = |free: &ResourceVector| calculator.fits_in(&ResourceVector::NONE, free);
+        let mut free = row.free.get();
+        if !row.enforced || enough(&free) {
+            return Vec::new();
+        }
+        let mut held = self.on_node(slot);
+        held.sort_by_key(|&container| {
+            let container = self.get(container);
+            (container.master, std::cmp::Reverse(container.stamp))
+        });
+        let mut chosen = Vec::new();
+        for container in held {
+            chosen.push(container);
+            free += self.get(container).size.get();
+            if enough(&free) {
+                break;
+            }
+        }
+        chosen
+    }
+
+    /// Marks a container that takes space on its node as free to be killed for others.
+    // As FiCaSchedulerNode.markContainerToKillable.
+    pub(in crate::commit) fn make_killable(
+        &self,
+        state: &mut State,
+        node: NodeSlot,
+        id: ContainerId,
+    ) {
+        let mut on_node = self.placed_on(node).iter();
+        let found = on_node.find(|&&slot| self.get(slot).id == id);
+        let Some(&slot) = found else { return };
+        let container = self.get(slot);
+        let killable = Killable {
+            container: container.id,
+            app: container.app,
+            leaf: state.apps[container.app].leaf,
+            size: container.size.get(),
+            ended: container.state == ContainerState::Done,
+        };
+        let known = &mut state.nodes[node].killable;
+        if known
+            .iter()
+            .all(|other| other.container != killable.container)
+        {
+            known.push(killable);
+        }
+    }
+
+    /// Killable containers of an application count for the leaf that it moved to.
+    pub(in crate::commit) fn move_killable(&self, state: &mut State, app: AppSlot) {
+        let leaf = state.apps[app].leaf;
+        let slots = self.live_of(app);
+        let nodes: BTreeSet<_> = slots.map(|slot| self.get(slot).node).collect();
+        for node in nodes {
+            let marked = |killable: &Killable| killable.app == app;
+            if state.nodes[node].killable.iter().any(marked) {
+                for killable in &mut state.nodes[node].killable {
+                    if killable.app == app {
+                        killable.leaf = leaf;
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What passes observe about leaves and below.
+//!
+//! Tests: `tests/commit/working_copies.rs`.
+
+use super::Leaves;
+use super::records::keep_user_limit;
+use crate::accounting::{note_head_limit, note_user_limit};
+use crate::proposer::{Observation, note_cached_limit, note_counters, publish_limit};
+use crate::snapshot::State;
+
+impl Leaves {
+    /// Applies one observation.
+    pub(in crate::commit) fn observe(&mut self, state: &mut State, observation: &Observation) {
+        match *observation {
+            Observation::CurrentLimit { leaf, ref limit } => {
+                state.queues[leaf].as_leaf_mut().current_limit = limit.clone();
+            }
+            Observation::UserLimit { .. } => note_computed_limit(state, observation),
+            Observation::LimitNotice { .. } | Observation::HeadNotice { .. } => {
+                note_limit(state, observation);
+            }
+            Observation::HeadGrown { leaf, ref growth } if growth.len == 0 => {
+                self.skipped.cut(state, leaf, 0);
+            }
+            Observation::HeadGrown { leaf, ref growth } => self.skipped.grow(state, leaf, growth),
+            Observation::Served { app, provider } => {
+                publish_limit(state, provider.leaf);
+                self.set_provider(state, app, Some(provider));
+            }
+            Observation::CachedUserLimit { .. } => note_cached_limit(state, observation),
+            Observation::UserUnknown {
+                leaf,
+                app,
+                partition,
+                exclusivity,
+            } => self.refuse_unknown_user(state, leaf, app, partition, exclusivity),
+            Observation::Counters { .. } => note_counters(state, observation),
+            Observation::Sorted { leaf } => self.sort_marked(state, leaf),
+        }
+    }
+}
+
+/// Keeps a user limit that a pass computed; other observations change nothing.
+fn note_computed_limit(state: &mut State, observation: &Observation) {
+    if let Observation::UserLimit {
+        leaf,
+        partition,
+        kind,
+        version,
+        ref limit,
+    } = *observation
+    {
+        keep_user_limit(state, leaf, partition, kind, version, limit.clone());
+    }
+}
+
+/// Notes a limit that was handed to one application, or to all of the skippable head of a leaf.
+fn note_limit(state: &mut State, observation: &Observation) {
+    match *observation {
+        Observation::LimitNotice {
+            user,
+            ref limit,
+            once,
+        } => {
+            note_user_limit(state, user, limit.clone());
+            if let Some((partition, exclusivity, version)) = once {
+                let part = &mut state.users[user].parts[partition];
+                part.limit_version[exclusivity as usize] = Some(version);
+            }
+        }
+        Observation::HeadNotice {
+            leaf,
+            partition,
+            exclusivity,
+            version,
+            ref limit,
+        } => note_head_limit(state, leaf, (partition, exclusivity, version), limit.get()),
+        _ => {}
+    }
+}
