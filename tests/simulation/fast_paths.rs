@@ -5,7 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use capsched::fast_path::{FastPath, PlantedFlaw, with_flaw, with_slow};
+use capsched::fast_path::{AllFast, FastPath, PlantedFlaw, with_flaw, with_slow};
 use capsched::id::NodeSlot;
 use capsched::proposer::FitIndex;
 use capsched::resource::{Calculator, NARROW, ResourceVector};
@@ -33,6 +33,7 @@ fn result(outcome: &GameOutcome) -> (u64, Option<&'static str>) {
 
 #[test]
 fn all_slow_paths_together_decide_alike() {
+    let _fast = AllFast::begin();
     for (seed, setup, actions) in games() {
         let fast = result(&faults::run(&setup, &actions));
         let slow = with_slow(FastPath::ALL, || result(&faults::run(&setup, &actions)));
@@ -43,6 +44,7 @@ fn all_slow_paths_together_decide_alike() {
 
 #[test]
 fn each_slow_path_alone_decides_alike() {
+    let _fast = AllFast::begin();
     for (seed, setup, actions) in games() {
         let path = FastPath::ALL[usize::try_from(seed).unwrap_or(0) % FastPath::ALL.len()];
         let fast = result(&faults::run(&setup, &actions));
@@ -93,6 +95,7 @@ fn is_noticed(flaw: PlantedFlaw, sound: &[(u64, Option<&'static str>)]) -> bool 
 /// Each flaw is noticed by another hash, by a broken invariant, by an assertion, or by a direct comparison.
 #[test]
 fn every_flaw_of_a_fast_path_is_noticed() {
+    let _fast = AllFast::begin();
     assert!(!divides_wrongly() && !finds_wrongly());
     std::panic::set_hook(Box::new(|_| {}));
     let sound: Vec<_> = games()
