@@ -104,10 +104,8 @@ impl<'a> Checks<'a> {
         if label.contains("&&") {
             return Err(AskError::LabelExpression(label.to_owned()));
         }
-        let known = self
-            .registry
-            .partition(label)
-            .filter(|&id| self.state.partitions[id].exists);
+        let known = self.registry.partition(label);
+        let known = known.filter(|&id| self.state.partitions[id].exists);
         let accessible = settings.is_none_or(|settings| settings.accessible.contains(label));
         match known {
             Some(id) if accessible => Ok(Some(id)),

@@ -25,9 +25,8 @@ impl Ledger {
         let mut changed = false;
         let leaf = self.state.apps[app].leaf;
         for (key, fixed, count) in requests {
-            let target = self
-                .checks()
-                .target_partition(leaf, fixed.constraint.as_deref())?;
+            let named = fixed.constraint.as_deref();
+            let target = self.checks().target_partition(leaf, named)?;
             let asks = self.state.apps[app].key_mut(key);
             let of_another = |asks: &KeyAsks| {
                 let before = asks.constrained.as_deref();

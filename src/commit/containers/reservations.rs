@@ -165,19 +165,10 @@ impl Containers {
             return;
         }
         let (from_name, to_name) = (source.name.clone(), target.name.clone());
-        let java_hash = target.java_hash;
         let container = self.get_mut(slot);
         container.node = to;
         let (id, size) = (container.id, container.size.get());
-        let asks = state.apps[container.app].key_mut(container.key);
-        let held = &mut asks.reserved;
-        held.retain(|held| (held.node, held.number) != (from, id.number));
-        held.push(ReservedAt {
-            number: id.number,
-            node: to,
-            java_hash,
-            size,
-        });
+        move_at_key(state, container, from);
         state.nodes[from].reserved = None;
         state.nodes[to].reserved = reserved;
         self.set_reserved(from, None);
@@ -189,4 +180,19 @@ impl Containers {
             size,
         });
     }
+}
+
+/// Notes with the key of a container that it waits on another node than before.
+fn move_at_key(state: &mut State, container: &Container, from: NodeSlot) {
+    let (number, node, size) = (container.id.number, container.node, container.size.get());
+    let java_hash = state.nodes[node].java_hash;
+    let asks = state.apps[container.app].key_mut(container.key);
+    asks.reserved
+        .retain(|held| (held.node, held.number) != (from, number));
+    asks.reserved.push(ReservedAt {
+        number,
+        node,
+        java_hash,
+        size,
+    });
 }
