@@ -46,6 +46,7 @@ mod keys;
 mod load;
 mod mapping;
 mod number;
+mod origin;
 mod other_files;
 mod preemption;
 mod properties;
@@ -69,7 +70,7 @@ pub use acl::{
     AccessTree, AdminAccess, Caller, PriorityRefusal, QueuePermission, effective_priority,
 };
 pub use admission::{Admission, AdmissionRefusal, Admitted, Wish};
-pub use codes::{codes, explain_code, word};
+pub use codes::{code_severity, codes, explain_code, word};
 pub use diagnostic::{Diagnostic, Label, Report, Severity, SourceFile, Span};
 pub use document::{Document, DocumentLimits, Property};
 pub use judge::{check, placement_faults};
@@ -83,6 +84,7 @@ pub use mapping::{
     QueueDirectory, QueueEntry, QueueEntryKind, QueueMatch, TagUserOverride, TargetProblem,
     WorkflowPriorities,
 };
+pub use origin::{EffectiveValue, Origin, effective_values};
 pub use properties::Properties;
 pub use settings_json::{float, queue_json, scheduler_json};
 pub use source::PropertySource;

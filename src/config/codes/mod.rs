@@ -3,6 +3,7 @@
 mod errors;
 mod warnings;
 
+use super::diagnostic::Severity;
 use errors::ERRORS;
 use warnings::WARNINGS;
 
@@ -58,6 +59,22 @@ pub fn explain_code(code: &str) -> Option<&'static str> {
 /// All codes, in the order of their table.
 pub fn codes() -> impl Iterator<Item = &'static str> {
     table().map(|entry| entry.code)
+}
+
+/// The severity of the findings of a code, which its first letters say.
+///
+/// ```
+/// use capsched::config::{Severity, code_severity};
+/// assert_eq!(code_severity("capacity_sum"), Severity::Error);
+/// assert_eq!(code_severity("W_FINAL"), Severity::Warning);
+/// ```
+#[must_use]
+pub fn code_severity(code: &str) -> Severity {
+    match code.get(..2) {
+        Some("W_") => Severity::Warning,
+        Some("H_") => Severity::Hint,
+        _ => Severity::Error,
+    }
 }
 
 #[cfg(test)]

@@ -122,6 +122,48 @@ pub(super) const WARNINGS: &[CodeEntry] = &[
          mean any of them.",
     ),
     entry(
+        "H_LONE_USER",
+        "One user alone may use `user-limit-factor` times the guarantee of a leaf, 1 by default. The \
+         rest of the maximum capacity is open to further users only: an idle cluster stays idle while \
+         that user waits. Raise the factor where one user may fill the queue, or set -1 for no such \
+         bound.",
+    ),
+    entry(
+        "H_NO_PREEMPTION",
+        "Queues may grow above their guarantees, and the site leaves the monitor of preemption off. A \
+         queue whose guarantee is in use by others gets it back only as their containers end, which \
+         takes days below long-running services. Set \
+         `yarn.resourcemanager.scheduler.monitor.enable` to true in yarn-site.xml.",
+    ),
+    entry(
+        "H_SCALED_DOWN",
+        "With `--cluster`: the amounts that the children of a queue are guaranteed exceed what the \
+         queue has of this cluster. Each is scaled down by one factor, as after the loss of nodes. \
+         Lower the amounts, or use percentages or weights.",
+    ),
+    entry(
+        "H_NOTHING_FITS",
+        "With `--cluster`: the queue may use less than the smallest container, so nothing ever runs \
+         in it. Its submissions wait without an error. Raise its maximum, or stop the queue.",
+    ),
+    entry(
+        "H_ONE_MASTER",
+        "With `--cluster`: the limit for application masters holds one master of the smallest size. \
+         Applications of the queue run one after another, however much is free. Raise \
+         `maximum-am-resource-percent` or the guarantee of the queue.",
+    ),
+    entry(
+        "H_LABEL_WITHOUT_NODES",
+        "With `--cluster`: a queue has a capacity on a node label that no node of the cluster has. \
+         Asks for the label wait until a node with it registers.",
+    ),
+    entry(
+        "H_LABEL_WITHOUT_QUEUES",
+        "With `--cluster`: nodes have a label on which no leaf may use anything. They stay idle, \
+         unless the label is not exclusive. Give a queue the label in `accessible-node-labels` and a \
+         capacity on it.",
+    ),
+    entry(
         "W_PREEMPTION",
         "A key of preemption has no effect, or another key takes its effect. The monitor is \
          off, no queue serves by priority, or nothing may be asked back. Or a share is \

@@ -57,19 +57,13 @@ impl<'a> Effects<'a> {
 
     /// Lists that nothing looks at: access is not checked, or an ancestor lets everybody in.
     pub(super) fn access_lists(&self) -> Vec<Diagnostic> {
-        if self.speaks_of_access() && !self.flag(ENABLED) {
+        if self.speaks_of_more_than_types() && !self.flag(ENABLED) {
             return self.switched_off().into_iter().collect();
         }
         let submit = self.open_above(SUBMIT, "submit", |queue| &queue.access.submit);
         let administer =
             self.open_above(ADMINISTER, "administer", |queue| &queue.access.administer);
         submit.into_iter().chain(administer).collect()
-    }
-
-    /// Whether a site file says more than the resource types.
-    fn speaks_of_access(&self) -> bool {
-        let mut keys = self.properties.keys();
-        keys.any(|key| self.properties.in_site(key) && !key.starts_with("yarn.resource-types"))
     }
 
     /// Lists of queues, or of a template for their children, that shut somebody out.

@@ -7,6 +7,7 @@
 mod access;
 mod capacity;
 mod creation;
+mod regrets;
 mod site;
 
 use crate::id::Map;
@@ -25,6 +26,8 @@ pub(super) fn findings(properties: &Properties, settings: &TreeSettings) -> Vec<
     all.extend(of.priorities());
     all.extend(of.groups_by_accident());
     all.extend(of.access_lists());
+    all.extend(of.lone_users());
+    all.extend(of.nothing_preempted());
     all
 }
 
