@@ -1,5 +1,7 @@
 //! `capsched check`: judges configuration files as the Capacity Scheduler would.
 
+mod cluster;
+mod findings;
 mod shown;
 
 use std::fmt::Write as _;
@@ -7,18 +9,25 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use capsched::config::{self, ConfigSource, Diagnostic, Layer, Options, Report, Severity, Span};
-use serde_json::{Value, json};
+use anyhow::{Result, anyhow};
+use capsched::config::{self, ConfigSource, Layer, Options, Report};
+use clap::ValueEnum;
+use serde_json::json;
 
-use crate::output::{escaped, line, note, put, put_styled};
+use crate::output::{Problem, escaped, line, note, put, put_styled};
+use crate::play::{NodeSource, node_source};
 use crate::reference::ReferenceArg;
 
+use cluster::Tree;
+use findings::counts;
 use shown::Places;
 
 /// Checks capacity-scheduler.xml without a running cluster.
 ///
-/// The exit code is 0 when every file is accepted, 1 when one is not, and 2 when one cannot be read or
-/// the command itself cannot be carried out.
+/// With `--cluster`, accepted files are followed by the tree of queues with what each has of that
+/// cluster, and hints say what works as it reads and hurts later. The exit code is 0 when every file
+/// is accepted, 1 when one is not, and 2 when one cannot be read or the command itself cannot be
+/// carried out.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// capacity-scheduler.xml, or `-` for standard input; several files are checked one by one.
@@ -33,9 +42,18 @@ pub(crate) struct Args {
     /// Refuse warnings too.
     #[arg(long)]
     strict: bool,
-    /// Print one JSON document instead of text.
+    /// Print the findings in this form.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Text, conflicts_with = "json")]
+    format: Form,
+    /// Print one JSON document instead of text; the same as `--format json`.
     #[arg(long)]
     json: bool,
+    /// Nodes of the cluster, as `100x64GiB,32vcores` or a file with nodes.
+    #[arg(long, value_name = "FILE|NODES", value_parser = node_source)]
+    cluster: Option<NodeSource>,
+    /// Below the tree, the settings of this queue and of those below it, each with its source.
+    #[arg(long, value_name = "QUEUE", requires = "cluster")]
+    values: Vec<String>,
     /// Explain a code and stop.
     #[arg(long, value_name = "CODE", conflicts_with_all = ["files", "site"])]
     explain: Option<String>,
@@ -43,8 +61,28 @@ pub(crate) struct Args {
     reference: ReferenceArg,
 }
 
+/// Forms of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For people, with the lines of the files.
+    Text,
+    /// One document of our own.
+    Json,
+    /// SARIF 2.1.0, which code hosts show at the lines of a change.
+    Sarif,
+    /// Issues by queue and property, as the reference's validation answers.
+    Validate,
+}
+
 const REFUSED: u8 = 1;
 const USAGE: u8 = 2;
+
+/// A file with what was found in it, or why it could not be read, and its tree on a cluster.
+struct Checked<'a> {
+    path: &'a Path,
+    report: Result<Report, String>,
+    tree: Option<Tree>,
+}
 
 fn options(args: &Args) -> Options {
     let environment = std::env::vars_os()
@@ -57,38 +95,38 @@ fn options(args: &Args) -> Options {
     }
 }
 
-/// The findings of all files, for people or as JSON.
+/// The findings of all files in the form that is asked for.
 fn shown(results: &[Checked<'_>], args: &Args) -> String {
-    if args.json {
-        return json_text(results, args.strict);
+    let form = if args.json { Form::Json } else { args.format };
+    match form {
+        Form::Text => human_text(results, args),
+        Form::Json => format!("{:#}\n", findings::json(results, args.strict)),
+        Form::Sarif => format!("{:#}\n", findings::sarif(results)),
+        Form::Validate => format!("{:#}\n", findings::issues(results, args.strict)),
     }
-    let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+}
+
+fn human_text(results: &[Checked<'_>], args: &Args) -> String {
+    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let colour = io::stdout().is_terminal() && !no_colour;
     let mut out = String::new();
-    for (path, report) in results {
-        if let Ok(report) = report {
-            human(&mut out, path, report, args.strict, colour);
+    for checked in results {
+        if let Ok(report) = &checked.report {
+            human(&mut out, checked.path, report, args.strict, colour);
+        }
+        if let Some(tree) = &checked.tree {
+            out.push_str(&tree.text(&args.values));
         }
     }
     out
 }
 
 /// Writes the findings: those for people are escaped where they come from the files.
-fn put_shown(text: &str, json: bool) {
-    if json {
-        put(text);
-    } else {
+fn put_shown(text: &str, for_people: bool) {
+    if for_people {
         put_styled(text);
-    }
-}
-
-/// Runs the command.
-pub(crate) fn run(args: &Args) -> ExitCode {
-    if let Some(code) = &args.explain {
-        return explain(code, args.json);
-    }
-    match surroundings(args) {
-        Ok((options, sites)) => check_all(args, &options, &sites),
-        Err(code) => code,
+    } else {
+        put(text);
     }
 }
 
@@ -104,32 +142,6 @@ fn surroundings(args: &Args) -> Result<(Options, Vec<ConfigSource>), ExitCode> {
         options.refreshes_legacy_mode = legacy_mode(before, &sites, &options)?;
     }
     Ok((options, sites))
-}
-
-fn check_all(args: &Args, options: &Options, sites: &[ConfigSource]) -> ExitCode {
-    let checked = args.files.iter().map(|path| {
-        let report = check(path, sites, options);
-        (path.as_path(), report)
-    });
-    let results: Vec<Checked<'_>> = checked.collect();
-    put_shown(&shown(&results, args), args.json);
-    let mut unread = 0;
-    for message in results
-        .iter()
-        .filter_map(|(_, report)| report.as_ref().err())
-    {
-        usage(message);
-        unread += 1;
-    }
-    let refused = |report: &Report| report.refuses(args.strict);
-    let is_refused = |(_, report): &Checked<'_>| report.as_ref().is_ok_and(refused);
-    if unread > 0 {
-        ExitCode::from(USAGE)
-    } else if results.iter().any(is_refused) {
-        ExitCode::from(REFUSED)
-    } else {
-        ExitCode::SUCCESS
-    }
 }
 
 /// Whether a scheduler that runs with this configuration is in legacy mode.
@@ -155,19 +167,83 @@ fn legacy_mode(path: &Path, sites: &[ConfigSource], options: &Options) -> Result
     }
 }
 
-/// A file with what was found in it, or why it could not be read.
-type Checked<'a> = (&'a Path, Result<Report, String>);
-
-fn check(path: &Path, sites: &[ConfigSource], options: &Options) -> Result<Report, String> {
-    let source = if path == Path::new("-") {
-        standard_input(options.limits.bytes)?
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if let Some(code) = &args.explain {
+        return Ok(explain(code, args.json || args.format == Form::Json));
+    }
+    let (options, sites) = match surroundings(args) {
+        Ok(found) => found,
+        Err(code) => return Ok(code),
+    };
+    let mut results = Vec::new();
+    for path in &args.files {
+        results.push(check(path, &sites, args, &options)?);
+    }
+    let for_people = !args.json && args.format == Form::Text;
+    put_shown(&shown(&results, args), for_people);
+    let mut unread = 0;
+    for message in results.iter().filter_map(|one| one.report.as_ref().err()) {
+        usage(message);
+        unread += 1;
+    }
+    let refused = |report: &Report| report.refuses(args.strict);
+    let is_refused = |one: &Checked<'_>| one.report.as_ref().is_ok_and(refused);
+    Ok(if unread > 0 {
+        ExitCode::from(USAGE)
+    } else if results.iter().any(is_refused) {
+        ExitCode::from(REFUSED)
     } else {
-        let source = config::read_source(path, Layer::Scheduler, &options.limits);
-        source.map_err(|finding| finding.message)?
+        ExitCode::SUCCESS
+    })
+}
+
+fn check<'a>(
+    path: &'a Path,
+    sites: &[ConfigSource],
+    args: &Args,
+    options: &Options,
+) -> Result<Checked<'a>> {
+    let source = match source(path, options) {
+        Ok(source) => source,
+        Err(message) => {
+            return Ok(Checked {
+                path,
+                report: Err(message),
+                tree: None,
+            });
+        }
     };
     let mut sources = vec![source];
     sources.extend_from_slice(sites);
-    Ok(config::check(&sources, options))
+    let mut report = config::check(&sources, options);
+    let mut tree = None;
+    if let Some(nodes) = args.cluster.as_ref().filter(|_| !report.refuses(false)) {
+        let lenient = Options {
+            strict: false,
+            ..options.clone()
+        };
+        let mut found = Tree::of(&sources, nodes, &lenient)?;
+        if let Some(path) = found.unknown(&args.values) {
+            let problem = format!("--values: there is no queue `{}`", escaped(path));
+            return Err(anyhow!(Problem(problem)));
+        }
+        report.diagnostics.extend(found.take_hints());
+        tree = Some(found);
+    }
+    Ok(Checked {
+        path,
+        report: Ok(report),
+        tree,
+    })
+}
+
+fn source(path: &Path, options: &Options) -> Result<ConfigSource, String> {
+    if path == Path::new("-") {
+        return standard_input(options.limits.bytes);
+    }
+    let source = config::read_source(path, Layer::Scheduler, &options.limits);
+    source.map_err(|finding| finding.message)
 }
 
 /// What is piped in, up to the size of a file.
@@ -226,14 +302,6 @@ pub(crate) fn wrapped(text: &str) -> String {
     out
 }
 
-fn counts(report: &Report) -> [usize; 3] {
-    let count = |severity| {
-        let all = report.diagnostics.iter();
-        all.filter(|finding| finding.severity == severity).count()
-    };
-    [Severity::Error, Severity::Warning, Severity::Hint].map(count)
-}
-
 fn human(out: &mut String, path: &Path, report: &Report, strict: bool, colour: bool) {
     let renderer = shown::renderer(colour);
     let places = Places::of(report);
@@ -256,63 +324,6 @@ fn human(out: &mut String, path: &Path, report: &Report, strict: bool, colour: b
         }
     }
     out.push('\n');
-}
-
-fn json_text(results: &[Checked<'_>], strict: bool) -> String {
-    let one = |(path, report): &Checked<'_>| {
-        let file = path.display().to_string();
-        let report = match report {
-            Ok(report) => report,
-            Err(message) => return json!({ "file": file, "unreadable": message }),
-        };
-        let [errors, warnings, hints] = counts(report);
-        let places = Places::of(report);
-        let all = report.diagnostics.iter();
-        let findings: Vec<Value> = all.map(|one| finding(one, &places)).collect();
-        json!({
-            "file": file,
-            "accepted": !report.refuses(strict),
-            "errors": errors,
-            "warnings": warnings,
-            "hints": hints,
-            "findings": findings,
-        })
-    };
-    let all: Vec<Value> = results.iter().map(one).collect();
-    format!("{:#}\n", json!({ "files": all }))
-}
-
-fn finding(finding: &Diagnostic, places: &Places<'_>) -> Value {
-    let severity = match finding.severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Hint => "hint",
-    };
-    let label = |label: &config::Label| json!({"text": label.text, "at": at(places, &label.span)});
-    let labels: Vec<Value> = finding.labels.iter().map(label).collect();
-    json!({
-        "code": finding.code,
-        // What the recordings of the reference call it.
-        "word": finding.word(),
-        "severity": severity,
-        "message": finding.message,
-        "at": finding.span.as_ref().map(|span| at(places, span)),
-        "labels": labels,
-        "help": finding.help,
-    })
-}
-
-fn at(places: &Places<'_>, span: &Span) -> Value {
-    let Some((file, line, column)) = places.find(span) else {
-        return Value::Null;
-    };
-    json!({
-        "file": file,
-        "line": line,
-        "column": column,
-        "start": span.bytes.start,
-        "end": span.bytes.end,
-    })
 }
 
 #[cfg(test)]
@@ -349,10 +360,69 @@ mod tests {
         }
     }
 
+    fn checked(report: Report) -> Checked<'static> {
+        Checked {
+            path: Path::new("cs.xml"),
+            report: Ok(report),
+            tree: None,
+        }
+    }
+
+    /// What the schema of SARIF 2.1.0 requires of each object that is written.
+    #[test]
+    fn sarif_has_what_its_schema_requires() {
+        let sarif = findings::sarif(&[checked(report(SUM))]);
+        assert_eq!(sarif["version"], "2.1.0");
+        let run = &sarif["runs"][0];
+        let driver = &run["tool"]["driver"];
+        assert_eq!(driver["name"], "capsched");
+        let rules = driver["rules"].as_array().unwrap();
+        assert!(run["invocations"][0]["executionSuccessful"].is_boolean());
+        let results = run["results"].as_array().unwrap();
+        assert!(!results.is_empty());
+        for result in results {
+            assert!(result["message"]["text"].is_string());
+            let rule = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+            assert_eq!(rules[rule]["id"], result["ruleId"]);
+            let levels = ["none", "note", "warning", "error"];
+            assert!(levels.contains(&result["level"].as_str().unwrap()));
+            let related = result["relatedLocations"].as_array().unwrap();
+            let all = result["locations"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .chain(related);
+            for place in all {
+                let place = &place["physicalLocation"];
+                assert_eq!(place["artifactLocation"]["uri"], "cs.xml");
+                let region = &place["region"];
+                let number = |name: &str| region[name].as_u64().unwrap();
+                assert!(number("startLine") >= 1 && number("startColumn") >= 1);
+                assert!(number("endLine") >= number("startLine"));
+            }
+            assert!(related.iter().all(|place| place["id"].is_u64()));
+        }
+        assert_eq!(
+            results[0]["locations"][0]["physicalLocation"]["region"]["startLine"],
+            2
+        );
+    }
+
+    #[test]
+    fn issues_name_queue_property_and_rule() {
+        let found = findings::issues(&[checked(report(SUM))], false);
+        assert_eq!(found["valid"], false);
+        let issue = &found["issues"][0];
+        assert_eq!(issue["queuePath"], "root");
+        assert_eq!(issue["propertyKey"], "yarn.scheduler.capacity.root.queues");
+        assert_eq!(issue["ruleId"], "capacity_sum");
+        assert_eq!(issue["severity"], "error");
+        assert!(issue["message"].is_string());
+    }
+
     #[test]
     fn json_names_codes_and_places() {
-        let text = json_text(&[(Path::new("cs.xml"), Ok(report(SUM)))], false);
-        let json: Value = serde_json::from_str(&text).unwrap();
+        let json = findings::json(&[checked(report(SUM))], false);
         let file = &json["files"][0];
         assert_eq!(file["accepted"], false);
         assert_eq!(file["findings"][0]["code"], "capacity_sum");

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use capsched::api::{
-    Fraction, ModeKind, NodeName, NodeSpec, PartitionSpec, PreemptionSettings, Reference,
-    Scheduler, Sequential, StateView, Stepped, TreeSettings,
+    Fraction, NodeName, NodeSpec, PartitionSpec, PreemptionSettings, Reference, Sequential,
+    StateView, TreeSettings,
 };
 use capsched::config::{
     self, ConfigSource, Layer, Loaded, Options, Properties, Report, Severity, SourceFile,
@@ -389,18 +389,29 @@ impl Cluster {
         }
     }
 
-    /// Guarantees as the engine works them out, whatever way capacities are written in.
-    fn guarantees_by_queue(&self) -> Result<Vec<(String, u32)>> {
-        let mut engine = Stepped::new(self.sequential()?, ModeKind::Heartbeat);
+    /// The state of an engine that knows all nodes and no application.
+    pub(crate) fn view(&self) -> Result<StateView> {
+        let mut engine = self.sequential()?;
+        self.register(&mut engine)?;
+        Ok(StateView::of(engine.ledger()))
+    }
+
+    /// Registers all nodes.
+    pub(crate) fn register(&self, engine: &mut Sequential) -> Result<()> {
         for node in &self.nodes {
             let name = NodeName::new(&node.host, 0).map_err(|error| anyhow!("{error}"))?;
             let mut spec = NodeSpec::new(name, node.size);
             spec.partition.clone_from(&node.partition);
-            let added = engine.add_node(spec);
+            let added = engine.add_node(&spec);
             added
                 .map_err(|error| anyhow::Error::new(Problem(format!("{}: {error}", node.host))))?;
         }
-        let view = StateView::of(engine.engine().ledger());
+        Ok(())
+    }
+
+    /// Guarantees as the engine works them out, whatever way capacities are written in.
+    fn guarantees_by_queue(&self) -> Result<Vec<(String, u32)>> {
+        let view = self.view()?;
         let leaf = |queue: &capsched::api::QueueView| {
             let part = queue.labels.get("")?;
             let leaf = queue.kind == "leaf";
