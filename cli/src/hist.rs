@@ -1,5 +1,8 @@
 //! `capsched hist`: latencies of runs from their histogram logs, as tables and as files.
 
+mod gate;
+mod views;
+
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -12,18 +15,22 @@ use capsched::metrics::{
     Histogram, LogError, TaggedInterval, read_hlog, write_csv, write_hgrm, write_tagged_hlog,
 };
 use clap::ValueEnum;
+use serde_json::{Value, json};
 
 use crate::aside;
 use crate::interrupt::{INTERRUPTED, MARKERS};
-use crate::output::{self, Problem};
+use crate::output::{self, PROBLEM, Problem};
 use crate::text_file;
+
+use gate::{Broken, Condition, condition};
 
 /// Show the latencies of a run and write them in the formats of the usual tools.
 ///
 /// A run is a histogram log (`.hlog`), such as `perf phases` writes: one histogram for each phase of
 /// a decision. Or it is a folder of results, as `replay --out` and `compare --out` write: then every
 /// log in it and in its folders is shown, and files are named after run and log. Values are
-/// nanoseconds in logs and microseconds in what is shown here.
+/// nanoseconds in logs and microseconds in what is shown here. The exit code is 1 when a condition
+/// of `--fail-if` holds.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Histogram log of a run, or folder of results.
@@ -37,6 +44,22 @@ pub(crate) struct Args {
     /// Replace files of the same names.
     #[arg(long, requires = "format")]
     force: bool,
+    /// Log or folder of another run: each percentile is compared with it.
+    #[arg(long, value_name = "RUN")]
+    against: Option<PathBuf>,
+    /// Fail where this holds: `p99>100us`, `apply.p99.9>=1ms`, or `p99>1.1*base` with `--against`. A
+    /// condition without a phase is about whole decisions (`propose`). Several may be given.
+    #[arg(long, value_name = "CONDITION", value_parser = condition)]
+    fail_if: Vec<Condition>,
+    /// Show how the time of all passes divides into phases.
+    #[arg(long)]
+    shares: bool,
+    /// Show the intervals with the longest latencies, and what took long in them.
+    #[arg(long, value_name = "N")]
+    stalls: Option<usize>,
+    /// Print one JSON document.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Formats of files.
@@ -62,41 +85,149 @@ struct Log {
     path: PathBuf,
     /// Begins the names of its files.
     stem: String,
+    /// The intervals as the log has them.
+    intervals: Vec<TaggedInterval>,
     /// One interval for each tag.
     phases: Vec<TaggedInterval>,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if args.fail_if.iter().any(Condition::needs_base) && args.against.is_none() {
+        bail!("a condition compares with `base`; name a run by --against");
+    }
     let of_folder = args.run.is_dir();
-    let (logs, beside) = if of_folder {
-        (logs_within(&args.run)?, Some(args.run.as_path()))
-    } else {
-        (vec![log_at(&args.run)?], args.run.parent())
+    let logs = logs_of(&args.run)?;
+    let bases = match &args.against {
+        Some(base) => logs_of(base)?,
+        None => Vec::new(),
     };
-    let folder = args.out.as_deref().or(beside).unwrap_or(Path::new(""));
+    let pairs: Vec<(&Log, Option<&Log>)> = logs
+        .iter()
+        .map(|log| (log, base_of(log, &logs, &bases)))
+        .collect();
     let formats: BTreeSet<Format> = args.format.iter().copied().collect();
     let mut files = Vec::new();
-    for (at, log) in logs.iter().enumerate() {
-        if of_folder {
+    let mut failed: Vec<(&Log, Broken)> = Vec::new();
+    for (at, (log, base)) in pairs.iter().enumerate() {
+        if !args.json {
             let gap = if at > 0 { "\n" } else { "" };
-            output::line(format_args!("{gap}{}", log.path.display()));
+            if of_folder {
+                output::line(format_args!("{gap}{}", log.path.display()));
+            }
+            show_all(log, *base, args);
         }
-        show(&log.phases);
         for format in &formats {
             files.extend(rendered(*format, log)?);
         }
+        for condition in &args.fail_if {
+            let broken = condition.broken(&log.phases, base.map(|base| &*base.phases));
+            let broken = broken.map_err(|why| anyhow!("{}: {why}", log.path.display()))?;
+            failed.extend(broken.into_iter().map(|one| (*log, one)));
+        }
     }
-    write(folder, &files, args.force)?;
-    Ok(ExitCode::SUCCESS)
+    if args.json {
+        output::put(&format!("{:#}\n", document(&pairs, &failed)));
+    }
+    write(args.folder(of_folder), &files, args.force)?;
+    Ok(verdict(&failed))
+}
+
+impl Args {
+    /// Where files go: into the folder that is named, or beside the run.
+    fn folder(&self, of_folder: bool) -> &Path {
+        let beside = if of_folder {
+            Some(self.run.as_path())
+        } else {
+            self.run.parent()
+        };
+        self.out.as_deref().or(beside).unwrap_or(Path::new(""))
+    }
+}
+
+/// The views of a log that are asked for.
+fn show_all(log: &Log, base: Option<&Log>, args: &Args) {
+    show(&log.phases);
+    if let Some(base) = base {
+        output::put(&views::against(log, base));
+    }
+    if args.shares {
+        output::put(&views::shares(log));
+    }
+    if let Some(most) = args.stalls {
+        output::put(&views::stalls(log, most));
+    }
+}
+
+fn document(pairs: &[(&Log, Option<&Log>)], failed: &[(&Log, Broken)]) -> Value {
+    let broken = |(log, one): &(&Log, Broken)| {
+        json!({
+            "log": log.path.display().to_string(),
+            "condition": one.condition,
+            "phase": one.phase,
+            "ns": one.ns,
+            "bound_ns": one.bound_ns,
+        })
+    };
+    let logs = pairs.iter().map(|(log, base)| views::to_json(log, *base));
+    json!({
+        "logs": logs.collect::<Vec<Value>>(),
+        "failed": failed.iter().map(broken).collect::<Vec<Value>>(),
+    })
+}
+
+/// Says which conditions hold; the exit code.
+fn verdict(failed: &[(&Log, Broken)]) -> ExitCode {
+    for (log, one) in failed {
+        output::note(format_args!(
+            "failed: {}: {}: {} is {} us, the bound {} us",
+            log.path.display(),
+            one.condition,
+            one.phase,
+            views::us(one.ns),
+            views::us(one.bound_ns)
+        ));
+    }
+    if failed.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(PROBLEM)
+    }
+}
+
+/// The logs of a file or a folder.
+fn logs_of(run: &Path) -> Result<Vec<Log>> {
+    if run.is_dir() {
+        logs_within(run)
+    } else {
+        Ok(vec![log_at(run)?])
+    }
+}
+
+/// The log to compare with: the only one there is on both sides, or the one of the same run and name.
+fn base_of<'a>(log: &Log, logs: &[Log], bases: &'a [Log]) -> Option<&'a Log> {
+    if let ([_], [base]) = (logs, bases) {
+        return Some(base);
+    }
+    let within = |log: &Log| {
+        let folder = log.path.parent().and_then(Path::file_name);
+        (text(folder), text(log.path.file_name()))
+    };
+    let found = bases.iter().find(|base| within(base) == within(log));
+    if found.is_none() && !bases.is_empty() {
+        output::note(format_args!("{}: not in the base", log.path.display()));
+    }
+    found
 }
 
 /// The log that was named.
 fn log_at(path: &Path) -> Result<Log> {
+    let intervals = read(path)?.map_err(|error| unreadable(path, &error))?;
     Ok(Log {
         path: path.to_path_buf(),
         stem: text(path.file_stem()),
-        phases: read(path)?.map_err(|error| unreadable(path, &error))?,
+        phases: merged(intervals.clone()),
+        intervals,
     })
 }
 
@@ -112,7 +243,12 @@ fn logs_within(folder: &Path) -> Result<Vec<Log>> {
         for path in sorted(&run)?.into_iter().filter(|path| is_log(path)) {
             let stem = format!("{name}-{}", text(path.file_stem()));
             match read(&path)? {
-                Ok(phases) => logs.push(Log { path, stem, phases }),
+                Ok(intervals) => logs.push(Log {
+                    path,
+                    stem,
+                    phases: merged(intervals.clone()),
+                    intervals,
+                }),
                 Err(why @ LogError::Empty) => {
                     output::note(format_args!("passed over: {}: {why}", path.display()));
                 }
@@ -166,10 +302,10 @@ fn text(name: Option<&OsStr>) -> String {
     name.unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// One interval for each tag of a log.
+/// The intervals of a log.
 fn read(log: &Path) -> Result<Result<Vec<TaggedInterval>, LogError>> {
     let text = text_file::read(log, MOST_BYTES)?;
-    Ok(read_hlog(&text).map(merged))
+    Ok(read_hlog(&text))
 }
 
 fn unreadable(log: &Path, error: &LogError) -> anyhow::Error {
@@ -234,7 +370,7 @@ fn name(phase: &TaggedInterval) -> &str {
 }
 
 fn row(phase: &TaggedInterval) -> String {
-    let us = |ns: u64| format!("{}.{:03}", ns / 1_000, ns % 1_000);
+    let us = views::us;
     let found = &phase.latencies;
     let latency = found.latency();
     format!(
@@ -325,6 +461,7 @@ mod tests {
         let log = Log {
             path: PathBuf::from("run.hlog"),
             stem: "run".to_owned(),
+            intervals: Vec::new(),
             phases: vec![interval("apply", 0, 1_000), interval("", 0, 2_000)],
         };
         let formats = [Format::Hgrm, Format::Hlog, Format::Csv];
