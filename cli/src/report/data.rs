@@ -1,0 +1,208 @@
+//! The data of all charts of a report, from the files of its runs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use capsched::metrics::{Histogram, TaggedInterval};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::decisions::{Decisions, Nodes};
+use super::folder::{document, log, runs_of};
+use super::tables::{BUCKETS, Job, Rate, Use, jobs, usage};
+use crate::output::Problem;
+
+/// A report.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    /// The folder.
+    folder: String,
+    /// Program, commit, machine, seed of the first run.
+    made_with: Value,
+    runs: Vec<Run>,
+}
+
+/// One run.
+#[derive(Debug, Serialize)]
+struct Run {
+    name: String,
+    threads: u64,
+    /// Nodes of the cluster, where the command line describes them.
+    node_count: Option<u64>,
+    /// Figures of `run.json` as they are.
+    figures: Value,
+    /// Latency of decisions: share of all below, in millionths, with microseconds in thousandths.
+    latency: Vec<(u64, u64)>,
+    phases: Vec<PhaseTotal>,
+    over_time: Vec<PhaseAt>,
+    rate: Rate,
+    usage: Use,
+    node_use: Nodes,
+}
+
+/// The time that one phase took in all.
+#[derive(Debug, Serialize)]
+struct PhaseTotal {
+    phase: String,
+    n: u64,
+    total_us: u64,
+    p99_ns: u64,
+}
+
+/// Latencies of a phase in one interval of its log.
+#[derive(Debug, Serialize)]
+struct PhaseAt {
+    at_ms: u64,
+    phase: String,
+    p50_ns: u64,
+    p99_ns: u64,
+    max_ns: u64,
+}
+
+/// Shares at which the curve of latencies is read, in millionths.
+const SHARES: [u64; 15] = [
+    0, 250_000, 500_000, 750_000, 900_000, 950_000, 980_000, 990_000, 995_000, 998_000, 999_000,
+    999_500, 999_900, 999_990, 1_000_000,
+];
+
+/// Reads a folder of results.
+pub(super) fn of(folder: &Path) -> Result<Report> {
+    let paths = runs_of(folder)?;
+    let mut runs = Vec::new();
+    let mut made_with = Value::Null;
+    for path in &paths {
+        let whole = document(&path.join("run.json"))?;
+        if made_with.is_null() {
+            let parts = ["capsched", "commit", "machine", "seed"];
+            let parts = parts.map(|part| (part.to_owned(), whole[part].clone()));
+            made_with = Value::Object(parts.into_iter().collect());
+        }
+        runs.push(run(path, &whole)?);
+    }
+    Ok(Report {
+        folder: folder.display().to_string(),
+        made_with,
+        runs,
+    })
+}
+
+fn run(path: &Path, whole: &Value) -> Result<Run> {
+    let result = &whole["result"];
+    if !result.is_object() {
+        let shown = path.join("run.json").display().to_string();
+        return Err(anyhow!(Problem(format!(
+            "{shown}: no document of a run: it has no `result`"
+        ))));
+    }
+    let mut figures = result.clone();
+    if let Some(figures) = figures.as_object_mut() {
+        figures.remove("messages");
+    }
+    let intervals = log(&path.join("latency.hlog"))?;
+    let decisions = Decisions::read(&path.join("decisions.jsonl"))?;
+    let name = result["name"].as_str().map(str::to_owned);
+    let folder = path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    Ok(Run {
+        name: name.or(folder).unwrap_or_default(),
+        threads: result["threads"].as_u64().unwrap_or(1),
+        node_count: described(&whole["settings"]["nodes"]),
+        figures,
+        latency: curve(&intervals),
+        phases: totals(&intervals),
+        over_time: over_time(&intervals),
+        rate: rate(&decisions, &jobs(&path.join("jobs.csv"))?),
+        usage: usage(&path.join("queues.csv"))?,
+        node_use: decisions.nodes(),
+    })
+}
+
+/// The number of nodes of `100x64GiB,32vcores`; nothing when a file lists them.
+fn described(nodes: &Value) -> Option<u64> {
+    let text = match nodes {
+        Value::Array(all) => all.first()?.as_str()?,
+        other => other.as_str()?,
+    };
+    text.split_once('x')?.0.parse().ok()
+}
+
+/// All intervals of a phase as one.
+fn merged(intervals: &[TaggedInterval]) -> BTreeMap<&str, Histogram> {
+    let mut phases: BTreeMap<&str, Histogram> = BTreeMap::new();
+    for interval in intervals {
+        let phase = phases.entry(interval.tag.as_str()).or_default();
+        phase.merge(&interval.latencies);
+    }
+    phases
+}
+
+/// The curve of whole decisions.
+fn curve(intervals: &[TaggedInterval]) -> Vec<(u64, u64)> {
+    let phases = merged(intervals);
+    let Some(decisions) = phases.get("propose") else {
+        return Vec::new();
+    };
+    #[expect(
+        clippy::float_arithmetic,
+        clippy::cast_precision_loss,
+        reason = "a share of all latencies"
+    )]
+    let at = |share: &u64| (*share, decisions.quantile(*share as f64 / 1e6));
+    SHARES.iter().map(at).collect()
+}
+
+#[expect(
+    clippy::float_arithmetic,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "totals for a chart"
+)]
+fn totals(intervals: &[TaggedInterval]) -> Vec<PhaseTotal> {
+    let phases = merged(intervals);
+    let total = |(phase, histogram): (&&str, &Histogram)| {
+        let latency = histogram.latency();
+        PhaseTotal {
+            phase: (*phase).to_owned(),
+            n: latency.n,
+            total_us: (latency.mean * latency.n as f64 / 1e3) as u64,
+            p99_ns: latency.p99,
+        }
+    };
+    phases.iter().map(total).collect()
+}
+
+fn over_time(intervals: &[TaggedInterval]) -> Vec<PhaseAt> {
+    let at = |interval: &TaggedInterval| {
+        let latency = interval.latencies.latency();
+        PhaseAt {
+            at_ms: u64::try_from(interval.start.as_millis()).unwrap_or(u64::MAX),
+            phase: interval.tag.clone(),
+            p50_ns: latency.p50,
+            p99_ns: latency.p99,
+            max_ns: latency.max,
+        }
+    };
+    intervals.iter().map(at).collect()
+}
+
+/// Containers asked and placed in each of equal spans of time.
+fn rate(decisions: &Decisions, jobs: &[Job]) -> Rate {
+    let submitted = jobs.iter().map(|job| job.submitted_ms).max().unwrap_or(0);
+    let last = submitted.max(decisions.last_ms());
+    let width = (last / BUCKETS + 1).max(1);
+    let placed = decisions.placed(width);
+    let mut asked: BTreeMap<u64, u64> = BTreeMap::new();
+    for job in jobs {
+        *asked.entry(job.submitted_ms / width).or_default() += job.asked;
+    }
+    let mut rate = Rate::default();
+    for bucket in 0..=last / width {
+        rate.at_s.push(bucket * width / 1_000);
+        rate.asked.push(asked.get(&bucket).copied().unwrap_or(0));
+        rate.placed.push(placed.get(&bucket).copied().unwrap_or(0));
+    }
+    rate
+}

@@ -1,0 +1,103 @@
+//! `capsched report`: the results of a run or a comparison as one HTML file that needs no network.
+
+mod data;
+mod decisions;
+mod folder;
+mod tables;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::aside;
+use crate::output::{line, put};
+
+/// The page; its marks are replaced by style, library and data.
+const PAGE: &str = include_str!("page.html");
+const SCRIPT: &str = include_str!("page.js");
+const STYLE: &str = include_str!("page.css");
+const CHARTS: &str = include_str!("vendor/uPlot.iife.min.js");
+const CHART_STYLE: &str = include_str!("vendor/uPlot.min.css");
+
+/// Write the results of a run or a comparison as one HTML file.
+///
+/// The folder is one that `replay --out` or `compare --out` wrote. The file opens without a network,
+/// prints, and has a table and a CSV file of every chart.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Folder of a run or of a comparison.
+    run: PathBuf,
+    /// The file; `report.html` in the folder unless given.
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Replace an existing file.
+    #[arg(long)]
+    force: bool,
+    /// Print the data of the charts as JSON and write nothing.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let data = data::of(&args.run)?;
+    let text = serde_json::to_string(&data)?;
+    if args.json {
+        put(&format!("{text}\n"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let path = match &args.out {
+        Some(path) => path.clone(),
+        None => args.run.join("report.html"),
+    };
+    aside::write(&path, page(&text).as_bytes(), args.force)?;
+    line(path.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The page with everything inside. Data are JSON in a script element, so `<` must not appear.
+fn page(data: &str) -> String {
+    let data = data.replace('<', "\\u003c");
+    let parts = [
+        ("@CHART_STYLE@", CHART_STYLE),
+        ("@STYLE@", STYLE),
+        ("@CHARTS@", CHARTS),
+        ("@SCRIPT@", SCRIPT),
+        ("@DATA@", &data),
+    ];
+    let mut out = String::with_capacity(PAGE.len() + CHARTS.len() + data.len() + SCRIPT.len());
+    let mut rest = PAGE;
+    for (mark, text) in parts {
+        let (before, after) = rest.split_once(mark).unwrap_or((rest, ""));
+        out.push_str(before);
+        out.push_str(text);
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_holds_everything_and_loads_nothing() {
+        let page = page(r#"{"name":"</script><b>"}"#);
+        for mark in ["@CHART_STYLE@", "@STYLE@", "@CHARTS@", "@SCRIPT@", "@DATA@"] {
+            assert!(!page.contains(mark), "{mark}");
+        }
+        assert_eq!(page.matches("</script>").count(), 2);
+        let page = page.replace(CHARTS, "");
+        for other in [
+            " src=",
+            "href=\"http",
+            "@import",
+            "fetch(",
+            "XMLHttpRequest",
+        ] {
+            assert!(!page.contains(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,378 @@
+"use strict";
+// Colours that people with any colour vision distinguish (Okabe and Ito).
+const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8a00", "#777777"];
+const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [4, 4], [1, 2], [12, 4], [6, 2]];
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const el = (name, text, parent) => {
+  const node = document.createElement(name);
+  if (text !== undefined && text !== null) node.textContent = text;
+  if (parent) parent.appendChild(node);
+  return node;
+};
+const svgEl = (name, attributes, parent, text) => {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const key in attributes) node.setAttribute(key, attributes[key]);
+  if (text !== undefined) node.textContent = text;
+  if (parent) parent.appendChild(node);
+  return node;
+};
+const redraws = [];
+
+// A card with a title, a sentence, the chart, and the same figures as a table and as CSV.
+function card(title, says, head, rows, wide) {
+  const section = el("section", null, document.getElementById("main"));
+  if (wide) section.className = "wide";
+  el("h2", title, section);
+  el("p", says, section);
+  const chart = el("div", null, section);
+  const tools = el("div", null, section);
+  tools.className = "tools";
+  const show = el("button", "show as table", tools);
+  const save = el("button", "download CSV", tools);
+  const scroll = el("div", null, section);
+  scroll.className = "scroll";
+  scroll.hidden = true;
+  show.onclick = () => {
+    if (!scroll.firstChild) fill(scroll, head, rows);
+    scroll.hidden = !scroll.hidden;
+    show.textContent = scroll.hidden ? "show as table" : "hide table";
+  };
+  save.onclick = () => {
+    const quoted = (cell) => {
+      const text = cell === null || cell === undefined ? "" : String(cell);
+      return /[",\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
+    };
+    const text = [head].concat(rows).map((row) => row.map(quoted).join(",")).join("\n") + "\n";
+    const link = el("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    link.download = title.toLowerCase().replace(/[^a-z0-9]+/g, "-") + ".csv";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+  return chart;
+}
+
+function fill(parent, head, rows) {
+  const table = el("table", null, parent);
+  const top = el("tr", null, el("thead", null, table));
+  head.forEach((cell) => el("th", cell, top));
+  const body = el("tbody", null, table);
+  rows.forEach((row) => {
+    const line = el("tr", null, body);
+    row.forEach((cell) => el("td", cell === null || cell === undefined ? "" : String(cell), line));
+  });
+}
+
+// Lines over one axis; `stacked` fills each line down to the one before.
+function lines(chart, xs, series, options) {
+  const draw = () => {
+    chart.textContent = "";
+    const ink = css("--ink"), grid = css("--line");
+    const axis = (label, more) => Object.assign({ label: label, stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid } }, more);
+    let data = series.map((one) => one.ys);
+    if (options.stacked) {
+      const sum = xs.map(() => 0);
+      data = data.map((ys) => ys.map((y, i) => (sum[i] += y || 0)));
+    }
+    const shown = series.map((one, i) => ({
+      label: one.name,
+      stroke: one.ink ? ink : COLOURS[(one.colour === undefined ? i : one.colour) % COLOURS.length],
+      width: 2,
+      dash: options.stacked ? [] : DASHES[i % DASHES.length],
+      points: { show: xs.length < 20 },
+      fill: options.stacked ? COLOURS[i % COLOURS.length] : undefined,
+      value: (u, v, s, at) => (at === null || at === undefined ? "-" : String(one.ys[at])),
+    }));
+    if (options.stacked) { data.reverse(); shown.reverse(); }
+    new uPlot({
+      width: Math.max(280, chart.clientWidth),
+      height: 300,
+      scales: { x: { time: false, distr: options.logX ? 3 : 1 }, y: { distr: options.logY ? 3 : 1, range: options.logY ? undefined : (u, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
+      axes: [axis(options.x, options.xValues ? { values: options.xValues } : {}), axis(options.y, { size: 70 })],
+      series: [{ label: options.x, value: options.xValue || ((u, v) => (v === null ? "-" : String(v))) }].concat(shown),
+      cursor: { drag: { x: true, y: false } },
+    }, [xs].concat(data), chart);
+  };
+  redraws.push(draw);
+  draw();
+}
+
+// Horizontal bars, in groups of one label each.
+function bars(chart, groups, unit) {
+  const draw = () => {
+    chart.textContent = "";
+    const width = Math.max(280, chart.clientWidth), left = Math.min(220, width * 0.38), right = width < 500 ? 120 : 150;
+    const count = groups.reduce((sum, group) => sum + group.bars.length, 0);
+    const height = count * 18 + groups.length * 10 + 10;
+    const most = Math.max(1, ...groups.flatMap((group) => group.bars.map((bar) => bar.value)));
+    const svg = svgEl("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" }, chart);
+    let y = 6;
+    groups.forEach((group) => {
+      svgEl("text", { x: left - 8, y: y + 12, "text-anchor": "end" }, svg, clipped(group.label, left));
+      group.bars.forEach((bar) => {
+        const long = Math.max(1, (bar.value / most) * (width - left - right));
+        svgEl("rect", { x: left, y: y + 2, width: long, height: 13, fill: COLOURS[bar.colour % COLOURS.length] }, svg);
+        svgEl("text", { x: left + long + 5, y: y + 13 }, svg, bar.text + (bar.note ? " " + bar.note : ""));
+        y += 18;
+      });
+      y += 10;
+    });
+    svgEl("title", {}, svg, unit);
+  };
+  redraws.push(draw);
+  draw();
+}
+
+function clipped(text, width) {
+  const most = Math.max(6, Math.floor(width / 7) - 2);
+  return text.length <= most ? text : "…" + text.slice(text.length - most + 1);
+}
+
+function legend(parent, names) {
+  const line = el("p", null, parent);
+  names.forEach((name, i) => {
+    const mark = el("span", "■ ", line);
+    mark.style.color = COLOURS[i % COLOURS.length];
+    el("span", name + "   ", line).style.whiteSpace = "pre";
+  });
+}
+
+const seconds = (value) => (value >= 7200 ? (value / 3600).toFixed(1) + " h" : value >= 120 ? (value / 60).toFixed(0) + " min" : value + " s");
+const us = (ns) => (ns / 1000).toFixed(ns < 1e5 ? 2 : 0);
+const ms = (value) => (value >= 10000 ? (value / 1000).toFixed(1) + " s" : value + " ms");
+
+function latency(data) {
+  const runs = data.runs.filter((run) => run.latency.length);
+  if (!runs.length) return;
+  // One over the share above, so that each decade of the axis is one more nine.
+  const xs = runs[0].latency.map(([share]) => 1e6 / Math.max(1, 1e6 - share));
+  const label = (value) => { const share = 100 - 100 / value; return value >= 1e6 ? "max" : "p" + (share < 99 ? share.toFixed(share % 1 ? 1 : 0) : share.toFixed(Math.max(0, Math.round(Math.log10(value)) - 2))); };
+  const head = ["share below", ...runs.map((run) => run.name + " us")];
+  const rows = runs[0].latency.map(([share], i) => [share / 1e4 + " %", ...runs.map((run) => us(run.latency[i][1]))]);
+  const chart = card("Latency of decisions by percentile", "How long one decision takes: tails, not averages. Each decade to the right is one more nine; both axes are logarithmic.", head, rows);
+  lines(chart, xs, runs.map((run) => ({ name: run.name, ys: run.latency.map(([, ns]) => Math.max(0.001, ns / 1000)) })), {
+    x: "percentile", y: "microseconds", logX: true, logY: true,
+    xValues: (u, splits) => splits.map((value) => ([1, 2, 10, 100, 1e3, 1e4, 1e5, 1e6].includes(value) ? label(value) : null)),
+    xValue: (u, value) => (value === null ? "-" : label(value)),
+  });
+}
+
+function rates(data) {
+  const longest = data.runs.reduce((best, run) => (run.rate.at_s.length > best.rate.at_s.length ? run : best), data.runs[0]);
+  if (!longest.rate.at_s.length) return;
+  const xs = longest.rate.at_s;
+  const width = xs.length > 1 ? xs[1] - xs[0] : 1;
+  const at = (list) => xs.map((_, i) => (i < list.length ? list[i] : null));
+  const series = [{ name: "asked", ys: at(longest.rate.asked), ink: true }].concat(data.runs.map((run, colour) => ({ name: run.name, ys: at(run.rate.placed), colour })));
+  const head = ["at s", ...series.map((one) => one.name)];
+  const rows = xs.map((x, i) => [x, ...series.map((one) => one.ys[i])]);
+  const chart = card("Containers asked and placed", `Containers in each ${seconds(width)} of virtual time. A mode whose line stays below the line of what is asked falls behind.`, head, rows);
+  lines(chart, xs, series, { x: "virtual time", y: "containers", xValues: (u, splits) => splits.map(seconds), xValue: (u, value) => (value === null ? "-" : seconds(value)) });
+}
+
+function shares(data) {
+  data.runs.forEach((run) => {
+    const names = Object.keys(run.usage.queues);
+    if (!names.length) return;
+    const xs = run.usage.at_s;
+    const [of, scaled] = amounts(run.usage);
+    const head = ["at s", ...names];
+    const rows = xs.map((x, i) => [x, ...names.map((name) => scaled(run.usage.queues[name][i]))]);
+    const chart = card(`Use of queues, ${run.name}`, `What each leaf uses of ${of} over virtual time, one above the other.`, head, rows);
+    lines(chart, xs, names.map((name) => ({ name: name, ys: run.usage.queues[name].map(scaled) })), { x: "virtual time", y: of, stacked: true, xValues: (u, splits) => splits.map(seconds), xValue: (u, value) => (value === null ? "-" : seconds(value)) });
+  });
+}
+
+// Memory in GiB, other types as they are.
+const amounts = (usage) => (usage.of === "memory-mb" ? ["memory (GiB)", (value) => Math.round(value / 1024)] : [usage.of, (value) => value]);
+
+function waiting(data) {
+  const runs = data.runs.filter((run) => run.usage.at_s.length);
+  if (!runs.length) return;
+  const longest = runs.reduce((best, run) => (run.usage.at_s.length > best.usage.at_s.length ? run : best), runs[0]);
+  const xs = longest.usage.at_s;
+  const reasons = data.runs.flatMap((run) => (run.figures.left || []).map((left) => [run.name, left.reason || left.why || "", left.containers || left.n || left.count || ""]));
+  const series = runs.map((run) => ({ name: run.name, ys: xs.map((_, i) => (i < run.usage.waiting.length ? run.usage.waiting[i] : null)) }));
+  const head = ["at s", ...runs.map((run) => run.name)];
+  const rows = xs.map((x, i) => [x, ...series.map((one) => one.ys[i])]);
+  const chart = card("Containers that wait", "Containers asked and not placed yet, in the whole cluster." + (reasons.length ? " What waits at the end: " + reasons.map((row) => row.join(" ")).join("; ") + "." : ""), head, rows);
+  lines(chart, xs, series, { x: "virtual time", y: "containers", xValues: (u, splits) => splits.map(seconds), xValue: (u, value) => (value === null ? "-" : seconds(value)) });
+}
+
+function gaps(data) {
+  const runs = data.runs.filter((run) => run.usage.at_s.length);
+  if (!runs.length) return;
+  const longest = runs.reduce((best, run) => (run.usage.at_s.length > best.usage.at_s.length ? run : best), runs[0]);
+  const xs = longest.usage.at_s;
+  const series = runs.map((run) => ({ name: run.name, ys: xs.map((_, i) => (i < run.usage.gap_permille.length ? run.usage.gap_permille[i] / 10 : null)) }));
+  const head = ["at s", ...runs.map((run) => run.name + " %")];
+  const rows = xs.map((x, i) => [x, ...series.map((one) => one.ys[i])]);
+  const chart = card("Fairness gap", "How far the leaf that is worst off is below its guarantee while it has demand, in percent of the cluster.", head, rows);
+  lines(chart, xs, series, { x: "virtual time", y: "percent", xValues: (u, splits) => splits.map(seconds), xValue: (u, value) => (value === null ? "-" : seconds(value)) });
+}
+
+function waits(data) {
+  const queues = [...new Set(data.runs.flatMap((run) => Object.keys(run.figures.first_container_ms_by_queue || {})))].sort();
+  if (!queues.length) return;
+  const of = (run, queue) => (run.figures.first_container_ms_by_queue || {})[queue];
+  const head = ["queue", ...data.runs.flatMap((run) => [run.name + " p50 ms", run.name + " p95 ms"])];
+  const rows = queues.map((queue) => [queue, ...data.runs.flatMap((run) => { const w = of(run, queue); return w ? [w.p50, w.p95] : ["", ""]; })]);
+  const chart = card("From submission to the first container", "What users feel: half of the jobs of a queue wait at most p50, 95 in 100 at most p95 (the bar).", head, rows);
+  const inner = el("div", null, chart);
+  legend(chart, data.runs.map((run) => run.name));
+  bars(inner, queues.map((queue) => ({ label: queue, bars: data.runs.map((run, colour) => ({ w: of(run, queue), colour })).filter((bar) => bar.w).map((bar) => ({ value: bar.w.p95, text: ms(bar.w.p95), note: `(p50 ${ms(bar.w.p50)})`, colour: bar.colour })) })), "wait at p95");
+}
+
+function heat(data) {
+  data.runs.forEach((run) => {
+    const use = run.node_use;
+    if (!use.permille.length) return;
+    const head = ["nodes from", ...use.at_s.map((at) => at + " s")];
+    const rows = use.permille.map((row, i) => [use.groups[i], ...row.map((cell) => (cell / 10).toFixed(1))]);
+    const chart = card(`Use of nodes over time, ${run.name}`, `Each row is ${use.group_size === 1 ? "a node" : use.group_size + " nodes"}, each column a span of virtual time. Dark is the most memory that the nodes of the row had in use at any time.`, head, rows);
+    const draw = () => {
+      chart.textContent = "";
+      const width = Math.max(280, chart.clientWidth), left = 40, bottom = 22, cellH = 7, columns = use.at_s.length;
+      const height = use.permille.length * cellH + bottom;
+      const canvas = el("canvas", null, chart);
+      const scale = window.devicePixelRatio || 1;
+      canvas.width = width * scale; canvas.height = height * scale;
+      canvas.style.width = width + "px"; canvas.style.height = height + "px";
+      const g = canvas.getContext("2d");
+      g.scale(scale, scale);
+      const cellW = (width - left) / columns;
+      use.permille.forEach((row, i) => row.forEach((cell, j) => {
+        const share = Math.max(0, Math.min(1, cell / 1000));
+        // From pale yellow to dark blue: lightness alone carries the value.
+        const mix = (a, b) => Math.round(a + (b - a) * share);
+        g.fillStyle = `rgb(${mix(255, 8)},${mix(250, 48)},${mix(214, 107)})`;
+        g.fillRect(left + j * cellW, i * cellH, cellW + 0.5, cellH - 0.5);
+      }));
+      g.fillStyle = css("--ink");
+      g.font = "12px sans-serif";
+      g.fillText("nodes", 0, 12);
+      const marks = width < 500 ? 3 : 6;
+      for (let k = 0; k < marks; k++) {
+        const j = Math.round((k * (columns - 1)) / Math.max(1, marks - 1));
+        g.textAlign = k === 0 ? "left" : k === marks - 1 ? "right" : "center";
+        g.fillText(seconds(use.at_s[j]), left + (j + 0.5) * cellW, height - 6);
+      }
+    };
+    redraws.push(draw);
+    draw();
+  });
+}
+
+function phases(data) {
+  const runs = data.runs.filter((run) => run.phases.length);
+  if (!runs.length) return;
+  const names = [...new Set(runs.flatMap((run) => run.phases.map((phase) => phase.phase)))];
+  const find = (run, name) => run.phases.find((phase) => phase.phase === name);
+  const head = ["phase", ...runs.flatMap((run) => [run.name + " n", run.name + " total us", run.name + " p99 us"])];
+  const rows = names.map((name) => [name, ...runs.flatMap((run) => { const phase = find(run, name); return phase ? [phase.n, phase.total_us, us(phase.p99_ns)] : ["", "", ""]; })]);
+  const chart = card("Time by phase", "The time of all decisions by phase. `propose` is a whole pass and holds the phases of the order and of the search.", head, rows);
+  const inner = el("div", null, chart);
+  legend(chart, runs.map((run) => run.name));
+  bars(inner, names.map((name) => ({ label: name, bars: runs.map((run, colour) => ({ phase: find(run, name), colour })).filter((bar) => bar.phase).map((bar) => ({ value: bar.phase.total_us, text: (bar.phase.total_us / 1000).toFixed(1) + " ms", colour: bar.colour })) })), "time in all");
+}
+
+function stalls(data) {
+  data.runs.forEach((run) => {
+    const times = [...new Set(run.over_time.map((one) => one.at_ms))];
+    if (times.length < 2) return;
+    const names = [...new Set(run.over_time.map((one) => one.phase))];
+    const at = (name) => times.map((time) => { const one = run.over_time.find((one) => one.phase === name && one.at_ms === time); return one ? Math.max(0.001, one.max_ns / 1000) : null; });
+    const series = names.map((name) => ({ name: name, ys: at(name) }));
+    const head = ["at ms", ...names.map((name) => name + " max us")];
+    const rows = times.map((time, i) => [time, ...series.map((one) => one.ys[i])]);
+    const chart = card(`Longest latencies over time, ${run.name}`, "The longest latency of each phase in each interval of the log: a stall shows in the phases that caused it.", head, rows);
+    lines(chart, times.map((time) => time / 1000), series, { x: "seconds of the run", y: "microseconds", logY: true });
+  });
+}
+
+function scaling(data, title, says, axis, of) {
+  const points = data.runs.map((run) => ({ run, x: of(run), y: run.figures.allocations_per_second })).filter((point) => point.x && point.y);
+  if (new Set(points.map((point) => point.x)).size < 2) return;
+  const xs = [...new Set(points.map((point) => point.x))].sort((a, b) => a - b);
+  const modes = [...new Set(points.map((point) => point.run.figures.mode))];
+  const refused = (run) => Object.values(run.figures.conflicts || {}).reduce((sum, n) => sum + n, 0);
+  const at = (mode, pick) => xs.map((x) => { const point = points.find((point) => point.x === x && point.run.figures.mode === mode); return point ? pick(point) : null; });
+  const series = modes.map((mode) => ({ name: mode, ys: at(mode, (point) => Math.round(point.y)) }));
+  if (axis === "threads") modes.forEach((mode) => { const first = at(mode, (point) => point.y)[0]; if (first) series.push({ name: mode + ", ideal", ys: xs.map((x) => Math.round((first * x) / xs[0])) }); });
+  const head = [axis, ...series.map((one) => one.name + " containers/s"), ...modes.map((mode) => mode + " refused per 1000")];
+  const rows = xs.map((x, i) => [x, ...series.map((one) => one.ys[i]), ...modes.map((mode) => at(mode, (point) => ((1000 * refused(point.run)) / Math.max(1, point.run.figures.allocations)).toFixed(1))[i])]);
+  const chart = card(title, says, head, rows);
+  lines(chart, xs, series, { x: axis, y: "containers/s", logX: axis === "nodes", logY: axis === "nodes" });
+}
+
+function icicle(data) {
+  const run = data.runs[0];
+  const queues = Object.keys(run.usage.queues);
+  if (!queues.length) return;
+  const mean = (list) => list.reduce((sum, value) => sum + value, 0) / Math.max(1, list.length);
+  const total = {};
+  queues.forEach((queue) => {
+    const parts = queue.split(".");
+    parts.forEach((_, i) => { const path = parts.slice(0, i + 1).join("."); total[path] = (total[path] || 0) + mean(run.usage.queues[queue]); });
+  });
+  const paths = Object.keys(total).sort();
+  const depth = Math.max(...paths.map((path) => path.split(".").length));
+  const [of, scaled] = amounts(run.usage);
+  const rows = paths.map((path) => [path, scaled(total[path]), ((100 * total[path]) / Math.max(1e-9, total.root)).toFixed(1)]);
+  const chart = card(`Tree of queues, ${run.name}`, `The mean use of ${of} of each queue, inside its parent.`, ["queue", "mean " + of, "% of all"], rows, true);
+  const draw = () => {
+    chart.textContent = "";
+    const width = Math.max(280, chart.clientWidth), level = 34;
+    const svg = svgEl("svg", { viewBox: `0 0 ${width} ${depth * level}`, role: "img" }, chart);
+    const place = (path, x, room) => {
+      const d = path.split(".").length - 1;
+      svgEl("rect", { x: x, y: d * level, width: Math.max(0.5, room - 1), height: level - 2, fill: COLOURS[(paths.indexOf(path)) % COLOURS.length], "fill-opacity": 0.35, stroke: css("--line") }, svg);
+      const name = path.split(".").pop();
+      if (room > name.length * 7 + 8) svgEl("text", { x: x + 5, y: d * level + 20 }, svg, name + (room > name.length * 7 + 60 ? ` ${((100 * total[path]) / Math.max(1e-9, total.root)).toFixed(1)} %` : ""));
+      let at = x;
+      paths.filter((other) => other.startsWith(path + ".") && other.split(".").length === d + 2).forEach((child) => {
+        const own = (room * total[child]) / Math.max(1e-9, total[path]);
+        place(child, at, own);
+        at += own;
+      });
+    };
+    place("root", 0, width);
+  };
+  redraws.push(draw);
+  draw();
+}
+
+function summary(data) {
+  const n = (value, digits) => (typeof value === "number" ? value.toFixed(digits || 0) : "");
+  const head = ["run", "threads", "asked", "placed", "waiting", "refused", "containers/s", "p50 us", "p99 us", "first container p95 ms", "fairness gap max %"];
+  const rows = data.runs.map((run) => {
+    const f = run.figures, l = f.latency_ns || {};
+    return [run.name, run.threads, f.offered, f.placed, f.waiting, f.refused, n(f.allocations_per_second), us(l.p50 || 0), us(l.p99 || 0), (f.first_container_ms || {}).p95, n(((f.fairness_gap || {}).max || 0) * 100, 1)];
+  });
+  const chart = card("Runs", "Containers/s and latencies are wall time on the machine named above; waits are virtual time.", head, rows, true);
+  const scroll = el("div", null, chart);
+  scroll.className = "scroll";
+  fill(scroll, head, rows);
+}
+
+function begin(data) {
+  const made = data.made_with || {}, machine = made.machine || {};
+  document.getElementById("about").textContent = `${data.folder} · capsched ${made.capsched || "?"} at ${made.commit || "?"} · ${machine.processor || "?"}, ${machine.cores || "?"} cores · seed ${made.seed}` + (machine.optimised === false ? " · not optimised: no figure counts" : "");
+  summary(data);
+  latency(data);
+  rates(data);
+  waits(data);
+  shares(data);
+  waiting(data);
+  gaps(data);
+  phases(data);
+  heat(data);
+  stalls(data);
+  scaling(data, "Containers/s against threads", "What more threads bring, with the ideal line. Runs with more threads than cores measure the system.", "threads", (run) => run.threads);
+  scaling(data, "Containers/s against nodes", "How the rate changes with the size of the cluster, both axes logarithmic.", "nodes", (run) => run.node_count);
+  icicle(data);
+  let timer = 0;
+  const again = () => { clearTimeout(timer); timer = setTimeout(() => redraws.forEach((draw) => draw()), 120); };
+  window.addEventListener("resize", again);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+}
