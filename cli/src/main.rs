@@ -4,6 +4,8 @@ mod aside;
 mod check;
 mod columns;
 mod compare;
+mod completions;
+mod conf;
 mod demo;
 mod excerpt;
 mod generate;
@@ -16,6 +18,7 @@ mod play;
 mod recipe;
 mod reference;
 mod replay;
+mod report;
 mod simulate;
 mod sink;
 mod snapshot;
@@ -63,6 +66,9 @@ enum Command {
     Demo(demo::Args),
     /// Check configuration files as the real scheduler would read them, and more.
     Check(check::Args),
+    /// Compare configurations, plan a change, convert from other schedulers.
+    #[command(subcommand)]
+    Conf(conf::Command),
     /// Play a trace on a cluster.
     Replay(Box<replay::ReplayArgs>),
     /// Play a trace in several modes and with several numbers of threads.
@@ -83,10 +89,16 @@ enum Command {
     Snapshot(snapshot::Command),
     /// Show the latencies of a run by phase and write them as files.
     Hist(hist::Args),
+    /// Write the results of a run or a comparison as one HTML file.
+    Report(report::Args),
     /// Play recordings of the real scheduler and compare every step.
     Parity(parity::Args),
     /// Simulate clusters with faults, judged by books kept from outputs alone.
     Simulate(simulate::Args),
+    /// Print a completion script for a shell.
+    Completions(completions::CompletionsArgs),
+    /// Write man pages, one for each command.
+    Man(completions::ManArgs),
     /// Write the generated pages of the documentation.
     #[command(hide = true)]
     Pages(pages::Args),
@@ -111,7 +123,8 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Demo(args) => demo::run(&args),
-        Command::Check(args) => Ok(check::run(&args)),
+        Command::Check(args) => check::run(&args),
+        Command::Conf(command) => conf::run(&command),
         Command::Replay(args) => replay::replay(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Trace(command) => trace::run(&command),
@@ -121,8 +134,11 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Whatif(args) => whatif::run(&args),
         Command::Snapshot(command) => snapshot::run(&command),
         Command::Hist(args) => hist::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Parity(args) => parity::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Completions(args) => Ok(completions::completions(&args, Cli::command())),
+        Command::Man(args) => completions::man(&args, Cli::command()),
         Command::Pages(args) => pages::run(&args, Cli::command()),
     }
 }

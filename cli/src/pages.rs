@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use capsched::config::{self, KeyScope, KnownKey};
+use capsched::config::{self, KeyScope, KnownKey, Severity};
 use clap::Command;
 
 use crate::output::{PROBLEM, line, note};
@@ -25,12 +25,17 @@ pub(crate) fn run(args: &Args, command: Command) -> Result<ExitCode> {
     if !args.folder.is_dir() {
         bail!("{} is no folder", args.folder.display());
     }
-    let pages = [
-        ("commands.md", commands(command)),
-        ("settings.md", settings()),
-        ("codes.md", codes()),
+    let mut pages = vec![
+        ("commands.md".to_owned(), commands(command)),
+        ("settings.md".to_owned(), settings()),
+        ("codes.md".to_owned(), codes()),
     ];
-    let mut stale = false;
+    pages.extend(config::codes().map(|code| (format!("codes/{code}.md"), code_page(code))));
+    if !args.check {
+        let codes = args.folder.join("codes");
+        std::fs::create_dir_all(&codes).with_context(|| codes.display().to_string())?;
+    }
+    let mut stale = extra(args, &pages)?;
     for (name, text) in pages {
         let path = args.folder.join(name);
         let shown = path.display();
@@ -155,18 +160,65 @@ fn escaped(text: &str) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// The codes of findings with their explanations.
+/// Whether the folder of codes has pages of codes that are no more.
+fn extra(args: &Args, pages: &[(String, String)]) -> Result<bool> {
+    let folder = args.folder.join("codes");
+    let mut found = false;
+    if !args.check || !folder.is_dir() {
+        return Ok(found);
+    }
+    for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let page = format!("codes/{name}");
+        if !pages.iter().any(|(known, _)| *known == page) {
+            found = true;
+            note(format_args!(
+                "{}: no code of this build",
+                folder.join(name).display()
+            ));
+        }
+    }
+    Ok(found)
+}
+
+/// The list of the codes, each with the first sentence of its page.
 fn codes() -> String {
     let mut page = begin(
         "Diagnostics codes",
-        "Every finding of `capsched check` has a code. Codes in lower case are errors that YARN reports, too. `E_` are errors\n\
-         of this scheduler or finer names, `W_` are warnings, and `H_` are hints. `capsched check --explain CODE` prints a\n\
-         section. [Differences](../DIFFERENCES.md) lists the errors that YARN does not have.",
+        "Every finding of `capsched check` has a code with a page. Codes in lower case are errors that YARN reports, too.\n\
+         `E_` are errors of this scheduler or finer names, `W_` are warnings, and `H_` are hints.\n\
+         `capsched check --explain CODE` prints a page. [Differences](../DIFFERENCES.md) lists the errors that YARN does\n\
+         not have.",
     );
+    page.push_str("\n| code | meaning |\n| --- | --- |\n");
     for code in config::codes() {
         let text = config::explain_code(code).unwrap_or_default();
-        let text = crate::check::wrapped(&escaped(text));
-        let _ = write!(page, "\n## `{code}`\n\n{text}\n");
+        let first = text.split_once(". ").map_or(text, |(first, _)| first);
+        let first = escaped(first.trim_end_matches('.')).replace('|', "\\|");
+        let _ = writeln!(page, "| [`{code}`](codes/{code}.md) | {first} |");
     }
+    page
+}
+
+/// The page of one code.
+fn code_page(code: &'static str) -> String {
+    let text = config::explain_code(code).unwrap_or_default();
+    let text = crate::check::wrapped(&escaped(text));
+    let word = config::word(code);
+    let severity = match config::code_severity(code) {
+        Severity::Error if word == code && code.starts_with("E_") => {
+            "Error of this scheduler: the configuration is refused.".to_owned()
+        }
+        Severity::Error if word == code => "Error: YARN refuses the configuration.".to_owned(),
+        Severity::Error => {
+            format!("Error: YARN refuses the configuration. Recordings of YARN call it `{word}`.")
+        }
+        Severity::Warning => {
+            "Warning: accepted, and probably not what was meant; `--strict` refuses it.".to_owned()
+        }
+        Severity::Hint => "Hint: accepted, and worth knowing.".to_owned(),
+    };
+    let mut page = begin(&format!("`{code}`"), &severity);
+    let _ = write!(page, "\n{text}\n\n[All codes](../codes.md)\n");
     page
 }

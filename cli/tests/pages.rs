@@ -32,3 +32,14 @@ fn a_page_that_differs_is_a_problem() {
     assert_eq!(run(true), Some(1));
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn the_contents_name_the_page_of_every_code() {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
+    let contents = std::fs::read_to_string(format!("{docs}/SUMMARY.md")).unwrap();
+    for code in capsched::config::codes() {
+        let page = format!("reference/codes/{code}.md");
+        assert!(contents.contains(&format!("({page})")), "{page}");
+        assert!(std::path::Path::new(docs).join(&page).is_file(), "{page}");
+    }
+}

@@ -1,0 +1,16 @@
+# The `capsched` command alone, on a small base image:
+#   docker build -t capsched . && docker run --rm -v "$PWD:/data" capsched check capacity-scheduler.xml
+FROM rust:1.95-slim-bookworm AS build
+RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
+WORKDIR /src
+COPY . .
+RUN cargo build --release --locked -p capsched-cli
+
+FROM debian:bookworm-slim
+COPY --from=build /src/target/release/capsched /usr/local/bin/capsched
+COPY LICENSE NOTICE /usr/share/doc/capsched/
+COPY cli/src/report/vendor/LICENSE-uPlot /usr/share/doc/capsched/LICENSE-uPlot
+USER 65534:65534
+WORKDIR /data
+ENTRYPOINT ["capsched"]
+CMD ["--help"]

@@ -1,0 +1,337 @@
+//! The operator's commands as a stranger runs them: check on a cluster, plans, conversions, gates on
+//! latencies, reports, completions.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use support::{folder, generated, printed, run};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// A configuration file of the scheduler.
+fn conf(folder: &Path, name: &str, pairs: &[(&str, &str)]) -> String {
+    let property = |(name, value): &(&str, &str)| {
+        format!(
+            "<property><name>yarn.scheduler.capacity.{name}</name><value>{value}</value></property>\n"
+        )
+    };
+    let path = folder.join(name);
+    let text: String = pairs.iter().map(property).collect();
+    fs::write(&path, format!("<configuration>\n{text}</configuration>\n")).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+const TREE: [(&str, &str); 4] = [
+    ("root.queues", "prod,dev"),
+    ("root.prod.capacity", "75"),
+    ("root.dev.capacity", "25"),
+    ("user-limit-factor", "4"),
+];
+
+#[test]
+fn a_check_on_a_cluster_shows_what_each_queue_has_and_where_settings_come_from() {
+    let folder = folder("desk-check");
+    let file = conf(&folder, "cs.xml", &TREE);
+    let args = ["check", &file, "--cluster", "4x16GiB,8vcores"];
+    let text = printed(&[&args[..], &["--values", "root.prod"]].concat());
+    for part in ["4 nodes: 64 GiB 32 vcores", "48 GiB 24 vcores", "GLOBAL"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let document = json(&printed(&[&args[..], &["--format", "json"]].concat()));
+    let cluster = &document["files"][0]["cluster"];
+    assert_eq!(cluster["nodes"], 4);
+    let queues = cluster["queues"].as_array().unwrap();
+    let prod = queues.iter().find(|queue| queue["path"] == "root.prod");
+    let prod = prod.unwrap();
+    assert_eq!(prod["partitions"][""]["guaranteed"]["memory-mb"], 49_152);
+    let values = prod["values"].as_array().unwrap();
+    let source = |name: &str| {
+        let one = values.iter().find(|one| one["name"] == name).unwrap();
+        one["source"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        [source("capacity"), source("user-limit-factor")],
+        ["QUEUE", "GLOBAL"]
+    );
+    let (code, _, err) = run(&[&args[..], &["--values", "root.none"]].concat());
+    assert!(code == 1 && err.contains("root.none"), "{err}");
+}
+
+#[test]
+fn amounts_that_the_cluster_lacks_are_hinted_at() {
+    let folder = folder("desk-hints");
+    let file = conf(
+        &folder,
+        "cs.xml",
+        &[
+            ("root.queues", "a,b"),
+            ("root.a.capacity", "[memory=65536,vcores=32]"),
+            ("root.b.capacity", "[memory=65536,vcores=32]"),
+        ],
+    );
+    let args = ["check", &file, "--json", "--cluster"];
+    let codes = |nodes: &str| -> Vec<String> {
+        let document = json(&printed(&[&args[..], &[nodes]].concat()));
+        let findings = document["files"][0]["findings"].as_array().unwrap().clone();
+        let codes = findings.iter().map(|one| one["code"].as_str().unwrap());
+        codes.map(str::to_owned).collect()
+    };
+    assert!(codes("4x16GiB,8vcores").contains(&"H_SCALED_DOWN".to_owned()));
+    assert!(!codes("8x16GiB,8vcores").contains(&"H_SCALED_DOWN".to_owned()));
+    let tiny = conf(
+        &folder,
+        "tiny.xml",
+        &[
+            ("root.queues", "a,b"),
+            ("root.a.capacity", "99"),
+            ("root.b.capacity", "1"),
+            ("root.b.maximum-capacity", "2"),
+        ],
+    );
+    let text = printed(&["check", &tiny, "--cluster", "2x16GiB,8vcores"]);
+    assert!(text.contains("H_NOTHING_FITS"), "{text}");
+}
+
+#[test]
+fn forms_of_findings_have_the_exit_code_of_the_verdict() {
+    let folder = folder("desk-forms");
+    let file = conf(
+        &folder,
+        "cs.xml",
+        &[("root.queues", "a"), ("root.a.capacity", "7")],
+    );
+    let (code, out, _) = run(&["check", &file, "--format", "sarif"]);
+    let result = &json(&out)["runs"][0]["results"][0];
+    assert_eq!((code, &result["ruleId"]), (1, &Value::from("capacity_sum")));
+    let (code, out, _) = run(&["check", &file, "--format", "validate"]);
+    let answer = json(&out);
+    assert_eq!((code, &answer["valid"]), (1, &Value::from(false)));
+    assert_eq!(answer["issues"][0]["queuePath"], "root");
+}
+
+#[test]
+fn a_plan_names_the_refusal_and_the_steps_that_were_seen_to_work() {
+    let folder = folder("desk-plan");
+    let before = conf(&folder, "old.xml", &TREE);
+    let after = conf(
+        &folder,
+        "new.xml",
+        &[("root.queues", "prod"), ("root.prod.capacity", "100")],
+    );
+    let (code, out, _) = run(&["conf", "plan", &before, &after]);
+    assert_eq!(code, 1, "{out}");
+    for part in ["- root.dev", "[queue_not_stopped]", "STOPPED for root.dev"] {
+        assert!(out.contains(part), "{part} in {out}");
+    }
+    let grown = conf(
+        &folder,
+        "grown.xml",
+        &[
+            ("root.queues", "prod,dev"),
+            ("root.prod.capacity", "50"),
+            ("root.dev.capacity", "50"),
+            ("user-limit-factor", "4"),
+        ],
+    );
+    let args = [
+        "conf",
+        "plan",
+        &before,
+        &grown,
+        "--cluster",
+        "4x16GiB,8vcores",
+    ];
+    let text = printed(&args);
+    assert!(text.ends_with("refresh: accepted\n"), "{text}");
+    assert!(
+        text.contains("48 GiB 24 vcores -> 32 GiB 16 vcores"),
+        "{text}"
+    );
+    let document = json(&printed(&["conf", "diff", &before, &grown, "--json"]));
+    assert_eq!(document["changed"], 2);
+    let same = json(&printed(&["conf", "diff", &before, &before, "--json"]));
+    assert_eq!(same["queues"], Value::from(Vec::<Value>::new()));
+}
+
+#[test]
+fn converted_files_are_accepted_and_nothing_is_overwritten() {
+    let folder = folder("desk-convert");
+    let fair = folder.join("fair-scheduler.xml");
+    let text = "<allocations><queue name='a'><weight>2</weight>\
+                <maxResources>1024 mb, 1 vcores</maxResources></queue></allocations>";
+    fs::write(&fair, text).unwrap();
+    let out = folder.join("out");
+    let [fair, out] = [&fair, &out].map(|path| path.to_str().unwrap());
+    let (code, shown, err) = run(&["conf", "convert", fair, "--out", out]);
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("root.a, line 1: maxResources"), "{err}");
+    assert_eq!(shown.lines().count(), 3, "{shown}");
+    let made = format!("{out}/capacity-scheduler.xml");
+    printed(&["check", &made]);
+    let (code, _, err) = run(&["conf", "convert", fair, "--out", out]);
+    assert!(code == 2 && err.contains("--force"), "{err}");
+    let (code, _, err) = run(&["conf", "convert", &made]);
+    assert!(code == 1 && err.contains("allocations"), "{err}");
+}
+
+/// A value without what two writers of one number differ in.
+fn normal(name: &str, value: &str) -> String {
+    if name.ends_with("mapping-rule-json") {
+        return json(value).to_string();
+    }
+    let (number, unit) = match value.strip_suffix('w') {
+        Some(number) => (number, "w"),
+        None => (value, ""),
+    };
+    match number.parse::<f64>() {
+        Ok(number) => format!("{number}{unit}"),
+        Err(_) => value.trim().to_owned(),
+    }
+}
+
+/// The recordings were made by `FSConfigToCSConfigConverterMain` of Hadoop 3.4.2.
+#[test]
+fn conversions_hold_everything_that_fs2cs_writes() {
+    let at = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fs2cs");
+    let file = |name: &str| at.join(name).to_str().unwrap().to_owned();
+    let cases: [(&str, &str, &[&str]); 3] = [
+        ("drf.xml", "drf.json", &[]),
+        ("plain.xml", "plain.json", &[]),
+        ("plain.xml", "plain-percentages.json", &["--percentages"]),
+    ];
+    for (fair, recorded, more) in cases {
+        let (fair, site) = (file(fair), file("yarn-site.xml"));
+        let args = ["conf", "convert", &fair, "--site", &site, "--json"];
+        let (_, out, err) = run(&[&args[..], more].concat());
+        let made = json(&out);
+        let recorded = json(&fs::read_to_string(file(recorded)).unwrap());
+        for (name, value) in recorded.as_object().unwrap() {
+            let found = &made["capacity_scheduler"][name];
+            let found = found.as_str().or(made["yarn_site"][name].as_str());
+            let parent = !recorded
+                .get(name.replace(".fair.enable-size-based-weight", ""))
+                .is_some_and(Value::is_string);
+            // On a parent, and beside another order, the flag does nothing.
+            if name.ends_with("enable-size-based-weight") && parent {
+                continue;
+            }
+            let wanted = normal(name, value.as_str().unwrap());
+            let found = found.map(|found| normal(name, found));
+            assert_eq!(found, Some(wanted), "{fair} {more:?} {name}: {err}");
+        }
+        assert_eq!(made["accepted"], true, "{made}");
+    }
+}
+
+/// A comparison in a folder.
+fn compared(folder: &Path) -> PathBuf {
+    let trace = generated(folder, "adhoc", "3");
+    let out = folder.join("cmp");
+    let mut args = vec!["compare", trace.to_str().unwrap()];
+    args.extend([
+        "--modes",
+        "heartbeat,global",
+        "--out",
+        out.to_str().unwrap(),
+    ]);
+    printed(&args);
+    out
+}
+
+#[test]
+fn a_gate_fails_where_its_condition_holds() {
+    let folder = folder("desk-gate");
+    let out = compared(&folder);
+    let log = out.join("global/latency.hlog");
+    let log = log.to_str().unwrap();
+    printed(&["hist", log, "--fail-if", "p99>1000s"]);
+    let (code, _, err) = run(&["hist", log, "--fail-if", "p99>0ns"]);
+    assert!(code == 1 && err.contains("propose is"), "{err}");
+    let (code, out, _) = run(&[
+        "hist",
+        log,
+        "--against",
+        log,
+        "--json",
+        "--fail-if",
+        "max>=1*base",
+    ]);
+    let document = json(&out);
+    assert_eq!((code, document["failed"].as_array().unwrap().len()), (1, 1));
+    assert_eq!(
+        document["logs"][0]["phases"][0]["change_permille"]["p50"],
+        0
+    );
+    let (code, _, err) = run(&["hist", log, "--fail-if", "max>1*base"]);
+    assert!(code == 2 && err.contains("--against"), "{err}");
+    let text = printed(&["hist", log, "--against", log, "--shares", "--stalls", "2"]);
+    for part in ["+0.0 %", "time by phase", "longest of"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
+fn a_report_is_one_file_and_foreign_folders_are_refused() {
+    let folder = folder("desk-report");
+    let out = compared(&folder);
+    let run_of = |more: &[&str]| run(&[&["report", out.to_str().unwrap()], more].concat());
+    let data = json(&run_of(&["--json"]).1);
+    let runs = data["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    for one in runs {
+        let sum = |list: &Value| -> u64 {
+            let all = list.as_array().unwrap().iter();
+            all.map(|n| n.as_u64().unwrap()).sum()
+        };
+        assert_eq!(
+            Value::from(sum(&one["rate"]["placed"])),
+            one["figures"]["allocations"]
+        );
+        assert_eq!(
+            Value::from(sum(&one["rate"]["asked"])),
+            one["figures"]["offered"]
+        );
+        assert_eq!(one["latency"].as_array().unwrap().len(), 15);
+    }
+    let (code, path, err) = run_of(&[]);
+    assert_eq!(code, 0, "{err}");
+    let page = fs::read_to_string(path.trim()).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("uPlot"));
+    let (code, _, err) = run_of(&[]);
+    assert!(code == 2 && err.contains("--force"), "{err}");
+    let empty = folder.join("empty");
+    fs::create_dir(&empty).unwrap();
+    let (code, _, err) = run(&["report", empty.to_str().unwrap()]);
+    assert!(code == 1 && err.contains("run.json"), "{err}");
+    let log = out.join("global/decisions.jsonl");
+    let whole = fs::read_to_string(&log).unwrap();
+    fs::write(&log, &whole[..whole.len() / 2]).unwrap();
+    let (code, _, err) = run_of(&["--force"]);
+    assert!(code == 1 && err.contains("decisions.jsonl:"), "{err}");
+}
+
+#[test]
+fn shells_and_man_get_every_command() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = printed(&["completions", shell]);
+        assert!(
+            script.contains("report") && script.contains("check"),
+            "{shell}"
+        );
+    }
+    let folder = folder("desk-man");
+    let path = folder.to_str().unwrap();
+    let pages = printed(&["man", path]);
+    assert!(pages.contains("capsched-check.1"), "{pages}");
+    let page = fs::read_to_string(folder.join("capsched-conf-plan.1")).unwrap();
+    assert!(page.contains(".TH capsched-conf-plan"), "{page}");
+    let (code, _, err) = run(&["man", path]);
+    assert!(code == 2 && err.contains("--force"), "{err}");
+}
