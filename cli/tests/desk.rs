@@ -186,6 +186,12 @@ fn normal(name: &str, value: &str) -> String {
     if name.ends_with("mapping-rule-json") {
         return json(value).to_string();
     }
+    if name.ends_with(".queues") {
+        // The order of a list means nothing.
+        let mut names: Vec<&str> = value.split(',').collect();
+        names.sort_unstable();
+        return names.join(",");
+    }
     let (number, unit) = match value.strip_suffix('w') {
         Some(number) => (number, "w"),
         None => (value, ""),

@@ -224,6 +224,8 @@ mod tests {
         assert!(hints(code, &TWO, &[(monitor, "true")]).is_empty());
         assert!(hints(code, &TWO, &[]).is_empty(), "no site, no word");
         let types = [("yarn.resource-types", "x")];
-        assert!(hints(code, &TWO, &types).is_empty());
+        let dominant = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator";
+        let own = [TWO[0], TWO[1], TWO[2], ("resource-calculator", dominant)];
+        assert!(hints(code, &own, &types).is_empty());
     }
 }

@@ -6,13 +6,13 @@ use crate::config::properties::PREFIX;
 use crate::queue::{CreationScheme, QueueKind, QueueSettings, SchedulerSettings};
 
 use super::Origin;
-use super::rules::{Reach, Rule};
+use super::rules::{Reach, SettingRule};
 
 /// Settings that the scheduler sets on every leaf that it creates flexibly.
 const FORCED: [&str; 2] = ["user-limit-factor", "maximum-am-resource-percent"];
 
 /// One queue and what its settings are read from.
-pub(super) struct Lookup<'a> {
+pub(super) struct OriginLookup<'a> {
     loaded: &'a Loaded,
     pub(super) queue: &'a QueueSettings,
     /// Scheme and path of the parent that creates the queue.
@@ -21,7 +21,7 @@ pub(super) struct Lookup<'a> {
 
 type Found = (Origin, Option<String>);
 
-impl<'a> Lookup<'a> {
+impl<'a> OriginLookup<'a> {
     pub(super) fn new(loaded: &'a Loaded, queue: &'a QueueSettings) -> Self {
         let parent = queue.parent_path().filter(|_| queue.dynamic);
         let created = parent.map(|path| {
@@ -85,7 +85,7 @@ impl<'a> Lookup<'a> {
     }
 
     /// Where the value of a setting comes from.
-    pub(super) fn origin(&self, rule: &Rule) -> Found {
+    pub(super) fn origin(&self, rule: &SettingRule) -> Found {
         let name = rule.name;
         let fixed = ["capacity", "maximum-capacity", "accessible-node-labels"];
         if self.queue.parent_path().is_none() && fixed.contains(&name) {

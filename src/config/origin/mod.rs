@@ -7,7 +7,7 @@ mod rules;
 use crate::queue::{QueueKind, QueueSettings};
 
 use super::load::Loaded;
-use lookup::Lookup;
+use lookup::OriginLookup;
 use rules::RULES;
 
 /// Where a value comes from, in the words of the reference's `explain` answer.
@@ -80,7 +80,7 @@ pub struct EffectiveValue {
 /// ```
 #[must_use]
 pub fn effective_values(loaded: &Loaded, queue: &QueueSettings) -> Vec<EffectiveValue> {
-    let lookup = Lookup::new(loaded, queue);
+    let lookup = OriginLookup::new(loaded, queue);
     let leaf = queue.kind == QueueKind::Leaf;
     let rules = RULES.iter().filter(|rule| rule.holds_for.covers(leaf));
     rules

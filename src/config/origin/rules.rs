@@ -3,7 +3,7 @@
 use crate::config::access::access_text;
 use crate::queue::{Accessible, AppOrder, ChildOrder, ConfiguredState, QueueKind};
 
-use super::lookup::Lookup;
+use super::lookup::OriginLookup;
 
 /// Queues that a setting means something for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,16 +42,20 @@ pub(super) enum Reach {
 }
 
 /// One setting.
-pub(super) struct Rule {
+pub(super) struct SettingRule {
     pub(super) name: &'static str,
     pub(super) holds_for: HoldsFor,
     pub(super) reach: Reach,
     /// The value that holds.
-    pub(super) value: fn(&Lookup<'_>) -> String,
+    pub(super) value: fn(&OriginLookup<'_>) -> String,
 }
 
-const fn every(name: &'static str, reach: Reach, value: fn(&Lookup<'_>) -> String) -> Rule {
-    Rule {
+const fn every(
+    name: &'static str,
+    reach: Reach,
+    value: fn(&OriginLookup<'_>) -> String,
+) -> SettingRule {
+    SettingRule {
         name,
         holds_for: HoldsFor::Every,
         reach,
@@ -59,8 +63,12 @@ const fn every(name: &'static str, reach: Reach, value: fn(&Lookup<'_>) -> Strin
     }
 }
 
-const fn leaf(name: &'static str, reach: Reach, value: fn(&Lookup<'_>) -> String) -> Rule {
-    Rule {
+const fn leaf(
+    name: &'static str,
+    reach: Reach,
+    value: fn(&OriginLookup<'_>) -> String,
+) -> SettingRule {
+    SettingRule {
         name,
         holds_for: HoldsFor::Leaves,
         reach,
@@ -73,7 +81,7 @@ const INTRA: &str =
     "yarn.resourcemanager.monitor.capacity.preemption.intra-queue-preemption.enabled";
 
 /// All of them, in the order in which they are shown.
-pub(super) const RULES: &[Rule] = &[
+pub(super) const RULES: &[SettingRule] = &[
     every("capacity", Reach::Own, |of| of.capacity("capacity")),
     every("maximum-capacity", Reach::Own, |of| {
         of.capacity("maximum-capacity")
@@ -138,7 +146,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// A queue without a state of its own follows its parent.
-fn state(of: &Lookup<'_>) -> String {
+fn state(of: &OriginLookup<'_>) -> String {
     let stopped = match of.queue.state {
         Some(state) => state == ConfiguredState::Stopped,
         None => of.stopped_above(),
@@ -147,7 +155,7 @@ fn state(of: &Lookup<'_>) -> String {
     word.to_owned()
 }
 
-fn ordering(of: &Lookup<'_>) -> String {
+fn ordering(of: &OriginLookup<'_>) -> String {
     let word = match (of.queue.kind, &of.queue.leaf.app_order) {
         (QueueKind::Leaf, AppOrder::Fifo) => "fifo",
         (QueueKind::Leaf, AppOrder::Fair { .. }) => "fair",
@@ -163,7 +171,7 @@ fn ordering(of: &Lookup<'_>) -> String {
 
 /// The bound of the queue; without one it is a share of the scheduler's.
 // As LeafQueue.setupQueueConfigs.
-fn applications(of: &Lookup<'_>) -> String {
+fn applications(of: &OriginLookup<'_>) -> String {
     let general = of.scheduler().global_queue_maximum_applications;
     match of.queue.leaf.maximum_applications.or(general) {
         Some(most) => most.to_string(),
@@ -171,7 +179,7 @@ fn applications(of: &Lookup<'_>) -> String {
     }
 }
 
-fn labels(of: &Lookup<'_>) -> String {
+fn labels(of: &OriginLookup<'_>) -> String {
     match &of.queue.accessible {
         Accessible::All => "*".to_owned(),
         Accessible::Only(names) => {
