@@ -211,7 +211,9 @@ fn code_page(code: &'static str) -> String {
         }
         Severity::Error if word == code => "Error: YARN refuses the configuration.".to_owned(),
         Severity::Error => {
-            format!("Error: the configuration is refused. Recordings of YARN call the reason `{word}`.")
+            format!(
+                "Error: the configuration is refused. Recordings of YARN call the reason `{word}`."
+            )
         }
         Severity::Warning => {
             "Warning: accepted, and probably not what was meant; `--strict` refuses it.".to_owned()
