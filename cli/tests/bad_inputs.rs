@@ -392,7 +392,7 @@ fn i01_help_examples_and_near_misses() {
         (0, out.clone(), String::new())
     );
     let examples = out.lines().filter(|line| line.starts_with("  capsched "));
-    assert_eq!(examples.count(), 5, "{out}");
+    assert_eq!(examples.count(), 6, "{out}");
     assert_eq!(told(&capsched(&["--version"])).0, 0);
     let (code, _, err) = told(&capsched(&["comprae"]));
     assert!(code == 2 && err.contains("'compare'"), "{err}");
