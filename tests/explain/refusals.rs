@@ -97,7 +97,7 @@ fn calls_are_refused_by_size_label_and_form() {
     );
     assert_eq!(large.evidence.limit, Some(16_384));
     assert_eq!(large.evidence.asked, Some(17_408));
-    let partition = Some("gpu".to_owned());
+    let partition = Some("tape".to_owned());
     let labelled = found(Ask {
         partition,
         ..Ask::anywhere(gib(1), 1)
