@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::output::{aside, say};
 use crate::record::Origin;
-use crate::stats::grouped;
+use crate::stats::{Spread, grouped};
 use crate::{ModeName, limits, results};
 
 /// Between two looks at a process.
@@ -39,6 +39,9 @@ pub(crate) struct Args {
     /// Longest time of one run in seconds; a longer one is ended and counts as out of time.
     #[arg(long, default_value_t = 300, value_parser = limits::seconds())]
     seconds: u64,
+    /// How often each row is played in each mode; times are medians with the least and the greatest.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    rounds: u64,
     /// The file of R3: LCG-2005-1 in the Standard Workload Format. R3 is left out without it.
     #[arg(
         long,
@@ -49,6 +52,9 @@ pub(crate) struct Args {
     /// The command; beside this program unless given.
     #[arg(long, value_name = "FILE")]
     command: Option<PathBuf>,
+    /// Play without the auditor's judgement, to learn what it costs.
+    #[arg(long)]
+    unaudited: bool,
     /// Judge the runs by the bounds of the rows; one that is out of them is a failure.
     #[arg(long)]
     check: bool,
@@ -147,6 +153,7 @@ struct Played {
     kind: &'static str,
     row: &'static str,
     mode: &'static str,
+    audited: bool,
     nodes: u64,
     jobs: u64,
     placed: u64,
@@ -155,6 +162,8 @@ struct Played {
     /// Hash of the decisions: equal runs are equal.
     decisions: String,
     wall_ms: u64,
+    /// Processor time of the whole process outside of the kernel, the reading of the trace included.
+    user_ms: u64,
     /// The part of it within calls of the engine.
     engine_ms: u64,
     placed_per_second: u64,
@@ -227,15 +236,20 @@ fn play(args: &Args, rows: &[ReplayRow], command: &Path, folder: &Path) -> Resul
             continue;
         };
         for &mode in &args.modes {
-            let played = one(args, row, mode, command, &trace)?;
-            faults.extend(played.faults(row));
-            if args.record {
-                results::append(&results::of_this_machine(), &played)?;
+            let mut rounds = Vec::new();
+            for _ in 0..args.rounds {
+                let played = one(args, row, mode, command, &trace)?;
+                faults.extend(played.faults(row));
+                if args.record {
+                    results::append(&results::of_this_machine(), &played)?;
+                }
+                if args.json {
+                    say!("{}", serde_json::to_string(&played)?);
+                }
+                rounds.push(played);
             }
-            if args.json {
-                say!("{}", serde_json::to_string(&played)?);
-            } else {
-                say!("{}", line(&played));
+            if !args.json {
+                say!("{}", line(&rounds));
             }
         }
     }
@@ -292,6 +306,21 @@ fn milliseconds(seconds: &Value) -> u64 {
     })
 }
 
+/// Begins to play a trace.
+fn begun(args: &Args, mode: ModeName, command: &Path, trace: &Path) -> Result<Child> {
+    let mut replay = Command::new(command);
+    replay.arg("replay").arg(trace);
+    if args.unaudited {
+        replay.arg("--no-audit");
+    }
+    replay
+        .args(["--mode", mode.name(), "--json", "--allow-unfinished"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .with_context(|| command.display().to_string())
+}
+
 fn one(
     args: &Args,
     row: &ReplayRow,
@@ -299,15 +328,8 @@ fn one(
     command: &Path,
     trace: &Path,
 ) -> Result<Played> {
-    let child = Command::new(command)
-        .arg("replay")
-        .arg(trace)
-        .args(["--mode", mode.name(), "--json", "--allow-unfinished"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .with_context(|| command.display().to_string())?;
-    let (output, most_rss_kib) = watched(child, Duration::from_secs(args.seconds))?;
+    let child = begun(args, mode, command, trace)?;
+    let (output, most) = watched(child, Duration::from_secs(args.seconds))?;
     let whole: Option<Value> = output.and_then(|text| serde_json::from_str(&text).ok());
     let complete = whole.is_some();
     let whole = whole.unwrap_or_default();
@@ -319,6 +341,7 @@ fn one(
         kind: "replay",
         row: row.name,
         mode: mode.name(),
+        audited: !args.unaudited,
         nodes: n(&whole["nodes"]),
         jobs: n(&whole["jobs"]),
         placed: n(&run["placed"]),
@@ -326,25 +349,44 @@ fn one(
         violations: n(&run["violations"]),
         decisions: run["decisions"].as_str().unwrap_or_default().to_owned(),
         wall_ms,
+        user_ms: most.user_ms,
         engine_ms: milliseconds(&run["engine_seconds"]),
         placed_per_second: n(&run["placed"]).saturating_mul(1000) / wall_ms.max(1),
-        most_rss_kib,
+        most_rss_kib: most.rss_kib,
         complete,
     })
 }
 
-/// What a process prints, and its most resident memory in KiB; nothing printed when it ran out of time.
-fn watched(mut child: Child, limit: Duration) -> Result<(Option<String>, u64)> {
+/// The most that a process used so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Most {
+    rss_kib: u64,
+    user_ms: u64,
+}
+
+impl Most {
+    /// Of a process that runs or was not waited for; what it used before is kept.
+    fn look(&mut self, process: u32) {
+        let file = |name: &str| {
+            let path = format!("/proc/{process}/{name}");
+            fs::read_to_string(path).unwrap_or_default()
+        };
+        self.rss_kib = self.rss_kib.max(resident(&file("status")));
+        self.user_ms = self.user_ms.max(user_ms(&file("stat")));
+    }
+}
+
+/// What a process prints, and the most that it used; nothing printed when it ran out of time.
+fn watched(mut child: Child, limit: Duration) -> Result<(Option<String>, Most)> {
     let mut out = child.stdout.take().context("the command has output")?;
     let clock = SystemClock::new();
     let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-    let status = format!("/proc/{}/status", child.id());
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || std::io::read_to_string(&mut out));
-        let mut most = 0;
+        let mut most = Most::default();
         let mut in_time = true;
         while child.try_wait()?.is_none() {
-            most = most.max(resident(&fs::read_to_string(&status).unwrap_or_default()));
+            most.look(child.id());
             if clock.now_ns() > limit_ns {
                 in_time = false;
                 child.kill()?;
@@ -363,29 +405,54 @@ fn resident(status: &str) -> u64 {
         .unwrap_or(0)
 }
 
-const HEAD: &str = "\
-| row | mode | nodes | jobs | containers | time | engine's part | containers a second | memory |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |";
+/// The processor time outside of the kernel, of a text as `/proc/PID/stat` has it: the 14th field, in hundredths of a
+/// second. The name of the program, the second field, may hold blanks and brackets.
+fn user_ms(stat: &str) -> u64 {
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let ticks = fields.split_whitespace().nth(11);
+    let ticks: Option<u64> = ticks.and_then(|ticks| ticks.parse().ok());
+    ticks.unwrap_or(0).saturating_mul(10)
+}
 
-fn line(played: &Played) -> String {
-    if !played.complete {
-        return format!("| {} | {} | out of time |", played.row, played.mode);
-    }
+const HEAD: &str = "\
+| row | mode | nodes | jobs | containers | time, ms | user time, ms | engine's part, ms | containers a second | memory, MiB |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
+
+/// The line of all rounds of a row in a mode.
+fn line(rounds: &[Played]) -> String {
+    let Some(played) = rounds.iter().find(|played| played.complete) else {
+        let of = rounds
+            .first()
+            .map_or(("", ""), |played| (played.row, played.mode));
+        return format!("| {} | {} | out of time |", of.0, of.1);
+    };
+    let figure = |of: fn(&Played) -> u64| {
+        let complete = rounds.iter().filter(|played| played.complete);
+        let figures: Vec<u64> = complete.map(of).collect();
+        let spread = Spread::of(&figures).unwrap_or_default();
+        let (least, greatest) = (grouped(spread.min), grouped(spread.max));
+        if spread.rounds == 1 {
+            least
+        } else {
+            format!("{} ({least} to {greatest})", grouped(spread.median))
+        }
+    };
     let waiting = match played.waiting {
         0 => String::new(),
         n => format!(", {} waiting", grouped(n)),
     };
     format!(
-        "| {} | {} | {} | {} | {}{waiting} | {} ms | {} ms | {} | {} MiB |",
+        "| {} | {} | {} | {} | {}{waiting} | {} | {} | {} | {} | {} |",
         played.row,
         played.mode,
         grouped(played.nodes),
         grouped(played.jobs),
         grouped(played.placed),
-        grouped(played.wall_ms),
-        grouped(played.engine_ms),
-        grouped(played.placed_per_second),
-        grouped(played.most_rss_kib / 1024)
+        figure(|played| played.wall_ms),
+        figure(|played| played.user_ms),
+        figure(|played| played.engine_ms),
+        figure(|played| played.placed_per_second),
+        figure(|played| played.most_rss_kib / 1024)
     )
 }
 
@@ -399,6 +466,7 @@ mod tests {
             kind: "replay",
             row: "R1",
             mode: "global",
+            audited: true,
             nodes: 50,
             jobs: 2000,
             placed: 89_197,
@@ -406,6 +474,7 @@ mod tests {
             violations: 0,
             decisions: String::new(),
             wall_ms,
+            user_ms: wall_ms,
             engine_ms: 1,
             placed_per_second: 1,
             most_rss_kib,
@@ -425,7 +494,10 @@ mod tests {
         let mut bad = played(1, 1024 * (row.floor_mib + 1));
         (bad.complete, bad.violations) = (false, 3);
         assert_eq!(bad.faults(&row).len(), 3);
-        assert!(line(&played(5, 1)).contains("| 89,197 | 5 ms |"));
+        let rounds = [played(7, 1), bad, played(5, 1), played(6, 1)];
+        assert!(line(&rounds).contains("| 89,197 | 6 (5 to 7) | 6 (5 to 7) |"));
+        assert!(line(&rounds[2..3]).contains("| 89,197 | 5 | 5 | 1 |"));
+        assert!(line(&rounds[1..2]).ends_with("| out of time |"));
         assert!(named("R9").unwrap_err().to_string().contains("R1, R2"));
     }
 
@@ -433,5 +505,7 @@ mod tests {
     fn memory_is_the_most_that_a_process_had() {
         let status = "Name:\tx\nVmHWM:\t   1234 kB\nVmRSS:\t 1000 kB\n";
         assert_eq!((resident(status), resident("")), (1234, 0));
+        let stat = "7 (a) b) S 1 7 7 0 -1 4194304 99 0 0 0 123 45 0 0 20 0 1 0 5 6 7";
+        assert_eq!((user_ms(stat), user_ms("")), (1230, 0));
     }
 }

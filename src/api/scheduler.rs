@@ -42,6 +42,15 @@ pub trait Scheduler {
     /// When the node is known already or its description is out of range.
     fn add_node(&mut self, node: NodeSpec) -> Result<(), NodeError>;
 
+    /// Registers nodes in order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scheduler::add_node`] of the first that is refused; those before it are registered then.
+    fn add_nodes(&mut self, nodes: Vec<NodeSpec>) -> Result<(), NodeError> {
+        nodes.into_iter().try_for_each(|node| self.add_node(node))
+    }
+
     /// Takes a node away; its containers are released and delivered as events.
     ///
     /// # Errors

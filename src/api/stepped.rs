@@ -307,6 +307,17 @@ impl Scheduler for Stepped {
         Ok(())
     }
 
+    fn add_nodes(&mut self, nodes: Vec<NodeSpec>) -> Result<(), NodeError> {
+        let mut added = Vec::with_capacity(nodes.len());
+        let result = self.engine.add_nodes(&nodes, &mut added);
+        for (node, slot) in nodes.into_iter().zip(added) {
+            self.nodes.push((node.name, slot));
+            self.partitions.insert(node.partition);
+        }
+        self.gather();
+        result
+    }
+
     fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
         self.engine.remove_node(node)?;
         self.nodes.retain(|(other, _)| other != node);

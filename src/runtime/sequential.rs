@@ -127,7 +127,7 @@ impl Sequential {
         }
     }
 
-    /// Notes that something changed, the nodes perhaps.
+    /// Notes that something changed, perhaps which nodes there are or what they are part of.
     fn note_nodes(&mut self) {
         self.node_calls += 1;
         self.standstill.note_change();
@@ -143,6 +143,22 @@ impl Sequential {
         let result = self.ledger.add_node(node);
         self.ledger.drain_follow_ups();
         result.map(|_| ())
+    }
+
+    /// Registers nodes in order and adds their slots to a list, as [`Ledger::add_nodes`].
+    ///
+    /// # Errors
+    ///
+    /// As [`NodeError`] of the first that is refused; those before it are registered then.
+    pub(crate) fn add_nodes(
+        &mut self,
+        nodes: &[NodeSpec],
+        added: &mut Vec<NodeSlot>,
+    ) -> Result<(), NodeError> {
+        self.note_nodes();
+        let result = self.ledger.add_nodes(nodes, added);
+        self.ledger.drain_follow_ups();
+        result
     }
 
     /// Removes a lost node; its containers are killed.
@@ -329,7 +345,7 @@ impl Sequential {
     /// Notes a report that may change more than which containers were launched.
     fn note_report(&mut self, slot: NodeSlot) {
         if self.ledger.report_ends(slot) {
-            self.note_nodes();
+            self.standstill.note_change();
         }
     }
 
@@ -442,7 +458,7 @@ impl Sequential {
     /// One round of preemption: `decide` looks at the live state, then its verdicts are carried
     /// out.
     pub fn preempt(&mut self, decide: impl FnOnce(&Ledger) -> Verdicts) -> PreemptionRound {
-        self.note_nodes();
+        self.standstill.note_change();
         self.ledger.know_active_users();
         let verdicts = decide(&self.ledger);
         let round = self.ledger.preempt(&verdicts);

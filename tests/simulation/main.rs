@@ -4,6 +4,7 @@ mod cases;
 #[cfg(debug_assertions)]
 mod fast_paths;
 mod liveness;
+mod registration;
 mod replay;
 mod seeds;
 mod skipping;

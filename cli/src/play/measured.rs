@@ -148,6 +148,10 @@ impl Scheduler for Measured {
         self.call(|engine| engine.add_node(node)).0
     }
 
+    fn add_nodes(&mut self, nodes: Vec<NodeSpec>) -> Result<(), NodeError> {
+        self.call(|engine| engine.add_nodes(nodes)).0
+    }
+
     fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
         self.call(|engine| engine.remove_node(node)).0
     }

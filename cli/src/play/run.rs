@@ -61,6 +61,9 @@ pub(crate) struct Timing {
     /// Carry out every heartbeat and every round, even those that surely come to nothing; decisions are the same.
     #[arg(long)]
     pub(crate) every_beat: bool,
+    /// Keep sums for the figures and judge nothing: `perf replay --unaudited` measures what the auditor costs.
+    #[arg(long, hide = true)]
+    pub(crate) no_audit: bool,
 }
 
 /// What a row plays.
@@ -83,6 +86,7 @@ impl Default for Timing {
             round_ms: 5,
             until_ms: None,
             every_beat: false,
+            no_audit: false,
         }
     }
 }
@@ -174,14 +178,10 @@ impl Row {
             }
         };
         let patience_ms = patience_ms(cluster, period);
+        let names = cluster.types.names().iter();
         DriverSettings {
             types: cluster.types.names().len(),
-            type_names: cluster
-                .types
-                .names()
-                .iter()
-                .map(|name| name.as_str().into())
-                .collect(),
+            type_names: names.map(|name| name.as_str().into()).collect(),
             memory_only: cluster.settings.scheduler.calculator.fitting_types() == 1,
             heartbeat_ms,
             round_ms,
@@ -196,6 +196,7 @@ impl Row {
             costs: costs.cloned(),
             rounds_look_at_all: self.mode == ModeKind::Global,
             guarantees: cluster.guarantees.clone(),
+            judges: !timing.no_audit,
             ..DriverSettings::default()
         }
     }

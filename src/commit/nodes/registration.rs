@@ -77,6 +77,39 @@ impl Ledger {
     ///
     /// As [`NodeError`]; the state is unchanged then.
     pub fn add_node(&mut self, spec: &NodeSpec) -> Result<NodeSlot, NodeError> {
+        let slot = self.register_node(spec)?;
+        self.outbox.send_labels(&self.state, slot);
+        update_cluster(&mut self.state, &mut self.leaves);
+        Ok(slot)
+    }
+
+    /// Registers nodes in order and adds their slots to a list. Before the first application capacities follow from
+    /// the totals alone, so that one update of the queues serves all of them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::add_node`] of the first that is refused; those before it are registered then.
+    pub fn add_nodes(
+        &mut self,
+        specs: &[NodeSpec],
+        added: &mut Vec<NodeSlot>,
+    ) -> Result<(), NodeError> {
+        if self.state.apps.iter().next().is_some() {
+            for spec in specs {
+                added.push(self.add_node(spec)?);
+            }
+            return Ok(());
+        }
+        let result = specs.iter().try_for_each(|spec| {
+            added.push(self.register_node(spec)?);
+            Ok(())
+        });
+        update_cluster(&mut self.state, &mut self.leaves);
+        result
+    }
+
+    /// Registers a node; capacities do not follow yet.
+    fn register_node(&mut self, spec: &NodeSpec) -> Result<NodeSlot, NodeError> {
         if self.registry.node(&spec.name).is_some() {
             return Err(NodeError::Duplicate(spec.name.clone()));
         }
@@ -88,26 +121,7 @@ impl Ledger {
             let clipped = spec.rack.chars().take(64).flat_map(char::escape_debug);
             return Err(NodeError::Rack(clipped.collect()));
         }
-        let mut node = Node {
-            host: self.registry.intern(spec.name.host()),
-            rack: self.registry.intern(&spec.rack),
-            java_hash: spec.name.java_hash(),
-            name: spec.name.clone(),
-            incarnation: 0,
-            partition,
-            state: NodeState::Running,
-            total: total.into(),
-            allocated: PackedVector::default(),
-            free: total.into(),
-            reserved: None,
-            killable: Vec::new(),
-            containers: 0,
-            labelled: partition != PartitionId::DEFAULT,
-            default_listed: partition == PartitionId::DEFAULT,
-            attributes: spec.attributes.clone(),
-            tags: Vec::new(),
-            enforced: false,
-        };
+        let mut node = self.node_of(spec, partition, total);
         let departed = self.history.come_back(&spec.name);
         if let Some(slot) = departed {
             node.tags = std::mem::take(&mut self.state.nodes[slot].tags);
@@ -127,9 +141,31 @@ impl Ledger {
         self.state.epoch += 1;
         self.state.partitions[partition].total += total;
         self.state.partitions[partition].enter(slot);
-        self.outbox.send_labels(&self.state, slot);
-        update_cluster(&mut self.state, &mut self.leaves);
         Ok(slot)
+    }
+
+    /// The row of a node that registers in a partition.
+    fn node_of(&mut self, spec: &NodeSpec, partition: PartitionId, total: ResourceVector) -> Node {
+        Node {
+            host: self.registry.intern(spec.name.host()),
+            rack: self.registry.intern(&spec.rack),
+            java_hash: spec.name.java_hash(),
+            name: spec.name.clone(),
+            incarnation: 0,
+            partition,
+            state: NodeState::Running,
+            total: total.into(),
+            allocated: PackedVector::default(),
+            free: total.into(),
+            reserved: None,
+            killable: Vec::new(),
+            containers: 0,
+            labelled: partition != PartitionId::DEFAULT,
+            default_listed: partition == PartitionId::DEFAULT,
+            attributes: spec.attributes.clone(),
+            tags: Vec::new(),
+            enforced: false,
+        }
     }
 
     /// Removes a lost node: its containers are killed in ascending order, then its reservation is

@@ -14,6 +14,9 @@ use crate::snapshot::State;
 /// The place of a slot that is not in the order.
 const NOWHERE: u32 = u32::MAX;
 
+/// Most nodes of an order that is compared with a new one; only in builds with assertions.
+const CHECKED: usize = 32;
+
 /// The orders of all partitions; they follow the nodes that were written.
 #[derive(Debug, Default)]
 pub(in crate::runtime) struct LiveOrders {
@@ -89,6 +92,12 @@ impl LiveOrders {
         }
         let known = self.partitions[at].take();
         let known = known.filter(|known| known.structure == structure && !self.shared);
+        debug_assert!(
+            known
+                .as_ref()
+                .is_none_or(|known| known.is_current(ledger.state(), partition)),
+            "the order follows every node that was written"
+        );
         known.unwrap_or_else(|| LiveOrder::of(ledger.state(), partition, structure))
     }
 
@@ -203,6 +212,18 @@ impl LiveOrder {
             reserved: 0,
         };
         order.with_reservations(state)
+    }
+
+    /// Whether an order that is made now is the same; only of few nodes, for that takes a while.
+    fn is_current(&self, state: &State, partition: PartitionId) -> bool {
+        if self.by_text.nodes.len() > CHECKED {
+            return true;
+        }
+        let now = Self::of(state, partition, self.structure);
+        now.by_text.nodes == self.by_text.nodes
+            && now.by_hash.nodes == self.by_hash.nodes
+            && now.orders == self.orders
+            && now.reserved == self.reserved
     }
 
     fn with_reservations(mut self, state: &State) -> Self {

@@ -1,6 +1,6 @@
 //! Limits of queues by partition: what is charged to each, and whether it stays within them.
 
-use super::{AuditBooks, AuditedContainer, ancestors};
+use super::{AuditBooks, AuditedContainer};
 use crate::api::{ContainerId, ResourceVector};
 
 /// A queue with a limit on one partition.
@@ -20,7 +20,7 @@ impl AuditBooks {
 
     /// Sets the most a queue may use on a partition, before anything is placed there.
     pub fn limit_on(&mut self, queue: &str, partition: &str, most: ResourceVector) {
-        let key = (queue.to_owned(), partition.to_owned());
+        let key = (self.queue(queue), self.partition(partition));
         let used = ResourceVector::NONE;
         self.limited.insert(key, QueueLimit { used, most });
     }
@@ -29,23 +29,21 @@ impl AuditBooks {
     pub(super) fn within_limits(
         &mut self,
         container: ContainerId,
-        queue: &str,
-        partition: &str,
-        size: ResourceVector,
+        (queue, partition): (usize, usize),
+        size: &ResourceVector,
     ) {
         if self.limited.is_empty() {
             return;
         }
-        let mut key = (String::new(), partition.to_owned());
-        for path in ancestors(queue) {
-            path.clone_into(&mut key.0);
-            let Some(limited) = self.limited.get_mut(&key) else {
+        for above in 0..self.queues.row(queue).path.len() {
+            let queue = self.queues.row(queue).path[above];
+            let Some(limited) = self.limited.get_mut(&(queue, partition)) else {
                 continue;
             };
-            limited.used += size;
+            limited.used += *size;
             let (used, most) = (limited.used, limited.most);
             if !self.within(&used, &most) {
-                let label = &key.1;
+                let (path, label) = (self.queues.name(queue), self.partitions.name(partition));
                 let text =
                     format!("{container}: {path} uses {used} of at most {most} on `{label}`");
                 self.violated("Q4", text);
@@ -55,13 +53,11 @@ impl AuditBooks {
 
     /// Takes a container off the queues above it on the partition of its node.
     pub(super) fn free_limits(&mut self, held: &AuditedContainer) {
-        if self.limited.is_empty() {
+        let Some(partition) = held.partition.filter(|_| !self.limited.is_empty()) else {
             return;
-        }
-        let mut key = (String::new(), held.partition.to_string());
-        for path in ancestors(&held.queue) {
-            path.clone_into(&mut key.0);
-            if let Some(limited) = self.limited.get_mut(&key) {
+        };
+        for queue in &self.queues.row(held.queue).path {
+            if let Some(limited) = self.limited.get_mut(&(*queue, partition)) {
                 limited.used -= held.size;
             }
         }

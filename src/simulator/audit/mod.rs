@@ -29,6 +29,7 @@
 //! Counts of proposals (P1, P3) are not among the outputs; the engine's own auditor checks them.
 
 mod limits;
+mod names;
 mod reservations;
 mod sums;
 
@@ -42,6 +43,7 @@ use crate::api::{
     ResourceVector,
 };
 use crate::id::{Map, Set};
+use crate::simulator::statistics::Numbered;
 
 /// Findings that are kept as text; further ones are only counted.
 const FINDINGS: usize = 20;
@@ -51,19 +53,23 @@ const FINDINGS: usize = 20;
 pub struct AuditBooks {
     /// Types that must fit: memory alone, or all that the cluster has.
     counted: usize,
-    nodes: BTreeMap<NodeName, NodeEntry>,
-    containers: BTreeMap<ContainerId, AuditedContainer>,
+    /// Whether events are judged; sums are kept in any case.
+    judges: bool,
+    nodes: Numbered<NodeName, NodeEntry>,
+    partitions: Numbered<Arc<str>, ()>,
+    containers: Map<ContainerId, AuditedContainer>,
     /// Reserved containers.
     reserved: Map<ContainerId, WaitingReservation>,
     /// Reservations that fit, and since when.
     overdue: Overdue,
     apps: Map<ApplicationId, AppEntry>,
-    /// Use of every queue, leaves and parents.
-    queues: BTreeMap<String, ResourceVector>,
-    leaves: Set<String>,
-    users: BTreeMap<(String, String), ResourceVector>,
-    /// Use of queues with a limit, by partition.
-    limited: BTreeMap<(String, String), QueueLimit>,
+    /// Every queue, leaves and parents.
+    queues: Numbered<Arc<str>, AuditedQueue>,
+    names: Numbered<Arc<str>, ()>,
+    /// Use by queue and user.
+    users: Map<(usize, usize), ResourceVector>,
+    /// Use of queues with a limit, by queue and partition.
+    limited: Map<(usize, usize), QueueLimit>,
     used: ResourceVector,
     total: ResourceVector,
     /// What the nodes offer that run a container.
@@ -76,9 +82,11 @@ pub struct AuditBooks {
     unchecked: usize,
 }
 
-#[derive(Debug)]
+/// A node that was named; one that is not registered has no total and no use.
+#[derive(Debug, Default)]
 struct NodeEntry {
-    partition: Arc<str>,
+    registered: bool,
+    partition: usize,
     total: ResourceVector,
     used: ResourceVector,
     containers: usize,
@@ -86,19 +94,28 @@ struct NodeEntry {
 }
 
 #[derive(Debug)]
+struct AuditedQueue {
+    used: ResourceVector,
+    /// Whether it ever held a container itself.
+    is_leaf: bool,
+    /// The queue itself and those above it.
+    path: Box<[usize]>,
+}
+
+/// A live container: numbers of its node, the partition of that if it was registered, its queue and its user.
+#[derive(Debug)]
 struct AuditedContainer {
-    node: NodeName,
-    /// Partition of the node.
-    partition: Arc<str>,
+    node: usize,
+    partition: Option<usize>,
+    queue: usize,
+    user: usize,
     size: ResourceVector,
-    queue: String,
-    user: String,
     handed_over: bool,
 }
 
 #[derive(Debug)]
 struct AppEntry {
-    user: String,
+    user: usize,
     /// Containers that may still be placed, by priority and request id.
     wanted: BTreeMap<(i32, i64), i64>,
     /// Numbers given.
@@ -122,15 +139,17 @@ impl AuditBooks {
     pub fn new(types: usize, memory_only: bool) -> Self {
         Self {
             counted: if memory_only { 1 } else { types.min(MAX_TYPES) },
-            nodes: BTreeMap::new(),
-            containers: BTreeMap::new(),
+            judges: true,
+            nodes: Numbered::default(),
+            partitions: Numbered::default(),
+            containers: Map::default(),
             reserved: Map::default(),
             overdue: Overdue::default(),
             apps: Map::default(),
-            queues: BTreeMap::new(),
-            leaves: Set::default(),
-            users: BTreeMap::new(),
-            limited: BTreeMap::new(),
+            queues: Numbered::default(),
+            names: Numbered::default(),
+            users: Map::default(),
+            limited: Map::default(),
             used: ResourceVector::NONE,
             total: ResourceVector::NONE,
             busy: ResourceVector::NONE,
@@ -141,6 +160,13 @@ impl AuditBooks {
         }
     }
 
+    /// The same ledger, which judges nothing: what is used by which queue, on how many nodes, is kept.
+    #[must_use]
+    pub fn keeping_sums(mut self) -> Self {
+        self.judges = false;
+        self
+    }
+
     /// Whether an amount is within another for every type that is counted.
     fn within(&self, amount: &ResourceVector, most: &ResourceVector) -> bool {
         (0..self.counted).all(|index| amount[index] <= most[index])
@@ -148,7 +174,8 @@ impl AuditBooks {
 
     /// A node offers another total from now on; what it holds stays.
     pub fn node_resized(&mut self, node: &NodeName, total: ResourceVector) {
-        if let Some(entry) = self.nodes.get_mut(node) {
+        if let Some(node) = self.node(node) {
+            let entry = self.nodes.row_mut(node);
             self.total += total - entry.total;
             if entry.containers > 0 {
                 self.busy += total - entry.total;
@@ -162,18 +189,19 @@ impl AuditBooks {
     pub fn node_added(&mut self, node: &NodeSpec) {
         self.total += node.total;
         let entry = NodeEntry {
-            partition: node.partition.as_str().into(),
+            registered: true,
+            partition: self.partition(&node.partition),
             total: node.total,
-            used: ResourceVector::NONE,
-            containers: 0,
-            reserved: None,
+            ..NodeEntry::default()
         };
-        self.nodes.insert(node.name.clone(), entry);
+        let node = self.named_node(&node.name);
+        *self.nodes.row_mut(node) = entry;
     }
 
     /// A node went away and its loss was delivered.
     pub fn node_removed(&mut self, node: &NodeName) {
-        if let Some(entry) = self.nodes.remove(node) {
+        if let Some(node) = self.node(node) {
+            let entry = std::mem::take(self.nodes.row_mut(node));
             self.total -= entry.total;
             if entry.containers > 0 {
                 self.busy -= entry.total;
@@ -184,7 +212,7 @@ impl AuditBooks {
     /// An application was taken.
     pub fn submitted(&mut self, app: ApplicationId, user: &str, has_master: bool) {
         let mut entry = AppEntry {
-            user: user.to_owned(),
+            user: self.user(user),
             wanted: BTreeMap::new(),
             numbers: Set::default(),
         };
@@ -196,7 +224,7 @@ impl AuditBooks {
 
     /// An application's call was taken; only asks for anywhere count containers.
     pub fn asked(&mut self, app: ApplicationId, call: &AskCall) {
-        let Some(entry) = self.apps.get_mut(&app) else {
+        let Some(entry) = self.apps.get_mut(&app).filter(|_| self.judges) else {
             return;
         };
         for ask in call.asks.iter().filter(|ask| ask.place == "*") {
@@ -207,6 +235,9 @@ impl AuditBooks {
 
     /// What an application's call was answered.
     pub fn replied(&mut self, app: ApplicationId, reply: &AskReply) {
+        if !self.judges {
+            return;
+        }
         for granted in &reply.allocated {
             let handed = match self.containers.get_mut(&granted.container) {
                 Some(held) if granted.container.app == app && held.size == granted.size => {
@@ -242,7 +273,9 @@ impl AuditBooks {
                 priority,
                 request_id,
             } => {
-                self.numbered(*container, (*priority, *request_id));
+                if self.judges {
+                    self.numbered(*container, (*priority, *request_id));
+                }
                 self.placed(*container, node, *size, queue);
             }
             Event::Reserved {
@@ -256,7 +289,8 @@ impl AuditBooks {
                 to,
                 size,
             } => {
-                if self.unreserve(*container).as_ref() != Some(from) {
+                let held = self.unreserve(*container);
+                if held.is_none() || held != self.nodes.find(from) {
                     let text = format!("{container} moves from {from}, where it holds nothing");
                     self.violated("R1", text);
                 }
@@ -291,56 +325,68 @@ impl AuditBooks {
     fn placed(
         &mut self,
         container: ContainerId,
-        node: &NodeName,
+        name: &NodeName,
         size: ResourceVector,
         queue: &str,
     ) {
+        let node = self.named_node(name);
         if let Some(place) = self.unreserve(container)
-            && place != *node
+            && place != node
         {
-            let text = format!("{container} was reserved on {place} and is placed on {node}");
+            let place = self.nodes.name(place);
+            let text = format!("{container} was reserved on {place} and is placed on {name}");
             self.violated("R3", text);
         }
-        let mut partition: Arc<str> = "".into();
-        match self.nodes.get_mut(node) {
-            None => self.violated("N4", format!("{container} is placed on {node}, not a node")),
-            Some(entry) => {
-                entry.used += size;
-                entry.containers += 1;
-                if entry.containers == 1 {
-                    self.busy += entry.total;
-                }
-                let (used, total) = (entry.used, entry.total);
-                partition = Arc::clone(&entry.partition);
-                if !self.within(&used, &total) {
-                    let text = format!("{container} of {size} on {node}: {used} of {total} used");
-                    self.violated("N1", text);
-                }
-                self.within_limits(container, queue, &partition, size);
-            }
+        let queue = self.queue(queue);
+        let entry = self.nodes.row(node);
+        let partition = entry.registered.then_some(entry.partition);
+        if let Some(partition) = partition {
+            self.fill(container, node, &size);
+            self.within_limits(container, (queue, partition), &size);
+        } else {
+            self.violated("N4", format!("{container} is placed on {name}, not a node"));
         }
-        let user = self
-            .apps
-            .get(&container.app)
-            .map_or_else(String::new, |app| app.user.clone());
-        self.leaves.insert(queue.to_owned());
-        for path in ancestors(queue) {
-            *self.queues.entry(path.to_owned()).or_default() += size;
+        self.queues.row_mut(queue).is_leaf = true;
+        self.charge(queue, size);
+        let known = self.apps.get(&container.app).map(|app| app.user);
+        let user = known.unwrap_or_else(|| self.user(""));
+        if self.judges {
+            *self.users.entry((queue, user)).or_default() += size;
         }
-        *self
-            .users
-            .entry((queue.to_owned(), user.clone()))
-            .or_default() += size;
         self.used += size;
         let held = AuditedContainer {
-            node: node.clone(),
+            node,
             partition,
-            size,
-            queue: queue.to_owned(),
+            queue,
             user,
+            size,
             handed_over: false,
         };
         self.containers.insert(container, held);
+    }
+
+    /// A container takes room on a registered node.
+    fn fill(&mut self, container: ContainerId, node: usize, size: &ResourceVector) {
+        let entry = self.nodes.row_mut(node);
+        entry.used += *size;
+        entry.containers += 1;
+        if entry.containers == 1 {
+            self.busy += entry.total;
+        }
+        let (used, total) = (entry.used, entry.total);
+        if self.judges && !self.within(&used, &total) {
+            let name = self.nodes.name(node);
+            let text = format!("{container} of {size} on {name}: {used} of {total} used");
+            self.violated("N1", text);
+        }
+    }
+
+    /// Adds an amount to the use of a queue and of those above it.
+    fn charge(&mut self, queue: usize, amount: ResourceVector) {
+        for above in 0..self.queues.row(queue).path.len() {
+            let queue = self.queues.row(queue).path[above];
+            self.queues.row_mut(queue).used += amount;
+        }
     }
 
     fn released(&mut self, container: ContainerId) {
@@ -351,19 +397,16 @@ impl AuditBooks {
             return;
         };
         self.free_limits(&held);
-        if let Some(entry) = self.nodes.get_mut(&held.node) {
+        let entry = self.nodes.row_mut(held.node);
+        if entry.registered {
             entry.used -= held.size;
-            entry.containers -= 1;
-            if entry.containers == 0 {
+            if entry.containers == 1 {
                 self.busy -= entry.total;
             }
-            self.refit(&held.node);
+            entry.containers = entry.containers.saturating_sub(1);
+            self.refit(held.node);
         }
-        for path in ancestors(&held.queue) {
-            if let Some(used) = self.queues.get_mut(path) {
-                *used -= held.size;
-            }
-        }
+        self.charge(held.queue, -held.size);
         if let Some(used) = self.users.get_mut(&(held.queue, held.user)) {
             *used -= held.size;
         }
@@ -371,6 +414,9 @@ impl AuditBooks {
     }
 
     fn violated(&mut self, id: &'static str, text: String) {
+        if !self.judges {
+            return;
+        }
         *self.counts.entry(id).or_default() += 1;
         if self.findings.len() < FINDINGS {
             self.findings.push(format!("{id}: {text}"));
@@ -392,16 +438,17 @@ impl AuditBooks {
     /// Use of a queue, leaf or parent.
     #[must_use]
     pub fn used_by(&self, queue: &str) -> ResourceVector {
-        self.queues.get(queue).copied().unwrap_or_default()
+        let known = self.queues.find(queue);
+        known.map_or(ResourceVector::NONE, |queue| self.queues.row(queue).used)
     }
 
     /// Use of all leaf queues that ever held a container.
     #[must_use]
     pub fn leaves(&self) -> BTreeMap<String, ResourceVector> {
-        let of_leaf = |(path, used): (&String, &ResourceVector)| {
-            self.leaves.contains(path).then(|| (path.clone(), *used))
-        };
-        self.queues.iter().filter_map(of_leaf).collect()
+        let leaves = self.queues.rows().iter().filter(|(_, entry)| entry.is_leaf);
+        leaves
+            .map(|(path, entry)| (path.to_string(), entry.used))
+            .collect()
     }
 
     /// Use of all containers, and everything the registered nodes offer.
@@ -421,12 +468,6 @@ impl AuditBooks {
     pub fn n_live(&self) -> usize {
         self.containers.len()
     }
-}
-
-/// A queue's path and those of its ancestors.
-fn ancestors(queue: &str) -> impl Iterator<Item = &str> {
-    let parents = queue.rmatch_indices('.').map(|(at, _)| &queue[..at]);
-    std::iter::once(queue).chain(parents)
 }
 
 #[cfg(test)]

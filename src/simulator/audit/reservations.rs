@@ -11,7 +11,7 @@ use crate::id::Map;
 /// A reserved container.
 #[derive(Debug)]
 pub(super) struct WaitingReservation {
-    node: NodeName,
+    node: usize,
     size: ResourceVector,
 }
 
@@ -38,7 +38,7 @@ impl AuditBooks {
     pub(super) fn reserve(
         &mut self,
         container: ContainerId,
-        node: &NodeName,
+        name: &NodeName,
         size: ResourceVector,
     ) {
         if !self.apps.contains_key(&container.app) {
@@ -47,36 +47,32 @@ impl AuditBooks {
                 format!("{container} is reserved after its application ended"),
             );
         }
-        let Some(entry) = self.nodes.get_mut(node) else {
-            self.violated(
-                "N4",
-                format!("{container} is reserved on {node}, not a node"),
-            );
+        let Some(node) = self.node(name) else {
+            let text = format!("{container} is reserved on {name}, not a node");
+            self.violated("N4", text);
             return;
         };
-        let before = entry.reserved.replace(container);
+        let before = self.nodes.row_mut(node).reserved.replace(container);
         if let Some(owner) = before.filter(|owner| owner.app != container.app) {
-            let text = format!("{node} is reserved for {owner} and again for {container}");
+            let text = format!("{name} is reserved for {owner} and again for {container}");
             self.violated("R1", text);
         } else if before.is_some_and(|owner| owner != container) {
-            self.violated("N5", format!("{node} has two reservations"));
+            self.violated("N5", format!("{name} has two reservations"));
         }
-        let node = node.clone();
-        let waiting = WaitingReservation {
-            node: node.clone(),
-            size,
-        };
+        let waiting = WaitingReservation { node, size };
         self.reserved.insert(container, waiting);
-        self.refit(&node);
+        self.refit(node);
     }
 
-    /// Forgets a reservation; the node it was on.
-    pub(super) fn unreserve(&mut self, container: ContainerId) -> Option<NodeName> {
+    /// Forgets a reservation; the number of the node it was on.
+    pub(super) fn unreserve(&mut self, container: ContainerId) -> Option<usize> {
+        if self.reserved.is_empty() {
+            return None;
+        }
         let node = self.reserved.remove(&container)?.node;
-        self.judge(container, &node);
-        if let Some(entry) = self.nodes.get_mut(&node)
-            && entry.reserved == Some(container)
-        {
+        self.judge(container, node);
+        let entry = self.nodes.row_mut(node);
+        if entry.reserved == Some(container) {
             entry.reserved = None;
         }
         Some(node)
@@ -89,10 +85,8 @@ impl AuditBooks {
     }
 
     /// Notes whether the reservation on a node fits there now.
-    pub(super) fn refit(&mut self, node: &NodeName) {
-        let Some(entry) = self.nodes.get(node) else {
-            return;
-        };
+    pub(super) fn refit(&mut self, node: usize) {
+        let entry = self.nodes.row(node);
         let Some(container) = entry.reserved else {
             return;
         };
@@ -110,7 +104,7 @@ impl AuditBooks {
     }
 
     /// Judges a reservation that ends, or stands at the end of a run.
-    fn judge(&mut self, container: ContainerId, node: &NodeName) {
+    fn judge(&mut self, container: ContainerId, node: usize) {
         let Overdue {
             now_ms,
             round_ms,
@@ -121,6 +115,7 @@ impl AuditBooks {
         };
         let waited = *now_ms - since;
         if let Some(round) = round_ms.filter(|round| waited > *round) {
+            let node = self.nodes.name(node);
             let text = format!(
                 "{container} fits on {node} for {waited} ms, though every node is looked at in {round} ms"
             );
@@ -131,14 +126,12 @@ impl AuditBooks {
     /// The full check at the end of a run, and judges the reservations that stand.
     pub fn end(&mut self) {
         self.check();
-        let mut standing: Vec<(ContainerId, NodeName)> = self
-            .reserved
-            .iter()
-            .map(|(container, waiting)| (*container, waiting.node.clone()))
-            .collect();
+        let standing = self.reserved.iter();
+        let standing = standing.map(|(container, waiting)| (*container, waiting.node));
+        let mut standing: Vec<(ContainerId, usize)> = standing.collect();
         standing.sort_unstable();
         for (container, node) in standing {
-            self.judge(container, &node);
+            self.judge(container, node);
         }
     }
 }

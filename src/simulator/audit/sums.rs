@@ -1,12 +1,23 @@
 //! Sums: what is kept step by step against the sum of the live containers, and what is stated.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::{AuditBooks, ancestors};
+use super::AuditBooks;
 use crate::api::{NodeName, ResourceVector};
+use crate::id::Map;
 
 /// Events between two full checks, at least.
 const FULL_CHECK: usize = 4096;
+
+/// Findings by the id of their invariant.
+type Found = BTreeSet<(&'static str, String)>;
+
+/// What the live containers come to, by number of the node, the queue, and the queue and user.
+struct Sums {
+    nodes: Vec<ResourceVector>,
+    queues: Vec<ResourceVector>,
+    users: Map<(usize, usize), ResourceVector>,
+}
 
 impl AuditBooks {
     /// Compares a queue's use as the scheduler states it.
@@ -22,10 +33,8 @@ impl AuditBooks {
 
     /// Compares a node's use as the scheduler states it.
     pub fn node_stated(&mut self, node: &NodeName, used: &ResourceVector) {
-        let own = self
-            .nodes
-            .get(node)
-            .map_or(ResourceVector::NONE, |entry| entry.used);
+        let own = self.node(node);
+        let own = own.map_or(ResourceVector::NONE, |node| self.nodes.row(node).used);
         if own != *used {
             self.violated(
                 "N3",
@@ -36,7 +45,8 @@ impl AuditBooks {
 
     /// A full check when enough happened since the last one that its cost does not show.
     pub fn check_when_due(&mut self) {
-        if self.unchecked >= self.containers.len().max(FULL_CHECK) {
+        let rows = self.containers.len() + self.nodes.rows().len();
+        if self.judges && self.unchecked >= rows.max(FULL_CHECK) {
             self.check();
         }
     }
@@ -45,50 +55,14 @@ impl AuditBooks {
     ///
     /// Not between a call that removes something and the events of its end.
     pub fn check(&mut self) {
-        let mut nodes: BTreeMap<&NodeName, ResourceVector> = BTreeMap::new();
-        let mut queues: BTreeMap<&str, ResourceVector> = BTreeMap::new();
-        let mut users: BTreeMap<(&str, &str), ResourceVector> = BTreeMap::new();
+        if !self.judges {
+            return;
+        }
+        let sums = self.sums();
         let mut found = BTreeSet::new();
-        for (container, held) in &self.containers {
-            *nodes.entry(&held.node).or_default() += held.size;
-            for path in ancestors(&held.queue) {
-                *queues.entry(path).or_default() += held.size;
-            }
-            *users.entry((&held.queue, &held.user)).or_default() += held.size;
-            if !self.nodes.contains_key(&held.node) {
-                found.insert((
-                    "N4",
-                    format!("{container} lives on {}, not a node", held.node),
-                ));
-            }
-            if !self.apps.contains_key(&container.app) {
-                found.insert(("U8", format!("{container} outlives its application")));
-            }
-        }
-        for (name, entry) in &self.nodes {
-            let sum = nodes.get(name).copied().unwrap_or_default();
-            if sum != entry.used {
-                found.insert((
-                    "N3",
-                    format!("{name} uses {}, its containers {sum}", entry.used),
-                ));
-            }
-        }
-        for (path, used) in &self.queues {
-            let sum = queues.get(path.as_str()).copied().unwrap_or_default();
-            if sum != *used {
-                found.insert((
-                    "Q1",
-                    format!("{path} uses {used}, the containers below it {sum}"),
-                ));
-            }
-        }
-        for ((queue, user), used) in &self.users {
-            let sum = users.get(&(queue.as_str(), user.as_str())).copied();
-            if sum.unwrap_or_default() != *used {
-                found.insert(("U1", format!("{user} uses {used} in {queue}, not the sum")));
-            }
-        }
+        self.compare_nodes(&sums, &mut found);
+        self.compare_queues(&sums, &mut found);
+        self.find_orphans(&mut found);
         for (id, text) in &found {
             if !self.reported.contains(&(*id, text.clone())) {
                 self.violated(id, text.clone());
@@ -97,5 +71,67 @@ impl AuditBooks {
         self.reported = found;
         self.unchecked = 0;
         self.users.retain(|_, used| !used.is_none());
+    }
+
+    #[expect(
+        clippy::iter_over_hash_type,
+        reason = "a sum does not depend on the order"
+    )]
+    fn sums(&self) -> Sums {
+        let mut sums = Sums {
+            nodes: vec![ResourceVector::NONE; self.nodes.rows().len()],
+            queues: vec![ResourceVector::NONE; self.queues.rows().len()],
+            users: Map::default(),
+        };
+        for held in self.containers.values() {
+            sums.nodes[held.node] += held.size;
+            *sums.users.entry((held.queue, held.user)).or_default() += held.size;
+        }
+        for ((queue, _), used) in &sums.users {
+            for queue in &self.queues.row(*queue).path {
+                sums.queues[*queue] += *used;
+            }
+        }
+        sums
+    }
+
+    fn compare_nodes(&self, sums: &Sums, found: &mut Found) {
+        for ((name, entry), sum) in self.nodes.rows().iter().zip(&sums.nodes) {
+            if entry.registered && *sum != entry.used {
+                let text = format!("{name} uses {}, its containers {sum}", entry.used);
+                found.insert(("N3", text));
+            }
+        }
+    }
+
+    #[expect(clippy::iter_over_hash_type, reason = "what is found is sorted")]
+    fn compare_queues(&self, sums: &Sums, found: &mut Found) {
+        for ((path, entry), sum) in self.queues.rows().iter().zip(&sums.queues) {
+            if *sum != entry.used {
+                let text = format!("{path} uses {}, the containers below it {sum}", entry.used);
+                found.insert(("Q1", text));
+            }
+        }
+        for (key, used) in &self.users {
+            if sums.users.get(key).copied().unwrap_or_default() != *used {
+                let (queue, user) = (self.queues.name(key.0), self.names.name(key.1));
+                let text = format!("{user} uses {used} in {queue}, not the sum");
+                found.insert(("U1", text));
+            }
+        }
+    }
+
+    /// Containers without a node or an application.
+    #[expect(clippy::iter_over_hash_type, reason = "what is found is sorted")]
+    fn find_orphans(&self, found: &mut Found) {
+        for (container, held) in &self.containers {
+            if !self.nodes.row(held.node).registered {
+                let node = self.nodes.name(held.node);
+                found.insert(("N4", format!("{container} lives on {node}, not a node")));
+            }
+            if !self.apps.contains_key(&container.app) {
+                found.insert(("U8", format!("{container} outlives its application")));
+            }
+        }
     }
 }

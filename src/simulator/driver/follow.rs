@@ -46,10 +46,10 @@ impl<S: Scheduler> Driver<S> {
 
     /// A container was taken over and runs from now on.
     fn start(&mut self, container: ContainerId) {
-        let Some((group, index)) = self.live.get(&container).copied() else {
+        let Some(app) = self.apps.get(&container.app) else {
             return;
         };
-        let Some(app) = self.apps.get(&container.app) else {
+        let Some(&(group, index)) = app.live.get(&container.number) else {
             return;
         };
         if let Some(ms) = app.job.tasks[group].run.of(index) {
@@ -58,17 +58,18 @@ impl<S: Scheduler> Driver<S> {
     }
 
     pub(super) fn end(&mut self, container: ContainerId) {
-        let Some((group, _)) = self.live.remove(&container) else {
+        let id = container.app;
+        let Some(app) = self.apps.get_mut(&id) else {
             return;
         };
+        let Some((group, _)) = app.live.remove(&container.number) else {
+            return;
+        };
+        app.complete(group);
         let result = self.scheduler.container_finished(container);
         self.noted(result.err());
         self.counts.completed += 1;
-        let id = container.app;
-        if let Some(app) = self.apps.get_mut(&id) {
-            app.complete(group);
-            self.go_on(id);
-        }
+        self.go_on(id);
     }
 
     /// Begins the next stage, or ends the application when there is none.
@@ -96,9 +97,8 @@ impl<S: Scheduler> Driver<S> {
 
     pub(super) fn want(&mut self, id: ApplicationId, group: usize) {
         if let Some(app) = self.apps.get_mut(&id) {
-            let n = app.want(group);
-            let queue = app.queue.clone();
-            self.more_waiting(&queue, n);
+            let (n, leaf) = (app.want(group), app.leaf);
+            self.more_waiting(leaf, n);
         }
     }
 
@@ -107,7 +107,7 @@ impl<S: Scheduler> Driver<S> {
             return;
         };
         let waiting = app.waiting() + u64::from(app.waits_for_master());
-        self.fewer_waiting(&app.queue, waiting);
+        self.fewer_waiting(app.leaf, waiting);
         let outcome = if app.is_done() {
             self.counts.finished += 1;
             self.turnaround.record(self.now_ms - app.submitted_ms, 1);
@@ -115,7 +115,6 @@ impl<S: Scheduler> Driver<S> {
         } else {
             self.counts.failed += 1;
             self.counts.not_asked += waiting + app.not_asked();
-            self.live.retain(|container, _| container.app != id);
             JobOutcome::Failed
         };
         let line = JobLine::of(id, &app, Some(self.now_ms), outcome);
@@ -132,7 +131,7 @@ impl<S: Scheduler> Driver<S> {
 
     /// Takes everything that the scheduler did, in order.
     pub(super) fn take_events(&mut self, watch: &mut dyn RunWatch) {
-        let mut events = Vec::new();
+        let mut events = std::mem::take(&mut self.events);
         self.scheduler.events(&mut events);
         if !events.is_empty() {
             self.changed_ms = self.now_ms;
@@ -141,18 +140,20 @@ impl<S: Scheduler> Driver<S> {
         let decided = u64::try_from(decided).expect("a number of events fits in a u64");
         let span = self.pace.as_mut().and_then(|pace| pace.end(decided));
         let (mut moved, mut decisions) = (false, 0);
-        for event in events {
-            moved |= moves_a_container(&event);
-            decisions += u64::from(is_decision(&event));
+        for event in &events {
+            moved |= moves_a_container(event);
+            decisions += u64::from(is_decision(event));
             self.seen_us = match &span {
                 Some(span) => span.seen_us(decisions),
                 None => self.now_ms.saturating_mul(1000),
             };
-            self.hash.add(self.now_ms, &event);
-            watch.decision(self.now_ms, &event);
-            self.ledger.event(&event);
-            self.follow(&event);
+            self.hash.add(self.now_ms, event);
+            watch.decision(self.now_ms, event);
+            self.ledger.event(event);
+            self.follow(event);
         }
+        events.clear();
+        self.events = events;
         if moved {
             self.figures_so_far();
         }
@@ -200,12 +201,12 @@ impl<S: Scheduler> Driver<S> {
             return;
         };
         app.containers += 1;
-        let queue = app.queue.clone();
+        let leaf = app.leaf;
         if request_id == -1 && app.job.master.is_some() && app.master.is_none() {
             app.master = Some(container);
             self.counts.placed += 1;
             self.counts.masters += 1;
-            self.fewer_waiting(&queue, 1);
+            self.fewer_waiting(leaf, 1);
             return;
         }
         let group = usize::try_from(request_id).unwrap_or(usize::MAX);
@@ -213,6 +214,7 @@ impl<S: Scheduler> Driver<S> {
             self.counts.strays += 1;
             return;
         };
+        app.live.insert(container.number, (group, index));
         self.placing.count(&app.job.tasks[group], node);
         self.counts.placed += 1;
         let asked_us = asked_ms.unwrap_or(self.now_ms).saturating_mul(1000);
@@ -221,23 +223,11 @@ impl<S: Scheduler> Driver<S> {
             let seen_ms = self.now_ms.max(self.seen_us / 1000);
             app.first_container_ms = Some(seen_ms);
             let waited = seen_ms - app.submitted_ms;
-            self.first_after(waited, &queue);
+            self.first.record(waited, 1);
+            self.queues.first_after(leaf, waited);
         }
-        self.live.insert(container, (group, index));
-        self.fewer_waiting(&queue, 1);
+        self.fewer_waiting(leaf, 1);
         self.plan_call(container.app);
-    }
-
-    /// Notes how long an application of a queue waited for its first container.
-    fn first_after(&mut self, waited_ms: u64, queue: &str) {
-        self.first.record(waited_ms, 1);
-        match self.first_by_queue.get_mut(queue) {
-            Some(tally) => tally.record(waited_ms, 1),
-            None => {
-                let tally = self.first_by_queue.entry(queue.to_owned()).or_default();
-                tally.record(waited_ms, 1);
-            }
-        }
     }
 
     fn released(&mut self, container: ContainerId, reason: ReleaseReason) {
@@ -249,12 +239,12 @@ impl<S: Scheduler> Driver<S> {
         let Some(app) = self.apps.get_mut(&container.app) else {
             return;
         };
-        if let Some((group, _)) = self.live.remove(&container) {
+        if let Some((group, _)) = app.live.remove(&container.number) {
             app.lose(group);
             self.counts.lost += u64::from(lost);
             self.counts.placed -= 1;
-            let queue = app.queue.clone();
-            self.more_waiting(&queue, 1);
+            let leaf = app.leaf;
+            self.more_waiting(leaf, 1);
             self.plan_call(container.app);
         } else if app.master == Some(container) {
             app.master = None;

@@ -2,6 +2,7 @@
 
 use super::running::RunningJob;
 use crate::api::ApplicationId;
+use crate::simulator::workload::Job;
 
 /// What became of one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +65,23 @@ impl JobLine {
         Some(first.saturating_sub(self.submitted_ms))
     }
 
+    /// The line of a job whose submission the scheduler refused.
+    pub(super) fn refused(app: ApplicationId, job: Job, at_ms: u64, why: String) -> Self {
+        Self {
+            asked: job.containers(),
+            name: job.name,
+            app,
+            user: job.user,
+            queue: job.queue,
+            submitted_ms: at_ms,
+            first_container_ms: None,
+            ended_ms: Some(at_ms),
+            placed: 0,
+            outcome: JobOutcome::Refused,
+            why,
+        }
+    }
+
     /// The line of a job.
     pub(super) fn of(
         app: ApplicationId,
@@ -75,7 +93,7 @@ impl JobLine {
             name: running.job.name.clone(),
             app,
             user: running.job.user.clone(),
-            queue: running.queue.clone(),
+            queue: running.queue.to_string(),
             submitted_ms: running.submitted_ms,
             first_container_ms: running.first_container_ms,
             ended_ms,

@@ -1,6 +1,6 @@
 //! Work that is refused or left: which containers, of which jobs, for which reasons.
 
-use super::jobs::{JobLine, JobOutcome};
+use super::jobs::JobLine;
 use super::run::Driver;
 use super::running::RunningJob;
 use crate::api::{ApplicationId, AskError, Finding, Scheduler, SubmitError};
@@ -43,7 +43,7 @@ impl<S: Scheduler> Driver<S> {
         let of_app = |(id, app): (&ApplicationId, &RunningJob)| LeftJob {
             app: *id,
             name: app.job.name.clone(),
-            queue: app.queue.clone(),
+            queue: app.queue.to_string(),
             waiting: app.waiting() + u64::from(app.waits_for_master()),
             not_asked: app.not_asked(),
         };
@@ -60,10 +60,7 @@ impl<S: Scheduler> Driver<S> {
         self.counts.refused_containers += containers;
         let finding = refused_submission(error, &self.settings.type_names);
         self.refused(finding, &job.name, containers);
-        let named = job.queue.clone();
-        let mut running = RunningJob::new(job, self.now_ms, named);
-        running.refusal = error.to_string();
-        let line = JobLine::of(id, &running, Some(self.now_ms), JobOutcome::Refused);
+        let line = JobLine::refused(id, job, self.now_ms, error.to_string());
         self.gone.push(line);
     }
 
@@ -76,8 +73,8 @@ impl<S: Scheduler> Driver<S> {
         };
         let containers = app.refuse_called();
         app.refusal = error.to_string();
-        let (name, queue) = (app.job.name.clone(), app.queue.clone());
-        self.fewer_waiting(&queue, containers);
+        let (name, leaf) = (app.job.name.clone(), app.leaf);
+        self.fewer_waiting(leaf, containers);
         self.counts.refused_containers += containers;
         let finding = refused_call(error, &self.settings.type_names);
         self.refused(finding, &name, containers);

@@ -31,7 +31,8 @@ impl<S: Scheduler> Driver<S> {
         figures.usage = self.usage.clone();
         figures.packing = self.placing.packing.clone();
         figures.gaps = self.gaps;
-        for (index, most) in figures.most.iter_mut().enumerate() {
+        let most = figures.most.iter_mut().enumerate();
+        for (index, most) in most.filter(|(index, _)| used[*index] != 0) {
             let share = i128::from(used[index]) * 1000 / i128::from(total[index].max(1));
             *most = u32::try_from(share).unwrap_or(0).max(*most);
         }
@@ -55,7 +56,7 @@ impl<S: Scheduler> Driver<S> {
             at_ms: self.now_ms,
             used: self.ledger.leaves(),
             total: self.ledger.cluster().1,
-            waiting: self.n_waiting,
+            waiting: self.queues.waiting(),
             late_ms: self
                 .pace
                 .as_ref()
@@ -71,23 +72,18 @@ impl<S: Scheduler> Driver<S> {
     /// How far the worst queue with unmet demand is below its guarantee.
     fn gap(&self) -> u32 {
         let total = self.ledger.cluster().1;
+        let unmet = self.queues.unmet();
         let gap = |(queue, guarantee): &(String, u32)| {
-            let below = |path: &str| {
-                path.strip_prefix(queue.as_str())
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-            };
-            let wants = self.waiting.iter().any(|(path, n)| *n > 0 && below(path));
+            if !unmet.contains(queue.as_str()) {
+                return 0;
+            }
             let used = self.ledger.used_by(queue);
             let share = (0..self.settings.types)
                 .filter(|&index| total[index] > 0)
                 .map(|index| i128::from(used[index]) * 1000 / i128::from(total[index]))
                 .max();
             let share = u32::try_from(share.unwrap_or(0)).unwrap_or(0);
-            if wants {
-                guarantee.saturating_sub(share)
-            } else {
-                0
-            }
+            guarantee.saturating_sub(share)
         };
         self.settings.guarantees.iter().map(gap).max().unwrap_or(0)
     }
@@ -97,11 +93,9 @@ impl<S: Scheduler> Driver<S> {
         counts.not_asked += self.apps.values().map(RunningJob::not_asked).sum::<u64>();
         counts.unfinished = counts.submitted - counts.finished - counts.failed;
         counts.unserved = counts.submitted.saturating_sub(self.first.len());
-        counts.waiting = self.n_waiting;
+        counts.waiting = self.queues.waiting();
         let (sum, n, most) = self.figures.gaps;
         let mean = u32::try_from(sum / n.max(1)).unwrap_or(u32::MAX);
-        let by_queue = self.first_by_queue.iter();
-        let by_queue = by_queue.map(|(queue, tally)| (queue.clone(), Waits::of(tally)));
         let mut messages = self.ledger.findings().to_vec();
         messages.extend(self.messages.iter().cloned());
         RunReport {
@@ -113,7 +107,7 @@ impl<S: Scheduler> Driver<S> {
             delays: Delays::of(&self.delays),
             scheduler: self.pace.as_ref().map(Pace::load),
             first_container: Waits::of(&self.first),
-            first_by_queue: by_queue.collect(),
+            first_by_queue: self.queues.first_waits(),
             longest_wait_ms: self.longest_wait(),
             turnaround: Waits::of(&self.turnaround),
             used_permille: self.figures.usage.permille(self.settings.types),

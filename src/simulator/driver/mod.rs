@@ -12,6 +12,7 @@ mod left;
 mod measure;
 mod pace;
 mod patience;
+mod queues;
 mod quiet;
 mod record;
 mod run;

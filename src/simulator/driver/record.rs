@@ -371,7 +371,8 @@ pub(super) struct Use {
 
 impl Use {
     pub(super) fn add(&mut self, ms: u64, used: &ResourceVector, total: &ResourceVector) {
-        for index in 0..MAX_TYPES {
+        let counted = |&index: &usize| used[index] != 0 || total[index] != 0;
+        for index in (0..MAX_TYPES).filter(counted) {
             self.used[index] += i128::from(used[index]) * i128::from(ms);
             self.total[index] += i128::from(total[index]) * i128::from(ms);
         }

@@ -1,19 +1,18 @@
 //! The run: what comes next in virtual time, submissions, heartbeats and rounds.
 
-use std::collections::BTreeMap;
-
 use super::agenda::{Agenda, Due};
 use super::beats::Beats;
 use super::jobs::JobLine;
 use super::left::Refusal;
 use super::measure::RunFigures;
 use super::pace::Pace;
+use super::queues::LeafQueues;
 use super::quiet::Turn;
 use super::record::{DecisionHash, LocalityCounts, RunWatch, Series, Use};
 use super::running::RunningJob;
 use super::settings::{DriverSettings, RunCounts, RunReport};
 use crate::api::{
-    AppSpec, ApplicationId, ContainerId, NodeError, NodeName, NodeReport, NodeSpec, ResourceVector,
+    AppSpec, ApplicationId, Event, NodeError, NodeName, NodeReport, NodeSpec, ResourceVector,
     Scheduler,
 };
 use crate::id::Map;
@@ -41,16 +40,13 @@ pub struct Driver<S> {
     pub(super) reported_ms: u64,
     pub(super) apps: Map<ApplicationId, RunningJob>,
     pub(super) next_app: u32,
-    /// Containers that run or wait to be taken over, with their group and index within it.
-    pub(super) live: Map<ContainerId, (usize, u32)>,
-    /// Containers asked for and not placed, by leaf queue.
-    pub(super) waiting: BTreeMap<String, u64>,
-    pub(super) n_waiting: u64,
+    pub(super) queues: LeafQueues,
+    /// What the scheduler did in the present step; empty between steps.
+    pub(super) events: Vec<Event>,
     pub(super) counts: RunCounts,
     pub(super) ledger: AuditBooks,
     pub(super) hash: DecisionHash,
     pub(super) first: Tally,
-    pub(super) first_by_queue: BTreeMap<String, Tally>,
     pub(super) turnaround: Tally,
     pub(super) usage: Use,
     pub(super) placing: Placing,
@@ -95,6 +91,9 @@ impl Placing {
 /// is free with the next heartbeat of its node.
 fn auditor(settings: &DriverSettings) -> AuditBooks {
     let mut ledger = AuditBooks::new(settings.types, settings.memory_only);
+    if !settings.judges {
+        return ledger.keeping_sums();
+    }
     if settings.costs.is_none() {
         let round_ms = settings.round_ms.unwrap_or(0);
         ledger.looks_every(round_ms.saturating_add(settings.heartbeat_ms));
@@ -122,13 +121,11 @@ impl<S: Scheduler> Driver<S> {
             reported_ms: 0,
             apps: Map::default(),
             next_app: 1,
-            live: Map::default(),
-            waiting: BTreeMap::new(),
-            n_waiting: 0,
+            queues: LeafQueues::default(),
+            events: Vec::new(),
             counts: RunCounts::default(),
             hash: DecisionHash::default(),
             first: Tally::default(),
-            first_by_queue: BTreeMap::new(),
             turnaround: Tally::default(),
             usage: Use::default(),
             placing: Placing::default(),
@@ -152,27 +149,37 @@ impl<S: Scheduler> Driver<S> {
     ///
     /// When a host cannot be a node's name or the scheduler refuses the node.
     pub fn add_nodes(&mut self, nodes: &[NodeLine]) -> Result<(), NodeError> {
+        let mut specs = Vec::with_capacity(nodes.len());
         for line in nodes {
             let name = NodeName::new(&line.host, 0).map_err(NodeError::Name)?;
-            self.add_node(NodeSpec {
+            specs.push(NodeSpec {
                 name,
                 rack: line.rack.clone(),
                 total: line.size,
                 partition: line.partition.clone(),
                 attributes: line.attributes.clone(),
-            })?;
+            });
+        }
+        self.scheduler.add_nodes(specs.clone())?;
+        for node in specs {
+            self.node_added(node);
         }
         Ok(())
     }
 
     pub(super) fn add_node(&mut self, node: NodeSpec) -> Result<(), NodeError> {
         self.scheduler.add_node(node.clone())?;
+        self.node_added(node);
+        Ok(())
+    }
+
+    /// A node was registered.
+    fn node_added(&mut self, node: NodeSpec) {
         self.ledger.node_added(&node);
         self.placing.racks.insert(node.name.clone(), node.rack);
         self.beats
             .change(self.now_ms, |nodes| nodes.push(node.name));
         self.fit_pace();
-        Ok(())
     }
 
     /// Costs depend on the number of nodes.
@@ -236,7 +243,7 @@ impl<S: Scheduler> Driver<S> {
             }
             self.take_events(watch);
             self.plan_after(turn);
-            if self.to_come == 0 && (self.n_waiting == 0 || !(self.beating || self.rounding)) {
+            if self.to_come == 0 && (self.queues.waiting() == 0 || !self.looks()) {
                 break;
             }
         }
@@ -246,6 +253,11 @@ impl<S: Scheduler> Driver<S> {
         report.mapping = workload.report();
         self.show_unfinished(watch);
         Ok(report)
+    }
+
+    /// Whether a heartbeat or a round is on the agenda.
+    const fn looks(&self) -> bool {
+        self.beating || self.rounding
     }
 
     /// The next job of the workload, with its submission on the agenda.
@@ -333,30 +345,12 @@ impl<S: Scheduler> Driver<S> {
         self.counts.submitted += 1;
         let has_master = job.master.is_some();
         self.ledger.submitted(id, &job.user, has_master);
+        let leaf = self.queues.number(&submitted.queue);
         if has_master {
-            self.more_waiting(&submitted.queue, 1);
+            self.more_waiting(leaf, 1);
         }
-        self.apps.insert(
-            id,
-            RunningJob::new(job, self.now_ms, submitted.queue.to_string()),
-        );
-    }
-
-    pub(super) fn more_waiting(&mut self, queue: &str, n: u64) {
-        self.n_waiting += n;
-        match self.waiting.get_mut(queue) {
-            Some(waiting) => *waiting += n,
-            None => {
-                self.waiting.insert(queue.to_owned(), n);
-            }
-        }
-    }
-
-    pub(super) fn fewer_waiting(&mut self, queue: &str, n: u64) {
-        self.n_waiting = self.n_waiting.saturating_sub(n);
-        if let Some(waiting) = self.waiting.get_mut(queue) {
-            *waiting = waiting.saturating_sub(n);
-        }
+        let running = RunningJob::new(job, self.now_ms, (leaf, submitted.queue));
+        self.apps.insert(id, running);
     }
 
     fn beat(&mut self) {
@@ -408,7 +402,7 @@ impl<S: Scheduler> Driver<S> {
 
     /// Whether anything waits: a container, or a reservation that may be one too many.
     pub(super) fn awaits_looks(&self) -> bool {
-        self.n_waiting > 0 || self.ledger.has_reservations()
+        self.queues.waiting() > 0 || self.ledger.has_reservations()
     }
 
     /// Puts heartbeats and rounds on the agenda while something waits and something happens.

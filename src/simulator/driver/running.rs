@@ -1,6 +1,9 @@
 //! An application that runs in the simulation: its stages, what it still wants, what it holds.
 
+use std::sync::Arc;
+
 use crate::api::{Ask, AskCall, ContainerId};
+use crate::id::Map;
 use crate::simulator::workload::Job;
 
 /// The place that stands for anywhere.
@@ -12,7 +15,9 @@ pub(super) struct RunningJob {
     pub(super) job: Job,
     pub(super) submitted_ms: u64,
     /// Leaf queue it was placed in.
-    pub(super) queue: String,
+    pub(super) queue: Arc<str>,
+    /// Its number.
+    pub(super) leaf: usize,
     /// Container of its master, once there is one.
     pub(super) master: Option<ContainerId>,
     /// Whether it may ask.
@@ -27,8 +32,20 @@ pub(super) struct RunningJob {
     pub(super) called_ms: Option<u64>,
     /// Whether a call is on the agenda.
     pub(super) call_due: bool,
+    /// Its containers that run or wait to be taken over, by number, with their group and index within it.
+    pub(super) live: Map<u32, (usize, u32)>,
     stage: u32,
     groups: Vec<Progress>,
+    /// Groups of which a container did not run to its end.
+    undone: usize,
+    /// Whether no group ended since the stage was determined.
+    stage_is_known: bool,
+    /// Groups of the stage that are not wanted yet.
+    unwanted: usize,
+    /// Groups whose number has to be sent.
+    dirty: Vec<usize>,
+    /// Groups that the last call asked for.
+    called: Vec<usize>,
 }
 
 /// How far a group of tasks is.
@@ -38,8 +55,6 @@ struct Progress {
     wanted: bool,
     /// Whether the number asked for has to be sent.
     dirty: bool,
-    /// Whether the last call asked for it.
-    called: bool,
     /// Containers that the scheduler refused.
     refused: u32,
     /// Containers placed and not lost.
@@ -53,12 +68,20 @@ struct Progress {
 }
 
 impl RunningJob {
-    pub(super) fn new(job: Job, submitted_ms: u64, queue: String) -> Self {
+    /// A job that was placed in a leaf with a number.
+    pub(super) fn new(job: Job, submitted_ms: u64, (leaf, queue): (usize, Arc<str>)) -> Self {
         Self {
             groups: vec![Progress::default(); job.tasks.len()],
+            undone: job.tasks.iter().filter(|group| group.count > 0).count(),
+            stage_is_known: false,
+            unwanted: 0,
+            dirty: Vec::new(),
+            called: Vec::new(),
+            live: Map::default(),
             job,
             submitted_ms,
             queue,
+            leaf,
             master: None,
             started: false,
             first_container_ms: None,
@@ -91,26 +114,25 @@ impl RunningJob {
     /// What the last call asked for is refused; how many containers these are.
     pub(super) fn refuse_called(&mut self) -> u64 {
         let mut refused = 0;
-        for (group, progress) in self.job.tasks.iter().zip(&mut self.groups) {
-            if progress.called {
-                let n = missing(group, progress);
-                progress.refused += u32::try_from(n).unwrap_or(u32::MAX);
-                refused += n;
-            }
+        for &group in &self.called {
+            let progress = &mut self.groups[group];
+            let n = missing(&self.job.tasks[group], progress);
+            progress.refused += u32::try_from(n).unwrap_or(u32::MAX);
+            refused += n;
         }
         refused
     }
 
     /// Whether every container of every group ran to its end.
     pub(super) fn is_done(&self) -> bool {
-        let done = |(group, progress): (&crate::simulator::TaskGroup, &Progress)| {
-            progress.done >= group.count
-        };
-        self.job.tasks.iter().zip(&self.groups).all(done)
+        self.undone == 0
     }
 
     /// Groups that begin now, with their delays in ms; nothing while the current stage runs.
     pub(super) fn begin_stage(&mut self) -> Vec<(usize, u64)> {
+        if self.stage_is_known && self.unwanted == 0 {
+            return Vec::new();
+        }
         let unfinished = |stage: u32| {
             self.job
                 .tasks
@@ -127,12 +149,10 @@ impl RunningJob {
             (group.stage == stage && !self.groups[index].wanted && group.count > 0)
                 .then_some((index, group.delay_ms))
         };
-        self.job
-            .tasks
-            .iter()
-            .enumerate()
-            .filter_map(begins)
-            .collect()
+        let tasks = self.job.tasks.iter().enumerate();
+        let begins: Vec<_> = tasks.filter_map(begins).collect();
+        (self.stage_is_known, self.unwanted) = (true, begins.len());
+        begins
     }
 
     /// Wants the containers of a group from now on; how many these are.
@@ -142,8 +162,19 @@ impl RunningJob {
             return 0;
         }
         progress.wanted = true;
-        progress.dirty = true;
-        u64::from(self.job.tasks[group].count)
+        let count = self.job.tasks[group].count;
+        if self.job.tasks[group].stage == self.stage && count > 0 {
+            self.unwanted = self.unwanted.saturating_sub(1);
+        }
+        self.mark(group);
+        u64::from(count)
+    }
+
+    /// The number of a group has to be sent.
+    fn mark(&mut self, group: usize) {
+        if !std::mem::replace(&mut self.groups[group].dirty, true) {
+            self.dirty.push(group);
+        }
     }
 
     /// A container of a group was placed; its index within the group, and when the call came that
@@ -161,24 +192,30 @@ impl RunningJob {
 
     /// A container of a group ran to its end.
     pub(super) fn complete(&mut self, group: usize) {
-        self.groups[group].done += 1;
+        let progress = &mut self.groups[group];
+        progress.done += 1;
+        if progress.done == self.job.tasks[group].count {
+            self.undone -= 1;
+            self.stage_is_known = false;
+        }
     }
 
     /// A container of a group was lost and is wanted again.
     pub(super) fn lose(&mut self, group: usize) {
         let progress = &mut self.groups[group];
         progress.placed = progress.placed.saturating_sub(1);
-        progress.dirty = true;
+        self.mark(group);
     }
 
     /// The call with what is wanted and was not sent yet.
     pub(super) fn call(&mut self, now_ms: u64) -> AskCall {
         let mut call = AskCall::default();
-        for (index, (group, progress)) in self.job.tasks.iter().zip(&mut self.groups).enumerate() {
-            progress.called = std::mem::take(&mut progress.dirty);
-            if !progress.called {
-                continue;
-            }
+        std::mem::swap(&mut self.called, &mut self.dirty);
+        self.dirty.clear();
+        self.called.sort_unstable();
+        for &index in &self.called {
+            let (group, progress) = (&self.job.tasks[index], &mut self.groups[index]);
+            progress.dirty = false;
             progress.asked_ms.get_or_insert(now_ms);
             let count = i32::try_from(missing(group, progress)).unwrap_or(i32::MAX);
             let ask = |place: &str| Ask {
@@ -226,7 +263,7 @@ mod tests {
             tasks: groups,
             line: 0,
         };
-        RunningJob::new(job, 0, "root.q".to_owned())
+        RunningJob::new(job, 0, (0, "root.q".into()))
     }
 
     fn group(count: u32, stage: u32) -> TaskGroup {

@@ -48,6 +48,8 @@ pub struct DriverSettings {
     pub rounds_look_at_all: bool,
     /// Guarantees by queue path in thousandths of the cluster, for the fairness gap.
     pub guarantees: Vec<(String, u32)>,
+    /// Whether the auditor judges the run; without it only the sums are kept that figures need.
+    pub judges: bool,
 }
 
 impl Default for DriverSettings {
@@ -67,6 +69,7 @@ impl Default for DriverSettings {
             costs: None,
             rounds_look_at_all: false,
             guarantees: Vec::new(),
+            judges: true,
         }
     }
 }
