@@ -190,6 +190,10 @@ impl Config {
     }
 
     pub(crate) fn maximum_capacity(&self, path: &str, label: &str) -> Result<Capacity, Refusal> {
+        if path == "root" && !label.is_empty() {
+            // Root has all of each labelled partition, whatever is configured.
+            return Ok(Capacity::Percent(100.0));
+        }
         let v = self.value(self.capacity_text(path, label, "maximum-capacity"), 100.0)?;
         Ok(match v {
             Capacity::Percent(-1.0) => Capacity::Percent(100.0),

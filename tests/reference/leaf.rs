@@ -263,6 +263,26 @@ impl Scheduler {
         app.cached_demand = app.cached_used + app.pending.values().map(|r| r[0]).sum::<i64>();
     }
 
+    /// Active applications that are served on a partition, in order. Under `fifo-with-partitions` each partition
+    /// that is named has a list of its own, by the label of the submission.
+    pub(crate) fn served_apps(&mut self, q: QueueIdx, p: &str) -> Vec<u64> {
+        let apps = self.sorted_apps(q);
+        let queue = &self.queues[q];
+        if queue.policy != "fifo-with-partitions" {
+            return apps;
+        }
+        let key = "ordering-policy.exclusive-enforced-partitions";
+        let own = self.conf.text(&queue.path, key).unwrap_or("");
+        let own: BTreeSet<&str> = own.split(',').map(str::trim).collect();
+        let list_of =
+            |label: &str| (!label.is_empty() && own.contains(label)).then(|| label.to_owned());
+        let here = list_of(p);
+        let label = |app: &u64| self.apps[app].label.clone().unwrap_or_default();
+        apps.into_iter()
+            .filter(|app| list_of(&label(app)) == here)
+            .collect()
+    }
+
     /// Active applications in the order in which they are served.
     pub(crate) fn sorted_apps(&mut self, q: QueueIdx) -> Vec<u64> {
         if self.queues[q].policy != "fair" {

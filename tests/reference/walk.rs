@@ -229,7 +229,7 @@ impl Scheduler {
             self.queues[q].limit_version = self.queues[q].users.version;
         }
         let mut check = true;
-        for app in self.sorted_apps(q) {
+        for app in self.served_apps(q, p) {
             let held = super::capacity::of(&self.apps[&app].reserved_res, "", &self.zero);
             if check {
                 if !self.gate(q, p, limits, &held, respect) {
