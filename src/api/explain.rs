@@ -66,7 +66,7 @@ impl Engine {
     /// nothing. It is worked out on the caller's thread from the latest snapshot, so that no decision
     /// waits for it. Preemption is left out.
     ///
-    /// Cost: a copy of the snapshot, then as [`explain`].
+    /// Cost: a copy of the snapshot, then as [`explain()`].
     ///
     /// ```
     /// use capsched::api::*;
@@ -96,7 +96,7 @@ impl Engine {
 /// Why each application waits, in the order of their numbers; those that wait for nothing are left
 /// out, so that there is one dominant reason for each pending application.
 ///
-/// Cost: as [`explain`] for every application; what nodes offer is looked up once a size.
+/// Cost: as [`explain()`] for every application; what nodes offer is looked up once a size.
 ///
 /// ```
 /// use capsched::api::*;

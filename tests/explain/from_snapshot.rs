@@ -1,5 +1,4 @@
 //! Application 2 waits: AM_LIMIT_QUEUE. Written by `capsched snapshot to-test`.
-#![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::collections::BTreeMap;
 

@@ -125,8 +125,7 @@ fn test(
     let token = wanted.token.to_lowercase();
     let number = wanted.app.sequence;
     let mut out = format!(
-        "//! Application {number} waits: {}. Written by `capsched snapshot to-test`.\n\
-         #![expect(clippy::unwrap_used, reason = \"test code\")]\n\n\
+        "//! Application {number} waits: {}. Written by `capsched snapshot to-test`.\n\n\
          use std::collections::BTreeMap;\n\n\
          use capsched::api::*;\nuse capsched::config;\n\n\
          fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {{\n    \

@@ -213,12 +213,15 @@ pub(super) fn search(
 /// A cluster with the value that it has; nothing for the run as it was.
 type Valued = (Option<f64>, Cluster);
 
+/// A value that is not accepted, and why.
+type Refused = (f64, String);
+
 /// The cluster as it was, one for each value that is accepted, and the values that are not.
 fn clusters(
     staged: &Staged,
     range: &Range,
     common: &Common<'_>,
-) -> Result<(Vec<Valued>, Vec<(f64, String)>)> {
+) -> Result<(Vec<Valued>, Vec<Refused>)> {
     let base = common.with_pairs(staged, &[], "as it was")?;
     let mut clusters: Vec<Valued> = vec![(None, base.cluster)];
     let mut refused = Vec::new();
