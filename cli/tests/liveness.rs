@@ -199,6 +199,16 @@ fn the_space_of_a_master_is_free_when_its_job_is_done() {
     }
 }
 
+/// The application ends with its master, so that the engine refuses no call about it.
+#[test]
+fn a_job_that_ends_with_its_master_is_no_refused_call() {
+    let folder = folder("ends");
+    let trace = beside_a_master(&folder, "");
+    let (code, text, _) = run(&["replay", trace.to_str().unwrap()]);
+    assert_eq!(code, 0, "{text}");
+    assert!(!text.contains("note:"), "{text}");
+}
+
 /// What a killed container held is free with the next heartbeat of its node, once a minute where heartbeats place
 /// nothing. No run ends before.
 #[test]

@@ -5,7 +5,7 @@ use super::jobs::{JobLine, JobOutcome};
 use super::record::RunWatch;
 use super::run::Driver;
 use super::running::RunningJob;
-use crate::api::{ApplicationId, ContainerId, Event, NodeName, ReleaseReason, Scheduler};
+use crate::api::{AppError, ApplicationId, ContainerId, Event, NodeName, ReleaseReason, Scheduler};
 
 impl<S: Scheduler> Driver<S> {
     pub(super) fn plan_call(&mut self, id: ApplicationId) {
@@ -120,12 +120,16 @@ impl<S: Scheduler> Driver<S> {
         let line = JobLine::of(id, &app, Some(self.now_ms), outcome);
         self.gone.push(line);
         // The master of a job that is done ends by itself, as its tasks do. Whatever else the job holds is killed.
-        if let Some(master) = app.master.filter(|_| app.is_done()) {
+        let master = app.master.filter(|_| app.is_done());
+        if let Some(master) = master {
             let result = self.scheduler.container_finished(master);
             self.noted(result.err());
         }
-        let result = self.scheduler.finish_app(id);
-        self.noted(result.err());
+        match self.scheduler.finish_app(id) {
+            // The application ended with its master.
+            Err(AppError::Unknown(_)) if master.is_some() => {}
+            result => _ = self.noted(result.err()),
+        }
         self.ledger.app_ended(id);
     }
 
