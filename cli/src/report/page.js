@@ -139,7 +139,11 @@ function legend(parent, names) {
 
 const seconds = (value) => (value >= 7200 ? (value / 3600).toFixed(1) + " h" : value >= 120 ? (value / 60).toFixed(0) + " min" : value + " s");
 const us = (ns) => (ns / 1000).toFixed(ns < 1e5 ? 2 : 0);
-const ms = (value) => (value >= 10000 ? (value / 1000).toFixed(1) + " s" : value + " ms");
+const ms = (value) => {
+  if (value >= 7200000) return (value / 3600000).toFixed(1) + " h";
+  if (value >= 600000) return (value / 60000).toFixed(1) + " min";
+  return value >= 10000 ? (value / 1000).toFixed(1) + " s" : value + " ms";
+};
 
 function latency(data) {
   const runs = data.runs.filter((run) => run.latency.length);
@@ -357,7 +361,7 @@ function summary(data) {
 
 function begin(data) {
   const made = data.made_with || {}, machine = made.machine || {};
-  document.getElementById("about").textContent = `${data.folder} · capsched ${made.capsched || "?"} at ${made.commit || "?"} · ${machine.processor || "?"}, ${machine.cores || "?"} cores · seed ${made.seed}` + (machine.optimised === false ? " · not optimised: no figure counts" : "");
+  document.getElementById("about").textContent = `${data.folder} · capsched ${made.capsched || "?"} at ${made.commit || "?"} · ${machine.processor || "?"}, ${machine.cores || "?"} cores` + (made.seed == null ? "" : ` · seed ${made.seed}`) + (machine.optimised === false ? " · not optimised: no figure counts" : "");
   summary(data);
   latency(data);
   rates(data);
