@@ -43,7 +43,7 @@ fn row(c: &mut Criterion) {
     let app = ApplicationId::new(1);
     node.killable = (0..KILLABLE)
         .map(|number| Killable {
-            container: ContainerId { app, number },
+            container: ContainerId::new(app, number),
             app: AppSlot(0),
             leaf: QueueSlot(1),
             size: container(),

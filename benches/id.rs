@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use capsched::id::{Map, NodeName, NodeSlot, java_order};
+use capsched::id::{ApplicationId, ContainerId, Map, NodeName, NodeSlot, java_order};
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 
 /// Sizes of clusters: the canonical one, and ten times as many nodes.
@@ -33,6 +33,11 @@ fn interning(c: &mut Criterion) {
     }
 }
 
+fn container(cluster: u64, number: u32) -> ContainerId {
+    let sequence = 42;
+    ContainerId::new(ApplicationId { cluster, sequence }, number)
+}
+
 /// Hashes as Java's, of a name, a container and a key.
 fn hashes(c: &mut Criterion) {
     let name = &names(1)[0];
@@ -40,7 +45,8 @@ fn hashes(c: &mut Criterion) {
         b.iter(|| black_box(name).java_hash());
     });
     c.bench_function("id/java_hash/container", |b| {
-        b.iter(|| java_order::container_hash(black_box(1_700_000_000_000), 42, black_box(7)));
+        let id = container(1_700_000_000_000, 7);
+        b.iter(|| java_order::container_hash(black_box(id)));
     });
     c.bench_function("id/java_hash/key", |b| {
         b.iter(|| java_order::scheduler_key_hash(black_box(20), black_box(1 << 40)));
@@ -69,7 +75,7 @@ fn orders(c: &mut Criterion) {
                 b.iter_batched_ref(
                     || numbers.clone(),
                     |numbers| {
-                        let hash = |&number: &u32| java_order::container_hash(1, 42, number);
+                        let hash = |&number: &u32| java_order::container_hash(container(1, number));
                         java_order::sort(numbers, 0, hash);
                     },
                     BatchSize::SmallInput,

@@ -24,7 +24,7 @@ const QUEUES: [(&str, &str); 8] = [
     ("skip-allocate-on-nodes-with-reserved-containers", "true"),
 ];
 
-fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let pairs = QUEUES.map(|(key, value)| {
         let key = format!("yarn.scheduler.capacity.{key}");
         (key, value.to_owned())

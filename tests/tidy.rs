@@ -195,7 +195,19 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("csv", &["simulator"]),
     ("flate2", &["simulator"]),
     ("quick_xml", &["config"]),
-    ("serde", &["config", "explain", "api", "simulator"]),
+    (
+        "serde",
+        &[
+            "id",
+            "resource",
+            "queue",
+            "commit",
+            "config",
+            "explain",
+            "api",
+            "simulator",
+        ],
+    ),
     ("serde_json", &["config", "explain", "api", "simulator"]),
     ("zstd", &["simulator"]),
     ("std::sync::atomic", &["sync"]),
@@ -304,6 +316,37 @@ fn outside_crates_stay_on_their_floors() {
     let mut names = rules::dependencies(&read("Cargo.toml"));
     names.retain(|name| !listed(name));
     assert_none(names);
+}
+
+/// Everything here is built and tested by the oldest compiler that the manifest promises.
+#[test]
+fn the_promised_compiler_is_the_one_of_the_repository() {
+    let quoted = |file: &str, key: &str| {
+        let text = read(file);
+        let line = text.lines().find(|line| line.starts_with(key));
+        let value = line
+            .and_then(|line| line.split('"').nth(1))
+            .map(str::to_owned);
+        value.unwrap_or_else(|| panic!("{file} has no {key}"))
+    };
+    let promised = quoted("Cargo.toml", "rust-version = \"");
+    let used = quoted("rust-toolchain.toml", "channel");
+    assert!(
+        used.starts_with(&format!("{promised}.")),
+        "{promised} is promised, {used} is used"
+    );
+    assert!(read("src/lib.rs").contains(&format!("Rust {promised} or newer")));
+}
+
+/// Who links the engine alone gets no crate that only trace files need.
+#[test]
+fn crates_for_trace_files_are_optional() {
+    let manifest = read("Cargo.toml");
+    for name in ["csv", "flate2", "zstd"] {
+        let optional = format!("{name} = {{ workspace = true, optional = true }}");
+        assert!(manifest.contains(&optional), "{name}");
+        assert!(manifest.contains(&format!("\"dep:{name}\"")), "{name}");
+    }
 }
 
 #[test]

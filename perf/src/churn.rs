@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use capsched::api::{
-    ApplicationId, Ask, AskCall, AskReply, CommitOutcome, Decision, NodeName, ResourceVector,
-    Sequential, Threaded,
+    ApplicationId, Ask, AskCall, AskReply, Awaited, CommitOutcome, Decision, NodeName,
+    ResourceVector, Sequential, Threaded,
 };
 use capsched::metrics::{Closed, Histogram};
 use capsched::time::{Clock, SystemClock};
@@ -172,7 +172,7 @@ impl Turns {
         let mut decisions = Vec::new();
         match engine {
             Driven::Threaded(engine) if self.how.mode != ModeName::Heartbeat => {
-                engine.await_events(&mut decisions, PATIENCE);
+                let _: Awaited = engine.await_events(&mut decisions, PATIENCE);
             }
             _ => {
                 self.step(engine)?;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use capsched::api::{
-    CommitOutcome, Latencies, Mode, NodeName, NodeReport, Placement, Running, Sequential, Threaded,
+    CommitOutcome, EngineEnd, Latencies, Mode, NodeName, NodeReport, Placement, Running,
+    Sequential, Threaded,
 };
 use capsched::metrics::{Closed, Histogram, Phase};
-use capsched::sync::Ended;
 use capsched::time::{Clock, SystemClock};
 
 use crate::beside::Aside;
@@ -337,7 +337,7 @@ fn beat<'a>(
 /// Ends an engine that would go on beyond a target, far beyond it where a part of a large cluster
 /// is filled; what is checked is the state that it ended in.
 fn cut_short(engine: &mut Threaded, tally: &mut Tally) -> Totals {
-    let _: Ended = engine.end();
+    let _: EngineEnd = engine.end();
     tally.look(engine);
     snapshot_totals(engine)
 }

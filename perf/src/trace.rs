@@ -153,7 +153,7 @@ fn in_windows(engine: Sequential, how: How, pods: &[ResourceVector]) -> Result<R
         }
         let mut decisions = Vec::new();
         while !waiting.is_empty() {
-            if !engine.await_events(&mut decisions, SILENCE) {
+            if !engine.await_events(&mut decisions, SILENCE).is_some() {
                 engine.quiesce();
                 engine.append_events(&mut decisions);
                 if decisions.is_empty() {

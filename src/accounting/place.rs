@@ -183,11 +183,10 @@ fn take_ask<const N: usize>(
         pending = Some((partition, ask.size.narrow()));
     });
     let ended = left <= 0;
+    asks.known = !asks.asks.is_empty();
     if ended {
-        asks.known = !asks.asks.is_empty();
-        asks.outstanding = false;
+        state.apps[placement.app].close_key(placement.key);
     }
-    debug_assert!(asks.known != asks.asks.is_empty());
     AskTaken { pending, ended }
 }
 

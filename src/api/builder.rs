@@ -3,41 +3,13 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use crate::commit::{PartitionSpec, RefreshError};
+use super::engine::Engine;
+use crate::commit::{HandOut, PartitionSpec, RefreshError};
+use crate::config::Admission;
 use crate::queue::{Reference, TreeSettings};
 use crate::rescheduler::{Rescheduler, Settings};
 use crate::runtime::{Mode, Placement, Running, Sequential, StartError, Threaded};
 use crate::time::{Clock, SystemClock};
-
-/// Where engines are made: [`Engine::builder`].
-///
-/// ```
-/// use std::collections::BTreeMap;
-/// use capsched::api::{Engine, Mode};
-/// use capsched::config;
-///
-/// let queues = BTreeMap::from([
-///     ("yarn.scheduler.capacity.root.queues".to_owned(), "a,b".to_owned()),
-///     ("yarn.scheduler.capacity.root.a.capacity".to_owned(), "60".to_owned()),
-///     ("yarn.scheduler.capacity.root.b.capacity".to_owned(), "40".to_owned()),
-/// ]);
-/// let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-/// let loaded = config::from_pairs(&BTreeMap::new(), &queues, &types).expect("a valid tree");
-///
-/// // Threads that never wait for heartbeats:
-/// let engine = Engine::builder(loaded.settings.clone())
-///     .partition("gpu", true)
-///     .mode(Mode::Global { threads: 2 })
-///     .start()?;
-/// drop(engine.stop());
-///
-/// // The same rules without any thread:
-/// let engine = Engine::builder(loaded.settings).sequential()?;
-/// assert_eq!(engine.ledger().state().queues.len(), 3);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug)]
-pub enum Engine {}
 
 impl Engine {
     /// An engine over a tree of queues, in heartbeat mode by default. Nothing runs
@@ -48,6 +20,10 @@ impl Engine {
             partitions: Vec::new(),
             mode: Mode::Heartbeat,
             preemption: Settings::default(),
+            hand_out: HandOut::default(),
+            admission: None,
+            allocation_expiry: None,
+            recovering: false,
             clock: SystemClock::new(),
             running: Running::default(),
         }
@@ -71,6 +47,10 @@ pub struct EngineBuilder<C = SystemClock> {
     partitions: Vec<PartitionSpec>,
     mode: Mode,
     preemption: Settings,
+    hand_out: HandOut,
+    admission: Option<Admission>,
+    allocation_expiry: Option<Duration>,
+    recovering: bool,
     clock: C,
     running: Running,
 }
@@ -129,6 +109,35 @@ impl<C> EngineBuilder<C> {
         self
     }
 
+    /// What hands a container to its application, after which a release is final: the reply to its next
+    /// call, as in YARN and by default, or the event of the allocation. See `docs/CONTAINERS.md`.
+    pub fn hand_out(mut self, by: HandOut) -> Self {
+        self.hand_out = by;
+        self
+    }
+
+    /// A container ends so long after it was handed out if its node has not launched it until then; never by
+    /// default.
+    // As yarn.resourcemanager.rm.container-allocation.expiry-interval-ms.
+    pub fn allocation_expiry(mut self, after: Duration) -> Self {
+        self.allocation_expiry = Some(after);
+        self
+    }
+
+    /// The engine recovers from its start on: nodes register with what they run
+    /// ([`Threaded::register_node`]) and applications are taken over ([`Threaded::recover_app`]) in any order,
+    /// until [`Threaded::finish_recovery`].
+    pub fn recovering(mut self) -> Self {
+        self.recovering = true;
+        self
+    }
+
+    /// Placement rules, access lists and priorities, for [`Engine::submit_as`]; none by default.
+    pub fn admission(mut self, rules: Admission) -> Self {
+        self.admission = Some(rules);
+        self
+    }
+
     /// The clock that latencies are measured with and that rounds of preemption follow; the
     /// machine's own by default.
     pub fn clock<D>(self, clock: D) -> EngineBuilder<D> {
@@ -137,6 +146,10 @@ impl<C> EngineBuilder<C> {
             partitions: self.partitions,
             mode: self.mode,
             preemption: self.preemption,
+            hand_out: self.hand_out,
+            admission: self.admission,
+            allocation_expiry: self.allocation_expiry,
+            recovering: self.recovering,
             clock,
             running: self.running,
         }
@@ -148,7 +161,14 @@ impl<C> EngineBuilder<C> {
     ///
     /// When the settings do not make a tree.
     pub fn sequential(self) -> Result<Sequential, RefreshError> {
-        Sequential::new(self.settings, &self.partitions)
+        let mut engine = Sequential::new(self.settings, &self.partitions)?;
+        engine.set_hand_out(self.hand_out);
+        let ms = |after: Duration| u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+        engine.set_allocation_expiry(self.allocation_expiry.map(ms));
+        if self.recovering {
+            engine.begin_recovery();
+        }
+        Ok(engine)
     }
 
     /// Starts the threads of the mode.
@@ -156,16 +176,16 @@ impl<C> EngineBuilder<C> {
     /// # Errors
     ///
     /// As [`StartError`]; threads that were started are ended.
-    pub fn start(self) -> Result<Threaded, StartError>
+    pub fn start(self) -> Result<Engine, StartError>
     where
         C: Clock + Clone + 'static,
     {
-        let clock = self.clock.clone();
-        let engine =
-            Sequential::new(self.settings, &self.partitions).map_err(StartError::Settings)?;
-        let mut engine = Threaded::take_over(engine, self.mode, self.clock, self.running)?;
-        engine.start_monitor(Box::new(Rescheduler::new(self.preemption)), clock)?;
-        Ok(engine)
+        let (clock, mode, running) = (self.clock.clone(), self.mode, self.running);
+        let (preemption, admission) = (self.preemption.clone(), self.admission.clone());
+        let engine = self.sequential().map_err(StartError::Settings)?;
+        let mut engine = Threaded::take_over(engine, mode, clock.clone(), running)?;
+        engine.start_monitor(Box::new(Rescheduler::new(preemption)), clock)?;
+        Ok(Engine::new(engine, admission))
     }
 }
 
@@ -178,6 +198,7 @@ mod tests {
     use crate::id::NodeName;
     use crate::queue::NodeSpec;
     use crate::resource::ResourceVector;
+    use crate::runtime::EngineEnd;
     use crate::time::ManualClock;
 
     fn settings() -> TreeSettings {
@@ -223,7 +244,7 @@ mod tests {
             drop(engine.take_events());
         }
         let nodes = engine.inspect(|ledger| ledger.state().nodes.iter().count());
-        assert_eq!(nodes, Some(ports.len()));
+        assert_eq!(nodes, Ok(ports.len()));
     }
 
     #[test]
@@ -234,6 +255,6 @@ mod tests {
             .start()
             .unwrap();
         engine.quiesce();
-        assert_eq!(engine.stop(), crate::sync::Ended::Stopped);
+        assert_eq!(engine.stop(), EngineEnd::Stopped);
     }
 }

@@ -8,45 +8,50 @@
 
 mod builder;
 mod calls;
+mod engine;
 pub mod example;
 mod explain;
 mod ladder;
 mod live_queues;
+mod look_ups;
 mod next_step;
 mod scheduler;
+mod shown_queues;
 mod stepped;
 mod user_limit;
 mod view;
 mod viewer;
 
-pub use crate::cluster::{AttributeError, AttributeMapping, Attributes};
+pub use crate::cluster::{AttributeError, AttributeMapping, Attributes, NodeState};
 pub use crate::commit::{
-    AppError, AskError, CommitOutcome, Conflict, Ending, HeartbeatReply, LedgerEvent as Decision,
-    NodeError, PartitionSpec, PreemptionReason, PreemptionRound, RefreshError, SubmitError,
-    Submitted, UnreserveReason, Unsettled,
+    AppEnd, AppError, AskError, CommitOutcome, Conflict, Ending, EventCounts, HandOut,
+    HeartbeatReply, LedgerEvent as Decision, MovedApps, NodeError, PartitionSpec, PreemptionReason,
+    PreemptionRound, Recovered, RefreshError, SubmitError, Submitted, UnreserveReason, Unsettled,
 };
 pub use crate::explain::{
     Evidence, Explanation, Finding, Holder, KeyExplanation, KeyOnNode, NodeCheck, OrderList,
     Position, Reason, Timeline, UnderWay, WaitExplainer, WaitSpan, Waiting, amounts,
 };
-pub use crate::id::{ApplicationId, ContainerId, NodeName};
+pub use crate::id::{ApplicationId, ContainerId, IdError, NodeName, NodeNameError};
 pub use crate::policy::Locality;
 pub use crate::proposer::ProposalKind;
 pub use crate::queue::{
-    AppSpec, AppStage, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec,
-    Reference, ReferenceRules, TreeSettings, UnknownReference,
+    AppSpec, AppStage, Ask, AskCall, AskReply, ConstrainedAsk, EndCause, Granted, NodeReport,
+    NodeSpec, Reference, ReferenceRules, RunningContainer, TreeSettings, UnknownReference,
 };
 pub use crate::rescheduler::{
     AppVerdict, Rescheduler, Settings as PreemptionSettings, Taken, WhyNot,
 };
 pub use crate::resource::{MAX_TYPES, MAX_VALUE, ResourceVector};
-#[doc(hidden)]
-pub use crate::runtime::BadProposals;
 pub use crate::runtime::{
-    Accounts, Attempt, CommittedDecision, DeliveredEvents, Intent, Latencies, Mode, Pipeline,
-    Placement, Running, Sequential, StartError, Threaded, TurnOutcome,
+    Accounts, Attempt, Awaited, CallError, CommittedDecision, DeliveredEvents, EngineEnd, Intent,
+    Latencies, Mode, PanicCause, Pipeline, Placement, Running, Sequential, StartError, Threaded,
+    TurnOutcome, WorkerPanics,
 };
-pub use builder::{Engine, EngineBuilder};
+#[doc(hidden)]
+pub use crate::runtime::{BadProposals, Desk, DeskAnswer};
+pub use builder::EngineBuilder;
+pub use engine::{Engine, RefreshRefusal, SubmitAsError};
 pub use explain::{
     explain, explain_all, refused_admission, refused_call, refused_submission, waiting, why_not,
 };

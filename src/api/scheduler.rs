@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::commit::{
-    self, AppError, AskError, Ending, HeartbeatReply, NodeError, SubmitError, Submitted,
+    self, AppEnd, AppError, AskError, Ending, HeartbeatReply, NodeError, SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec};
@@ -191,9 +193,14 @@ pub struct RoundPart {
 ///     _ => None,
 /// });
 /// assert_eq!(placed.map(|(_, host)| host), Some("n0"));
+/// let json = serde_json::to_value(&events)?;
+/// assert_eq!(json[1]["event"], "allocated");
+/// assert_eq!(json[1]["container"], "container_1_0001_01_000001");
+/// assert_eq!(json[1]["size"], serde_json::json!([1024, 1]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
     /// A container was placed.
@@ -205,6 +212,7 @@ pub enum Event {
         /// Its size after rounding.
         size: ResourceVector,
         /// Full path of its leaf queue.
+        #[serde(serialize_with = "as_text")]
         queue: Arc<str>,
         /// Request priority it was asked under.
         priority: i32,
@@ -245,6 +253,22 @@ pub enum Event {
         /// Its container; nothing for an unmanaged application.
         container: Option<ContainerId>,
     },
+    /// The container of an application's master was lost, and the application ended with it.
+    MasterLost {
+        /// The application.
+        app: ApplicationId,
+    },
+    /// An application ended though nobody called for that.
+    AppEnded {
+        /// The application.
+        app: ApplicationId,
+        /// Why.
+        cause: AppEnd,
+    },
+}
+
+fn as_text<S: serde::Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
 }
 
 /// Why a container or reservation ended.
@@ -262,7 +286,8 @@ pub enum Event {
 /// assert!(events.iter().filter(killed).count() > 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReleaseReason {
     /// It ran to its end.
@@ -281,7 +306,7 @@ pub enum ReleaseReason {
 /// use capsched::api::*;
 ///
 /// let mut engine = example::cluster();
-/// let never = ContainerId { app: ApplicationId::new(1), number: 77 };
+/// let never = ContainerId::new(ApplicationId::new(1), 77);
 /// assert_eq!(engine.container_finished(never), Err(ContainerError(never)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -341,10 +366,6 @@ impl Event {
                     Ending::Killed => ReleaseReason::Killed,
                 },
             },
-            commit::LedgerEvent::MasterStarted { app, container } => Self::MasterStarted {
-                app: *app,
-                container: *container,
-            },
             commit::LedgerEvent::ReservationMoved {
                 container,
                 from,
@@ -356,9 +377,19 @@ impl Event {
                 to: to.clone(),
                 size: *size,
             },
-            commit::LedgerEvent::Rejected { .. } | commit::LedgerEvent::MasterLost { .. } => {
-                return None;
+            of_app => return Self::of_app(of_app),
+        })
+    }
+
+    /// The event of a decision about an application.
+    fn of_app(decision: &commit::LedgerEvent) -> Option<Self> {
+        Some(match *decision {
+            commit::LedgerEvent::MasterStarted { app, container } => {
+                Self::MasterStarted { app, container }
             }
+            commit::LedgerEvent::MasterLost { app } => Self::MasterLost { app },
+            commit::LedgerEvent::AppEnded { app, cause } => Self::AppEnded { app, cause },
+            _ => return None,
         })
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
+use crate::cluster::NodeState;
+
 /// Amounts of the cluster's resource types, in their order.
 pub(super) type Amounts = Vec<i64>;
 
@@ -240,6 +242,9 @@ pub struct NodeView {
     /// Partition, when not the default one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition: Option<String>,
+    /// Whether it takes containers.
+    #[serde(skip)]
+    pub state: NodeState,
     /// Everything the node offers.
     pub total: Amounts,
     /// What its containers take.

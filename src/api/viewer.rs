@@ -9,6 +9,7 @@ use crate::id::{AppSlot, ContainerId, PartitionId, QueueSlot};
 use crate::policy::last_user_limit;
 use crate::queue::{App, AppStage, Queue, QueueKind, QueuePart, QueueState, User};
 use crate::resource::ResourceVector;
+use crate::runtime::CallError;
 use crate::snapshot::State;
 
 /// The word for where an application stands.
@@ -26,26 +27,34 @@ impl StateView {
     /// The state of a ledger. Cost: proportional to everything in it.
     #[must_use]
     pub fn of(ledger: &Ledger) -> Self {
-        let viewer = Viewer {
-            state: ledger.state(),
-            types: ledger.state().calculator.types(),
-        };
-        viewer.view(ledger)
+        Viewer::of(ledger).view(ledger)
     }
 }
 
 impl crate::runtime::Threaded {
-    /// The whole state at one moment, as the committer sees it; nothing once the engine has shut
-    /// down. Cost: proportional to everything there is, in the committer's time.
-    #[must_use]
-    pub fn state(&self) -> Option<StateView> {
+    /// The whole state at one moment, as the committer sees it. Cost: proportional to everything
+    /// there is, in the committer's time.
+    ///
+    /// # Errors
+    ///
+    /// Once the engine has shut down, and from inside a closure that looks at the ledger.
+    pub fn state(&self) -> Result<StateView, CallError> {
         self.inspect(StateView::of)
     }
 }
 
-struct Viewer<'a> {
+pub(super) struct Viewer<'a> {
     state: &'a State,
     types: usize,
+}
+
+impl<'a> Viewer<'a> {
+    pub(super) fn of(ledger: &'a Ledger) -> Self {
+        Self {
+            state: ledger.state(),
+            types: ledger.state().calculator.types(),
+        }
+    }
 }
 
 impl Viewer<'_> {
@@ -112,7 +121,7 @@ impl Viewer<'_> {
         parent.is_some_and(|parent| parent.settings.kind == QueueKind::ManagedParent)
     }
 
-    fn queue(&self, slot: QueueSlot) -> QueueView {
+    pub(super) fn queue(&self, slot: QueueSlot) -> QueueView {
         let queue = &self.state.queues[slot];
         QueueView {
             path: queue.settings.path.to_string(),
@@ -198,13 +207,14 @@ impl Viewer<'_> {
         }
     }
 
-    fn node(&self, slot: crate::id::NodeSlot) -> NodeView {
+    pub(super) fn node(&self, slot: crate::id::NodeSlot) -> NodeView {
         let node = &self.state.nodes[slot];
         let mut killable: Vec<_> = node.killable.iter().map(|k| pair(k.container)).collect();
         killable.sort_unstable();
         NodeView {
             node: node.name.to_string(),
             partition: (node.partition != PartitionId::DEFAULT).then(|| self.name(node.partition)),
+            state: node.state,
             total: self.amounts(&node.total.get()),
             allocated: self.amounts(&node.allocated.get()),
             available: self.amounts(&node.free.get()),
@@ -216,7 +226,7 @@ impl Viewer<'_> {
         }
     }
 
-    fn app(&self, ledger: &Ledger, slot: AppSlot) -> AppView {
+    pub(super) fn app(&self, ledger: &Ledger, slot: AppSlot) -> AppView {
         let app: &App = &self.state.apps[slot];
         let mut held: Vec<_> = app
             .keys

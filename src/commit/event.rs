@@ -8,7 +8,7 @@ use crate::commit::proposals::conflict::Conflict;
 use crate::id::{ApplicationId, ContainerId, NodeName, PartitionId, SchedulerKey};
 use crate::policy::Locality;
 use crate::proposer::{Proposal, ProposalKind};
-use crate::queue::Exclusivity;
+use crate::queue::{EndCause, Exclusivity};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -91,6 +91,8 @@ pub enum LedgerEvent {
         size: ResourceVector,
         /// How.
         ending: Ending,
+        /// Why.
+        cause: EndCause,
     },
     /// A proposal was refused.
     Rejected {
@@ -120,6 +122,35 @@ pub enum LedgerEvent {
         /// The application.
         app: ApplicationId,
     },
+    /// An application ended though nobody called for that. Its containers ended before.
+    AppEnded {
+        /// The application.
+        app: ApplicationId,
+        /// Why.
+        cause: AppEnd,
+    },
+}
+
+/// Why an application ended though nobody called for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AppEnd {
+    /// Its lifetime was over.
+    Lifetime,
+    /// All applications of its queue were ended.
+    QueueKilled,
+}
+
+impl AppEnd {
+    /// A stable word for the cause.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lifetime => "lifetime",
+            Self::QueueKilled => "queue_killed",
+        }
+    }
 }
 
 impl LedgerEvent {
@@ -159,6 +190,18 @@ pub enum UnreserveReason {
     Kill,
     /// It waited longer than reservations may.
     Timeout,
+}
+
+impl Ending {
+    /// How a container ends for a cause.
+    #[must_use]
+    pub const fn of(cause: EndCause) -> Self {
+        match cause {
+            EndCause::Exited => Self::Finished,
+            EndCause::Released => Self::Released,
+            _ => Self::Killed,
+        }
+    }
 }
 
 /// How a container ended.

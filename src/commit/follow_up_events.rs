@@ -10,7 +10,7 @@ use crate::commit::leaves::records::entered;
 use crate::commit::ledger::Ledger;
 use crate::commit::nodes::registration::is_registered;
 use crate::id::AppSlot;
-use crate::queue::AppStage;
+use crate::queue::{AppStage, EndCause};
 
 impl Ledger {
     /// Whether calls wait that the last change brought about.
@@ -30,7 +30,7 @@ impl Ledger {
                     let launched = self.container(slot).launched;
                     self.containers.set_due(slot, false, launched);
                 }
-                FollowUpEvent::Finished(slot) => self.finish_container(slot),
+                FollowUpEvent::Finished(slot, cause) => self.finish_container(slot, cause),
                 FollowUpEvent::NodeTotal(node, incarnation, total) => {
                     if is_registered(&self.state, node, incarnation) {
                         // As AbstractYarnScheduler.updateNodeResource with a timeout of 0: enforced from now on.
@@ -42,6 +42,7 @@ impl Ledger {
                 FollowUpEvent::Forget(app) => self.forget_app(app),
             }
         }
+        self.hand_out_by_event();
         self.containers.drop_ended();
     }
 
@@ -63,10 +64,11 @@ impl Ledger {
         if !self.state.apps[app].waits_for_master() {
             return;
         }
-        let fetched = self.containers.fetch(app);
+        let first = self.fetch_next(app);
+        while self.fetch_next(app).is_some() {}
         // The answer that fetches it reads the headroom, which may recompute a user limit.
         self.leaves.answered_headroom(&mut self.state, app);
-        if let Some(&slot) = fetched.first() {
+        if let Some(slot) = first {
             let container = self.containers.get_mut(slot);
             container.master = true;
             let id = container.id;
@@ -79,14 +81,14 @@ impl Ledger {
     }
 
     /// The next answer to the application lists the end; without its master it ends too.
-    fn finish_container(&mut self, slot: ContainerSlot) {
+    fn finish_container(&mut self, slot: ContainerSlot, cause: EndCause) {
         let container = self.container(slot);
         let (id, app) = (container.id, container.app);
         let row = &self.state.apps[app];
         if row.id != id.app || row.stage.is_over() {
             return;
         }
-        self.containers.note_finished(app, id.number);
+        self.containers.note_finished(app, id.number, cause);
         if row.master == Some(id.number) {
             self.outbox.push(LedgerEvent::MasterLost { app: id.app });
             self.end_app(app);

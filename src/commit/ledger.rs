@@ -5,16 +5,20 @@
 use std::sync::Arc;
 
 use super::event::LedgerEvent;
+use super::event_counts::EventCounts;
 use super::outbox::Outbox;
 use super::registry::Registry;
+use crate::commit::apps::attempt_numbers::AttemptNumbers;
 use crate::commit::apps::clock::LedgerClock;
 use crate::commit::apps::tags::PlacementTags;
 use crate::commit::containers::container::Container;
+use crate::commit::containers::hand_out::HandOut;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::containers::store::Containers;
 use crate::commit::leaves::Leaves;
 use crate::commit::leaves::records::renew_all_bounds;
 use crate::commit::nodes::history::NodeHistory;
+use crate::commit::nodes::recovery::Recovery;
 use crate::commit::tree::Tree;
 use crate::commit::tree::build::build;
 use crate::commit::tree::capacity::update_cluster;
@@ -44,6 +48,9 @@ pub struct Ledger {
     pub(super) leaves: Leaves,
     pub(super) history: NodeHistory,
     pub(super) tags: PlacementTags,
+    pub(super) attempts: AttemptNumbers,
+    pub(super) recovery: Recovery,
+    pub(super) hand_out: HandOut,
     pub(super) outbox: Outbox,
     pub(super) clock: LedgerClock,
     /// The epoch that was last published: all bounds of user limits held in it.
@@ -61,6 +68,9 @@ impl Ledger {
             leaves: Leaves::default(),
             history: NodeHistory::default(),
             tags: PlacementTags::default(),
+            attempts: AttemptNumbers::default(),
+            recovery: Recovery::default(),
+            hand_out: HandOut::default(),
             outbox: Outbox::default(),
             clock: LedgerClock::default(),
             published_epoch: 0,
@@ -171,6 +181,12 @@ impl Ledger {
     #[must_use]
     pub fn event_count(&self) -> usize {
         self.outbox.event_count()
+    }
+
+    /// How many events of each kind there were so far.
+    #[must_use]
+    pub fn event_counts(&self) -> &EventCounts {
+        self.outbox.counts()
     }
 
     /// The id of a partition by name.

@@ -14,6 +14,8 @@
 //! | `Leaves` | records of users, skippable heads, removed users that still ask, counts of running applications |
 //! | `NodeHistory` | order of registrations, nodes that left with tags, the largest node |
 //! | `PlacementTags` | tags on nodes and placement constraints |
+//! | `AttemptNumbers` | last attempts of ended applications |
+//! | `Recovery` | containers of applications that are not recovered yet |
 //! | `LedgerClock` | time, lifetimes, order of starts |
 //!
 //! # Life of a proposal
@@ -36,6 +38,7 @@
 mod apps;
 mod containers;
 mod event;
+mod event_counts;
 mod follow_up_events;
 mod leaves;
 mod ledger;
@@ -46,13 +49,18 @@ mod registry;
 mod tree;
 
 pub use apps::ask_error::{AskError, OutOfRange};
+pub use apps::ask_steps::AskProgress;
 pub use apps::clock::effective_lifetime;
 pub use apps::lifecycle::{AppError, SubmitError, Submitted};
+pub use apps::operations::MovedApps;
 pub use containers::container::{Container, ContainerState};
+pub use containers::hand_out::HandOut;
 pub use containers::preempt::{PreemptionReason, PreemptionRound, Verdict, VerdictKind, Verdicts};
 pub use containers::slot::ContainerSlot;
-pub use event::{Ending, LedgerEvent, UnreserveReason};
+pub use event::{AppEnd, Ending, LedgerEvent, UnreserveReason};
+pub use event_counts::EventCounts;
 pub use ledger::{Ledger, PartitionSpec};
+pub use nodes::recovery::Recovered;
 pub use nodes::registration::{HeartbeatReply, NodeError};
 pub(crate) use proposals::batch::LedgerOwner;
 pub use proposals::batch::{CommitBatch, Unsettled};

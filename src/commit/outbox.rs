@@ -5,8 +5,10 @@
 use std::collections::VecDeque;
 
 use super::event::LedgerEvent;
+use super::event_counts::EventCounts;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::id::{AppSlot, NodeSlot, PartitionId};
+use crate::queue::EndCause;
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -22,8 +24,8 @@ pub(super) enum FollowUpEvent {
     Allocated(AppSlot),
     /// A container's node is to stop it.
     Stop(ContainerSlot),
-    /// A container ended.
-    Finished(ContainerSlot),
+    /// A container ended, for a cause.
+    Finished(ContainerSlot, EndCause),
     /// A node's total is to become this.
     NodeTotal(NodeSlot, u32, ResourceVector),
     /// A container on a node without room for it is to end.
@@ -36,26 +38,47 @@ pub(super) enum FollowUpEvent {
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     events: Vec<LedgerEvent>,
+    /// Events that the ledger itself has looked at.
+    seen: usize,
     follow_ups: VecDeque<FollowUpEvent>,
+    counts: EventCounts,
 }
 
 impl Outbox {
     /// Adds an event for the outside.
     pub(super) fn push(&mut self, event: LedgerEvent) {
+        self.counts.count(&event);
         self.events.push(event);
     }
 
-    /// Adds an event, made where it stays: pushed, it would be put together elsewhere and read back at
-    /// once.
+    /// How many events there were so far.
+    pub(super) fn counts(&self) -> &EventCounts {
+        &self.counts
+    }
+
+    /// Adds the event of an allocation, made where it stays: pushed, it would be put together elsewhere and read
+    /// back at once.
     #[inline(always)]
-    pub(super) fn push_with(&mut self, event: impl FnOnce() -> LedgerEvent) {
+    pub(super) fn push_allocated(&mut self, event: impl FnOnce() -> LedgerEvent) {
+        self.counts.allocated += 1;
         self.events.extend(std::iter::once_with(event));
     }
 
     /// Takes the events since the last call and leaves an empty buffer for the next ones.
     pub(super) fn exchange(&mut self, mut buffer: Vec<LedgerEvent>) -> Vec<LedgerEvent> {
         buffer.clear();
+        self.seen = 0;
         std::mem::replace(&mut self.events, buffer)
+    }
+
+    /// Events that the ledger itself has not looked at.
+    pub(super) fn new_events(&self) -> impl Iterator<Item = &LedgerEvent> {
+        self.events.iter().skip(self.seen)
+    }
+
+    /// The ledger has looked at all events.
+    pub(super) fn note_seen(&mut self) {
+        self.seen = self.events.len();
     }
 
     /// Events since they were last taken.

@@ -195,6 +195,8 @@ impl fmt::Display for Report {
     }
 }
 
+impl std::error::Error for Diagnostic {}
+
 impl std::error::Error for Report {}
 
 /// An offending value for a message: at most 64 characters, control characters escaped.

@@ -5,6 +5,8 @@
 //! insertion. It never shrinks. Buckets of eight and more colliding keys, which the original
 //! turns into trees, keep that order here.
 
+use super::{ApplicationId, ContainerId};
+
 /// Number of buckets of a map that once held `most` keys.
 fn buckets(most: usize) -> u32 {
     let mut buckets = 16;
@@ -42,9 +44,10 @@ pub fn node_hash(host: &str, port: u16) -> i32 {
     493_217i32.wrapping_mul(hash).wrapping_add(i32::from(port))
 }
 
-/// `ContainerId.hashCode` of a container of the first attempt of an application.
+/// `ContainerId.hashCode`.
 #[must_use]
-pub fn container_hash(cluster: u64, sequence: u32, number: u32) -> i32 {
+pub fn container_hash(id: ContainerId) -> i32 {
+    let ApplicationId { cluster, sequence } = id.app;
     let fold = |start: i32, by: i32, values: [i32; 2]| {
         values
             .into_iter()
@@ -53,9 +56,9 @@ pub fn container_hash(cluster: u64, sequence: u32, number: u32) -> i32 {
     let bits = cluster ^ (cluster >> 32);
     let low = u32::try_from(bits & u64::from(u32::MAX)).expect("masked to 32 bits");
     let application = fold(6521, 371_237, [low.cast_signed(), sequence.cast_signed()]);
-    let attempt = fold(5501, 347_671, [application, 1]);
+    let attempt = fold(5501, 347_671, [application, id.attempt.cast_signed()]);
     31i32
-        .wrapping_mul(number.cast_signed())
+        .wrapping_mul(id.number.cast_signed())
         .wrapping_add(attempt)
 }
 

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::de::{Deserialize, Deserializer, Error};
+use serde::ser::{Serialize, Serializer};
+
 use super::java_order;
 
 /// An application: the start time of the cluster and a sequence number
@@ -32,22 +35,37 @@ impl fmt::Display for ApplicationId {
     }
 }
 
-/// A container: its application and a number counted from 1 in order of first allocation or
-/// reservation. A reserved container keeps its number when it is allocated.
+/// A container: its application, the attempt of it that has the container, and a number counted from
+/// 1 in order of first allocation or reservation within the attempt. A reserved container keeps its
+/// number when it is allocated.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ContainerId {
     /// The application.
     pub app: ApplicationId,
-    /// Number within the application, from 1.
+    /// Attempt of the application, from 1.
+    pub attempt: u32,
+    /// Number within the attempt, from 1.
     pub number: u32,
+}
+
+impl ContainerId {
+    /// A container of the first attempt of an application.
+    #[must_use]
+    pub const fn new(app: ApplicationId, number: u32) -> Self {
+        Self {
+            app,
+            attempt: 1,
+            number,
+        }
+    }
 }
 
 impl fmt::Display for ContainerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "container_{}_{:04}_01_{:06}",
-            self.app.cluster, self.app.sequence, self.number
+            "container_{}_{:04}_{:02}_{:06}",
+            self.app.cluster, self.app.sequence, self.attempt, self.number
         )
     }
 }
@@ -134,6 +152,95 @@ fn clip(text: &str) -> String {
     text.chars().take(64).flat_map(char::escape_debug).collect()
 }
 
+/// The name of an application or container that is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdError {
+    text: String,
+    form: &'static str,
+}
+
+impl fmt::Display for IdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not of the form {}", self.text, self.form)
+    }
+}
+
+impl std::error::Error for IdError {}
+
+/// The numbers of an id behind its first word.
+fn numbers<const N: usize>(text: &str, word: &str) -> Option<[u64; N]> {
+    let mut parts = text.split('_');
+    if parts.next() != Some(word) {
+        return None;
+    }
+    let mut numbers = [0; N];
+    for number in &mut numbers {
+        let part = parts.next()?;
+        let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        *number = part.parse().ok().filter(|_| digits)?;
+    }
+    parts.next().is_none().then_some(numbers)
+}
+
+impl FromStr for ApplicationId {
+    type Err = IdError;
+
+    /// Reads `application_<timestamp>_<sequence>`.
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let read = numbers(text, "application").and_then(|[cluster, sequence]| {
+            let sequence = u32::try_from(sequence).ok()?;
+            Some(Self { cluster, sequence })
+        });
+        read.ok_or_else(|| IdError {
+            text: clip(text),
+            form: "application_<timestamp>_<sequence>",
+        })
+    }
+}
+
+impl FromStr for ContainerId {
+    type Err = IdError;
+
+    /// Reads `container_<timestamp>_<sequence>_<attempt>_<number>`.
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let read = numbers(text, "container").and_then(|[cluster, rest @ ..]: [u64; 4]| {
+            let [sequence, attempt, number] = rest.map(u32::try_from);
+            Some(Self {
+                app: ApplicationId {
+                    cluster,
+                    sequence: sequence.ok()?,
+                },
+                attempt: attempt.ok()?,
+                number: number.ok()?,
+            })
+        });
+        read.ok_or_else(|| IdError {
+            text: clip(text),
+            form: "container_<timestamp>_<sequence>_<attempt>_<number>",
+        })
+    }
+}
+
+/// Ids are written as their text.
+macro_rules! as_text {
+    ($($id:ident),*) => {
+        $(impl Serialize for $id {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $id {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                text.parse().map_err(D::Error::custom)
+            }
+        })*
+    };
+}
+
+as_text!(ApplicationId, ContainerId, NodeName);
+
 /// What asks are grouped by within an application: request priority (smaller is more important)
 /// and allocation request id. Order is that of `SchedulerRequestKey`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -163,6 +270,36 @@ mod tests {
         assert_eq!(name.to_string(), "h3:8041");
         for bad in ["", ":1", "a b:1", "h:99999", "h:x", "h\u{7}:1", "*:1"] {
             assert!(bad.parse::<NodeName>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn ids_are_read_back_from_their_text() {
+        let app = ApplicationId {
+            cluster: 1_700_000_000_000,
+            sequence: 12_345,
+        };
+        assert_eq!(app.to_string().parse(), Ok(app));
+        let container = ContainerId {
+            app,
+            attempt: 2,
+            number: 1_234_567,
+        };
+        assert_eq!(container.to_string().parse(), Ok(container));
+        for bad in [
+            "",
+            "application",
+            "application_1",
+            "application_1_2_3",
+            "application_1_+2",
+            "application_1_4294967296",
+            "app_1_2",
+        ] {
+            let error = bad.parse::<ApplicationId>().unwrap_err();
+            assert!(error.to_string().contains("application_<"), "{error}");
+        }
+        for bad in ["container_1_1_01", "container_1_1_01_x", "container_1_1__1"] {
+            assert!(bad.parse::<ContainerId>().is_err(), "{bad}");
         }
     }
 

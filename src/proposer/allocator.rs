@@ -100,10 +100,7 @@ impl<const N: usize> Pass<'_, N> {
         if !asks_on::<N>(app, self.asked_on()) {
             return WalkStep::Skip(SkipReason::Other);
         }
-        for asks in &app.keys {
-            if !asks.outstanding {
-                continue;
-            }
+        for asks in app.open_keys() {
             // Must equal [`Self::key`].
             if FastPath::SimpleAsk.is_taken() && self.simple_ask(slot, asks, limits) {
                 return WalkStep::Proposal;

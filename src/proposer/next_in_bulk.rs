@@ -60,8 +60,8 @@ pub(super) fn next_in_bulk<const N: usize>(
         return None;
     }
     ended(Step::Headroom);
-    let key = app.keys.iter().position(|asks| asks.outstanding)?;
-    let size = asked_on(state, app, &app.keys[key], partition)?;
+    let key = app.first_open();
+    let size = asked_on(state, app, app.keys.get(key)?, partition)?;
     if !size.fits_in(&headroom) {
         return None;
     }

@@ -104,7 +104,7 @@ impl<const N: usize> Pass<'_, N> {
         let mut order = node.killable.clone();
         java_order::sort(&mut order, 0, |killable| {
             let id = killable.container;
-            java_order::container_hash(id.app.cluster, id.app.sequence, id.number)
+            java_order::container_hash(id)
         });
         let (mut room, mut kill) = (node.free.narrow(), Vec::new());
         for killable in order {

@@ -178,7 +178,7 @@ impl<const N: usize> Pass<'_, N> {
     fn too_large(&self, app: &App) -> Option<ResourceVector> {
         let index = self.candidates.index()?;
         let mut largest = ResourceVector::NONE;
-        for asks in app.keys.iter().filter(|asks| asks.outstanding) {
+        for asks in app.open_keys() {
             for size in asks.asks.iter().map(|ask| ask.size.get()) {
                 if self.state.calculator.fits_in(&size, index.largest()) {
                     return None;

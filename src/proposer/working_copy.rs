@@ -85,7 +85,7 @@ fn apply_allocation<const N: usize>(state: &mut State, proposal: &Proposal) -> O
 // Must equal `Ledger::stop_asking` for a user with a record.
 fn follow_end_of_asks(state: &mut State, app: AppSlot) {
     let row = &mut state.apps[app];
-    if !row.asking || row.keys.iter().any(|asks| asks.outstanding) {
+    if !row.asking || row.has_open_key() {
         return;
     }
     row.asking = false;

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::constraint::Constraint;
+use super::key_asks::KeyAsks;
 use super::per_partition::PerPartition;
-use crate::id::{ApplicationId, NameId, NodeSlot, PartitionId, QueueSlot, SchedulerKey, UserSlot};
+use crate::id::{
+    ApplicationId, ContainerId, NameId, NodeSlot, PartitionId, QueueSlot, SchedulerKey, UserSlot,
+};
 use crate::resource::{PackedVector, ResourceVector};
 
 /// One application with its only attempt.
@@ -44,8 +47,12 @@ pub struct App {
     pub parts: PerPartition<AppPart>,
     /// Everything asked, by key, ascending.
     pub keys: SmallVec<[KeyAsks; 1]>,
+    /// Position of the first key with outstanding asks; the number of keys where none has any.
+    pub first_open: u32,
     /// Its number.
     pub id: ApplicationId,
+    /// Which attempt of the application it is, from 1.
+    pub attempt: u32,
     /// Position in the order in which attempts started.
     pub start: u64,
     /// What it was submitted with.
@@ -112,6 +119,17 @@ impl App {
         &mut self.parts[partition]
     }
 
+    /// The id of a container of the application by its number.
+    #[inline]
+    #[must_use]
+    pub fn container(&self, number: u32) -> ContainerId {
+        ContainerId {
+            app: self.id,
+            attempt: self.attempt,
+            number,
+        }
+    }
+
     /// Whether the application's first container will run its master.
     #[inline]
     #[must_use]
@@ -146,11 +164,107 @@ impl App {
             Ok(at) => at,
             Err(at) => {
                 self.keys.insert(at, KeyAsks::new(key));
+                // An entry without asks stands before the first open key, or behind it.
+                self.first_open += u32::from(at <= self.first_open());
                 at
             }
         };
         &mut self.keys[at]
     }
+
+    /// Creates an empty entry for each of some keys that has none, all at once.
+    ///
+    /// Cost: that of sorting the new ones, and one move of all entries.
+    pub fn add_keys(&mut self, keys: impl IntoIterator<Item = SchedulerKey>) {
+        let keys = keys.into_iter();
+        let mut new: Vec<_> = keys.filter(|&key| self.find_key(key).is_err()).collect();
+        new.sort_unstable();
+        new.dedup();
+        if let [only] = new.as_slice() {
+            self.key_mut(*only);
+        }
+        if new.len() < 2 {
+            return;
+        }
+        let first = self.keys.get(self.first_open()).map(|asks| asks.key);
+        let mut merged = SmallVec::with_capacity(self.keys.len() + new.len());
+        let mut known = std::mem::take(&mut self.keys).into_iter().peekable();
+        for key in new {
+            while let Some(before) = known.next_if(|asks| asks.key < key) {
+                merged.push(before);
+            }
+            merged.push(KeyAsks::new(key));
+        }
+        merged.extend(known);
+        self.keys = merged;
+        let at = match first {
+            Some(key) => self.find_key(key).unwrap_or_else(|at| at),
+            None => self.keys.len(),
+        };
+        self.first_open = position(at);
+    }
+
+    /// Removes those of some keys under which nothing ever happened.
+    pub fn remove_unused(&mut self, keys: impl IntoIterator<Item = SchedulerKey>) {
+        let mut keys: Vec<_> = keys.into_iter().collect();
+        keys.sort_unstable();
+        let listed = |key: &SchedulerKey| keys.binary_search(key).is_ok();
+        self.keys
+            .retain(|asks| asks.is_used() || !listed(&asks.key));
+        let first = self.keys.iter().position(|asks| asks.outstanding);
+        self.first_open = position(first.unwrap_or(self.keys.len()));
+    }
+
+    /// Position of the first key with outstanding asks; the number of keys where none has any.
+    #[inline]
+    #[must_use]
+    pub fn first_open(&self) -> usize {
+        self.first_open as usize
+    }
+
+    /// Whether some key has outstanding asks.
+    #[inline]
+    #[must_use]
+    pub fn has_open_key(&self) -> bool {
+        self.first_open() < self.keys.len()
+    }
+
+    /// The keys with outstanding asks, ascending.
+    #[inline]
+    pub fn open_keys(&self) -> impl Iterator<Item = &KeyAsks> {
+        let from = self.first_open().min(self.keys.len());
+        self.keys[from..].iter().filter(|asks| asks.outstanding)
+    }
+
+    /// The key at a position has outstanding asks from now on.
+    pub fn open_key(&mut self, at: usize) {
+        self.keys[at].outstanding = true;
+        self.first_open = self.first_open.min(position(at));
+    }
+
+    /// The key at a position has no outstanding asks any more.
+    ///
+    /// Cost: the keys up to the next one with outstanding asks, if it was the first.
+    #[inline]
+    pub fn close_key(&mut self, at: usize) {
+        self.keys[at].outstanding = false;
+        if at == self.first_open() {
+            let behind = self.keys[at..].iter().position(|asks| asks.outstanding);
+            self.first_open = position(behind.map_or(self.keys.len(), |by| at + by));
+        }
+    }
+
+    /// Takes all keys away.
+    pub fn take_keys(&mut self) -> SmallVec<[KeyAsks; 1]> {
+        self.first_open = 0;
+        std::mem::take(&mut self.keys)
+    }
+}
+
+/// A position among keys, whose number is bounded far below.
+#[inline]
+fn position(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 /// Figures of an application on one partition.
@@ -175,135 +289,6 @@ pub struct HeadroomProvider {
     pub user: UserSlot,
     /// Generation of that record.
     pub generation: u32,
-}
-
-/// Everything asked under one scheduler key, and what happened to it.
-///
-/// What decisions read stands in front.
-#[derive(Clone, Debug)]
-#[repr(C)]
-pub struct KeyAsks {
-    /// Asks by place.
-    pub asks: SmallVec<[PlaceAsk; 1]>,
-    /// Whether an allocator for the key exists; counters survive without one.
-    pub known: bool,
-    /// Whether asks for `*` are outstanding, so that the key is served.
-    pub outstanding: bool,
-    /// The partition of the ask for `*`.
-    pub partition: PartitionId,
-    /// Scheduling opportunities since the last reset.
-    pub opportunities: i32,
-    /// Missed opportunities on the default partition since the last reset.
-    pub missed: i32,
-    /// Times that reservations of the key were kept.
-    pub re_reservations: i32,
-    /// Request priority and allocation request id.
-    pub key: SchedulerKey,
-    /// Set when the key belongs to a scheduling request.
-    pub constrained: Option<Arc<ConstrainedKey>>,
-    /// Reservations under this key, in order of making.
-    pub reserved: Vec<ReservedAt>,
-    /// Most reservations that the key ever had at once.
-    pub most_reserved: usize,
-}
-
-impl KeyAsks {
-    fn new(key: SchedulerKey) -> Self {
-        Self {
-            key,
-            known: false,
-            outstanding: false,
-            partition: PartitionId::DEFAULT,
-            asks: SmallVec::new(),
-            constrained: None,
-            opportunities: 0,
-            missed: 0,
-            re_reservations: 0,
-            reserved: Vec::new(),
-            most_reserved: 0,
-        }
-    }
-
-    /// Counts a look at a node of a partition that found room for a container asked anywhere: one
-    /// more opportunity, and what was missed on the default partition is forgotten.
-    // As RegularContainerAllocator.preCheckForNodeCandidateSet and doAllocation.
-    #[inline]
-    pub fn count_found(&mut self, partition: PartitionId) {
-        self.opportunities = self.opportunities.saturating_add(1);
-        if partition == PartitionId::DEFAULT {
-            self.missed = 0;
-        }
-    }
-
-    /// The ask at a place.
-    #[inline]
-    #[must_use]
-    pub fn at(&self, place: NameId) -> Option<&PlaceAsk> {
-        self.asks.iter().find(|ask| ask.place == place)
-    }
-
-    /// The ask at a place, to be written.
-    #[inline]
-    pub fn at_mut(&mut self, place: NameId) -> Option<&mut PlaceAsk> {
-        self.asks.iter_mut().find(|ask| ask.place == place)
-    }
-
-    /// Puts an ask at its place; returns the one that stood there.
-    pub fn put(&mut self, ask: PlaceAsk) -> Option<PlaceAsk> {
-        match self.at_mut(ask.place) {
-            Some(place) => Some(std::mem::replace(place, ask)),
-            None => {
-                self.asks.push(ask);
-                None
-            }
-        }
-    }
-
-    /// Takes one container off the ask at a place, which ends when none is left. `before`: called with the ask
-    /// as it stood. Returns how many are left; 0 where nothing was asked.
-    #[inline(always)]
-    pub fn take_one(&mut self, place: NameId, before: impl FnOnce(&PlaceAsk)) -> i32 {
-        let mut asks = self.asks.iter_mut().enumerate();
-        let Some((at, ask)) = asks.find(|(_, ask)| ask.place == place) else {
-            return 0;
-        };
-        before(ask);
-        ask.count -= 1;
-        let left = ask.count;
-        if left == 0 {
-            self.asks.remove(at);
-        }
-        left
-    }
-
-    /// Containers asked at a place.
-    #[inline]
-    #[must_use]
-    pub fn count(&self, place: NameId) -> i32 {
-        self.at(place).map_or(0, |ask| ask.count)
-    }
-
-    /// Whether a less local place than this one will do; yes where nothing was asked.
-    #[inline]
-    #[must_use]
-    pub fn relaxed(&self, place: NameId) -> bool {
-        self.at(place).is_none_or(|ask| ask.relax)
-    }
-}
-
-/// An ask at one place under a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlaceAsk {
-    /// Host, rack, or [`NameId::ANY`].
-    pub place: NameId,
-    /// Size of one container.
-    pub size: PackedVector,
-    /// Containers outstanding.
-    pub count: i32,
-    /// Whether a less local place will do.
-    pub relax: bool,
-    /// Partition asked for; nothing when none was named.
-    pub partition: Option<PartitionId>,
 }
 
 /// What a scheduling request fixed when its key was first used.

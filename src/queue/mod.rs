@@ -4,6 +4,8 @@ mod amounts;
 mod app;
 mod constraint;
 mod demand;
+mod end_cause;
+mod key_asks;
 mod mends;
 mod per_partition;
 mod ranks;
@@ -15,17 +17,22 @@ mod user;
 
 pub use amounts::{Amounts, Excess};
 pub use app::{
-    App, AppPart, AppStage, ConstrainedKey, HeadroomProvider, KeyAsks, PlaceAsk, ReservedAt,
-    Submission, refresh_fair_figures,
+    App, AppPart, AppStage, ConstrainedKey, HeadroomProvider, ReservedAt, Submission,
+    refresh_fair_figures,
 };
 
 pub use constraint::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
 pub use demand::{Demand, asks_on, demand_of};
+pub use end_cause::EndCause;
+pub use key_asks::{KeyAsks, PlaceAsk};
 pub use mends::Mends;
 pub use per_partition::PerPartition;
 pub use ranks::{ChildClaim, ChildUse, Ranks};
 pub use reference::{Reference, ReferenceRules, UnknownReference};
-pub use request::{AppSpec, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec};
+pub use request::{
+    AppSpec, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec,
+    RunningContainer,
+};
 pub use settings::{
     AccessList, Accessible, AppOrder, AsynchronousSettings, CapacitySetting, ChildOrder,
     ConfiguredState, ConstraintHandler, CreationScheme, CreationSettings, HeartbeatSettings,

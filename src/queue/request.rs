@@ -1,5 +1,6 @@
 //! What outsiders ask of the scheduler, as plain data: nodes, applications, asks, reports.
 
+use super::end_cause::EndCause;
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::resource::ResourceVector;
 
@@ -170,7 +171,7 @@ pub struct AskCall {
     pub asks: Vec<Ask>,
     /// Scheduling requests with constraints.
     pub constrained: Vec<ConstrainedAsk>,
-    /// Containers to give back, by number; unknown ones are ignored.
+    /// Containers to give back, by number; of those that are not live the answer says so.
     pub release: Vec<u32>,
     /// Hosts and racks not to use from now on.
     pub blacklist_add: Vec<String>,
@@ -212,10 +213,14 @@ pub struct AskReply {
     pub allocated: Vec<Granted>,
     /// Numbers of the containers whose end the application learns now, ascending.
     pub finished: Vec<u32>,
+    /// Why each of them ended.
+    pub causes: Vec<EndCause>,
     /// How much more the application may get, as reported to application masters.
     pub headroom: ResourceVector,
     /// Containers that the scheduler asks back, ascending.
     pub asked_back: Vec<u32>,
+    /// Numbers that the call gave back though no live container has them, in the order of the call.
+    pub unknown: Vec<u32>,
 }
 
 /// A container that an application received.
@@ -232,6 +237,35 @@ pub struct Granted {
     pub priority: i32,
     /// The allocation request id it was asked under.
     pub request_id: i64,
+}
+
+/// A container that a node runs, as its manager reports it when it registers with a scheduler that started anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningContainer {
+    /// The container.
+    pub id: ContainerId,
+    /// Its size.
+    pub size: ResourceVector,
+    /// Request priority it was asked under.
+    pub priority: i32,
+    /// Allocation request id it was asked under.
+    pub request_id: i64,
+    /// When it was placed, in ms of the scheduler's clock.
+    pub created_ms: u64,
+}
+
+impl RunningContainer {
+    /// A container with priority 1 that was placed at the beginning.
+    #[must_use]
+    pub const fn new(id: ContainerId, size: ResourceVector) -> Self {
+        Self {
+            id,
+            size,
+            priority: 1,
+            request_id: 0,
+            created_ms: 0,
+        }
+    }
 }
 
 /// What a node reports with a heartbeat.

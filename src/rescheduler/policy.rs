@@ -195,7 +195,7 @@ impl Monitor for Rescheduler {
         }
         let settings = self.settings.clone();
         let scene = access.inspect(move |ledger| look(ledger, &settings));
-        let Some(mut scene) = scene else {
+        let Ok(mut scene) = scene else {
             return Verdicts::default();
         };
         let (view, limits) = (&scene.view, &mut scene.limits);

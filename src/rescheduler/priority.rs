@@ -93,7 +93,7 @@ impl Round<'_> {
         let mut running = row.running.clone();
         java_order::sort(&mut running, 0, |&container| {
             let id = view.containers[container].id;
-            java_order::container_hash(id.app.cluster, id.app.sequence, id.number)
+            java_order::container_hash(id)
         });
         order::sort_by(&mut running, |&a, &b| self.by_age(a, b));
         for &container in running.iter().filter(|&&c| self.is_chosen(c)) {

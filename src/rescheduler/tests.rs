@@ -149,10 +149,7 @@ impl Scene {
     fn push(&mut self, app: usize, node: usize, size: ResourceVector) -> usize {
         let at = self.view.containers.len();
         self.view.containers.push(RoundContainer {
-            id: ContainerId {
-                app: self.view.apps[app].id,
-                number: u32::try_from(at).unwrap() + 1,
-            },
+            id: ContainerId::new(self.view.apps[app].id, u32::try_from(at).unwrap() + 1),
             app,
             key: SchedulerKey {
                 priority: 1,

@@ -314,6 +314,14 @@ impl<const N: usize> fmt::Display for ResourceVector<N> {
     }
 }
 
+/// Written as a list of values, memory and vcores at least, without zeros at its end.
+impl<const N: usize> serde::Serialize for ResourceVector<N> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let last = self.0.iter().rposition(|&value| value != 0).unwrap_or(0);
+        serializer.collect_seq(self.0.iter().take(last.max(VCORES) + 1))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -26,6 +26,7 @@ use super::handles::event_reader::EventReader;
 use super::handles::queue_capacities::QueueCapacities;
 use super::handles::start::{Mode, Running};
 use super::nodes::index::NodeIndex;
+use super::panics::PanicLog;
 use super::proposer::measuring::Measuring;
 use super::proposer::outlet::Outlet;
 use super::proposer::{Proposer, ProposerEnds};
@@ -35,8 +36,8 @@ use crate::id::Version;
 use crate::metrics::{Collector, CounterReader, counters};
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicBool, AtomicU64, Parker, Published, Publisher, Shutdown, Waker, inbox, parking,
-    published, shutdown,
+    Arc, AtomicBool, Parker, Published, Publisher, Shutdown, Waker, inbox, parking, published,
+    shutdown,
 };
 use crate::time::Clock;
 
@@ -46,7 +47,8 @@ pub(super) struct EngineParts<C, P> {
     pub(super) caller_runs: StdArc<CallerRuns<C>>,
     pub(super) proposers: Vec<Proposer<P>>,
     pub(super) commands: Commands,
-    pub(super) events: EventReader,
+    /// Events, and where their readers sleep.
+    pub(super) events: (EventReader, Parker),
     pub(super) snapshots: Published<Snapshot>,
     /// What the sorter needs: where it publishes, and where it sleeps.
     pub(super) index: Publisher<NodeIndex>,
@@ -54,7 +56,7 @@ pub(super) struct EngineParts<C, P> {
     pub(super) shutdown: Shutdown,
     pub(super) outcomes: CounterReader<CommitOutcome>,
     pub(super) collector: Collector,
-    pub(super) panics: Arc<AtomicU64>,
+    pub(super) panics: PanicLog,
 }
 
 /// What all proposers share, while they are built.
@@ -67,7 +69,7 @@ struct Wiring {
     snapshots: Published<Snapshot>,
     order: Published<NodeIndex>,
     shutdown: Shutdown,
-    panics: Arc<AtomicU64>,
+    panics: PanicLog,
 }
 
 impl Wiring {
@@ -92,7 +94,7 @@ impl Wiring {
             parker,
             shutdown: self.shutdown.clone(),
             status,
-            panics: Arc::clone(&self.panics),
+            panics: self.panics.clone(),
         };
         let measuring = Measuring::new(clock, latencies.recorder(collector), latencies);
         let share = (position, self.mode.threads());
@@ -130,7 +132,7 @@ impl<C: Clock + Clone + 'static, P: Clock> EngineParts<C, P> {
             snapshots,
             order,
             shutdown,
-            panics: Arc::new(AtomicU64::new(0)),
+            panics: PanicLog::new(),
         };
         let (mut collector, mut rings) = (Collector::new(), ProposerRings::new());
         let proposers = parks.into_iter().enumerate().map(|(i, park)| {
@@ -153,7 +155,7 @@ impl<C: Clock + Clone + 'static, P: Clock> EngineParts<C, P> {
             inline.then(|| InlineScheduling::new(wiring.order.reader(), running.latencies));
         let heartbeats_schedule = mode == Mode::Heartbeat;
         let committer = Committer::new(engine, heartbeats_schedule, clock.clone(), inline, ends);
-        let caller_runs = StdArc::new(CallerRuns::new(waker, parker, wanted));
+        let caller_runs = StdArc::new(CallerRuns::new(waker, parker, wanted, &wiring.panics));
         Self {
             committer,
             commands: Commands::new(commands, caller_runs.clone()),

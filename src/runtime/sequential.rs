@@ -9,8 +9,9 @@ use super::nodes::live_order::LiveOrders;
 use super::nodes::standstill::Standstill;
 use crate::cluster::AttributeMapping;
 use crate::commit::{
-    AppError, AskError, Conflict, HeartbeatReply, Ledger, LedgerEvent, LedgerOwner, NodeError,
-    PartitionSpec, PreemptionRound, RefreshError, SubmitError, Submitted, Verdicts,
+    AppError, AskError, AskProgress, Conflict, HandOut, HeartbeatReply, Ledger, LedgerEvent,
+    LedgerOwner, NodeError, PartitionSpec, PreemptionRound, RefreshError, SubmitError, Submitted,
+    Verdicts,
 };
 use crate::id::{AppSlot, ApplicationId, ContainerId, NodeName, NodeSlot};
 use crate::policy::Locality;
@@ -100,6 +101,11 @@ impl Sequential {
         &self.ledger
     }
 
+    /// Chooses what hands containers to their applications.
+    pub fn set_hand_out(&mut self, by: HandOut) {
+        self.ledger.set_hand_out(by);
+    }
+
     /// Hands over what happened since the last call, in order.
     pub fn take_events(&mut self) -> Vec<LedgerEvent> {
         self.ledger.take_events()
@@ -128,7 +134,7 @@ impl Sequential {
     }
 
     /// Notes that something changed, perhaps which nodes there are or what they are part of.
-    fn note_nodes(&mut self) {
+    pub(super) fn note_nodes(&mut self) {
         self.node_calls += 1;
         self.standstill.note_change();
     }
@@ -249,18 +255,20 @@ impl Sequential {
     ///
     /// As [`AskError`]; nothing was done then, but for what stands before a key in use elsewhere.
     pub fn ask(&mut self, app: ApplicationId, call: &AskCall) -> Result<AskReply, AskError> {
-        let mut reply = AskReply::default();
-        self.ask_into(app, call, &mut reply)?;
+        let (mut reply, mut progress) = (AskReply::default(), AskProgress::of(call));
+        self.ask_on(app, call, &mut progress, &mut reply, &mut { usize::MAX })?;
         Ok(reply)
     }
 
-    /// The same with an answer that has room, as [`Ledger::ask_into`].
-    pub(super) fn ask_into(
+    /// Goes on with a call for at most so many items, as [`Ledger::ask_on`].
+    pub(super) fn ask_on(
         &mut self,
         app: ApplicationId,
         call: &AskCall,
+        progress: &mut AskProgress,
         reply: &mut AskReply,
-    ) -> Result<(), AskError> {
+        budget: &mut usize,
+    ) -> Result<bool, AskError> {
         let slot = self
             .ledger
             .app(app)
@@ -268,7 +276,7 @@ impl Sequential {
         if !call.only_fetches() {
             self.note_change_of(slot);
         }
-        let result = self.ledger.ask_into(slot, call, reply);
+        let result = self.ledger.ask_on(slot, call, progress, reply, budget);
         self.ledger.drain_follow_ups();
         result
     }
@@ -376,6 +384,18 @@ impl Sequential {
         Ok(())
     }
 
+    /// Ends containers of an application that is about to end, as many as the budget has, but for its master
+    /// and the last ones; whether the rest is few enough for [`Self::finish_app`].
+    pub(super) fn end_part_of(&mut self, app: ApplicationId, budget: &mut usize) -> bool {
+        let Some(slot) = self.ledger.app(app) else {
+            return true;
+        };
+        self.note_change_of(slot);
+        let few = self.ledger.end_containers_of(slot, budget);
+        self.ledger.drain_follow_ups();
+        few
+    }
+
     /// Changes an application's priority; returns the effective one.
     ///
     /// # Errors
@@ -405,8 +425,9 @@ impl Sequential {
 
     /// Moves the clock forward; applications whose lifetime is over end. Returns their number.
     pub fn advance_to(&mut self, now_ms: u64) -> usize {
+        let events = self.ledger.event_count();
         let ended = self.ledger.advance_to(now_ms);
-        if ended > 0 {
+        if ended > 0 || self.ledger.event_count() != events {
             self.standstill.note_change();
         }
         self.ledger.drain_follow_ups();

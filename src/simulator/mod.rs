@@ -11,6 +11,7 @@
 mod audit;
 pub mod driver;
 pub mod faults;
+#[cfg(feature = "files")]
 pub mod import;
 pub mod journal;
 mod statistics;

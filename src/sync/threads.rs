@@ -14,6 +14,19 @@ mod chosen {
     pub type Receiver<T> = std::sync::mpsc::Receiver<T>;
 
     pub use std::sync::mpsc::{TryRecvError, sync_channel};
+    pub use std::thread::ThreadId;
+
+    /// Which thread calls.
+    #[must_use]
+    pub fn thread_id() -> ThreadId {
+        std::thread::current().id()
+    }
+
+    /// The name of the thread that calls, if it has one.
+    #[must_use]
+    pub fn thread_name() -> Option<String> {
+        std::thread::current().name().map(str::to_owned)
+    }
 
     /// Looks for something to do before a thread sleeps.
     pub const SPINS: u32 = 1000;
@@ -31,6 +44,19 @@ mod chosen {
     pub type Receiver<T> = shuttle::sync::mpsc::Receiver<T>;
 
     pub use shuttle::sync::mpsc::{TryRecvError, sync_channel};
+    pub use shuttle::thread::ThreadId;
+
+    /// Which thread calls.
+    #[must_use]
+    pub fn thread_id() -> ThreadId {
+        shuttle::thread::current().id()
+    }
+
+    /// The name of the thread that calls, if it has one.
+    #[must_use]
+    pub fn thread_name() -> Option<String> {
+        shuttle::thread::current().name().map(str::to_owned)
+    }
 
     /// Looks for something to do before a thread sleeps. Each gives the turn to the scheduler, so
     /// that more of them only make a schedule longer.

@@ -301,10 +301,7 @@ fn ends(engine: &mut impl Calls) -> Vec<(i32, Vec<String>)> {
     engine.ask(1, asking(50));
     seen.push(rest(engine));
     engine.ask(2, AskCall::default());
-    let only = |number| ContainerId {
-        app: app(number),
-        number: 1,
-    };
+    let only = |number| ContainerId::new(app(number), 1);
     assert!(engine.container_ends(only(2)));
     seen.push(rest(engine));
     // Her master: the application ends while it asks, and its other containers with it.
@@ -336,7 +333,7 @@ fn active_users_are_the_same_after_the_last_container_however_the_heartbeats_com
     }
     assert_eq!(ends(&mut engine), want);
 
-    let engine = Engine::builder(settings).start().unwrap();
+    let engine = Engine::builder(settings).start().unwrap().into_threaded();
     for node in nodes {
         engine.add_node(node).unwrap();
     }

@@ -406,7 +406,7 @@ fn a_user_at_the_limit_is_served_again_once_containers_end() {
     assert_eq!(served, [vec![1; 14], vec![2; 4]].concat());
     for number in 1..=4 {
         let app = ApplicationId::new(1);
-        let container = ledger.live_container(ContainerId { app, number });
+        let container = ledger.live_container(ContainerId::new(app, number));
         ledger.container_exited(container.unwrap());
     }
     ledger.drain_follow_ups();

@@ -4,6 +4,7 @@
 mod trees;
 
 mod active_users;
+mod attempts;
 mod bad_proposals;
 mod bulk_placement;
 mod copied_shares;
@@ -13,7 +14,9 @@ mod deferred_charges;
 mod demand;
 mod lifetimes;
 mod mends;
+mod operations;
 mod property;
+mod recovery;
 mod removed_users;
 mod scheduling_requests;
 mod user_bounds;

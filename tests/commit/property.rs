@@ -185,10 +185,7 @@ impl World {
                 self.engine.ask(self.app(app), &call).is_err()
             }
             Call::Finish(app, number) => {
-                let id = ContainerId {
-                    app: self.app(app),
-                    number,
-                };
+                let id = ContainerId::new(self.app(app), number);
                 !self.engine.container_finished(id)
             }
             Call::FinishApp(app) => self.engine.finish_app(self.app(app)).is_err(),

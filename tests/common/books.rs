@@ -123,6 +123,7 @@ impl Books {
                 node,
                 size,
                 ending,
+                ..
             } => {
                 if *ending == Ending::Killed {
                     *self.killed.entry(container.app).or_default() += 1;
@@ -164,6 +165,7 @@ impl Books {
                 assert_eq!(*container, None, "nobody has a master");
             }
             Decision::MasterLost { app } => panic!("{app} has no master to lose"),
+            Decision::AppEnded { app, .. } => panic!("{app} has no limit of its lifetime"),
         }
     }
 
@@ -361,9 +363,8 @@ impl Seen {
         let (mut registered, mut leftover) = (BTreeMap::new(), Vec::new());
         for row in nodes {
             let reserved = row.reserved.map(|held| {
-                let app = apps[held.app.index()].id;
-                let number = held.number;
-                (ContainerId { app, number }, held.size)
+                let app = apps[held.app.index()];
+                (app.container(held.number), held.size)
             });
             let seen = NodeSeen {
                 total: row.total.get(),

@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use capsched::api::EngineEnd;
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, Engine, Latencies, Mode, NodeReport, NodeSpec,
     ResourceVector, Sequential, Threaded, TreeSettings,
 };
 use capsched::config::{self, Severity};
 use capsched::id::PartitionId;
-use capsched::sync::Ended;
 use capsched::time::SystemClock;
 
 /// One leaf `root.a` of 100 %.
@@ -308,7 +308,7 @@ fn refused_refreshes_leave_a_live_tree_as_it_was() {
 }
 
 #[test]
-fn a_refresh_brings_no_further_resource_types() {
+fn a_refresh_with_further_resource_types_is_refused() {
     let tree = |amount: &'static str| {
         let calculator = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator";
         vec![
@@ -328,7 +328,8 @@ fn a_refresh_brings_no_further_resource_types() {
         .unwrap();
     let more = tree("[memory=4096,vcores=4,gpu=2]");
     let more = settings_of(&more, &["memory-mb", "vcores", "gpu"]);
-    assert!(engine.reconfigure(more).is_ok());
+    let refused = engine.reconfigure(more).map_err(|error| error.code());
+    assert_eq!(refused, Err("resource_types"));
     let app = ApplicationId::new(1);
     engine.submit(&AppSpec::new(app, "root.a", "ann")).unwrap();
     let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 1);
@@ -450,7 +451,7 @@ fn two_refreshes_at_once_are_carried_out_one_after_the_other() {
         whole.contains(&(a, b)),
         "B52: one of them as a whole: {a} {b}"
     );
-    assert_eq!(engine.stop(), Ended::Stopped);
+    assert_eq!(engine.stop(), EngineEnd::Stopped);
 }
 
 #[test]

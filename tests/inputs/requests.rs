@@ -436,10 +436,7 @@ fn f20_a_repeated_heartbeat_reports_nothing_twice() {
     beat(&mut engine, "h1");
     handed(&mut engine, APP);
     let report = NodeReport::Exactly {
-        launched: vec![ContainerId {
-            app: APP,
-            number: 1,
-        }],
+        launched: vec![ContainerId::new(APP, 1)],
         exited: Vec::new(),
     };
     let first = engine.heartbeat(&node("h1"), &report).unwrap();
@@ -652,7 +649,7 @@ fn g09_a_total_that_swings_ends_where_it_stops() {
 #[test]
 fn g10_an_end_that_cannot_be_changes_nothing() {
     let mut engine = running();
-    let id = |number| ContainerId { app: APP, number };
+    let id = |number| ContainerId::new(APP, number);
     let finished = |engine: &mut Sequential, id| untouched(engine, |e| e.container_finished(id));
     assert!(!finished(&mut engine, id(1)));
     engine.ask(APP, &asking(of(1024, 1), 1)).unwrap();
@@ -660,10 +657,7 @@ fn g10_an_end_that_cannot_be_changes_nothing() {
     assert!(engine.container_finished(id(1)));
     engine.take_events();
     assert!(!finished(&mut engine, id(1)));
-    let nobody = ContainerId {
-        app: ApplicationId::new(99),
-        number: 1,
-    };
+    let nobody = ContainerId::new(ApplicationId::new(99), 1);
     assert!(!finished(&mut engine, nobody));
 }
 
@@ -680,13 +674,7 @@ fn g11_containers_of_ended_applications_are_to_be_stopped() {
         exited: Vec::new(),
     };
     let reply = engine.heartbeat(&node("h1"), &nothing).unwrap();
-    assert_eq!(
-        reply.to_stop,
-        [ContainerId {
-            app: APP,
-            number: 1
-        }]
-    );
+    assert_eq!(reply.to_stop, [ContainerId::new(APP, 1)]);
     assert_eq!(StateView::of(engine.ledger()).nodes[0].allocated, [1024, 1]);
     beat(&mut engine, "h1");
     assert_eq!(StateView::of(engine.ledger()).nodes[0].allocated, [0, 0]);
@@ -695,7 +683,7 @@ fn g11_containers_of_ended_applications_are_to_be_stopped() {
 #[test]
 fn g12_g13_a_report_of_containers_that_nobody_granted_counts_for_nothing() {
     let mut engine = running();
-    let claimed = (1..10_000).map(|number| ContainerId { app: APP, number });
+    let claimed = (1..10_000).map(|number| ContainerId::new(APP, number));
     let report = NodeReport::Exactly {
         launched: claimed.clone().collect(),
         exited: claimed.collect(),
@@ -769,4 +757,71 @@ fn racks_without_a_proper_name_are_refused() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn f21_names_of_places_are_checked() {
+    let mut engine = running();
+    let long = "h".repeat(257);
+    for place in ["", "a\nb", long.as_str()] {
+        let ask = Ask {
+            place: place.to_owned(),
+            ..Ask::anywhere(of(1024, 1), 1)
+        };
+        assert_eq!(refused(&mut engine, &AskCall::asking(vec![ask])).0, "place");
+        for call in [
+            AskCall {
+                blacklist_add: vec![place.to_owned()],
+                ..AskCall::default()
+            },
+            AskCall {
+                blacklist_remove: vec!["h1".to_owned(), place.to_owned()],
+                ..AskCall::default()
+            },
+        ] {
+            assert_eq!(refused(&mut engine, &call).0, "place");
+        }
+    }
+}
+
+#[test]
+fn f22_releases_of_unknown_containers_are_answered() {
+    let mut engine = running();
+    engine.ask(APP, &asking(of(1024, 1), 1)).unwrap();
+    beat(&mut engine, "h1");
+    assert_eq!(handed(&mut engine, APP), [1]);
+    let call = AskCall {
+        release: vec![7, 1, 0, 1, u32::MAX],
+        ..AskCall::default()
+    };
+    let reply = engine.ask(APP, &call).unwrap();
+    assert_eq!(reply.unknown, [7, 0, 1, u32::MAX], "1 was given back twice");
+}
+
+#[test]
+fn g18_reports_of_unknown_containers_are_answered() {
+    let mut engine = running();
+    engine.ask(APP, &asking(of(1024, 1), 1)).unwrap();
+    beat(&mut engine, "h1");
+    handed(&mut engine, APP);
+    let known = ContainerId::new(APP, 1);
+    let never = ContainerId::new(APP, 9);
+    let foreign = ContainerId::new(ApplicationId::new(99), 1);
+    let report = NodeReport::Exactly {
+        launched: vec![never, known],
+        exited: vec![foreign, never],
+    };
+    let reply = engine.heartbeat(&node("h1"), &report).unwrap();
+    assert_eq!(
+        (reply.launched, reply.unknown),
+        (vec![known], vec![never, foreign])
+    );
+    // Launched before is no news, but known.
+    let again = engine.heartbeat(&node("h1"), &report).unwrap();
+    assert_eq!(
+        (again.launched, again.unknown),
+        (vec![], vec![never, foreign])
+    );
+    let elsewhere = engine.heartbeat(&node("h2"), &report).unwrap();
+    assert_eq!(elsewhere.unknown, [known, never, foreign]);
 }

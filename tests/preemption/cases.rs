@@ -251,10 +251,7 @@ impl<'a> Case<'a> {
             row.master_size = size;
             row.master_partition = Some(partition);
         }
-        let id = ContainerId {
-            app: row.id,
-            number,
-        };
+        let id = ContainerId::new(row.id, number);
         let priority = table["priority"].as_i64().unwrap_or(1);
         let requested = self.partition(text(&table["labelExpression"]));
         self.view.containers.push(RoundContainer {

@@ -72,10 +72,7 @@ fn node() -> NodeName {
 }
 
 fn marked() -> Vec<ContainerId> {
-    let container = |number| ContainerId {
-        app: ApplicationId::new(1),
-        number,
-    };
+    let container = |number| ContainerId::new(ApplicationId::new(1), number);
     [17, 18, 19, 20].map(container).to_vec()
 }
 
@@ -126,6 +123,7 @@ fn started(settings: PreemptionSettings, clock: &ManualClock) -> Threaded {
         .preemption(settings)
         .start()
         .unwrap()
+        .into_threaded()
 }
 
 fn live(engine: &Threaded, app: u32) -> usize {

@@ -26,10 +26,7 @@ struct Scene {
 }
 
 fn container(app: u32, number: u32) -> ContainerId {
-    ContainerId {
-        app: ApplicationId::new(app),
-        number,
-    }
+    ContainerId::new(ApplicationId::new(app), number)
 }
 
 fn node(name: &str) -> NodeName {

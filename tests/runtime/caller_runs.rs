@@ -6,6 +6,8 @@ use std::num::NonZeroUsize;
 use std::thread::ThreadId;
 use std::time::Duration;
 
+use crate::clocks::FailingClock;
+use capsched::api::EngineEnd;
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, Decision, Engine, Mode, NodeError, NodeReport, NodeSpec,
     Threaded, TreeSettings,
@@ -13,7 +15,6 @@ use capsched::api::{
 use capsched::config;
 use capsched::metrics::Phase;
 use capsched::resource::ResourceVector;
-use capsched::sync::Ended;
 use capsched::time::{ManualClock, SystemClock};
 
 const MODES: [Mode; 3] = [
@@ -73,7 +74,9 @@ fn at_rest(engine: &Threaded) {
 fn told(engine: &Threaded, wanted: impl Fn(&Decision) -> bool) {
     let mut events = Vec::new();
     while !events.iter().any(&wanted) {
-        let more = engine.await_events(&mut events, Duration::from_mins(1));
+        let more = engine
+            .await_events(&mut events, Duration::from_mins(1))
+            .is_some();
         assert!(more, "never told; {events:?}");
     }
 }
@@ -88,7 +91,7 @@ fn a_call_at_rest_is_carried_out_on_the_thread_of_its_caller() {
                 scope.spawn(|| at_rest(&engine));
             }
         });
-        assert_eq!(engine.stop(), Ended::Stopped, "{mode:?}");
+        assert_eq!(engine.stop(), EngineEnd::Stopped, "{mode:?}");
     }
 }
 
@@ -103,7 +106,7 @@ fn a_committer_that_stays_awake_keeps_to_its_thread() {
             std::thread::sleep(Duration::from_micros(100));
             assert_eq!(thread_of(&engine), first, "{mode:?}");
         }
-        assert_eq!(engine.stop(), Ended::Stopped, "{mode:?}");
+        assert_eq!(engine.stop(), EngineEnd::Stopped, "{mode:?}");
     }
 }
 
@@ -132,7 +135,7 @@ fn what_a_call_at_rest_asks_for_is_placed_in_every_mode() {
     for mode in MODES {
         let engine = Engine::builder(settings(&[])).mode(mode).start().unwrap();
         one_container(&engine, mode);
-        assert_eq!(engine.stop(), Ended::Stopped, "{mode:?}");
+        assert_eq!(engine.stop(), EngineEnd::Stopped, "{mode:?}");
     }
 }
 
@@ -152,7 +155,7 @@ fn calls_without_a_pause_come_to_find_the_committer_at_rest() {
         });
         let found: Vec<ThreadId> = found.collect();
         assert!(found[1000..].contains(&here));
-        assert_eq!(engine.stop(), Ended::Stopped);
+        assert_eq!(engine.stop(), EngineEnd::Stopped);
     }
 }
 
@@ -180,23 +183,31 @@ fn a_lifetime_that_a_call_at_rest_began_ends_though_nobody_calls() {
                 let engine = builder.clock(SystemClock::new()).start().unwrap();
                 one_container(&engine, mode);
                 told(&engine, |event| matches!(event, Decision::Ended { .. }));
-                assert_eq!(engine.stop(), Ended::Stopped, "{mode:?}");
+                assert_eq!(engine.stop(), EngineEnd::Stopped, "{mode:?}");
             });
         }
     });
 }
 
+/// A clock that panics in the midst of a call ends the engine, with its message, and not the caller.
 #[test]
 fn a_panic_on_the_thread_of_a_caller_ends_the_engine_and_not_the_caller() {
     for mode in MODES {
+        let clock = FailingClock::default();
         let builder = Engine::builder(settings(&[])).mode(mode);
-        let mut engine = builder.clock(ManualClock::at(0)).start().unwrap();
+        let mut engine = builder.clock(clock.clone()).start().unwrap();
         at_rest(&engine);
-        let looked = engine.inspect(|_| -> u32 { panic!("as planned") });
-        assert_eq!(looked, None, "{mode:?}");
+        clock.fail();
         assert_eq!(engine.add_node(node(1)), Err(NodeError::Closed), "{mode:?}");
         assert!(!engine.is_running(), "{mode:?}");
-        assert_eq!(engine.end(), Ended::Poisoned, "{mode:?}");
+        assert_poisoned(engine.end());
+    }
+}
+
+fn assert_poisoned(end: EngineEnd) {
+    match end {
+        EngineEnd::Poisoned(cause) => assert_eq!(cause.message, "the clock has failed"),
+        EngineEnd::Stopped => panic!("it was not poisoned"),
     }
 }
 
@@ -222,8 +233,8 @@ fn every_call_of_many_is_answered() {
         });
         engine.quiesce();
         let nodes = engine.inspect(|ledger| ledger.state().nodes.len());
-        assert_eq!(nodes, Some((CALLERS * CALLS) as usize), "{mode:?}");
-        assert_eq!(engine.stop(), Ended::Stopped, "{mode:?}");
+        assert_eq!(nodes, Ok((CALLERS * CALLS) as usize), "{mode:?}");
+        assert_eq!(engine.stop(), EngineEnd::Stopped, "{mode:?}");
     }
 }
 
@@ -260,16 +271,18 @@ fn quiescence_at_rest_comes_after_all_that_was_asked_for() {
 fn who_calls_beside_a_panic_gets_an_answer() {
     for mode in MODES {
         for _ in 0..20 {
-            let mut engine = Engine::builder(settings(&[])).mode(mode).start().unwrap();
+            let clock = FailingClock::default();
+            let builder = Engine::builder(settings(&[])).mode(mode);
+            let mut engine = builder.clock(clock.clone()).start().unwrap();
             std::thread::scope(|scope| {
                 for _ in 0..3 {
-                    scope.spawn(|| while engine.inspect(|_| ()).is_some() {});
+                    scope.spawn(|| while engine.inspect(|_| ()).is_ok() {});
                 }
                 std::thread::sleep(Duration::from_micros(200));
-                let looked = engine.inspect(|_| -> u32 { panic!("as planned") });
-                assert_eq!(looked, None, "{mode:?}");
+                clock.fail();
+                while engine.inspect(|_| ()).is_ok() {}
             });
-            assert_eq!(engine.end(), Ended::Poisoned, "{mode:?}");
+            assert_poisoned(engine.end());
         }
     }
 }
@@ -293,10 +306,12 @@ fn calls_at_rest_are_served_once_their_events_are_read() {
     let mut events = Vec::new();
     let allocated = |event: &&Decision| matches!(event, Decision::Allocated { .. });
     while events.iter().filter(allocated).count() < 8 {
-        let more = engine.await_events(&mut events, Duration::from_mins(1));
+        let more = engine
+            .await_events(&mut events, Duration::from_mins(1))
+            .is_some();
         assert!(more, "never told; {events:?}");
     }
-    assert_eq!(engine.stop(), Ended::Stopped);
+    assert_eq!(engine.stop(), EngineEnd::Stopped);
 }
 
 /// Reports that write more rows than are copied for a snapshot meanwhile do not put it off for ever.
@@ -330,5 +345,5 @@ fn a_snapshot_comes_though_rows_are_written_faster_than_they_are_copied() {
     let first = rounds.next().unwrap();
     let last = rounds.last().unwrap();
     assert!(last > first, "{first} publications, and then {last}");
-    assert_eq!(engine.stop(), Ended::Stopped);
+    assert_eq!(engine.stop(), EngineEnd::Stopped);
 }

@@ -69,7 +69,11 @@ fn calls_at_rest_are_served_on_the_spot() {
         engine.ask(app, ask(5)).unwrap();
         let mut events = Vec::new();
         while placed(&events, app) < 5 {
-            assert!(engine.await_events(&mut events, Duration::from_mins(1)));
+            assert!(
+                engine
+                    .await_events(&mut events, Duration::from_mins(1))
+                    .is_some()
+            );
         }
         assert_eq!(placed(&events, app), 5, "{events:?}");
     }
@@ -96,12 +100,16 @@ fn who_waits_for_events_hears_of_them_of_the_end_and_of_the_time() {
     let mode = Mode::Global { threads: 1 };
     let engine = Threaded::start(settings(), &[], mode, SystemClock::new()).unwrap();
     let mut events = Vec::new();
-    assert!(!engine.await_events(&mut events, Duration::from_millis(1)));
+    assert!(
+        !engine
+            .await_events(&mut events, Duration::from_millis(1))
+            .is_some()
+    );
     assert!(events.is_empty());
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
             let mut events = Vec::new();
-            let any = engine.await_events(&mut events, Duration::MAX);
+            let any = engine.await_events(&mut events, Duration::MAX).is_some();
             (any, events)
         });
         asking(&engine, 1, &[]);
@@ -111,7 +119,11 @@ fn who_waits_for_events_hears_of_them_of_the_end_and_of_the_time() {
     engine.quiesce();
     drop(engine.take_events());
     std::thread::scope(|scope| {
-        let reader = scope.spawn(|| engine.await_events(&mut Vec::new(), Duration::MAX));
+        let reader = scope.spawn(|| {
+            engine
+                .await_events(&mut Vec::new(), Duration::MAX)
+                .is_some()
+        });
         engine.request_stop();
         assert!(!reader.join().unwrap());
     });
@@ -132,7 +144,7 @@ fn a_committer_that_stays_awake_answers_comes_to_rest_and_ends() {
             .unwrap();
         engine.quiesce();
         assert!(placed(&engine.take_events(), app) > 0, "{mode:?}");
-        assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
+        assert_eq!(engine.stop(), capsched::api::EngineEnd::Stopped);
     }
 }
 
@@ -158,12 +170,16 @@ fn a_lifetime_ends_on_time_while_the_committer_is_awake_and_nobody_calls() {
         assert_eq!(engine.take_events(), [], "{mode:?}");
         clock.advance_to_ms(60_000);
         let mut events = Vec::new();
-        assert!(engine.await_events(&mut events, Duration::from_mins(1)));
+        assert!(
+            engine
+                .await_events(&mut events, Duration::from_mins(1))
+                .is_some()
+        );
         let ended = |event: &Decision| matches!(event, Decision::Ended { container, .. } if container.app == app);
         assert!(events.iter().any(ended), "{mode:?}: {events:?}");
         let known = engine.inspect(move |ledger| ledger.app(app).is_some());
-        assert_eq!(known, Some(false), "{mode:?}");
-        assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
+        assert_eq!(known, Ok(false), "{mode:?}");
+        assert_eq!(engine.stop(), capsched::api::EngineEnd::Stopped);
     }
 }
 
@@ -245,7 +261,7 @@ fn what_was_decided_up_to_an_end_in_full_work_stays_readable() {
         while events.is_empty() {
             engine.append_events(&mut events);
         }
-        assert_eq!(engine.end(), capsched::sync::Ended::Stopped);
+        assert_eq!(engine.end(), capsched::api::EngineEnd::Stopped);
         engine.append_events(&mut events);
         let placed = |event: &&Decision| matches!(event, Decision::Allocated { .. });
         let snapshot = engine.snapshot();

@@ -1,5 +1,7 @@
 //! Engines with threads and pipelines without: what callers, proposers and the committer do together.
 
+#[path = "../common/clocks.rs"]
+mod clocks;
 #[path = "../common/engines.rs"]
 mod engines;
 #[path = "../common/trees.rs"]
@@ -9,7 +11,13 @@ mod alternates;
 mod caller_runs;
 mod callers;
 mod deliveries;
+mod examples;
 mod following;
+mod front_door;
+mod hand_out;
+mod looks;
+mod panics;
 mod refusals;
 mod reports;
 mod threads;
+mod turns;

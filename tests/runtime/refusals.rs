@@ -2,12 +2,12 @@
 //! is let be. What is always refused here is a reservation on shared capacity.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+use capsched::api::EngineEnd;
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, CommitOutcome, Conflict, Mode, NodeReport, NodeSpec,
     PartitionSpec, Pipeline, Threaded, TreeSettings,
 };
 use capsched::resource::ResourceVector;
-use capsched::sync::Ended;
 use capsched::time::{ManualClock, SystemClock};
 
 use crate::trees::settings;
@@ -74,7 +74,7 @@ fn the_engine_comes_to_rest() {
         assert!(before > 0, "{mode:?}: nothing was refused");
         engine.quiesce();
         assert_eq!(engine.outcomes().get(REFUSED), before, "{mode:?}");
-        assert_eq!(engine.stop(), Ended::Stopped);
+        assert_eq!(engine.stop(), EngineEnd::Stopped);
     }
 }
 

@@ -60,7 +60,7 @@ fn run(mode: Mode, settings: TreeSettings, cores: i64) -> ([usize; 2], ResourceV
         .part(PartitionId::DEFAULT)
         .used
         .get();
-    assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
+    assert_eq!(engine.stop(), capsched::api::EngineEnd::Stopped);
     ([placed, waiting], used)
 }
 
@@ -264,7 +264,7 @@ fn an_engine_that_measures_everything_measures_every_proposal() {
         let measured = measured.get(Phase::Propose).unwrap();
         assert!(decided >= 7, "{mode:?}: {decided}");
         assert_eq!(measured.latency().n, decided, "{mode:?}");
-        assert_eq!(engine.stop(), capsched::sync::Ended::Stopped);
+        assert_eq!(engine.stop(), capsched::api::EngineEnd::Stopped);
     }
 }
 
@@ -314,7 +314,7 @@ fn events_that_nobody_made_room_for_are_told_after_the_end() {
     };
     let mut engine = Threaded::take_over(engine, mode, clock, running).unwrap();
     let apps = [1, 2, 3, 4, 5].map(|number| asking(&engine, number, &[]));
-    assert_eq!(engine.end(), capsched::sync::Ended::Stopped);
+    assert_eq!(engine.end(), capsched::api::EngineEnd::Stopped);
     let started = |event: &Decision| match event {
         Decision::MasterStarted { app, .. } => Some(*app),
         _ => None,

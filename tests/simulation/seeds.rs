@@ -5,12 +5,12 @@
 //! when all applications have ended.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+use capsched::api::EngineEnd;
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, Mode, NodeName, NodeReport,
     NodeSpec, ResourceVector, Threaded, TreeSettings,
 };
 use capsched::config;
-use capsched::sync::Ended;
 use capsched::time::SystemClock;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -244,7 +244,8 @@ impl Oracle {
                 assert!(self.started.insert(*app), "{app} started twice");
                 assert!(container.is_none_or(|id| self.live.contains_key(&id)));
             }
-            Decision::Rejected { .. } | Decision::MasterLost { .. } => {}
+            Decision::Rejected { .. } | Decision::MasterLost { .. } | Decision::AppEnded { .. } => {
+            }
         }
     }
 
@@ -322,7 +323,7 @@ fn simulate(mode: Mode, seed: u64) {
         }
     }
     drop(clients);
-    assert_eq!(engine.stop(), Ended::Stopped);
+    assert_eq!(engine.stop(), EngineEnd::Stopped);
     let mut oracle = Oracle::default();
     for event in &events {
         oracle.hear(event);

@@ -277,7 +277,7 @@ pub(crate) fn look_on(
             lost: Arc::clone(lost),
         };
         let answer = engine.inspect(move |_| look.carry_out());
-        if answer.is_none() {
+        if answer.is_err() {
             assert!(ending.is_announced(), "a look before the end has no answer");
             break;
         }

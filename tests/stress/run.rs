@@ -3,8 +3,10 @@
 
 use std::num::NonZeroUsize;
 
-use capsched::api::{Conflict, Decision, Latencies, Mode, Running, Sequential, Threaded};
-use capsched::sync::{Arc, AtomicU64, Ended, Ordering};
+use capsched::api::{
+    Conflict, Decision, EngineEnd, Latencies, Mode, Running, Sequential, Threaded,
+};
+use capsched::sync::{Arc, AtomicU64, Ordering};
 
 use crate::books::{Books, Seen, Space};
 use crate::client::{self, Client, Ending, Known, look_on};
@@ -123,7 +125,7 @@ impl std::ops::AddAssign for Sum {
 /// unwound. One that is never counted is a hang here.
 fn panics_are_counted(engine: &Threaded, clock: &FaultyClock) {
     loop {
-        let panics = engine.worker_panics();
+        let panics = engine.worker_panics().count;
         let hits = clock.hits.load(Ordering::Relaxed);
         assert!(panics <= hits, "{panics} panics were counted, of {hits}");
         if panics == hits {
@@ -199,7 +201,7 @@ pub(crate) fn run(plan: Plan) -> Sum {
         }
     }
     ending.announce();
-    assert_eq!(engine.end(), Ended::Stopped);
+    assert_eq!(engine.end(), EngineEnd::Stopped);
     hear(&mut books, &engine.take_events());
     let last = engine.snapshot();
     let seen = Seen::published(&last);

@@ -159,6 +159,7 @@ impl DecisionWriter<'_> {
                 node,
                 size,
                 ending,
+                ..
             } => {
                 let mut decision = self.basics("complete", container, node, size);
                 decision["reason"] = json!(match ending {

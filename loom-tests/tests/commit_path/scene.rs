@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use capsched::api::EngineEnd;
 use capsched::api::{
     AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, CommitOutcome, Conflict,
     ContainerId, Engine, Latencies, Mode, NodeError, NodeName, NodeReport, NodeSpec, RefreshError,
@@ -12,7 +13,6 @@ use capsched::api::{
 use capsched::commit::Ledger;
 use capsched::config;
 use capsched::snapshot::Snapshot;
-use capsched::sync::Ended;
 use capsched::time::ManualClock;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
@@ -331,8 +331,8 @@ impl Scene {
                 (None, Space::Held)
             }
         };
-        assert_eq!(engine.worker_panics(), 0, "a proposer panicked");
-        assert_eq!(engine.end(), Ended::Stopped);
+        assert_eq!(engine.worker_panics().count, 0, "a proposer panicked");
+        assert_eq!(engine.end(), EngineEnd::Stopped);
         hear(&engine, &mut books);
         let (outcomes, last) = (engine.outcomes(), engine.snapshot());
         let settled = settled.unwrap_or_else(|| Settled::of(&books));

@@ -2,29 +2,48 @@
 //!
 //! Tests: `tests/inputs/requests.rs`.
 
+use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::ledger::Ledger;
 use crate::id::AppSlot;
 use crate::queue::{AskReply, Granted};
 
 impl Ledger {
-    /// Fills an answer: new containers, ends, headroom, containers asked back.
+    /// Fills an answer with ends, headroom and containers asked back; new containers stand in it.
     pub(in crate::commit) fn answer(&mut self, app: AppSlot, reply: &mut AskReply) {
-        let fetched = self.containers.fetch(app);
         reply.headroom = self.leaves.answered_headroom(&mut self.state, app);
-        let granted = fetched.iter().map(|&slot| {
+        self.containers.move_finished(app, reply);
+        let asked_back = self.containers.take_asked_back(app);
+        reply.asked_back.extend(asked_back);
+    }
+
+    /// Hands over new containers in an answer, as many as the budget has; whether none is left.
+    pub(super) fn hand_over(
+        &mut self,
+        app: AppSlot,
+        reply: &mut AskReply,
+        budget: &mut usize,
+    ) -> bool {
+        while *budget > 0 {
+            let Some(slot) = self.fetch_next(app) else {
+                return true;
+            };
+            *budget -= 1;
             let container = self.container(slot);
-            Granted {
+            reply.allocated.push(Granted {
                 container: container.id,
                 node: self.state.nodes[container.node].name.clone(),
                 size: container.size.get(),
                 priority: container.key.priority,
                 request_id: container.key.request_id,
-            }
-        });
-        reply.allocated.extend(granted);
-        self.containers.reuse_unfetched(app, fetched);
-        self.containers.move_finished(app, &mut reply.finished);
-        let asked_back = self.containers.take_asked_back(app);
-        reply.asked_back.extend(asked_back);
+            });
+        }
+        false
+    }
+
+    /// Hands an application its next new container, which its node will launch.
+    pub(in crate::commit) fn fetch_next(&mut self, app: AppSlot) -> Option<ContainerSlot> {
+        let slot = self.containers.next_unfetched(app)?;
+        self.acquire(slot);
+        Some(slot)
     }
 }

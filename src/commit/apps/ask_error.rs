@@ -19,12 +19,16 @@ pub(super) const MAX_ASKS: usize = 100_000;
 pub enum AskError {
     /// The engine has shut down.
     Closed,
+    /// The call came from inside a closure that looks at the ledger.
+    Reentrant,
     /// No live application has the number.
     UnknownApplication(ApplicationId),
     /// The application's master has no container yet.
     MasterNotRunning(ApplicationId),
     /// A size is negative or above the maximum allocation.
     OutOfRange(Box<OutOfRange>),
+    /// The name of a host or rack is empty, too long, or holds control characters.
+    Place(String),
     /// A label stands on an ask for a host or rack.
     LabelOnPlace(String),
     /// A label expression names more than one label.
@@ -55,9 +59,11 @@ impl AskError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Closed => "closed",
+            Self::Reentrant => "reentrant",
             Self::UnknownApplication(_) => "unknown_application",
             Self::MasterNotRunning(_) => "master_not_running",
             Self::OutOfRange(_) => "resource_out_of_range",
+            Self::Place(_) => "place",
             Self::LabelOnPlace(_) => "label_on_location",
             Self::LabelExpression(_) => "label_expression",
             Self::LabelAccess(_) => "label_access",
@@ -72,12 +78,14 @@ impl fmt::Display for AskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed => f.write_str("the engine has shut down"),
+            Self::Reentrant => f.write_str("a call from inside a closure that looks at the ledger"),
             Self::UnknownApplication(id) => write!(f, "there is no live application {id}"),
             Self::MasterNotRunning(id) => write!(f, "the master of {id} has no container yet"),
             Self::OutOfRange(bounds) => {
                 let OutOfRange { size, largest } = **bounds;
                 write!(f, "{size} is not between nothing and {largest}")
             }
+            Self::Place(place) => write!(f, "`{place}` is not the name of a host or rack"),
             Self::LabelOnPlace(label) => {
                 write!(
                     f,

@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use super::ask_error::{AskError, MAX_COUNT, OutOfRange};
+use super::ask_order::key_of;
 use crate::commit::apps::tags::PlacementTags;
-use crate::commit::leaves::demand::{Checked, CheckedAsks};
+use crate::commit::leaves::demand::Checked;
 use crate::commit::nodes::history::NodeHistory;
 use crate::commit::registry::Registry;
 use crate::id::{AppSlot, NameId, PartitionId, QueueSlot, SchedulerKey};
@@ -19,9 +20,9 @@ use crate::snapshot::State;
 pub(super) type CheckedRequest = (SchedulerKey, Arc<ConstrainedKey>, i32);
 
 /// What is known of the master's container before the application exists.
-pub(super) struct Master {
+pub(in crate::commit) struct Master {
     pub(super) size: ResourceVector,
-    pub(super) label: Option<PartitionId>,
+    pub(in crate::commit) label: Option<PartitionId>,
 }
 
 /// What checks read of a ledger.
@@ -113,32 +114,15 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// Checks the asks of a call of an application.
-    pub(super) fn check_asks(
-        &self,
-        app: AppSlot,
-        asks: &[Ask],
-        checked: &mut CheckedAsks,
-    ) -> Result<(), AskError> {
-        let row = &self.state.apps[app];
-        // Queues are looked for by name, which finds none that was removed.
-        let queue = (!self.state.queues[row.leaf].removed).then_some(row.leaf);
-        let largest = self.largest_allocation(queue);
-        let default = row.submission.default_partition.as_deref();
-        for ask in asks {
-            checked.push(self.checked(queue, ask, default, &largest)?);
-        }
-        Ok(())
-    }
-
     /// Checks an ask; returns it with its size normalized. Its place is named later.
-    fn checked(
+    pub(super) fn checked(
         &self,
         queue: Option<QueueSlot>,
         ask: &Ask,
         default: Option<&str>,
         largest: &ResourceVector,
     ) -> Result<Checked, AskError> {
+        check_place(&ask.place)?;
         let anywhere = ask.place == "*";
         let label = ask.partition.as_deref().or(default.filter(|_| anywhere));
         let partition = self.check_ask(queue, &ask.size, &ask.place, label, largest)?;
@@ -151,23 +135,19 @@ impl<'a> Checks<'a> {
             size = calculator.normalize(&size, minimum, &cluster, minimum);
         }
         check_count(self.state, &size, ask.count)?;
-        let key = SchedulerKey {
-            priority: ask.priority,
-            request_id: ask.request_id,
-        };
-        let place = NameId::ANY;
+        let key = key_of(ask);
         let ask = PlaceAsk {
-            place,
+            place: NameId::ANY,
             size: size.into(),
             count: ask.count,
             relax: ask.relax_locality,
             partition,
         };
-        Ok(Checked { key, place, ask })
+        Ok(Checked { key, ask })
     }
 
     /// Checks the request for the master's container and normalizes it.
-    pub(super) fn check_master(
+    pub(in crate::commit) fn check_master(
         &self,
         spec: &AppSpec,
         queue: Option<QueueSlot>,
@@ -192,39 +172,35 @@ impl<'a> Checks<'a> {
         Ok(Master { size, label })
     }
 
-    /// Checks scheduling requests; returns them with the size after normalization.
+    /// Checks a scheduling request; returns it with the size after normalization.
     pub(super) fn check_constrained(
         &self,
         app: AppSlot,
-        requests: &[ConstrainedAsk],
-    ) -> Result<Vec<CheckedRequest>, AskError> {
+        request: &ConstrainedAsk,
+    ) -> Result<CheckedRequest, AskError> {
         let (calculator, minimum) = (self.state.calculator, &self.state.minimum);
         let largest = self.largest_allocation(None);
-        let mut checked = Vec::new();
-        for request in requests {
-            let key = SchedulerKey {
-                priority: request.priority,
-                request_id: request.request_id,
-            };
-            let mut tags: Vec<Arc<str>> = request.tags.iter().map(|t| t.as_str().into()).collect();
-            tags.sort_unstable();
-            let text = request.constraint.as_deref();
-            let constraint = text.map(|text| parsed(text).map(Arc::new)).transpose()?;
-            let id = self.state.apps[app].id;
-            let effective = self
-                .tags
-                .constraints()
-                .effective(id, &tags, constraint.as_ref());
-            let fixed = ConstrainedKey {
-                size: calculator.normalize(&request.size, minimum, &largest, minimum),
-                tags,
-                constraint,
-                effective,
-            };
-            check_count(self.state, &fixed.size, request.count)?;
-            checked.push((key, Arc::new(fixed), request.count));
-        }
-        Ok(checked)
+        let key = SchedulerKey {
+            priority: request.priority,
+            request_id: request.request_id,
+        };
+        let mut tags: Vec<Arc<str>> = request.tags.iter().map(|t| t.as_str().into()).collect();
+        tags.sort_unstable();
+        let text = request.constraint.as_deref();
+        let constraint = text.map(|text| parsed(text).map(Arc::new)).transpose()?;
+        let id = self.state.apps[app].id;
+        let effective = self
+            .tags
+            .constraints()
+            .effective(id, &tags, constraint.as_ref());
+        let fixed = ConstrainedKey {
+            size: calculator.normalize(&request.size, minimum, &largest, minimum),
+            tags,
+            constraint,
+            effective,
+        };
+        check_count(self.state, &fixed.size, request.count)?;
+        Ok((key, Arc::new(fixed), request.count))
     }
 
     /// The partition of a scheduling request: the one that its own constraint names, where that is
@@ -270,6 +246,16 @@ impl<'a> Checks<'a> {
 /// Reads a constraint of a request or of a source tag.
 pub(super) fn parsed(text: &str) -> Result<Constraint, AskError> {
     parse_constraint(text).map_err(|wrong| AskError::Constrained(wrong.to_string()))
+}
+
+/// Checks the name of a host or rack, or `*`.
+pub(super) fn check_place(place: &str) -> Result<(), AskError> {
+    let bad = place.is_empty() || place.len() > 256 || place.contains(char::is_control);
+    if place != "*" && bad {
+        let clipped = place.chars().take(64).flat_map(char::escape_debug);
+        return Err(AskError::Place(clipped.collect()));
+    }
+    Ok(())
 }
 
 /// Whether the demand of an ask stays within what figures hold.

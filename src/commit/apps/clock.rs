@@ -2,9 +2,9 @@
 //!
 //! Tests: `tests/commit/lifetimes.rs`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
-use crate::id::AppSlot;
+use crate::id::{AppSlot, ContainerId};
 use crate::queue::LifetimeSettings;
 use crate::snapshot::State;
 
@@ -16,6 +16,10 @@ pub(in crate::commit) struct LedgerClock {
     deadlines: BTreeSet<(u64, AppSlot, u32)>,
     /// Attempts started so far.
     starts: u64,
+    /// How long after it was handed out a container expires in ms, if no node launched it.
+    allocation_expiry_ms: Option<u64>,
+    /// When containers that were handed out expire, the oldest first.
+    handed_out: VecDeque<(u64, ContainerId)>,
 }
 
 impl LedgerClock {
@@ -69,14 +73,45 @@ impl LedgerClock {
         self.deadlines.retain(kept);
     }
 
+    /// Sets after how many ms a container expires that is handed out from now on.
+    pub(in crate::commit) fn set_allocation_expiry(&mut self, after_ms: Option<u64>) {
+        self.allocation_expiry_ms = after_ms;
+    }
+
+    /// Notes that a container was handed out.
+    ///
+    /// Cost: nothing unless allocations expire.
+    #[inline]
+    pub(in crate::commit) fn note_handed_out(&mut self, container: ContainerId) {
+        if let Some(after_ms) = self.allocation_expiry_ms {
+            let deadline = self.now_ms.saturating_add(after_ms);
+            self.handed_out.push_back((deadline, container));
+        }
+    }
+
+    /// Takes the next container of which the time to be launched is over.
+    pub(in crate::commit) fn take_expired(&mut self) -> Option<ContainerId> {
+        let now_ms = self.now_ms;
+        let expired = self
+            .handed_out
+            .pop_front_if(|&mut (deadline, _)| deadline <= now_ms)?;
+        Some(expired.1)
+    }
+
     /// When the next lifetime ends.
-    pub(in crate::commit) fn next_deadline(&self) -> Option<u64> {
+    fn next_end(&self) -> Option<u64> {
         self.deadlines.first().map(|&(deadline, _, _)| deadline)
+    }
+
+    /// When the next lifetime ends or allocation expires.
+    pub(in crate::commit) fn next_deadline(&self) -> Option<u64> {
+        let expires = self.handed_out.front().map(|&(deadline, _)| deadline);
+        self.next_end().into_iter().chain(expires).min()
     }
 
     /// Takes the next application whose lifetime is over.
     pub(in crate::commit) fn take_due(&mut self) -> Option<(AppSlot, u32)> {
-        let due = self.next_deadline().is_some_and(|at| at <= self.now_ms);
+        let due = self.next_end().is_some_and(|at| at <= self.now_ms);
         let (_, app, generation) = due.then(|| self.deadlines.pop_first())??;
         Some((app, generation))
     }

@@ -11,14 +11,14 @@ use smallvec::SmallVec;
 use super::ask_error::AskError;
 use super::checks::Master;
 use crate::accounting::{add_queue_pending, creator_of};
-use crate::commit::event::{Ending, LedgerEvent};
+use crate::commit::event::LedgerEvent;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::commit::registry::Registry;
 use crate::commit::tree::build;
 use crate::commit::tree::build::app_left;
 use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot};
-use crate::queue::{App, AppSpec, AppStage, Demand, PerPartition, Submission};
+use crate::queue::{App, AppSpec, AppStage, Demand, EndCause, PerPartition, Submission};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -40,6 +40,8 @@ pub struct Submitted {
 pub enum SubmitError {
     /// The engine has shut down.
     Closed,
+    /// The call came from inside a closure that looks at the ledger.
+    Reentrant,
     /// A live application has the number.
     Duplicate(ApplicationId),
     /// The user's name is empty, too long, or holds control characters.
@@ -83,6 +85,7 @@ impl SubmitError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Closed => "closed",
+            Self::Reentrant => "reentrant",
             Self::Duplicate(_) => "duplicate_application",
             Self::UserName(_) => "user_name",
             Self::Master(error) => error.code(),
@@ -101,6 +104,7 @@ impl fmt::Display for SubmitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed => f.write_str("the engine has shut down"),
+            Self::Reentrant => f.write_str("a call from inside a closure that looks at the ledger"),
             Self::Duplicate(id) => write!(f, "{id} was submitted before"),
             Self::UserName(name) => write!(f, "`{name}` is not a user name"),
             Self::Master(error) => write!(f, "the container of the master: {error}"),
@@ -143,6 +147,8 @@ impl std::error::Error for SubmitError {}
 pub enum AppError {
     /// The engine has shut down.
     Closed,
+    /// The call came from inside a closure that looks at the ledger.
+    Reentrant,
     /// No live application has the number.
     Unknown(ApplicationId),
     /// The queue to move to refuses it.
@@ -157,6 +163,7 @@ impl AppError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Closed => "closed",
+            Self::Reentrant => "reentrant",
             Self::Unknown(_) => "unknown_application",
             Self::Move(error) => error.code(),
             Self::Label(_) => "label_access",
@@ -168,6 +175,7 @@ impl fmt::Display for AppError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed => f.write_str("the engine has shut down"),
+            Self::Reentrant => f.write_str("a call from inside a closure that looks at the ledger"),
             Self::Unknown(id) => write!(f, "there is no live application {id}"),
             Self::Move(error) => write!(f, "the application stays where it is: {error}"),
             Self::Label(label) => write!(
@@ -184,7 +192,7 @@ impl std::error::Error for AppError {}
 /// The queue that a submission goes to: below the parent of the placement rules, if they had an
 /// opinion.
 // As CapacityScheduler.getAddedAppQueueName.
-fn named_queue(spec: &AppSpec) -> Cow<'_, str> {
+pub(in crate::commit) fn named_queue(spec: &AppSpec) -> Cow<'_, str> {
     let name = &spec.queue;
     match &spec.placement_parent {
         Some(parent) => {
@@ -222,14 +230,7 @@ impl Ledger {
         check_placement(&self.state, leaf, spec)?;
         self.leaves
             .check_submission(&mut self.state, leaf, &spec.user)?;
-        let app = self.new_app(spec, leaf, priority, &master);
-        count_app(&mut self.state, leaf, 1);
-        self.state.apps[app].runnable = self.leaves.may_run(&self.state, app);
-        if self.state.apps[app].runnable {
-            self.leaves.count_runnable(&mut self.state, app, 1);
-        }
-        self.clock.start_lifetime(&self.state, app);
-        self.leaves.add_attempt(&mut self.state, app);
+        let app = self.enter(spec, leaf, priority, &master);
         if spec.master.is_none() {
             self.outbox.push(LedgerEvent::MasterStarted {
                 app: spec.id,
@@ -242,9 +243,28 @@ impl Ledger {
         Ok(app)
     }
 
+    /// Enters an application that passed the checks in its leaf.
+    pub(in crate::commit) fn enter(
+        &mut self,
+        spec: &AppSpec,
+        leaf: QueueSlot,
+        priority: i32,
+        master: &Master,
+    ) -> AppSlot {
+        let app = self.new_app(spec, leaf, priority, master);
+        count_app(&mut self.state, leaf, 1);
+        self.state.apps[app].runnable = self.leaves.may_run(&self.state, app);
+        if self.state.apps[app].runnable {
+            self.leaves.count_runnable(&mut self.state, app, 1);
+        }
+        self.clock.start_lifetime(&self.state, app);
+        self.leaves.add_attempt(&mut self.state, app);
+        app
+    }
+
     /// Creates the leaf of a submission whose queue does not exist.
     // As CapacityScheduler.getOrCreateQueueFromPlacementContext.
-    fn create_leaf(&mut self, name: &str) -> Result<QueueSlot, SubmitError> {
+    pub(in crate::commit) fn create_leaf(&mut self, name: &str) -> Result<QueueSlot, SubmitError> {
         if self.is_ambiguous(name) {
             return Err(SubmitError::AmbiguousQueue(name.to_owned()));
         }
@@ -259,8 +279,9 @@ impl Ledger {
         priority: i32,
         master: &Master,
     ) -> AppSlot {
-        let mut app = App {
+        let app = App {
             id: spec.id,
+            attempt: self.attempts.next(spec.id),
             generation: 0,
             start: self.clock.next_start(),
             submission: Arc::new(Submission {
@@ -280,6 +301,7 @@ impl Ledger {
             runnable: true,
             parts: PerPartition::new(self.state.partitions.len()),
             keys: SmallVec::new(),
+            first_open: 0,
             requested: SmallVec::new(),
             blacklist: Vec::new(),
             provider: None,
@@ -288,7 +310,14 @@ impl Ledger {
             asking: false,
             next_container: 1,
         };
-        let slot = if let Some(slot) = self.registry.take_free_app() {
+        let slot = self.store_app(app);
+        self.registry.add_app(spec.id, slot);
+        slot
+    }
+
+    /// Stores the row of an application in a slot that is free, or in a new one.
+    fn store_app(&mut self, mut app: App) -> AppSlot {
+        if let Some(slot) = self.registry.take_free_app() {
             app.generation = self.state.apps[slot].generation + 1;
             self.state.apps[slot] = app;
             self.state.demands[slot] = Demand::default();
@@ -298,9 +327,7 @@ impl Ledger {
             self.leaves.skipped_mut().add_app();
             self.state.demands.push(Demand::default());
             AppSlot::at(self.state.apps.push(app))
-        };
-        self.registry.add_app(spec.id, slot);
-        slot
+        }
     }
 
     /// Changes an application's priority, capped to the cluster's; returns the capped one.
@@ -312,15 +339,15 @@ impl Ledger {
     pub fn end_app(&mut self, app: AppSlot) {
         let live: Vec<_> = self.containers.live_of(app).collect();
         for container in live {
-            self.end_container(container, Ending::Killed);
+            self.end_container(container, EndCause::ApplicationEnded);
         }
         for container in self.containers.reservations_of(&self.state, app) {
-            self.end_container(container, Ending::Killed);
+            self.end_container(container, EndCause::ApplicationEnded);
         }
         let row = &mut self.state.apps[app];
         row.stage = AppStage::Done;
-        let (id, leaf) = (row.id, row.leaf);
-        for asks in std::mem::take(&mut self.state.apps[app].keys) {
+        let (id, attempt, leaf) = (row.id, row.attempt, row.leaf);
+        for asks in self.state.apps[app].take_keys() {
             if let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) {
                 let size = any.size.get().times(i64::from(any.count));
                 add_queue_pending(&mut self.state, leaf, asks.partition, -size);
@@ -336,6 +363,7 @@ impl Ledger {
         count_app(&mut self.state, leaf, -1);
         self.leaves.set_provider(&mut self.state, app, None);
         self.registry.remove_app(id);
+        self.attempts.note_end(id, attempt);
         self.tags.constraints_mut().unregister_application(id);
         self.containers.clear_finished(app);
         self.outbox.follow_up(FollowUpEvent::Forget(app));
@@ -343,7 +371,7 @@ impl Ledger {
 }
 
 /// Whether a submission names a user as it may be, and an application that does not exist.
-fn check_new(registry: &Registry, spec: &AppSpec) -> Result<(), SubmitError> {
+pub(in crate::commit) fn check_new(registry: &Registry, spec: &AppSpec) -> Result<(), SubmitError> {
     let bad = |c: char| c.is_control();
     if spec.user.is_empty() || spec.user.len() > 256 || spec.user.contains(bad) {
         let clipped = spec.user.chars().take(64).flat_map(char::escape_debug);
@@ -356,7 +384,11 @@ fn check_new(registry: &Registry, spec: &AppSpec) -> Result<(), SubmitError> {
 }
 
 /// The priority of a new application: as wished, or that of its leaf, up to the cluster's maximum.
-fn priority_of(state: &State, spec: &AppSpec, queue: Option<QueueSlot>) -> i32 {
+pub(in crate::commit) fn priority_of(
+    state: &State,
+    spec: &AppSpec,
+    queue: Option<QueueSlot>,
+) -> i32 {
     let wanted = spec.priority.unwrap_or_else(|| {
         let settings = queue.map(|queue| &state.queues[queue]);
         settings

@@ -3,6 +3,7 @@
 //! Tests: `tests/commit/lifetimes.rs`.
 
 use super::clock::effective_lifetime;
+use crate::commit::event::{AppEnd, LedgerEvent};
 use crate::commit::ledger::Ledger;
 use crate::id::AppSlot;
 
@@ -21,7 +22,7 @@ impl Ledger {
         effective
     }
 
-    /// The next time at which an application's lifetime ends, in ms.
+    /// The next time at which an application's lifetime ends or an allocation expires, in ms.
     #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
         self.clock.next_deadline()
@@ -32,15 +33,19 @@ impl Ledger {
         self.clock.set(now_ms);
     }
 
-    /// Moves the ledger's clock forward and ends the applications whose lifetime is over; returns
-    /// their number.
+    /// Moves the ledger's clock forward, ends containers that no node launched in time, and ends the
+    /// applications whose lifetime is over; returns their number.
     pub fn advance_to(&mut self, now_ms: u64) -> usize {
         self.clock.set(now_ms);
         let mut ended = 0;
+        self.expire_allocations();
         while let Some((app, generation)) = self.clock.take_due() {
             let row = &self.state.apps[app];
             if row.generation == generation && !row.stage.is_over() {
+                let id = row.id;
                 self.end_app(app);
+                let cause = AppEnd::Lifetime;
+                self.outbox.push(LedgerEvent::AppEnded { app: id, cause });
                 ended += 1;
             }
         }

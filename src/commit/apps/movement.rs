@@ -44,11 +44,7 @@ impl Ledger {
         self.leaves.set_moving(None);
         move_pending(&mut self.state, app, (from, to));
         self.leaves.stop_asking(&mut self.state, app, from);
-        if self.state.apps[app]
-            .keys
-            .iter()
-            .any(|asks| asks.outstanding)
-        {
+        if self.state.apps[app].has_open_key() {
             self.leaves.start_asking(&mut self.state, app);
         }
         app_left(&mut self.state, from);

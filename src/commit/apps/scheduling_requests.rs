@@ -14,47 +14,45 @@ use crate::queue::{ConstrainedKey, KeyAsks, PlaceAsk};
 use crate::snapshot::State;
 
 impl Ledger {
-    /// Takes over scheduling requests, one after another; whether one changed its number. A key
-    /// that is in use for something else ends it: what came before stays.
+    /// Takes over a scheduling request; whether it changed its number. A key that is in use for something else
+    /// is refused.
     // As AppSchedulingInfo.addSchedulingRequests with SingleConstraintAppPlacementAllocator.
     pub(in crate::commit) fn update_constrained(
         &mut self,
         app: AppSlot,
-        requests: Vec<CheckedRequest>,
+        (key, fixed, count): &CheckedRequest,
     ) -> Result<bool, AskError> {
-        let mut changed = false;
+        let (key, count) = (*key, *count);
         let leaf = self.state.apps[app].leaf;
-        for (key, fixed, count) in requests {
-            let named = fixed.constraint.as_deref();
-            let target = self.checks().target_partition(leaf, named)?;
-            let asks = self.state.apps[app].key_mut(key);
-            let of_another = |asks: &KeyAsks| {
-                let before = asks.constrained.as_deref();
-                before.is_none_or(|before| !before.is_same(&fixed))
-            };
-            if asks.known && of_another(asks) {
-                let reason = "only the number of containers may change".to_owned();
-                return Err(AskError::Constrained(reason));
-            }
-            asks.known = true;
-            if asks.constrained.is_none() {
-                asks.constrained = Some(Arc::clone(&fixed));
-                asks.partition = target;
-            }
-            let new = PlaceAsk {
-                place: NameId::ANY,
-                size: fixed.size.into(),
-                count,
-                relax: true,
-                partition: Some(asks.partition),
-            };
-            let old = asks.put(new.clone());
-            // The same number once more changes nothing, not even at 0: the key stays.
-            if old.as_ref().is_none_or(|old| old.count != count) {
-                self.leaves
-                    .pending_changed(&mut self.state, app, key, old, &new);
-                changed = true;
-            }
+        let named = fixed.constraint.as_deref();
+        let target = self.checks().target_partition(leaf, named)?;
+        let asks = self.state.apps[app].key_mut(key);
+        let of_another = |asks: &KeyAsks| {
+            let before = asks.constrained.as_deref();
+            before.is_none_or(|before| !before.is_same(fixed))
+        };
+        if asks.known && of_another(asks) {
+            let reason = "only the number of containers may change".to_owned();
+            return Err(AskError::Constrained(reason));
+        }
+        asks.known = true;
+        if asks.constrained.is_none() {
+            asks.constrained = Some(Arc::clone(fixed));
+            asks.partition = target;
+        }
+        let new = PlaceAsk {
+            place: NameId::ANY,
+            size: fixed.size.into(),
+            count,
+            relax: true,
+            partition: Some(asks.partition),
+        };
+        let old = asks.put(new.clone());
+        // The same number once more changes nothing, not even at 0: the key stays.
+        let changed = old.as_ref().is_none_or(|old| old.count != count);
+        if changed {
+            self.leaves
+                .pending_changed(&mut self.state, app, key, old, &new);
         }
         Ok(changed)
     }
@@ -75,7 +73,8 @@ impl Ledger {
             return Err(AskError::UnknownApplication(id));
         }
         let read = |(tag, text): &(String, String)| Ok((vec![tag.clone()], parsed(text)?));
-        let constraints: Vec<_> = constraints.iter().map(read).collect::<Result<_, _>>()?;
+        let constraints = constraints.iter().map(read);
+        let constraints: Vec<_> = constraints.collect::<Result<_, AskError>>()?;
         let registered = self
             .tags
             .constraints_mut()

@@ -44,6 +44,8 @@ pub struct Container {
     pub borrowed: bool,
     /// Asks to give back should it be lost before its application fetched it.
     pub give_back: GiveBack,
+    /// Position among the containers that its application has not fetched, counted from its first.
+    pub fetch_order: u32,
 }
 
 /// What a container had been asked with.
@@ -137,6 +139,7 @@ impl Container {
             requested_partition: PartitionId::DEFAULT,
             borrowed: false,
             give_back: GiveBack::Nothing,
+            fetch_order: 0,
         }
     }
 

@@ -9,24 +9,25 @@ use crate::commit::event::{Ending, LedgerEvent, UnreserveReason};
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::id::{ContainerId, NodeSlot};
-use crate::queue::AppStage;
+use crate::queue::{AppStage, EndCause};
 use crate::snapshot::State;
 use crate::sync::{Mutant, injected};
 
 impl Ledger {
     /// Ends a container, or drops a reservation.
     // As AbstractYarnScheduler.completedContainer with AbstractLeafQueue.completedContainer.
-    pub(in crate::commit) fn end_container(&mut self, slot: ContainerSlot, ending: Ending) {
-        self.end_as(slot, ending, UnreserveReason::Kill);
+    pub(in crate::commit) fn end_container(&mut self, slot: ContainerSlot, cause: EndCause) {
+        self.end_as(slot, cause, UnreserveReason::Kill);
     }
 
     /// Ends a container, or drops a reservation for a reason of its own.
     pub(in crate::commit) fn end_as(
         &mut self,
         slot: ContainerSlot,
-        ending: Ending,
+        cause: EndCause,
         reason: UnreserveReason,
     ) {
+        let ending = Ending::of(cause);
         let container = self.container(slot);
         let (app, node, size) = (container.app, container.node, container.size.get());
         let partition = self.state.nodes[node].partition;
@@ -37,7 +38,7 @@ impl Ledger {
             {
                 return;
             }
-        } else if !self.end_running(slot, ending) {
+        } else if !self.end_running(slot, cause) {
             return;
         }
         mark_moved(&mut self.state, app, FairChange::Use);
@@ -53,7 +54,8 @@ impl Ledger {
     }
 
     /// Ends a live container; whether it was one.
-    fn end_running(&mut self, slot: ContainerSlot, ending: Ending) -> bool {
+    fn end_running(&mut self, slot: ContainerSlot, cause: EndCause) -> bool {
+        let ending = Ending::of(cause);
         let container = self.container(slot);
         let (id, app, node, size) = (
             container.id,
@@ -82,17 +84,23 @@ impl Ledger {
         }
         // RMContainerImpl knows no way for a container that was not fetched to be given back.
         if before != ContainerState::Allocated || ending != Ending::Released {
-            self.outbox.follow_up(FollowUpEvent::Finished(slot));
+            self.outbox.follow_up(FollowUpEvent::Finished(slot, cause));
         }
         self.containers.note_ended(slot);
-        let node = self.state.nodes[node].name.clone();
-        self.outbox.push(LedgerEvent::Ended {
-            container: id,
-            node,
-            size,
-            ending,
-        });
+        self.push_ended(slot, cause);
         true
+    }
+
+    fn push_ended(&mut self, slot: ContainerSlot, cause: EndCause) {
+        let container = self.container(slot);
+        let ended = LedgerEvent::Ended {
+            container: container.id,
+            node: self.state.nodes[container.node].name.clone(),
+            size: container.size.get(),
+            ending: Ending::of(cause),
+            cause,
+        };
+        self.outbox.push(ended);
     }
 
     /// Frees the space of a container on its node.

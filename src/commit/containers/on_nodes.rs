@@ -8,7 +8,7 @@ use super::container::ContainerState;
 use super::slot::ContainerSlot;
 use super::store::Containers;
 use crate::cluster::Killable;
-use crate::id::{AppSlot, ContainerId, NodeSlot};
+use crate::id::{AppSlot, ContainerId, NodeSlot, Set};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -27,6 +27,7 @@ impl Containers {
         if said.is_empty() {
             return Vec::new();
         }
+        let said: Set<_> = said.iter().copied().collect();
         let mut reported = self.by_id(due);
         reported.retain(|&slot| said.contains(&self.get(slot).id));
         reported

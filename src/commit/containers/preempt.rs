@@ -3,10 +3,11 @@
 //! Tests: `tests/preemption/rounds.rs`.
 
 use super::container::Container;
-use crate::commit::event::{Ending, UnreserveReason};
+use crate::commit::event::UnreserveReason;
 use crate::commit::ledger::Ledger;
 use crate::id::{ContainerId, NodeSlot};
 use crate::proposer::Observation;
+use crate::queue::EndCause;
 
 /// A decision of preemption about one container or reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,7 +193,7 @@ impl Ledger {
                 PreemptionReason::ReservationTimeout => UnreserveReason::Timeout,
                 _ => UnreserveReason::Kill,
             };
-            self.end_as(slot, Ending::Killed, reason);
+            self.end_as(slot, EndCause::Preempted, reason);
         }
     }
 }

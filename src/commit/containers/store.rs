@@ -14,8 +14,10 @@ use std::collections::BTreeSet;
 use super::container::{Container, ContainerState};
 use super::live::Live;
 use super::slab::Slab;
+use super::unfetched::Unfetched;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::id::{AppSlot, NodeSlot};
+use crate::queue::{AskReply, EndCause};
 
 /// Room that a list keeps from one use to the next.
 const KEPT: usize = 64;
@@ -40,12 +42,12 @@ pub(in crate::commit) struct Containers {
 struct OfApp {
     /// Live ones by number.
     live: Live,
-    /// Those that the application has not fetched yet, in order of allocation.
-    unfetched: Vec<ContainerSlot>,
+    /// Those that the application has not fetched yet.
+    unfetched: Unfetched,
     /// How many take space on nodes.
     spaces: u32,
-    /// Numbers of ended ones that the next answer lists.
-    finished: Vec<u32>,
+    /// Numbers of ended ones that the next answer lists, and why they ended.
+    finished: Vec<(u32, EndCause)>,
     /// Numbers of those that the next answer asks to give back.
     asked_back: BTreeSet<u32>,
 }
@@ -118,7 +120,18 @@ impl Containers {
     ) {
         let of_app = &mut self.by_app[app.index()];
         of_app.live.insert(number, slot);
-        of_app.unfetched.push(slot);
+        let order = of_app.unfetched.push(slot);
+        of_app.spaces += 1;
+        self.records[slot.0 as usize].fetch_order = order;
+        self.by_node[node.index()].placed.push(slot);
+    }
+
+    /// Lists a container that runs already at its application and its node.
+    pub(in crate::commit) fn list_running(&mut self, slot: ContainerSlot) {
+        let container = &self.records[slot.0 as usize];
+        let (app, number, node) = (container.app, container.id.number, container.node);
+        let of_app = &mut self.by_app[app.index()];
+        of_app.live.insert(number, slot);
         of_app.spaces += 1;
         self.by_node[node.index()].placed.push(slot);
     }
@@ -141,15 +154,14 @@ impl Containers {
     pub(in crate::commit) fn end_live(&mut self, slot: ContainerSlot) -> bool {
         let container = &self.records[slot.0 as usize];
         let (number, before) = (container.id.number, container.state);
+        let order = container.fetch_order;
         let of_app = &mut self.by_app[container.app.index()];
         if of_app.live.get(number) != Some(slot) {
             return false;
         }
         of_app.live.remove(number);
-        if before == ContainerState::Allocated
-            && let Some(at) = of_app.unfetched.iter().position(|&other| other == slot)
-        {
-            of_app.unfetched.remove(at);
+        if before == ContainerState::Allocated {
+            of_app.unfetched.remove(order, slot);
         }
         of_app.asked_back.remove(&number);
         true
@@ -274,24 +286,28 @@ impl Containers {
     }
 
     /// The containers that an application has not fetched yet, in the order of their placement.
-    pub(in crate::commit) fn unfetched(&self, app: AppSlot) -> &[ContainerSlot] {
-        &self.by_app[app.index()].unfetched
+    pub(in crate::commit) fn unfetched(
+        &self,
+        app: AppSlot,
+    ) -> impl Iterator<Item = ContainerSlot> + '_ {
+        self.by_app[app.index()].unfetched.iter()
     }
 
-    /// Takes the containers that an application has not fetched yet, to be given back by
-    /// [`Self::reuse_unfetched`].
-    pub(in crate::commit) fn take_unfetched(&mut self, app: AppSlot) -> Vec<ContainerSlot> {
-        std::mem::take(&mut self.by_app[app.index()].unfetched)
+    /// Takes a container off those that its application has not fetched.
+    pub(in crate::commit) fn take_off_unfetched(&mut self, slot: ContainerSlot) {
+        let container = &self.records[slot.0 as usize];
+        let (app, order) = (container.app, container.fetch_order);
+        self.by_app[app.index()].unfetched.remove(order, slot);
     }
 
-    /// Uses the memory of a list again.
-    pub(in crate::commit) fn reuse_unfetched(&mut self, app: AppSlot, list: Vec<ContainerSlot>) {
-        self.by_app[app.index()].unfetched = emptied(list);
+    /// Takes the next container that an application has not fetched yet.
+    pub(in crate::commit) fn next_unfetched(&mut self, app: AppSlot) -> Option<ContainerSlot> {
+        self.by_app[app.index()].unfetched.pop()
     }
 
     /// The next answer to an application lists the end of a container.
-    pub(in crate::commit) fn note_finished(&mut self, app: AppSlot, number: u32) {
-        self.by_app[app.index()].finished.push(number);
+    pub(in crate::commit) fn note_finished(&mut self, app: AppSlot, number: u32, cause: EndCause) {
+        self.by_app[app.index()].finished.push((number, cause));
     }
 
     /// Forgets ends that an application was not answered.
@@ -299,12 +315,17 @@ impl Containers {
         self.by_app[app.index()].finished.clear();
     }
 
-    /// Moves the numbers of ended containers into an answer, ascending.
-    pub(in crate::commit) fn move_finished(&mut self, app: AppSlot, answer: &mut Vec<u32>) {
+    /// Moves ended containers into an answer, ascending by number.
+    pub(in crate::commit) fn move_finished(&mut self, app: AppSlot, answer: &mut AskReply) {
         let mut finished = std::mem::take(&mut self.by_app[app.index()].finished);
         finished.sort_unstable();
-        finished.dedup();
-        answer.extend_from_slice(&finished);
+        finished.dedup_by_key(|(number, _)| *number);
+        answer
+            .finished
+            .extend(finished.iter().map(|&(number, _)| number));
+        answer
+            .causes
+            .extend(finished.iter().map(|&(_, cause)| cause));
         self.by_app[app.index()].finished = emptied(finished);
     }
 

@@ -66,8 +66,14 @@ impl Leaves {
         self.enter_active(state, leaf, app, user);
     }
 
-    /// A waiting application becomes one of the active, and its master counts.
-    fn enter_active(&mut self, state: &mut State, leaf: QueueSlot, app: AppSlot, user: UserSlot) {
+    /// A waiting application becomes one of the active whatever the limits say, and its master counts.
+    pub(in crate::commit) fn enter_active(
+        &mut self,
+        state: &mut State,
+        leaf: QueueSlot,
+        app: AppSlot,
+        user: UserSlot,
+    ) {
         let row = &state.apps[app];
         let (partition, size) = (row.master_partition, row.submission.master_size);
         let record = &mut state.users[user];

@@ -2,14 +2,12 @@
 //!
 //! Tests: `tests/inputs/requests.rs`.
 
-use std::collections::BTreeMap;
-
 use smallvec::SmallVec;
 
 use super::Leaves;
 use crate::commit::apps::ask_error::AskError;
 use crate::commit::containers::container::{Container, GiveBack};
-use crate::id::{AppSlot, NameId, PartitionId, SchedulerKey, java_order};
+use crate::id::{AppSlot, NameId, PartitionId, SchedulerKey};
 use crate::queue::PlaceAsk;
 use crate::snapshot::State;
 
@@ -17,9 +15,9 @@ use crate::snapshot::State;
 pub(in crate::commit) type CheckedAsks = SmallVec<[Checked; 2]>;
 
 /// An ask that passed the checks.
+#[derive(Clone, Debug)]
 pub(in crate::commit) struct Checked {
     pub(in crate::commit) key: SchedulerKey,
-    pub(in crate::commit) place: NameId,
     pub(in crate::commit) ask: PlaceAsk,
 }
 
@@ -57,112 +55,57 @@ impl Leaves {
     /// Gives back what a lost container had been asked with.
     // As AbstractYarnScheduler.recoverResourceRequestForContainer.
     fn give_back(&mut self, state: &mut State, app: AppSlot, key: SchedulerKey, asks: &[PlaceAsk]) {
-        let checked = asks
-            .iter()
-            .map(|ask| {
-                let known = state.apps[app].key(key).filter(|asks| asks.known);
-                let count = known
-                    .and_then(|asks| asks.at(ask.place))
-                    .map_or(0, |old| old.count);
-                Checked {
-                    key,
-                    place: ask.place,
-                    ask: PlaceAsk {
-                        count: count + 1,
-                        ..ask.clone()
-                    },
-                }
-            })
-            .collect();
-        self.update_own_asks(state, app, checked);
+        let known = state.apps[app].key(key).filter(|asks| asks.known);
+        let again = |ask: &PlaceAsk| {
+            let before = known.and_then(|asks| asks.at(ask.place));
+            PlaceAsk {
+                count: before.map_or(0, |old| old.count) + 1,
+                ..ask.clone()
+            }
+        };
+        let asks = asks.iter().map(again).collect();
+        self.update_own_asks(state, app, key, asks);
     }
 
-    /// Takes over asks of the scheduler's own making.
+    /// Takes over asks of the scheduler's own making under a key.
     pub(in crate::commit) fn update_own_asks(
         &mut self,
         state: &mut State,
         app: AppSlot,
-        asks: CheckedAsks,
+        key: SchedulerKey,
+        asks: Vec<PlaceAsk>,
     ) {
-        let constrained = |asks: &crate::queue::KeyAsks| asks.constrained.is_some();
-        let free = |checked: &Checked| !state.apps[app].key(checked.key).is_some_and(constrained);
-        let asks = asks.into_iter().filter(free).collect();
-        self.update_asks(state, app, asks)
-            .expect("keys of scheduling requests were left out");
+        if check_key(state, app, key).is_err() {
+            return;
+        }
+        let anywhere = |ask: &PlaceAsk| ask.place == NameId::ANY;
+        let (any, places): (Vec<_>, Vec<_>) = asks.into_iter().partition(anywhere);
+        ask_at_places(state, app, key, places);
+        for ask in any {
+            self.ask_anywhere(state, app, key, ask);
+        }
     }
 
-    /// Takes over asks, key by key in the order of a hash map; whether an ask for `*` was among
-    /// them. A key that belongs to a scheduling request ends it: what came before stays.
-    // As AppSchedulingInfo.updateResourceRequests with SingleConstraintAppPlacementAllocator.
-    pub(in crate::commit) fn update_asks(
-        &mut self,
-        state: &mut State,
-        app: AppSlot,
-        asks: CheckedAsks,
-    ) -> Result<bool, AskError> {
-        let mut changed = false;
-        if let [only] = asks.as_slice() {
-            let key = only.key;
-            return self.update_key(state, app, key, asks);
-        }
-        for (key, places) in by_key(asks) {
-            changed |= self.update_key(state, app, key, places)?;
-        }
-        Ok(changed)
-    }
-
-    /// Takes over asks under one key.
-    fn update_key(
+    /// Takes over the ask for `*` under a key.
+    pub(in crate::commit) fn ask_anywhere(
         &mut self,
         state: &mut State,
         app: AppSlot,
         key: SchedulerKey,
-        mut places: CheckedAsks,
-    ) -> Result<bool, AskError> {
-        let known = state.apps[app].key(key);
-        if known.is_some_and(|asks| asks.constrained.is_some()) {
-            let reason = "the key belongs to a scheduling request".to_owned();
-            return Err(AskError::Constrained(reason));
-        }
-        // What the ask for `*` does to the key comes after all its places.
-        places.sort_by_key(|checked| checked.place == NameId::ANY);
-        let mut changed = false;
-        for Checked { place, ask, .. } in places {
-            changed |= self.update_ask(state, app, key, PlaceAsk { place, ..ask });
-        }
-        Ok(changed)
-    }
-
-    fn update_ask(
-        &mut self,
-        state: &mut State,
-        app: AppSlot,
-        key: SchedulerKey,
-        mut new: PlaceAsk,
-    ) -> bool {
+        new: PlaceAsk,
+    ) {
         let asks = state.apps[app].key_mut(key);
-        if !asks.known {
-            asks.known = true;
-            asks.partition = PartitionId::DEFAULT;
-        }
-        let labelled = asks.at(NameId::ANY).map(|any| any.partition);
-        if new.place != NameId::ANY {
-            // Hosts and racks share the label of the ask for anywhere.
-            new.partition = labelled.unwrap_or(new.partition);
-        } else if labelled != Some(new.partition) {
+        asks.know();
+        if asks.at(NameId::ANY).map(|any| any.partition) != Some(new.partition) {
             for other in asks.asks.iter_mut().filter(|ask| ask.place != NameId::ANY) {
                 other.partition = new.partition;
             }
         }
         let old = asks.put(new.clone());
-        if new.place != NameId::ANY {
-            return false;
-        }
         let partition = new.partition.unwrap_or(PartitionId::DEFAULT);
         asks.partition = partition;
         note_requested(state, app, partition);
         self.pending_changed(state, app, key, old, &new);
-        true
     }
 
     /// Follows a change of an ask for `*` in the figures of demand.
@@ -182,7 +125,10 @@ impl Leaves {
             }
             self.stop_asking_without_keys(state, app);
         } else if before <= 0 {
-            state.apps[app].key_mut(key).outstanding = true;
+            let row = &mut state.apps[app];
+            if let Ok(at) = row.find_key(key) {
+                row.open_key(at);
+            }
             self.start_asking(state, app);
         }
         if let Some(old) = old {
@@ -205,32 +151,46 @@ impl Leaves {
 
     pub(in crate::commit) fn stop_asking_without_keys(&mut self, state: &mut State, app: AppSlot) {
         let row = &state.apps[app];
-        if row.keys.iter().all(|asks| !asks.outstanding) {
+        if !row.has_open_key() {
             let leaf = row.leaf;
             self.stop_asking(state, app, leaf);
         }
     }
 }
 
-/// Asks by key in the order of a hash map; the last ask for one place counts.
-fn by_key(asks: CheckedAsks) -> Vec<(SchedulerKey, CheckedAsks)> {
-    let mut by_key: Vec<(SchedulerKey, CheckedAsks)> = Vec::new();
-    let mut positions = BTreeMap::new();
-    for checked in asks {
-        let at = *positions.entry(checked.key).or_insert(by_key.len());
-        if at == by_key.len() {
-            by_key.push((checked.key, CheckedAsks::new()));
-        }
-        let places = &mut by_key[at].1;
-        match places.iter_mut().find(|other| other.place == checked.place) {
-            Some(other) => *other = checked,
-            None => places.push(checked),
+/// Checks that asks may come under a key.
+pub(in crate::commit) fn check_key(
+    state: &State,
+    app: AppSlot,
+    key: SchedulerKey,
+) -> Result<(), AskError> {
+    let known = state.apps[app].key(key);
+    if known.is_some_and(|asks| asks.constrained.is_some()) {
+        let reason = "the key belongs to a scheduling request".to_owned();
+        return Err(AskError::Constrained(reason));
+    }
+    Ok(())
+}
+
+/// Takes over asks for hosts and racks under a key. What the ask for `*` does to the key comes after them.
+pub(in crate::commit) fn ask_at_places(
+    state: &mut State,
+    app: AppSlot,
+    key: SchedulerKey,
+    mut places: Vec<PlaceAsk>,
+) {
+    if places.is_empty() {
+        return;
+    }
+    let asks = state.apps[app].key_mut(key);
+    asks.know();
+    // Hosts and racks share the label of the ask for anywhere.
+    if let Some(label) = asks.at(NameId::ANY).map(|any| any.partition) {
+        for place in &mut places {
+            place.partition = label;
         }
     }
-    java_order::sort(&mut by_key, 0, |(key, _)| {
-        java_order::scheduler_key_hash(key.priority, key.request_id)
-    });
-    by_key
+    asks.put_all(places);
 }
 
 fn note_requested(state: &mut State, app: AppSlot, partition: PartitionId) {
@@ -247,8 +207,11 @@ pub(in crate::commit) fn close_key(
     key: SchedulerKey,
     forget: bool,
 ) {
-    let asks = state.apps[app].key_mut(key);
-    asks.outstanding = false;
+    state.apps[app].key_mut(key);
+    let row = &mut state.apps[app];
+    let Ok(at) = row.find_key(key) else { return };
+    row.close_key(at);
+    let asks = &mut row.keys[at];
     if forget {
         asks.known = false;
         asks.asks.clear();

@@ -16,6 +16,8 @@ pub(in crate::commit) struct NodeHistory {
     /// Position of each node in the order of registrations.
     registered_at: Vec<u64>,
     registrations: u64,
+    /// Total that each node registered with or was given last; that of a decommissioning node falls below it.
+    offered: Vec<ResourceVector>,
     /// Component-wise largest total of all nodes, until one comes, goes or is resized.
     largest: Cell<Option<ResourceVector>>,
 }
@@ -29,6 +31,19 @@ impl NodeHistory {
         }
         self.registered_at[slot.index()] = self.registrations;
         self.totals_changed();
+    }
+
+    /// Notes the total that a node was given.
+    pub(in crate::commit) fn offer(&mut self, slot: NodeSlot, total: ResourceVector) {
+        if self.offered.len() <= slot.index() {
+            self.offered.resize(slot.index() + 1, ResourceVector::NONE);
+        }
+        self.offered[slot.index()] = total;
+    }
+
+    /// The total that a registered node was given last.
+    pub(in crate::commit) fn offered(&self, slot: NodeSlot) -> ResourceVector {
+        self.offered[slot.index()]
     }
 
     /// Position of a node in the order of registrations.

@@ -7,9 +7,9 @@
 
 use crate::commit::containers::container::ContainerState;
 use crate::commit::containers::slot::ContainerSlot;
-use crate::commit::event::Ending;
 use crate::commit::ledger::Ledger;
 use crate::id::NodeSlot;
+use crate::queue::EndCause;
 
 impl Ledger {
     /// Whether a report of a node brings nothing about.
@@ -53,7 +53,7 @@ impl Ledger {
             let (node, id) = (container.node, container.id);
             self.containers.make_killable(&mut self.state, node, id);
         } else if live.contains(&container.state) {
-            self.end_container(slot, Ending::Killed);
+            self.end_container(slot, EndCause::Overcommitted);
         }
     }
 }

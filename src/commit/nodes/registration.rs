@@ -7,13 +7,12 @@ use std::fmt;
 use crate::cluster::{AttributeError, AttributeMapping, Node, NodeState, map_attributes};
 use crate::commit::containers::container::{Container, ContainerState};
 use crate::commit::containers::slot::ContainerSlot;
-use crate::commit::event::Ending;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::commit::registry::Registry;
 use crate::commit::tree::capacity::update_cluster;
-use crate::id::{ContainerId, NodeName, NodeNameError, NodeSlot, PartitionId};
-use crate::queue::{NodeReport, NodeSpec};
+use crate::id::{ContainerId, NodeName, NodeNameError, NodeSlot, PartitionId, Set};
+use crate::queue::{EndCause, NodeReport, NodeSpec};
 use crate::resource::{MAX_VALUE, PackedVector, ResourceVector};
 use crate::snapshot::State;
 use crate::sync::{Mutant, injected};
@@ -24,6 +23,8 @@ use crate::sync::{Mutant, injected};
 pub enum NodeError {
     /// The engine has shut down.
     Closed,
+    /// The call came from inside a closure that looks at the ledger.
+    Reentrant,
     /// The name is not one of a node.
     Name(NodeNameError),
     /// A node of that name is registered.
@@ -45,6 +46,7 @@ impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed => f.write_str("the engine has shut down"),
+            Self::Reentrant => f.write_str("a call from inside a closure that looks at the ledger"),
             Self::Name(error) => error.fmt(f),
             Self::Duplicate(name) => write!(f, "node {name} is registered already"),
             Self::Unknown(name) => write!(f, "there is no node {name}"),
@@ -68,6 +70,9 @@ pub struct HeartbeatReply {
     pub exited: Vec<ContainerId>,
     /// Containers that the node is to stop.
     pub to_stop: Vec<ContainerId>,
+    /// Containers that the report names though the node has none of that id, ascending. It should stop
+    /// them: the scheduler does not count them.
+    pub unknown: Vec<ContainerId>,
 }
 
 impl Ledger {
@@ -77,7 +82,7 @@ impl Ledger {
     ///
     /// As [`NodeError`]; the state is unchanged then.
     pub fn add_node(&mut self, spec: &NodeSpec) -> Result<NodeSlot, NodeError> {
-        let slot = self.register_node(spec)?;
+        let slot = self.enter_node(spec)?;
         self.outbox.send_labels(&self.state, slot);
         update_cluster(&mut self.state, &mut self.leaves);
         Ok(slot)
@@ -101,7 +106,7 @@ impl Ledger {
             return Ok(());
         }
         let result = specs.iter().try_for_each(|spec| {
-            added.push(self.register_node(spec)?);
+            added.push(self.enter_node(spec)?);
             Ok(())
         });
         update_cluster(&mut self.state, &mut self.leaves);
@@ -109,18 +114,14 @@ impl Ledger {
     }
 
     /// Registers a node; capacities do not follow yet.
-    fn register_node(&mut self, spec: &NodeSpec) -> Result<NodeSlot, NodeError> {
+    fn enter_node(&mut self, spec: &NodeSpec) -> Result<NodeSlot, NodeError> {
         if self.registry.node(&spec.name).is_some() {
             return Err(NodeError::Duplicate(spec.name.clone()));
         }
         let total = self.state.calculator.known(&spec.total);
         check_total(&self.state, &total, &ResourceVector::NONE)?;
         let partition = known_label(&self.registry, &self.state, &spec.partition)?;
-        let (rack, anywhere) = (&spec.rack, spec.rack == "*");
-        if rack.is_empty() || rack.len() > 256 || rack.contains(char::is_control) || anywhere {
-            let clipped = spec.rack.chars().take(64).flat_map(char::escape_debug);
-            return Err(NodeError::Rack(clipped.collect()));
-        }
+        check_rack(&spec.rack)?;
         let mut node = self.node_of(spec, partition, total);
         let departed = self.history.come_back(&spec.name);
         if let Some(slot) = departed {
@@ -135,6 +136,7 @@ impl Ledger {
             NodeSlot::at(self.state.nodes.push(node))
         };
         self.history.register(slot);
+        self.history.offer(slot, total);
         self.registry.add_node(spec.name.clone(), slot);
         self.state.node_count = self.registry.node_count();
         self.state.cluster += total;
@@ -186,11 +188,11 @@ impl Ledger {
             if injected(Mutant::LostNodeKeepsContainers) {
                 break;
             }
-            self.end_container(container, Ending::Killed);
+            self.end_container(container, EndCause::NodeLost);
             self.free_space(container);
         }
         if let Some(reserved) = self.containers.reserved_on(slot) {
-            self.end_container(reserved, Ending::Killed);
+            self.end_container(reserved, EndCause::NodeLost);
         }
         self.outbox.follow_up(FollowUpEvent::Labels(None));
         self.registry.remove_node(name);
@@ -217,6 +219,7 @@ impl Ledger {
         let total = self.state.calculator.known(&total);
         check_total(&self.state, &total, &self.state.nodes[slot].total.get())?;
         let before = self.state.nodes[slot].total.get();
+        self.history.offer(slot, total);
         self.set_total(slot, total);
         if total != before {
             for container in self.containers.overcommitted(&self.state, slot) {
@@ -287,17 +290,6 @@ impl Ledger {
         Ok(())
     }
 
-    /// A node takes no new containers; at later heartbeats its total follows what is left.
-    ///
-    /// # Errors
-    ///
-    /// When the node is not registered.
-    pub fn decommission_node(&mut self, name: &NodeName) -> Result<(), NodeError> {
-        let slot = registered(&self.registry, name)?;
-        self.state.nodes[slot].state = NodeState::Decommissioning;
-        Ok(())
-    }
-
     /// Takes over what a node reports; scheduling is up to the caller.
     ///
     /// # Errors
@@ -315,11 +307,13 @@ impl Ledger {
     /// Takes over what a registered node reports. Nodes with nothing to report, which most are,
     /// cost no look at their containers.
     pub fn take_report(&mut self, slot: NodeSlot, report: &NodeReport) -> HeartbeatReply {
-        let reply = if self.containers.is_nothing_due(slot) {
+        let unknown = self.unknown_in(slot, report);
+        let mut reply = if self.containers.is_nothing_due(slot) {
             HeartbeatReply::default()
         } else {
             self.take_due_reports(slot, report)
         };
+        reply.unknown = unknown;
         let row = &self.state.nodes[slot];
         if row.state == NodeState::Decommissioning && row.total != row.allocated {
             let total = row.allocated.get();
@@ -352,7 +346,7 @@ impl Ledger {
         let mut reply = HeartbeatReply {
             launched: ids(self, &launched),
             exited: ids(self, &exited),
-            to_stop: Vec::new(),
+            ..HeartbeatReply::default()
         };
         for container in launched {
             let to_stop = self.container(container).to_stop;
@@ -373,9 +367,26 @@ impl Ledger {
         reply
     }
 
+    /// Containers that a report names though the node has none of that id.
+    fn unknown_in(&self, node: NodeSlot, report: &NodeReport) -> Vec<ContainerId> {
+        let NodeReport::Exactly { launched, exited } = report else {
+            return Vec::new();
+        };
+        if launched.is_empty() && exited.is_empty() {
+            return Vec::new();
+        }
+        let placed = self.containers.placed_on(node).iter();
+        let placed: Set<_> = placed.map(|&slot| self.container(slot).id).collect();
+        let said = launched.iter().chain(exited).copied();
+        let mut unknown: Vec<_> = said.filter(|id| !placed.contains(id)).collect();
+        unknown.sort_unstable();
+        unknown.dedup();
+        unknown
+    }
+
     /// A container ended by itself and its node has reported it.
     pub fn container_exited(&mut self, slot: ContainerSlot) {
-        self.end_container(slot, Ending::Finished);
+        self.end_container(slot, EndCause::Exited);
         self.free_space(slot);
         self.containers.set_due(slot, false, false);
         self.containers.get_mut(slot).launched = false;
@@ -385,7 +396,9 @@ impl Ledger {
     #[must_use]
     pub fn live_container(&self, id: ContainerId) -> Option<ContainerSlot> {
         let app = self.app(id.app)?;
-        self.containers.live(app, id.number)
+        let live = self.containers.live(app, id.number);
+        // A late report about an earlier attempt names none of this one.
+        live.filter(|_| self.state.apps[app].attempt == id.attempt)
     }
 
     /// Live containers of an application, by number.
@@ -409,7 +422,7 @@ impl Ledger {
                 }
             }
             if let Some(reserved) = self.containers.reserved_on(slot) {
-                self.end_container(reserved, Ending::Killed);
+                self.end_container(reserved, EndCause::NodeLost);
             }
             self.state.nodes[slot].partition = partition;
             if before != partition {
@@ -421,17 +434,31 @@ impl Ledger {
     }
 }
 
-fn registered(registry: &Registry, name: &NodeName) -> Result<NodeSlot, NodeError> {
+pub(super) fn registered(registry: &Registry, name: &NodeName) -> Result<NodeSlot, NodeError> {
     registry
         .node(name)
         .ok_or_else(|| NodeError::Unknown(name.clone()))
 }
 
-fn known_label(registry: &Registry, state: &State, label: &str) -> Result<PartitionId, NodeError> {
+pub(super) fn known_label(
+    registry: &Registry,
+    state: &State,
+    label: &str,
+) -> Result<PartitionId, NodeError> {
     registry
         .partition(label)
         .filter(|&id| state.partitions[id].exists)
         .ok_or_else(|| NodeError::Label(label.to_owned()))
+}
+
+/// Checks the name of a rack.
+pub(super) fn check_rack(rack: &str) -> Result<(), NodeError> {
+    let bad = rack.is_empty() || rack.len() > 256 || rack.contains(char::is_control);
+    if bad || rack == "*" {
+        let clipped = rack.chars().take(64).flat_map(char::escape_debug);
+        return Err(NodeError::Rack(clipped.collect()));
+    }
+    Ok(())
 }
 
 pub(in crate::commit) fn is_registered(state: &State, node: NodeSlot, incarnation: u32) -> bool {
@@ -440,7 +467,7 @@ pub(in crate::commit) fn is_registered(state: &State, node: NodeSlot, incarnatio
 }
 
 /// Checks a node's new total, with the cluster's as it would be then.
-fn check_total(
+pub(super) fn check_total(
     state: &State,
     total: &ResourceVector,
     before: &ResourceVector,

@@ -8,14 +8,14 @@ use super::outcome::CommitOutcome;
 use super::sink::sink;
 use crate::accounting::{ContainerPlacement, FairChange, mark_moved, place};
 use crate::commit::containers::container::GiveBack;
-use crate::commit::event::{Ending, LedgerEvent, UnreserveReason};
+use crate::commit::event::{LedgerEvent, UnreserveReason};
 use crate::commit::leaves::usage::add_reserved;
 use crate::commit::ledger::Ledger;
 use crate::commit::nodes::registration::is_registered;
 use crate::commit::outbox::FollowUpEvent;
 use crate::id::{AppSlot, ContainerId};
 use crate::proposer::{Observation, Outcome, Proposal, ProposalKind, Release};
-use crate::queue::Exclusivity;
+use crate::queue::{EndCause, Exclusivity};
 use crate::resource::with_width;
 use crate::snapshot::State;
 use crate::sync::{Mutant, injected};
@@ -169,7 +169,7 @@ impl Ledger {
         if self.state.apps[owner].leaf != self.state.apps[app].leaf {
             // The ask of a container that was marked is not given back.
             self.containers.get_mut(slot).give_back = GiveBack::Nothing;
-            self.end_container(slot, Ending::Killed);
+            self.end_container(slot, EndCause::Preempted);
         }
     }
 }

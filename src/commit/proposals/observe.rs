@@ -4,7 +4,7 @@
 
 use crate::commit::event::LedgerEvent;
 use crate::commit::ledger::Ledger;
-use crate::id::{ContainerId, NodeSlot, QueueSlot};
+use crate::id::{NodeSlot, QueueSlot};
 use crate::policy::Locality;
 use crate::proposer::{CounterMove, LimitWrite, Observation};
 use crate::resource::PackedVector;
@@ -77,10 +77,7 @@ impl Ledger {
             return;
         };
         self.outbox.push(LedgerEvent::Reserved {
-            container: ContainerId {
-                app: self.state.apps[held.app].id,
-                number: held.number,
-            },
+            container: self.state.apps[held.app].container(held.number),
             node: row.name.clone(),
             size: held.size,
             key: held.key,

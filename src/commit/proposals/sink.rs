@@ -115,10 +115,7 @@ impl<const SIMPLE: bool> LedgerSink<'_, SIMPLE> {
 #[inline(always)]
 pub(in crate::commit) fn next_id(state: &mut State, app: AppSlot) -> ContainerId {
     let row = &mut state.apps[app];
-    let id = ContainerId {
-        app: row.id,
-        number: row.next_container,
-    };
+    let id = row.container(row.next_container);
     row.next_container += 1;
     id
 }
@@ -168,7 +165,7 @@ impl<const N: usize, const SIMPLE: bool> Sink<N> for LedgerSink<'_, SIMPLE> {
             .list_placed(slot, proposal.app, id.number, proposal.node);
         let allocated =
             || LedgerEvent::allocated(state, proposal, id, placement.size.widen(), partition);
-        self.outbox.push_with(allocated);
+        self.outbox.push_allocated(allocated);
     }
 
     #[inline(always)]

@@ -17,6 +17,7 @@ use crate::snapshot::State;
 
 /// Whether a new configuration could be taken over.
 pub(super) fn check_refresh(state: &State, settings: &TreeSettings) -> Result<(), RefreshError> {
+    check_resource_types(state, settings)?;
     check_hierarchy(state, settings)?;
     let Some(root) = settings.queues.first() else {
         return Ok(());
@@ -28,6 +29,21 @@ pub(super) fn check_refresh(state: &State, settings: &TreeSettings) -> Result<()
         maximums: BTreeMap::new(),
     };
     walk.queue(State::ROOT, root)
+}
+
+/// Every amount of the engine has the types that it was built with.
+fn check_resource_types(state: &State, settings: &TreeSettings) -> Result<(), RefreshError> {
+    let (present, new) = (
+        &state.settings.resource_types,
+        &settings.scheduler.resource_types,
+    );
+    if present == new {
+        return Ok(());
+    }
+    Err(RefreshError::ResourceTypes {
+        present: present.join(", "),
+        new: new.join(", "),
+    })
 }
 
 /// A walk over the present queues in the order in which a refresh sets them up anew; the first

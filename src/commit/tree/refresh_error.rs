@@ -12,6 +12,15 @@ use crate::queue::Excess;
 pub enum RefreshError {
     /// The engine has shut down.
     Closed,
+    /// The call came from inside a closure that looks at the ledger.
+    Reentrant,
+    /// The resource types differ from those that the engine was built with, which never change.
+    ResourceTypes {
+        /// Names of the present ones, in their order.
+        present: String,
+        /// Names of those of the new settings.
+        new: String,
+    },
     /// A queue stands before its parent, or without one.
     UnknownParent(String),
     /// A queue is to run below one that does not.
@@ -49,6 +58,8 @@ impl RefreshError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Closed => "closed",
+            Self::Reentrant => "reentrant",
+            Self::ResourceTypes { .. } => "resource_types",
             Self::UnknownParent(_) => "unknown_parent",
             Self::RunningBelowStopped(_) => "state_of_parent",
             Self::NotStopped(_) | Self::LeafNotStopped(_) => "queue_not_stopped",
@@ -70,6 +81,12 @@ impl fmt::Display for RefreshError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed => f.write_str("the engine has shut down"),
+            Self::Reentrant => f.write_str("a call from inside a closure that looks at the ledger"),
+            Self::ResourceTypes { present, new } => write!(
+                f,
+                "the resource types are {present} and never change, the settings have {new}; start \
+                 anew to change them"
+            ),
             Self::UnknownParent(queue) => write!(f, "`{queue}` has no parent in the tree"),
             Self::RunningBelowStopped(queue) => {
                 write!(f, "`{queue}` cannot run while its parent does not")
@@ -96,6 +113,15 @@ impl fmt::Display for RefreshError {
                 f,
                 "the children of `{queue}` mix percentages, weights and absolute values"
             ),
+            of_created => of_created.fmt_of_created(f),
+        }
+    }
+}
+
+impl RefreshError {
+    /// The text of a refusal that is about queues that submissions created, or about amounts.
+    fn fmt_of_created(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::CreatedQueue(queue, code) => {
                 write!(
                     f,
@@ -124,6 +150,7 @@ impl fmt::Display for RefreshError {
                 "{}, by their shares of the present cluster",
                 excess.describe(queue)
             ),
+            _ => f.write_str(self.code()),
         }
     }
 }

@@ -13,10 +13,12 @@
 //!
 //! Tests: `tests/runtime/caller_runs.rs` of whole engines; the handoff itself is model M12.
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Committer;
+use crate::runtime::panics::PanicLog;
 use crate::sync::{Acquire, Arc, AtomicBool, Handoff, Ordering, Parked, Parker, Released, Waker};
 use crate::time::Clock;
 
@@ -31,6 +33,7 @@ pub(in crate::runtime) struct CallerRuns<C> {
     /// Of the committer's own thread.
     waker: Waker,
     parker: Parker,
+    panics: PanicLog,
 }
 
 /// What callers need of the committer, wherever it is.
@@ -70,12 +73,18 @@ impl<C: Clock> CommitterAccess for CallerRuns<C> {
 
 impl<C: Clock> CallerRuns<C> {
     /// Of a committer that its own thread owns.
-    pub(in crate::runtime) fn new(waker: Waker, parker: Parker, wanted: Arc<AtomicBool>) -> Self {
+    pub(in crate::runtime) fn new(
+        waker: Waker,
+        parker: Parker,
+        wanted: Arc<AtomicBool>,
+        panics: &PanicLog,
+    ) -> Self {
         Self {
             handoff: Handoff::owned(),
             wanted,
             waker,
             parker,
+            panics: panics.clone(),
         }
     }
 
@@ -84,11 +93,10 @@ impl<C: Clock> CallerRuns<C> {
     fn run(&self, mut committer: Box<Committer<C>>, work: impl Fn(&mut Committer<C>) -> bool) {
         for _ in 0..SIGNALS {
             let turn = || work(&mut committer);
-            let Ok(goes_on) = catch_unwind(AssertUnwindSafe(turn)) else {
-                return self.lose(committer);
-            };
-            if goes_on {
-                break;
+            match catch_unwind(AssertUnwindSafe(turn)) {
+                Ok(true) => break,
+                Ok(false) => {}
+                Err(payload) => return self.lose(committer, &*payload),
             }
             match self.handoff.release(committer) {
                 Released::Free => return,
@@ -106,7 +114,8 @@ impl<C: Clock> CallerRuns<C> {
     }
 
     /// The committer panicked: the engine ends, and with it every call that waits.
-    pub(super) fn lose(&self, committer: Box<Committer<C>>) {
+    pub(super) fn lose(&self, committer: Box<Committer<C>>, payload: &(dyn Any + Send)) {
+        self.panics.note_fatal(payload);
         self.handoff.retain();
         drop(committer);
         self.waker.wake();
@@ -118,10 +127,16 @@ impl<C: Clock> CallerRuns<C> {
         &self,
         committer: Box<Committer<C>>,
     ) -> Option<Box<Committer<C>>> {
-        if committer.stays_awake() {
-            return Some(committer);
-        }
-        let limit = committer.sleep_limit();
+        let rest = || (committer.stays_awake(), committer.sleep_limit());
+        let limit = match catch_unwind(AssertUnwindSafe(rest)) {
+            Ok((true, _)) => return Some(committer),
+            Ok((false, limit)) => limit,
+            // The clock panicked.
+            Err(payload) => {
+                self.lose(committer, &*payload);
+                return None;
+            }
+        };
         let mut owned = Ownership::Own(committer);
         if let Some(limit) = limit {
             let _: Parked = self

@@ -43,22 +43,22 @@ pub(in crate::runtime) struct Delivery {
 }
 
 impl Delivery {
-    /// Both ends; a reader sleeps by `parker` and is woken by `waker`.
+    /// Both ends; readers sleep by `parker` and are woken by `waker`.
     pub(in crate::runtime) fn new(
         capacities: QueueCapacities,
         (waker, parker): (Waker, Parker),
-    ) -> (Self, EventReader) {
+    ) -> (Self, (EventReader, Parker)) {
         let (sender, batches) = ring(capacities.events);
         let (spent_sender, spent) = ring(capacities.spent);
         let last: LastBatch = Arc::new(Mutex::new(None));
-        let reader = EventReader::new(batches, Arc::clone(&last), spent_sender, parker);
+        let reader = EventReader::new(batches, Arc::clone(&last), spent_sender);
         let delivery = Self {
             ring: sender.waking(waker),
             spent,
             last,
             undelivered: Vec::new(),
         };
-        (delivery, reader)
+        (delivery, (reader, parker))
     }
 
     /// Whether everything that was collected is delivered.

@@ -131,7 +131,12 @@ impl<C: Clock> Committer<C> {
             goes_on,
             ..
         } = self.idle;
-        if goes_on || visited || self.sleep() != sleep || self.publication.is_wanted() {
+        if goes_on
+            || visited
+            || !self.unfinished.is_empty()
+            || self.sleep() != sleep
+            || self.publication.is_wanted()
+        {
             return true;
         }
         if self.inbox.has_news() || self.shutdown.is_requested() {
@@ -168,7 +173,8 @@ impl<C: Clock> Committer<C> {
         }
         let shown = self.publication.snapshot();
         let quiet = !self.publication.has_news() && self.proposers.is_quiet(shown.news);
-        let done = quiet && !self.idle.goes_on && !self.inbox.has_news();
+        let empty = self.unfinished.is_empty() && !self.inbox.has_news();
+        let done = quiet && !self.idle.goes_on && empty;
         if done || !self.delivery.is_complete() {
             self.idle.answer_all();
         }

@@ -34,6 +34,7 @@ pub(super) mod publication;
 mod publish_backoff;
 mod turn;
 
+use std::collections::VecDeque;
 use std::sync::Arc as StdArc;
 
 use crate::commit::{CommitOutcome, Conflict, Freed, Unsettled};
@@ -57,6 +58,8 @@ pub(in crate::runtime) struct Committer<C> {
     /// Whether a node's heartbeat schedules the node.
     heartbeats_schedule: bool,
     inbox: InboxReceiver<Command>,
+    /// What is left of commands with many items, in the order in which they came.
+    unfinished: VecDeque<Command>,
     proposers: ProposerRings,
     publication: Publication,
     delivery: Delivery,
@@ -120,6 +123,7 @@ impl<C: Clock> Committer<C> {
             engine: Unsettled::new(engine),
             heartbeats_schedule,
             inbox: ends.inbox,
+            unfinished: VecDeque::new(),
             proposers: ends.proposers,
             publication: ends.publication,
             delivery: ends.delivery,

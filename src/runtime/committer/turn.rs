@@ -14,12 +14,16 @@ use crate::time::Clock;
 /// Commands that are carried out before proposals get their turn again.
 const COMMANDS: usize = 256;
 
+/// Items of one command that are carried out before other callers get their turn: containers, asks, places.
+/// Each takes some microseconds at most.
+const ITEMS: usize = 512;
+
 /// Turns on the thread of a caller before the committer's own goes on: its own call, what came of it
 /// and the calls that came meanwhile.
 const VISIT: u32 = 4;
 
 /// Which commands were taken from the inbox in one turn, besides looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum CommandKinds {
     None,
     /// Calls of applications and reports of nodes alone.
@@ -29,6 +33,14 @@ enum CommandKinds {
 }
 
 impl CommandKinds {
+    fn of(command: &Command) -> Self {
+        match command {
+            look if look.is_look() => Self::None,
+            call if call.is_call() => Self::Calls,
+            _ => Self::Others,
+        }
+    }
+
     /// Whether the committer may place by itself what they ask for, or go on with that.
     fn allow_inline(self, goes_on: bool) -> bool {
         self == Self::Calls || (goes_on && self == Self::None)
@@ -40,8 +52,8 @@ impl<C: Clock> Committer<C> {
     /// released to callers, who run its turns on their threads.
     pub(in crate::runtime) fn run(mut self: Box<Self>, handoff: &CallerRuns<C>) {
         while !self.shutdown.is_requested() {
-            if catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
-                return handoff.lose(self);
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| self.work())) {
+                return handoff.lose(self, &*payload);
             }
             if self.shutdown.is_requested() {
                 break;
@@ -53,8 +65,8 @@ impl<C: Clock> Committer<C> {
             }
         }
         handoff.retain();
-        if catch_unwind(AssertUnwindSafe(|| self.end())).is_err() {
-            return handoff.lose(self);
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| self.end())) {
+            return handoff.lose(self, &*payload);
         }
         self.shutdown.finish();
     }
@@ -96,7 +108,7 @@ impl<C: Clock> Committer<C> {
     }
 
     /// A turn of every kind of work; whether there was any.
-    pub(super) fn turn(&mut self) -> bool {
+    pub(in crate::runtime) fn turn(&mut self) -> bool {
         self.deliver();
         if self.expire() {
             self.publish();
@@ -122,7 +134,8 @@ impl<C: Clock> Committer<C> {
         if (left && !self.proposers.is_empty()) || self.is_due() {
             self.publish();
         }
-        proposals || goes_on || commands != CommandKinds::None
+        let unfinished = !self.unfinished.is_empty();
+        proposals || goes_on || unfinished || commands != CommandKinds::None
     }
 
     fn is_due(&mut self) -> bool {
@@ -141,8 +154,9 @@ impl<C: Clock> Committer<C> {
         let mut late = Vec::new();
         let inbox = &mut self.inbox;
         inbox.finish(self.idle.parker(), |command| late.push(command));
+        late.splice(..0, self.unfinished.drain(..));
         for command in late {
-            self.carry_out(command);
+            self.carry_out(command, &mut { usize::MAX });
         }
         while self.take_proposals() {}
     }
@@ -167,34 +181,57 @@ impl<C: Clock> Committer<C> {
     }
 
     fn take_commands(&mut self) -> CommandKinds {
-        let mut kinds = CommandKinds::None;
+        let mut kinds = self.go_on();
         for _ in 0..COMMANDS {
             let Received::Item(command) = self.inbox.try_recv() else {
                 break;
             };
-            kinds = match kinds {
-                _ if command.is_look() => kinds,
-                CommandKinds::None | CommandKinds::Calls if command.is_call() => {
-                    CommandKinds::Calls
-                }
-                _ => CommandKinds::Others,
-            };
-            self.carry_out(command);
+            let kind = CommandKinds::of(&command);
+            match self.carry_out(command, &mut { ITEMS }) {
+                Some(left) => self.unfinished.push_back(left),
+                None => kinds = kinds.max(kind),
+            }
         }
         kinds
     }
 
-    fn carry_out(&mut self, command: Command) {
+    /// Goes on with the oldest of the commands that have many items. It counts when it is carried out.
+    fn go_on(&mut self) -> CommandKinds {
+        let Some(command) = self.unfinished.pop_front() else {
+            return CommandKinds::None;
+        };
+        let kind = CommandKinds::of(&command);
+        match self.carry_out(command, &mut { ITEMS }) {
+            Some(left) => {
+                self.unfinished.push_front(left);
+                CommandKinds::None
+            }
+            None => kind,
+        }
+    }
+
+    /// Carries a command out as far as the budget has items for it; what is left.
+    fn carry_out(&mut self, command: Command, budget: &mut usize) -> Option<Command> {
         let command = match command {
-            Command::Quiesce(reply) => return self.idle.await_quiet(reply),
-            Command::Show(call, reply) => return answer(&reply, self.shows(call)),
+            Command::Quiesce(reply) => {
+                self.idle.await_quiet(reply);
+                return None;
+            }
+            Command::Show(call, reply) => {
+                answer(&reply, self.shows(call));
+                return None;
+            }
             command => command,
         };
-        if !command.is_look() {
+        let look = command.is_look();
+        let schedules = self.heartbeats_schedule;
+        let left = self.change(|engine| command.go_on(engine, schedules, budget));
+        // Of a command with many items the last ones are the news: what proposers decide between two others
+        // is as if it had been asked for one after the other.
+        if !look && left.is_none() {
             self.publication.note_change();
         }
-        let schedules = self.heartbeats_schedule;
-        self.change(|engine| command.carry_out(engine, schedules));
+        left
     }
 
     fn shows(&mut self, call: ShowCall) -> bool {
@@ -214,11 +251,13 @@ impl<C: Clock> Committer<C> {
     /// Takes a few turns on the thread of a caller; whether its own thread has to go on. A snapshot
     /// that nobody waits for is left to whoever asks for it.
     pub(super) fn visit(&mut self) -> bool {
-        for _ in 0..VISIT {
+        let mut turns = 0;
+        while turns < VISIT || !self.unfinished.is_empty() {
             if self.shutdown.is_requested() || !self.turn() {
                 break;
             }
             self.idle.note_visit();
+            turns += 1;
         }
         let wanted = self.publication.is_wanted();
         if wanted || self.has_landed() || self.idle.is_awaited() {

@@ -2,13 +2,14 @@
 //!
 //! Tests: `tests/runtime/callers.rs`.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cluster::{AttributeMapping, Attributes};
 use crate::commit::{
-    AppError, AskError, HeartbeatReply, Ledger, NodeError, PreemptionRound, RefreshError,
-    SubmitError, Submitted, Verdicts,
+    AppError, AskError, AskProgress, HeartbeatReply, Ledger, NodeError, PreemptionRound,
+    RefreshError, SubmitError, Submitted, Verdicts,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
@@ -19,6 +20,9 @@ use crate::time::SystemClock;
 use crate::runtime::Sequential;
 use crate::runtime::committer::caller_runs::CommitterAccess;
 use crate::runtime::committer::idle::look_out;
+use crate::runtime::handles::heartbeat_batch::HeartbeatBatch;
+use crate::runtime::handles::looks::{CallError, LedgerQuery, Looks};
+use crate::runtime::operations::Change;
 
 /// Times that rows are copied ahead of a snapshot at most.
 const COPIED_AHEAD: usize = 4096;
@@ -26,20 +30,14 @@ const COPIED_AHEAD: usize = 4096;
 /// Where the answer to a command goes.
 pub(in crate::runtime) type Reply<T> = SyncSender<T>;
 
-/// A query of the ledger that answers by itself.
-pub(in crate::runtime) struct LedgerQuery(pub(in crate::runtime) Box<dyn FnOnce(&Ledger) + Send>);
-
-impl std::fmt::Debug for LedgerQuery {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("LedgerQuery")
-    }
-}
-
 /// Calls of applications with room for their answers. Their lists are made and dropped by the caller's
 /// thread: memory that another thread gives back costs both.
 #[derive(Debug)]
 pub(in crate::runtime) struct AskBatch {
     calls: Vec<(ApplicationId, AskCall)>,
+    /// How far the calls are carried out; those before `done` are answered.
+    progress: Vec<AskProgress>,
+    done: usize,
     replies: Vec<AskReply>,
     /// Positions of the calls that were refused.
     refused: Vec<(usize, AskError)>,
@@ -52,23 +50,38 @@ impl AskBatch {
             AskReply {
                 allocated: Vec::with_capacity(gives_back.max(1)),
                 finished: Vec::with_capacity(gives_back),
+                causes: Vec::with_capacity(gives_back),
                 ..AskReply::default()
             }
         };
         Box::new(Self {
             replies: calls.iter().map(room).collect(),
+            progress: calls
+                .iter()
+                .map(|(_, call)| AskProgress::of(call))
+                .collect(),
+            done: 0,
             calls,
             refused: Vec::new(),
         })
     }
 
-    fn carry_out(&mut self, engine: &mut Sequential) {
-        let calls = self.calls.iter().zip(&mut self.replies);
-        for (i, ((app, call), reply)) in calls.enumerate() {
-            if let Err(error) = engine.ask_into(*app, call, reply) {
-                self.refused.push((i, error));
+    /// Goes on for at most so many items; whether every call is answered.
+    fn go_on(&mut self, engine: &mut Sequential, budget: &mut usize) -> bool {
+        while let Some((app, call)) = self.calls.get(self.done) {
+            if *budget == 0 {
+                return false;
             }
+            let (progress, reply) = (&mut self.progress[self.done], &mut self.replies[self.done]);
+            match engine.ask_on(*app, call, progress, reply, budget) {
+                Ok(false) => return false,
+                Ok(true) => {}
+                Err(error) => self.refused.push((self.done, error)),
+            }
+            *budget = budget.saturating_sub(1);
+            self.done += 1;
         }
+        true
     }
 
     /// The answers in the order of the calls.
@@ -123,7 +136,7 @@ pub(in crate::runtime) enum Command {
         Reply<Result<HeartbeatReply, NodeError>>,
     ),
     HeartbeatAll(
-        Vec<(NodeName, NodeReport)>,
+        HeartbeatBatch,
         Reply<Vec<Result<HeartbeatReply, NodeError>>>,
     ),
     ContainerFinished(ContainerId, Reply<bool>),
@@ -132,6 +145,8 @@ pub(in crate::runtime) enum Command {
     MoveApp(ApplicationId, String, Reply<Result<(), AppError>>),
     Reconfigure(Box<TreeSettings>, Reply<Result<(), RefreshError>>),
     Preempt(Box<Verdicts>, Reply<PreemptionRound>),
+    /// Another change of the ledger.
+    Change(Change),
     /// Looks at the ledger.
     Inspect(LedgerQuery),
     /// Answered once every proposer has looked at the present state and found nothing.
@@ -154,9 +169,43 @@ impl Command {
         matches!(self, Self::Inspect(_) | Self::Quiesce(_) | Self::Show(..))
     }
 
-    /// Carries the command out and answers. A caller that no longer waits is no error. What is about
-    /// the committer itself (quiescence, snapshots) it answers when it is due.
-    pub(in crate::runtime) fn carry_out(self, engine: &mut Sequential, schedules: bool) {
+    /// Carries the command out and answers; what is left of it where it has more items than the budget. A
+    /// caller that no longer waits is no error. What is about the committer itself (quiescence, snapshots) it
+    /// answers when it is due.
+    pub(in crate::runtime) fn go_on(
+        self,
+        engine: &mut Sequential,
+        schedules: bool,
+        budget: &mut usize,
+    ) -> Option<Self> {
+        match self {
+            Self::Ask(mut batch, reply) => {
+                if !batch.go_on(engine, budget) {
+                    return Some(Self::Ask(batch, reply));
+                }
+                answer(&reply, batch);
+            }
+            Self::HeartbeatAll(mut batch, reply) => {
+                if !batch.go_on(budget, |node, report| {
+                    take_report(engine, schedules, node, report)
+                }) {
+                    return Some(Self::HeartbeatAll(batch, reply));
+                }
+                answer(&reply, batch.into_replies());
+            }
+            Self::FinishApp(app, reply) => {
+                if !engine.end_part_of(app, budget) {
+                    return Some(Self::FinishApp(app, reply));
+                }
+                answer(&reply, engine.finish_app(app));
+            }
+            whole => whole.carry_out(engine, schedules),
+        }
+        None
+    }
+
+    /// Carries out a command whose length is that of what it names.
+    fn carry_out(self, engine: &mut Sequential, schedules: bool) {
         match self {
             Self::AddNode(node, reply) => answer(&reply, engine.add_node(&node)),
             Self::RemoveNode(node, reply) => answer(&reply, engine.remove_node(&node)),
@@ -167,23 +216,14 @@ impl Command {
             Self::MapAttributes(change, reply) => answer(&reply, change.carry_out(engine)),
             Self::DecommissionNode(node, reply) => answer(&reply, engine.decommission_node(&node)),
             Self::Submit(app, reply) => answer(&reply, engine.submit(&app)),
-            Self::Ask(mut batch, reply) => {
-                batch.carry_out(engine);
-                answer(&reply, batch);
-            }
+            // Commands that have parts.
+            Self::Ask(..) | Self::HeartbeatAll(..) | Self::FinishApp(..) => {}
             Self::Heartbeat(node, report, reply) => {
                 answer(&reply, take_report(engine, schedules, &node, &report));
-            }
-            Self::HeartbeatAll(reports, reply) => {
-                let reports = reports.iter();
-                let replies =
-                    reports.map(|(node, report)| take_report(engine, schedules, node, report));
-                answer(&reply, replies.collect());
             }
             Self::ContainerFinished(container, reply) => {
                 answer(&reply, engine.container_finished(container));
             }
-            Self::FinishApp(app, reply) => answer(&reply, engine.finish_app(app)),
             Self::ChangePriority(app, priority, reply) => {
                 answer(&reply, engine.change_priority(app, priority));
             }
@@ -192,7 +232,8 @@ impl Command {
             Self::Preempt(verdicts, reply) => {
                 answer(&reply, engine.preempt(|_| *verdicts));
             }
-            Self::Inspect(query) => (query.0)(engine.ledger()),
+            Self::Change(change) => change.carry_out(engine),
+            Self::Inspect(query) => query.run(engine.ledger()),
             Self::Quiesce(reply) => answer(&reply, ()),
             Self::Show(_, reply) => answer(&reply, true),
         }
@@ -223,6 +264,7 @@ pub(in crate::runtime) fn answer<T>(reply: &Reply<T>, value: T) {
 pub(in crate::runtime) struct Commands {
     inbox: InboxSender<Command>,
     committer: Arc<dyn CommitterAccess>,
+    looks: Looks,
 }
 
 impl Commands {
@@ -230,7 +272,16 @@ impl Commands {
         inbox: InboxSender<Command>,
         committer: Arc<dyn CommitterAccess>,
     ) -> Self {
-        Self { inbox, committer }
+        Self {
+            inbox,
+            committer,
+            looks: Looks::new(),
+        }
+    }
+
+    /// The way into the inbox alone, where nobody runs the committer but the caller.
+    pub(in crate::runtime) fn into_inbox(self) -> InboxSender<Command> {
+        self.inbox
     }
 
     /// Has a snapshot published that shows what was answered, if the committer is free.
@@ -249,19 +300,12 @@ impl Commands {
         self.show();
     }
 
-    /// Sends a command and waits for its answer, at first awake for some time; nothing once the
-    /// engine has shut down. If the committer is free, it carries the command out on this thread.
-    pub(in crate::runtime) fn call<T>(
-        &self,
-        awake: Duration,
-        command: impl FnOnce(Reply<T>) -> Command,
-    ) -> Option<T> {
-        let (reply, answer): (_, Receiver<T>) = sync_channel(1);
-        let mut command = command(reply);
+    /// Puts a command into the inbox; waits while that is full.
+    fn send(&self, mut command: Command) -> Result<(), CallError> {
         loop {
             match self.inbox.try_send(command) {
-                Ok(()) => break,
-                Err(TrySendError::Closed(_)) => return None,
+                Ok(()) => return Ok(()),
+                Err(TrySendError::Closed(_)) => return Err(CallError::Closed),
                 Err(TrySendError::Full(back)) => {
                     command = back;
                     self.committer.run_commands();
@@ -269,9 +313,49 @@ impl Commands {
                 }
             }
         }
+    }
+
+    /// Whether the present thread runs a closure of a caller, so that it must not wait for the committer.
+    pub(in crate::runtime) fn are_inside(&self) -> bool {
+        self.looks.is_inside()
+    }
+
+    /// Has a closure look at the ledger between two commands; its panic goes on in this thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::call`].
+    pub(in crate::runtime) fn inspect<T: Send + 'static>(
+        &self,
+        awake: Duration,
+        look: impl FnOnce(&Ledger) -> T + Send + 'static,
+    ) -> Result<T, CallError> {
+        let looks = self.looks.clone();
+        let looked = self.call(awake, |reply| {
+            Command::Inspect(LedgerQuery::new(looks, reply, look))
+        })?;
+        looked.map_err(|payload| resume_unwind(payload))
+    }
+
+    /// Sends a command and waits for its answer, at first awake for some time. If the committer is free, it
+    /// carries the command out on this thread.
+    ///
+    /// # Errors
+    ///
+    /// Once the engine has shut down, and from inside a closure that looks at the ledger.
+    pub(in crate::runtime) fn call<T>(
+        &self,
+        awake: Duration,
+        command: impl FnOnce(Reply<T>) -> Command,
+    ) -> Result<T, CallError> {
+        if self.are_inside() {
+            return Err(CallError::Reentrant);
+        }
+        let (reply, answer): (_, Receiver<T>) = sync_channel(1);
+        self.send(command(reply))?;
         self.committer.run_commands();
         if awake.is_zero() {
-            return answer.recv().ok();
+            return answer.recv().map_err(|_| CallError::Closed);
         }
         // A committer that is awake answers before this thread would be asleep.
         let mut early = None;
@@ -287,6 +371,8 @@ impl Commands {
                 }
             },
         );
-        early.unwrap_or_else(|| answer.recv().ok())
+        early
+            .unwrap_or_else(|| answer.recv().ok())
+            .ok_or(CallError::Closed)
     }
 }

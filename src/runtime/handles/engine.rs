@@ -5,11 +5,11 @@
 use std::sync::{Arc as StdArc, PoisonError};
 use std::time::Duration;
 
-use super::command::{
-    AskBatch, AttributeChange, Command, Commands, LedgerQuery, Reply, ShowCall, answer,
-};
+use super::command::{AskBatch, AttributeChange, Command, Commands, Reply, ShowCall};
 use super::cores::{CoreSlot, Cores};
+use super::engine_clock::EngineClock;
 use super::event_reader::EventReader;
+use super::looks::CallError;
 use super::monitor::MonitorHandle;
 use super::start::{Mode, Running, StartError};
 use crate::cluster::{AttributeMapping, Attributes};
@@ -24,13 +24,11 @@ use crate::resource::ResourceVector;
 use crate::runtime::Sequential;
 use crate::runtime::nodes::index::NodeIndex;
 use crate::runtime::nodes::sorter::SorterThread;
+use crate::runtime::panics::{PanicLog, WorkerPanics};
 use crate::runtime::parts::EngineParts;
 use crate::runtime::proposer::Proposer;
 use crate::snapshot::Snapshot;
-use crate::sync::{
-    Arc, AtomicU64, JoinHandle, Mutex, Ordering, Parker, Published, Publisher, Shutdown,
-    ThreadBuilder,
-};
+use crate::sync::{JoinHandle, Mutex, Parker, Published, Publisher, Shutdown, ThreadBuilder};
 use crate::time::Clock;
 
 /// How often nodes are sorted when no interval is configured.
@@ -46,9 +44,10 @@ pub struct Threaded {
     pub(in crate::runtime) awake: Duration,
     pub(in crate::runtime) snapshots: Published<Snapshot>,
     pub(in crate::runtime) events: Mutex<EventReader>,
+    pub(in crate::runtime) event_parker: Parker,
     outcomes: CounterReader<CommitOutcome>,
     latencies: Mutex<Collector>,
-    pub(in crate::runtime) panics: Arc<AtomicU64>,
+    pub(in crate::runtime) panics: PanicLog,
     pub(in crate::runtime) shutdown: Shutdown,
     pub(in crate::runtime) monitor: Option<MonitorHandle>,
     pub(in crate::runtime) threads: Vec<JoinHandle<()>>,
@@ -82,7 +81,16 @@ impl Threaded {
         clock: C,
         running: impl Into<Running>,
     ) -> Result<Self, StartError> {
-        let running = running.into();
+        Self::start_over(engine, mode, EngineClock::of(clock), running.into())
+    }
+
+    /// The same for any clock: it is compiled here and not by the caller.
+    fn start_over(
+        engine: Sequential,
+        mode: Mode,
+        clock: EngineClock,
+        running: Running,
+    ) -> Result<Self, StartError> {
         let mut cores = Cores::of(running.placement);
         let committer_core = cores.slot();
         let policies = &engine.ledger().state().settings.multi_node.policies;
@@ -97,7 +105,8 @@ impl Threaded {
             awake: running.awake,
             commands: parts.commands,
             snapshots: parts.snapshots,
-            events: Mutex::new(parts.events),
+            events: Mutex::new(parts.events.0),
+            event_parker: parts.events.1,
             outcomes: parts.outcomes,
             latencies: Mutex::new(parts.collector),
             panics: parts.panics,
@@ -119,9 +128,9 @@ impl Threaded {
         Ok(started)
     }
 
-    fn start_proposers<C: Clock + 'static>(
+    fn start_proposers(
         &mut self,
-        proposers: Vec<Proposer<C>>,
+        proposers: Vec<Proposer<EngineClock>>,
         cores: &mut Cores,
     ) -> Result<(), StartError> {
         for (i, proposer) in proposers.into_iter().enumerate() {
@@ -135,13 +144,13 @@ impl Threaded {
     }
 
     /// Starts the thread that sorts the nodes again and again, on a core if it has one.
-    fn start_sorter<C: Clock + Clone + 'static>(
+    fn start_sorter(
         &mut self,
         publisher: Publisher<NodeIndex>,
         parker: Parker,
         every: Duration,
         core: Option<CoreSlot>,
-        clock: C,
+        clock: EngineClock,
     ) -> Result<(), StartError> {
         let sorter = SorterThread {
             commands: self.commands.clone(),
@@ -150,7 +159,7 @@ impl Threaded {
             shutdown: self.shutdown.clone(),
             parker,
             every,
-            panics: Arc::clone(&self.panics),
+            panics: self.panics.clone(),
             clock,
         };
         self.spawn("capsched-sort", move || {
@@ -174,7 +183,7 @@ impl Threaded {
     pub(in crate::runtime) fn call<T>(
         &self,
         command: impl FnOnce(Reply<T>) -> Command,
-    ) -> Option<T> {
+    ) -> Result<T, CallError> {
         self.commands.call(self.awake, command)
     }
 
@@ -185,7 +194,7 @@ impl Threaded {
     /// As [`NodeError`]; the state is unchanged then.
     pub fn add_node(&self, node: NodeSpec) -> Result<(), NodeError> {
         self.call(|reply| Command::AddNode(node, reply))
-            .unwrap_or(Err(NodeError::Closed))
+            .unwrap_or_else(|refused| Err(refused.into()))
     }
 
     /// Removes a lost node; its containers are killed.
@@ -195,7 +204,7 @@ impl Threaded {
     /// When the node is not registered.
     pub fn remove_node(&self, node: NodeName) -> Result<(), NodeError> {
         self.call(|reply| Command::RemoveNode(node, reply))
-            .unwrap_or(Err(NodeError::Closed))
+            .unwrap_or_else(|refused| Err(refused.into()))
     }
 
     /// Changes the total of a node; nothing is killed.
@@ -205,7 +214,7 @@ impl Threaded {
     /// When the node is not registered or the total is out of range.
     pub fn resize_node(&self, node: NodeName, total: ResourceVector) -> Result<(), NodeError> {
         self.call(|reply| Command::ResizeNode(node, total, reply))
-            .unwrap_or(Err(NodeError::Closed))
+            .unwrap_or_else(|refused| Err(refused.into()))
     }
 
     /// Moves a node to another partition.
@@ -215,7 +224,7 @@ impl Threaded {
     /// When the node is not registered or the cluster does not know the label.
     pub fn relabel_node(&self, node: NodeName, label: String) -> Result<(), NodeError> {
         self.call(|reply| Command::RelabelNode(node, label, reply))
-            .unwrap_or(Err(NodeError::Closed))
+            .unwrap_or_else(|refused| Err(refused.into()))
     }
 
     /// Changes the attributes of a node, each as `prefix/name` and value. What runs there stays.
@@ -246,7 +255,7 @@ impl Threaded {
             attributes,
         });
         self.call(|reply| Command::MapAttributes(change, reply))
-            .unwrap_or(Err(NodeError::Closed))
+            .unwrap_or_else(|refused| Err(refused.into()))
     }
 
     /// A node takes no new containers from now on.
@@ -256,17 +265,17 @@ impl Threaded {
     /// When the node is not registered.
     pub fn decommission_node(&self, node: NodeName) -> Result<(), NodeError> {
         self.call(|reply| Command::DecommissionNode(node, reply))
-            .unwrap_or(Err(NodeError::Closed))
+            .unwrap_or_else(|refused| Err(refused.into()))
     }
 
-    /// Submits an application.
+    /// Submits an application. The caller is trusted: neither access lists nor placement rules are looked at.
     ///
     /// # Errors
     ///
     /// As [`SubmitError`].
     pub fn submit(&self, app: AppSpec) -> Result<Submitted, SubmitError> {
         self.call(|reply| Command::Submit(app, reply))
-            .unwrap_or(Err(SubmitError::Closed))
+            .unwrap_or_else(|refused| Err(refused.into()))
     }
 
     /// One call of an application.
@@ -288,7 +297,7 @@ impl Threaded {
         let batch = AskBatch::new(calls);
         let asked = self.call(|reply| Command::Ask(batch, reply));
         asked.map_or_else(
-            || vec![Err(AskError::Closed); number],
+            |refused| vec![Err(refused.into()); number],
             |asked| asked.into_answers(),
         )
     }
@@ -304,7 +313,7 @@ impl Threaded {
         report: NodeReport,
     ) -> Result<HeartbeatReply, NodeError> {
         self.call(|reply| Command::Heartbeat(node, report, reply))
-            .unwrap_or(Err(NodeError::Closed))
+            .unwrap_or_else(|refused| Err(refused.into()))
     }
 
     /// A container ended by itself. Whether it was live.
@@ -321,7 +330,7 @@ impl Threaded {
     /// When no live application has the number.
     pub fn finish_app(&self, app: ApplicationId) -> Result<(), AppError> {
         self.call(|reply| Command::FinishApp(app, reply))
-            .unwrap_or(Err(AppError::Closed))
+            .unwrap_or_else(|refused| Err(refused.into()))
     }
 
     /// Changes an application's priority; returns the effective one.
@@ -331,7 +340,7 @@ impl Threaded {
     /// When no live application has the number.
     pub fn change_priority(&self, app: ApplicationId, priority: i32) -> Result<i32, AppError> {
         self.call(|reply| Command::ChangePriority(app, priority, reply))
-            .unwrap_or(Err(AppError::Closed))
+            .unwrap_or_else(|refused| Err(refused.into()))
     }
 
     /// Moves an application to another leaf.
@@ -341,7 +350,7 @@ impl Threaded {
     /// When there is no such application, or the target refuses it.
     pub fn move_app(&self, app: ApplicationId, queue: String) -> Result<(), AppError> {
         self.call(|reply| Command::MoveApp(app, queue, reply))
-            .unwrap_or(Err(AppError::Closed))
+            .unwrap_or_else(|refused| Err(refused.into()))
     }
 
     /// Takes over a new configuration, as a whole or not at all.
@@ -351,12 +360,13 @@ impl Threaded {
     /// As [`RefreshError`].
     pub fn reconfigure(&self, settings: TreeSettings) -> Result<(), RefreshError> {
         self.call(|reply| Command::Reconfigure(Box::new(settings), reply))
-            .unwrap_or(Err(RefreshError::Closed))
+            .unwrap_or_else(|refused| Err(refused.into()))
     }
 
     /// Waits until every proposer has looked at the present state and found nothing to do.
     pub fn quiesce(&self) {
-        self.call(Command::Quiesce);
+        // Once the engine has shut down, or from inside a look, there is nothing to wait for.
+        let _: Result<(), CallError> = self.call(Command::Quiesce);
     }
 
     /// Has every proposer look once more at an unchanged state, as after the pause of
@@ -381,17 +391,30 @@ impl Threaded {
     }
 
     /// Looks at the live ledger through the committer, between two commands; keep it short. It may
-    /// run on the thread of any caller, and had better wait for nothing that one of them holds.
-    /// Nothing once the engine has shut down.
+    /// run on the thread of any caller, and had better wait for nothing that one of them holds. Every
+    /// call of the engine from inside is refused. A panic of the closure goes on in this thread, and the
+    /// engine runs on.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use capsched::api::*;
+    ///
+    /// let engine = Arc::new(Engine::builder(example::settings()).start()?);
+    /// let inside = Arc::clone(&engine);
+    /// let nested = engine.inspect(move |_| inside.inspect(|ledger| ledger.now_ms()))?;
+    /// assert_eq!(nested, Err(CallError::Reentrant));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Once the engine has shut down, and from inside such a closure.
     pub fn inspect<T: Send + 'static>(
         &self,
         look: impl FnOnce(&Ledger) -> T + Send + 'static,
-    ) -> Option<T> {
-        self.call(|reply: Reply<T>| {
-            Command::Inspect(LedgerQuery(Box::new(move |ledger| {
-                answer(&reply, look(ledger))
-            })))
-        })
+    ) -> Result<T, CallError> {
+        self.commands.inspect(self.awake, look)
     }
 
     /// The latest snapshot. While the committer is idle it shows everything that was answered, and is
@@ -417,9 +440,8 @@ impl Threaded {
     /// Panics of proposers, of the node sorter and of the monitor so far; whoever panicked started
     /// afresh.
     #[must_use]
-    pub fn worker_panics(&self) -> u64 {
-        // Relaxed: a count that nothing else depends on.
-        self.panics.load(Ordering::Relaxed)
+    pub fn worker_panics(&self) -> WorkerPanics {
+        self.panics.workers()
     }
 
     /// Whether the engine still takes commands; not after a stop, nor after its committer died.

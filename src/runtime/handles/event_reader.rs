@@ -10,7 +10,7 @@ use crate::runtime::Threaded;
 use crate::runtime::committer::delivery::{EventBatch, LastBatch};
 use crate::runtime::committer::idle::look_out;
 use crate::runtime::proposer::wait;
-use crate::sync::{MutexGuard, Parker, Received, RingReceiver, RingSender};
+use crate::sync::{MutexGuard, Received, RingReceiver, RingSender};
 use crate::time::{Clock, SystemClock};
 
 /// A delivery of events to the readers: when it happened, whenever they read it.
@@ -22,6 +22,37 @@ pub struct DeliveredEvents {
     pub end: usize,
 }
 
+/// What a wait for events came to.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use capsched::api::*;
+///
+/// let engine = Engine::builder(example::settings()).start()?;
+/// let awaited = engine.await_events(&mut Vec::new(), Duration::from_millis(1));
+/// assert_eq!(awaited, Awaited::TimedOut);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Awaited {
+    /// There were events.
+    Some,
+    /// There were none in time.
+    TimedOut,
+    /// The engine ended, and all its events were taken.
+    Ended,
+}
+
+impl Awaited {
+    /// Whether there were events.
+    #[must_use]
+    pub const fn is_some(self) -> bool {
+        matches!(self, Self::Some)
+    }
+}
+
 /// What readers of events share.
 #[derive(Debug)]
 pub(in crate::runtime) struct EventReader {
@@ -29,7 +60,6 @@ pub(in crate::runtime) struct EventReader {
     /// What found no room in the ring when the engine ended; complete once the ring is finished.
     last: LastBatch,
     spent: RingSender<Vec<LedgerEvent>>,
-    parker: Parker,
 }
 
 impl EventReader {
@@ -37,13 +67,11 @@ impl EventReader {
         batches: RingReceiver<EventBatch>,
         last: LastBatch,
         spent: RingSender<Vec<LedgerEvent>>,
-        parker: Parker,
     ) -> Self {
         Self {
             batches,
             last,
             spent,
-            parker,
         }
     }
 
@@ -110,7 +138,8 @@ impl Threaded {
     }
 
     /// The same as [`Threaded::append_events`], once there are any: waits until something happens,
-    /// the engine ends, or `patience` is over. Whether there were any. Other readers wait meanwhile.
+    /// the engine ends, or `patience` is over. Several readers may wait at once; each event goes to one
+    /// of them, and none waits for another.
     ///
     /// ```
     /// use std::time::Duration;
@@ -125,29 +154,30 @@ impl Threaded {
     /// engine.submit(AppSpec::new(ApplicationId::new(1), "root.a", "ann"))?;
     ///
     /// let mut events = Vec::new();
-    /// assert!(engine.await_events(&mut events, Duration::from_secs(60)));
+    /// assert_eq!(engine.await_events(&mut events, Duration::from_secs(60)), Awaited::Some);
+    /// engine.request_stop();
+    /// while engine.await_events(&mut events, Duration::MAX) != Awaited::Ended {}
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn await_events(&self, events: &mut Vec<LedgerEvent>, patience: Duration) -> bool {
+    pub fn await_events(&self, events: &mut Vec<LedgerEvent>, patience: Duration) -> Awaited {
         let (before, clock) = (events.len(), SystemClock::new());
-        let mut reader = self.event_reader();
         loop {
-            let more = reader.append(events, |_| {});
+            let more = self.event_reader().append(events, |_| {});
             let waited = Duration::from_nanos(clock.now_ns());
-            if events.len() > before || !more || waited >= patience {
-                return events.len() > before;
+            if events.len() > before {
+                return Awaited::Some;
             }
-            let EventReader {
-                batches, parker, ..
-            } = &*reader;
+            if !more {
+                return Awaited::Ended;
+            }
+            if waited >= patience {
+                return Awaited::TimedOut;
+            }
             let left = patience - waited;
-            if !look_out(
-                &clock,
-                self.awake.min(left),
-                || false,
-                || batches.has_news(),
-            ) {
-                wait(parker, Some(left), || batches.has_news());
+            // The lock is held for a look alone.
+            let ready = || self.event_reader().batches.has_news();
+            if !look_out(&clock, self.awake.min(left), || false, ready) {
+                wait(&self.event_parker, Some(left), ready);
             }
         }
     }

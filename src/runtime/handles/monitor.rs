@@ -9,10 +9,13 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use super::command::{Command, Commands, LedgerQuery, Reply, answer};
+use super::command::{Command, Commands, Reply, answer};
 use super::engine::Threaded;
+use super::engine_clock::EngineClock;
+use super::looks::CallError;
 use super::start::StartError;
 use crate::commit::{Ledger, PreemptionRound, Verdicts};
+use crate::runtime::panics::PanicLog;
 use crate::sync::{
     Arc, AtomicU64, InboxReceiver, InboxSender, Ordering, Parked, Parker, Received, Shutdown,
     TrySendError, Waker, inbox, parking, sync_channel,
@@ -21,6 +24,9 @@ use crate::time::Clock;
 
 /// Calls to the monitor that may wait; callers wait beyond that.
 const CALLS: usize = 64;
+
+/// How long its thread rests after a panic.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// What decides on a monitor's thread.
 pub trait Monitor: Send {
@@ -41,23 +47,21 @@ pub struct Access {
 }
 
 impl Access {
-    /// Looks at the live ledger through the committer, between two commands. Nothing once the
-    /// engine has shut down.
+    /// Looks at the live ledger through the committer, between two commands.
+    ///
+    /// # Errors
+    ///
+    /// Once the engine has shut down.
     pub fn inspect<T: Send + 'static>(
         &self,
         look: impl FnOnce(&Ledger) -> T + Send + 'static,
-    ) -> Option<T> {
-        self.commands.call(Duration::ZERO, |reply: Reply<T>| {
-            Command::Inspect(LedgerQuery(Box::new(move |ledger| {
-                answer(&reply, look(ledger))
-            })))
-        })
+    ) -> Result<T, CallError> {
+        self.commands.inspect(Duration::ZERO, look)
     }
 
     fn submit(&self, verdicts: Verdicts) -> Option<PreemptionRound> {
-        self.commands.call(Duration::ZERO, |reply| {
-            Command::Preempt(Box::new(verdicts), reply)
-        })
+        let submit = |reply| Command::Preempt(Box::new(verdicts), reply);
+        self.commands.call(Duration::ZERO, submit).ok()
     }
 }
 
@@ -115,7 +119,7 @@ struct Watcher<C> {
     parker: Parker,
     shutdown: Shutdown,
     clock: C,
-    panics: Arc<AtomicU64>,
+    panics: PanicLog,
     rounds: Arc<AtomicU64>,
     /// When the next round is due in ms.
     due_ms: Option<u64>,
@@ -125,7 +129,11 @@ impl<C: Clock> Watcher<C> {
     /// Runs until shutdown. Whatever panics, here or in the clock, is counted and the thread goes on:
     /// an inbox that is lost while a panic unwinds keeps what it accepted, and the callers with it.
     fn run(mut self) {
-        let panics = Arc::clone(&self.panics);
+        let (panics, parker, shutdown) = (
+            self.panics.clone(),
+            self.parker.clone(),
+            self.shutdown.clone(),
+        );
         let mut begun = false;
         let mut watch = || {
             if !std::mem::replace(&mut begun, true) {
@@ -134,8 +142,10 @@ impl<C: Clock> Watcher<C> {
             }
             self.watch();
         };
-        while catch_unwind(AssertUnwindSafe(&mut watch)).is_err() {
-            count(&panics);
+        while let Err(payload) = catch_unwind(AssertUnwindSafe(&mut watch)) {
+            panics.note_worker(&*payload);
+            // What panics at once again, such as a clock, is not to take the core of others.
+            let _: Parked = parker.park_for(PAUSE, || shutdown.is_requested());
         }
         // Accepted requests are dropped, so that their callers stop waiting.
         self.requests.finish(&self.parker, drop);
@@ -155,7 +165,8 @@ impl<C: Clock> Watcher<C> {
     fn consult<T>(&mut self, call: impl FnOnce(&mut dyn Monitor, &Access) -> T) -> Option<T> {
         let (monitor, access) = (&mut *self.monitor, &self.access);
         let answer = catch_unwind(AssertUnwindSafe(|| call(monitor, access)));
-        answer.map_err(|_| count(&self.panics)).ok()
+        let noted = |payload: Box<dyn Any + Send>| self.panics.note_worker(&*payload);
+        answer.map_err(noted).ok()
     }
 
     fn interval_ms(&mut self) -> Option<u64> {
@@ -252,6 +263,14 @@ impl Threaded {
         monitor: Box<dyn Monitor>,
         clock: C,
     ) -> Result<(), StartError> {
+        self.start_watcher(monitor, EngineClock::of(clock))
+    }
+
+    fn start_watcher(
+        &mut self,
+        monitor: Box<dyn Monitor>,
+        clock: EngineClock,
+    ) -> Result<(), StartError> {
         let (waker, parker) = parking();
         let (requests, receiver) = inbox(CALLS);
         let rounds = Arc::new(AtomicU64::new(0));
@@ -264,7 +283,7 @@ impl Threaded {
             parker,
             shutdown: self.shutdown.clone(),
             clock,
-            panics: Arc::clone(&self.panics),
+            panics: self.panics.clone(),
             rounds: Arc::clone(&rounds),
             due_ms: None,
         };
@@ -280,21 +299,27 @@ impl Threaded {
     /// clocks that are moved by hand. Nothing as well without a monitor.
     #[must_use]
     pub fn preempt_if_due(&self) -> Option<PreemptionRound> {
-        self.monitor.as_ref()?.call(Request::Due).flatten()
+        self.reachable_monitor()?.call(Request::Due).flatten()
     }
 
     /// Runs a round of the monitor at once and waits for it; the times of the others stay. Nothing
     /// without a monitor, or once the engine has shut down.
     #[must_use]
     pub fn preempt_now(&self) -> Option<PreemptionRound> {
-        self.monitor.as_ref()?.call(Request::Now)
+        self.reachable_monitor()?.call(Request::Now)
     }
 
     /// Gives the monitor a message of a type that it knows, and waits until it was taken. Whether it
     /// was: not without a monitor, nor by one that panicked over it.
     pub fn notify_monitor(&self, message: Box<dyn Any + Send>) -> bool {
         let call = |monitor: &MonitorHandle| monitor.call(|reply| Request::Message(message, reply));
-        self.monitor.as_ref().and_then(call).is_some()
+        self.reachable_monitor().and_then(call).is_some()
+    }
+
+    /// The monitor, unless this thread runs a closure of a caller, for which the monitor would wait.
+    fn reachable_monitor(&self) -> Option<&MonitorHandle> {
+        let monitor = self.monitor.as_ref();
+        monitor.filter(|_| !self.commands.are_inside())
     }
 
     /// The monitor is not among the threads that a shutdown wakes by itself.
@@ -362,7 +387,7 @@ mod tests {
             parker: parking().1,
             shutdown,
             clock: ManualClock::default(),
-            panics: Arc::default(),
+            panics: PanicLog::new(),
             rounds: Arc::default(),
             due_ms: None,
         };
@@ -372,7 +397,7 @@ mod tests {
     #[test]
     fn who_waits_behind_a_message_that_panics_gets_an_answer() {
         let (requests, watcher, _owner) = watcher();
-        let (panics, rounds) = (Arc::clone(&watcher.panics), Arc::clone(&watcher.rounds));
+        let (panics, rounds) = (watcher.panics.clone(), Arc::clone(&watcher.rounds));
         let (answer, taken) = sync_channel(1);
         let (asked, decided) = sync_channel(1);
         let (late, never) = sync_channel(1);
@@ -387,7 +412,9 @@ mod tests {
         assert!(taken.recv().is_err(), "the message was not taken");
         assert_eq!(decided.recv(), Ok(PreemptionRound::default()));
         assert!(never.recv().is_err(), "the end comes before the third");
-        let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
-        assert_eq!((count(&panics), count(&rounds)), (1, 1));
+        let panics = panics.workers();
+        let last = panics.last.map(|cause| cause.message);
+        assert_eq!((panics.count, last.as_deref()), (1, Some("as planned")));
+        assert_eq!(rounds.load(Ordering::Relaxed), 1);
     }
 }

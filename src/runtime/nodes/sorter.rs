@@ -7,9 +7,10 @@ use std::time::Duration;
 use super::index::{NodeIndex, NodeSorter};
 use crate::id::Version;
 use crate::runtime::handles::command::Commands;
+use crate::runtime::panics::PanicLog;
 use crate::runtime::time_slicing::TimeSlices;
 use crate::snapshot::Snapshot;
-use crate::sync::{Arc, AtomicU64, Ordering, Parked, Parker, Published, Publisher, Shutdown};
+use crate::sync::{Parked, Parker, Published, Publisher, Shutdown};
 use crate::time::Clock;
 
 /// How long it leaves its core between two turns of a sort. A thread that wakes takes its core from one
@@ -27,7 +28,7 @@ pub(in crate::runtime) struct SorterThread<C> {
     /// a sort takes longer than half of it.
     pub(in crate::runtime) every: Duration,
     /// Panics of all threads that start afresh after one.
-    pub(in crate::runtime) panics: Arc<AtomicU64>,
+    pub(in crate::runtime) panics: PanicLog,
     pub(in crate::runtime) clock: C,
 }
 
@@ -57,11 +58,16 @@ impl<C: Clock + Clone> SorterThread<C> {
     /// half of something. A panic is counted, the snapshot in question is not sorted again, and
     /// the index stays as it was: a sorter that ended would leave it to grow old without a word.
     fn run_with<S: FnMut(StdArc<Snapshot>) -> NodeIndex>(mut self, afresh: impl Fn() -> S) {
-        let (mut sorted, panics) = (Version(0), Arc::clone(&self.panics));
+        let (mut sorted, panics) = (Version(0), self.panics.clone());
+        let (parker, shutdown) = (self.parker.clone(), self.shutdown.clone());
         let mut work = || self.sort_again_and_again(&mut sorted, afresh());
-        while catch_unwind(AssertUnwindSafe(&mut work)).is_err() {
-            // Relaxed: a count that nothing else depends on.
-            panics.fetch_add(1, Ordering::Relaxed);
+        while !shutdown.is_requested() {
+            let Err(payload) = catch_unwind(AssertUnwindSafe(&mut work)) else {
+                return;
+            };
+            panics.note_worker(&*payload);
+            // What panics at once again, such as a clock, is not to take the core of others.
+            let _: Parked = parker.park_for(PAUSE, || shutdown.is_requested());
         }
     }
 
@@ -122,7 +128,7 @@ mod tests {
         let (mut committer, snapshots) = published(Version(1), snapshot(1));
         let (publisher, index) = published(Version(0), StdArc::new(NodeIndex::default()));
         let (shutdown, _owner) = shutdown(Vec::new());
-        let panics = Arc::new(AtomicU64::new(0));
+        let panics = PanicLog::new();
         let sorter = SorterThread {
             commands: Commands::new(inbox(1).0, StdArc::new(Nobody(shutdown.clone()))),
             snapshots,
@@ -130,7 +136,7 @@ mod tests {
             shutdown: shutdown.clone(),
             parker: parking().1,
             every: Duration::ZERO,
-            panics: Arc::clone(&panics),
+            panics: panics.clone(),
             clock: ManualClock::default(),
         };
         let committer = std::cell::RefCell::new(&mut committer);
@@ -152,7 +158,7 @@ mod tests {
         });
         // When no newer one is there, one is wished for; no snapshot is sorted twice.
         assert!(shutdown.is_requested());
-        let panics = panics.load(Ordering::Relaxed);
+        let panics = panics.workers().count;
         assert_eq!((panics, begun.get(), sorted.get()), (1, 2, 1));
         assert_eq!(index.version(), Version(2));
     }
@@ -202,7 +208,7 @@ mod tests {
             parker: parking().1,
             // It would go on for as long.
             every: Duration::from_secs(3600),
-            panics: Arc::new(AtomicU64::new(0)),
+            panics: PanicLog::new(),
             clock: clock.clone(),
         };
         sorter.run();

@@ -33,8 +33,9 @@ use std::sync::Arc as StdArc;
 use crate::proposer::Observation;
 use crate::runtime::handles::start::Mode;
 use crate::runtime::nodes::index::NodeIndex;
+use crate::runtime::panics::PanicLog;
 use crate::snapshot::Snapshot;
-use crate::sync::{Arc, AtomicU64, Parker, ProposerStatus, PublishedReader, Shutdown};
+use crate::sync::{Arc, Parker, ProposerStatus, PublishedReader, Shutdown};
 
 use batch::{Batch, Batches};
 use measuring::Measuring;
@@ -57,7 +58,7 @@ pub(in crate::runtime) struct Proposer<C> {
     /// What the committer sees of it.
     status: Arc<ProposerStatus>,
     /// Rounds that panicked, of all proposers.
-    panics: Arc<AtomicU64>,
+    panics: PanicLog,
     measuring: Measuring<C>,
     batches: Batches,
     /// What the present pass observes; empty between passes.
@@ -74,7 +75,7 @@ pub(in crate::runtime) struct ProposerEnds {
     pub(in crate::runtime) parker: Parker,
     pub(in crate::runtime) shutdown: Shutdown,
     pub(in crate::runtime) status: Arc<ProposerStatus>,
-    pub(in crate::runtime) panics: Arc<AtomicU64>,
+    pub(in crate::runtime) panics: PanicLog,
 }
 
 impl<C> Proposer<C> {

@@ -10,11 +10,14 @@ use super::Proposer;
 use super::working_copy::WorkingCopy;
 use crate::id::Version;
 use crate::snapshot::Snapshot;
-use crate::sync::{Ordering, Parked, Parker, SPINS, spin_loop};
+use crate::sync::{Parked, Parker, SPINS, spin_loop};
 use crate::time::Clock;
 
 /// How long a proposer with fruitless counters waits before it looks again.
 const PATIENCE: Duration = Duration::from_millis(5);
+
+/// How long its thread rests after a panic.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Own decisions after which the copy of a sole proposer is refreshed though nothing else happened, with
 /// the first publication after them. It follows them by itself; but while it reads an old snapshot, none of
@@ -31,11 +34,16 @@ impl<C: Clock> Proposer<C> {
     /// Runs until shutdown. A round that panics is counted and the proposer starts afresh: its
     /// copy and what it had not sent yet are dropped, the ledger never saw them.
     pub(in crate::runtime) fn run(mut self) {
-        while catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
-            // Relaxed: a count that nothing else depends on.
-            self.panics.fetch_add(1, Ordering::Relaxed);
+        while !self.shutdown.is_requested() {
+            let Err(payload) = catch_unwind(AssertUnwindSafe(|| self.work())) else {
+                return;
+            };
+            self.panics.note_worker(&*payload);
             self.status.set_waiting(false);
             self.forget_round();
+            // What panics at once again, such as a clock, is not to take the core of others.
+            let shutdown = &self.shutdown;
+            let _: Parked = self.parker.park_for(PAUSE, || shutdown.is_requested());
         }
     }
 

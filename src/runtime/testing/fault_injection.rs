@@ -4,7 +4,7 @@
 //! sent, and a [`FaultSource`] makes it of the proposals of a batch, by a generator with a seed.
 
 use crate::cluster::Killable;
-use crate::id::{AppSlot, ContainerId, NodeSlot};
+use crate::id::{AppSlot, NodeSlot};
 use crate::policy::Locality;
 use crate::proposer::{Alternate, Outcome, Proposal, ProposalKind, Release};
 use crate::queue::Exclusivity;
@@ -111,10 +111,7 @@ fn some_victim(
     let row = &copy.apps[app];
     let number = u32::try_from(1 + below(8)).expect("a number below 9 is small");
     Killable {
-        container: ContainerId {
-            app: row.id,
-            number,
-        },
+        container: row.container(number),
         app,
         leaf: row.leaf,
         size: proposal.size.get(),

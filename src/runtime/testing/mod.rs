@@ -2,6 +2,7 @@
 
 pub(super) mod accounts;
 pub(super) mod clock_fault;
+pub(super) mod desk;
 pub(super) mod fault_injection;
 #[cfg(all(test, not(any(capsched_loom, capsched_shuttle))))]
 pub(super) mod fixtures;

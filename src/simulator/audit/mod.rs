@@ -297,7 +297,7 @@ impl AuditBooks {
                 self.reserve(*container, to, *size);
             }
             Event::Released { container, .. } => self.released(*container),
-            Event::MasterStarted { .. } => {}
+            Event::MasterStarted { .. } | Event::MasterLost { .. } | Event::AppEnded { .. } => {}
         }
     }
 

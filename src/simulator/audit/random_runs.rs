@@ -279,7 +279,7 @@ fn with_the_memory_only_calculator_vcores_may_be_over_committed_and_memory_may_n
         let app = ApplicationId::new(1);
         ledger.submitted(app, "u", true);
         ledger.event(&Event::Allocated {
-            container: ContainerId { app, number: 1 },
+            container: ContainerId::new(app, 1),
             node: name,
             size: ResourceVector::of(&size),
             queue: "root.a".into(),

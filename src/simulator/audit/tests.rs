@@ -6,7 +6,7 @@ use crate::api::{Ask, Granted, ReleaseReason};
 const APP: ApplicationId = ApplicationId::new(1);
 
 fn id(number: u32) -> ContainerId {
-    ContainerId { app: APP, number }
+    ContainerId::new(APP, number)
 }
 
 fn node(host: &str) -> NodeName {
@@ -117,7 +117,7 @@ fn two_owners_of_a_reservation_are_found() {
     ledger.submitted(ApplicationId::new(2), "v", false);
     for app in [APP, ApplicationId::new(2)] {
         ledger.event(&Event::Reserved {
-            container: ContainerId { app, number: 1 },
+            container: ContainerId::new(app, 1),
             node: node("n1"),
             size: ResourceVector::of(&[1, 1]),
         });

@@ -177,7 +177,8 @@ impl<S: Scheduler> Driver<S> {
                 ..
             } => self.allocated(*container, node, *request_id),
             Event::Reserved { .. } => self.counts.reserved += 1,
-            Event::ReservationMoved { .. } => {}
+            // Who drives the applications has none that end by themselves but by what it drives.
+            Event::ReservationMoved { .. } | Event::MasterLost { .. } | Event::AppEnded { .. } => {}
             Event::Released { container, reason } => self.released(*container, *reason),
             Event::MasterStarted { app, container } => {
                 if let Some(running) = self.apps.get_mut(app) {
@@ -271,8 +272,10 @@ const fn moves_a_container(event: &Event) -> bool {
     match event {
         Event::Allocated { .. } => true,
         Event::Released { reason, .. } => !matches!(reason, ReleaseReason::Unreserved),
-        Event::Reserved { .. } | Event::ReservationMoved { .. } | Event::MasterStarted { .. } => {
-            false
-        }
+        Event::Reserved { .. }
+        | Event::ReservationMoved { .. }
+        | Event::MasterStarted { .. }
+        | Event::MasterLost { .. }
+        | Event::AppEnded { .. } => false,
     }
 }

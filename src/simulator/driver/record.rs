@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::Write;
 
 use super::jobs::JobLine;
-use crate::api::{Event, MAX_TYPES, ReleaseReason, ResourceVector};
+use crate::api::{ApplicationId, Event, MAX_TYPES, ReleaseReason, ResourceVector};
 use crate::simulator::statistics::Tally;
 use crate::simulator::workload::TaskGroup;
 
@@ -102,9 +102,21 @@ impl<W: Write> RunWatch for JsonLog<W> {
             Event::MasterStarted { app, container } => serde_json::json!({"at_ms": at_ms,
                 "did": "started", "app": app.to_string(),
                 "container": container.as_ref().map(ToString::to_string)}),
+            Event::MasterLost { .. } | Event::AppEnded { .. } => app_ended(at_ms, event),
         };
         self.failed = writeln!(self.into, "{line}").err();
     }
+}
+
+/// The line of an application that ended though nobody called for that.
+fn app_ended(at_ms: u64, event: &Event) -> serde_json::Value {
+    let (app, cause) = match event {
+        Event::MasterLost { app } => (Some(app), "master_lost"),
+        Event::AppEnded { app, cause } => (Some(app), cause.name()),
+        _ => (None, "none"),
+    };
+    let app = app.map(ToString::to_string);
+    serde_json::json!({"at_ms": at_ms, "did": "ended", "app": app, "cause": cause})
 }
 
 /// The name of a reason, as in logs.
@@ -130,6 +142,11 @@ impl Default for DecisionHash {
 impl DecisionHash {
     pub(super) const fn value(self) -> u64 {
         self.0
+    }
+
+    fn app(&mut self, kind: &[u8], app: ApplicationId) {
+        self.bytes(kind);
+        self.bytes(&app.sequence.to_le_bytes());
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
@@ -189,10 +206,9 @@ impl DecisionHash {
                 self.container(*container);
                 self.bytes(reason_name(*reason).as_bytes());
             }
-            Event::MasterStarted { app, .. } => {
-                self.bytes(b"M");
-                self.bytes(&app.sequence.to_le_bytes());
-            }
+            Event::MasterStarted { app, .. } => self.app(b"M", *app),
+            Event::MasterLost { app } => self.app(b"L", *app),
+            Event::AppEnded { app, .. } => self.app(b"E", *app),
         }
     }
 }
@@ -399,14 +415,11 @@ impl Use {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{ApplicationId, ContainerId, NodeName};
+    use crate::api::{ContainerId, NodeName};
 
     fn allocated(host: &str) -> Event {
         Event::Allocated {
-            container: ContainerId {
-                app: ApplicationId::new(1),
-                number: 2,
-            },
+            container: ContainerId::new(ApplicationId::new(1), 2),
             node: NodeName::new(host, 0).unwrap(),
             size: ResourceVector::of(&[1024, 1]),
             queue: "root.a".into(),

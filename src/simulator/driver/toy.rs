@@ -65,10 +65,7 @@ impl Toy {
             *free -= want.size;
             let app = self.apps.get_mut(&want.app).unwrap();
             app.numbers += 1;
-            let container = ContainerId {
-                app: want.app,
-                number: app.numbers,
-            };
+            let container = ContainerId::new(want.app, app.numbers);
             self.live.insert(container, (node.clone(), want.size));
             self.events.push(Event::Allocated {
                 container,

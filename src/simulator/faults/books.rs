@@ -303,7 +303,7 @@ impl Books {
                 }
                 Ok(())
             }
-            Decision::MasterLost { app } => {
+            Decision::MasterLost { app } | Decision::AppEnded { app, .. } => {
                 self.apps.remove(app);
                 Ok(())
             }
@@ -480,10 +480,11 @@ impl Books {
     }
 }
 
-/// Every number that a container of an application may have.
+/// Every id that a container of an application may have.
 pub(super) fn all_of(app: ApplicationId) -> RangeInclusive<ContainerId> {
-    let id = |number| ContainerId { app, number };
-    id(0)..=id(u32::MAX)
+    let (first, mut last) = (ContainerId::new(app, 0), ContainerId::new(app, u32::MAX));
+    last.attempt = u32::MAX;
+    first..=last
 }
 
 impl BookedContainer {

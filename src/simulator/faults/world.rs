@@ -297,7 +297,7 @@ impl<'a> World<'a> {
 
     fn finish(&mut self, app: u32, nth: u8, twice: bool) -> Checked {
         let app = ApplicationId::new(app);
-        let unknown = ContainerId { app, number: 1 };
+        let unknown = ContainerId::new(app, 1);
         let id = self.nth_container(app, u32::from(nth)).unwrap_or(unknown);
         for _ in 0..=u8::from(twice) {
             let lives = self.books.live.contains_key(&id);

@@ -89,7 +89,7 @@ impl Player<'_> {
     }
 
     fn is_live(&self, id: ApplicationId, number: u32) -> bool {
-        let container = ContainerId { app: id, number };
+        let container = ContainerId::new(id, number);
         self.engine.ledger().live_container(container).is_some()
     }
 
@@ -111,10 +111,7 @@ impl Player<'_> {
 
     pub(super) fn complete(&mut self, app: u32, number: Option<u32>, out: &mut Answer) {
         let ledger = self.engine.ledger();
-        let id = number.map(|number| ContainerId {
-            app: ApplicationId::new(app),
-            number,
-        });
+        let id = number.map(|number| ContainerId::new(ApplicationId::new(app), number));
         let handed = id.filter(|&id| {
             ledger
                 .live_container(id)

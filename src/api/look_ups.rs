@@ -1,0 +1,125 @@
+//! Looks at single applications, nodes and queues, at some of them in order, and at the counters: each costs
+//! what it shows, where [`Threaded::state`] costs everything.
+
+use super::view::{AppView, NodeView, QueueView};
+use super::viewer::Viewer;
+use crate::commit::EventCounts;
+use crate::id::{ApplicationId, NodeName};
+use crate::runtime::{CallError, Threaded};
+
+/// Rows that one call of a cursor shows at most.
+const PAGE: usize = 1024;
+
+impl Threaded {
+    /// One live application; nothing when there is none of that number.
+    ///
+    /// ```
+    /// use capsched::api::*;
+    ///
+    /// let engine = Engine::builder(example::settings()).start()?;
+    /// let app = ApplicationId::new(1);
+    /// assert_eq!(engine.app(app)?, None);
+    /// engine.submit(AppSpec::new(app, "root.a", "ann"))?;
+    /// assert_eq!(engine.app(app)?.map(|view| view.queue).as_deref(), Some("root.a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Once the engine has shut down, and from inside a closure that looks at the ledger.
+    pub fn app(&self, id: ApplicationId) -> Result<Option<AppView>, CallError> {
+        self.inspect(move |ledger| {
+            let slot = ledger.app(id)?;
+            Some(Viewer::of(ledger).app(ledger, slot))
+        })
+    }
+
+    /// One registered node; nothing when there is none of that name.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::app`].
+    pub fn node(&self, name: &NodeName) -> Result<Option<NodeView>, CallError> {
+        let name = name.clone();
+        self.inspect(move |ledger| Some(Viewer::of(ledger).node(ledger.node(&name)?)))
+    }
+
+    /// One queue by its full path, or by a name that no other queue has.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::app`].
+    pub fn queue(&self, name: &str) -> Result<Option<QueueView>, CallError> {
+        let name = name.to_owned();
+        self.inspect(move |ledger| Some(Viewer::of(ledger).queue(ledger.queue(&name)?)))
+    }
+
+    /// Live applications in order of their ids behind one of them, 1,024 at most and no more than `most`. With
+    /// nothing to be behind, the first ones. Applications that come and go between two calls are seen or not.
+    ///
+    /// Cost: that of sorting all ids, in the committer's time, and of what is shown.
+    ///
+    /// ```
+    /// use capsched::api::*;
+    ///
+    /// let engine = Engine::builder(example::settings()).start()?;
+    /// for number in 1..=5 {
+    ///     engine.submit(AppSpec::new(ApplicationId::new(number), "root.a", "ann"))?;
+    /// }
+    /// let (mut seen, mut behind) = (0, None);
+    /// loop {
+    ///     let page = engine.apps_behind(behind, 2)?;
+    ///     let Some(last) = page.last() else { break };
+    ///     behind = Some(ApplicationId::new(last.app));
+    ///     seen += page.len();
+    /// }
+    /// assert_eq!(seen, 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::app`].
+    pub fn apps_behind(
+        &self,
+        behind: Option<ApplicationId>,
+        most: usize,
+    ) -> Result<Vec<AppView>, CallError> {
+        self.inspect(move |ledger| {
+            let apps = ledger.apps_by_id();
+            let from = behind.map_or(0, |behind| apps.partition_point(|&(id, _)| id <= behind));
+            let viewer = Viewer::of(ledger);
+            let page = apps[from..].iter().take(most.min(PAGE));
+            page.map(|&(_, slot)| viewer.app(ledger, slot)).collect()
+        })
+    }
+
+    /// Registered nodes in order of their names behind one of them, as [`Self::apps_behind`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::app`].
+    pub fn nodes_behind(
+        &self,
+        behind: Option<&NodeName>,
+        most: usize,
+    ) -> Result<Vec<NodeView>, CallError> {
+        let behind = behind.cloned();
+        self.inspect(move |ledger| {
+            let viewer = Viewer::of(ledger);
+            let later = |name: &NodeName| behind.as_ref().is_none_or(|behind| name > behind);
+            let nodes = ledger.nodes_by_name().filter(|(name, _)| later(name));
+            let page = nodes.take(most.min(PAGE));
+            page.map(|(_, slot)| viewer.node(slot)).collect()
+        })
+    }
+
+    /// How many events of each kind there were since the engine was built.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::app`].
+    pub fn event_counts(&self) -> Result<EventCounts, CallError> {
+        self.inspect(|ledger| *ledger.event_counts())
+    }
+}

@@ -1,0 +1,358 @@
+//! One call of an application in steps: a call with many items is carried out a bounded number of
+//! them at a time, so that others are served in between.
+//!
+//! 1. Check sizes, labels and counts of all asks and requests; a refusal leaves no trace.
+//! 2. Intern the places, end what is given back, lower the asks by what was not fetched.
+//! 3. Take over the asks, then the scheduling requests, then the lists of places not to use.
+//! 4. Hand over new containers, and answer.
+//!
+//! Tests: `tests/inputs/requests.rs`.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::ask_error::{AskError, MAX_ASKS};
+use super::ask_order::AskOrder;
+use super::checks::{CheckedRequest, check_place};
+use crate::accounting::{FairChange, mark_moved};
+use crate::commit::leaves::demand::{Checked, CheckedAsks, ask_at_places, check_key};
+use crate::commit::ledger::Ledger;
+use crate::id::{AppSlot, NameId, QueueSlot};
+use crate::queue::{AskCall, AskReply, EndCause, PlaceAsk};
+use crate::resource::ResourceVector;
+
+/// What is done next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum AskStep {
+    #[default]
+    Begin,
+    Check,
+    Intern,
+    Release,
+    Correct,
+    Asks,
+    Requests,
+    Shun,
+    HandOver,
+    Answered,
+}
+
+/// How far a call is carried out.
+#[derive(Debug, Default)]
+pub struct AskProgress {
+    step: AskStep,
+    /// Items of the present step that are done.
+    done: usize,
+    order: AskOrder,
+    /// The application's slot and its generation when the call began.
+    owner: Option<(AppSlot, u32)>,
+    queue: Option<QueueSlot>,
+    default: Option<Arc<str>>,
+    largest: ResourceVector,
+    checked: CheckedAsks,
+    requests: Vec<CheckedRequest>,
+    /// Whether an ask for `*` was taken over, or else a request changed its number.
+    changed: bool,
+    requests_changed: bool,
+}
+
+impl AskProgress {
+    /// A call that has not begun. What follows from the call alone is worked out here.
+    ///
+    /// Cost: that of sorting the asks.
+    #[must_use]
+    pub fn of(call: &AskCall) -> Self {
+        Self {
+            order: AskOrder::of(&call.asks),
+            ..Self::default()
+        }
+    }
+
+    fn go_to(&mut self, step: AskStep) {
+        (self.step, self.done) = (step, 0);
+    }
+}
+
+/// Takes so many items of a step as the budget has; the range that they are.
+fn take(done: &mut usize, all: usize, budget: &mut usize) -> std::ops::Range<usize> {
+    let from = *done;
+    let count = (all - from).min(*budget);
+    *budget -= count;
+    *done += count;
+    from..from + count
+}
+
+impl Ledger {
+    /// One call of an application: releases, asks, blacklist, and the answer.
+    ///
+    /// # Errors
+    ///
+    /// As [`AskError`]; then nothing changed. Only a key that is in use for something else is met
+    /// on the way: what the call gave back and asked before stays.
+    pub fn ask(&mut self, app: AppSlot, call: &AskCall) -> Result<AskReply, AskError> {
+        let (mut reply, mut progress) = (AskReply::default(), AskProgress::of(call));
+        let whole = &mut usize::MAX.clone();
+        self.ask_on(app, call, &mut progress, &mut reply, whole)?;
+        Ok(reply)
+    }
+
+    /// Goes on with a call for at most so many items; whether it is carried out. The answer's lists are empty
+    /// at first but may have room: who makes and drops it elsewhere keeps that work from the ledger's
+    /// thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ledger::ask`], and when the application ended since the call began; the answer has no meaning
+    /// then.
+    pub fn ask_on(
+        &mut self,
+        app: AppSlot,
+        call: &AskCall,
+        progress: &mut AskProgress,
+        reply: &mut AskReply,
+        budget: &mut usize,
+    ) -> Result<bool, AskError> {
+        if progress.step == AskStep::Begin {
+            self.begin_ask(app, call, progress)?;
+        } else if progress.owner != Some((app, self.state.apps[app].generation)) {
+            return Err(AskError::UnknownApplication(self.state.apps[app].id));
+        }
+        while progress.step != AskStep::Answered {
+            if *budget == 0 {
+                return Ok(false);
+            }
+            self.ask_step(app, call, progress, reply, budget)?;
+        }
+        if progress.changed {
+            mark_moved(&mut self.state, app, FairChange::Demand);
+        }
+        Ok(true)
+    }
+
+    /// Goes on with the present step of a call, and to the next one when it is done.
+    fn ask_step(
+        &mut self,
+        app: AppSlot,
+        call: &AskCall,
+        progress: &mut AskProgress,
+        reply: &mut AskReply,
+        budget: &mut usize,
+    ) -> Result<(), AskError> {
+        match progress.step {
+            AskStep::Begin | AskStep::Check => self.check_asks(call, progress, budget, app)?,
+            AskStep::Intern => self.intern_places(call, progress, budget),
+            AskStep::Release => self.release_containers(app, call, progress, reply, budget),
+            AskStep::Correct => self.correct_asks(app, progress),
+            AskStep::Asks => self.take_over_asks(app, progress, budget)?,
+            AskStep::Requests => self.take_over_requests(app, progress, budget)?,
+            AskStep::Shun => self.update_blacklist(app, call, progress, budget),
+            AskStep::HandOver => {
+                if self.hand_over(app, reply, budget) {
+                    self.answer(app, reply);
+                    progress.go_to(AskStep::Answered);
+                }
+            }
+            AskStep::Answered => {}
+        }
+        Ok(())
+    }
+
+    fn begin_ask(
+        &mut self,
+        app: AppSlot,
+        call: &AskCall,
+        progress: &mut AskProgress,
+    ) -> Result<(), AskError> {
+        let row = &self.state.apps[app];
+        if !row.unmanaged && row.master.is_none() {
+            return Err(AskError::MasterNotRunning(row.id));
+        }
+        let asks = call.asks.len() + call.constrained.len();
+        if asks > MAX_ASKS || row.keys.len() + asks > 2 * MAX_ASKS {
+            return Err(AskError::TooManyAsks(asks));
+        }
+        progress.owner = Some((app, row.generation));
+        progress.default = row.submission.default_partition.clone();
+        // Queues are looked for by name, which finds none that was removed.
+        let leaf = row.leaf;
+        progress.queue = (!self.state.queues[leaf].removed).then_some(leaf);
+        progress.largest = self.largest_allocation(progress.queue);
+        progress.checked = SmallVec::with_capacity(call.asks.len());
+        progress.go_to(AskStep::Check);
+        Ok(())
+    }
+
+    /// Checks asks, then requests, then places not to use.
+    fn check_asks(
+        &self,
+        call: &AskCall,
+        progress: &mut AskProgress,
+        budget: &mut usize,
+        app: AppSlot,
+    ) -> Result<(), AskError> {
+        let (asks, requests) = (&call.asks, &call.constrained);
+        let (added, removed) = (&call.blacklist_add, &call.blacklist_remove);
+        let all = asks.len() + requests.len() + added.len() + removed.len();
+        for at in take(&mut progress.done, all, budget) {
+            if let Some(ask) = asks.get(at) {
+                let default = progress.default.as_deref();
+                let checks = self.checks();
+                let checked = checks.checked(progress.queue, ask, default, &progress.largest)?;
+                progress.checked.push(checked);
+            } else if let Some(request) = requests.get(at - asks.len()) {
+                let checked = self.checks().check_constrained(app, request)?;
+                progress.requests.push(checked);
+            } else {
+                let at = at - asks.len() - requests.len();
+                check_place(added.get(at).unwrap_or_else(|| &removed[at - added.len()]))?;
+            }
+        }
+        if progress.done == all {
+            progress.go_to(AskStep::Intern);
+        }
+        Ok(())
+    }
+
+    /// Only names of a call that is carried out are remembered.
+    fn intern_places(&mut self, call: &AskCall, progress: &mut AskProgress, budget: &mut usize) {
+        for at in take(&mut progress.done, call.asks.len(), budget) {
+            let place = self.registry.intern(&call.asks[at].place);
+            progress.checked[at].ask.place = place;
+        }
+        if progress.done == call.asks.len() {
+            progress.go_to(AskStep::Release);
+        }
+    }
+
+    /// Ends the containers that an application gives back.
+    fn release_containers(
+        &mut self,
+        app: AppSlot,
+        call: &AskCall,
+        progress: &mut AskProgress,
+        reply: &mut AskReply,
+        budget: &mut usize,
+    ) {
+        let numbers = &call.release;
+        for at in take(&mut progress.done, numbers.len(), budget) {
+            match self.containers.live(app, numbers[at]) {
+                Some(slot) => self.end_container(slot, EndCause::Released),
+                None => reply.unknown.push(numbers[at]),
+            }
+        }
+        if progress.done == numbers.len() {
+            progress.go_to(AskStep::Correct);
+        }
+    }
+
+    /// Lowers asks by what was not fetched, and makes room for new keys.
+    fn correct_asks(&mut self, app: AppSlot, progress: &mut AskProgress) {
+        self.correct(app, &mut progress.checked);
+        let keys = progress.order.keys.iter().copied();
+        self.state.apps[app].add_keys(keys);
+        progress.go_to(AskStep::Asks);
+    }
+
+    /// Takes over asks; whether one was for `*` decides about the requests that follow. A key that belongs to a
+    /// scheduling request ends the call: what came before stays.
+    // As AppSchedulingInfo.updateResourceRequests with SingleConstraintAppPlacementAllocator.
+    fn take_over_asks(
+        &mut self,
+        app: AppSlot,
+        progress: &mut AskProgress,
+        budget: &mut usize,
+    ) -> Result<(), AskError> {
+        let all = progress.order.positions.len();
+        let mut range = take(&mut progress.done, all, budget);
+        let asks = &progress.checked;
+        let at = |at: usize| &asks[progress.order.positions[at] as usize];
+        let mut places: Vec<PlaceAsk> = Vec::new();
+        while let Some(position) = range.next() {
+            let Checked { key, ask } = at(position).clone();
+            if let Err(error) = check_key(&self.state, app, key) {
+                let keys = progress.order.keys.iter().copied();
+                self.state.apps[app].remove_unused(keys);
+                return Err(error);
+            }
+            if ask.place == NameId::ANY {
+                progress.changed = true;
+                self.leaves.ask_anywhere(&mut self.state, app, key, ask);
+                continue;
+            }
+            places.push(ask);
+            let next = range.clone().next().map(at);
+            if next.is_none_or(|next| next.key != key || next.ask.place == NameId::ANY) {
+                ask_at_places(&mut self.state, app, key, std::mem::take(&mut places));
+            }
+        }
+        if progress.done == all {
+            progress.go_to(AskStep::Requests);
+        }
+        Ok(())
+    }
+
+    /// Takes over scheduling requests, if no ask for `*` was among the asks.
+    fn take_over_requests(
+        &mut self,
+        app: AppSlot,
+        progress: &mut AskProgress,
+        budget: &mut usize,
+    ) -> Result<(), AskError> {
+        let requests = &progress.requests;
+        let keys = || requests.iter().map(|request| request.0);
+        if requests.is_empty() || progress.changed {
+            progress.go_to(AskStep::Shun);
+            return Ok(());
+        }
+        if progress.done == 0 && requests.len() > 1 {
+            self.state.apps[app].add_keys(keys());
+        }
+        for at in take(&mut progress.done, requests.len(), budget) {
+            match self.update_constrained(app, &requests[at]) {
+                Ok(changed) => progress.requests_changed |= changed,
+                Err(error) => {
+                    self.state.apps[app].remove_unused(keys());
+                    return Err(error);
+                }
+            }
+        }
+        if progress.done == requests.len() {
+            progress.changed = progress.requests_changed;
+            progress.go_to(AskStep::Shun);
+        }
+        Ok(())
+    }
+
+    /// Follows the lists of places not to use.
+    ///
+    /// Cost: that of the new names, and one move of the list for each step.
+    fn update_blacklist(
+        &mut self,
+        app: AppSlot,
+        call: &AskCall,
+        progress: &mut AskProgress,
+        budget: &mut usize,
+    ) {
+        let (added, removed) = (&call.blacklist_add, &call.blacklist_remove);
+        let all = added.len() + removed.len();
+        let (mut more, mut fewer) = (Vec::new(), Vec::new());
+        for at in take(&mut progress.done, all, budget) {
+            match at.checked_sub(added.len()) {
+                None => more.push(self.registry.intern(&added[at])),
+                Some(at) => fewer.push(self.registry.intern(&removed[at])),
+            }
+        }
+        if !more.is_empty() || !fewer.is_empty() {
+            let blacklist = &mut self.state.apps[app].blacklist;
+            blacklist.extend(more);
+            blacklist.sort();
+            blacklist.dedup();
+            fewer.sort_unstable();
+            blacklist.retain(|name| fewer.binary_search(name).is_err());
+        }
+        if progress.done == all {
+            progress.go_to(AskStep::HandOver);
+        }
+    }
+}

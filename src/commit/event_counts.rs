@@ -1,0 +1,56 @@
+//! How many events of each kind there were since the engine was built.
+//!
+//! Tests: `tests/runtime/front_door.rs`.
+
+use super::event::{Ending, LedgerEvent};
+
+/// Events so far, by kind. They only grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct EventCounts {
+    /// Containers placed.
+    pub allocated: u64,
+    /// Reservations made.
+    pub reserved: u64,
+    /// Reservations that ended without a container.
+    pub unreserved: u64,
+    /// Reservations that moved to another node.
+    pub moved: u64,
+    /// Containers that ended by themselves.
+    pub finished: u64,
+    /// Containers that their applications gave back.
+    pub released: u64,
+    /// Containers that the scheduler ended.
+    pub killed: u64,
+    /// Proposals refused by the commit.
+    pub rejected: u64,
+    /// Applications that may ask since their master has its container, or since they are accepted.
+    pub started: u64,
+    /// Applications that ended with the container of their master.
+    pub masters_lost: u64,
+    /// Applications that ended though nobody called for that.
+    pub ended: u64,
+}
+
+impl EventCounts {
+    pub(super) fn count(&mut self, event: &LedgerEvent) {
+        let count = match event {
+            LedgerEvent::Allocated { .. } => &mut self.allocated,
+            // A reservation that is kept is none that is made.
+            LedgerEvent::Reserved { again: true, .. } => return,
+            LedgerEvent::Reserved { .. } => &mut self.reserved,
+            LedgerEvent::Unreserved { .. } => &mut self.unreserved,
+            LedgerEvent::ReservationMoved { .. } => &mut self.moved,
+            LedgerEvent::Ended { ending, .. } => match ending {
+                Ending::Finished => &mut self.finished,
+                Ending::Released => &mut self.released,
+                Ending::Killed => &mut self.killed,
+            },
+            LedgerEvent::Rejected { .. } => &mut self.rejected,
+            LedgerEvent::MasterStarted { .. } => &mut self.started,
+            LedgerEvent::MasterLost { .. } => &mut self.masters_lost,
+            LedgerEvent::AppEnded { .. } => &mut self.ended,
+        };
+        *count += 1;
+    }
+}

@@ -1,0 +1,99 @@
+//! The life of a registered node: it is decommissioned and recommissioned, and comes back with another size.
+//!
+//! Tests: `tests/commit/operations.rs`.
+
+use super::registration::{NodeError, check_rack, check_total, known_label, registered};
+use crate::cluster::{AttributeMapping, NodeState, map_attributes};
+use crate::commit::ledger::Ledger;
+use crate::id::NodeName;
+use crate::queue::NodeSpec;
+use crate::resource::ResourceVector;
+
+impl Ledger {
+    /// A node takes no new containers; at later heartbeats its total follows what is left.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    pub fn decommission_node(&mut self, name: &NodeName) -> Result<(), NodeError> {
+        let slot = registered(&self.registry, name)?;
+        self.state.nodes[slot].state = NodeState::Decommissioning;
+        Ok(())
+    }
+
+    /// A node takes new containers again, with the total that it was given last. Nothing happens to one that is
+    /// not decommissioning.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    // As RMNodeImpl.RecommissionNodeTransition, which restores the original total.
+    pub fn recommission_node(&mut self, name: &NodeName) -> Result<(), NodeError> {
+        let slot = registered(&self.registry, name)?;
+        let row = &self.state.nodes[slot];
+        if row.state != NodeState::Decommissioning {
+            return Ok(());
+        }
+        let total = self.history.offered(slot);
+        check_total(&self.state, &total, &row.total.get())?;
+        let row = &mut self.state.nodes[slot];
+        row.state = NodeState::Running;
+        row.enforced = false;
+        self.set_total(slot, total);
+        Ok(())
+    }
+
+    /// A registered node is described anew: total, partition and attributes, all of them or none. What runs there
+    /// stays, what is beyond the new total is asked back, and a node that was decommissioning takes containers
+    /// again. The rack stays: asks that wait may name it.
+    ///
+    /// # Errors
+    ///
+    /// As [`NodeError`]; the state is unchanged then.
+    // As RMNodeImpl.ReconnectNodeTransition of a node with running applications.
+    pub fn reconnect_node(&mut self, spec: &NodeSpec) -> Result<(), NodeError> {
+        let slot = registered(&self.registry, &spec.name)?;
+        check_rack(&spec.rack)?;
+        let mut attributes = Vec::new();
+        let mapped = map_attributes(&mut attributes, &AttributeMapping::Add, &spec.attributes);
+        mapped.map_err(NodeError::Attribute)?;
+        self.check_update(&spec.name, &spec.total, &spec.partition)?;
+        let row = &mut self.state.nodes[slot];
+        row.state = NodeState::Running;
+        row.enforced = false;
+        if row.attributes != attributes {
+            row.attributes = attributes;
+            self.state.epoch += 1;
+        }
+        self.update_node(&spec.name, spec.total, &spec.partition)
+    }
+
+    /// Changes the total and the partition of a node, both or none. What runs there stays.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered, its total is out of range or its label unknown; nothing changed then.
+    pub fn update_node(
+        &mut self,
+        name: &NodeName,
+        total: ResourceVector,
+        label: &str,
+    ) -> Result<(), NodeError> {
+        self.check_update(name, &total, label)?;
+        self.resize_node(name, total)?;
+        self.relabel_node(name, label)
+    }
+
+    fn check_update(
+        &self,
+        name: &NodeName,
+        total: &ResourceVector,
+        label: &str,
+    ) -> Result<(), NodeError> {
+        let slot = registered(&self.registry, name)?;
+        let total = self.state.calculator.known(total);
+        check_total(&self.state, &total, &self.state.nodes[slot].total.get())?;
+        known_label(&self.registry, &self.state, label)?;
+        Ok(())
+    }
+}

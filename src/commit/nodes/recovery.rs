@@ -1,0 +1,221 @@
+//! Recovery: a scheduler that starts anew takes over the applications and containers that live, in any order.
+//!
+//! 1. While the scheduler recovers, containers of applications that it does not know yet are remembered.
+//! 2. An application that is recovered takes over those of its attempt; those of other attempts are to be stopped.
+//! 3. At the end of the recovery, what nobody claimed is to be stopped.
+//!
+//! Asks are not part of it: applications ask again. Reservations, counters and lists of places not to use are lost.
+//!
+//! Tests: `tests/commit/recovery.rs`.
+// As AbstractYarnScheduler.recoverContainersOnNode and CapacityScheduler.addApplicationOnRecovery.
+
+use std::collections::BTreeMap;
+
+use super::registration::NodeError;
+use crate::accounting::{FairChange, mark_moved};
+use crate::commit::apps::lifecycle::{SubmitError, check_new, named_queue, priority_of};
+use crate::commit::containers::container::{Container, ContainerState, GiveBack};
+use crate::commit::ledger::Ledger;
+use crate::commit::outbox::FollowUpEvent;
+use crate::id::{
+    AppSlot, ApplicationId, ContainerId, NodeName, NodeSlot, PartitionId, QueueSlot, SchedulerKey,
+};
+use crate::queue::{AppSpec, AppStage, NodeSpec, QueueState, RunningContainer};
+use crate::resource::{MAX_VALUE, ResourceVector};
+
+/// What became of the containers that live when something is recovered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovered {
+    /// Containers that were taken over, ascending.
+    pub taken: Vec<ContainerId>,
+    /// Containers that are to be stopped, ascending: of unknown applications or other attempts, or reported twice.
+    pub to_stop: Vec<ContainerId>,
+    /// Containers of applications that are not recovered yet, ascending.
+    pub waiting: Vec<ContainerId>,
+}
+
+/// Containers that wait for their applications.
+#[derive(Debug, Default)]
+pub(in crate::commit) struct Recovery {
+    /// Whether applications may still be recovered.
+    open: bool,
+    waiting: BTreeMap<ApplicationId, Vec<(NodeName, RunningContainer)>>,
+}
+
+impl Ledger {
+    /// The scheduler recovers from now on, until [`Ledger::finish_recovery`].
+    pub fn begin_recovery(&mut self) {
+        self.recovery.open = true;
+    }
+
+    /// Ends the recovery; the containers that nobody claimed, ascending, which are to be stopped.
+    pub fn finish_recovery(&mut self) -> Vec<ContainerId> {
+        self.recovery.open = false;
+        let waiting = std::mem::take(&mut self.recovery.waiting);
+        let mut unclaimed: Vec<_> = waiting.into_values().flatten().map(|(_, c)| c.id).collect();
+        unclaimed.sort_unstable();
+        unclaimed
+    }
+
+    /// Registers a node with the containers that it runs. What it runs counts even where it has no room for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ledger::add_node`]; the state is unchanged then.
+    pub fn register_node(
+        &mut self,
+        spec: &NodeSpec,
+        running: &[RunningContainer],
+    ) -> Result<Recovered, NodeError> {
+        self.add_node(spec)?;
+        self.drain_follow_ups();
+        let mut running = running.to_vec();
+        running.sort_unstable_by_key(|container| container.id);
+        let mut result = Recovered::default();
+        for container in running {
+            self.recover_container(&spec.name, container, &mut result);
+        }
+        Ok(result)
+    }
+
+    /// Takes over an application that was accepted before, with the number of its attempt and that of its master's
+    /// container, if the master runs. Limits and stopped queues do not refuse it; a stopped queue drains.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such leaf any more, or the application lives already; nothing changed then but for queues
+    /// that were missing and are created. What it runs is to be stopped.
+    pub fn recover_app(
+        &mut self,
+        spec: &AppSpec,
+        attempt: u32,
+        master: Option<u32>,
+    ) -> Result<(AppSlot, Recovered), SubmitError> {
+        check_new(&self.registry, spec)?;
+        let name = named_queue(spec);
+        let queue = self.queue(&name);
+        let of_master = self
+            .checks()
+            .check_master(spec, queue)
+            .map_err(SubmitError::Master)?;
+        let priority = priority_of(&self.state, spec, queue);
+        let leaf = match queue {
+            Some(leaf) => leaf,
+            None => self.create_leaf(&name)?,
+        };
+        if !self.state.queues[leaf].is_leaf() {
+            return Err(SubmitError::NotALeaf(name.into_owned()));
+        }
+        self.drain_stopped(leaf);
+        self.attempts.note_end(spec.id, attempt.max(1) - 1);
+        let app = self.enter(spec, leaf, priority, &of_master);
+        let row = &mut self.state.apps[app];
+        row.master = master.filter(|_| !row.unmanaged);
+        row.next_container = master.map_or(1, |number| number.saturating_add(1));
+        let runs = row.unmanaged || row.master.is_some();
+        if runs && row.stage == AppStage::Waiting {
+            let user = self.leaves.user_of(&mut self.state, app);
+            self.leaves.enter_active(&mut self.state, leaf, app, user);
+        }
+        if !runs {
+            let asks = FollowUpEvent::AskForMaster(app, of_master.label);
+            self.outbox.follow_up(asks);
+        }
+        Ok((app, self.claim_waiting(spec.id)))
+    }
+
+    /// Takes over what nodes reported of an application before it was recovered.
+    fn claim_waiting(&mut self, app: ApplicationId) -> Recovered {
+        let mut result = Recovered::default();
+        for (node, container) in self.recovery.waiting.remove(&app).into_iter().flatten() {
+            self.recover_container(&node, container, &mut result);
+        }
+        result.taken.sort_unstable();
+        result.to_stop.sort_unstable();
+        result
+    }
+
+    /// A stopped queue with an application drains, and those above it.
+    fn drain_stopped(&mut self, leaf: QueueSlot) {
+        let chain: Vec<_> = self.state.chain(leaf).collect();
+        for queue in chain {
+            if self.state.queues[queue].state == QueueState::Stopped {
+                self.state.queues[queue].state = QueueState::Draining;
+            }
+        }
+    }
+
+    /// Takes over a container that a node runs, or says what is to become of it.
+    fn recover_container(
+        &mut self,
+        node: &NodeName,
+        container: RunningContainer,
+        result: &mut Recovered,
+    ) {
+        let id = container.id;
+        let largest = ResourceVector::build(|_| MAX_VALUE);
+        let valid =
+            ResourceVector::NONE.fits_in(&container.size) && container.size.fits_in(&largest);
+        let (Some(on), true) = (self.node(node), valid) else {
+            result.to_stop.push(id);
+            return;
+        };
+        match self.app(id.app) {
+            None if self.recovery.open => {
+                result.waiting.push(id);
+                let waiting = self.recovery.waiting.entry(id.app).or_default();
+                waiting.push((node.clone(), container));
+            }
+            Some(app)
+                if self.state.apps[app].attempt == id.attempt
+                    && self.containers.live(app, id.number).is_none() =>
+            {
+                self.take_running(app, on, container);
+                result.taken.push(id);
+            }
+            _ => result.to_stop.push(id),
+        }
+    }
+
+    /// Takes over a running container of an application: its room, its charges, its number.
+    fn take_running(&mut self, app: AppSlot, node: NodeSlot, running: RunningContainer) {
+        let size = self.state.calculator.known(&running.size);
+        let stamp = self.containers.next_stamp();
+        let master = self.state.apps[app].master == Some(running.id.number);
+        let slot = self.containers.store(|| Container {
+            id: running.id,
+            app,
+            key: SchedulerKey {
+                priority: running.priority,
+                request_id: running.request_id,
+            },
+            size: size.into(),
+            node,
+            state: ContainerState::Running,
+            on_node: true,
+            handed: true,
+            launched: true,
+            to_launch: false,
+            to_stop: false,
+            master,
+            stamp,
+            created_ms: running.created_ms,
+            requested_partition: PartitionId::DEFAULT,
+            borrowed: false,
+            give_back: GiveBack::Nothing,
+            fetch_order: 0,
+        });
+        self.containers.list_running(slot);
+        let row = &mut self.state.nodes[node];
+        row.free -= size;
+        row.allocated += size;
+        row.containers += 1;
+        let partition = row.partition;
+        let row = &mut self.state.apps[app];
+        row.part_mut(partition).used += size;
+        row.next_container = row.next_container.max(running.id.number.saturating_add(1));
+        self.leaves.charge(&mut self.state, app, partition, size);
+        mark_moved(&mut self.state, app, FairChange::Use);
+    }
+}

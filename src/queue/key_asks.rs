@@ -1,0 +1,192 @@
+//! Asks of an application under one key: by place, with the counters of the key.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::app::{ConstrainedKey, ReservedAt};
+use crate::id::{NameId, PartitionId, SchedulerKey};
+use crate::resource::PackedVector;
+
+/// Everything asked under one scheduler key, and what happened to it.
+///
+/// What decisions read stands in front.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub struct KeyAsks {
+    /// Asks by place, ascending; that for `*` comes first.
+    pub asks: SmallVec<[PlaceAsk; 1]>,
+    /// Whether an allocator for the key exists; counters survive without one.
+    pub known: bool,
+    /// Whether asks for `*` are outstanding, so that the key is served.
+    pub outstanding: bool,
+    /// The partition of the ask for `*`.
+    pub partition: PartitionId,
+    /// Scheduling opportunities since the last reset.
+    pub opportunities: i32,
+    /// Missed opportunities on the default partition since the last reset.
+    pub missed: i32,
+    /// Times that reservations of the key were kept.
+    pub re_reservations: i32,
+    /// Request priority and allocation request id.
+    pub key: SchedulerKey,
+    /// Set when the key belongs to a scheduling request.
+    pub constrained: Option<Arc<ConstrainedKey>>,
+    /// Reservations under this key, in order of making.
+    pub reserved: Vec<ReservedAt>,
+    /// Most reservations that the key ever had at once.
+    pub most_reserved: usize,
+}
+
+impl KeyAsks {
+    pub(super) fn new(key: SchedulerKey) -> Self {
+        Self {
+            key,
+            known: false,
+            outstanding: false,
+            partition: PartitionId::DEFAULT,
+            asks: SmallVec::new(),
+            constrained: None,
+            opportunities: 0,
+            missed: 0,
+            re_reservations: 0,
+            reserved: Vec::new(),
+            most_reserved: 0,
+        }
+    }
+
+    /// An allocator for the key exists from now on.
+    pub fn know(&mut self) {
+        if !self.known {
+            self.known = true;
+            self.partition = PartitionId::DEFAULT;
+        }
+    }
+
+    /// Whether anything ever happened under the key that is remembered.
+    pub(super) fn is_used(&self) -> bool {
+        let counts = [self.opportunities, self.missed, self.re_reservations];
+        self.known
+            || self.outstanding
+            || counts != [0; 3]
+            || self.most_reserved > 0
+            || !self.reserved.is_empty()
+            || !self.asks.is_empty()
+            || self.constrained.is_some()
+    }
+
+    /// Counts a look at a node of a partition that found room for a container asked anywhere: one
+    /// more opportunity, and what was missed on the default partition is forgotten.
+    // As RegularContainerAllocator.preCheckForNodeCandidateSet and doAllocation.
+    #[inline]
+    pub fn count_found(&mut self, partition: PartitionId) {
+        self.opportunities = self.opportunities.saturating_add(1);
+        if partition == PartitionId::DEFAULT {
+            self.missed = 0;
+        }
+    }
+
+    /// Position of the ask at a place, or where it would be.
+    #[inline]
+    fn find(&self, place: NameId) -> Result<usize, usize> {
+        // Mostly there is one ask, for `*`.
+        match self.asks.first() {
+            Some(first) if first.place == place => Ok(0),
+            Some(first) if first.place < place => {
+                self.asks.binary_search_by_key(&place, |ask| ask.place)
+            }
+            _ => Err(0),
+        }
+    }
+
+    /// The ask at a place.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, place: NameId) -> Option<&PlaceAsk> {
+        self.find(place).ok().map(|at| &self.asks[at])
+    }
+
+    /// The ask at a place, to be written.
+    #[inline]
+    pub fn at_mut(&mut self, place: NameId) -> Option<&mut PlaceAsk> {
+        self.find(place).ok().map(|at| &mut self.asks[at])
+    }
+
+    /// Puts an ask at its place; returns the one that stood there.
+    pub fn put(&mut self, ask: PlaceAsk) -> Option<PlaceAsk> {
+        match self.find(ask.place) {
+            Ok(at) => Some(std::mem::replace(&mut self.asks[at], ask)),
+            Err(at) => {
+                self.asks.insert(at, ask);
+                None
+            }
+        }
+    }
+
+    /// Puts asks at their places, all at once; of two at one place the later one counts.
+    ///
+    /// Cost: that of sorting the new ones, and one move of all asks of the key.
+    pub fn put_all(&mut self, mut asks: Vec<PlaceAsk>) {
+        if let [only] = asks.as_slice() {
+            self.put(only.clone());
+            return;
+        }
+        asks.sort_by_key(|ask| ask.place);
+        self.asks.extend(asks);
+        // Two sorted runs, which a stable sort merges.
+        self.asks.sort_by_key(|ask| ask.place);
+        self.asks.dedup_by(|later, kept| {
+            let same = later.place == kept.place;
+            if same {
+                std::mem::swap(later, kept);
+            }
+            same
+        });
+    }
+
+    /// Takes one container off the ask at a place, which ends when none is left. `before`: called with the ask
+    /// as it stood. Returns how many are left; 0 where nothing was asked.
+    #[inline(always)]
+    pub fn take_one(&mut self, place: NameId, before: impl FnOnce(&PlaceAsk)) -> i32 {
+        let Ok(at) = self.find(place) else {
+            return 0;
+        };
+        let ask = &mut self.asks[at];
+        before(ask);
+        ask.count -= 1;
+        let left = ask.count;
+        if left == 0 {
+            self.asks.remove(at);
+        }
+        left
+    }
+
+    /// Containers asked at a place.
+    #[inline]
+    #[must_use]
+    pub fn count(&self, place: NameId) -> i32 {
+        self.at(place).map_or(0, |ask| ask.count)
+    }
+
+    /// Whether a less local place than this one will do; yes where nothing was asked.
+    #[inline]
+    #[must_use]
+    pub fn relaxed(&self, place: NameId) -> bool {
+        self.at(place).is_none_or(|ask| ask.relax)
+    }
+}
+
+/// An ask at one place under a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlaceAsk {
+    /// Host, rack, or [`NameId::ANY`].
+    pub place: NameId,
+    /// Size of one container.
+    pub size: PackedVector,
+    /// Containers outstanding.
+    pub count: i32,
+    /// Whether a less local place will do.
+    pub relax: bool,
+    /// Partition asked for; nothing when none was named.
+    pub partition: Option<PartitionId>,
+}

@@ -1,0 +1,295 @@
+//! Calls of operators and node managers on engines with and without threads.
+//!
+//! Tests: `tests/commit/operations.rs`.
+
+use super::handles::command::{Command, answer};
+use super::handles::looks::CallError;
+use super::{Sequential, Threaded};
+use crate::commit::{AppError, MovedApps, NodeError, Recovered, SubmitError};
+use crate::id::{ApplicationId, ContainerId, NodeName};
+use crate::queue::{AppSpec, NodeSpec, RunningContainer};
+use crate::resource::ResourceVector;
+
+/// A change that an outsider asks for, which answers by itself.
+pub(super) struct Change(Box<dyn FnOnce(&mut Sequential) + Send>);
+
+impl std::fmt::Debug for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Change")
+    }
+}
+
+impl Change {
+    pub(super) fn carry_out(self, engine: &mut Sequential) {
+        (self.0)(engine);
+    }
+}
+
+impl Sequential {
+    /// A node takes new containers again, with the total that it was given last.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    pub fn recommission_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
+        self.note_nodes();
+        let result = self.ledger.recommission_node(node);
+        self.ledger.drain_follow_ups();
+        result
+    }
+
+    /// A registered node is described anew, as after its manager started again: total, partition and attributes,
+    /// all of them or none. What runs there stays, and the node takes containers.
+    ///
+    /// # Errors
+    ///
+    /// As [`NodeError`]; the state is unchanged then.
+    pub fn reconnect_node(&mut self, node: &NodeSpec) -> Result<(), NodeError> {
+        self.note_nodes();
+        let result = self.ledger.reconnect_node(node);
+        self.ledger.drain_follow_ups();
+        result
+    }
+
+    /// Changes the total and the partition of a node, both or none. What runs there stays.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered, its total is out of range or its label unknown; nothing changed then.
+    pub fn update_node(
+        &mut self,
+        node: &NodeName,
+        total: ResourceVector,
+        label: &str,
+    ) -> Result<(), NodeError> {
+        self.note_nodes();
+        let result = self.ledger.update_node(node, total, label);
+        self.ledger.drain_follow_ups();
+        result
+    }
+
+    /// Kills a container. Whether it was live.
+    pub fn kill_container(&mut self, container: ContainerId) -> bool {
+        self.standstill.note_change();
+        let killed = self.ledger.kill_container(container);
+        self.ledger.drain_follow_ups();
+        killed
+    }
+
+    /// Moves all applications of a leaf to another one, one after the other in the order of their ids.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such queue; nothing moved then.
+    pub fn move_all_apps(&mut self, from: &str, to: &str) -> Result<MovedApps, AppError> {
+        self.standstill.note_change();
+        let result = self.ledger.move_all_apps(from, to);
+        self.ledger.drain_follow_ups();
+        result
+    }
+
+    /// Ends all applications of a leaf in the order of their ids; which ones. Each sends an event.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such queue.
+    pub fn kill_all_apps(&mut self, queue: &str) -> Result<Vec<ApplicationId>, AppError> {
+        self.standstill.note_change();
+        let result = self.ledger.kill_all_apps(queue);
+        self.ledger.drain_follow_ups();
+        result
+    }
+
+    /// A queue and those below it take no applications from now on; those that they have go on. A refresh gives
+    /// each the state of its configuration.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such queue.
+    pub fn drain_queue(&mut self, queue: &str) -> Result<(), AppError> {
+        self.standstill.note_change();
+        let result = self.ledger.drain_queue(queue);
+        self.ledger.drain_follow_ups();
+        result
+    }
+
+    /// The scheduler recovers from now on, until [`Self::finish_recovery`].
+    pub fn begin_recovery(&mut self) {
+        self.ledger.begin_recovery();
+    }
+
+    /// Ends the recovery; the containers that no application claimed, ascending, which are to be stopped.
+    pub fn finish_recovery(&mut self) -> Vec<ContainerId> {
+        self.ledger.finish_recovery()
+    }
+
+    /// Registers a node with the containers that it runs, as after a restart of the scheduler.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::add_node`]; the state is unchanged then.
+    pub fn register_node(
+        &mut self,
+        node: &NodeSpec,
+        running: &[RunningContainer],
+    ) -> Result<Recovered, NodeError> {
+        self.note_nodes();
+        let result = self.ledger.register_node(node, running);
+        self.ledger.drain_follow_ups();
+        result
+    }
+
+    /// Takes over an application that was accepted before a restart, with the number of its attempt and that of its
+    /// master's container, if the master runs; otherwise its master is asked for. Limits do not refuse it.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such leaf any more, or the application lives already.
+    pub fn recover_app(
+        &mut self,
+        app: &AppSpec,
+        attempt: u32,
+        master: Option<u32>,
+    ) -> Result<Recovered, SubmitError> {
+        self.standstill.note_change();
+        let result = self.ledger.recover_app(app, attempt, master);
+        self.ledger.drain_follow_ups();
+        result.map(|(_, recovered)| recovered)
+    }
+
+    /// Containers that are handed out from now on end so many ms later where their node has not launched them
+    /// until then; never without a number.
+    pub fn set_allocation_expiry(&mut self, after_ms: Option<u64>) {
+        self.ledger.set_allocation_expiry(after_ms);
+    }
+}
+
+impl Threaded {
+    /// Has a change carried out by the committer.
+    fn change<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&mut Sequential) -> T + Send + 'static,
+    ) -> Result<T, CallError> {
+        self.call(|reply| {
+            Command::Change(Change(Box::new(move |engine| {
+                answer(&reply, change(engine));
+            })))
+        })
+    }
+
+    /// As [`Sequential::recommission_node`].
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered.
+    pub fn recommission_node(&self, node: NodeName) -> Result<(), NodeError> {
+        self.change(move |engine| engine.recommission_node(&node))?
+    }
+
+    /// As [`Sequential::reconnect_node`].
+    ///
+    /// # Errors
+    ///
+    /// As [`NodeError`]; the state is unchanged then.
+    pub fn reconnect_node(&self, node: NodeSpec) -> Result<(), NodeError> {
+        self.change(move |engine| engine.reconnect_node(&node))?
+    }
+
+    /// Describes a registered node anew: its total and its partition, both or none. Nothing is killed; a total
+    /// below what is in use takes no new containers. Rack and attributes stay; the latter change by
+    /// [`Threaded::map_attributes`].
+    ///
+    /// ```
+    /// use capsched::api::*;
+    ///
+    /// let engine = Engine::builder(example::settings()).start()?;
+    /// let node: NodeName = "n0:8041".parse()?;
+    /// engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[8192, 8])))?;
+    /// engine.update_node(NodeSpec::new(node, ResourceVector::of(&[4096, 8])))?;
+    /// let state = engine.state().expect("the engine runs");
+    /// assert_eq!(state.nodes[0].total, [4096, 8]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered, its total is out of range or its label unknown; nothing changed then.
+    pub fn update_node(&self, node: NodeSpec) -> Result<(), NodeError> {
+        self.change(move |engine| engine.update_node(&node.name, node.total, &node.partition))?
+    }
+
+    /// As [`Sequential::register_node`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Threaded::add_node`]; the state is unchanged then.
+    pub fn register_node(
+        &self,
+        node: NodeSpec,
+        running: Vec<RunningContainer>,
+    ) -> Result<Recovered, NodeError> {
+        self.change(move |engine| engine.register_node(&node, &running))?
+    }
+
+    /// As [`Sequential::recover_app`].
+    ///
+    /// # Errors
+    ///
+    /// When there is no such leaf any more, or the application lives already.
+    pub fn recover_app(
+        &self,
+        app: AppSpec,
+        attempt: u32,
+        master: Option<u32>,
+    ) -> Result<Recovered, SubmitError> {
+        self.change(move |engine| engine.recover_app(&app, attempt, master))?
+    }
+
+    /// As [`Sequential::finish_recovery`].
+    ///
+    /// # Errors
+    ///
+    /// Once the engine has shut down, and from inside a closure that looks at the ledger.
+    pub fn finish_recovery(&self) -> Result<Vec<ContainerId>, CallError> {
+        self.change(Sequential::finish_recovery)
+    }
+
+    /// Kills a container. Whether it was live.
+    ///
+    /// # Errors
+    ///
+    /// Once the engine has shut down, and from inside a closure that looks at the ledger.
+    pub fn kill_container(&self, container: ContainerId) -> Result<bool, CallError> {
+        self.change(move |engine| engine.kill_container(container))
+    }
+
+    /// As [`Sequential::move_all_apps`].
+    ///
+    /// # Errors
+    ///
+    /// When there is no such queue; nothing moved then.
+    pub fn move_all_apps(&self, from: &str, to: &str) -> Result<MovedApps, AppError> {
+        let (from, to) = (from.to_owned(), to.to_owned());
+        self.change(move |engine| engine.move_all_apps(&from, &to))?
+    }
+
+    /// As [`Sequential::kill_all_apps`].
+    ///
+    /// # Errors
+    ///
+    /// When there is no such queue.
+    pub fn kill_all_apps(&self, queue: &str) -> Result<Vec<ApplicationId>, AppError> {
+        let queue = queue.to_owned();
+        self.change(move |engine| engine.kill_all_apps(&queue))?
+    }
+
+    /// As [`Sequential::drain_queue`].
+    ///
+    /// # Errors
+    ///
+    /// When there is no such queue.
+    pub fn drain_queue(&self, queue: &str) -> Result<(), AppError> {
+        let queue = queue.to_owned();
+        self.change(move |engine| engine.drain_queue(&queue))?
+    }
+}

@@ -1,0 +1,111 @@
+//! A committer without threads that takes commands turn by turn: what comes between the parts of a long command
+//! is up to the caller.
+//!
+//! Tests: `tests/runtime/turns.rs`.
+
+use crate::commit::{
+    AppError, AskError, HeartbeatReply, Ledger, NodeError, SubmitError, Submitted,
+};
+use crate::id::{ApplicationId, NodeName};
+use crate::queue::{AppSpec, AskCall, AskReply, NodeReport};
+use crate::runtime::Sequential;
+use crate::runtime::committer::Committer;
+use crate::runtime::handles::command::{AskBatch, Command, Reply};
+use crate::runtime::handles::heartbeat_batch::HeartbeatBatch;
+use crate::runtime::handles::start::{Mode, Running};
+use crate::runtime::parts::EngineParts;
+use crate::sync::{InboxSender, Receiver, sync_channel};
+use crate::time::ManualClock;
+
+/// A committer that nobody else runs, and the way to it.
+pub struct Desk {
+    committer: Committer<ManualClock>,
+    inbox: InboxSender<Command>,
+}
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Desk")
+    }
+}
+
+/// The answer to a command, once there is one.
+pub struct DeskAnswer<T>(Box<dyn FnMut() -> Option<T>>);
+
+impl<T> std::fmt::Debug for DeskAnswer<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("DeskAnswer")
+    }
+}
+
+impl<T> DeskAnswer<T> {
+    /// Takes the answer.
+    pub fn take(&mut self) -> Option<T> {
+        (self.0)()
+    }
+}
+
+impl Desk {
+    /// A committer in heartbeat mode over the state that a sequential engine has come to.
+    #[must_use]
+    pub fn of(engine: Sequential) -> Self {
+        let clock = ManualClock::at(0);
+        let (running, own) = (Running::default(), || clock.clone());
+        let parts = EngineParts::new(engine, Mode::Heartbeat, running, false, &clock, own);
+        Self {
+            committer: parts.committer,
+            inbox: parts.commands.into_inbox(),
+        }
+    }
+
+    /// The live state and its names, to be read.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        self.committer.engine().as_is().ledger()
+    }
+
+    /// A turn of the committer.
+    pub fn turn(&mut self) {
+        self.committer.turn();
+    }
+
+    fn send<T: 'static>(&self, command: impl FnOnce(Reply<T>) -> Command) -> DeskAnswer<T> {
+        let (reply, answer): (_, Receiver<T>) = sync_channel(1);
+        // There is room for far more commands than anybody sends here.
+        drop(self.inbox.try_send(command(reply)));
+        DeskAnswer(Box::new(move || answer.try_recv().ok()))
+    }
+
+    /// Sends calls of applications.
+    #[must_use]
+    pub fn ask(
+        &self,
+        calls: Vec<(ApplicationId, AskCall)>,
+    ) -> DeskAnswer<Vec<Result<AskReply, AskError>>> {
+        let mut batch = self.send(|reply| Command::Ask(AskBatch::new(calls), reply));
+        DeskAnswer(Box::new(move || {
+            batch.take().map(|batch| batch.into_answers())
+        }))
+    }
+
+    /// Sends reports of nodes.
+    #[must_use]
+    pub fn heartbeat_all(
+        &self,
+        reports: Vec<(NodeName, NodeReport)>,
+    ) -> DeskAnswer<Vec<Result<HeartbeatReply, NodeError>>> {
+        self.send(|reply| Command::HeartbeatAll(HeartbeatBatch::new(reports), reply))
+    }
+
+    /// Sends the end of an application.
+    #[must_use]
+    pub fn finish_app(&self, app: ApplicationId) -> DeskAnswer<Result<(), AppError>> {
+        self.send(|reply| Command::FinishApp(app, reply))
+    }
+
+    /// Sends a submission.
+    #[must_use]
+    pub fn submit(&self, app: AppSpec) -> DeskAnswer<Result<Submitted, SubmitError>> {
+        self.send(|reply| Command::Submit(app, reply))
+    }
+}

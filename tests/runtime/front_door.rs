@@ -1,0 +1,186 @@
+//! The engine as one object: submissions in the name of users, refreshes of everything at once, looks at
+//! single things, counters.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::collections::BTreeMap;
+
+use capsched::api::{
+    AppSpec, ApplicationId, Ask, AskCall, Engine, NodeName, NodeReport, NodeSpec, RefreshRefusal,
+    ResourceVector, SubmitAsError,
+};
+use capsched::config::{self, Admission, Caller, ConfigSource, Layer, Loaded, Options};
+
+const PREFIX: &str = "yarn.scheduler.capacity.";
+
+/// A tree of `dev` and `ops`, in which Ann may submit to `dev` alone.
+const OWN: [(&str, &str); 8] = [
+    ("root.queues", "dev,ops"),
+    ("root.dev.capacity", "50"),
+    ("root.ops.capacity", "50"),
+    ("root.acl_submit_applications", " "),
+    ("root.acl_administer_queue", " "),
+    ("root.dev.acl_submit_applications", "ann"),
+    ("root.ops.acl_submit_applications", "bob"),
+    ("queue-mappings", "u:ann:dev"),
+];
+
+fn loaded(own: &[(&str, &str)]) -> Loaded {
+    let own = own
+        .iter()
+        .map(|(key, value)| (format!("{PREFIX}{key}"), (*value).to_owned()));
+    let site = BTreeMap::from([("yarn.acl.enable".to_owned(), "true".to_owned())]);
+    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    config::from_pairs(&site, &own.collect(), &types).unwrap()
+}
+
+fn engine() -> Engine {
+    let loaded = loaded(&OWN);
+    let rules = Admission::read(&loaded, "yarn").unwrap();
+    let builder = Engine::builder(loaded.settings).admission(rules);
+    builder.start().unwrap()
+}
+
+fn user(name: &str) -> Caller<'_> {
+    Caller {
+        user: name,
+        groups: &[],
+        real_user: None,
+    }
+}
+
+/// The queue that a submission goes to, or the code of its refusal.
+fn submit(engine: &Engine, number: u32, name: &str, queue: &str) -> Result<String, &'static str> {
+    let spec = AppSpec::new(ApplicationId::new(number), queue, "whoever");
+    let submitted = engine.submit_as(user(name), |_| Vec::new(), spec);
+    match submitted {
+        Ok(submitted) => Ok(submitted.queue.to_string()),
+        Err(SubmitAsError::Refused(refusal)) => Err(refusal.code()),
+        Err(SubmitAsError::Submit(error)) => Err(error.code()),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn submissions_in_the_name_of_users_follow_mappings_and_access_lists() {
+    let engine = engine();
+    assert_eq!(
+        submit(&engine, 1, "ann", "default").as_deref(),
+        Ok("root.dev")
+    );
+    assert_eq!(submit(&engine, 2, "bob", "root.dev"), Err("submit_acl"));
+    assert_eq!(submit(&engine, 3, "bob", "ops").as_deref(), Ok("root.ops"));
+    assert_eq!(
+        submit(&engine, 3, "bob", "ops"),
+        Err("duplicate_application")
+    );
+    assert_eq!(submit(&engine, 4, "eve", "ops"), Err("submit_acl"));
+    let apps = engine.state().unwrap().apps;
+    assert_eq!(apps.iter().map(|app| app.app).collect::<Vec<_>>(), [1, 3]);
+    // Who trusts its caller looks at no list, and the user is who is named.
+    let spec = AppSpec::new(ApplicationId::new(9), "root.ops", "eve");
+    assert!(engine.submit(spec).is_ok());
+}
+
+fn sources(pairs: &[(&str, &str)]) -> Vec<ConfigSource> {
+    let property = |(key, value): &(&str, &str)| {
+        format!("<property><name>{PREFIX}{key}</name><value>{value}</value></property>")
+    };
+    let own: String = pairs.iter().map(property).collect();
+    let file = |name: &str, layer, text: &str| ConfigSource {
+        name: name.into(),
+        bytes: format!("<configuration>{text}</configuration>").into(),
+        layer,
+    };
+    let acl = "<property><name>yarn.acl.enable</name><value>true</value></property>";
+    vec![
+        file("yarn-site.xml", Layer::Site, acl),
+        file("capacity-scheduler.xml", Layer::Scheduler, &own),
+    ]
+}
+
+/// The configuration with another value for each of some keys.
+fn changed<'a>(new: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    let kept = OWN
+        .into_iter()
+        .filter(|(key, _)| new.iter().all(|(other, _)| other != key));
+    kept.chain(new.iter().copied()).collect()
+}
+
+#[test]
+fn a_refresh_takes_over_everything_or_nothing() {
+    let engine = engine();
+    let options = Options::default();
+    let before = engine.state().unwrap();
+    // Settings are fine, a rule is not; rules are fine, the live scheduler refuses.
+    let wrong_rule = changed(&[
+        ("root.dev.capacity", "60"),
+        ("root.ops.capacity", "40"),
+        ("queue-mappings", "u:ann:nowhere.at.all:x:y"),
+    ]);
+    let refused = engine.refresh(&sources(&wrong_rule), &options, "yarn");
+    assert!(matches!(
+        refused,
+        Err(RefreshRefusal::Rules(_) | RefreshRefusal::Configuration(_))
+    ));
+    let gone = [
+        ("root.queues", "dev"),
+        ("root.dev.capacity", "100"),
+        ("queue-mappings", "u:bob:dev"),
+    ];
+    let refused = engine.refresh(&sources(&gone), &options, "yarn");
+    assert!(
+        matches!(refused, Err(RefreshRefusal::Live(_))),
+        "{refused:?}"
+    );
+    assert_eq!(engine.state().unwrap(), before);
+    assert_eq!(
+        submit(&engine, 1, "ann", "default").as_deref(),
+        Ok("root.dev")
+    );
+
+    let other = changed(&[
+        ("root.dev.capacity", "60"),
+        ("root.ops.capacity", "40"),
+        ("queue-mappings", "u:bob:ops"),
+        ("root.ops.acl_submit_applications", "ann"),
+    ]);
+    engine.refresh(&sources(&other), &options, "yarn").unwrap();
+    assert_eq!(submit(&engine, 2, "ann", "ops").as_deref(), Ok("root.ops"));
+    assert_eq!(submit(&engine, 3, "bob", "ops"), Err("submit_acl"));
+    let dev = engine.queue("dev").unwrap().unwrap();
+    let shown = serde_json::to_value(&dev.labels[""]).unwrap();
+    assert_eq!(shown["cap"], serde_json::json!(0.6f32));
+}
+
+#[test]
+fn single_things_are_looked_up_and_events_are_counted() {
+    let engine = engine();
+    let name = NodeName::new("n1", 1).unwrap();
+    let size = ResourceVector::of(&[4096, 4]);
+    engine.add_node(NodeSpec::new(name.clone(), size)).unwrap();
+    let app = ApplicationId::new(7);
+    engine.submit(AppSpec::new(app, "root.dev", "ann")).unwrap();
+    let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 2);
+    engine.ask(app, AskCall::asking(vec![ask])).unwrap();
+    for _ in 0..3 {
+        engine
+            .heartbeat(name.clone(), NodeReport::AsExpected)
+            .unwrap();
+    }
+    let state = engine.state().unwrap();
+    assert_eq!(engine.app(app).unwrap().as_ref(), state.apps.first());
+    assert_eq!(engine.node(&name).unwrap().as_ref(), state.nodes.first());
+    assert_eq!(
+        engine.queue("root.dev").unwrap().as_ref(),
+        state.queues.get(1)
+    );
+    assert_eq!(engine.app(ApplicationId::new(8)), Ok(None));
+    assert_eq!(engine.queue("nowhere"), Ok(None));
+    assert_eq!(engine.apps_behind(Some(app), 9), Ok(Vec::new()));
+    assert_eq!(engine.nodes_behind(None, 9).unwrap(), state.nodes);
+    assert_eq!(engine.nodes_behind(Some(&name), 9), Ok(Vec::new()));
+    engine.finish_app(app).unwrap();
+    let counts = engine.event_counts().unwrap();
+    assert_eq!((counts.started, counts.allocated, counts.killed), (1, 2, 2));
+    assert_eq!((counts.finished, counts.released, counts.ended), (0, 0, 0));
+}

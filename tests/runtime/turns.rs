@@ -1,0 +1,252 @@
+//! Commands of the largest legal size beside a caller that only fetches: it is served after a bounded number of
+//! items, and the long command comes to the same as in one piece.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::collections::BTreeMap;
+
+use capsched::api::{
+    AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ConstrainedAsk, Desk, DeskAnswer,
+    HeartbeatReply, NodeName, NodeReport, NodeSpec, ResourceVector, Sequential, TreeSettings,
+};
+use capsched::config;
+use capsched::id::PartitionId;
+use capsched::snapshot::State;
+
+const LONG: ApplicationId = ApplicationId::new(1);
+const FETCHES: ApplicationId = ApplicationId::new(2);
+
+/// Items of the long commands about containers, which have to be placed first.
+const CONTAINERS: i32 = 3000;
+
+fn settings() -> TreeSettings {
+    let pairs = [
+        ("root.queues", "a"),
+        ("root.a.capacity", "100"),
+        ("root.a.user-limit-factor", "100"),
+        ("per-node-heartbeat.maximum-offswitch-assignments", "100000"),
+        ("per-node-heartbeat.maximum-container-assignments", "100000"),
+    ];
+    let pairs = pairs.map(|(key, value)| {
+        let key = format!("yarn.scheduler.capacity.{key}");
+        (key, value.to_owned())
+    });
+    let site = [(
+        "yarn.resourcemanager.placement-constraints.handler",
+        "scheduler",
+    )];
+    let site = site.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    let loaded = config::from_pairs(&site.into(), &BTreeMap::from(pairs), &types);
+    loaded.unwrap().settings
+}
+
+fn node() -> NodeName {
+    NodeName::new("n0", 1).unwrap()
+}
+
+fn size() -> ResourceVector {
+    ResourceVector::of(&[1024, 1])
+}
+
+/// An engine with a large node and two applications, of which the first one has so many containers that it has
+/// not fetched.
+fn engine(containers: i32) -> Sequential {
+    let mut engine = Sequential::new(settings(), &[]).unwrap();
+    let room = ResourceVector::of(&[1 << 30, 1 << 20]);
+    engine.add_node(&NodeSpec::new(node(), room)).unwrap();
+    for app in [LONG, FETCHES] {
+        engine.submit(&AppSpec::new(app, "root.a", "ann")).unwrap();
+    }
+    if containers > 0 {
+        let ask = Ask::anywhere(size(), containers);
+        engine.ask(LONG, &AskCall::asking(vec![ask])).unwrap();
+        engine.heartbeat(&node(), &NodeReport::AsExpected).unwrap();
+    }
+    engine.take_events();
+    engine
+}
+
+fn desk_with(containers: i32) -> Desk {
+    Desk::of(engine(containers))
+}
+
+/// Sends a long command and a fetch behind it; turns until the long one is answered, and its answer. The fetch is
+/// answered in the first of them.
+fn beside_a_fetch<T>(desk: &mut Desk, long: impl FnOnce(&Desk) -> DeskAnswer<T>) -> (usize, T) {
+    let mut answer = long(desk);
+    let mut fetch = desk.ask(vec![(FETCHES, AskCall::default())]);
+    desk.turn();
+    let fetched = fetch.take().expect("the fetch is served first");
+    assert!(fetched.iter().all(Result::is_ok), "{fetched:?}");
+    for turns in 1..100_000 {
+        if let Some(answer) = answer.take() {
+            return (turns, answer);
+        }
+        desk.turn();
+    }
+    panic!("never answered");
+}
+
+/// One call of the first application beside a fetch; what it came to.
+fn call(desk: &mut Desk, call: AskCall) -> (usize, Result<AskReply, AskError>) {
+    let (turns, mut answers) = beside_a_fetch(desk, |desk| desk.ask(vec![(LONG, call)]));
+    (turns, answers.remove(0))
+}
+
+fn pending(desk: &Desk) -> i64 {
+    let root = &desk.ledger().state().queues[State::ROOT];
+    root.part(PartitionId::DEFAULT).pending.memory()
+}
+
+fn asks(count: i64, of: impl Fn(i64) -> Ask) -> AskCall {
+    AskCall::asking((0..count).map(of).collect())
+}
+
+#[test]
+fn asks_with_many_request_ids() {
+    let with_id = |request_id| Ask {
+        request_id,
+        ..Ask::anywhere(size(), 1)
+    };
+    let mut desk = desk_with(0);
+    let (turns, reply) = call(&mut desk, asks(100_000, with_id));
+    assert!(reply.is_ok() && turns >= 300, "{turns}");
+    assert_eq!(pending(&desk), 100_000 * 1024);
+    // Cancelled in the same way.
+    let cancel = |request_id| Ask {
+        count: 0,
+        ..with_id(request_id)
+    };
+    let (turns, reply) = call(&mut desk, asks(100_000, cancel));
+    assert!(reply.is_ok() && turns >= 300, "{turns}");
+    assert_eq!(pending(&desk), 0);
+}
+
+#[test]
+fn asks_for_many_hosts_under_one_key() {
+    let anywhere = Ask::anywhere(size(), 5);
+    let on = |host| Ask {
+        place: if host == 0 {
+            "*".to_owned()
+        } else {
+            format!("h{host}")
+        },
+        ..anywhere.clone()
+    };
+    let mut desk = desk_with(0);
+    let (turns, reply) = call(&mut desk, asks(100_000, on));
+    assert!(reply.is_ok() && turns >= 300, "{turns}");
+    assert_eq!(pending(&desk), 5 * 1024);
+    let app = desk.ledger().app(LONG).unwrap();
+    let keys = &desk.ledger().state().apps[app].keys;
+    assert_eq!((keys.len(), keys[0].asks.len()), (1, 100_000));
+}
+
+#[test]
+fn scheduling_requests_with_many_ids() {
+    let request = |request_id| ConstrainedAsk {
+        priority: 1,
+        request_id,
+        size: size(),
+        count: 1,
+        tags: Vec::new(),
+        constraint: None,
+    };
+    let requests = AskCall {
+        constrained: (0..50_000).map(request).collect(),
+        ..AskCall::default()
+    };
+    let mut desk = desk_with(0);
+    let (turns, reply) = call(&mut desk, requests);
+    assert!(reply.is_ok() && turns >= 150, "{turns}");
+    assert_eq!(pending(&desk), 50_000 * 1024);
+}
+
+#[test]
+fn places_not_to_use() {
+    let names: Vec<_> = (0..100_000).map(|at| format!("h{at}")).collect();
+    let added = AskCall {
+        blacklist_add: names.clone(),
+        ..AskCall::default()
+    };
+    let mut desk = desk_with(0);
+    let (turns, reply) = call(&mut desk, added);
+    assert!(reply.is_ok() && turns >= 150, "{turns}");
+    let app = desk.ledger().app(LONG).unwrap();
+    assert_eq!(desk.ledger().state().apps[app].blacklist.len(), 100_000);
+    let removed = AskCall {
+        blacklist_remove: names,
+        ..AskCall::default()
+    };
+    let (_, reply) = call(&mut desk, removed);
+    assert!(reply.is_ok());
+    assert!(desk.ledger().state().apps[app].blacklist.is_empty());
+}
+
+#[test]
+fn containers_that_are_fetched_and_given_back() {
+    let mut desk = desk_with(CONTAINERS);
+    let (turns, reply) = call(&mut desk, AskCall::default());
+    let fetched = reply.unwrap().allocated;
+    assert_eq!(fetched.len(), usize::try_from(CONTAINERS).unwrap());
+    assert!(fetched.is_sorted_by_key(|granted| granted.container));
+    assert!(turns >= 5, "{turns}");
+
+    let mut desk = desk_with(CONTAINERS);
+    let release = (1..=u32::try_from(CONTAINERS).unwrap()).collect();
+    let release = AskCall {
+        release,
+        ..AskCall::default()
+    };
+    let (turns, reply) = call(&mut desk, release);
+    // What was not fetched is asked for again, and nothing of it is left.
+    assert!(reply.unwrap().allocated.is_empty());
+    assert!(turns >= 5, "{turns}");
+    assert_eq!(pending(&desk), i64::from(CONTAINERS) * 1024);
+}
+
+#[test]
+fn an_application_that_ends_with_many_containers() {
+    let mut desk = desk_with(CONTAINERS);
+    let (turns, ended) = beside_a_fetch(&mut desk, |desk| desk.finish_app(LONG));
+    assert_eq!(ended, Ok(()));
+    assert!(turns >= 5, "{turns}");
+    assert_eq!(desk.ledger().app(LONG), None);
+    assert_eq!(pending(&desk), 0);
+    let root = &desk.ledger().state().queues[State::ROOT];
+    assert!(root.part(PartitionId::DEFAULT).used.is_none());
+}
+
+#[test]
+fn many_calls_and_many_reports_together() {
+    let calls = vec![(LONG, AskCall::default()); 10_000];
+    let mut desk = desk_with(0);
+    let (turns, answers) = beside_a_fetch(&mut desk, |desk| desk.ask(calls));
+    assert!(answers.iter().all(Result::is_ok) && answers.len() == 10_000);
+    assert!(turns >= 15, "{turns}");
+
+    let reports = vec![(node(), NodeReport::AsExpected); 10_000];
+    let (turns, replies) = beside_a_fetch(&mut desk, |desk| desk.heartbeat_all(reports));
+    assert_eq!(replies, vec![Ok(HeartbeatReply::default()); 10_000]);
+    assert!(turns >= 60, "{turns}");
+}
+
+/// An application that ends between two parts of its call, and one that comes after it with the same number.
+#[test]
+fn a_call_of_an_application_that_ended_meanwhile_is_refused() {
+    let mut desk = desk_with(0);
+    let with_id = |request_id| Ask {
+        request_id,
+        ..Ask::anywhere(size(), 1)
+    };
+    let mut long = desk.ask(vec![(LONG, asks(10_000, with_id))]);
+    let mut ended = desk.finish_app(LONG);
+    let mut again = desk.submit(AppSpec::new(LONG, "root.a", "ann"));
+    desk.turn();
+    assert_eq!(ended.take(), Some(Ok(())));
+    assert!(again.take().unwrap().is_ok());
+    desk.turn();
+    let answers = long.take().unwrap();
+    assert_eq!(answers, [Err(AskError::UnknownApplication(LONG))]);
+    assert_eq!(pending(&desk), 0);
+}
