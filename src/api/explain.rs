@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::builder::Engine;
+use super::engine::Engine;
 use crate::commit::{AskError, Ledger, SubmitError};
 use crate::config::AdmissionRefusal;
 use crate::explain::{

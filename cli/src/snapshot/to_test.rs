@@ -350,7 +350,7 @@ fn owned_pairs(pairs: &[(String, String)]) -> String {
 }
 
 fn container_id((app, number): (u32, u32)) -> String {
-    format!("ContainerId {{ app: ApplicationId::new({app}), number: {number} }}")
+    format!("ContainerId::new(ApplicationId::new({app}), {number})")
 }
 
 fn reported(report: Option<&[Vec<(u32, u32)>; 2]>) -> String {

@@ -12,7 +12,7 @@ use crate::id::{ApplicationId, Map};
 const REMEMBERED: usize = 65_536;
 
 /// The last attempts of ended applications.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::commit) struct AttemptNumbers {
     last: Map<ApplicationId, u32>,
     /// In order of their ends; an application that ended again stands there again.

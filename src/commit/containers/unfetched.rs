@@ -11,7 +11,7 @@ const GAP: ContainerSlot = ContainerSlot(u32::MAX);
 const KEPT: usize = 64;
 
 /// Slots in order of allocation.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::commit) struct Unfetched {
     slots: VecDeque<ContainerSlot>,
     /// Positions that were taken off the front so far; counts around.

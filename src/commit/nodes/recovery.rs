@@ -36,7 +36,7 @@ pub struct Recovered {
 }
 
 /// Containers that wait for their applications.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::commit) struct Recovery {
     /// Whether applications may still be recovered.
     open: bool,

@@ -189,10 +189,7 @@ fn vector(amounts: &[i64]) -> ResourceVector {
 }
 
 fn container((app, number): (u32, u32)) -> ContainerId {
-    ContainerId {
-        app: ApplicationId::new(app),
-        number,
-    }
+    ContainerId::new(ApplicationId::new(app), number)
 }
 
 impl Call {
