@@ -11,15 +11,15 @@ use crate::queue::{AppSpec, NodeSpec, RunningContainer};
 use crate::resource::ResourceVector;
 
 /// A change that an outsider asks for, which answers by itself.
-pub(super) struct Change(Box<dyn FnOnce(&mut Sequential) + Send>);
+pub(super) struct LedgerChange(Box<dyn FnOnce(&mut Sequential) + Send>);
 
-impl std::fmt::Debug for Change {
+impl std::fmt::Debug for LedgerChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Change")
+        f.write_str("LedgerChange")
     }
 }
 
-impl Change {
+impl LedgerChange {
     pub(super) fn carry_out(self, engine: &mut Sequential) {
         (self.0)(engine);
     }
@@ -171,7 +171,7 @@ impl Threaded {
         change: impl FnOnce(&mut Sequential) -> T + Send + 'static,
     ) -> Result<T, CallError> {
         self.call(|reply| {
-            Command::Change(Change(Box::new(move |engine| {
+            Command::Change(LedgerChange(Box::new(move |engine| {
                 answer(&reply, change(engine));
             })))
         })

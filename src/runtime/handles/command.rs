@@ -22,7 +22,7 @@ use crate::runtime::committer::caller_runs::CommitterAccess;
 use crate::runtime::committer::idle::look_out;
 use crate::runtime::handles::heartbeat_batch::HeartbeatBatch;
 use crate::runtime::handles::looks::{CallError, LedgerQuery, Looks};
-use crate::runtime::operations::Change;
+use crate::runtime::operations::LedgerChange;
 
 /// Times that rows are copied ahead of a snapshot at most.
 const COPIED_AHEAD: usize = 4096;
@@ -146,7 +146,7 @@ pub(in crate::runtime) enum Command {
     Reconfigure(Box<TreeSettings>, Reply<Result<(), RefreshError>>),
     Preempt(Box<Verdicts>, Reply<PreemptionRound>),
     /// Another change of the ledger.
-    Change(Change),
+    Change(LedgerChange),
     /// Looks at the ledger.
     Inspect(LedgerQuery),
     /// Answered once every proposer has looked at the present state and found nothing.
