@@ -41,7 +41,7 @@ impl Folder {
         args.extend([OsStr::new("--nodes"), nodes.as_ref()]);
         args.push("--sequential".as_ref());
         args.extend(more.iter().map(OsStr::new));
-        told(&capsched(&args))
+        captured(&capsched(&args))
     }
 }
 
@@ -50,7 +50,7 @@ fn capsched<S: AsRef<OsStr>>(args: &[S]) -> Output {
     command.args(args).stdin(Stdio::null()).output().unwrap()
 }
 
-fn told(output: &Output) -> (i32, String, String) {
+fn captured(output: &Output) -> (i32, String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(!err.contains("panicked"), "{err}");
@@ -317,7 +317,7 @@ fn h12_one_bad_line_is_named_or_skipped() {
 fn h13_paths_that_are_no_files_are_named() {
     let folder = Folder::new("h13");
     for path in [folder.0.clone(), folder.0.join("missing")] {
-        let (code, _, err) = told(&capsched(&[OsStr::new("replay"), path.as_ref()]));
+        let (code, _, err) = captured(&capsched(&[OsStr::new("replay"), path.as_ref()]));
         assert_eq!(code, 2, "{err}");
         assert!(err.contains("h13"), "{err}");
     }
@@ -337,7 +337,7 @@ fn h14_files_are_merged_by_time() {
         "--nodes".as_ref(),
         nodes.as_ref(),
     ];
-    let (code, out, err) = told(&capsched(&args));
+    let (code, out, err) = captured(&capsched(&args));
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("\"placed\":2"), "{out}");
 }
@@ -385,18 +385,18 @@ fn queues_that_cannot_be_are_refused_with_their_line() {
 #[test]
 fn i01_help_examples_and_near_misses() {
     let none: [&str; 0] = [];
-    let (code, out, _) = told(&capsched(&none));
+    let (code, out, _) = captured(&capsched(&none));
     assert_eq!(code, 0);
     assert_eq!(
-        told(&capsched(&["--help"])),
+        captured(&capsched(&["--help"])),
         (0, out.clone(), String::new())
     );
     let examples = out.lines().filter(|line| line.starts_with("  capsched "));
     assert_eq!(examples.count(), 6, "{out}");
-    assert_eq!(told(&capsched(&["--version"])).0, 0);
-    let (code, _, err) = told(&capsched(&["comprae"]));
+    assert_eq!(captured(&capsched(&["--version"])).0, 0);
+    let (code, _, err) = captured(&capsched(&["comprae"]));
     assert!(code == 2 && err.contains("'compare'"), "{err}");
-    let (code, _, err) = told(&capsched(&["demo", "--jsn"]));
+    let (code, _, err) = captured(&capsched(&["demo", "--jsn"]));
     assert!(code == 2 && err.contains("--json"), "{err}");
 }
 
@@ -410,7 +410,7 @@ fn i02_i03_numbers_of_threads_and_seeds_have_a_range() {
         ("--seed", "-1"),
         ("--seed", ""),
     ] {
-        let (code, _, err) = told(&capsched(&["demo", &format!("{flag}={value}")]));
+        let (code, _, err) = captured(&capsched(&["demo", &format!("{flag}={value}")]));
         assert_eq!(code, 2, "{flag} {value}: {err}");
         assert!(err.contains(flag) && err.contains(value), "{err}");
     }
@@ -420,7 +420,7 @@ fn i02_i03_numbers_of_threads_and_seeds_have_a_range() {
 fn i04_configurations_that_cannot_be_read_are_named() {
     let folder = Folder::new("i04");
     for path in [folder.0.clone(), folder.0.join("missing.xml")] {
-        let (code, out, err) = told(&capsched(&[OsStr::new("check"), path.as_ref()]));
+        let (code, out, err) = captured(&capsched(&[OsStr::new("check"), path.as_ref()]));
         assert_eq!(code, 2, "{out}{err}");
         assert!(format!("{out}{err}").contains("i04"), "{out}{err}");
     }
@@ -432,10 +432,10 @@ fn i05_arguments_may_be_other_bytes_than_text() {
     use std::os::unix::ffi::OsStringExt;
     let odd = OsString::from_vec(b"no-such-\xff".to_vec());
     for command in ["replay", "check"] {
-        let (code, _, _) = told(&capsched(&[OsStr::new(command), &odd]));
+        let (code, _, _) = captured(&capsched(&[OsStr::new(command), &odd]));
         assert_eq!(code, 2, "{command}");
     }
-    let (code, _, _) = told(&capsched(&[OsStr::new("demo"), OsStr::new("--seed"), &odd]));
+    let (code, _, _) = captured(&capsched(&[OsStr::new("demo"), OsStr::new("--seed"), &odd]));
     assert_eq!(code, 2);
 }
 
@@ -486,7 +486,7 @@ fn i09_i15_an_odd_environment_changes_nothing() {
         ])
         .output()
         .unwrap();
-    let (code, out, err) = told(&output);
+    let (code, out, err) = captured(&output);
     assert_eq!((code, err.as_str()), (0, ""));
     assert!(!out.contains('\u{1b}'), "no colours: {out}");
 }
@@ -494,7 +494,7 @@ fn i09_i15_an_odd_environment_changes_nothing() {
 #[test]
 fn i11_flags_that_contradict_each_other_are_refused() {
     let threads = ["replay", "x", "--sequential", "--threads=2"];
-    assert_eq!(told(&capsched(&threads)).0, 2, "{threads:?}");
+    assert_eq!(captured(&capsched(&threads)).0, 2, "{threads:?}");
     let force = ["replay", "x", "--force", "--json"];
-    assert_eq!(told(&capsched(&force)).0, 2, "{force:?}");
+    assert_eq!(captured(&capsched(&force)).0, 2, "{force:?}");
 }

@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use support::{command, folder, generated, printed, run, told};
+use support::{captured, command, folder, generated, printed, run};
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
@@ -94,9 +94,9 @@ fn conversion_keeps_jobs_nodes_and_decisions() {
     let trace = generated(&folder, "adhoc", "3");
     let (from, copy) = (trace.to_str().unwrap(), folder.join("copy.jsonl"));
     let to = copy.to_str().unwrap();
-    let told = json(&printed(&["trace", "convert", from, "--json", "--out", to]));
-    assert_eq!(told["nodes"], 8);
-    assert_eq!(told["jobs"], told["mapping"]["used"]);
+    let captured = json(&printed(&["trace", "convert", from, "--json", "--out", to]));
+    assert_eq!(captured["nodes"], 8);
+    assert_eq!(captured["jobs"], captured["mapping"]["used"]);
     let plain = fs::read_to_string(&copy).unwrap();
     assert_eq!(
         printed(&["trace", "convert", from]),
@@ -129,9 +129,9 @@ fn each_result_file_says_what_made_it() {
         "--out",
         out.to_str().unwrap(),
     ]);
-    let told = json(&printed(&args));
+    let captured = json(&printed(&args));
     let whole = json(&fs::read_to_string(out.join("compare.json")).unwrap());
-    assert_eq!(told, whole);
+    assert_eq!(captured, whole);
     assert_eq!(whole["runs"].as_array().unwrap().len(), 3);
     for (run, threads) in [("heartbeat-1", 1), ("global-1", 1), ("global-2", 2)] {
         for name in [
@@ -186,7 +186,7 @@ fn i07_a_reader_that_went_away_is_no_failure() {
     let mut out = child.stdout.take().unwrap();
     out.read_exact(&mut first).unwrap();
     drop(out);
-    let (code, _, err) = told(&child.wait_with_output().unwrap());
+    let (code, _, err) = captured(&child.wait_with_output().unwrap());
     assert_eq!((code, err.as_str()), (0, ""));
 }
 
@@ -234,7 +234,7 @@ fn ignores(signal: i32) -> bool {
 fn i10_the_environment_sets_nothing() {
     let odd = [("CAPSCHED_THREADS", "abc"), ("CAPSCHED_SEED", "-1")];
     let output = command(&["traces"]).envs(odd).output().unwrap();
-    assert_eq!(told(&output), run(&["traces"]));
+    assert_eq!(captured(&output), run(&["traces"]));
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn i13_h13_what_is_no_file_is_not_read_without_end() {
     let mut input = child.stdin.take().unwrap();
     input.write_all(b"<configuration/>").unwrap();
     drop(input);
-    let (code, out, _) = told(&child.wait_with_output().unwrap());
+    let (code, out, _) = captured(&child.wait_with_output().unwrap());
     assert_eq!(code, 1);
     assert_eq!(
         json(&out)["files"][0]["findings"][0]["code"],
@@ -332,7 +332,7 @@ fn i13_h13_what_is_no_file_is_not_read_without_end() {
         .stdin(without_end)
         .output()
         .unwrap();
-    let (code, _, err) = told(&output);
+    let (code, _, err) = captured(&output);
     assert!(code == 2 && err.contains("more than"), "{err}");
     // A pipe streams.
     let folder = folder("pipe");
@@ -347,7 +347,7 @@ fn i13_h13_what_is_no_file_is_not_read_without_end() {
     let text = printed(&["trace", "generate", "--jobs", "20", "--services", "0"]);
     writer.write_all(text.as_bytes()).unwrap();
     drop(writer);
-    let (code, out, err) = told(&reader.wait_with_output().unwrap());
+    let (code, out, err) = captured(&reader.wait_with_output().unwrap());
     assert_eq!(code, 0, "{err}");
     assert_eq!(json(&out)["jobs"], 20);
 }
@@ -370,7 +370,7 @@ fn results_that_cannot_be_written_are_a_failure() {
         &["demo", "headroom"],
     ] {
         let output = command(args).stdout(full()).output().unwrap();
-        let (code, _, err) = told(&output);
+        let (code, _, err) = captured(&output);
         assert!(
             code == 2 && err.contains("standard output"),
             "{args:?}: {err}"

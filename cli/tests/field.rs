@@ -12,7 +12,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use support::{command, folder, run, told};
+use support::{captured, command, folder, run};
 
 const NATIVE: &str = r#"{"capsched":"trace","version":1,"types":["memory-mb","vcores"]}"#;
 const NODE: &str = r#"{"node":{"host":"h1","rack":"/r","size":[8192,8]}}"#;
@@ -144,7 +144,7 @@ fn types_that_a_trace_declares_are_those_of_the_cluster() {
             "--out",
         ];
         let mut convert = command(&args);
-        let (code, _, err) = told(&convert.arg(&out).output().unwrap());
+        let (code, _, err) = captured(&convert.arg(&out).output().unwrap());
         assert_eq!(code, 0, "{name}: {err}");
         let again = fs::read_to_string(&out).unwrap();
         assert!(
@@ -284,7 +284,7 @@ fn a_dash_reads_standard_input_in_every_command_that_takes_a_trace() {
             .unwrap()
             .write_all(input.as_bytes())
             .unwrap();
-        let (code, out, err) = told(&child.wait_with_output().unwrap());
+        let (code, out, err) = captured(&child.wait_with_output().unwrap());
         assert_eq!(code, 0, "{args:?}: {err}");
         assert!(!out.is_empty(), "{args:?}");
     }

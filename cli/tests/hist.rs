@@ -7,7 +7,7 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::{command, folder, generated, printed, run, told};
+use support::{captured, command, folder, generated, printed, run};
 
 /// Names of the files of a folder, sorted.
 fn names(folder: &Path) -> Vec<String> {
@@ -64,7 +64,7 @@ fn hist_writes_beside_a_folder_of_one_run_and_never_reads_what_it_wrote() {
     let before = names(&run);
     let hist = |from: &Path, shown: &str| {
         let mut hist = command(&["hist", shown, "--format", "hlog,csv", "--force"]);
-        let (code, out, err) = told(&hist.current_dir(from).output().unwrap());
+        let (code, out, err) = captured(&hist.current_dir(from).output().unwrap());
         assert_eq!(code, 0, "{err}");
         let table: Vec<_> = out.lines().skip(1).map(str::to_owned).collect();
         (table, names(&run))

@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use support::{command, folder, generated, printed, run, told};
+use support::{captured, command, folder, generated, printed, run};
 
 fn fifo(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
@@ -171,7 +171,7 @@ fn a_pipe_is_played_like_the_file_it_comes_from() {
         .spawn()
         .unwrap();
     fs::write(&pipe, fs::read(&trace).unwrap()).unwrap();
-    let (code, piped, err) = told(&child.wait_with_output().unwrap());
+    let (code, piped, err) = captured(&child.wait_with_output().unwrap());
     assert_eq!(code, 0, "{err}");
     let plain = printed(&[&args[..], &[trace.to_str().unwrap()]].concat());
     let decisions = |text: &str| {

@@ -189,10 +189,10 @@ fn charts_that_exist_are_replaced_only_where_that_is_said() {
             .expect("the command was built with this test")
     };
     let refused = again(&["--out", charts.to_str().expect("a plain path")]);
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let captured = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
-        !refused.status.success() && told.contains("mine.svg exists"),
-        "{told}"
+        !refused.status.success() && captured.contains("mine.svg exists"),
+        "{captured}"
     );
     assert_eq!(fs::read_to_string(&file).expect("the file"), "mine");
     assert!(!charts.exists(), "nothing is written beside a refusal");

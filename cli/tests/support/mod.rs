@@ -22,7 +22,7 @@ pub(crate) fn command<S: AsRef<OsStr>>(args: &[S]) -> Command {
 }
 
 /// How a command ended and what it printed, without a panic.
-pub(crate) fn told(output: &Output) -> (i32, String, String) {
+pub(crate) fn captured(output: &Output) -> (i32, String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(!err.contains("panicked"), "{err}");
@@ -31,7 +31,7 @@ pub(crate) fn told(output: &Output) -> (i32, String, String) {
 
 /// The same of a command that is run here.
 pub(crate) fn run<S: AsRef<OsStr>>(args: &[S]) -> (i32, String, String) {
-    told(&command(args).output().unwrap())
+    captured(&command(args).output().unwrap())
 }
 
 /// What a command that succeeds prints.
@@ -48,6 +48,6 @@ pub(crate) fn generated(folder: &Path, kind: &str, seed: &str) -> PathBuf {
     args.extend(["--hours", "1", "--nodes", "8", "--scale", "100"]);
     args.extend(["--only", kind, "--seed", seed, "--out"]);
     let mut command = command(&args);
-    assert_eq!(told(&command.arg(&path).output().unwrap()).0, 0);
+    assert_eq!(captured(&command.arg(&path).output().unwrap()).0, 0);
     path
 }

@@ -162,12 +162,12 @@ fn the_newest_run_below_runs_is_meant_when_none_is_named() {
     let (out, _) = recorded("why-newest");
     let folder = folder("why-newest-cwd");
     let mut command = support::command(&["why", "--at", "10s"]);
-    let (code, _, err) = support::told(&command.current_dir(&folder).output().unwrap());
+    let (code, _, err) = support::captured(&command.current_dir(&folder).output().unwrap());
     assert_eq!(code, 1);
     assert!(err.contains("no run is named"), "{err}");
     fs::create_dir(folder.join("runs")).unwrap();
     fs::rename(&out, folder.join("runs/last")).unwrap();
     let mut command = support::command(&["why", "--at", "10s"]);
-    let (_, text, err) = support::told(&command.current_dir(&folder).output().unwrap());
+    let (_, text, err) = support::captured(&command.current_dir(&folder).output().unwrap());
     assert!(text.contains("3 applications wait"), "{text}{err}");
 }
