@@ -2,3 +2,6 @@
 //!
 //! | module | what it owns |
 //! |---|---|
+//! | [`rm`] | the daemon's core: engine, applications, nodes, labels, events, and the commands that change them |
+
+pub mod rm;

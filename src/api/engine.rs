@@ -7,8 +7,8 @@ use std::sync::{Arc, PoisonError};
 use super::shown_queues::ShownQueues;
 use crate::commit::{RefreshError, SubmitError, Submitted};
 use crate::config::{
-    self, Admission, AdmissionRefusal, Caller, ConfigSource, Loaded, MappingError, Options, Report,
-    Wish,
+    self, Admission, AdmissionRefusal, Admitted, Caller, ConfigSource, Loaded, MappingError,
+    Options, Report, Wish,
 };
 use crate::queue::AppSpec;
 use crate::runtime::{EngineEnd, Threaded};
@@ -148,7 +148,9 @@ impl Engine {
         }
     }
 
-    fn rules(&self) -> Option<Arc<Admission>> {
+    /// The placement rules and access lists that hold now; nothing when the engine was built without.
+    #[must_use]
+    pub fn rules(&self) -> Option<Arc<Admission>> {
         let rules = self.admission.lock();
         rules.unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -205,9 +207,6 @@ impl Engine {
         groups: impl Fn(&str) -> Vec<String>,
         spec: AppSpec,
     ) -> Result<Submitted, SubmitAsError> {
-        let rules = self.rules().ok_or(SubmitAsError::NoRules)?;
-        let shown = self.snapshot();
-        let queues = ShownQueues::of(&shown);
         let wish = Wish {
             caller,
             queue: &spec.queue,
@@ -215,17 +214,50 @@ impl Engine {
             tags: &spec.tags,
             priority: spec.priority,
         };
-        let admitted = rules
-            .admit(&wish, groups, &queues, |path| queues.default_priority(path))
-            .map_err(SubmitAsError::Refused)?;
+        let admitted = self.admit(&wish, groups)?;
+        self.submit_admitted(caller.user, admitted, spec)
+            .map_err(SubmitAsError::Submit)
+    }
+
+    /// Decides about a submission, as [`Self::submit_as`] does before it submits.
+    ///
+    /// # Errors
+    ///
+    /// As [`SubmitAsError`].
+    pub fn admit(
+        &self,
+        wish: &Wish<'_>,
+        groups: impl Fn(&str) -> Vec<String>,
+    ) -> Result<Admitted, SubmitAsError> {
+        let rules = self.rules().ok_or(SubmitAsError::NoRules)?;
+        let shown = self.snapshot();
+        let queues = ShownQueues::of(&shown);
+        rules
+            .admit(wish, groups, &queues, |path| queues.default_priority(path))
+            .map_err(SubmitAsError::Refused)
+    }
+
+    /// Submits what [`Self::admit`] admitted, in the name of a user. Takes over the access lists of a queue that the
+    /// submission creates.
+    ///
+    /// # Errors
+    ///
+    /// When the scheduler refuses it; nothing was submitted then.
+    pub fn submit_admitted(
+        &self,
+        user: &str,
+        admitted: Admitted,
+        spec: AppSpec,
+    ) -> Result<Submitted, SubmitError> {
+        let shown = self.snapshot();
         let spec = AppSpec {
-            user: caller.user.to_owned(),
+            user: user.to_owned(),
             queue: admitted.path,
             placement_parent: admitted.placement.map(|placed| placed.parent),
             priority: Some(admitted.priority),
             ..spec
         };
-        let submitted = self.submit(spec).map_err(SubmitAsError::Submit)?;
+        let submitted = self.submit(spec)?;
         self.follow_created(&submitted.queue, &shown);
         Ok(submitted)
     }
@@ -262,7 +294,17 @@ impl Engine {
         daemon: &str,
     ) -> Result<Loaded, RefreshRefusal> {
         let loaded = config::load(sources, options).map_err(RefreshRefusal::Configuration)?;
-        let rules = Admission::read(&loaded, daemon).map_err(RefreshRefusal::Rules)?;
+        self.take_over(&loaded, daemon)?;
+        Ok(loaded)
+    }
+
+    /// Takes over a configuration that was read, as [`Self::refresh`].
+    ///
+    /// # Errors
+    ///
+    /// When its rules are not valid, or a live scheduler may not change to it; nothing of it holds then.
+    pub fn take_over(&self, loaded: &Loaded, daemon: &str) -> Result<(), RefreshRefusal> {
+        let rules = Admission::read(loaded, daemon).map_err(RefreshRefusal::Rules)?;
         // From here on only the live scheduler refuses, and it does so as a whole.
         let mut present = self
             .admission
@@ -272,7 +314,7 @@ impl Engine {
             .map_err(RefreshRefusal::Live)?;
         self.configure_preemption(loaded.preemption.clone());
         *present = Some(Arc::new(rules));
-        Ok(loaded)
+        Ok(())
     }
 
     /// Ends the engine, as [`Threaded::stop`].

@@ -5,7 +5,7 @@
 use super::handles::command::{Command, answer};
 use super::handles::looks::CallError;
 use super::{Sequential, Threaded};
-use crate::commit::{AppError, MovedApps, NodeError, Recovered, SubmitError};
+use crate::commit::{AppError, MovedApps, NodeError, PartitionSpec, Recovered, SubmitError};
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, NodeSpec, RunningContainer};
 use crate::resource::ResourceVector;
@@ -157,6 +157,25 @@ impl Sequential {
         result.map(|(_, recovered)| recovered)
     }
 
+    /// The cluster knows a label from now on. A label that it knows stays as it is.
+    pub fn add_label(&mut self, label: &PartitionSpec) {
+        self.note_nodes();
+        self.ledger.add_label(label);
+        self.ledger.drain_follow_ups();
+    }
+
+    /// The cluster does not know a label any more. Its nodes come to the default partition first.
+    ///
+    /// # Errors
+    ///
+    /// When the cluster does not know the label; nothing changed then.
+    pub fn remove_label(&mut self, label: &str) -> Result<(), NodeError> {
+        self.note_nodes();
+        let result = self.ledger.remove_label(label);
+        self.ledger.drain_follow_ups();
+        result
+    }
+
     /// Containers that are handed out from now on end so many ms later where their node has not launched them
     /// until then; never without a number.
     pub fn set_allocation_expiry(&mut self, after_ms: Option<u64>) {
@@ -291,5 +310,24 @@ impl Threaded {
     pub fn drain_queue(&self, queue: &str) -> Result<(), AppError> {
         let queue = queue.to_owned();
         self.change(move |engine| engine.drain_queue(&queue))?
+    }
+
+    /// As [`Sequential::add_label`].
+    ///
+    /// # Errors
+    ///
+    /// Once the engine has shut down, and from inside a closure that looks at the ledger.
+    pub fn add_label(&self, label: PartitionSpec) -> Result<(), CallError> {
+        self.change(move |engine| engine.add_label(&label))
+    }
+
+    /// As [`Sequential::remove_label`].
+    ///
+    /// # Errors
+    ///
+    /// When the cluster does not know the label; nothing changed then.
+    pub fn remove_label(&self, label: &str) -> Result<(), NodeError> {
+        let label = label.to_owned();
+        self.change(move |engine| engine.remove_label(&label))?
     }
 }

@@ -1,5 +1,7 @@
 //! Nodes as the ledger keeps them: registration, loss, reports, overcommitment.
 
+mod labels;
+
 pub(super) mod history;
 pub(super) mod life;
 pub(super) mod overcommit;

@@ -1,0 +1,312 @@
+//! What the resource manager keeps beside the engine, and how it follows the engine's decisions.
+
+use std::collections::BTreeMap;
+
+use capsched::api::{
+    AppEnd, ApplicationId, ContainerId, Decision, EndCause, Event, NodeName, ResourceVector,
+};
+
+use super::application::{AppState, Application, AttemptState, Usage};
+use super::command::FinalStatus;
+use super::events::{EventLog, Happening};
+use super::labels::Labels;
+use super::nodes::NodeRegistry;
+
+/// What happened last of one kind, for the health of the scheduler.
+// As SchedulerHealth.DetailedInformation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LastOperation {
+    /// When, in ms since the Unix epoch.
+    pub at_ms: u64,
+    /// Where.
+    pub node: NodeName,
+    /// Which container.
+    pub container: ContainerId,
+    /// Full path of the queue.
+    pub queue: String,
+}
+
+/// Kinds of operations that the health of the scheduler counts.
+// As SchedulerHealth.Operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operation {
+    /// A container was placed.
+    Allocation,
+    /// A container ended.
+    Release,
+    /// A container was preempted.
+    Preemption,
+    /// Space was reserved.
+    Reservation,
+}
+
+/// Applications, nodes, labels and events.
+#[derive(Debug, Default)]
+pub struct Books {
+    pub(super) apps: BTreeMap<ApplicationId, Application>,
+    pub(super) nodes: NodeRegistry,
+    pub(super) labels: Labels,
+    pub(super) events: EventLog,
+    pub(super) given_out: u32,
+    pub(super) last: BTreeMap<Operation, LastOperation>,
+    pub(super) last_run: LastRun,
+    /// Applications of which a further attempt is to start.
+    pub(super) retries: Vec<ApplicationId>,
+}
+
+/// What the last pass over a node came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LastRun {
+    /// When, in ms since the Unix epoch; 0: never.
+    pub at_ms: u64,
+    /// Containers placed by it.
+    pub allocations: u64,
+    /// Sum of their sizes.
+    pub allocated: ResourceVector,
+    /// Reservations made by it.
+    pub reservations: u64,
+    /// Sum of their sizes.
+    pub reserved: ResourceVector,
+    /// Containers released before it.
+    pub releases: u64,
+    /// Sum of their sizes.
+    pub released: ResourceVector,
+}
+
+impl Books {
+    /// All applications in order of their ids.
+    pub fn apps(&self) -> impl DoubleEndedIterator<Item = &Application> {
+        self.apps.values()
+    }
+
+    /// One application.
+    #[must_use]
+    pub fn app(&self, id: ApplicationId) -> Option<&Application> {
+        self.apps.get(&id)
+    }
+
+    /// All nodes that ever registered.
+    #[must_use]
+    pub fn nodes(&self) -> &NodeRegistry {
+        &self.nodes
+    }
+
+    /// The labels of the cluster.
+    #[must_use]
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// The newest events.
+    #[must_use]
+    pub fn events(&self) -> &EventLog {
+        &self.events
+    }
+
+    /// The last operation of a kind.
+    #[must_use]
+    pub fn last(&self, operation: Operation) -> Option<&LastOperation> {
+        self.last.get(&operation)
+    }
+
+    /// What the last pass over a node came to.
+    #[must_use]
+    pub fn last_run(&self) -> &LastRun {
+        &self.last_run
+    }
+
+    /// How many applications stand somewhere.
+    #[must_use]
+    pub fn count_apps(&self, state: AppState) -> usize {
+        self.apps.values().filter(|app| app.state == state).count()
+    }
+
+    /// Follows decisions of the engine.
+    pub(super) fn follow(&mut self, decisions: &[Decision], now_ms: u64) {
+        for decision in decisions {
+            self.follow_one(decision, now_ms);
+            if let Some(event) = Event::of(decision) {
+                self.events.push(now_ms, Happening::Scheduler { event });
+            }
+        }
+    }
+
+    fn follow_one(&mut self, decision: &Decision, now_ms: u64) {
+        match decision {
+            Decision::Allocated {
+                container,
+                node,
+                queue,
+                ..
+            } => {
+                self.note(Operation::Allocation, *container, node, queue, now_ms);
+                if let Some(app) = self.apps.get_mut(&container.app) {
+                    let key = (container.attempt, container.number);
+                    app.placed_ms.insert(key, now_ms);
+                    take_master(app, *container, node, now_ms);
+                }
+            }
+            Decision::Reserved {
+                container, node, ..
+            } => {
+                let queue = self.queue_of(container.app);
+                self.note(Operation::Reservation, *container, node, &queue, now_ms);
+            }
+            Decision::Ended {
+                container,
+                node,
+                size,
+                cause,
+                ..
+            } => self.ended(*container, node, size, *cause, now_ms),
+            Decision::MasterLost { app } => self.master_lost(*app, now_ms),
+            Decision::AppEnded { app, cause } => self.app_ended(*app, *cause, now_ms),
+            _ => {}
+        }
+    }
+
+    fn queue_of(&self, app: ApplicationId) -> String {
+        let app = self.apps.get(&app);
+        app.map(|app| app.queue.clone()).unwrap_or_default()
+    }
+
+    fn note(
+        &mut self,
+        operation: Operation,
+        container: ContainerId,
+        node: &NodeName,
+        queue: &str,
+        at_ms: u64,
+    ) {
+        let last = LastOperation {
+            at_ms,
+            node: node.clone(),
+            container,
+            queue: queue.to_owned(),
+        };
+        self.last.insert(operation, last);
+    }
+
+    fn ended(
+        &mut self,
+        container: ContainerId,
+        node: &NodeName,
+        size: &ResourceVector,
+        cause: EndCause,
+        now_ms: u64,
+    ) {
+        let queue = self.queue_of(container.app);
+        let preempted = cause == EndCause::Preempted;
+        let operation = if preempted {
+            Operation::Preemption
+        } else {
+            Operation::Release
+        };
+        self.note(operation, container, node, &queue, now_ms);
+        let Some(app) = self.apps.get_mut(&container.app) else {
+            return;
+        };
+        let key = (container.attempt, container.number);
+        let placed = app.placed_ms.remove(&key).unwrap_or(now_ms);
+        let master = app.attempts.iter().filter_map(|a| a.master.as_ref());
+        let master = master.clone().any(|(id, _)| *id == container);
+        let lived = now_ms.saturating_sub(placed);
+        app.usage.add(size, lived, preempted, master);
+    }
+
+    fn master_lost(&mut self, app: ApplicationId, now_ms: u64) {
+        let Some(record) = self.apps.get_mut(&app) else {
+            return;
+        };
+        let text = "The container of the master was lost.";
+        text.clone_into(&mut record.diagnostics);
+        if record.state.is_over() {
+            return;
+        }
+        if record.attempts_made() < record.max_attempts {
+            record.fail_attempt(text, now_ms);
+            self.retries.push(app);
+            return;
+        }
+        self.end_app(app, AppState::Failed, FinalStatus::Failed, now_ms);
+    }
+
+    fn app_ended(&mut self, app: ApplicationId, cause: AppEnd, now_ms: u64) {
+        if let Some(app) = self.apps.get_mut(&app) {
+            app.diagnostics = format!("The application was ended: {}.", cause.name());
+        }
+        self.end_app(app, AppState::Killed, FinalStatus::Killed, now_ms);
+    }
+
+    pub(super) fn take_retries(&mut self) -> Vec<ApplicationId> {
+        std::mem::take(&mut self.retries)
+    }
+
+    /// Ends an application and says so.
+    pub(super) fn end_app(
+        &mut self,
+        id: ApplicationId,
+        state: AppState,
+        status: FinalStatus,
+        now_ms: u64,
+    ) {
+        if let Some(app) = self.apps.get_mut(&id)
+            && !app.state.is_over()
+        {
+            app.end(state, status, now_ms);
+            self.say(id, state, now_ms);
+        }
+    }
+
+    /// Notes where an application stands now.
+    pub(super) fn say(&mut self, id: ApplicationId, state: AppState, now_ms: u64) {
+        let application = id.to_string();
+        self.events
+            .push(now_ms, Happening::Application { application, state });
+    }
+}
+
+/// The first container of an attempt is its master's.
+fn take_master(app: &mut Application, container: ContainerId, node: &NodeName, now_ms: u64) {
+    let unmanaged = app.unmanaged;
+    let Some(attempt) = app.attempts.last_mut() else {
+        return;
+    };
+    if unmanaged || attempt.master.is_some() || attempt.state != AttemptState::Scheduled {
+        return;
+    }
+    attempt.master = Some((container, node.clone()));
+    attempt.state = AttemptState::Launched;
+    if app.launched_ms == 0 {
+        app.launched_ms = now_ms;
+    }
+}
+
+impl Usage {
+    fn add(&mut self, size: &ResourceVector, lived_ms: u64, preempted: bool, master: bool) {
+        let types = capsched::api::MAX_TYPES;
+        add_times(&mut self.amount_ms, size.values(types), lived_ms);
+        if !preempted {
+            return;
+        }
+        add_times(&mut self.preempted_ms, size.values(types), lived_ms);
+        self.preempted.resize(types, 0);
+        for (sum, value) in self.preempted.iter_mut().zip(size.values(types)) {
+            *sum = sum.saturating_add(*value);
+        }
+        if master {
+            self.preempted_masters += 1;
+        } else {
+            self.preempted_tasks += 1;
+        }
+    }
+}
+
+fn add_times(sums: &mut Vec<i128>, values: &[i64], lived_ms: u64) {
+    sums.resize(values.len().max(sums.len()), 0);
+    for (sum, &value) in sums.iter_mut().zip(values) {
+        *sum += i128::from(value) * i128::from(lived_ms);
+    }
+}

@@ -1,0 +1,234 @@
+//! The resource manager: the engine with what a daemon keeps around it.
+//!
+//! Every change that survives a restart is a [`Command`] and comes through [`ResourceManager::execute`], which checks
+//! rights, carries it out, and has the [`Journal`] keep it before it answers. Heartbeats of nodes and calls of
+//! application masters have calls of their own.
+
+mod application;
+mod books;
+mod carry_out;
+mod command;
+mod events;
+mod journal;
+mod labels;
+mod nodes;
+mod protocols;
+mod rights;
+mod setup;
+mod submission;
+
+use std::sync::{Arc, PoisonError};
+
+use capsched::api::{Engine, EngineEnd, PartitionSpec, RefreshRefusal};
+use capsched::config::{self, Admission};
+use capsched::sync::{Mutex, MutexGuard};
+use capsched::time::Clock;
+
+pub use application::{AppState, Application, Attempt, AttemptState, Usage};
+pub use books::{Books, LastOperation, LastRun, Operation};
+pub use command::{
+    Answer, Command, CommandError, FinalStatus, LabelSpec, NodeRegistration, Pairs, Submission,
+};
+pub use events::{EventLog, Happening, NumberedEvent};
+pub use journal::{Journal, JournalEntry, JournalError};
+pub use labels::Labels;
+pub use nodes::{NodeLife, NodeRecord, NodeRegistry};
+pub use setup::{Configuration, Groups, Setup, StartFailure};
+
+/// The daemon's core. Calls may come from any number of threads; those that change something wait for each other.
+#[derive(Debug)]
+pub struct ResourceManager {
+    engine: Engine,
+    setup: Setup,
+    cluster: u64,
+    started_ms: u64,
+    configuration: Mutex<Arc<Configuration>>,
+    journal: Mutex<Option<Arc<dyn Journal>>>,
+    /// Held while a command is carried out and appended, so that the journal has their order.
+    gate: Mutex<()>,
+    books: Mutex<Books>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ResourceManager {
+    /// Starts the engine over a configuration.
+    ///
+    /// # Errors
+    ///
+    /// As [`StartFailure`]; nothing runs then.
+    pub fn start(setup: Setup) -> Result<Self, StartFailure> {
+        let loaded = config::load_pairs(&setup.site, &setup.scheduler, &setup.options())
+            .map_err(|report| StartFailure::Configuration(Box::new(report)))?;
+        let rules = Admission::read(&loaded, &setup.daemon)
+            .map_err(|errors| StartFailure::Rules(RefreshRefusal::Rules(errors).to_string()))?;
+        let mut builder = Engine::builder(loaded.settings.clone())
+            .partitions(setup.labels.clone())
+            .mode(setup.mode)
+            .preemption(loaded.preemption.clone())
+            .admission(rules)
+            .clock(Arc::clone(&setup.clock));
+        if setup.recovering {
+            builder = builder.recovering();
+        }
+        let failed = |error: capsched::api::StartError| StartFailure::Engine(error.to_string());
+        let engine = builder.start().map_err(failed)?;
+        let now_ms = setup.clock.now_ms();
+        let configuration = Configuration {
+            site: setup.site.clone(),
+            scheduler: setup.scheduler.clone(),
+            loaded,
+        };
+        let mut books = Books::default();
+        for PartitionSpec { name, exclusive } in setup.labels.iter().cloned() {
+            books.labels.add(&LabelSpec { name, exclusive });
+        }
+        Ok(Self {
+            engine,
+            cluster: setup.cluster.unwrap_or(now_ms),
+            started_ms: now_ms,
+            configuration: Mutex::new(Arc::new(configuration)),
+            journal: Mutex::new(None),
+            gate: Mutex::new(()),
+            books: Mutex::new(books),
+            setup,
+        })
+    }
+
+    /// The engine, to be looked at. Whoever changes something calls the resource manager.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// What it was started with.
+    #[must_use]
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// Start of the cluster in ms since the Unix epoch, which is part of application ids.
+    #[must_use]
+    pub fn cluster(&self) -> u64 {
+        self.cluster
+    }
+
+    /// When this daemon started, in ms since the Unix epoch.
+    #[must_use]
+    pub fn started_ms(&self) -> u64 {
+        self.started_ms
+    }
+
+    /// The present time, in ms since the Unix epoch.
+    #[must_use]
+    pub fn now_ms(&self) -> u64 {
+        self.setup.clock.now_ms()
+    }
+
+    /// The configuration that holds.
+    #[must_use]
+    pub fn configuration(&self) -> Arc<Configuration> {
+        Arc::clone(&lock(&self.configuration))
+    }
+
+    /// Looks at applications, nodes, labels and events. The closure holds up every other call: keep it short, and
+    /// call nothing of the resource manager in it.
+    pub fn read<T>(&self, look: impl FnOnce(&Books) -> T) -> T {
+        self.pump();
+        look(&lock(&self.books))
+    }
+
+    /// Has a journal keep every command from now on.
+    pub fn attach_journal(&self, journal: Arc<dyn Journal>) {
+        *lock(&self.journal) = Some(journal);
+    }
+
+    /// Follows what the engine decided since the last call. Commands and heartbeats do so by themselves; a daemon
+    /// whose engine decides without heartbeats calls this every few ms.
+    pub fn pump(&self) {
+        let mut books = lock(&self.books);
+        let decisions = self.engine.take_events();
+        let now_ms = self.now_ms();
+        books.follow(&decisions, now_ms);
+        let retries = books.take_retries();
+        if !retries.is_empty() {
+            self.start_again(&mut books, &retries, now_ms);
+        }
+    }
+
+    /// Has happen what is due by time alone: ends applications whose lifetime is over and nodes that did not report
+    /// in time. A daemon calls this about once a second.
+    pub fn tick(&self) {
+        self.pump();
+        self.end_overdue();
+        self.expire_nodes();
+    }
+
+    /// Carries out a command in the name of a user, if the user may, and has the journal keep it.
+    ///
+    /// # Errors
+    ///
+    /// As [`CommandError`]; nothing changed then, but for [`CommandError::Unavailable`] when the journal failed:
+    /// the command may hold after a restart or not.
+    pub fn execute(&self, user: &str, command: Command) -> Result<Answer, CommandError> {
+        self.check_rights(user, &command)?;
+        let journal = lock(&self.journal).clone();
+        let gate = lock(&self.gate);
+        let at_ms = self.now_ms();
+        let answer = self.carry_out(user, &command, at_ms);
+        self.pump();
+        let answer = answer?;
+        let Some(journal) = journal else {
+            return Ok(answer);
+        };
+        let entry = JournalEntry {
+            at_ms,
+            user: user.to_owned(),
+            command,
+        };
+        let failed = |error: JournalError| CommandError::Unavailable(error.to_string());
+        let position = journal.append(entry).map_err(failed)?;
+        drop(gate);
+        journal.wait(position).map_err(failed)?;
+        Ok(answer)
+    }
+
+    /// Carries out a command that a journal kept, at the time of its entry and without looking at rights.
+    ///
+    /// # Errors
+    ///
+    /// As [`CommandError`].
+    pub fn replay(&self, entry: &JournalEntry) -> Result<Answer, CommandError> {
+        let _gate = lock(&self.gate);
+        let answer = self.carry_out(&entry.user, &entry.command, entry.at_ms);
+        self.pump();
+        answer
+    }
+
+    /// Whether the live scheduler would take a configuration; nothing changes.
+    ///
+    /// Cost: a copy of the scheduler's state.
+    ///
+    /// # Errors
+    ///
+    /// Why it would not.
+    pub fn try_refresh(&self, scheduler: &Pairs) -> Result<(), CommandError> {
+        let loaded = self.load_for_refresh(scheduler)?;
+        Admission::read(&loaded, &self.setup.daemon)
+            .map_err(|errors| CommandError::Invalid(RefreshRefusal::Rules(errors).to_string()))?;
+        let tried = self
+            .engine
+            .inspect(move |ledger| ledger.check_refresh(&loaded.settings));
+        let gone = |error: capsched::api::CallError| CommandError::Unavailable(error.to_string());
+        tried
+            .map_err(gone)?
+            .map_err(|error| CommandError::Invalid(error.to_string()))
+    }
+
+    /// Ends the engine.
+    pub fn stop(self) -> EngineEnd {
+        self.engine.stop()
+    }
+}

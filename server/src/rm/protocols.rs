@@ -1,0 +1,185 @@
+//! What nodes and application masters call, and what follows from time alone.
+
+use capsched::api::{
+    ApplicationId, AskCall, AskError, AskReply, CallError, CommitOutcome, ContainerId, Decision,
+    HeartbeatReply, NodeError, NodeName, NodeReport,
+};
+
+use super::books::LastRun;
+use super::nodes::NodeLife;
+use super::{AppState, FinalStatus, ResourceManager, lock};
+
+/// `yarn.nm.liveness-monitor.expiry-interval-ms`, where no configuration says otherwise.
+const NODE_EXPIRY_MS: u64 = 600_000;
+
+impl ResourceManager {
+    /// Takes a node's heartbeat. In heartbeat mode this is where the node is scheduled.
+    ///
+    /// # Errors
+    ///
+    /// When the node is not registered and has to register again.
+    pub fn heartbeat(
+        &self,
+        node: &NodeName,
+        report: NodeReport,
+    ) -> Result<HeartbeatReply, NodeError> {
+        self.pump();
+        let reply = self.engine.heartbeat(node.clone(), report)?;
+        let now_ms = self.now_ms();
+        let mut books = lock(&self.books);
+        if let Some(record) = books.nodes.get_mut(node) {
+            record.reported_ms = now_ms;
+        }
+        let decisions = self.engine.take_events();
+        books.last_run = run_of(&decisions, now_ms);
+        books.follow(&decisions, now_ms);
+        let retries = books.take_retries();
+        self.start_again(&mut books, &retries, now_ms);
+        Ok(reply)
+    }
+
+    /// Carries out a call of an application master.
+    ///
+    /// # Errors
+    ///
+    /// When the application is not live or the call is out of range.
+    pub fn ask(
+        &self,
+        app: ApplicationId,
+        call: AskCall,
+        progress: f32,
+    ) -> Result<AskReply, AskError> {
+        let reply = self.engine.ask(app, call);
+        self.pump();
+        if reply.is_ok()
+            && let Some(record) = lock(&self.books).apps.get_mut(&app)
+        {
+            record.progress = progress.clamp(0.0, 100.0);
+        }
+        reply
+    }
+
+    /// A container ended by itself, as its node reports. Whether it was live.
+    pub fn container_finished(&self, container: ContainerId) -> bool {
+        let live = self.engine.container_finished(container);
+        self.pump();
+        live
+    }
+
+    /// Ends a recovery: from now on applications and nodes of an earlier run are not taken over. The containers that
+    /// no application claimed, which are to be stopped.
+    ///
+    /// # Errors
+    ///
+    /// Once the engine has shut down.
+    pub fn finish_recovery(&self) -> Result<Vec<ContainerId>, CallError> {
+        let unclaimed = self.engine.finish_recovery();
+        self.pump();
+        unclaimed
+    }
+
+    /// What became of proposals so far, by outcome.
+    #[must_use]
+    pub fn outcomes(&self) -> capsched::metrics::Counts<CommitOutcome> {
+        self.engine.outcomes()
+    }
+
+    /// When an application's lifetime ends, by what it wishes and what its queue allows.
+    // As CapacityScheduler.checkAndGetApplicationLifetime.
+    pub(super) fn expiry(
+        &self,
+        queue: &str,
+        wished_s: Option<i64>,
+        started_ms: u64,
+    ) -> Option<u64> {
+        let path = queue.to_owned();
+        let bounds = self.engine.inspect(move |ledger| {
+            let slot = ledger.queue(&path)?;
+            Some(ledger.state().queues[slot].settings.lifetime)
+        });
+        let bounds = bounds.ok().flatten()?;
+        let bounded = |seconds: &i64| *seconds > 0;
+        let wanted = wished_s.filter(bounded).unwrap_or(bounds.default_s);
+        let most = Some(bounds.maximum_s).filter(bounded);
+        let chosen = match (Some(wanted).filter(bounded), most) {
+            (Some(wanted), Some(most)) => wanted.min(most),
+            (wanted, most) => wanted.or(most)?,
+        };
+        let seconds = u64::try_from(chosen).ok()?;
+        Some(started_ms.saturating_add(seconds.saturating_mul(1000)))
+    }
+
+    /// Ends the applications whose lifetime is over.
+    pub(super) fn end_overdue(&self) {
+        let now_ms = self.now_ms();
+        let overdue: Vec<ApplicationId> = {
+            let books = lock(&self.books);
+            let over = |expiry: Option<u64>| expiry.is_some_and(|expiry| expiry <= now_ms);
+            let apps = books.apps.values();
+            let apps = apps.filter(|app| !app.state.is_over() && over(app.expiry_ms));
+            apps.map(|app| app.id).collect()
+        };
+        for id in overdue {
+            // One that ended meanwhile needs no end.
+            if self.engine.finish_app(id).is_err() {
+                continue;
+            }
+            self.pump();
+            let mut books = lock(&self.books);
+            if let Some(app) = books.apps.get_mut(&id) {
+                app.diagnostics = format!(
+                    "Application is killed by ResourceManager as it has exceeded the lifetime period, {id}"
+                );
+            }
+            books.end_app(id, AppState::Killed, FinalStatus::Killed, now_ms);
+        }
+    }
+
+    /// Gives up nodes that did not report in time.
+    pub(super) fn expire_nodes(&self) {
+        let configuration = self.configuration();
+        let key = "yarn.nm.liveness-monitor.expiry-interval-ms";
+        let text = configuration.loaded.properties.text(key).ok().flatten();
+        let patience = text.and_then(|text| text.trim().parse().ok());
+        let patience = patience.unwrap_or(NODE_EXPIRY_MS);
+        let now_ms = self.now_ms();
+        let silent: Vec<String> = {
+            let books = lock(&self.books);
+            let nodes = books.nodes.iter();
+            let nodes = nodes.filter(|(_, node)| {
+                !node.life.is_gone() && now_ms.saturating_sub(node.reported_ms) > patience
+            });
+            nodes.map(|(name, _)| name.to_string()).collect()
+        };
+        for node in silent {
+            // A node that left meanwhile is gone already.
+            let _ = self.remove_node(&node, NodeLife::Lost, now_ms);
+        }
+    }
+}
+
+/// What one pass over a node came to.
+fn run_of(decisions: &[Decision], at_ms: u64) -> LastRun {
+    let mut run = LastRun {
+        at_ms,
+        ..LastRun::default()
+    };
+    for decision in decisions {
+        match decision {
+            Decision::Allocated { size, .. } => {
+                run.allocations += 1;
+                run.allocated += *size;
+            }
+            Decision::Reserved { size, .. } => {
+                run.reservations += 1;
+                run.reserved += *size;
+            }
+            Decision::Ended { size, .. } => {
+                run.releases += 1;
+                run.released += *size;
+            }
+            _ => {}
+        }
+    }
+    run
+}

@@ -1,0 +1,238 @@
+//! The resource manager's core: applications, nodes and labels through commands.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails where something is missing"
+)]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+
+use capsched::api::{Ask, AskCall, NodeReport, ResourceVector};
+use capsched::sync::Mutex;
+use capsched_server::rm::{
+    Answer, AppState, Command, CommandError, FinalStatus, Journal, JournalEntry, JournalError,
+    LabelSpec, NodeRegistration, Pairs, ResourceManager, Setup, Submission,
+};
+
+fn queues() -> Pairs {
+    let own = [
+        ("root.queues", "a,b"),
+        ("root.a.capacity", "60"),
+        ("root.b.capacity", "40"),
+        ("root.b.state", "STOPPED"),
+        ("maximum-am-resource-percent", "0.5"),
+    ];
+    own.map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()))
+        .into()
+}
+
+fn manager() -> ResourceManager {
+    let site = BTreeMap::from([("yarn.admin.acl".to_owned(), "yarn".to_owned())]);
+    let mut setup = Setup::new(site, queues());
+    setup.cluster = Some(1_700_000_000_000);
+    ResourceManager::start(setup).unwrap()
+}
+
+fn register(rm: &ResourceManager, node: &str) {
+    let of = NodeRegistration {
+        node: node.to_owned(),
+        rack: "/default-rack".to_owned(),
+        resource: vec![8192, 8],
+        http_port: 8042,
+        version: "3.4.2".to_owned(),
+        labels: None,
+    };
+    rm.execute("yarn", Command::RegisterNode(of)).unwrap();
+}
+
+fn submit(rm: &ResourceManager, queue: &str) -> String {
+    let Ok(Answer::Application(application)) = rm.execute("ann", Command::NewApplication) else {
+        panic!("an id is given out");
+    };
+    let submission = Submission {
+        application: application.clone(),
+        queue: queue.to_owned(),
+        master: vec![1024, 1],
+        ..Submission::default()
+    };
+    let command = Command::Submit(Box::new(submission));
+    assert_eq!(rm.execute("ann", command), Ok(Answer::Done));
+    application
+}
+
+fn state(rm: &ResourceManager, application: &str) -> AppState {
+    let id = application.parse().unwrap();
+    rm.read(|books| books.app(id).unwrap().state)
+}
+
+fn start(rm: &ResourceManager, application: &str) {
+    let command = Command::RegisterMaster {
+        application: application.to_owned(),
+        host: "n1".to_owned(),
+        rpc_port: 1,
+        tracking_url: String::new(),
+    };
+    rm.execute("ann", command).unwrap();
+}
+
+#[test]
+fn an_application_lives_from_its_submission_to_its_end() {
+    let rm = manager();
+    register(&rm, "n1:1");
+    let application = submit(&rm, "a");
+    assert_eq!(application, "application_1700000000000_0001");
+    assert_eq!(state(&rm, &application), AppState::Accepted);
+    let node = "n1:1".parse().unwrap();
+    rm.heartbeat(&node, NodeReport::AsExpected).unwrap();
+    start(&rm, &application);
+    assert_eq!(state(&rm, &application), AppState::Running);
+    let id = application.parse().unwrap();
+    let call = AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 2)]);
+    rm.ask(id, call, 10.0).unwrap();
+    for _ in 0..3 {
+        rm.heartbeat(&node, NodeReport::AsExpected).unwrap();
+    }
+    let fetched = rm.ask(id, AskCall::default(), 50.0).unwrap();
+    assert_eq!(fetched.allocated.len(), 2);
+    let finish = Command::FinishMaster {
+        application: application.clone(),
+        status: FinalStatus::Succeeded,
+        diagnostics: String::new(),
+        tracking_url: String::new(),
+    };
+    rm.execute("ann", finish).unwrap();
+    assert_eq!(state(&rm, &application), AppState::Finished);
+    let live = rm.read(|books| books.app(id).unwrap().placed_ms.len());
+    assert_eq!(live, 0, "every container ended with the application");
+}
+
+#[test]
+fn what_the_scheduler_refuses_is_kept_as_failed() {
+    let rm = manager();
+    for queue in ["b", "nowhere"] {
+        let application = submit(&rm, queue);
+        assert_eq!(state(&rm, &application), AppState::Failed, "{queue}");
+        let kill = Command::Kill {
+            application,
+            diagnostics: String::new(),
+        };
+        assert_eq!(rm.execute("ann", kill), Ok(Answer::Done));
+    }
+}
+
+#[test]
+fn a_second_attempt_follows_a_lost_master() {
+    let rm = manager();
+    register(&rm, "n1:1");
+    let application = submit(&rm, "a");
+    let node = "n1:1".parse().unwrap();
+    for attempt in 1..=2 {
+        for _ in 0..2 {
+            rm.heartbeat(&node, NodeReport::AsExpected).unwrap();
+        }
+        start(&rm, &application);
+        let id = application.parse().unwrap();
+        let master = rm.read(|books| {
+            let attempt = books.app(id).unwrap().attempt().unwrap();
+            attempt.master.clone().unwrap().0
+        });
+        assert_eq!(master.attempt, attempt);
+        assert!(rm.container_finished(master));
+    }
+    assert_eq!(state(&rm, &application), AppState::Failed);
+}
+
+#[test]
+fn labels_are_added_given_to_nodes_and_removed() {
+    let rm = manager();
+    register(&rm, "n1:1");
+    let add = |exclusive| Command::AddLabels {
+        labels: vec![LabelSpec {
+            name: "gpu".to_owned(),
+            exclusive,
+        }],
+    };
+    let refused = rm.execute("ann", add(true));
+    assert!(matches!(refused, Err(CommandError::Forbidden(_))));
+    rm.execute("yarn", add(true)).unwrap();
+    let refused = rm.execute("yarn", add(false));
+    assert!(matches!(refused, Err(CommandError::Invalid(_))));
+    let replace = Command::ReplaceLabels {
+        nodes: BTreeMap::from([("n1".to_owned(), vec!["gpu".to_owned()])]),
+    };
+    rm.execute("yarn", replace).unwrap();
+    let partition = || {
+        let view = rm.engine().node(&"n1:1".parse().unwrap()).unwrap();
+        view.unwrap().partition
+    };
+    assert_eq!(partition().as_deref(), Some("gpu"));
+    let labels = vec!["gpu".to_owned()];
+    let removed = rm.execute("yarn", Command::RemoveLabels { labels });
+    assert_eq!(removed, Ok(Answer::Done));
+    assert_eq!(partition(), None);
+}
+
+#[test]
+fn a_refused_configuration_leaves_the_present_one() {
+    let rm = manager();
+    let mut changed = queues();
+    let mut set = |queue: &str, value: &str| {
+        let key = format!("yarn.scheduler.capacity.root.{queue}.capacity");
+        changed.insert(key, value.to_owned());
+        changed.clone()
+    };
+    let refresh = |scheduler: Pairs| Command::RefreshQueues { scheduler };
+    let wrong = set("a", "70");
+    assert!(rm.try_refresh(&wrong).is_err());
+    assert!(rm.execute("yarn", refresh(wrong)).is_err());
+    assert_eq!(rm.configuration().scheduler, queues());
+    let right = set("b", "30");
+    assert_eq!(rm.try_refresh(&right), Ok(()));
+    assert_eq!(rm.execute("yarn", refresh(right.clone())), Ok(Answer::Done));
+    assert_eq!(rm.configuration().scheduler, right);
+}
+
+#[derive(Debug, Default)]
+struct Kept(Mutex<Vec<JournalEntry>>);
+
+impl Kept {
+    fn entries(&self) -> Vec<JournalEntry> {
+        let kept = self.0.lock();
+        kept.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Journal for Kept {
+    fn append(&self, entry: JournalEntry) -> Result<u64, JournalError> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push(entry);
+        Ok(kept.len() as u64)
+    }
+
+    fn wait(&self, _position: u64) -> Result<(), JournalError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn what_a_journal_kept_leads_to_the_same_applications() {
+    let (first, kept) = (manager(), Arc::new(Kept::default()));
+    first.attach_journal(kept.clone());
+    register(&first, "n1:1");
+    submit(&first, "a");
+    submit(&first, "nowhere");
+    let second = manager();
+    for entry in kept.entries() {
+        let text = serde_json::to_string(&entry).unwrap();
+        let entry: JournalEntry = serde_json::from_str(&text).unwrap();
+        second.replay(&entry).unwrap();
+    }
+    let apps = |rm: &ResourceManager| -> Vec<_> {
+        rm.read(|books| {
+            let apps = books.apps();
+            apps.map(|app| (app.id, app.state, app.started_ms))
+                .collect()
+        })
+    };
+    assert_eq!(apps(&second), apps(&first));
+}
