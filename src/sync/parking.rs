@@ -15,12 +15,19 @@
 //! 2. withdraws the announcement; the one waker that did so must ring:
 //! 3. under the lock, raises the generation; then wakes all sleepers.
 //!
+//! A task of an asynchronous host sleeps without a thread: it leaves its waker under the lock instead of step 4,
+//! before it announces itself, and the ring that ends the sleep of threads wakes it. A ring between the two
+//! wakes a task that goes to sleep anyway; it looks again, as every task does that is woken.
+//!
 //! The two fences make it impossible that the sleeper misses the work and the waker misses the
 //! announcement. An announcement that is withdrawn is followed by a ring that the ticket, taken
 //! before it, does not outlive. A sleeper that found work at its last look leaves its announcement
 //! behind; that costs the next waker one ring for nobody.
 
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
+use std::task;
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
@@ -39,7 +46,7 @@ pub fn parking() -> (Waker, Parker) {
     let lot = Arc::new(Lot {
         announced: CachePadded::new(AtomicBool::new(false)),
         generation: AtomicU64::new(0),
-        bell_lock: Mutex::new(()),
+        bell_lock: Mutex::new(Vec::new()),
         bell: Condvar::new(),
     });
     (Waker(Arc::clone(&lot)), Parker(lot))
@@ -51,13 +58,14 @@ struct Lot {
     announced: CachePadded<AtomicBool>,
     /// Rings so far; raised only under the lock.
     generation: AtomicU64,
-    bell_lock: Mutex<()>,
+    /// Held to ring and to sleep; with the tasks that the next ring wakes.
+    bell_lock: Mutex<Vec<task::Waker>>,
     bell: Condvar,
 }
 
 impl Lot {
     // A thread that panicked while it held the lock left nothing behind that could be broken.
-    fn lock(&self) -> MutexGuard<'_, ()> {
+    fn lock(&self) -> MutexGuard<'_, Vec<task::Waker>> {
         self.bell_lock
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -128,11 +136,16 @@ impl Lot {
     }
 
     fn ring(&self) {
-        let held = (!injected(Mutant::BellWithoutLock)).then(|| self.lock());
+        let mut held = (!injected(Mutant::BellWithoutLock)).then(|| self.lock());
         // Release: pairs with the Acquire in `ticket`.
         self.generation.fetch_add(1, Ordering::Release);
+        let tasks = held.as_mut().map(|tasks| mem::take(&mut **tasks));
         drop(held);
         self.bell.notify_all();
+        for task in tasks.into_iter().flatten() {
+            // A waker that panics is the host's fault, whose hook has printed it; the ringer goes on.
+            drop(catch_unwind(AssertUnwindSafe(|| task.wake())));
+        }
     }
 }
 
@@ -190,6 +203,20 @@ impl Parker {
         }
     }
 
+    /// Has a task woken once by the next ring, unless there is work already. A task that is registered already is
+    /// woken once all the same.
+    pub fn register(&self, task: &task::Waker, mut ready: impl FnMut() -> bool) -> Parked {
+        let mut tasks = self.0.lock();
+        if !tasks.iter().any(|known| known.will_wake(task)) {
+            tasks.push(task.clone());
+        }
+        drop(tasks);
+        match self.0.prepare(&mut ready) {
+            Some(_) => Parked::NotReady,
+            None => Parked::Ready,
+        }
+    }
+
     /// Sleeps once, no longer than `timeout`, unless there is work already.
     ///
     /// In models of loom the time never passes; under shuttle it always does.
@@ -236,6 +263,42 @@ mod tests {
             looks > 1
         });
         assert_eq!(looks, 2);
+    }
+
+    /// Counts how often it is woken.
+    #[derive(Default)]
+    struct Bells(AtomicU64);
+
+    impl task::Wake for Bells {
+        fn wake(self: std::sync::Arc<Self>) {
+            assert!(self.0.fetch_add(1, Ordering::Relaxed) < 2, "as planned");
+        }
+    }
+
+    #[test]
+    fn a_task_is_woken_once_for_each_registration() {
+        let (waker, parker) = parking();
+        let bells = std::sync::Arc::new(Bells::default());
+        let rang = || bells.0.load(Ordering::Relaxed);
+        let task = task::Waker::from(std::sync::Arc::clone(&bells));
+        waker.wake();
+        assert_eq!(rang(), 0, "nobody waits");
+        assert_eq!(parker.register(&task, || false), Parked::NotReady);
+        assert_eq!(parker.register(&task, || false), Parked::NotReady);
+        waker.wake();
+        waker.wake();
+        assert_eq!(rang(), 1, "twice registered, once woken");
+        assert_eq!(parker.register(&task, || true), Parked::Ready);
+    }
+
+    #[test]
+    fn a_task_whose_waker_panics_harms_nobody() {
+        let (waker, parker) = parking();
+        let bells = std::sync::Arc::new(Bells(AtomicU64::new(2)));
+        let task = task::Waker::from(bells);
+        assert_eq!(parker.register(&task, || false), Parked::NotReady);
+        waker.wake();
+        assert_eq!(parker.register(&task, || false), Parked::NotReady);
     }
 
     #[test]

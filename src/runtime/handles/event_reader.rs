@@ -3,6 +3,7 @@
 //! Tests: `tests/runtime/deliveries.rs`.
 
 use std::sync::PoisonError;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::commit::LedgerEvent;
@@ -10,7 +11,7 @@ use crate::runtime::Threaded;
 use crate::runtime::committer::delivery::{EventBatch, LastBatch};
 use crate::runtime::committer::idle::look_out;
 use crate::runtime::proposer::wait;
-use crate::sync::{MutexGuard, Received, RingReceiver, RingSender};
+use crate::sync::{MutexGuard, Parked, Received, RingReceiver, RingSender};
 use crate::time::{Clock, SystemClock};
 
 /// A delivery of events to the readers: when it happened, whenever they read it.
@@ -178,6 +179,32 @@ impl Threaded {
             let ready = || self.event_reader().batches.has_news();
             if !look_out(&clock, self.awake.min(left), || false, ready) {
                 wait(&self.event_parker, Some(left), ready);
+            }
+        }
+    }
+
+    /// The same as [`Threaded::append_events`] for a task of an asynchronous host: with nothing to take the task is
+    /// woken once something happens or the engine ends. It never comes to [`Awaited::TimedOut`].
+    ///
+    /// The waker runs on the thread that delivers events; as every waker it only marks the task and calls nothing
+    /// of the engine.
+    pub fn poll_events(
+        &self,
+        events: &mut Vec<LedgerEvent>,
+        context: &Context<'_>,
+    ) -> Poll<Awaited> {
+        let before = events.len();
+        loop {
+            let more = self.event_reader().append(events, |_| {});
+            if events.len() > before {
+                return Poll::Ready(Awaited::Some);
+            }
+            if !more {
+                return Poll::Ready(Awaited::Ended);
+            }
+            let ready = || self.event_reader().batches.has_news();
+            if self.event_parker.register(context.waker(), ready) == Parked::NotReady {
+                return Poll::Pending;
             }
         }
     }

@@ -1,0 +1,148 @@
+/* A resource manager of one's own around the engine, in C: nodes, an application, events, the end. */
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capsched.h"
+
+#define TEXT(literal) ((capsched_text){literal, sizeof(literal) - 1})
+#define NODES 10
+#define CONTAINERS 25
+#define ROOM 8
+
+static const char QUEUES[] =
+    "<configuration>"
+    "<property><name>yarn.scheduler.capacity.root.queues</name><value>prod,dev</value></property>"
+    "<property><name>yarn.scheduler.capacity.root.prod.capacity</name><value>70</value></property>"
+    "<property><name>yarn.scheduler.capacity.root.dev.capacity</name><value>30</value></property>"
+    "<property><name>yarn.scheduler.capacity.root.dev.user-limit-factor</name><value>10</value></property>"
+    "</configuration>";
+
+/* Prints what went wrong in a call; 1 if something did. */
+static int failed(const char *call, int32_t code) {
+  char text[512];
+  size_t length = 0;
+  if (code == CAPSCHED_OK) {
+    return 0;
+  }
+  if (capsched_last_error(text, sizeof text, &length) != CAPSCHED_OK) {
+    length = 0;
+  }
+  fprintf(stderr, "%s: %d: %.*s\n", call, (int)code, (int)length, text);
+  return 1;
+}
+
+static int start(uint64_t *engine) {
+  capsched_source source = {
+      .size = sizeof source,
+      .layer = CAPSCHED_LAYER_SCHEDULER,
+      .name = TEXT("capacity-scheduler.xml"),
+      .bytes = TEXT(QUEUES),
+  };
+  capsched_options options = {
+      .size = sizeof options,
+      .mode = CAPSCHED_MODE_GLOBAL,
+      .threads = 1,
+      .hand_out = CAPSCHED_HAND_OUT_EVENT,
+      .sources = &source,
+      .source_count = 1,
+  };
+  return failed("start", capsched_engine_start(&options, engine));
+}
+
+static int add_nodes(uint64_t engine) {
+  for (int i = 0; i < NODES; i++) {
+    char name[32];
+    uint32_t number = 0;
+    int length = snprintf(name, sizeof name, "n%d:8041", i);
+    capsched_node node = {
+        .size = sizeof node,
+        .name = {name, (size_t)length},
+        .total = {65536, 32},
+    };
+    if (failed("add a node", capsched_node_add(engine, &node, &number))) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static int submit_and_ask(uint64_t engine) {
+  capsched_app app = {
+      .size = sizeof app,
+      .app = 1,
+      .user = TEXT("ann"),
+      .queue = TEXT("root.dev"),
+  };
+  capsched_submitted submitted = {.size = sizeof submitted};
+  if (failed("submit", capsched_submit(engine, &app, &submitted))) {
+    return 1;
+  }
+  capsched_ask ask = {
+      .size = sizeof ask,
+      .priority = 1,
+      .count = CONTAINERS,
+      .place = TEXT("*"),
+      .amounts = {4096, 1},
+  };
+  capsched_call call = {.size = sizeof call, .app = 1, .asks = &ask, .ask_count = 1};
+  capsched_answer answer = {.size = sizeof answer};
+  capsched_buffer none = {.size = sizeof none, .record_size = sizeof(capsched_record)};
+  if (failed("ask", capsched_asks(engine, &call, 1, &answer, &none))) {
+    return 1;
+  }
+  return failed("the answer", answer.code);
+}
+
+/* Waits by the descriptor, as an event loop does, and takes events until all containers are placed. */
+static int wait_for_containers(uint64_t engine, int *placed) {
+  capsched_record records[ROOM];
+  capsched_buffer buffer = {
+      .size = sizeof buffer,
+      .record_size = sizeof records[0],
+      .records = records,
+      .capacity = ROOM,
+  };
+  struct pollfd wake = {.events = POLLIN};
+  if (failed("the descriptor", capsched_wake_fd(engine, &wake.fd))) {
+    return 1;
+  }
+  while (*placed < CONTAINERS) {
+    if (poll(&wake, 1, 60000) <= 0) {
+      fprintf(stderr, "no event in a minute\n");
+      return 1;
+    }
+    do {
+      if (failed("events", capsched_events(engine, 0, &buffer))) {
+        return 1;
+      }
+      for (size_t i = 0; i < buffer.written; i++) {
+        *placed += records[i].kind == CAPSCHED_ALLOCATED;
+      }
+    } while (buffer.written > 0);
+  }
+  return 0;
+}
+
+int main(void) {
+  uint64_t engine = 0;
+  int placed = 0;
+  char name[64];
+  size_t length = 0;
+  if (start(&engine) || add_nodes(engine) || submit_and_ask(engine) ||
+      wait_for_containers(engine, &placed)) {
+    return 1;
+  }
+  /* A number stands for a name as long as the engine lives. */
+  if (failed("the name", capsched_node_name(engine, 1, name, sizeof name, &length))) {
+    return 1;
+  }
+  printf("%d placed, the first node is %.*s\n", placed, (int)length, name);
+  /* What is wrong is a code with a text. */
+  if (capsched_app_finish(engine, 77) != CAPSCHED_ERR_UNKNOWN ||
+      failed("finish", capsched_app_finish(engine, 1)) ||
+      failed("stop", capsched_engine_stop(engine))) {
+    return 1;
+  }
+  return capsched_engine_stop(engine) == CAPSCHED_ERR_HANDLE ? 0 : 1;
+}

@@ -1,0 +1,431 @@
+//! Calls about applications and containers.
+
+use capsched::api::{
+    AppSpec, AppStage, ApplicationId, Ask, AskCall, AskError, ConstrainedAsk, Submitted,
+};
+use capsched::config::Caller;
+
+use super::nodes::answer_codes;
+use crate::abi::{
+    self, AnswerRecord, AppRecord, AskRecord, BufferRecord, CAPSCHED_TYPES, CallRecord,
+    ConstrainedRecord, ContainerKey, SubmittedRecord, TextRef,
+};
+use crate::convert::{self, amounts, vector};
+use crate::engine_handle::{Held, engine};
+use crate::fault::{Answer, Fault, guarded, note};
+use crate::memory::Memory;
+use crate::reply::Buffer;
+
+const APP_FLAGS: u32 = abi::CAPSCHED_APP_PRIORITY
+    | abi::CAPSCHED_APP_MASTER
+    | abi::CAPSCHED_APP_MASTER_PARTITION
+    | abi::CAPSCHED_APP_PARTITION
+    | abi::CAPSCHED_APP_PARENT;
+
+fn known_flags(flags: u32, known: u32) -> Answer {
+    if flags & !known == 0 {
+        return Ok(());
+    }
+    Err(Fault::invalid(
+        "flags",
+        format_args!("{flags:#x} has unknown bits"),
+    ))
+}
+
+fn spec(memory: Memory, app: *const AppRecord) -> Answer<AppSpec> {
+    let given = memory.read(app)?;
+    known_flags(given.flags, APP_FLAGS)?;
+    let has = |flag: u32| given.flags & flag != 0;
+    let text = |flag: u32, text: TextRef, what: &str| -> Answer<Option<String>> {
+        has(flag).then(|| memory.text(text, what)).transpose()
+    };
+    let parent = text(
+        abi::CAPSCHED_APP_PARENT,
+        given.placement_parent,
+        "placement_parent",
+    )?;
+    let of_master = abi::CAPSCHED_APP_MASTER_PARTITION;
+    Ok(AppSpec {
+        id: ApplicationId::new(given.app),
+        user: memory.text(given.user, "user")?,
+        queue: memory.text(given.queue, "queue")?,
+        placement_parent: parent,
+        priority: has(abi::CAPSCHED_APP_PRIORITY).then_some(given.priority),
+        master: has(abi::CAPSCHED_APP_MASTER).then(|| vector(&given.master)),
+        master_partition: text(of_master, given.master_partition, "master_partition")?,
+        partition: text(abi::CAPSCHED_APP_PARTITION, given.partition, "partition")?,
+        tags: memory.texts(given.tags, given.tag_count, "tags")?,
+    })
+}
+
+fn submitted(held: &Held, submitted: &Submitted) -> SubmittedRecord {
+    SubmittedRecord {
+        size: 0,
+        queue: held.queues.number(&submitted.queue),
+        stage: match submitted.stage {
+            AppStage::Parked => abi::CAPSCHED_STAGE_PARKED,
+            AppStage::Waiting => abi::CAPSCHED_STAGE_WAITING,
+            AppStage::Active => abi::CAPSCHED_STAGE_ACTIVE,
+            AppStage::Done | AppStage::Gone => abi::CAPSCHED_STAGE_DONE,
+        },
+        has_master: u32::from(submitted.master.is_some()),
+        master: submitted
+            .master
+            .as_ref()
+            .map_or([0; CAPSCHED_TYPES], amounts),
+    }
+}
+
+/// Submits an application. The caller is trusted: neither access lists nor placement rules are looked at.
+///
+/// # Safety
+///
+/// `app` has the size that it says, and its arrays as many elements; `answer` has the size that it says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn capsched_submit(
+    engine: u64,
+    app: *const AppRecord,
+    answer: *mut SubmittedRecord,
+) -> i32 {
+    // SAFETY: the caller's promise, as this call states it.
+    let memory = unsafe { Memory::trusted() };
+    guarded(|| {
+        let held = self::engine(engine)?;
+        memory.read(answer.cast_const())?;
+        let accepted = held.engine.submit(spec(memory, app)?)?;
+        memory.write_sized(answer, &submitted(&held, &accepted));
+        Ok(())
+    })
+}
+
+/// Submits an application in the name of `user`: placement rules choose the queue, and access lists say whether the
+/// user may submit there. `groups` are those of the user, the primary one first.
+///
+/// # Safety
+///
+/// As `capsched_submit`; `groups` has `group_count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn capsched_submit_as(
+    engine: u64,
+    user: TextRef,
+    groups: *const TextRef,
+    group_count: usize,
+    app: *const AppRecord,
+    answer: *mut SubmittedRecord,
+) -> i32 {
+    // SAFETY: the caller's promise, as this call states it.
+    let memory = unsafe { Memory::trusted() };
+    guarded(|| {
+        let held = self::engine(engine)?;
+        memory.read(answer.cast_const())?;
+        let user = memory.text(user, "user")?;
+        let groups = memory.texts(groups, group_count, "groups")?;
+        let app = spec(memory, app)?;
+        let caller = Caller {
+            user: &user,
+            groups: &groups,
+            real_user: None,
+        };
+        let of = |name: &str| {
+            if name == user {
+                groups.clone()
+            } else {
+                Vec::new()
+            }
+        };
+        let accepted = held.engine.submit_as(caller, of, app)?;
+        memory.write_sized(answer, &submitted(&held, &accepted));
+        Ok(())
+    })
+}
+
+/// Takes over an application that was accepted before a restart. `master` is the number of its master's container,
+/// 0 where the master does not run and is asked for.
+///
+/// # Safety
+///
+/// `app` has the size that it says, and its arrays as many elements; `buffer` has the size that it says, and its
+/// records as many elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn capsched_app_recover(
+    engine: u64,
+    app: *const AppRecord,
+    attempt: u32,
+    master: u32,
+    buffer: *mut BufferRecord,
+) -> i32 {
+    // SAFETY: the caller's promise, as this call states it.
+    let memory = unsafe { Memory::trusted() };
+    guarded(|| {
+        let held = self::engine(engine)?;
+        let buffer = Buffer::expect(memory, buffer)?;
+        if attempt == 0 {
+            return Err(Fault::invalid("attempt", "attempts count from 1"));
+        }
+        let master = (master > 0).then_some(master);
+        let recovered = held
+            .engine
+            .recover_app(spec(memory, app)?, attempt, master)?;
+        buffer.fill(convert::recovered(&recovered))
+    })
+}
+
+/// Ends an application with its containers and reservations.
+#[unsafe(no_mangle)]
+pub extern "C" fn capsched_app_finish(engine: u64, app: u32) -> i32 {
+    guarded(|| {
+        Ok(self::engine(engine)?
+            .engine
+            .finish_app(ApplicationId::new(app))?)
+    })
+}
+
+/// Changes the priority of an application; `effective` gets the one that holds.
+///
+/// # Safety
+///
+/// `effective` is one number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn capsched_app_priority(
+    engine: u64,
+    app: u32,
+    priority: i32,
+    effective: *mut i32,
+) -> i32 {
+    // SAFETY: the caller's promise, as this call states it.
+    let memory = unsafe { Memory::trusted() };
+    guarded(|| {
+        let held = self::engine(engine)?;
+        memory.expects(effective, "the place of the priority")?;
+        let now = held
+            .engine
+            .change_priority(ApplicationId::new(app), priority)?;
+        memory.write(effective, now);
+        Ok(())
+    })
+}
+
+/// Moves an application to another leaf.
+///
+/// # Safety
+///
+/// `queue` has as many bytes as it says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn capsched_app_move(engine: u64, app: u32, queue: TextRef) -> i32 {
+    // SAFETY: the caller's promise, as this call states it.
+    let memory = unsafe { Memory::trusted() };
+    guarded(|| {
+        let held = self::engine(engine)?;
+        let queue = memory.text(queue, "queue")?;
+        Ok(held.engine.move_app(ApplicationId::new(app), queue)?)
+    })
+}
+
+fn ask(memory: Memory, given: &AskRecord) -> Answer<Ask> {
+    known_flags(
+        given.flags,
+        abi::CAPSCHED_ASK_PARTITION | abi::CAPSCHED_ASK_STRICT,
+    )?;
+    let has = |flag: u32| given.flags & flag != 0;
+    let partition = has(abi::CAPSCHED_ASK_PARTITION);
+    Ok(Ask {
+        priority: given.priority,
+        request_id: given.request_id,
+        place: memory.text(given.place, "place")?,
+        size: vector(&given.amounts),
+        count: given.count,
+        relax_locality: !has(abi::CAPSCHED_ASK_STRICT),
+        partition: partition
+            .then(|| memory.text(given.partition, "partition"))
+            .transpose()?,
+    })
+}
+
+fn constrained(memory: Memory, given: &ConstrainedRecord) -> Answer<ConstrainedAsk> {
+    known_flags(given.flags, abi::CAPSCHED_ASK_CONSTRAINT)?;
+    let has = given.flags != 0;
+    Ok(ConstrainedAsk {
+        priority: given.priority,
+        request_id: given.request_id,
+        size: vector(&given.amounts),
+        count: given.count,
+        tags: memory.texts(given.tags, given.tag_count, "tags")?,
+        constraint: has
+            .then(|| memory.text(given.constraint, "constraint"))
+            .transpose()?,
+    })
+}
+
+fn call(memory: Memory, given: &CallRecord) -> Answer<AskCall> {
+    let asks = memory.read_all(given.asks, given.ask_count)?;
+    let special = memory.read_all(given.constrained, given.constrained_count)?;
+    let (add, remove) = (given.blacklist_add, given.blacklist_remove);
+    Ok(AskCall {
+        asks: asks
+            .iter()
+            .map(|one| ask(memory, one))
+            .collect::<Answer<_>>()?,
+        constrained: special
+            .iter()
+            .map(|one| constrained(memory, one))
+            .collect::<Answer<_>>()?,
+        release: memory.copy_all(given.release, given.release_count, "release")?,
+        blacklist_add: memory.texts(add, given.blacklist_add_count, "blacklist_add")?,
+        blacklist_remove: memory.texts(remove, given.blacklist_remove_count, "blacklist_remove")?,
+    })
+}
+
+/// Calls of applications, carried out in their order; each is carried out as a whole or refused. `answers` gets a
+/// code for each, and the call answers 0 unless it is refused as a whole. The latest error is that of the first
+/// that was refused.
+///
+/// # Safety
+///
+/// `calls` and `answers` have `count` elements of the size that they say; the lists of the calls have as many
+/// elements as they say; `buffer` has the size that it says, and its records as many elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn capsched_asks(
+    engine: u64,
+    calls: *const CallRecord,
+    count: usize,
+    answers: *mut AnswerRecord,
+    buffer: *mut BufferRecord,
+) -> i32 {
+    // SAFETY: the caller's promise, as this call states it.
+    let memory = unsafe { Memory::trusted() };
+    guarded(|| {
+        let held = self::engine(engine)?;
+        let buffer = Buffer::expect(memory, buffer)?;
+        memory.read_all(answers.cast_const(), count)?;
+        let given = memory.read_all(calls, count)?;
+        let (records, outcomes) = answered(&held, memory, &given);
+        let mut first = None;
+        for (at, outcome) in outcomes.into_iter().enumerate() {
+            let answer = outcome.unwrap_or_else(|fault| {
+                let code = fault.code;
+                first.get_or_insert(fault.of_call(at));
+                answer_of(code)
+            });
+            memory.write_sized(memory.place_of(answers, at), &answer);
+        }
+        if let Some(first) = first {
+            note(first);
+        }
+        buffer.fill(records)
+    })
+}
+
+const fn answer_of(code: i32) -> AnswerRecord {
+    AnswerRecord {
+        size: 0,
+        code,
+        records: 0,
+        headroom: [0; CAPSCHED_TYPES],
+    }
+}
+
+/// Has the calls carried out that were understood: the records of their replies, and the answer to each call.
+fn answered(
+    held: &Held,
+    memory: Memory,
+    given: &[CallRecord],
+) -> (Vec<abi::FlatRecord>, Vec<Answer<AnswerRecord>>) {
+    let mut sent = Vec::new();
+    let mut send = |one: &CallRecord| {
+        call(memory, one).map(|call| sent.push((ApplicationId::new(one.app), call)))
+    };
+    let understood: Vec<Answer> = given.iter().map(&mut send).collect();
+    let mut replies = held.engine.ask_all(sent).into_iter();
+    let mut records = Vec::new();
+    let mut answer = |(at, one): (usize, Answer)| {
+        let reply = one.and_then(|()| Ok(replies.next().unwrap_or(Err(AskError::Closed))?))?;
+        let call = u32::try_from(at).unwrap_or(u32::MAX);
+        let own = convert::ask_reply(held, given[at].app, &reply).into_iter();
+        let before = records.len();
+        records.extend(own.map(|record| abi::FlatRecord { call, ..record }));
+        Ok(AnswerRecord {
+            records: u64::try_from(records.len() - before).unwrap_or(u64::MAX),
+            headroom: amounts(&reply.headroom),
+            ..answer_of(abi::CAPSCHED_OK)
+        })
+    };
+    let answers = understood
+        .into_iter()
+        .enumerate()
+        .map(&mut answer)
+        .collect();
+    (records, answers)
+}
+
+/// Containers that ended by themselves. `codes` gets 0 for each that was live, else `CAPSCHED_ERR_UNKNOWN`.
+///
+/// # Safety
+///
+/// `containers` and `codes` have `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn capsched_containers_finished(
+    engine: u64,
+    containers: *const ContainerKey,
+    count: usize,
+    codes: *mut i32,
+) -> i32 {
+    // SAFETY: the caller's promise, as this call states it.
+    let memory = unsafe { Memory::trusted() };
+    guarded(|| {
+        ends(memory, engine, containers, count, codes, |held, id| {
+            Ok(held.engine.container_finished(id))
+        })
+    })
+}
+
+/// Kills containers. `codes` gets 0 for each that was live, else `CAPSCHED_ERR_UNKNOWN`.
+///
+/// # Safety
+///
+/// As `capsched_containers_finished`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn capsched_containers_kill(
+    engine: u64,
+    containers: *const ContainerKey,
+    count: usize,
+    codes: *mut i32,
+) -> i32 {
+    // SAFETY: the caller's promise, as this call states it.
+    let memory = unsafe { Memory::trusted() };
+    guarded(|| {
+        ends(memory, engine, containers, count, codes, |held, id| {
+            Ok(held.engine.kill_container(id)?)
+        })
+    })
+}
+
+/// Ends containers one after the other; a code for each.
+fn ends(
+    memory: Memory,
+    engine: u64,
+    containers: *const ContainerKey,
+    count: usize,
+    codes: *mut i32,
+    end: impl Fn(&Held, capsched::api::ContainerId) -> Answer<bool>,
+) -> Answer {
+    let held = self::engine(engine)?;
+    let keys = memory.copy_all(containers, count, "containers")?;
+    if count > 0 {
+        memory.expects(codes, "codes")?;
+    }
+    let one = |key: ContainerKey| -> Answer {
+        let id = convert::container_id(key)?;
+        if end(&held, id)? {
+            return Ok(());
+        }
+        let text = format_args!("{id} is not live");
+        Err(Fault::new(
+            abi::CAPSCHED_ERR_UNKNOWN,
+            "unknown_container",
+            text,
+        ))
+    };
+    let faults = keys.into_iter().map(|key| one(key).err()).collect();
+    answer_codes(memory, codes, faults);
+    Ok(())
+}

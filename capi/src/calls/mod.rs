@@ -1,0 +1,8 @@
+//! The exported calls, by what they are about.
+
+pub mod apps;
+pub mod engine;
+pub mod events;
+pub mod nodes;
+pub mod queues;
+pub mod views;

@@ -1,0 +1,7 @@
+//! The exported calls, as a host in C makes them.
+#![expect(unsafe_code, reason = "the calls take pointers")]
+
+mod bad_calls;
+mod bad_pointers;
+mod calls;
+mod support;
