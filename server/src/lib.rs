@@ -2,6 +2,8 @@
 //!
 //! | module | what it owns |
 //! |---|---|
+//! | [`conf`] | the scheduler's configuration: changes, versions, log, roll back |
 //! | [`rm`] | the daemon's core: engine, applications, nodes, labels, events, and the commands that change them |
 
+pub mod conf;
 pub mod rm;

@@ -16,6 +16,18 @@ pub enum Severity {
     Hint,
 }
 
+impl Severity {
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Hint => "hint",
+        }
+    }
+}
+
 /// A byte range of one of the files of a [`Report`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {

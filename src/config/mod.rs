@@ -40,6 +40,7 @@ mod diagnostic;
 mod document;
 mod effects;
 mod encoding;
+mod issues;
 mod judge;
 mod key_table;
 mod keys;
@@ -73,6 +74,7 @@ pub use admission::{Admission, AdmissionRefusal, Admitted, Wish};
 pub use codes::{code_severity, codes, explain_code, word};
 pub use diagnostic::{Diagnostic, Label, Report, Severity, SourceFile, Span};
 pub use document::{Document, DocumentLimits, Property};
+pub use issues::{Issue, issues};
 pub use judge::{check, placement_faults};
 pub use key_table::{KeyScope, KnownKey, known_keys};
 pub use load::{

@@ -14,15 +14,6 @@ use super::shown::Places;
 pub(super) use issues::issues;
 pub(super) use sarif::sarif;
 
-/// The word of a severity.
-pub(super) fn severity(of: Severity) -> &'static str {
-    match of {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Hint => "hint",
-    }
-}
-
 /// Number of errors, warnings and hints.
 pub(super) fn counts(report: &Report) -> [usize; 3] {
     let count = |severity| {
@@ -73,7 +64,7 @@ fn finding(finding: &Diagnostic, places: &Places<'_>) -> Value {
         "code": finding.code,
         // What the recordings of the reference call it.
         "word": finding.word(),
-        "severity": severity(finding.severity),
+        "severity": finding.severity.word(),
         "message": finding.message,
         "at": finding.span.as_ref().map(|span| at(places, span)),
         "labels": labels,
