@@ -111,7 +111,7 @@ pub(super) fn of_queues(
 ) -> Option<Finding> {
     let mut path: Vec<QueueSlot> = state.chain(app.leaf).collect();
     path.reverse();
-    let held = app.part(partition).reserved.get();
+    let held = given_up(state, app, partition);
     let mut limits: Limits<MAX_TYPES> = Limits::new(state.total(partition));
     let respect = Exclusivity::Respect;
     let mut cluster_full = false;
@@ -139,6 +139,16 @@ pub(super) fn of_queues(
         Some(queue) => at_maximum(state, app.leaf, queue, partition, size),
         None if cluster_full || is_full(State::ROOT) => None,
         None => Some(no_headroom(state, app.leaf, partition, (&room, size))),
+    }
+}
+
+/// What an application reserved on a partition, where it may be given up for a container on another node.
+// As the setting reservations-continue-look-all-nodes, without which a reservation counts as use.
+fn given_up(state: &State, app: &App, partition: PartitionId) -> ResourceVector {
+    if state.settings.continue_looking {
+        app.part(partition).reserved.get()
+    } else {
+        ResourceVector::NONE
     }
 }
 
@@ -235,10 +245,16 @@ pub(super) fn of_user(
     let user = &state.users[app.user];
     let common: ResourceVector = compute_user_limit(state, app.leaf, partition, LimitKind::Respect);
     let limit = user_value(state, &common, Some(user));
-    let held = app.part(PartitionId::DEFAULT).reserved.get();
-    let used = user.part(partition).used.get() - held;
-    let order = state.calculator.compare(&state.cluster, &used, &limit);
-    if order.is_le() {
+    let is_within = |used: &ResourceVector| {
+        let order = state.calculator.compare(&state.cluster, used, &limit);
+        order.is_le()
+    };
+    let used = user.part(partition).used.get();
+    // Above the limit it gets something only in exchange for what it reserved.
+    let counted = state.continue_looking_on(partition);
+    let reserved = given_up(state, app, counted);
+    let left = user.part(counted).used.get() - reserved;
+    if is_within(&used) || !reserved.is_none() && is_within(&left) {
         return None;
     }
     let types = &state.settings.resource_types;

@@ -120,6 +120,31 @@ fn a_user_at_the_limit_is_told_from_a_full_queue() {
 }
 
 #[test]
+fn a_reservation_counts_as_use_of_its_user_where_it_is_not_given_up() {
+    for (looks_on, reason) in [
+        ("false", Reason::UserLimit),
+        ("true", Reason::ReservedOnNode),
+    ] {
+        let conf = [
+            ("root.a.user-limit-factor", "1"),
+            ("reservations-continue-look-all-nodes", looks_on),
+        ];
+        let mut cluster = cluster(&conf, &["n0", "n1", "n2"]);
+        cluster.asks(1, "root.a", "ann", (3, 3));
+        cluster.beat(1);
+        cluster.asks(2, "root.b", "bob", (3, 2));
+        cluster.beat(1);
+        cluster.ask(1, vec![capsched::api::Ask::anywhere(gib(4), 1)]);
+        cluster.beat(1);
+        let found = cluster.reason(1, reason);
+        if reason == Reason::UserLimit {
+            let evidence = &found.evidence;
+            assert_eq!((evidence.limit, evidence.used), (Some(12288), Some(13312)));
+        }
+    }
+}
+
+#[test]
 fn position_and_priority_decide_where_one_container_fits() {
     let mut cluster = cluster(&[], &["n0"]);
     cluster.asks(1, "root.a", "ann", (7, 1));

@@ -119,6 +119,8 @@ fn stuck(ledger: &Ledger) -> Option<Vec<String>> {
     };
     let mut stuck = Vec::new();
     for leaf in state.queues.iter().filter_map(|queue| queue.leaf.as_ref()) {
+        // A user's limit passes over one application. Those behind it are served, and may be stopped by a queue.
+        let mut behind_user_limit = false;
         let open = leaf.active.iter().flat_map(|&app| {
             let keys = state.apps[app].keys.iter();
             let open = keys.filter(|asks| asks.outstanding);
@@ -138,8 +140,9 @@ fn stuck(ledger: &Ledger) -> Option<Vec<String>> {
             if is_of_queue(reason) || !state.calculator.fits_in(&size, &room) {
                 return None;
             }
-            if reason == Reason::UserLimit {
-                break;
+            behind_user_limit |= reason == Reason::UserLimit;
+            if behind_user_limit {
+                continue;
             }
             let idle = state.nodes.iter().find(|node| {
                 node.state == NodeState::Running
