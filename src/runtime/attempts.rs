@@ -173,7 +173,7 @@ impl Sequential {
         if !self.ledger.state().settings.multi_node.enabled {
             return Some(self.attempt_alone(first));
         }
-        if self.fulfil_reserved(order, collected) {
+        if self.fulfil_reserved(order, partition, collected) {
             // What was fulfilled or given up changed the order.
             let nodes = nodes.to_vec();
             let candidates = Candidates::partition(self.ledger.state(), nodes);
@@ -198,13 +198,22 @@ impl Sequential {
     }
 
     /// As [`Self::fulfil_all`] on the nodes of an order, without a look at those that are not reserved.
-    fn fulfil_reserved(&mut self, order: &LiveOrder, collected: Collected) -> bool {
+    fn fulfil_reserved(
+        &mut self,
+        order: &LiveOrder,
+        partition: PartitionId,
+        collected: Collected,
+    ) -> bool {
         let nodes = order.nodes(collected);
         let mut from = 0;
         self.standstill.begin_kept(self.ledger.state());
+        if self.standstill.count_all_known(partition, order.reserved()) {
+            self.standstill.apply_kept(&mut self.ledger);
+            return false;
+        }
         while let Some(place) = order.next_reserved(collected, from) {
             from = place + 1;
-            if self.standstill.count_known(nodes[place]) {
+            if self.standstill.count_known(nodes[place]).is_some() {
                 continue;
             }
             self.standstill.apply_kept(&mut self.ledger);
@@ -236,8 +245,11 @@ impl Sequential {
         }
         let outcome = propose_reserved(self.ledger.state(), node, &mut self.seen);
         let committed = self.ledger.commit(&outcome, &self.seen);
+        match &outcome {
+            Outcome::Skipped(_) => self.standstill.note_change(),
+            _ => self.note_pass(&outcome),
+        }
         self.seen.clear();
-        self.standstill.note_change();
         !outcome.keeps_reservation() || !committed.is_committed()
     }
 
@@ -262,14 +274,11 @@ impl Sequential {
             Outcome::Skipped(_) if !self.seen.iter().any(ends_apps) => {
                 self.standstill.note_other_change();
             }
-            Outcome::Proposed(proposal)
-                if proposal.kind == ProposalKind::Allocate
-                    && proposal.reserved.is_none()
-                    && proposal.exchange.is_none()
-                    && proposal.kill.is_empty() =>
-            {
+            // What is given up in exchange is of the same application.
+            Outcome::Proposed(proposal) if proposal.kill.is_empty() => {
                 self.note_change_of(proposal.app);
             }
+            Outcome::GiveUp(release) => self.note_change_of(release.app),
             _ => self.standstill.note_change(),
         }
     }

@@ -6,14 +6,14 @@ use std::ops::Range;
 
 use super::nodes::walk_order::{CountedNodes, WalkOrder};
 use super::sequential::Sequential;
-use crate::id::{NodeName, NodeSlot};
+use crate::id::{NodeName, NodeSlot, QueueSlot};
 
 /// What a stretch of nodes without a carried out attempt came to.
 #[derive(Debug, Default)]
 struct Stretch {
     counted: Vec<CountedNodes>,
-    /// Reserved nodes with their places.
-    kept: Vec<(usize, NodeSlot)>,
+    /// Places of reserved nodes with the leaves of their reservations.
+    kept: Vec<(usize, QueueSlot)>,
 }
 
 impl Sequential {
@@ -79,24 +79,24 @@ impl Sequential {
         kept.clear();
         while let Some(place) = walk.first_single(from..open) {
             let node = walk.nodes()[place];
-            if !self.standstill.count_kept(&mut self.ledger, node) {
+            let Some(leaf) = self.standstill.count_kept(&mut self.ledger, node) else {
                 until = place;
                 break;
-            }
-            kept.push((place, node));
+            };
+            kept.push((place, leaf));
             from = place + 1;
         }
         let known = (&self.standstill, self.ledger.state());
         walk.counted(&(range.start..until), known, counted);
         let mut kept = kept.iter().peekable();
         for nodes in counted.iter() {
-            while let Some((_, node)) = kept.next_if(|(place, _)| *place < nodes.last) {
-                self.standstill.write_limit_later(*node);
+            while let Some((_, leaf)) = kept.next_if(|(place, _)| *place < nodes.last) {
+                self.standstill.write_limit_later(*leaf);
             }
             self.standstill.count_many(nodes);
         }
-        for (_, node) in kept {
-            self.standstill.write_limit_later(*node);
+        for (_, leaf) in kept {
+            self.standstill.write_limit_later(*leaf);
         }
         until
     }

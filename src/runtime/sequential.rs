@@ -124,13 +124,7 @@ impl Sequential {
 
     /// Notes that something changed that concerns an application.
     pub(super) fn note_change_of(&mut self, app: AppSlot) {
-        let keys = &self.ledger.state().apps[app].keys;
-        let reserves = || keys.iter().any(|asks| !asks.reserved.is_empty());
-        if !self.standstill.knows_kept() || !reserves() {
-            self.standstill.note_other_change();
-        } else {
-            self.standstill.note_change();
-        }
+        self.standstill.note_change_of(app);
     }
 
     /// Notes that something changed, perhaps which nodes there are or what they are part of.

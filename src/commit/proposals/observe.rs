@@ -4,7 +4,7 @@
 
 use crate::commit::event::LedgerEvent;
 use crate::commit::ledger::Ledger;
-use crate::id::{NodeSlot, QueueSlot};
+use crate::id::{AppSlot, NodeSlot, QueueSlot, SchedulerKey};
 use crate::policy::Locality;
 use crate::proposer::{CounterMove, LimitWrite, Observation};
 use crate::resource::PackedVector;
@@ -59,13 +59,10 @@ impl Ledger {
         }
     }
 
-    /// Keeps the reservation on a node so many times more, where an attempt does nothing else.
+    /// Keeps reservations of a key so many times more, where an attempt does nothing else.
     // As FiCaSchedulerApp.reReserveContainer, and RegularContainerAllocator before it.
-    pub fn keep_reservation(&mut self, node: NodeSlot, times: i32) {
-        let Some(held) = self.state.nodes[node].reserved else {
-            return;
-        };
-        let asks = self.state.apps[held.app].key_mut(held.key);
+    pub(crate) fn keep_reservations(&mut self, (app, key): (AppSlot, SchedulerKey), times: i32) {
+        let asks = self.state.apps[app].key_mut(key);
         asks.opportunities = asks.opportunities.saturating_add(times);
         asks.re_reservations = asks.re_reservations.saturating_add(times);
     }

@@ -255,6 +255,11 @@ impl LiveOrder {
         &self.collected(collected).nodes
     }
 
+    /// How many of the nodes are reserved.
+    pub(in crate::runtime) fn reserved(&self) -> usize {
+        self.reserved
+    }
+
     /// The position of the first reserved node from one on.
     pub(in crate::runtime) fn next_reserved(
         &self,

@@ -9,7 +9,7 @@
 //! Tests: `tests/simulation/skipping.rs`.
 
 use crate::commit::Ledger;
-use crate::id::{NodeSlot, PartitionId};
+use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot};
 use crate::proposer::{
     Fruitless, LimitWrite, Moved, Observation, Prospect, Visited, keeps_quietly, limit_of_kept,
     moved_by, prospect, reservation_of,
@@ -54,8 +54,8 @@ struct Attempted {
 enum PendingNotice {
     /// A known attempt.
     Known(usize),
-    /// One that kept the reservation on a node.
-    Kept(NodeSlot),
+    /// One that kept a reservation of a leaf.
+    Kept(QueueSlot),
 }
 
 /// What attempts came to since the last change.
@@ -67,8 +67,6 @@ pub(in crate::runtime) struct Standstill {
     known: Vec<Attempted>,
     /// The keys that the present pass looks at.
     visited: Visited,
-    /// Reservations that the present round kept.
-    kept: Vec<NodeSlot>,
     /// Reservations that surely stay until something changes.
     stays: KeptReservations,
     /// Whether an event is made of each reservation that is kept.
@@ -100,9 +98,10 @@ impl Standstill {
         self.note_other_change();
     }
 
-    /// Whether any reservation is known to stay.
-    pub(in crate::runtime) fn knows_kept(&self) -> bool {
-        !self.stays.is_empty()
+    /// Something changed that concerns an application, and no reserved node that was not written.
+    pub(in crate::runtime) fn note_change_of(&mut self, app: AppSlot) {
+        self.stays.forget(app);
+        self.note_other_change();
     }
 
     /// Something changed that concerns no application with reservations, and no reserved node that was not written.
@@ -136,14 +135,22 @@ impl Standstill {
         self.stays.begin(state);
     }
 
-    /// Counts that a reservation stays which is known to; whether it is. Its key follows with
-    /// [`Self::apply_counted`].
-    pub(in crate::runtime) fn count_known(&mut self, node: NodeSlot) -> bool {
-        let known = self.keeps_silently && self.stays.count(node);
-        if known {
-            self.note_kept(node);
+    /// Counts that a reservation stays which is known to; the leaf of its application, or nothing where it is not
+    /// known. Its key follows with [`Self::apply_counted`].
+    pub(in crate::runtime) fn count_known(&mut self, node: NodeSlot) -> Option<QueueSlot> {
+        if !self.keeps_silently {
+            return None;
         }
-        known
+        self.stays.count(node)
+    }
+
+    /// Counts an attempt on each reserved node of a partition that has so many of them; whether all are known to stay.
+    pub(in crate::runtime) fn count_all_known(
+        &mut self,
+        partition: PartitionId,
+        reserved: usize,
+    ) -> bool {
+        self.keeps_silently && self.stays.count_all(partition, reserved)
     }
 
     /// Whether every attempt is carried out.
@@ -203,19 +210,12 @@ impl Standstill {
         })
     }
 
-    fn note_kept(&mut self, node: NodeSlot) {
-        if self.rounding {
-            self.kept.push(node);
-        }
-    }
-
     /// Whether a reservation surely stays, so that the attempt on it was counted instead of carried out.
     pub(in crate::runtime) fn keep(&mut self, ledger: &mut Ledger, node: NodeSlot) -> bool {
         if self.plain || prospect(ledger.state(), node) != Prospect::Kept {
             self.unsettled = true;
             return false;
         }
-        self.note_kept(node);
         self.keep_without_notice(ledger, node);
         if !self.keeps_silently {
             ledger.report_kept(node);
@@ -230,9 +230,9 @@ impl Standstill {
         if keeps_quietly(ledger.state(), of, 1) {
             self.stays.add(ledger.state(), node);
         } else {
-            self.note_change();
+            self.note_change_of(of.0);
         }
-        ledger.keep_reservation(node, 1);
+        ledger.keep_reservations(of, 1);
         let leaf = ledger.state().apps[of.0].leaf;
         let write = limit_of_kept(ledger.state(), leaf);
         ledger.write_limit(leaf, Some(&write.limit), None);
@@ -281,26 +281,36 @@ impl Standstill {
         }
     }
 
-    /// Counts that a reservation stays, where it surely does and nothing changes by that; whether that is so. What the
-    /// leaf is to show follows with [`Self::write_limit_later`]. No event is made.
-    pub(in crate::runtime) fn count_kept(&mut self, ledger: &mut Ledger, node: NodeSlot) -> bool {
-        if self.count_known(node) {
-            return true;
+    /// Counts that a reservation stays, where it surely does and nothing changes by that; the leaf of its application,
+    /// or nothing where that is not so. What the leaf is to show follows with [`Self::write_limit_later`]. No event
+    /// is made.
+    pub(in crate::runtime) fn count_kept(
+        &mut self,
+        ledger: &mut Ledger,
+        node: NodeSlot,
+    ) -> Option<QueueSlot> {
+        let known = self.count_known(node);
+        if known.is_some() {
+            return known;
         }
         let state = ledger.state();
-        let quiet = || reservation_of(state, node).is_some_and(|of| keeps_quietly(state, of, 1));
-        let stays = prospect(state, node) == Prospect::Kept && quiet();
-        if stays {
-            self.stays.add(state, node);
-            self.note_kept(node);
-            ledger.keep_reservation(node, 1);
+        let stays = prospect(state, node) == Prospect::Kept;
+        let of = reservation_of(state, node).filter(|_| stays)?;
+        if !keeps_quietly(state, of, 1) {
+            return None;
         }
-        stays
+        let leaf = state.apps[of.0].leaf;
+        self.stays.add(state, node);
+        ledger.keep_reservations(of, 1);
+        Some(leaf)
     }
 
-    /// The attempt on a reserved node that was counted comes next among those that write limits of leaves.
-    pub(in crate::runtime) fn write_limit_later(&mut self, node: NodeSlot) {
-        self.pending_notices.push(PendingNotice::Kept(node));
+    /// An attempt on a reserved node of a leaf that was counted comes next among those that write limits.
+    pub(in crate::runtime) fn write_limit_later(&mut self, leaf: QueueSlot) {
+        let notice = PendingNotice::Kept(leaf);
+        if self.pending_notices.last() != Some(&notice) {
+            self.pending_notices.push(notice);
+        }
     }
 
     /// Moves the counters of all attempts that were counted since this was last called, and writes their limits.
@@ -311,7 +321,6 @@ impl Standstill {
             let times = std::mem::take(&mut known.uncounted);
             ledger.repeat_looks(&known.moved.looks, times);
         }
-        let mut last_kept = None;
         self.stays.apply(ledger, false);
         // Only what is written last to a leaf stays.
         let (mut current, mut published) = (Vec::new(), Vec::new());
@@ -334,13 +343,9 @@ impl Standstill {
                         write_last(write, ledger);
                     }
                 }
-                PendingNotice::Kept(node) => {
-                    let state = ledger.state();
-                    let leaf = reservation_of(state, node).map(|(app, _)| state.apps[app].leaf);
-                    if let Some(leaf) = leaf.filter(|&leaf| last_kept != Some(leaf)) {
-                        write_last(&limit_of_kept(state, leaf), ledger);
-                        last_kept = Some(leaf);
-                    }
+                PendingNotice::Kept(leaf) => {
+                    let write = limit_of_kept(ledger.state(), leaf);
+                    write_last(&write, ledger);
                 }
             }
         }
@@ -391,7 +396,7 @@ impl Standstill {
         self.began = self.changes;
         self.unsettled = false;
         self.rounding = true;
-        self.kept.clear();
+        self.stays.begin_round();
         for known in &mut self.known {
             known.times = 0;
         }
@@ -412,19 +417,12 @@ impl Standstill {
             return 0;
         }
         let state = ledger.state();
-        let kept = self.kept.iter();
-        let mut kept: Vec<_> = kept
-            .filter_map(|&node| Some((reservation_of(state, node)?, node)))
-            .collect();
-        kept.sort_unstable_by_key(|(key, _)| *key);
-        // Reservations of one key are kept together.
-        let keys: Vec<_> = kept.chunk_by(|a, b| a.0 == b.0).collect();
+        let keys = self.stays.kept_in_round();
         let mut times = i32::try_from(most).unwrap_or(i32::MAX);
         let quiet = |times: i32| {
             keys.iter().all(|key| {
-                let all = i32::try_from(key.len()).ok();
-                let all = all.and_then(|all| times.checked_mul(all));
-                all.is_some_and(|all| keeps_quietly(state, key[0].0, all))
+                let all = key.1.checked_mul(times);
+                all.is_some_and(|all| keeps_quietly(state, key.0, all))
             })
         };
         while times > 0 && !quiet(times) {
@@ -433,9 +431,10 @@ impl Standstill {
         if times == 0 {
             return 0;
         }
-        for (_, node) in &kept {
-            ledger.keep_reservation(*node, times);
+        for (of, kept) in keys {
+            ledger.keep_reservations(of, kept * times);
         }
+        self.stays.test_again();
         let rounds = u64::from(times.unsigned_abs());
         for known in &self.known {
             ledger.repeat_looks(&known.moved.looks, known.times.saturating_mul(rounds));
