@@ -15,9 +15,11 @@ use crate::play::{
     Cluster, Column, Outcome, Row, Saturated, Scene, Timing, Trace, TraceArgs, block, machine,
     progress, saturated_table, table, verdict,
 };
+use crate::recipe::Staged;
 use crate::reference::ReferenceArg;
 use crate::teach;
-use crate::values::{seed, threads};
+use crate::top::{Shown, watch};
+use crate::values::{mode, seed, threads};
 
 const SCHEDULER: &[u8] = include_bytes!("../../configs/capacity-scheduler/demo.xml");
 const SITE: &[u8] = include_bytes!("../../configs/capacity-scheduler/demo-yarn-site.xml");
@@ -65,6 +67,10 @@ pub(crate) struct Args {
     /// Say below the table what each of its lines means.
     #[arg(long)]
     explain_rows: bool,
+    /// Show the run of one mode in the terminal while it is played, as `capsched top` does.
+    #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "global", value_parser = mode, conflicts_with_all = ["json", "threads"])]
+    top: Option<ModeKind>,
 }
 
 /// Cluster and trace of the demonstration; fills in what `args` leave open.
@@ -123,6 +129,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let (cluster, trace) = data(&mut TraceArgs::default(), args.seed, args.reference.release)?;
     let timing = timing(Timing::default(), &trace);
+    if let Some(mode) = args.top {
+        let row = Row::new(mode, None).under(args.reference.release);
+        let staged = Staged::without_costs((cluster, trace), row, timing)?;
+        return watch(&Shown::of_demo(mode, staged), None);
+    }
     let saturated: Result<Vec<Saturated>> = MODES.into_iter().map(Saturated::measure).collect();
     let saturated = saturated?;
     let mut runs = Vec::new();

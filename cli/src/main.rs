@@ -11,6 +11,7 @@ mod excerpt;
 mod generate;
 mod hist;
 mod interrupt;
+mod moments;
 mod output;
 mod pages;
 mod parity;
@@ -25,6 +26,7 @@ mod snapshot;
 mod sweep;
 mod teach;
 mod text_file;
+mod top;
 mod trace;
 mod values;
 mod watchdog;
@@ -89,6 +91,8 @@ enum Command {
     Snapshot(snapshot::Command),
     /// Show the latencies of a run by phase and write them as files.
     Hist(hist::Args),
+    /// Show a run in the terminal, moment by moment.
+    Top(top::Args),
     /// Write the results of a run or a comparison as one HTML file.
     Report(report::Args),
     /// Play recordings of the real scheduler and compare every step.
@@ -134,6 +138,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Whatif(args) => whatif::run(&args),
         Command::Snapshot(command) => snapshot::run(&command),
         Command::Hist(args) => hist::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Parity(args) => parity::run(&args),
         Command::Simulate(args) => simulate::run(&args),

@@ -52,6 +52,21 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
+    /// A run whose scheduler works in no virtual time.
+    pub(crate) fn without_costs(
+        (cluster, trace): (Cluster, Trace),
+        row: Row,
+        timing: Timing,
+    ) -> Result<Self> {
+        Ok(Self {
+            cluster,
+            trace,
+            row,
+            timing,
+            costs: NamedCosts::named("none", None)?,
+        })
+    }
+
     /// The scene of the run.
     pub(crate) fn scene(&self) -> Scene<'_> {
         Scene {

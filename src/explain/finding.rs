@@ -59,6 +59,8 @@ impl Finding {
 pub struct Waiting {
     /// How many containers; for an application without a master, that of the master.
     pub containers: u64,
+    /// Size of one of them.
+    pub size: ResourceVector,
     /// Why.
     pub finding: Finding,
 }

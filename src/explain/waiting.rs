@@ -71,6 +71,7 @@ impl<'a> WaitExplainer<'a> {
         keys.filter_map(|key| {
             Some(Waiting {
                 containers: key.containers,
+                size: key.size,
                 finding: key.findings.into_iter().next()?,
             })
         })

@@ -186,6 +186,7 @@ mod tests {
     fn waits(reason: Reason, containers: u64) -> Waiting {
         Waiting {
             containers,
+            size: capsched::api::ResourceVector::NONE,
             finding: Finding::new(reason, "because".to_owned()).by_queue_setting("root.a", "x"),
         }
     }

@@ -24,6 +24,16 @@ pub(crate) trait Onlooker {
         let _ = (at_ms, engine);
     }
 
+    /// An application was submitted and accepted.
+    fn submitted(&mut self, at_ms: u64, app: &AppSpec) {
+        let _ = (at_ms, app);
+    }
+
+    /// The engine decided.
+    fn decided(&mut self, at_ms: u64, decisions: &[Event]) {
+        let _ = (at_ms, decisions);
+    }
+
     /// A submission was refused.
     fn refused(&mut self, at_ms: u64, app: &AppSpec, (why, engine): (Finding, &Stepped)) {
         let _ = (at_ms, app, why, engine);
@@ -32,6 +42,11 @@ pub(crate) trait Onlooker {
     /// A call of an application was refused.
     fn refused_call(&mut self, at_ms: u64, app: ApplicationId, why: Finding) {
         let _ = (at_ms, app, why);
+    }
+
+    /// The run is over, or has come to the moment that is asked for.
+    fn over(&mut self, at_ms: u64, engine: &Stepped) {
+        let _ = (at_ms, engine);
     }
 
     /// An application ended.
@@ -71,8 +86,14 @@ impl<'a> Watched<'a> {
         &self.engine
     }
 
+    /// Shows the engine to the onlooker for the last time.
+    pub(crate) fn end(&mut self, at_ms: u64) {
+        self.show();
+        self.onlooker.over(at_ms, &self.engine);
+    }
+
     /// Shows the engine to the onlooker if something changed.
-    pub(crate) fn show(&mut self) {
+    fn show(&mut self) {
         if std::mem::take(&mut self.changed) {
             self.onlooker.moment(self.now_ms, &self.engine);
         }
@@ -80,8 +101,13 @@ impl<'a> Watched<'a> {
 
     /// Whether a call changed something: it made events.
     fn gather(&mut self) {
+        let before = self.events.len();
         self.engine.events(&mut self.events);
         self.changed |= !self.events.is_empty();
+        let decisions = &self.events[before..];
+        if !decisions.is_empty() {
+            self.onlooker.decided(self.now_ms, decisions);
+        }
     }
 }
 
@@ -103,6 +129,8 @@ impl Scheduler for Watched<'_> {
             let why = refused_submission(error, &self.types);
             self.onlooker
                 .refused(self.now_ms, &app, (why, &self.engine));
+        } else {
+            self.onlooker.submitted(self.now_ms, &app);
         }
         result
     }
@@ -216,7 +244,7 @@ impl Row {
         let (mut driver, at_ms, report) =
             self.driven(scene, until_ms, |engine| Watched::new(engine, onlooker))?;
         let watched = driver.scheduler();
-        watched.show();
+        watched.end(at_ms);
         Ok((end(at_ms, &watched.engine), report))
     }
 

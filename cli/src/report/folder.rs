@@ -68,7 +68,7 @@ pub(super) fn document(path: &Path) -> Result<Value> {
 }
 
 /// A histogram log; one without intervals is empty.
-pub(super) fn log(path: &Path) -> Result<Vec<TaggedInterval>> {
+pub(crate) fn log(path: &Path) -> Result<Vec<TaggedInterval>> {
     match read_hlog(&text(path)?) {
         Ok(intervals) => Ok(intervals),
         Err(LogError::Empty) => Ok(Vec::new()),

@@ -5,6 +5,8 @@ mod decisions;
 mod folder;
 mod tables;
 
+pub(crate) use folder::log;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 

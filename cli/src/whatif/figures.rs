@@ -53,7 +53,7 @@ pub(super) struct QueueFigures {
     pub(super) p50_ms: u64,
     /// 95 % of them.
     pub(super) p95_ms: u64,
-    /// Mean share of the cluster while jobs came, of the resource that the queue has most of.
+    /// Mean share of the cluster until the last container ended, of the resource that the queue has most of.
     pub(super) share: f64,
     /// Containers placed.
     pub(super) placed: u64,
@@ -135,16 +135,16 @@ fn figures(jobs: &[Job], end_ms: u64) -> QueueFigures {
     }
 }
 
-/// Mean share of each leaf up to the last submission, of the type that it has most of.
+/// Mean share of each leaf until the last container ended, of the type that it has most of.
 fn shares(report: &RunReport, types: usize) -> BTreeMap<String, f64> {
     let mut sums: BTreeMap<String, f64> = BTreeMap::new();
     let mut length = 0.0;
     for pair in report.series.windows(2) {
         let [sample, next] = pair else { continue };
-        if sample.at_ms >= report.last_submission_ms {
+        if sample.at_ms >= report.finished_ms {
             break;
         }
-        let ms = (next.at_ms.min(report.last_submission_ms) - sample.at_ms) as f64;
+        let ms = (next.at_ms.min(report.finished_ms) - sample.at_ms) as f64;
         length += ms;
         for (queue, used) in &sample.used {
             let of_type = |index: usize| {

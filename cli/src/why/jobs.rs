@@ -14,17 +14,17 @@ const SUGGESTED: usize = 3;
 
 /// What `jobs.csv` says of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Job {
-    pub(super) name: String,
-    pub(super) app: ApplicationId,
-    pub(super) queue: String,
-    pub(super) user: String,
-    pub(super) submitted_ms: u64,
-    pub(super) first_container_ms: Option<u64>,
-    pub(super) ended_ms: Option<u64>,
-    pub(super) asked: u64,
-    pub(super) placed: u64,
-    pub(super) outcome: String,
+pub(crate) struct Job {
+    pub(crate) name: String,
+    pub(crate) app: ApplicationId,
+    pub(crate) queue: String,
+    pub(crate) user: String,
+    pub(crate) submitted_ms: u64,
+    pub(crate) first_container_ms: Option<u64>,
+    pub(crate) ended_ms: Option<u64>,
+    pub(crate) asked: u64,
+    pub(crate) placed: u64,
+    pub(crate) outcome: String,
 }
 
 /// A line of the file.
@@ -44,11 +44,11 @@ struct Row {
 
 /// All jobs of a run.
 #[derive(Debug)]
-pub(super) struct Jobs(Vec<Job>);
+pub(crate) struct Jobs(Vec<Job>);
 
 impl Jobs {
     /// Reads the file of a run.
-    pub(super) fn read(run: &Path) -> Result<Self> {
+    pub(crate) fn read(run: &Path) -> Result<Self> {
         let path = run.join("jobs.csv");
         let shown = path.display();
         let reader = csv::ReaderBuilder::new()
@@ -79,7 +79,7 @@ impl Jobs {
     }
 
     /// The applications that calls submit, which have no names of jobs.
-    pub(super) fn of_calls(calls: &[Call]) -> Self {
+    pub(crate) fn of_calls(calls: &[Call]) -> Self {
         let (mut now_ms, mut jobs) = (0, Vec::<Job>::new());
         for call in calls {
             match call {
@@ -111,13 +111,13 @@ impl Jobs {
     }
 
     /// A job by its number.
-    pub(super) fn of(&self, app: ApplicationId) -> Option<&Job> {
+    pub(crate) fn of(&self, app: ApplicationId) -> Option<&Job> {
         let at = self.0.binary_search_by_key(&app, |job| job.app).ok()?;
         self.0.get(at)
     }
 
     /// A job by its name, its application, or its number.
-    pub(super) fn find(&self, text: &str) -> Result<&Job> {
+    pub(crate) fn find(&self, text: &str) -> Result<&Job> {
         let mut named = self.0.iter().filter(|job| job.name == text);
         if let Some(job) = named.next() {
             if named.next().is_none() {

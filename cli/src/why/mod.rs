@@ -22,8 +22,9 @@ use crate::play::Origin;
 use crate::values::virtual_ms;
 use followed::{Followed, Refused};
 use groups::{GroupBy, Groups};
-use jobs::{Job, Jobs};
-use source::Source;
+
+pub(crate) use jobs::{Job, Jobs};
+pub(crate) use source::{Source, Stage};
 
 /// Arguments of `capsched why`.
 ///
@@ -158,10 +159,20 @@ fn of_app(args: &WhyArgs, source: Source, job: &Job) -> Result<ExitCode> {
     }
     let stage = source.stage()?;
     // Nothing is to be learnt after the end of the application.
-    let until = args.at.or(job.ended_ms);
+    let answer = answer(&stage, job, args.at.or(job.ended_ms))?;
+    if args.json {
+        line(json::of_app(&answer, &stage.origin()));
+    } else {
+        put(&shown::of_app(&answer, &stage.about()));
+    }
+    Ok(exit(answer.now.is_some() || !answer.refused.is_empty()))
+}
+
+/// Repeats a run up to a moment and explains one application there.
+fn answer<'a>(stage: &Stage, job: &'a Job, until_ms: Option<u64>) -> Result<Answer<'a>> {
     let editor = stage.editor();
     let mut followed = Followed::new(job.app, editor.as_ref());
-    let (at_ms, now, steps) = stage.observe(until, &mut followed, |at_ms, engine| {
+    let (at_ms, now, steps) = stage.observe(until_ms, &mut followed, |at_ms, engine| {
         let now = engine.explain(job.app);
         let steps = now
             .as_ref()
@@ -169,24 +180,29 @@ fn of_app(args: &WhyArgs, source: Source, job: &Job) -> Result<ExitCode> {
         (at_ms, now, steps.unwrap_or_default())
     })?;
     let (timeline, refused) = followed.finish(at_ms);
-    let answer = Answer {
+    Ok(Answer {
         job,
         at_ms,
         now,
         steps,
         refused,
         timeline,
-    };
-    if args.json {
-        line(json::of_app(&answer, &stage.origin()));
-    } else {
-        let about = About {
-            types: stage.types(),
-            origin: stage.origin(),
-        };
-        put(&shown::of_app(&answer, &about));
+    })
+}
+
+/// The answer of `capsched why` about an application at a moment.
+pub(crate) fn text_at(stage: &Stage, job: &Job, at_ms: u64) -> Result<String> {
+    let answer = answer(stage, job, Some(at_ms))?;
+    Ok(shown::of_app(&answer, &stage.about()))
+}
+
+impl Stage {
+    fn about(&self) -> About {
+        About {
+            types: self.types(),
+            origin: self.origin(),
+        }
     }
-    Ok(exit(answer.now.is_some() || !answer.refused.is_empty()))
 }
 
 /// Runs `capsched why-not`.

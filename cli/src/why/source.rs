@@ -15,7 +15,7 @@ use crate::snapshot;
 
 /// Something that holds the past of an engine.
 #[derive(Debug)]
-pub(super) enum Source {
+pub(crate) enum Source {
     /// A recorded run.
     Run(Recorded),
     /// A snapshot and its file.
@@ -24,14 +24,16 @@ pub(super) enum Source {
 
 /// The same, ready to be looked at.
 #[derive(Debug)]
-pub(super) enum Stage {
+pub(crate) enum Stage {
+    /// What repeats a run.
     Run(Box<Staged>),
+    /// A snapshot, its file and its settings.
     Snapshot(PathBuf, Box<StateSnapshot>, Box<Loaded>),
 }
 
 impl Source {
     /// A folder is a run, and a file a snapshot.
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         if path.is_file() {
             let snapshot = Box::new(snapshot::read(path)?);
             return Ok(Self::Snapshot(path.to_owned(), snapshot));
@@ -40,7 +42,7 @@ impl Source {
     }
 
     /// The applications.
-    pub(super) fn jobs(&self) -> Result<Jobs> {
+    pub(crate) fn jobs(&self) -> Result<Jobs> {
         match self {
             Self::Run(recorded) => Jobs::read(&recorded.path),
             Self::Snapshot(_, snapshot) => Ok(Jobs::of_calls(&snapshot.calls)),
@@ -48,7 +50,7 @@ impl Source {
     }
 
     /// Reads what is needed to look.
-    pub(super) fn stage(self) -> Result<Stage> {
+    pub(crate) fn stage(self) -> Result<Stage> {
         Ok(match self {
             Self::Run(recorded) => Stage::Run(Box::new(recorded.stage()?)),
             Self::Snapshot(path, snapshot) => {
@@ -62,7 +64,7 @@ impl Source {
 
 impl Stage {
     /// Where properties stand.
-    pub(super) fn origin(&self) -> Origin {
+    pub(crate) fn origin(&self) -> Origin {
         match self {
             Self::Run(staged) => staged.cluster.origin.clone(),
             Self::Snapshot(_, _, loaded) => Origin {
@@ -73,7 +75,7 @@ impl Stage {
     }
 
     /// Names of the resource types.
-    pub(super) fn types(&self) -> Vec<Arc<str>> {
+    pub(crate) fn types(&self) -> Vec<Arc<str>> {
         match self {
             Self::Run(staged) => {
                 let names = staged.cluster.types.names().iter();
@@ -84,7 +86,7 @@ impl Stage {
     }
 
     /// Whether the cluster ever has a node.
-    pub(super) fn has_node(&self, node: &NodeName) -> bool {
+    pub(crate) fn has_node(&self, node: &NodeName) -> bool {
         match self {
             Self::Run(staged) => {
                 let nodes = &staged.cluster.nodes;
@@ -102,7 +104,7 @@ impl Stage {
     }
 
     /// What edits the configuration for trials.
-    pub(super) fn editor(&self) -> Box<dyn SettingsEditor + '_> {
+    pub(crate) fn editor(&self) -> Box<dyn SettingsEditor + '_> {
         match self {
             Self::Run(staged) => Box::new(Editor {
                 cluster: &staged.cluster,
@@ -113,7 +115,7 @@ impl Stage {
     }
 
     /// Plays up to a moment, or to the end; `end` sees the engine then.
-    pub(super) fn observe<T>(
+    pub(crate) fn observe<T>(
         &self,
         until_ms: Option<u64>,
         onlooker: &mut dyn Onlooker,
@@ -137,8 +139,9 @@ impl Stage {
                     }
                     call.make(&mut watched);
                 }
-                watched.show();
-                Ok(end(snapshot.head.at_ms.min(until_ms), watched.engine()))
+                let at_ms = snapshot.head.at_ms.min(until_ms);
+                watched.end(at_ms);
+                Ok(end(at_ms, watched.engine()))
             }
         }
     }

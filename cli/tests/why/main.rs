@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 mod explained;
+mod screens;
 mod snapshots;
 #[path = "../support/mod.rs"]
 mod support;

@@ -27,6 +27,9 @@ fn a_higher_share_for_masters_shortens_waits_and_the_run_as_it_was_stays_equal()
     };
     assert!(p95(changed) < p95(base), "{found}");
     assert_eq!(base["queues"]["root.dev"]["jobs"], 3);
+    // All jobs come in the first seconds; the share is that of the whole run.
+    let share = base["queues"]["root.dev"]["share"].as_f64().unwrap();
+    assert!((0.3..0.7).contains(&share), "{share}");
     let sentence = changed["sentence"].as_str().unwrap();
     assert!(
         sentence.contains("root.dev waits") && sentence.contains("shorter"),

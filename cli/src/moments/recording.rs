@@ -1,0 +1,126 @@
+//! The onlooker that keeps moments of a run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use capsched::api::{AppSpec, ApplicationId, Event, Finding, ReleaseReason, Stepped};
+
+use super::take::take;
+use super::{Film, Tally};
+use crate::play::Onlooker;
+
+/// Width of the span between two moments at first, in ms.
+const FIRST_MS: u64 = 1_000;
+
+/// Keeps evenly spaced moments of a run in a film.
+#[derive(Debug)]
+pub(crate) struct Recording<'a> {
+    film: &'a Film,
+    width_ms: u64,
+    /// When the next moment is kept.
+    due_ms: u64,
+    tally: Tally,
+    known: BTreeMap<ApplicationId, Submission>,
+}
+
+/// What is known of an application from its submission.
+#[derive(Clone, Debug)]
+pub(super) struct Submission {
+    pub(super) at_ms: u64,
+    pub(super) user: Arc<str>,
+}
+
+impl<'a> Recording<'a> {
+    pub(crate) fn new(film: &'a Film) -> Self {
+        Self {
+            film,
+            width_ms: FIRST_MS,
+            due_ms: 0,
+            tally: Tally::default(),
+            known: BTreeMap::new(),
+        }
+    }
+
+    fn keep(&mut self, at_ms: u64, engine: &Stepped) {
+        self.tally.conflicts = engine.conflicts().values().sum();
+        let moment = take(at_ms, engine, (self.tally, &self.known));
+        if self.film.push(moment) {
+            self.width_ms = self.width_ms.saturating_mul(2);
+        }
+        self.due_ms = (at_ms / self.width_ms + 1).saturating_mul(self.width_ms);
+    }
+
+    fn refuse(&mut self, at_ms: u64, app: ApplicationId, why: &Finding) {
+        self.tally.refused += 1;
+        let text = format!("{app} refused: {} {}", why.reason, why.detail);
+        self.film.note(at_ms, text);
+    }
+}
+
+impl Onlooker for Recording<'_> {
+    fn moment(&mut self, at_ms: u64, engine: &Stepped) {
+        if at_ms >= self.due_ms {
+            self.keep(at_ms, engine);
+        }
+    }
+
+    fn submitted(&mut self, at_ms: u64, app: &AppSpec) {
+        self.tally.submitted += 1;
+        let user = app.user.as_str().into();
+        self.known.insert(app.id, Submission { at_ms, user });
+    }
+
+    fn decided(&mut self, at_ms: u64, decisions: &[Event]) {
+        for decision in decisions {
+            match decision {
+                Event::Allocated { .. } => self.tally.placed += 1,
+                Event::Reserved {
+                    container, node, ..
+                } => {
+                    self.tally.reserved += 1;
+                    self.film
+                        .note(at_ms, format!("{container}: {node} is reserved for it"));
+                }
+                Event::Released { container, reason } => {
+                    let counts = !matches!(reason, ReleaseReason::Unreserved);
+                    self.tally.released += u64::from(counts);
+                    if matches!(reason, ReleaseReason::Killed) {
+                        self.tally.killed += 1;
+                        let text = format!("{container} was ended by the scheduler");
+                        self.film.note(at_ms, text);
+                    }
+                }
+                Event::AppEnded { app, cause } => {
+                    self.film
+                        .note(at_ms, format!("{app} ended: {}", cause.name()));
+                }
+                Event::MasterLost { app } => {
+                    let text = format!("{app} ended: its master's container was lost");
+                    self.film.note(at_ms, text);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn refused(&mut self, at_ms: u64, app: &AppSpec, (why, _): (Finding, &Stepped)) {
+        self.refuse(at_ms, app.id, &why);
+    }
+
+    fn refused_call(&mut self, at_ms: u64, app: ApplicationId, why: Finding) {
+        self.refuse(at_ms, app, &why);
+    }
+
+    fn over(&mut self, at_ms: u64, engine: &Stepped) {
+        let last = self.film.at(u64::MAX).map(|last| last.at_ms);
+        if last != Some(at_ms) {
+            self.keep(at_ms, engine);
+        }
+        self.film.end();
+    }
+
+    fn ended(&mut self, _: u64, app: ApplicationId) {
+        self.tally.ended += 1;
+        self.known.remove(&app);
+    }
+}

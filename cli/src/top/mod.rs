@@ -1,0 +1,142 @@
+//! `capsched top`: a run in the terminal, moment by moment, read-only.
+
+mod keys;
+mod model;
+mod screen;
+mod view;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use capsched::api::ModeKind;
+use capsched::metrics::TaggedInterval;
+
+use crate::moments::{Film, Recording};
+use crate::output::{line, put};
+use crate::recipe::Staged;
+use crate::report::log;
+use crate::values::virtual_ms;
+use crate::why::{Jobs, Source, Stage, newest_run};
+use model::Model;
+
+/// Arguments of `capsched top`.
+///
+/// The run is repeated while it is shown; nothing is changed. Keys: q queues, a applications, n nodes,
+/// e events, s scheduler; left and right move in time, space plays, / filters, Enter says why an
+/// application waits, p changes the partition, ? lists all keys, x ends.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Folder of a run (`replay --out`, or one column of `compare --out`) or a snapshot; the newest run
+    /// below `runs` when left out.
+    run: Option<PathBuf>,
+    /// The moment that is shown first, in virtual time such as 1500ms, 90s or 2h; with --print and --json
+    /// the end when left out.
+    #[arg(long, value_name = "TIME", value_parser = virtual_ms)]
+    at: Option<u64>,
+    /// Print one picture of 80 columns and 24 lines and end.
+    #[arg(long, conflicts_with = "json")]
+    print: bool,
+    /// Print the moment as one JSON object, as docs/reference/json.md describes it, and end.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is shown.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    /// What stands in the first line.
+    pub(crate) title: String,
+    /// What repeats the run.
+    pub(crate) stage: Stage,
+    /// Its jobs, where they are known.
+    pub(crate) jobs: Option<Jobs>,
+    /// The log of its latencies; empty where none was measured.
+    pub(crate) latencies: Vec<TaggedInterval>,
+}
+
+/// What the screen shows of a run beside its moments.
+#[derive(Clone, Copy, Debug)]
+struct About<'a> {
+    title: &'a str,
+    jobs: Option<&'a Jobs>,
+    latencies: &'a [TaggedInterval],
+}
+
+impl Shown {
+    fn about(&self) -> About<'_> {
+        About {
+            title: &self.title,
+            jobs: self.jobs.as_ref(),
+            latencies: &self.latencies,
+        }
+    }
+
+    /// Opens a recorded run or a snapshot.
+    fn open(path: &Path) -> Result<Self> {
+        let source = Source::open(path)?;
+        let jobs = source.jobs()?;
+        let (title, latencies) = match &source {
+            Source::Run(recorded) => {
+                let name = recorded.about["result"]["name"].as_str();
+                let measured = recorded.path.join("latency.hlog");
+                (name.unwrap_or("run").to_owned(), log(&measured)?)
+            }
+            Source::Snapshot(..) => ("snapshot".to_owned(), Vec::new()),
+        };
+        Ok(Self {
+            title,
+            stage: source.stage()?,
+            jobs: Some(jobs),
+            latencies,
+        })
+    }
+
+    /// The demonstration in one mode.
+    pub(crate) fn of_demo(mode: ModeKind, staged: Staged) -> Self {
+        Self {
+            title: format!("demo {}", mode.name()),
+            stage: Stage::Run(Box::new(staged)),
+            jobs: None,
+            latencies: Vec::new(),
+        }
+    }
+
+    /// Plays the run into a film, up to a moment or to the end.
+    fn record(&self, film: &Film, until_ms: Option<u64>) -> Result<()> {
+        let mut recording = Recording::new(film);
+        self.stage.observe(until_ms, &mut recording, |_, _| ())
+    }
+}
+
+/// Runs `capsched top`.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let path = match &args.run {
+        Some(path) => path.clone(),
+        None => newest_run(Path::new("runs"))?,
+    };
+    let shown = Shown::open(&path)?;
+    if !args.print && !args.json {
+        return watch(&shown, args.at);
+    }
+    let film = Film::default();
+    shown.record(&film, args.at)?;
+    let mut model = Model::new(shown.about(), &film);
+    model.go_to(args.at.unwrap_or(u64::MAX));
+    if args.json {
+        line(
+            model
+                .now()
+                .map_or(serde_json::Value::Null, |now| now.to_json()),
+        );
+    } else {
+        put(&view::picture(&model)?);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows a run in the terminal while it is played.
+pub(crate) fn watch(shown: &Shown, at_ms: Option<u64>) -> Result<ExitCode> {
+    screen::run(shown, at_ms)?;
+    Ok(ExitCode::SUCCESS)
+}
