@@ -123,10 +123,13 @@ impl DeferredAncestorCharges {
         charge: &Charge<N>,
     ) {
         debug_assert!(self.are_on(partition));
-        if !state.queues[leaf].part(partition).behind {
+        let part = state.queues[leaf].part_mut(partition);
+        if part.behind {
+            add(part, charge);
+        } else {
             self.open_entry::<N>(state, leaf, partition);
+            add(state.queues[leaf].part_mut(partition), charge);
         }
-        add(state.queues[leaf].part_mut(partition), charge);
         self.uncharged += charge.used;
     }
 

@@ -30,6 +30,12 @@ pub(crate) enum FairChange {
 #[inline]
 pub(crate) fn mark_moved(state: &mut State, app: AppSlot, moved: FairChange) {
     let leaf = state.apps[app].leaf;
+    mark_moved_in(state, leaf, app, moved);
+}
+
+/// The same for an application of a leaf.
+#[inline]
+pub(crate) fn mark_moved_in(state: &mut State, leaf: QueueSlot, app: AppSlot, moved: FairChange) {
     if state.queues[leaf].as_leaf().fair {
         mark_in_fair_leaf(state, leaf, app, moved);
     }

@@ -43,10 +43,10 @@ pub(crate) use charge::{
 };
 pub(crate) use deferred_ancestor_charges::{DeferredAncestorCharges, has_room_above};
 pub(crate) use fair_order::{
-    FairChange, mark_moved, move_to_place, place_in_order, sort_copy, sort_marked,
+    FairChange, mark_moved, mark_moved_in, move_to_place, place_in_order, sort_copy, sort_marked,
 };
 pub(crate) use guarantee::creator_of;
-pub(crate) use place::{ContainerPlacement, Sink, place};
+pub(crate) use place::{ContainerPlacement, PlacedIn, Sink, place};
 pub use skippable_head::HeadGrowth;
 pub(crate) use skippable_head::{
     SkippedApps, asks_nothing, grow_head, may_join, note_head_limit, note_user_limit,

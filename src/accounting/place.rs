@@ -27,9 +27,10 @@
 
 use super::charge::{Charge, add_queue_pending, charge_queues};
 use super::users::charge_user;
-use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot};
+use crate::cluster::Node;
+use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::Locality;
-use crate::queue::PlaceAsk;
+use crate::queue::{App, PlaceAsk, SchedulerSettings, asks_on};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -77,11 +78,28 @@ impl<const N: usize> ContainerPlacement<N> {
     }
 }
 
+/// Where a placed container counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlacedIn {
+    /// Partition of the node.
+    pub(crate) partition: PartitionId,
+    /// Partition of the request that is served.
+    pub(crate) requested_partition: PartitionId,
+    /// Leaf of the application.
+    pub(crate) leaf: QueueSlot,
+    /// The user's record in that leaf.
+    user: UserSlot,
+}
+
 /// What a caller of [`place`] adds to it. Nothing by default.
 pub(crate) trait Sink<const N: usize> {
     /// A container is about to be taken off an ask.
     #[inline]
     fn take(&mut self, _ask: &PlaceAsk) {}
+
+    /// The application is charged; its next container may be named.
+    #[inline]
+    fn name_container(&mut self, _app: &mut App) {}
 
     /// Application and node are charged; queues and user are not yet.
     #[inline]
@@ -89,7 +107,7 @@ pub(crate) trait Sink<const N: usize> {
         &mut self,
         _state: &mut State,
         _placement: &ContainerPlacement<N>,
-        _partition: PartitionId,
+        _placed: &PlacedIn,
     ) {
     }
 
@@ -115,6 +133,8 @@ struct AskTaken<const N: usize> {
     /// The partition on which it was outstanding; nothing for scheduling requests where their containers
     /// are not taken off what is outstanding.
     pending: Option<(PartitionId, ResourceVector<N>)>,
+    /// Partition of the request.
+    partition: PartitionId,
     /// Whether nothing is outstanding under the key any more.
     ended: bool,
 }
@@ -127,18 +147,33 @@ pub(crate) fn place<const N: usize>(
     placement: &ContainerPlacement<N>,
     sink: &mut impl Sink<N>,
 ) -> bool {
-    let node = placement.node;
-    let row = &state.nodes[node];
-    let (partition, hosts) = (row.partition, [row.host, row.rack]);
-    let taken = take_ask(state, placement, partition, hosts, sink);
-    move_app(state, placement, partition, &taken);
-    take_room(state, node, placement.size);
-    sink.add_container(state, placement, partition);
-    charge_placed(state, placement, partition, &taken, sink);
+    let node = &state.nodes[placement.node];
+    // One borrow of the row serves all that moves in it: each costs a mark of the write.
+    let row = &mut state.apps[placement.app];
+    let taken = take_ask(row, &state.settings, placement, node, sink);
+    row.part_mut(node.partition).used += placement.asked;
+    let mut demand = None;
+    if let Some((wanted, size)) = taken.pending {
+        row.part_mut(wanted).pending -= size;
+        demand = Some((wanted, asks_on::<N>(row, wanted)));
+    }
+    sink.name_container(row);
+    let placed = PlacedIn {
+        partition: node.partition,
+        requested_partition: taken.partition,
+        leaf: row.leaf,
+        user: row.user,
+    };
+    if let Some((wanted, asks)) = demand {
+        state.note_demand(placement.app, wanted, asks);
+    }
+    take_room(state, placement.node, placement.size);
+    sink.add_container(state, placement, &placed);
+    charge_placed(state, placement, &placed, &taken, sink);
     taken.ended
 }
 
-/// The host and the rack, as far as a container at a level is taken off their asks.
+/// The host and the rack of a node, as far as a container at a level is taken off their asks.
 #[inline(always)]
 fn nearer(locality: Locality, hosts: &[NameId; 2]) -> &[NameId] {
     match locality {
@@ -148,32 +183,33 @@ fn nearer(locality: Locality, hosts: &[NameId; 2]) -> &[NameId] {
     }
 }
 
-/// Takes one container off the asks of a key. `hosts`: host and rack of the node.
+/// Takes one container off the asks of a key.
 // As LocalityAppPlacementAllocator.allocate and SingleConstraintAppPlacementAllocator.allocate.
 #[inline(always)]
 fn take_ask<const N: usize>(
-    state: &mut State,
+    row: &mut App,
+    settings: &SchedulerSettings,
     placement: &ContainerPlacement<N>,
-    partition: PartitionId,
-    hosts: [NameId; 2],
+    node: &Node,
     sink: &mut impl Sink<N>,
 ) -> AskTaken<N> {
-    let falls = state.settings.rules.constrained_pending_falls;
-    let asks = &mut state.apps[placement.app].keys[placement.key];
+    let asks = &mut row.keys[placement.key];
+    let partition = asks.partition;
     if placement.counted {
-        asks.count_found(partition);
+        asks.count_found(node.partition);
     }
     if let Some(fixed) = &asks.constrained {
-        let served = (asks.partition, fixed.size.narrow());
+        let served = (partition, fixed.size.narrow());
         asks.at_mut(NameId::ANY)
             .into_iter()
             .for_each(|ask| ask.count -= 1);
         return AskTaken {
-            pending: falls.then_some(served),
+            pending: settings.rules.constrained_pending_falls.then_some(served),
+            partition,
             ended: false,
         };
     }
-    for &place in nearer(placement.locality, &hosts) {
+    for &place in nearer(placement.locality, &[node.host, node.rack]) {
         asks.take_one(place, |ask| sink.take(ask));
     }
     let mut pending = None;
@@ -185,24 +221,12 @@ fn take_ask<const N: usize>(
     let ended = left <= 0;
     asks.known = !asks.asks.is_empty();
     if ended {
-        state.apps[placement.app].close_key(placement.key);
+        row.close_key(placement.key);
     }
-    AskTaken { pending, ended }
-}
-
-/// Moves what an application uses and has outstanding.
-#[inline(always)]
-fn move_app<const N: usize>(
-    state: &mut State,
-    placement: &ContainerPlacement<N>,
-    partition: PartitionId,
-    taken: &AskTaken<N>,
-) {
-    let row = &mut state.apps[placement.app];
-    row.part_mut(partition).used += placement.asked;
-    if let Some((wanted, size)) = taken.pending {
-        row.part_mut(wanted).pending -= size;
-        state.note_asks::<N>(placement.app, wanted);
+    AskTaken {
+        pending,
+        partition,
+        ended,
     }
 }
 
@@ -220,12 +244,13 @@ fn take_room<const N: usize>(state: &mut State, node: NodeSlot, size: ResourceVe
 fn charge_placed<const N: usize>(
     state: &mut State,
     placement: &ContainerPlacement<N>,
-    partition: PartitionId,
+    placed: &PlacedIn,
     taken: &AskTaken<N>,
     sink: &mut impl Sink<N>,
 ) {
-    let row = &state.apps[placement.app];
-    let (leaf, user) = (row.leaf, row.user);
+    let PlacedIn {
+        partition, leaf, ..
+    } = *placed;
     let mut pending = ResourceVector::NONE;
     match taken.pending {
         Some((wanted, size)) if wanted == partition && !placement.charged => pending = -size,
@@ -237,6 +262,6 @@ fn charge_placed<const N: usize>(
     }
     let used = placement.size;
     sink.charge(state, leaf, partition, &Charge { used, pending });
-    charge_user(state, leaf, user, partition, placement.size);
+    charge_user(state, leaf, placed.user, partition, placement.size);
     sink.reorder(state, leaf, placement.app);
 }

@@ -58,7 +58,7 @@ pub(crate) fn charge_user<const N: usize>(
     partition: PartitionId,
     size: ResourceVector<N>,
 ) {
-    let total = state.partitions[partition].total.narrow::<N>();
+    let (total, epoch) = (state.partitions[partition].total.narrow::<N>(), state.epoch);
     let record = &mut state.users[user];
     let active = record.active;
     let part = &mut record.parts[partition];
@@ -71,7 +71,10 @@ pub(crate) fn charge_user<const N: usize>(
         part.active_used += size;
     }
     part.usage_ratio = share::sum(part.usage_ratio, delta);
-    renew_bounds(state, leaf, partition);
+    // As [`renew_bounds`], with the row at hand.
+    if part.bounds.epoch != epoch {
+        compute_bounds(state, leaf, partition);
+    }
 }
 
 /// Sums the usage ratios of a leaf again, in the order of a hash map of its users.

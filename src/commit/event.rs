@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::accounting::PlacedIn;
 use crate::commit::proposals::conflict::Conflict;
 use crate::id::{ApplicationId, ContainerId, NodeName, PartitionId, SchedulerKey};
 use crate::policy::Locality;
@@ -161,18 +162,17 @@ impl LedgerEvent {
         proposal: &Proposal,
         container: ContainerId,
         size: ResourceVector,
-        partition: PartitionId,
+        placed: &PlacedIn,
     ) -> Self {
-        let leaf = state.apps[proposal.app].leaf;
         Self::Allocated {
             container,
             node: state.nodes[proposal.node].name.clone(),
             size,
-            queue: Arc::clone(&state.queues[leaf].settings.path),
+            queue: Arc::clone(&state.queues[placed.leaf].settings.path),
             key: proposal.key,
             locality: proposal.locality,
             requested: proposal.requested,
-            partition,
+            partition: placed.partition,
             borrowed: proposal.exclusivity == Exclusivity::Ignore,
             from_reservation: proposal.reserved.is_some(),
         }

@@ -1,9 +1,10 @@
 //! The order of applications inside a leaf.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use crate::id::{AppSlot, PartitionId, QueueSlot};
-use crate::queue::{App, AppOrder, Leaf, refresh_fair_figures};
+use crate::queue::{App, AppOrder, Leaf, Queue, refresh_fair_figures};
 use crate::resource::share;
 use crate::snapshot::State;
 
@@ -49,20 +50,28 @@ pub fn in_order(state: &State, leaf: QueueSlot) -> bool {
 /// partitions: an application stands in the list of the label that it was submitted with. Nothing
 /// where one list holds all. Cost: a look at each active application.
 // As FifoOrderingPolicyWithExclusivePartitions.getAssignmentIterator.
+#[inline]
 #[must_use]
 pub fn served_on(state: &State, leaf: QueueSlot, partition: PartitionId) -> Option<Vec<AppSlot>> {
     let queue = &state.queues[leaf];
     let lists = queue.settings.leaf.app_order.own_lists();
-    if lists.is_empty() {
-        return None;
-    }
+    (!lists.is_empty()).then(|| in_list_of(state, queue, lists, partition))
+}
+
+/// The applications of a leaf in the list of a partition.
+fn in_list_of(
+    state: &State,
+    queue: &Queue,
+    lists: &[Arc<str>],
+    partition: PartitionId,
+) -> Vec<AppSlot> {
     let list_of = |label: &str| lists.iter().find(|list| &***list == label);
     let here = list_of(&state.partitions[partition].name);
     let apps = queue.as_leaf().active.iter().copied().filter(|&app| {
         let label = state.apps[app].submission.default_partition.as_deref();
         label.and_then(list_of) == here
     });
-    Some(apps.collect())
+    apps.collect()
 }
 
 /// The order of the applications of a fair leaf when some of them moved since it was sorted;

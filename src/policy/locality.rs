@@ -20,6 +20,7 @@ pub enum Locality {
 /// Whether a level may be used on a node now. `opportunities` includes the present one;
 /// `reserved`: a reservation is being looked at, which needs no patience.
 // As RegularContainerAllocator.canAssign.
+#[inline]
 #[must_use]
 pub fn may_use(
     state: &State,
@@ -63,6 +64,7 @@ pub fn may_use(
 /// Whether a key may still allocate or reserve: more containers outstanding than reserved, or
 /// reservations that have been kept for long.
 // As RegularContainerAllocator.shouldAllocOrReserveNewContainer.
+#[inline]
 #[must_use]
 pub fn reservations_starve(
     state: &State,
@@ -86,6 +88,7 @@ pub fn reservations_starve_after(
     Some(starves_at(state, app, asks, size, re_reservations))
 }
 
+#[inline]
 fn starves_at(
     state: &State,
     app: &App,

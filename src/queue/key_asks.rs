@@ -87,23 +87,25 @@ impl KeyAsks {
     }
 
     /// Position of the ask at a place, or where it would be.
-    #[inline]
+    #[inline(always)]
     fn find(&self, place: NameId) -> Result<usize, usize> {
         // Mostly there is one ask, for `*`.
-        match self.asks.first() {
-            Some(first) if first.place == place => Ok(0),
-            Some(first) if first.place < place => {
-                self.asks.binary_search_by_key(&place, |ask| ask.place)
-            }
-            _ => Err(0),
+        match self.asks.as_slice() {
+            [first, ..] if first.place == place => Ok(0),
+            [only] => Err(usize::from(only.place < place)),
+            asks => search(asks, place),
         }
     }
 
     /// The ask at a place.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn at(&self, place: NameId) -> Option<&PlaceAsk> {
-        self.find(place).ok().map(|at| &self.asks[at])
+        match self.asks.as_slice() {
+            [first, ..] if first.place == place => Some(first),
+            [_] => None,
+            asks => search(asks, place).ok().map(|at| &asks[at]),
+        }
     }
 
     /// The ask at a place, to be written.
@@ -174,6 +176,12 @@ impl KeyAsks {
     pub fn relaxed(&self, place: NameId) -> bool {
         self.at(place).is_none_or(|ask| ask.relax)
     }
+}
+
+/// Position of the ask at a place among several, or where it would be.
+#[inline(never)]
+fn search(asks: &[PlaceAsk], place: NameId) -> Result<usize, usize> {
+    asks.binary_search_by_key(&place, |ask| ask.place)
 }
 
 /// An ask at one place under a key.

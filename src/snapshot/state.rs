@@ -193,7 +193,12 @@ impl State {
     /// Follows what an application asks on a partition now.
     #[inline(always)]
     pub fn note_asks<const N: usize>(&mut self, app: AppSlot, partition: PartitionId) {
-        let asks = asks_on::<N>(&self.apps[app], partition);
+        self.note_demand(app, partition, asks_on::<N>(&self.apps[app], partition));
+    }
+
+    /// Notes whether an application asks something on a partition, as [`asks_on`] finds.
+    #[inline]
+    pub(crate) fn note_demand(&mut self, app: AppSlot, partition: PartitionId, asks: bool) {
         let known = self.demands[app];
         let demand = known.with(partition, asks);
         if demand != known && !is_planted(PlantedFlaw::DemandBitsMissNewAsk) {

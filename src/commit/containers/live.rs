@@ -56,6 +56,11 @@ impl Live {
             self.first = number;
             at = 0;
         }
+        if at == self.window.len() {
+            self.window.push_back(slot);
+            self.present += 1;
+            return;
+        }
         while self.window.len() <= at {
             self.window.push_back(GAP);
         }

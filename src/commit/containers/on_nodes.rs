@@ -33,18 +33,28 @@ impl Containers {
         reported
     }
 
-    /// Containers whose end makes room for the others: the newest first, masters last.
-    // As AbstractYarnScheduler.signalContainersIfOvercommitted, SchedulerNode.getContainersToKill.
+    /// Containers whose end makes room for the others, where the total of their node is enforced.
+    #[inline]
     pub(in crate::commit) fn overcommitted(
         &self,
         state: &State,
         slot: NodeSlot,
     ) -> Vec<ContainerSlot> {
+        if state.nodes[slot].enforced {
+            self.beyond_total(state, slot)
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// The newest first, masters last.
+    // As AbstractYarnScheduler.signalContainersIfOvercommitted, SchedulerNode.getContainersToKill.
+    fn beyond_total(&self, state: &State, slot: NodeSlot) -> Vec<ContainerSlot> {
         let row = &state.nodes[slot];
         let calculator = state.calculator;
         let enough = |free: &ResourceVector| calculator.fits_in(&ResourceVector::NONE, free);
         let mut free = row.free.get();
-        if !row.enforced || enough(&free) {
+        if enough(&free) {
             return Vec::new();
         }
         let mut held = self.on_node(slot);

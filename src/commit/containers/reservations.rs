@@ -53,7 +53,7 @@ impl Containers {
         now_ms: u64,
     ) -> ContainerSlot {
         let (app, node, key) = (proposal.app, proposal.node, proposal.key);
-        let id = next_id(state, app);
+        let id = next_id(&mut state.apps[app]);
         let stamps = (self.next_stamp(), now_ms);
         let size = proposal.size.clone();
         let container = || Container::reserved(proposal, id, size, stamps);

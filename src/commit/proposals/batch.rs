@@ -235,7 +235,9 @@ impl<'a> CommitBatch<'a> {
         checked: impl FnOnce(),
     ) -> CommitOutcome {
         // What passes observe is about leaves, and below.
-        self.ledger.observe(observations);
+        if !observations.is_empty() {
+            self.ledger.observe(observations);
+        }
         match outcome {
             Outcome::Proposed(proposal) => self.commit_proposal(proposal, checked),
             Outcome::GiveUp(release) => {

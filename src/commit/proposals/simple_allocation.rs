@@ -31,7 +31,7 @@ use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{NameId, PartitionId, QueueSlot, UserSlot};
 use crate::policy::Locality;
 use crate::proposer::{Proposal, ProposalKind};
-use crate::queue::{Exclusivity, KeyAsks};
+use crate::queue::{App, Exclusivity};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 use crate::sync::{Mutant, injected};
@@ -40,6 +40,8 @@ use crate::sync::{Mutant, injected};
 pub(in crate::commit) struct SimpleAllocation {
     leaf: QueueSlot,
     user: UserSlot,
+    /// Partition of its node.
+    partition: PartitionId,
     /// Position of its key among those of the application.
     key: usize,
 }
@@ -66,8 +68,8 @@ impl CommitBatch<'_> {
         let within = is_within_user_limit::<N>(
             &mut self.ledger.state,
             self.notices.as_deref_mut(),
-            proposal,
-            (simple.leaf, simple.user),
+            proposal.exclusivity,
+            (simple.leaf, simple.user, simple.partition),
             &ResourceVector::NONE,
         );
         Some(within.then_some(simple).ok_or(Conflict::OverUserLimit))
@@ -93,8 +95,7 @@ impl CommitBatch<'_> {
         let app = &state.apps[proposal.app];
         let (key, size) = (app.find_key(proposal.key).ok()?, proposal.size.narrow());
         let partition = state.nodes[proposal.node].partition;
-        if !takes::<N>(state, proposal) || !asks_on::<N>(state, proposal, &app.keys[key], partition)
-        {
+        if !takes::<N>(state, proposal) || !asks_on::<N>(state, (app, key), proposal, partition) {
             return None;
         }
         let leaf = app.leaf;
@@ -106,6 +107,7 @@ impl CommitBatch<'_> {
         has_room.then_some(SimpleAllocation {
             leaf,
             user: app.user,
+            partition,
             key,
         })
     }
@@ -184,12 +186,11 @@ fn is_simple(proposal: &Proposal) -> bool {
 #[inline(always)]
 fn asks_on<const N: usize>(
     state: &State,
+    (app, key): (&App, usize),
     proposal: &Proposal,
-    asks: &KeyAsks,
     partition: PartitionId,
 ) -> bool {
-    let app = &state.apps[proposal.app];
-    let user = &state.users[app.user];
+    let (asks, user) = (&app.keys[key], &state.users[app.user]);
     app.generation == proposal.generation
         && !app.stage.is_over()
         && !app.waits_for_master()

@@ -3,8 +3,8 @@
 //! Tests: `tests/commit/deferred_charges.rs`.
 
 use crate::accounting::{
-    Charge, ContainerPlacement, DeferredAncestorCharges, FairChange, Sink, charge_queues,
-    mark_moved,
+    Charge, ContainerPlacement, DeferredAncestorCharges, FairChange, PlacedIn, Sink, charge_queues,
+    mark_moved_in,
 };
 use crate::commit::containers::container::{
     Container, ContainerState, GiveBack, PlacedAs, SoleAsk,
@@ -17,7 +17,7 @@ use crate::commit::outbox::Outbox;
 use crate::fast_path::FastPath;
 use crate::id::{AppSlot, ContainerId, NameId, PartitionId, QueueSlot};
 use crate::proposer::Proposal;
-use crate::queue::{Exclusivity, PlaceAsk};
+use crate::queue::{App, Exclusivity, PlaceAsk};
 use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
 
@@ -41,6 +41,8 @@ pub(in crate::commit) struct LedgerSink<'a, const SIMPLE: bool> {
     asks: Vec<PlaceAsk>,
     /// The ask for `*`, where it is the only one and of the size of the container.
     sole: Option<SoleAsk>,
+    /// The id of the container, once it has one.
+    id: Option<ContainerId>,
 }
 
 /// The state, and what the ledger adds to a container that is placed in it. `charges`: where the charges of queues
@@ -52,7 +54,10 @@ pub(super) fn sink<'a, const SIMPLE: bool>(
     proposal: &'a Proposal,
     reserved: Option<ContainerSlot>,
 ) -> (&'a mut State, LedgerSink<'a, SIMPLE>) {
-    let reserved_size = reserved.map(|slot| ledger.containers.get(slot).size.clone());
+    let waiting = reserved.map(|slot| ledger.containers.get(slot));
+    let (reserved_size, id) = waiting
+        .map(|container| (container.size.clone(), container.id))
+        .unzip();
     let sink = LedgerSink {
         containers: &mut ledger.containers,
         outbox: &mut ledger.outbox,
@@ -60,6 +65,7 @@ pub(super) fn sink<'a, const SIMPLE: bool>(
         proposal,
         reserved,
         reserved_size,
+        id,
         now_ms: ledger.clock.now_ms(),
         asks: Vec::new(),
         sole: None,
@@ -79,11 +85,11 @@ impl<const SIMPLE: bool> LedgerSink<'_, SIMPLE> {
     #[inline(always)]
     fn add_simple<const N: usize>(
         &mut self,
-        state: &mut State,
+        id: ContainerId,
         (size, requested_partition): (ResourceVector<N>, PartitionId),
         sole: SoleAsk,
-    ) -> (ContainerSlot, ContainerId) {
-        let (proposal, id) = (self.proposal, next_id(state, self.proposal.app));
+    ) -> ContainerSlot {
+        let proposal = self.proposal;
         let stamps = (self.containers.next_stamp(), self.now_ms);
         let container = || Container {
             state: ContainerState::Allocated,
@@ -92,31 +98,30 @@ impl<const SIMPLE: bool> LedgerSink<'_, SIMPLE> {
             give_back: GiveBack::Anywhere(sole),
             ..Container::reserved(proposal, id, size.into(), stamps)
         };
-        (self.containers.store(container), id)
+        self.containers.store(container)
     }
 
     /// The record of the container, a new one where none was reserved. For each width `N` by itself, see
     /// [`LedgerSink`].
     #[inline(always)]
-    fn record<const N: usize>(&mut self, state: &mut State) -> (ContainerSlot, ContainerId) {
+    fn record<const N: usize>(&mut self, id: ContainerId) -> ContainerSlot {
         if let Some(slot) = self.reserved {
-            return (slot, self.containers.get(slot).id);
+            return slot;
         }
-        let (proposal, id) = (self.proposal, next_id(state, self.proposal.app));
+        let proposal = self.proposal;
         let stamps = (self.containers.next_stamp(), self.now_ms);
         // Made of its words: a clone of the proposal's waits for the stores that it is made by.
         let size = proposal.size.narrow::<N>();
         let container = || Container::reserved(proposal, id, size.into(), stamps);
-        (self.containers.store(container), id)
+        self.containers.store(container)
     }
 }
 
 /// The id of the next container of an application, which is used up by that.
 #[inline(always)]
-pub(in crate::commit) fn next_id(state: &mut State, app: AppSlot) -> ContainerId {
-    let row = &mut state.apps[app];
-    let id = row.container(row.next_container);
-    row.next_container += 1;
+pub(in crate::commit) fn next_id(app: &mut App) -> ContainerId {
+    let id = app.container(app.next_container);
+    app.next_container += 1;
     id
 }
 
@@ -135,17 +140,23 @@ impl<const N: usize, const SIMPLE: bool> Sink<N> for LedgerSink<'_, SIMPLE> {
     }
 
     #[inline(always)]
+    fn name_container(&mut self, app: &mut App) {
+        self.id.get_or_insert_with(|| next_id(app));
+    }
+
+    #[inline(always)]
     fn add_container(
         &mut self,
         state: &mut State,
         placement: &ContainerPlacement<N>,
-        partition: PartitionId,
+        placed: &PlacedIn,
     ) {
         let proposal = self.proposal;
-        let requested_partition = state.apps[placement.app].keys[placement.key].partition;
-        let (slot, id) = match self.sole {
+        let id = self.id.expect("it was named");
+        let requested_partition = placed.requested_partition;
+        let slot = match self.sole {
             Some(sole) if SIMPLE => {
-                self.add_simple(state, (placement.size, requested_partition), sole)
+                self.add_simple(id, (placement.size, requested_partition), sole)
             }
             sole => {
                 let placed = PlacedAs {
@@ -156,15 +167,15 @@ impl<const N: usize, const SIMPLE: bool> Sink<N> for LedgerSink<'_, SIMPLE> {
                         None => GiveBack::Places(std::mem::take(&mut self.asks).into()),
                     },
                 };
-                let (slot, id) = self.record::<N>(state);
+                let slot = self.record::<N>(id);
                 self.containers.get_mut(slot).set_placed(placed);
-                (slot, id)
+                slot
             }
         };
         self.containers
             .list_placed(slot, proposal.app, id.number, proposal.node);
         let allocated =
-            || LedgerEvent::allocated(state, proposal, id, placement.size.widen(), partition);
+            || LedgerEvent::allocated(state, proposal, id, placement.size.widen(), placed);
         self.outbox.push_allocated(allocated);
     }
 
@@ -190,7 +201,7 @@ impl<const N: usize, const SIMPLE: bool> Sink<N> for LedgerSink<'_, SIMPLE> {
     }
 
     #[inline(always)]
-    fn reorder(&mut self, state: &mut State, _leaf: QueueSlot, app: AppSlot) {
-        mark_moved(state, app, FairChange::Use);
+    fn reorder(&mut self, state: &mut State, leaf: QueueSlot, app: AppSlot) {
+        mark_moved_in(state, leaf, app, FairChange::Use);
     }
 }

@@ -89,7 +89,8 @@ fn validate_limits<const N: usize>(
             released += exchange.size.narrow();
         }
     }
-    if !is_within_user_limit(state, notices, proposal, (leaf, user), &released) {
+    let place = (leaf, user, partition);
+    if !is_within_user_limit(state, notices, proposal.exclusivity, place, &released) {
         return Err(Conflict::OverUserLimit);
     }
     let calculator = state.calculator;
@@ -113,20 +114,19 @@ fn validate_limits<const N: usize>(
 pub(super) fn is_within_user_limit<const N: usize>(
     state: &mut State,
     notices: Option<&mut PendingNotices>,
-    proposal: &Proposal,
-    (leaf, user): (QueueSlot, UserSlot),
+    exclusivity: Exclusivity,
+    (leaf, user, partition): (QueueSlot, UserSlot, PartitionId),
     released: &ResourceVector<N>,
 ) -> bool {
-    let partition = state.nodes[proposal.node].partition;
     if let Some(notices) = notices
         && state.concurrent
-        && proposal.exclusivity == Exclusivity::Respect
+        && exclusivity == Exclusivity::Respect
         && is_granted::<N>(state, leaf, partition, &state.users[user])
     {
         notices.add(state, user, partition);
         return true;
     }
-    let kind = proposal.exclusivity.limit_kind();
+    let kind = exclusivity.limit_kind();
     is_below_limit(state, (leaf, user), (partition, kind), released)
 }
 
