@@ -89,6 +89,8 @@ pub(crate) struct PlacedIn {
     pub(crate) leaf: QueueSlot,
     /// The user's record in that leaf.
     user: UserSlot,
+    /// Number of the container, where the sink gave it one.
+    pub(crate) number: u32,
 }
 
 /// What a caller of [`place`] adds to it. Nothing by default.
@@ -97,9 +99,11 @@ pub(crate) trait Sink<const N: usize> {
     #[inline]
     fn take(&mut self, _ask: &PlaceAsk) {}
 
-    /// The application is charged; its next container may be named.
+    /// The application is charged; the number of the container, where it has one.
     #[inline]
-    fn name_container(&mut self, _app: &mut App) {}
+    fn number(&mut self, _app: &mut App) -> u32 {
+        0
+    }
 
     /// Application and node are charged; queues and user are not yet.
     #[inline]
@@ -157,12 +161,13 @@ pub(crate) fn place<const N: usize>(
         row.part_mut(wanted).pending -= size;
         demand = Some((wanted, asks_on::<N>(row, wanted)));
     }
-    sink.name_container(row);
+    let number = sink.number(row);
     let placed = PlacedIn {
         partition: node.partition,
         requested_partition: taken.partition,
         leaf: row.leaf,
         user: row.user,
+        number,
     };
     if let Some((wanted, asks)) = demand {
         state.note_demand(placement.app, wanted, asks);

@@ -143,6 +143,40 @@ impl Container {
         }
     }
 
+    /// A container that was asked anywhere, of a size, on the node of a proposal. `stamps`: as in
+    /// [`Self::reserved`]. `asked`: the partition of its request, and the ask that it was taken off.
+    ///
+    /// Each field is written by itself: a record that is put together from another one waits for its stores.
+    #[inline(always)]
+    pub(in crate::commit) fn simple(
+        proposal: &Proposal,
+        id: ContainerId,
+        size: PackedVector,
+        stamps: (u64, u64),
+        asked: (PartitionId, SoleAsk),
+    ) -> Self {
+        Self {
+            id,
+            app: proposal.app,
+            key: proposal.key,
+            size,
+            node: proposal.node,
+            state: ContainerState::Allocated,
+            on_node: true,
+            handed: false,
+            launched: false,
+            to_launch: false,
+            to_stop: false,
+            master: false,
+            stamp: stamps.0,
+            created_ms: stamps.1,
+            requested_partition: asked.0,
+            borrowed: false,
+            give_back: GiveBack::Anywhere(asked.1),
+            fetch_order: 0,
+        }
+    }
+
     /// Gives a container its place.
     #[inline(always)]
     pub(in crate::commit) fn set_placed(&mut self, placed: PlacedAs) {

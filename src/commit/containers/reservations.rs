@@ -10,7 +10,7 @@ use crate::cluster::{NodeState, Reservation};
 use crate::commit::event::{LedgerEvent, UnreserveReason};
 use crate::commit::leaves::usage::add_reserved;
 use crate::commit::outbox::Outbox;
-use crate::commit::proposals::sink::next_id;
+use crate::commit::proposals::sink::next_number;
 use crate::id::{AppSlot, ContainerId, NodeSlot};
 use crate::proposer::Proposal;
 use crate::queue::ReservedAt;
@@ -53,7 +53,9 @@ impl Containers {
         now_ms: u64,
     ) -> ContainerSlot {
         let (app, node, key) = (proposal.app, proposal.node, proposal.key);
-        let id = next_id(&mut state.apps[app]);
+        let row = &mut state.apps[app];
+        let number = next_number(row);
+        let id = row.container(number);
         let stamps = (self.next_stamp(), now_ms);
         let size = proposal.size.clone();
         let container = || Container::reserved(proposal, id, size, stamps);

@@ -6,9 +6,7 @@ use crate::accounting::{
     Charge, ContainerPlacement, DeferredAncestorCharges, FairChange, PlacedIn, Sink, charge_queues,
     mark_moved_in,
 };
-use crate::commit::containers::container::{
-    Container, ContainerState, GiveBack, PlacedAs, SoleAsk,
-};
+use crate::commit::containers::container::{Container, GiveBack, PlacedAs, SoleAsk};
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::containers::store::Containers;
 use crate::commit::event::LedgerEvent;
@@ -41,8 +39,6 @@ pub(in crate::commit) struct LedgerSink<'a, const SIMPLE: bool> {
     asks: Vec<PlaceAsk>,
     /// The ask for `*`, where it is the only one and of the size of the container.
     sole: Option<SoleAsk>,
-    /// The id of the container, once it has one.
-    id: Option<ContainerId>,
 }
 
 /// The state, and what the ledger adds to a container that is placed in it. `charges`: where the charges of queues
@@ -54,10 +50,7 @@ pub(super) fn sink<'a, const SIMPLE: bool>(
     proposal: &'a Proposal,
     reserved: Option<ContainerSlot>,
 ) -> (&'a mut State, LedgerSink<'a, SIMPLE>) {
-    let waiting = reserved.map(|slot| ledger.containers.get(slot));
-    let (reserved_size, id) = waiting
-        .map(|container| (container.size.clone(), container.id))
-        .unzip();
+    let reserved_size = reserved.map(|slot| ledger.containers.get(slot).size.clone());
     let sink = LedgerSink {
         containers: &mut ledger.containers,
         outbox: &mut ledger.outbox,
@@ -65,7 +58,6 @@ pub(super) fn sink<'a, const SIMPLE: bool>(
         proposal,
         reserved,
         reserved_size,
-        id,
         now_ms: ledger.clock.now_ms(),
         asks: Vec::new(),
         sole: None,
@@ -91,12 +83,14 @@ impl<const SIMPLE: bool> LedgerSink<'_, SIMPLE> {
     ) -> ContainerSlot {
         let proposal = self.proposal;
         let stamps = (self.containers.next_stamp(), self.now_ms);
-        let container = || Container {
-            state: ContainerState::Allocated,
-            on_node: true,
-            requested_partition,
-            give_back: GiveBack::Anywhere(sole),
-            ..Container::reserved(proposal, id, size.into(), stamps)
+        let container = || {
+            Container::simple(
+                proposal,
+                id,
+                size.into(),
+                stamps,
+                (requested_partition, sole),
+            )
         };
         self.containers.store(container)
     }
@@ -117,12 +111,12 @@ impl<const SIMPLE: bool> LedgerSink<'_, SIMPLE> {
     }
 }
 
-/// The id of the next container of an application, which is used up by that.
+/// The number of the next container of an application, which is used up by that.
 #[inline(always)]
-pub(in crate::commit) fn next_id(app: &mut App) -> ContainerId {
-    let id = app.container(app.next_container);
+pub(in crate::commit) fn next_number(app: &mut App) -> u32 {
+    let number = app.next_container;
     app.next_container += 1;
-    id
+    number
 }
 
 impl<const N: usize, const SIMPLE: bool> Sink<N> for LedgerSink<'_, SIMPLE> {
@@ -140,8 +134,11 @@ impl<const N: usize, const SIMPLE: bool> Sink<N> for LedgerSink<'_, SIMPLE> {
     }
 
     #[inline(always)]
-    fn name_container(&mut self, app: &mut App) {
-        self.id.get_or_insert_with(|| next_id(app));
+    fn number(&mut self, app: &mut App) -> u32 {
+        match self.reserved {
+            Some(slot) if !SIMPLE => self.containers.get(slot).id.number,
+            _ => next_number(app),
+        }
     }
 
     #[inline(always)]
@@ -152,7 +149,7 @@ impl<const N: usize, const SIMPLE: bool> Sink<N> for LedgerSink<'_, SIMPLE> {
         placed: &PlacedIn,
     ) {
         let proposal = self.proposal;
-        let id = self.id.expect("it was named");
+        let id = state.apps[placement.app].container(placed.number);
         let requested_partition = placed.requested_partition;
         let slot = match self.sole {
             Some(sole) if SIMPLE => {
