@@ -8,7 +8,7 @@
 //! # Steps
 //!
 //! 1. Take one container off the asks of the key: at the place that matched, its rack, and `*`.
-//! 2. Move used and pending of the application, and its demand.
+//! 2. Move used and pending of the application, and its demand; the sink numbers the container.
 //! 3. Take the room on the node.
 //! 4. Let the sink add what only the ledger keeps.
 //! 5. Charge the leaf, its ancestors and the user, unless a reservation was charged already.
@@ -30,7 +30,7 @@ use super::users::charge_user;
 use crate::cluster::Node;
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::Locality;
-use crate::queue::{App, PlaceAsk, SchedulerSettings, asks_on};
+use crate::queue::{App, KeyAsks, PlaceAsk, SchedulerSettings, asks_on};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -203,16 +203,9 @@ fn take_ask<const N: usize>(
     if placement.counted {
         asks.count_found(node.partition);
     }
-    if let Some(fixed) = &asks.constrained {
-        let served = (partition, fixed.size.narrow());
-        asks.at_mut(NameId::ANY)
-            .into_iter()
-            .for_each(|ask| ask.count -= 1);
-        return AskTaken {
-            pending: settings.rules.constrained_pending_falls.then_some(served),
-            partition,
-            ended: false,
-        };
+    if asks.constrained.is_some() {
+        let falls = settings.rules.constrained_pending_falls;
+        return take_constrained(asks, falls);
     }
     for &place in nearer(placement.locality, &[node.host, node.rack]) {
         asks.take_one(place, |ask| sink.take(ask));
@@ -232,6 +225,21 @@ fn take_ask<const N: usize>(
         pending,
         partition,
         ended,
+    }
+}
+
+/// Takes one container off a scheduling request, whose key stays known. `falls`: it is taken off what is
+/// outstanding, too.
+fn take_constrained<const N: usize>(asks: &mut KeyAsks, falls: bool) -> AskTaken<N> {
+    let partition = asks.partition;
+    let size = asks.constrained.as_ref().map(|fixed| fixed.size.narrow());
+    if let Some(ask) = asks.at_mut(NameId::ANY) {
+        ask.count -= 1;
+    }
+    AskTaken {
+        pending: size.filter(|_| falls).map(|size| (partition, size)),
+        partition,
+        ended: false,
     }
 }
 
