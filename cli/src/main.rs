@@ -20,6 +20,7 @@ mod recipe;
 mod reference;
 mod replay;
 mod report;
+mod serve;
 mod simulate;
 mod sink;
 mod snapshot;
@@ -99,6 +100,8 @@ enum Command {
     Parity(parity::Args),
     /// Simulate clusters with faults, judged by books kept from outputs alone.
     Simulate(simulate::Args),
+    /// Run a resource manager with a page, over a simulated cluster or over real files.
+    Serve(Box<serve::Args>),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
     /// Write man pages, one for each command.
@@ -142,6 +145,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Report(args) => report::run(&args),
         Command::Parity(args) => parity::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Completions(args) => Ok(completions::completions(&args, Cli::command())),
         Command::Man(args) => completions::man(&args, Cli::command()),
         Command::Pages(args) => pages::run(&args, Cli::command()),

@@ -3,9 +3,26 @@
 //! | module | what it owns |
 //! |---|---|
 //! | [`conf`] | the scheduler's configuration: changes, versions, log, roll back |
+//! | [`daemon`] | routes, layers, the address that is listened on |
+//! | [`demo`] | a simulated cluster that lives |
+//! | [`health`], [`metrics`] | what monitoring systems read |
+//! | [`page`] | the scheduler page and its own routes |
 //! | [`rm`] | the daemon's core: engine, applications, nodes, labels, events, and the commands that change them |
+//! | [`security`] | who calls, what callers may do, what a request may look like |
 //! | [`store`] | what survives: one leader, journal, versions of the configuration |
 
 pub mod conf;
+pub mod daemon;
+pub mod demo;
+pub mod health;
+pub mod metrics;
+pub mod page;
 pub mod rm;
+pub mod security;
 pub mod store;
+
+/// uPlot, which draws charts. See NOTICE.
+pub const CHART_SCRIPT: &str = include_str!("../assets/vendor/uPlot.iife.min.js");
+
+/// The style of [`CHART_SCRIPT`].
+pub const CHART_STYLE: &str = include_str!("../assets/vendor/uPlot.min.css");

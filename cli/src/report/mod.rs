@@ -19,8 +19,8 @@ use crate::output::{line, put};
 const PAGE: &str = include_str!("page.html");
 const SCRIPT: &str = include_str!("page.js");
 const STYLE: &str = include_str!("page.css");
-const CHARTS: &str = include_str!("vendor/uPlot.iife.min.js");
-const CHART_STYLE: &str = include_str!("vendor/uPlot.min.css");
+const CHARTS: &str = capsched_server::CHART_SCRIPT;
+const CHART_STYLE: &str = capsched_server::CHART_STYLE;
 
 /// Write the results of a run or a comparison as one HTML file.
 ///

@@ -1,0 +1,358 @@
+//! `capsched serve`: a resource manager with YARN's interface and a page, or one over a simulated cluster.
+
+use std::fs;
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use capsched::api::{Mode, ModeKind};
+use capsched::config::{self, ConfigSource, Layer, Options};
+use capsched_server::daemon::{Background, Daemon, ServeOptions, ServeProblem, Serving, TlsFiles};
+use capsched_server::demo::{self, ADMINISTRATOR, Demo, DemoOptions};
+use capsched_server::rm::{ResourceManager, Setup};
+use capsched_server::security::{AccessLimits, Authentication, Hosts, JwtKey, Tokens, new_token};
+use serde_json::json;
+
+use crate::output::{Problem, line, note};
+use crate::reference::ReferenceArg;
+use crate::values::{mode, seed};
+
+/// Longest file of tokens or of a key, in bytes.
+const LONGEST: u64 = 16 << 20;
+
+/// Run a resource manager: YARN's REST interface, metrics, and a page.
+///
+/// With --demo it runs over a simulated cluster and needs no file. The address of the page goes to standard output.
+/// Without a way to prove a name, everybody on this machine may look and nobody may change anything.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Simulate a cluster: nodes that beat, applications that come and go.
+    #[arg(long, conflicts_with_all = ["conf", "site"], required_unless_present = "conf")]
+    demo: bool,
+    /// capacity-scheduler.xml.
+    #[arg(long, value_name = "FILE")]
+    conf: Option<PathBuf>,
+    /// yarn-site.xml.
+    #[arg(long, value_name = "FILE", requires = "conf")]
+    site: Option<PathBuf>,
+    #[command(flatten)]
+    reference: ReferenceArg,
+    /// Who decides: heartbeat, asynchronous or global. With --demo global unless given, else heartbeat.
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    mode: Option<ModeKind>,
+    /// Threads that decide in the asynchronous and the global mode.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+    #[command(flatten)]
+    simulated: Simulated,
+    #[command(flatten)]
+    network: Network,
+    #[command(flatten)]
+    users: Users,
+    /// Print the address as one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// What goes to standard error: error, warn, info or debug. Changes are audited at info.
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    log: tracing::Level,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Simulated cluster")]
+struct Simulated {
+    /// Nodes; one in ten has GPUs.
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "demo", value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    nodes: u32,
+    /// Simulated seconds in a second, 0.001 to 1000.
+    #[arg(long, value_name = "X", default_value = "1", requires = "demo", value_parser = speed)]
+    speed: u64,
+    /// What decides the workload.
+    #[arg(long, value_name = "S", default_value_t = 7, requires = "demo", value_parser = seed)]
+    seed: u64,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Network")]
+struct Network {
+    /// Where to listen; port 0 lets the system choose.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8088")]
+    listen: SocketAddr,
+    /// A further host name that is answered; localhost and addresses always are.
+    #[arg(long, value_name = "NAME")]
+    host_name: Vec<String>,
+    /// Certificate chain in PEM form.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Its key in PEM form.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Listen on other addresses than loopback without encryption, behind a proxy that encrypts.
+    #[arg(long)]
+    insecure_plain: bool,
+    /// Requests a second of one peer; 0: no limit.
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    rate_limit: u32,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Users")]
+struct Users {
+    /// Static tokens: lines of user, SHA-256 of the token, and the end in s of the Unix epoch if any.
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// Key of signed tokens (JWT): a public key in PEM form, or the secret of HS256.
+    #[arg(long, value_name = "FILE")]
+    jwt_key: Option<PathBuf>,
+    /// Audience that a signed token must name.
+    #[arg(long, value_name = "NAME", requires = "jwt_key")]
+    jwt_audience: Option<String>,
+    /// Believe the name in `user.name`, without any proof: everybody can be everybody.
+    #[arg(long, conflicts_with_all = ["tokens", "jwt_key"])]
+    insecure_simple: bool,
+}
+
+/// Simulated ms in a second.
+fn speed(text: &str) -> Result<u64, String> {
+    let wrong = || "a number from 0.001 to 1000 is expected, such as 10".to_owned();
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if text.is_empty() || text == "." || part.len() > 3 || !digits(whole) || !digits(part) {
+        return Err(wrong());
+    }
+    let ms: u64 = format!("{whole}{part:0<3}").parse().map_err(|_| wrong())?;
+    if (1..=1_000_000).contains(&ms) {
+        Ok(ms)
+    } else {
+        Err(wrong())
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    log_to_standard_error(args.log);
+    let (options, token) = args.options()?;
+    let serving = Serving::listen(&options).map_err(refused)?;
+    let rm = Arc::new(args.resource_manager()?);
+    let _background = Background::start(Arc::clone(&rm)).context("a thread cannot be started")?;
+    let _demo = match args.demo {
+        true => Some(
+            Demo::start(Arc::clone(&rm), args.demo_options())
+                .context("a thread cannot be started")?,
+        ),
+        false => None,
+    };
+    args.report(&serving, token.as_deref());
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("threads cannot be started")?;
+    let daemon = Daemon::new(rm, &options);
+    runtime.block_on(async {
+        let stop = serving.stopper();
+        let health = daemon.health().clone();
+        tokio::spawn(async move {
+            signalled().await;
+            health.stop();
+            stop();
+        });
+        serving.run(daemon.router()).await
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Waits for the signal that ends a server.
+async fn signalled() {
+    let interrupt = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = interrupt => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    // Where no signal can be waited for, the system ends the process.
+    let _ = interrupt.await;
+}
+
+fn log_to_standard_error(level: tracing::Level) {
+    let log = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
+    // A second log would be one of a test within this process.
+    let _ = log.try_init();
+}
+
+/// An address that must not be listened on is a problem of what was given.
+fn refused(problem: ServeProblem) -> anyhow::Error {
+    match problem {
+        ServeProblem::Bind(_) => Problem(problem.to_string()).into(),
+        other => other.into(),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    let shown = path.display().to_string();
+    let size = fs::metadata(path).with_context(|| shown.clone())?.len();
+    if size > LONGEST {
+        return Err(Problem(format!("{shown}: the file is longer than {LONGEST} bytes")).into());
+    }
+    fs::read(path).with_context(|| shown)
+}
+
+impl Args {
+    /// How to listen; with a token that was made, if there is no other way to prove a name.
+    fn options(&self) -> Result<(ServeOptions, Option<String>)> {
+        let (authentication, token) = self.users.authentication(self.demo)?;
+        let mut options = ServeOptions::at(self.network.listen);
+        options.authentication = authentication;
+        options.hosts = Hosts::and(self.network.host_name.iter().cloned());
+        options.plain_is_fine = self.network.insecure_plain;
+        options.limits = AccessLimits {
+            per_second: self.network.rate_limit,
+            ..AccessLimits::default()
+        };
+        if let (Some(certificates), Some(key)) = (&self.network.tls_cert, &self.network.tls_key) {
+            options.tls = Some(TlsFiles {
+                certificates: certificates.clone(),
+                key: key.clone(),
+            });
+        }
+        Ok((options, token))
+    }
+
+    fn mode(&self) -> Mode {
+        let threads = usize::from(self.threads);
+        let usual = if self.demo {
+            ModeKind::Global
+        } else {
+            ModeKind::Heartbeat
+        };
+        match self.mode.unwrap_or(usual) {
+            ModeKind::Heartbeat => Mode::Heartbeat,
+            ModeKind::Asynchronous => Mode::Asynchronous { threads },
+            ModeKind::Global => Mode::Global { threads },
+        }
+    }
+
+    fn demo_options(&self) -> DemoOptions {
+        DemoOptions {
+            nodes: self.simulated.nodes,
+            speed_ms: self.simulated.speed,
+            seed: self.simulated.seed,
+            mode: self.mode(),
+        }
+    }
+
+    fn resource_manager(&self) -> Result<ResourceManager> {
+        let Some(conf) = &self.conf else {
+            return Ok(demo::resource_manager(
+                &self.demo_options(),
+                self.reference.release,
+            )?);
+        };
+        let limits = Options::default().limits;
+        let source = |path: &Path, layer: Layer| {
+            let read = config::read_source(path, layer, &limits);
+            read.map_err(|finding| anyhow::anyhow!(finding.message))
+        };
+        let mut sources: Vec<ConfigSource> = vec![source(conf, Layer::Scheduler)?];
+        if let Some(site) = &self.site {
+            sources.push(source(site, Layer::Site)?);
+        }
+        let loaded = crate::play::from_sources(&sources, self.reference.release)?;
+        let [site, scheduler] = loaded.properties.pairs_with(&[]);
+        let mut setup = Setup::new(site, scheduler);
+        setup.reference = self.reference.release;
+        setup.mode = self.mode();
+        Ok(ResourceManager::start(setup)?)
+    }
+
+    fn report(&self, serving: &Serving, token: Option<&str>) {
+        let page = serving.page();
+        if self.json {
+            let (address, user) = (serving.address().to_string(), token.map(|_| ADMINISTRATOR));
+            line(json!({"page": page, "address": address, "user": user, "token": token}));
+            return;
+        }
+        line(&page);
+        if let Some(token) = token {
+            note(format_args!(
+                "To change something, sign in as {ADMINISTRATOR} with the token {token}, or send it:\n  \
+                 curl -H 'Authorization: Bearer {token}' {}",
+                page.replace("/ui/", "/ws/v1/cluster/scheduler-conf")
+            ));
+        }
+        note("Ctrl-C ends the server.");
+    }
+}
+
+impl Users {
+    fn authentication(&self, demo: bool) -> Result<(Authentication, Option<String>)> {
+        let mut found = Authentication::none();
+        if let Some(path) = &self.tokens {
+            let text = String::from_utf8_lossy(&read(path)?).into_owned();
+            let wrong = |error| Problem(format!("{}: {error}", path.display()));
+            let tokens = Tokens::read(&text).map_err(wrong)?;
+            if tokens.is_empty() {
+                return Err(Problem(format!("{}: there is no token in it", path.display())).into());
+            }
+            found = found.with_tokens(tokens);
+        }
+        if let Some(path) = &self.jwt_key {
+            let wrong = |error| Problem(format!("{}: {error}", path.display()));
+            let key = JwtKey::read(&read(path)?, self.jwt_audience.as_deref());
+            found = found.with_jwt(key.map_err(wrong)?);
+        }
+        if self.insecure_simple {
+            return Ok((found.with_bare_names(), None));
+        }
+        if demo && !found.proves() {
+            let token = new_token().context("the system gives no random bytes")?;
+            return Ok((
+                found.with_tokens(Tokens::one(ADMINISTRATOR, &token)),
+                Some(token),
+            ));
+        }
+        Ok((found, None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speeds_have_three_places_at_most() {
+        for (text, ms) in [
+            ("1", 1000),
+            ("0.001", 1),
+            ("2.5", 2500),
+            ("1000", 1_000_000),
+            (".5", 500),
+        ] {
+            assert_eq!(speed(text), Ok(ms), "{text}");
+        }
+        for text in [
+            "",
+            ".",
+            "0",
+            "-1",
+            "1000.001",
+            "0.0001",
+            "x",
+            "1e3",
+            "99999999999999999999",
+        ] {
+            assert!(speed(text).is_err(), "{text}");
+        }
+    }
+}

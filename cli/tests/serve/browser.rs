@@ -1,0 +1,108 @@
+//! The page of `capsched serve --demo` in a headless browser: what it shows, and that it reports no error.
+//!
+//! Skipped, with a sentence, where no Chromium is installed.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::server::Server;
+
+/// Where distributions install the browser.
+const BROWSERS: [&str; 3] = [
+    "/usr/bin/chromium",
+    "/usr/bin/chromium-browser",
+    "/usr/bin/google-chrome",
+];
+
+/// The document of a view after some seconds, and what the browser wrote to its console.
+fn view(browser: &str, server: &Server, view: &str, size: &str) -> (String, String) {
+    let profile = tempfile::tempdir().unwrap();
+    let output = Command::new(browser)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+        ])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+        ])
+        .args([
+            "--enable-logging=stderr",
+            "--virtual-time-budget=6000",
+            "--dump-dom",
+        ])
+        .arg(format!("--window-size={size}"))
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("http://{}/ui/#/{view}", server.address()))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let log = String::from_utf8_lossy(&output.stderr);
+    let console = log.lines().filter(|line| line.contains("CONSOLE"));
+    let console: Vec<&str> = console.collect();
+    (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        console.join("\n"),
+    )
+}
+
+#[test]
+fn the_views_show_the_cluster_without_an_error() {
+    let Some(browser) = BROWSERS.into_iter().find(|path| Path::new(path).exists()) else {
+        eprintln!("skipped: no Chromium is installed, so the page is not looked at");
+        return;
+    };
+    let server = Server::start(&[]);
+    server.await_containers();
+    for (name, size, marks) in [
+        (
+            "queues",
+            "1280,900",
+            vec![
+                "aria-label=\"Expand",
+                "data-path=\"root.prod.etl\"",
+                "class=\"guarantee\"",
+            ],
+        ),
+        (
+            "queues/root.adhoc",
+            "520,900",
+            vec!["Configured User Limit Factor", "Live applications"],
+        ),
+        (
+            "apps",
+            "1280,900",
+            vec!["#/app/application_", "applications match"],
+        ),
+        (
+            "nodes",
+            "1600,1000",
+            vec!["aria-label=\"20 nodes, ", "data-frame-ms"],
+        ),
+        (
+            "latency",
+            "1280,900",
+            vec!["Pending containers by reason", "u-wrap"],
+        ),
+        ("conf", "1280,900", vec!["Sign in as an administrator"]),
+    ] {
+        let (document, console) = view(browser, &server, name, size);
+        for mark in marks {
+            assert!(
+                document.contains(mark),
+                "{name}: {mark} is missing\n{console}\n{document}"
+            );
+        }
+        assert!(
+            !document.contains("of-refresh"),
+            "{name}: a problem is shown\n{document}"
+        );
+        // What needs a token is refused, and a browser writes every refusal to its console.
+        let errors = console.lines().filter(|line| !line.contains("401"));
+        assert_eq!(errors.collect::<Vec<_>>(), Vec::<&str>::new(), "{name}");
+    }
+}

@@ -1,0 +1,86 @@
+//! `capsched serve --demo` as a process that ends with the test.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// A server that is ended with the test.
+pub(crate) struct Server {
+    child: Child,
+    address: String,
+    token: String,
+}
+
+impl Server {
+    pub(crate) fn start(more: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_capsched"))
+            .args(["serve", "--demo", "--nodes", "20", "--speed", "20"])
+            .args(["--listen", "127.0.0.1:0", "--json"])
+            .args(more)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let out = child.stdout.take().unwrap();
+        BufReader::new(out).read_line(&mut line).unwrap();
+        let said: Value = serde_json::from_str(&line).unwrap();
+        Self {
+            child,
+            address: said["address"].as_str().unwrap().to_owned(),
+            token: said["token"].as_str().unwrap_or_default().to_owned(),
+        }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub(crate) fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Head and body of an answer to the administrator.
+    pub(crate) fn get(&self, path: &str) -> (String, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
+            self.address, self.token
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        (head.to_owned(), body.to_owned())
+    }
+
+    /// Waits until a container is placed: a minute at most, however slow the machine is.
+    pub(crate) fn await_containers(&self) {
+        let placed = (0..600).any(|_| {
+            std::thread::sleep(Duration::from_millis(100));
+            let (_, metrics) = self.get("/metrics");
+            let allocated = "capsched_events_total{kind=\"allocated\"} ";
+            let count = metrics
+                .lines()
+                .find_map(|line| line.strip_prefix(allocated));
+            count
+                .and_then(|count| count.parse::<u64>().ok())
+                .is_some_and(|count| count > 0)
+        });
+        assert!(placed);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // One that has ended already cannot be ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

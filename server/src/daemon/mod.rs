@@ -1,0 +1,13 @@
+//! The daemon: routes with the layers around them, the address, and the end.
+
+mod assembly;
+mod background;
+mod options;
+mod routes;
+mod serve;
+
+pub use assembly::Daemon;
+pub use background::Background;
+pub use options::{ServeOptions, ServeProblem, TlsFiles};
+pub use routes::{Parts, router};
+pub use serve::Serving;

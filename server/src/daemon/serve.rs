@@ -1,0 +1,111 @@
+//! Listening: with limits on connections and headers, encrypted or not, until somebody ends it.
+
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use axum::Router;
+use axum_server::Handle;
+use axum_server::tls_rustls::RustlsConfig;
+use hyper_util::rt::TokioTimer;
+
+use super::options::{ServeOptions, ServeProblem, TlsFiles};
+
+/// Longest time until the head of a request is there.
+const HEAD: Duration = Duration::from_secs(10);
+
+/// Headers of a request at most.
+const HEADERS: usize = 64;
+
+/// Bytes of the head of a request at most.
+const HEAD_BYTES: usize = 32 << 10;
+
+/// Requests of one connection at once (HTTP/2).
+const STREAMS: u32 = 64;
+
+/// Bytes of the headers of a request at most (HTTP/2).
+const LIST_BYTES: u32 = 16 << 10;
+
+/// How long answers that have begun may go on at the end.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A server that listens, and serves when it is run.
+#[derive(Debug)]
+pub struct Serving {
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Option<TlsFiles>,
+    handle: Handle<SocketAddr>,
+}
+
+impl Serving {
+    /// Listens.
+    ///
+    /// # Errors
+    ///
+    /// As [`ServeProblem`].
+    pub fn listen(options: &ServeOptions) -> Result<Self, ServeProblem> {
+        options.check()?;
+        let failed = |error| ServeProblem::Listen(options.listen, error);
+        let listener = TcpListener::bind(options.listen).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self {
+            listener,
+            address,
+            tls: options.tls.clone(),
+            handle: Handle::new(),
+        })
+    }
+
+    /// The address, with the port that the system chose where port 0 was asked for.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address of the page.
+    #[must_use]
+    pub fn page(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}/ui/", self.address)
+    }
+
+    /// Ends the server when it is called: answers that have begun have five seconds.
+    pub fn stopper(&self) -> impl FnOnce() + Send + 'static {
+        let handle = self.handle.clone();
+        move || handle.graceful_shutdown(Some(GRACE))
+    }
+
+    /// Serves until the stopper is called.
+    ///
+    /// # Errors
+    ///
+    /// As [`ServeProblem`].
+    pub async fn run(self, router: Router) -> Result<(), ServeProblem> {
+        let service = router.into_make_service_with_connect_info::<SocketAddr>();
+        let server = axum_server::from_tcp(self.listener).map_err(ServeProblem::System)?;
+        let mut server = server.handle(self.handle).first_request_timeout(HEAD);
+        server
+            .http_builder()
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD)
+            .max_headers(HEADERS)
+            .max_buf_size(HEAD_BYTES);
+        server
+            .http_builder()
+            .http2()
+            .max_concurrent_streams(STREAMS)
+            .max_header_list_size(LIST_BYTES);
+        let served = match self.tls {
+            None => server.serve(service).await,
+            Some(files) => {
+                let read = RustlsConfig::from_pem_file(&files.certificates, &files.key).await;
+                let config = read.map_err(|error| ServeProblem::Tls(files, error))?;
+                let acceptor = axum_server::tls_rustls::RustlsAcceptor::new(config);
+                server.acceptor(acceptor).serve(service).await
+            }
+        };
+        served.map_err(ServeProblem::System)
+    }
+}

@@ -1,0 +1,273 @@
+//! Applications by pages: filtered, ordered and cut here, so that a page costs what it shows.
+
+use std::cmp::Reverse;
+
+use axum::Json;
+use axum::extract::{Query, State};
+use capsched::api::ApplicationId;
+use serde::{Deserialize, Serialize};
+
+use super::Page;
+use super::answer::{Problem, blocking};
+use super::pending::Pending;
+use crate::rm::{Application, ResourceManager};
+
+/// Most rows of a page.
+const MOST: usize = 1000;
+
+/// Rows of a page unless others are asked for.
+const USUAL: usize = 50;
+
+/// Longest text of a filter, in bytes.
+const LONGEST: usize = 4096;
+
+/// Which applications are asked for, and in what order.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Wish {
+    /// Path of a queue; those below it count.
+    queue: String,
+    /// Full name of a user.
+    user: String,
+    /// YARN's word for a state.
+    state: String,
+    /// Part of the id, name, user or queue, in any case.
+    q: String,
+    /// Those alone that have not ended.
+    live: bool,
+    sort: Sort,
+    descending: bool,
+    /// `next` of the page before.
+    after: Option<String>,
+    limit: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Sort {
+    #[default]
+    Id,
+    /// Time since the submission.
+    Age,
+    /// Live containers.
+    Containers,
+    /// Containers that wait.
+    Pending,
+}
+
+/// Position in an order: what it is ordered by, then the id.
+type Place = (u64, ApplicationId);
+
+#[derive(Debug, Serialize)]
+pub(super) struct List {
+    /// Applications that there are.
+    total: usize,
+    /// Those that the filter lets through.
+    matched: usize,
+    apps: Vec<Row>,
+    /// Names the next page; nothing on the last one.
+    next: Option<String>,
+}
+
+/// An application, by YARN's names where it has them.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    id: String,
+    user: String,
+    name: String,
+    queue: String,
+    state: &'static str,
+    priority: i32,
+    started_time: u64,
+    finished_time: u64,
+    #[serde(rename = "allocatedMB")]
+    allocated_mb: i64,
+    running_containers: usize,
+    pending_containers: u64,
+    reason: Option<&'static str>,
+}
+
+/// A page of applications.
+pub(super) async fn list(
+    State(page): State<Page>,
+    Query(wish): Query<Wish>,
+) -> Result<Json<List>, Problem> {
+    blocking(move || {
+        wish.check()?;
+        let pending = page.pending.now();
+        Ok(Json(wish.list(&page.rm, &pending)?))
+    })
+    .await
+}
+
+impl Wish {
+    fn check(&self) -> Result<(), Problem> {
+        let texts = [
+            ("queue", &self.queue),
+            ("user", &self.user),
+            ("state", &self.state),
+            ("q", &self.q),
+        ];
+        match texts.iter().find(|(_, text)| text.len() > LONGEST) {
+            Some((name, _)) => Err(Problem::parameter(
+                name,
+                format!("longer than {LONGEST} bytes"),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn lets_through(&self, app: &Application) -> bool {
+        let below = |path: &str| {
+            let rest = path.strip_prefix(self.queue.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        (self.queue.is_empty() || below(&app.queue))
+            && (self.user.is_empty() || app.user == self.user)
+            && (self.state.is_empty() || app.state.name() == self.state)
+            && !(self.live && app.state.is_over())
+            && (self.q.is_empty() || self.has_part(app))
+    }
+
+    /// Whether the text stands in one of the fields. Its letters are in lower case already.
+    fn has_part(&self, app: &Application) -> bool {
+        let found = |text: &str| text.to_lowercase().contains(&self.q);
+        found(&app.name) || found(&app.user) || found(&app.queue) || found(&app.id.to_string())
+    }
+
+    fn place(&self, app: &Application, pending: &Pending) -> Place {
+        let by = match self.sort {
+            Sort::Id => 0,
+            // The oldest has the largest age.
+            Sort::Age => u64::MAX - app.started_ms,
+            Sort::Containers => app.placed_ms.len() as u64,
+            Sort::Pending => pending.apps.get(&app.id).map_or(0, |one| one.containers),
+        };
+        (by, app.id)
+    }
+
+    fn list(mut self, rm: &ResourceManager, pending: &Pending) -> Result<List, Problem> {
+        self.q = self.q.to_lowercase();
+        let limit = self.limit.unwrap_or(USUAL).clamp(1, MOST);
+        let after = self.after.as_deref().map(place_of).transpose()?;
+        let (total, matched, mut rows, next) = rm.read(|books| {
+            let fit = books.apps().filter(|app| self.lets_through(app));
+            let mut places: Vec<Place> = fit.map(|app| self.place(app, pending)).collect();
+            let matched = places.len();
+            if let Some(after) = after {
+                places.retain(|place| {
+                    if self.descending {
+                        *place < after
+                    } else {
+                        *place > after
+                    }
+                });
+            }
+            let more = places.len() > limit;
+            first(&mut places, limit, self.descending);
+            let next = places.last().filter(|_| more).map(cursor_of);
+            let shown = places.iter().filter_map(|(_, id)| books.app(*id));
+            let rows: Vec<Row> = shown.map(|app| Row::of(app, pending)).collect();
+            (books.apps().count(), matched, rows, next)
+        });
+        add_memory(rm, &mut rows)?;
+        Ok(List {
+            total,
+            matched,
+            apps: rows,
+            next,
+        })
+    }
+}
+
+/// Leaves the first of an order, in order.
+fn first(places: &mut Vec<Place>, limit: usize, descending: bool) {
+    if places.len() > limit {
+        if descending {
+            places.select_nth_unstable_by_key(limit, |place| Reverse(*place));
+        } else {
+            places.select_nth_unstable(limit);
+        }
+        places.truncate(limit);
+    }
+    if descending {
+        places.sort_unstable_by_key(|place| Reverse(*place));
+    } else {
+        places.sort_unstable();
+    }
+}
+
+fn cursor_of((by, id): &Place) -> String {
+    format!("{by}:{id}")
+}
+
+fn place_of(cursor: &str) -> Result<Place, Problem> {
+    let parts = cursor.split_once(':');
+    let read = parts.and_then(|(by, id)| Some((by.parse().ok()?, id.parse().ok()?)));
+    read.ok_or_else(|| Problem::parameter("after", "this is not the `next` of a page"))
+}
+
+impl Row {
+    fn of(app: &Application, pending: &Pending) -> Self {
+        let waits = pending.apps.get(&app.id).filter(|_| !app.state.is_over());
+        Self {
+            id: app.id.to_string(),
+            user: app.user.clone(),
+            name: app.name.clone(),
+            queue: app.queue.clone(),
+            state: app.state.name(),
+            priority: app.priority,
+            started_time: app.started_ms,
+            finished_time: app.finished_ms,
+            allocated_mb: 0,
+            running_containers: app.placed_ms.len(),
+            pending_containers: waits.map_or(0, |one| one.containers),
+            reason: waits.map(|one| one.reason.token()),
+        }
+    }
+}
+
+/// Adds what only the engine knows of live applications.
+fn add_memory(rm: &ResourceManager, rows: &mut [Row]) -> Result<(), Problem> {
+    for row in rows.iter_mut().filter(|row| row.finished_time == 0) {
+        let Ok(id) = row.id.parse::<ApplicationId>() else {
+            continue;
+        };
+        let view = rm.engine().app(id).map_err(|error| Problem::gone(&error))?;
+        let used = view.iter().flat_map(|view| view.used.values());
+        row.allocated_mb = used.filter_map(|amounts| amounts.first()).sum();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_an_order_are_left_in_order() {
+        let id = |number| (u64::from(number % 3), ApplicationId::new(number));
+        let all: Vec<Place> = (1..=20).map(id).collect();
+        for (limit, descending) in [(5, false), (5, true), (20, true), (30, false)] {
+            let mut wanted = all.clone();
+            wanted.sort_unstable();
+            if descending {
+                wanted.reverse();
+            }
+            wanted.truncate(limit);
+            let mut found = all.clone();
+            first(&mut found, limit, descending);
+            assert_eq!(found, wanted, "{limit} {descending}");
+        }
+    }
+
+    #[test]
+    fn cursors_are_read_back_and_others_refused() {
+        let place = (7, ApplicationId::new(12));
+        assert_eq!(place_of(&cursor_of(&place)).unwrap(), place);
+        for text in ["", "7", "7:", "x:application_1_0001", "7:application_x_1"] {
+            assert!(place_of(text).is_err(), "{text}");
+        }
+    }
+}

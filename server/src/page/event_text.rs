@@ -1,0 +1,95 @@
+//! An event as a line for people, with its kind, its time and the application that it is about.
+
+use std::fmt;
+
+use capsched::api::{ApplicationId, ContainerId, Event, ReleaseReason};
+use serde_json::{Value, json};
+
+use crate::rm::{Happening, NumberedEvent};
+
+/// Kind, time, application and text of an event.
+pub(super) fn described(of: &NumberedEvent) -> Value {
+    let (kind, app, text) = match &of.happening {
+        Happening::Scheduler { event } => decision(event),
+        Happening::Application { application, state } => (
+            "application",
+            Some(application.clone()),
+            format!("{application} is {}", state.name()),
+        ),
+        Happening::Node { node, state } => ("node", None, format!("{node} is {state}")),
+        Happening::Configuration { accepted: true, .. } => (
+            "configuration",
+            None,
+            "another configuration holds".to_owned(),
+        ),
+        Happening::Configuration { message, .. } => {
+            ("configuration refused", None, format!("refused: {message}"))
+        }
+        Happening::Labels => ("labels", None, "node labels changed".to_owned()),
+    };
+    json!({"kind": kind, "time": of.at_ms, "app": app, "text": text})
+}
+
+/// Kind, application and text.
+type Described = (&'static str, Option<String>, String);
+
+fn decision(event: &Event) -> Described {
+    match event {
+        Event::Allocated {
+            container,
+            node,
+            queue,
+            ..
+        } => of_container("allocated", container, format_args!("on {node} in {queue}")),
+        Event::Reserved {
+            container, node, ..
+        } => of_container("reserved", container, format_args!("on {node}")),
+        Event::ReservationMoved {
+            container,
+            from,
+            to,
+            ..
+        } => of_container(
+            "reservation moved",
+            container,
+            format_args!("from {from} to {to}"),
+        ),
+        Event::Released { container, reason } => {
+            of_container(released(*reason), container, format_args!(""))
+        }
+        Event::MasterStarted { app, .. } => of_app("master started", app, ""),
+        Event::MasterLost { app } => of_app("master lost", app, ""),
+        Event::AppEnded { app, cause } => of_app("ended", app, cause.name()),
+        other => (
+            "other",
+            None,
+            serde_json::to_string(other).unwrap_or_default(),
+        ),
+    }
+}
+
+fn of_container(
+    kind: &'static str,
+    container: &ContainerId,
+    rest: fmt::Arguments<'_>,
+) -> Described {
+    let app = container.app.to_string();
+    let text = format!("{container} of {app} {rest}");
+    (kind, Some(app), text.trim_end().to_owned())
+}
+
+fn of_app(kind: &'static str, app: &ApplicationId, rest: &str) -> Described {
+    let app = app.to_string();
+    let text = format!("{app} {rest}");
+    (kind, Some(app), text.trim_end().to_owned())
+}
+
+const fn released(reason: ReleaseReason) -> &'static str {
+    match reason {
+        ReleaseReason::Finished => "finished",
+        ReleaseReason::GivenBack => "given back",
+        ReleaseReason::Killed => "killed",
+        ReleaseReason::Unreserved => "unreserved",
+        _ => "released",
+    }
+}

@@ -1,0 +1,34 @@
+//! Who calls, what callers may do, and what a request may look like.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`Authentication`] | finds the user of a request: a static token, a signed token, or a bare name |
+//! | [`Need`] and [`route_needs`] | what each route demands; a route that no row names is refused |
+//! | [`Access`] | the layer that applies both, before any handler |
+//! | [`Hosts`], [`RateLimit`] | host names that are answered, requests a second of one peer |
+//! | [`bind_problem`] | addresses that are refused without authentication and encryption |
+//!
+//! # Invariants
+//!
+//! * A handler never sees a user name that a query string names, unless bare names were allowed explicitly.
+//! * Nothing here holds a lock across an await.
+
+mod access;
+mod authentication;
+mod bind;
+mod headers;
+mod hosts;
+mod rate_limit;
+mod request_id;
+mod routes;
+mod tokens;
+
+pub use access::{Access, AccessLimits, guard};
+pub use authentication::{Authentication, Identity, JwtKey, Refusal};
+pub use bind::{BindProblem, bind_problem};
+pub use headers::with_headers;
+pub use hosts::Hosts;
+pub use rate_limit::RateLimit;
+pub use request_id::RequestId;
+pub use routes::{Need, ROUTES, RouteRow, route_needs};
+pub use tokens::{TokenFileError, Tokens, new_token};
