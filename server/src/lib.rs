@@ -10,6 +10,8 @@
 //! | [`rm`] | the daemon's core: engine, applications, nodes, labels, events, and the commands that change them |
 //! | [`security`] | who calls, what callers may do, what a request may look like |
 //! | [`store`] | what survives: one leader, journal, versions of the configuration |
+//! | [`replay`] | recorded scenes of the REST interface, played and compared |
+//! | [`rest`] | YARN's REST interface in the wire formats of Hadoop 3.4 and 3.5 |
 
 pub mod conf;
 pub mod daemon;
@@ -17,6 +19,8 @@ pub mod demo;
 pub mod health;
 pub mod metrics;
 pub mod page;
+pub mod replay;
+pub mod rest;
 pub mod rm;
 pub mod security;
 pub mod store;

@@ -9,6 +9,7 @@ use super::routes::{Parts, router};
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::page::{Page, PendingWatch};
+use crate::rest::{self, Shared};
 use crate::rm::ResourceManager;
 use crate::security::Access;
 
@@ -55,7 +56,7 @@ impl Daemon {
             metrics: Metrics::new(rm(), pending(), None),
             health: self.health.clone(),
             access: Arc::clone(&self.access),
-            rest: Router::new(),
+            rest: rest::router(Shared::new(rm())),
         })
     }
 }

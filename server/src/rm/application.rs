@@ -1,6 +1,6 @@
 //! Applications as users see them: states, attempts, times and what they used.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use capsched::api::{ApplicationId, ContainerId, NodeName};
 use serde::Serialize;
@@ -181,12 +181,18 @@ pub struct Application {
     pub unmanaged: bool,
     /// What it was submitted with.
     pub submission: Submission,
+    /// Partition that the master's container is asked on; nothing where the queue is not known.
+    pub master_label: Option<String>,
+    /// Port of the web page of the master's node.
+    pub master_http_port: u16,
     /// When its lifetime ends, in ms since the Unix epoch; nothing: never.
     pub expiry_ms: Option<u64>,
     /// What it used so far.
     pub usage: Usage,
     /// When its live containers were placed, in ms since the Unix epoch, by attempt and number.
     pub placed_ms: BTreeMap<(u32, u32), u64>,
+    /// Partitions on which it ever had containers.
+    pub partitions: BTreeSet<String>,
 }
 
 impl Application {
@@ -206,6 +212,13 @@ impl Application {
         self.finished_ms = now_ms;
         if let Some(attempt) = self.attempts.last_mut() {
             attempt.finished_ms = now_ms;
+            if attempt.host.is_some() {
+                self.progress = 100.0;
+            }
+            if state != AppState::Finished {
+                // As RMAppAttemptImpl.invalidateAMHostAndPort: nobody answers there any more.
+                (attempt.host, attempt.rpc_port) = (None, -1);
+            }
             attempt.state = match state {
                 AppState::Finished => AttemptState::Finished,
                 AppState::Killed => AttemptState::Killed,

@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 
 use capsched::api::{
     AppEnd, ApplicationId, ContainerId, Decision, EndCause, Event, NodeName, ResourceVector,
+    UnreserveReason,
 };
 
+use capsched::id::java_order;
+
+use super::activities::Activities;
 use super::application::{AppState, Application, AttemptState, Usage};
 use super::command::FinalStatus;
 use super::events::{EventLog, Happening};
@@ -21,8 +25,8 @@ pub struct LastOperation {
     pub at_ms: u64,
     /// Where.
     pub node: NodeName,
-    /// Which container.
-    pub container: ContainerId,
+    /// Which container; nothing where the operation has none yet.
+    pub container: Option<ContainerId>,
     /// Full path of the queue.
     pub queue: String,
 }
@@ -51,6 +55,9 @@ pub struct Books {
     pub(super) given_out: u32,
     pub(super) last: BTreeMap<Operation, LastOperation>,
     pub(super) last_run: LastRun,
+    pub(super) activities: Activities,
+    /// An application whose master is just finishing, and the node of the master.
+    pub(super) finishing: Option<(ApplicationId, NodeName)>,
     /// Applications of which a further attempt is to start.
     pub(super) retries: Vec<ApplicationId>,
 }
@@ -131,28 +138,76 @@ impl Books {
                 self.events.push(now_ms, Happening::Scheduler { event });
             }
         }
+        self.note_last_end(decisions, now_ms);
+    }
+
+    /// Of the containers that ended with their application, the last one is that which the original ends last.
+    // As CapacityScheduler.doneApplicationAttempt, which walks the map of live containers.
+    fn note_last_end(&mut self, decisions: &[Decision], now_ms: u64) {
+        let mut ended: Vec<(ContainerId, &NodeName)> = Vec::new();
+        for decision in decisions {
+            if let Decision::Ended {
+                container,
+                node,
+                cause: EndCause::ApplicationEnded,
+                ..
+            } = decision
+            {
+                if ended
+                    .first()
+                    .is_some_and(|(first, _)| first.app != container.app)
+                {
+                    ended.clear();
+                }
+                ended.push((*container, node));
+            }
+        }
+        // Where the master finished, its node reported its other containers with it.
+        if let Some((app, node)) = &self.finishing {
+            let elsewhere = ended.iter().any(|(id, on)| id.app == *app && *on != node);
+            ended.retain(|(id, on)| !elsewhere || id.app != *app || *on != node);
+        }
+        let count = ended.len();
+        java_order::sort(&mut ended, count, |(id, _)| java_order::container_hash(*id));
+        if let Some(&(container, node)) = ended.last() {
+            let queue = self.queue_of(container.app);
+            self.note(Operation::Release, Some(container), node, queue, now_ms);
+        }
+    }
+
+    /// Notes that containers of applications are on a partition now.
+    pub(super) fn note_partition(&mut self, apps: &[ApplicationId], partition: &str) {
+        for id in apps {
+            if let Some(app) = self.apps.get_mut(id)
+                && !app.partitions.contains(partition)
+            {
+                app.partitions.insert(partition.to_owned());
+            }
+        }
     }
 
     fn follow_one(&mut self, decision: &Decision, now_ms: u64) {
         match decision {
             Decision::Allocated {
-                container,
-                node,
-                queue,
-                ..
+                container, node, ..
             } => {
-                self.note(Operation::Allocation, *container, node, queue, now_ms);
+                let label = self.labels.of(node).unwrap_or_default().to_owned();
+                self.note_partition(&[container.app], &label);
+                let port = self.nodes.get(node).map(|node| node.registration.http_port);
                 if let Some(app) = self.apps.get_mut(&container.app) {
                     let key = (container.attempt, container.number);
                     app.placed_ms.insert(key, now_ms);
-                    take_master(app, *container, node, now_ms);
+                    take_master(app, *container, node, port.unwrap_or(0), now_ms);
                 }
             }
-            Decision::Reserved {
-                container, node, ..
+            Decision::Unreserved {
+                container,
+                node,
+                reason: UnreserveReason::Kill,
+                ..
             } => {
                 let queue = self.queue_of(container.app);
-                self.note(Operation::Reservation, *container, node, &queue, now_ms);
+                self.note(Operation::Release, Some(*container), node, queue, now_ms);
             }
             Decision::Ended {
                 container,
@@ -167,24 +222,61 @@ impl Books {
         }
     }
 
-    fn queue_of(&self, app: ApplicationId) -> String {
+    /// Notes what a pass over a node brought on the capacity of its own partition.
+    // As CapacityScheduler.updateSchedulerHealth, which passes with borrowed capacity do not call, and which knows
+    // no container ids.
+    pub(super) fn follow_run(&mut self, node: &NodeName, decisions: &[Decision], now_ms: u64) {
+        let mut run = LastRun {
+            at_ms: now_ms,
+            ..LastRun::default()
+        };
+        for decision in decisions {
+            match decision {
+                Decision::Allocated {
+                    size,
+                    queue,
+                    borrowed: false,
+                    ..
+                } => {
+                    (run.allocations, run.allocated) = (1, *size);
+                    let queue = queue.to_string();
+                    self.note(Operation::Allocation, None, node, queue, now_ms);
+                }
+                Decision::Reserved {
+                    container,
+                    size,
+                    borrowed: false,
+                    again: false,
+                    ..
+                } => {
+                    (run.reservations, run.reserved) = (1, *size);
+                    let queue = self.queue_of(container.app);
+                    self.note(Operation::Reservation, None, node, queue, now_ms);
+                }
+                _ => {}
+            }
+        }
+        self.last_run = run;
+    }
+
+    pub(super) fn queue_of(&self, app: ApplicationId) -> String {
         let app = self.apps.get(&app);
-        app.map(|app| app.queue.clone()).unwrap_or_default()
+        app.map(|app| app.path.clone()).unwrap_or_default()
     }
 
     fn note(
         &mut self,
         operation: Operation,
-        container: ContainerId,
+        container: Option<ContainerId>,
         node: &NodeName,
-        queue: &str,
+        queue: String,
         at_ms: u64,
     ) {
         let last = LastOperation {
             at_ms,
             node: node.clone(),
             container,
-            queue: queue.to_owned(),
+            queue,
         };
         self.last.insert(operation, last);
     }
@@ -204,7 +296,7 @@ impl Books {
         } else {
             Operation::Release
         };
-        self.note(operation, container, node, &queue, now_ms);
+        self.note(operation, Some(container), node, queue, now_ms);
         let Some(app) = self.apps.get_mut(&container.app) else {
             return;
         };
@@ -269,7 +361,13 @@ impl Books {
 }
 
 /// The first container of an attempt is its master's.
-fn take_master(app: &mut Application, container: ContainerId, node: &NodeName, now_ms: u64) {
+fn take_master(
+    app: &mut Application,
+    container: ContainerId,
+    node: &NodeName,
+    http_port: u16,
+    now_ms: u64,
+) {
     let unmanaged = app.unmanaged;
     let Some(attempt) = app.attempts.last_mut() else {
         return;
@@ -279,6 +377,7 @@ fn take_master(app: &mut Application, container: ContainerId, node: &NodeName, n
     }
     attempt.master = Some((container, node.clone()));
     attempt.state = AttemptState::Launched;
+    app.master_http_port = http_port;
     if app.launched_ms == 0 {
         app.launched_ms = now_ms;
     }

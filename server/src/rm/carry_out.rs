@@ -173,11 +173,18 @@ impl ResourceManager {
         at_ms: u64,
     ) -> Carried {
         let id = self.live_app(application)?;
+        {
+            let mut books = lock(&self.books);
+            let attempt = books.apps.get(&id).and_then(|app| app.attempt());
+            let master = attempt.and_then(|attempt| attempt.master.as_ref());
+            books.finishing = master.map(|(_, node)| (id, node.clone()));
+        }
         // The containers end first, so that what they used is counted.
         let ended = self.engine.finish_app(id);
-        ended.map_err(|error| CommandError::State(error.to_string()))?;
         self.pump();
         let mut books = lock(&self.books);
+        books.finishing = None;
+        ended.map_err(|error| CommandError::State(error.to_string()))?;
         if let Some(app) = books.apps.get_mut(&id) {
             diagnostics.clone_into(&mut app.diagnostics);
         }
@@ -224,8 +231,8 @@ impl ResourceManager {
         let path = view.ok().flatten().map(|view| view.queue);
         let mut books = lock(&self.books);
         if let Some(app) = books.apps.get_mut(&id) {
-            queue.clone_into(&mut app.queue);
             app.path = path.unwrap_or_else(|| queue.to_owned());
+            app.queue = app.path.clone();
         }
         Ok(Answer::Done)
     }
@@ -356,11 +363,25 @@ impl ResourceManager {
                 .label_in_engine(&name)
                 .is_some_and(|present| present != label)
             {
-                self.engine.relabel_node(name, label).map_err(of_node)?;
+                let apps = self.apps_on(&name);
+                let relabelled = self.engine.relabel_node(name, label.clone());
+                relabelled.map_err(of_node)?;
+                books.note_partition(&apps, &label);
             }
         }
         books.events.push(at_ms, Happening::Labels);
         Ok(Answer::Done)
+    }
+
+    /// The applications that have containers on a node.
+    fn apps_on(&self, name: &NodeName) -> Vec<ApplicationId> {
+        let name = name.clone();
+        let apps = self.engine.inspect(move |ledger| {
+            let node = ledger.node(&name)?;
+            let containers = ledger.containers_of_node(node);
+            Some(containers.map(|container| container.id.app).collect())
+        });
+        apps.ok().flatten().unwrap_or_default()
     }
 
     fn label_in_engine(&self, name: &NodeName) -> Option<String> {

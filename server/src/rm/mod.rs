@@ -4,6 +4,7 @@
 //! rights, carries it out, and has the [`Journal`] keep it before it answers. Heartbeats of nodes and calls of
 //! application masters have calls of their own.
 
+mod activities;
 mod application;
 mod books;
 mod carry_out;
@@ -24,6 +25,7 @@ use capsched::config::{self, Admission};
 use capsched::sync::{Mutex, MutexGuard};
 use capsched::time::Clock;
 
+pub use activities::{Activities, NodeActivity, Placed, Visited};
 pub use application::{AppState, Application, Attempt, AttemptState, Usage};
 pub use books::{Books, LastOperation, LastRun, Operation};
 pub use command::{

@@ -104,7 +104,8 @@ impl NodeRegistry {
             registration: of,
             life: NodeLife::Running,
             reported_ms: now_ms,
-            health: String::new(),
+            // As RMNodeImpl, until the first heartbeat.
+            health: "Healthy".to_owned(),
         };
         self.nodes.insert(name, record);
     }

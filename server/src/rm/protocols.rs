@@ -1,11 +1,11 @@
 //! What nodes and application masters call, and what follows from time alone.
 
 use capsched::api::{
-    ApplicationId, AskCall, AskError, AskReply, CallError, CommitOutcome, ContainerId, Decision,
-    HeartbeatReply, NodeError, NodeName, NodeReport,
+    ApplicationId, AskCall, AskError, AskReply, CallError, CommitOutcome, ContainerId,
+    HeartbeatReply, Mode, NodeError, NodeName, NodeReport,
 };
 
-use super::books::LastRun;
+use super::activities::{NodeActivity, Visited, placed};
 use super::nodes::NodeLife;
 use super::{AppState, FinalStatus, ResourceManager, lock};
 
@@ -24,6 +24,7 @@ impl ResourceManager {
         report: NodeReport,
     ) -> Result<HeartbeatReply, NodeError> {
         self.pump();
+        let visited = self.visited(node);
         let reply = self.engine.heartbeat(node.clone(), report)?;
         let now_ms = self.now_ms();
         let mut books = lock(&self.books);
@@ -31,11 +32,73 @@ impl ResourceManager {
             record.reported_ms = now_ms;
         }
         let decisions = self.engine.take_events();
-        books.last_run = run_of(&decisions, now_ms);
+        if self.setup.mode == Mode::Heartbeat {
+            books.follow_run(node, &decisions, now_ms);
+        }
+        if let Some((partition, root)) = visited {
+            let placed = placed(&decisions, |app| books.queue_of(app));
+            let record = books.nodes.get(node);
+            let activity = NodeActivity {
+                node: node.clone(),
+                at_ms: now_ms,
+                http_port: record.map_or(0, |record| record.registration.http_port),
+                partition,
+                root,
+                placed,
+            };
+            books.activities.record(&activity);
+        }
         books.follow(&decisions, now_ms);
         let retries = books.take_retries();
         self.start_again(&mut books, &retries, now_ms);
         Ok(reply)
+    }
+
+    /// What a pass over a node will come to, where somebody asked for a recording.
+    fn visited(&self, node: &NodeName) -> Option<(String, Visited)> {
+        let now_ms = self.now_ms();
+        if !lock(&self.books).activities.wants(node, now_ms) {
+            return None;
+        }
+        let node = node.clone();
+        let looked = self.engine.inspect(move |ledger| {
+            let partition = ledger.state().nodes[ledger.node(&node)?].partition;
+            let name = ledger.state().partitions[partition].name.to_string();
+            Some((name, Visited::of(ledger, partition)))
+        });
+        looked.ok().flatten()
+    }
+
+    /// Records the next heartbeat of a node; of any node where none is named.
+    pub fn record_node(&self, node: Option<NodeName>) {
+        lock(&self.books).activities.arm(node);
+    }
+
+    /// Records what heartbeats bring an application, up to a time in ms since the Unix epoch.
+    pub fn record_app(&self, app: ApplicationId, until_ms: u64) {
+        let now_ms = self.now_ms();
+        lock(&self.books).activities.arm_app(app, now_ms, until_ms);
+    }
+
+    /// The last recorded heartbeat of a node; of the last node where none is named.
+    #[must_use]
+    pub fn node_activity(&self, node: Option<&NodeName>) -> Option<NodeActivity> {
+        lock(&self.books).activities.of_node(node).cloned()
+    }
+
+    /// Recorded heartbeats in which an application asked something, the newest first, at most so many.
+    #[must_use]
+    pub fn app_activities(&self, app: ApplicationId, most: usize) -> Vec<NodeActivity> {
+        let books = lock(&self.books);
+        let found = books.activities.of_app(app).take(most);
+        found.cloned().collect()
+    }
+
+    /// Takes over what a node says about its health. Empty: it is well.
+    pub fn report_health(&self, node: &NodeName, report: String) {
+        if let Some(record) = lock(&self.books).nodes.get_mut(node) {
+            record.health = report;
+        }
     }
 
     /// Carries out a call of an application master.
@@ -156,30 +219,4 @@ impl ResourceManager {
             let _ = self.remove_node(&node, NodeLife::Lost, now_ms);
         }
     }
-}
-
-/// What one pass over a node came to.
-fn run_of(decisions: &[Decision], at_ms: u64) -> LastRun {
-    let mut run = LastRun {
-        at_ms,
-        ..LastRun::default()
-    };
-    for decision in decisions {
-        match decision {
-            Decision::Allocated { size, .. } => {
-                run.allocations += 1;
-                run.allocated += *size;
-            }
-            Decision::Reserved { size, .. } => {
-                run.reservations += 1;
-                run.reserved += *size;
-            }
-            Decision::Ended { size, .. } => {
-                run.releases += 1;
-                run.released += *size;
-            }
-            _ => {}
-        }
-    }
-    run
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capsched::api::{LiveQueues, SubmitAsError};
+use capsched::api::LiveQueues;
 use capsched::config::{Caller, QueuePermission};
 
 use super::{Command, CommandError, ResourceManager, lock};
@@ -87,25 +87,35 @@ impl ResourceManager {
         let Some((owner, queue)) = found else {
             return Err(unknown(application));
         };
-        let groups = self.groups_of(user);
-        let rules = self.engine.rules();
-        let rules = rules.ok_or_else(|| CommandError::State(SubmitAsError::NoRules.to_string()))?;
-        let name = user.to_owned();
-        let may = self.engine.inspect(move |ledger| {
+        match self.may_modify(user, vec![(owner, queue)])[..] {
+            [true] => Ok(()),
+            _ => Err(CommandError::Forbidden(format!(
+                "User {user} cannot perform operation MODIFY_APP on {application}"
+            ))),
+        }
+    }
+
+    /// Whether a user may change applications, each given by its owner and queue: owners may, and those who
+    /// administer the queue or the cluster. Everybody may where access is not checked.
+    // As ApplicationACLsManager.checkAccess and QueueACLsManager.checkAccess.
+    #[must_use]
+    pub fn may_modify(&self, user: &str, apps: Vec<(String, String)>) -> Vec<bool> {
+        let (name, groups, count) = (user.to_owned(), self.groups_of(user), apps.len());
+        let Some(rules) = self.engine.rules() else {
+            return vec![false; count];
+        };
+        let looked = self.engine.inspect(move |ledger| {
             let caller = Caller {
                 user: &name,
                 groups: &groups,
                 real_user: None,
             };
-            rules.may_modify(&caller, &owner, &queue, &LiveQueues(ledger))
+            let may = |(owner, queue): &(String, String)| {
+                rules.may_modify(&caller, owner, queue, &LiveQueues(ledger))
+            };
+            apps.iter().map(may).collect()
         });
-        match may {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(CommandError::Forbidden(format!(
-                "User {user} cannot perform operation MODIFY_APP on {application}"
-            ))),
-            Err(error) => Err(CommandError::Unavailable(error.to_string())),
-        }
+        looked.unwrap_or_else(|_| vec![false; count])
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use capsched::api::{Mode, PartitionSpec, Reference};
-use capsched::config::{Loaded, Options, Report};
+use capsched::config::{self, Loaded, Options, Report};
 use capsched::time::{Clock, SystemClock};
 
 use super::command::Pairs;
@@ -79,6 +79,25 @@ impl Setup {
             cluster: None,
             recovering: false,
         }
+    }
+
+    /// The mode that the configuration asks for: asynchronous where `schedule-asynchronously.enable` holds, with as
+    /// many threads as it says, else heartbeats.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration is not valid.
+    pub fn configured_mode(&self) -> Result<Mode, StartFailure> {
+        let loaded = config::load_pairs(&self.site, &self.scheduler, &self.options())
+            .map_err(|report| StartFailure::Configuration(Box::new(report)))?;
+        let settings = loaded.settings.scheduler.asynchronous;
+        Ok(if settings.enabled {
+            Mode::Asynchronous {
+                threads: settings.threads,
+            }
+        } else {
+            Mode::Heartbeat
+        })
     }
 
     pub(super) fn options(&self) -> Options {

@@ -1,5 +1,7 @@
 //! Submissions: from the command to an application that the scheduler has, or that failed.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use capsched::api::{
     AppSpec, ApplicationId, ResourceVector, SubmitAsError, SubmitError, Submitted,
 };
@@ -28,7 +30,7 @@ impl ResourceManager {
         }
         let spec = self.spec_of(id, user, submission)?;
         let admitted = self.admit(user, submission)?;
-        let shown = admitted.queue.clone();
+        let shown = admitted.path.clone();
         let priority = admitted.priority;
         let result = self.engine.submit_admitted(user, admitted, spec);
         if let Err(error @ (SubmitError::Master(_) | SubmitError::UserName(_))) = &result {
@@ -38,6 +40,7 @@ impl ResourceManager {
             return Err(CommandError::Unavailable(error.to_string()));
         }
         let mut app = new_application(id, user, submission, shown, priority, at_ms);
+        app.master_label = self.master_label(&app.path, submission);
         app.max_attempts = self.max_attempts(submission.max_attempts);
         self.enter(app, result, submission.lifetime_s, at_ms);
         Ok(Answer::Done)
@@ -155,6 +158,21 @@ impl ResourceManager {
         }
     }
 
+    /// The partition of the master's container: the one named, that of the application, or the queue's default.
+    // As SchedulerUtils.normalizeNodeLabelExpressionInRequest.
+    fn master_label(&self, queue: &str, submission: &Submission) -> Option<String> {
+        let queue = queue.to_owned();
+        let own = submission.master_label.clone();
+        let named = own.or_else(|| submission.label.clone());
+        let found = self.engine.inspect(move |ledger| {
+            let settings = &ledger.state().queues[ledger.queue(&queue)?].settings;
+            let default = settings.default_partition.as_deref();
+            Some(default.unwrap_or_default().to_owned())
+        });
+        let default = found.ok().flatten()?;
+        Some(named.unwrap_or(default))
+    }
+
     fn max_attempts(&self, wished: u32) -> u32 {
         let configuration = self.configuration();
         let properties = &configuration.loaded.properties;
@@ -238,8 +256,11 @@ fn new_application(
         max_attempts: 1,
         unmanaged: submission.unmanaged,
         submission: submission.clone(),
+        master_label: None,
+        master_http_port: 0,
         expiry_ms: None,
         usage: Usage::default(),
-        placed_ms: std::collections::BTreeMap::new(),
+        placed_ms: BTreeMap::new(),
+        partitions: BTreeSet::new(),
     }
 }
