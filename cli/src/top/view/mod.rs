@@ -14,6 +14,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 
 use super::model::{Model, Tab};
+use crate::moments::Moment;
 use crate::output::escaped;
 use crate::play::{grouped, virtual_time};
 
@@ -111,43 +112,17 @@ fn boxed(frame: &mut Frame<'_>, area: Rect, title: &str, lines: Vec<Line<'_>>) {
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-/// The line of figures; the last ones are left out where they do not fit.
+/// The line of figures; those that do not fit are left out.
 fn head(model: &Model<'_>, width: u16) -> String {
     let mut out = format!(" capsched top  {}", escaped(model.title()));
     let Some(now) = model.now() else {
-        let why = model
-            .failure()
-            .map_or_else(|| "reads the run".to_owned(), escaped);
-        return format!("{out}  {why}");
+        let why = model.failure();
+        return format!(
+            "{out}  {}",
+            why.map_or_else(|| "reads the run".to_owned(), escaped)
+        );
     };
-    let (last_ms, live) = model.last();
-    let more = if live { "+" } else { "" };
-    let plays = match (model.plays(), model.pace()) {
-        (false, _) => "stopped".to_owned(),
-        (true, pace) => format!("x{pace}"),
-    };
-    let tally = &now.tally;
-    let tried = tally.placed + tally.conflicts;
-    let conflicts = tally
-        .conflicts
-        .saturating_mul(1_000)
-        .checked_div(tried)
-        .unwrap_or(0);
-    let parts = [
-        format!(
-            "{} of {}{more}",
-            virtual_time(now.at_ms),
-            virtual_time(last_ms)
-        ),
-        plays,
-        format!(
-            "placed {} {}",
-            grouped(tally.placed),
-            sparkline(&model.rates(RATES))
-        ),
-        format!("conflicts {}.{} %", conflicts / 10, conflicts % 10),
-    ];
-    for part in parts {
+    for part in figures(model, now) {
         let with = out.chars().count() + 2 + part.chars().count();
         if with <= usize::from(width) {
             out.push_str("  ");
@@ -155,6 +130,31 @@ fn head(model: &Model<'_>, width: u16) -> String {
         }
     }
     out
+}
+
+/// Time, pace, containers placed, proposals refused.
+fn figures(model: &Model<'_>, now: &Moment) -> [String; 4] {
+    let (last_ms, live) = model.last();
+    let more = if live { "+" } else { "" };
+    let plays = if model.plays() {
+        format!("x{}", model.pace())
+    } else {
+        "stopped".to_owned()
+    };
+    let tally = &now.tally;
+    let (tried, refused) = (tally.placed + tally.conflicts, tally.conflicts);
+    let permille = refused
+        .saturating_mul(1_000)
+        .checked_div(tried)
+        .unwrap_or(0);
+    let time = virtual_time(now.at_ms);
+    let rates = sparkline(&model.rates(RATES));
+    [
+        format!("{time} of {}{more}", virtual_time(last_ms)),
+        plays,
+        format!("placed {} {rates}", grouped(tally.placed)),
+        format!("conflicts {}.{} %", permille / 10, permille % 10),
+    ]
 }
 
 /// Small bars, the largest as high as a line.
@@ -237,7 +237,7 @@ mod tests {
     use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
     use super::*;
-    use crate::moments::{AppAt, Count, Film, Free, Moment, NodeAt, PartAt, QueueAt, Tally};
+    use crate::moments::{AppAt, Count, Film, Free, NodeAt, PartAt, QueueAt, Tally};
     use crate::top::{About, keys};
 
     fn queue(path: &str, permille: [u32; 3], apps: Option<(u64, u64)>) -> QueueAt {
