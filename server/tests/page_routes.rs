@@ -5,11 +5,21 @@ mod support;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use axum::Router;
 use axum::http::StatusCode;
 use capsched::api::{Ask, AskCall, NodeReport, ResourceVector};
 use capsched_server::rm::{Answer, Command, NodeRegistration, ResourceManager, Submission};
-use support::{answer, json, options, request, resource_manager, router, tokens};
+use serde_json::Value;
+use support::{answer, options, request, resource_manager, router, tokens};
 use tokio_stream::StreamExt;
+
+/// The JSON of an answer that must be fine.
+async fn json(router: &Router, path: &str) -> Value {
+    let (status, body) = answer(router, request("GET", path, None)).await;
+    let text = String::from_utf8_lossy(&body);
+    assert_eq!(status, StatusCode::OK, "{path}: {text}");
+    serde_json::from_slice(&body).unwrap()
+}
 
 const LEAVES: [&str; 3] = ["root.prod.etl", "root.dev.ads", "root.adhoc"];
 
@@ -84,7 +94,7 @@ async fn pages_show_every_application_once_in_every_order() {
         }
     }
     let below = json(&router, "/v1/apps?queue=root.dev&limit=1000").await;
-    let of_queue = |row: &serde_json::Value| row["queue"] == "root.dev.ads";
+    let of_queue = |row: &Value| row["queue"] == "root.dev.ads";
     assert!(below["apps"].as_array().unwrap().iter().all(of_queue));
     assert_eq!(below["matched"], 43);
     let of_bob = json(&router, "/v1/apps?q=JOB%20OF%20BOB&limit=2").await;
@@ -172,7 +182,7 @@ async fn metrics_are_open_metrics_in_base_units() {
     for start in [
         "capsched_pending_containers{queue=\"root.prod.etl\",tier=",
         "capsched_nodes{state=\"RUNNING\"} 1",
-        "capsched_applications{state=\"RUNNING\"} 1",
+        "capsched_applications{state=\"ACCEPTED\"} 1",
         "capsched_events_total{kind=\"allocated\"}",
         "capsched_conflicts_total{cause=",
         "capsched_publication_lag_decisions ",

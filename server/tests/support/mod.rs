@@ -11,7 +11,6 @@ use capsched_server::daemon::{Daemon, ServeOptions};
 use capsched_server::demo::{self, DemoOptions};
 use capsched_server::rm::ResourceManager;
 use capsched_server::security::{Authentication, Tokens};
-use serde_json::Value;
 use tower::ServiceExt;
 
 /// The host that requests name.
@@ -61,12 +60,4 @@ pub(crate) async fn answer(router: &Router, request: Request<Body>) -> (StatusCo
     let status = response.status();
     let body = to_bytes(response.into_body(), 64 << 20).await.unwrap();
     (status, body.to_vec())
-}
-
-/// The JSON of an answer that must be fine.
-pub(crate) async fn json(router: &Router, path: &str) -> Value {
-    let (status, body) = answer(router, request("GET", path, None)).await;
-    let text = String::from_utf8_lossy(&body);
-    assert_eq!(status, StatusCode::OK, "{path}: {text}");
-    serde_json::from_slice(&body).unwrap()
 }
