@@ -150,7 +150,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .enable_all()
         .build()
         .context("threads cannot be started")?;
-    let daemon = Daemon::new(rm, &options);
+    let mut daemon = Daemon::new(Arc::clone(&rm), &options);
+    if args.demo {
+        daemon = daemon.with_conf(Arc::new(demo::configuration(&rm)?));
+    }
     runtime.block_on(async {
         let stop = serving.stopper();
         let health = daemon.health().clone();

@@ -21,7 +21,8 @@ export function open(main, place, signal) {
       cluster(`/apps/${encodeURIComponent(id)}/appattempts`, null, signal),
     ]);
     setText(head, `${app.id} \u2013 ${app.name}`);
-    replace(about, h("dl", { class: "fields" }, fields(app).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))), usage(app));
+    const hidden = app.elapsedTime === undefined ? h("p", { class: "note" }, "Figures are shown to those who may see the application: its user, and administrators of its queue.") : null;
+    replace(about, hidden, h("dl", { class: "fields" }, fields(app).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))), usage(app));
     if (!why.contains(document.activeElement)) replace(why, explanation(app, found));
     replace(attempts, attemptsOf(tried));
     kill.hidden = !LIVE.has(app.state) || !(state.user && state.user.user);
@@ -38,6 +39,9 @@ async function end(id, said) {
   }
 }
 
+// YARN leaves out what a caller may not see.
+const known = (value, shown) => (value === undefined ? undefined : shown(value));
+
 function fields(app) {
   const all = [
     ["User", app.user],
@@ -47,10 +51,10 @@ function fields(app) {
     ["Application Type", app.applicationType],
     ["Application Tags", app.applicationTags],
     ["Application Priority", app.priority],
-    ["Progress", percent(app.progress)],
-    ["Started", time(app.startedTime)],
-    ["Finished", time(app.finishedTime)],
-    ["Elapsed", duration(app.elapsedTime)],
+    ["Progress", known(app.progress, percent)],
+    ["Started", known(app.startedTime, time)],
+    ["Finished", known(app.finishedTime, time)],
+    ["Elapsed", known(app.elapsedTime, duration)],
     ["AM container runs on", app.masterNodeId || app.amHostHttpAddress],
     ["Allocated memory", app.allocatedMB >= 0 ? memory(app.allocatedMB) : undefined],
     ["Allocated VCores", app.allocatedVCores >= 0 ? count(app.allocatedVCores) : undefined],
@@ -58,8 +62,8 @@ function fields(app) {
     ["Running Containers", app.runningContainers >= 0 ? count(app.runningContainers) : undefined],
     ["% of Queue", app.queueUsagePercentage !== undefined ? percent(app.queueUsagePercentage) : undefined],
     ["% of Cluster", app.clusterUsagePercentage !== undefined ? percent(app.clusterUsagePercentage) : undefined],
-    ["Aggregate Resource Allocation", `${count(app.memorySeconds)} MB-seconds, ${count(app.vcoreSeconds)} vcore-seconds`],
-    ["Preempted containers", count((app.numAMContainerPreempted || 0) + (app.numNonAMContainerPreempted || 0))],
+    ["Aggregate Resource Allocation", app.memorySeconds === undefined ? undefined : `${count(app.memorySeconds)} MB-seconds, ${count(app.vcoreSeconds)} vcore-seconds`],
+    ["Preempted containers", app.numAMContainerPreempted === undefined ? undefined : count((app.numAMContainerPreempted || 0) + (app.numNonAMContainerPreempted || 0))],
     ["Node label expression of the AM", app.amNodeLabelExpression],
     ["Diagnostics", app.diagnostics],
   ];

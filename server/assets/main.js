@@ -91,7 +91,7 @@ async function about() {
   state.user = who;
   const badges = [
     { name: "state", text: `${info.haState || "ACTIVE"}, ${info.state}` },
-    { name: "version", text: `answers as Hadoop ${info.hadoopVersion}` },
+    { name: "version", text: `version ${info.resourceManagerVersion}` },
     { name: "up", text: `up ${duration(Date.now() - info.startedOn)}` },
     { name: "user", text: who.user ? `${who.user}${who.admin ? ", administrator" : ""}` : "not signed in" },
   ];

@@ -43,7 +43,7 @@ export function open(main, place, signal) {
           ["Queue", "State"].map((text) => h("th", { scope: "col" }, text)),
           h("th", { scope: "col" }, "Share of the partition"),
           ["Absolute Used Capacity", "Absolute Configured Capacity", "Absolute Configured Max Capacity", "Used Capacity"].map((text, at) => h("th", { scope: "col", class: at > 0 ? "n wide" : "n" }, short(text))),
-          h("th", { scope: "col", class: "n wide" }, "Apps active/pending"),
+          h("th", { scope: "col", class: "n wide" }, h("abbr", { title: "Applications, active and pending" }, "Apps")),
           h("th", { scope: "col", class: "n wide" }, "Containers"),
           h("th", { scope: "col", class: "n wide" }, "Pending"))),
         body)));

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::Router;
+use axum::{Extension, Router};
 
 use super::options::ServeOptions;
 use super::routes::{Parts, router};
+use crate::conf::MutableConf;
 use crate::health::Health;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, StoreFigures, StoreWatch};
 use crate::page::{Page, PendingWatch};
 use crate::rest::{self, Shared};
 use crate::rm::ResourceManager;
@@ -20,6 +21,7 @@ pub struct Daemon {
     access: Arc<Access>,
     pending: Arc<PendingWatch>,
     health: Health,
+    conf: Option<Arc<MutableConf>>,
 }
 
 impl Daemon {
@@ -37,8 +39,16 @@ impl Daemon {
             access: Arc::new(access),
             pending: Arc::new(PendingWatch::new(Arc::clone(&rm))),
             health: Health::new(Arc::clone(&rm), Vec::new()),
+            conf: None,
             rm,
         }
+    }
+
+    /// The same with a configuration that can be changed.
+    #[must_use]
+    pub fn with_conf(mut self, conf: Arc<MutableConf>) -> Self {
+        self.conf = Some(conf);
+        self
     }
 
     /// Its health.
@@ -51,12 +61,30 @@ impl Daemon {
     pub fn router(&self) -> Router {
         let rm = || Arc::clone(&self.rm);
         let pending = || Arc::clone(&self.pending);
+        let rest = rest::router(Shared::new(rm()));
+        let rest = match &self.conf {
+            Some(conf) => rest.layer(Extension(Arc::clone(conf))),
+            None => rest,
+        };
         router(Parts {
             page: Page::new(rm(), pending(), Arc::clone(&self.access)),
-            metrics: Metrics::new(rm(), pending(), None),
+            metrics: Metrics::new(rm(), pending(), self.conf.clone().map(store_watch)),
             health: self.health.clone(),
             access: Arc::clone(&self.access),
-            rest: rest::router(Shared::new(rm())),
+            rest,
         })
     }
+}
+
+/// What metrics say of the configuration.
+fn store_watch(conf: Arc<MutableConf>) -> StoreWatch {
+    Arc::new(move || {
+        let counts = conf.counts();
+        let refused = counts.refused + counts.failed_reloads + counts.store_failures;
+        StoreFigures {
+            configuration_version: conf.state().version,
+            configuration_refused: refused,
+            ..StoreFigures::default()
+        }
+    })
 }

@@ -15,8 +15,10 @@ use std::thread;
 use std::time::Duration;
 
 use capsched::api::{Mode, PartitionSpec, Reference};
+use capsched::config::{ConfigSource, Layer, Options};
 use capsched::sync::{AtomicBool, Ordering};
 
+use crate::conf::{ConfError, ConfProperties, MemoryConfStore, MutableConf, MutableConfOptions};
 use crate::rm::{ResourceManager, Setup, StartFailure};
 
 pub use settings::ADMINISTRATOR;
@@ -66,6 +68,33 @@ pub fn resource_manager(
     ADMINISTRATOR.clone_into(&mut setup.daemon);
     ResourceManager::start(setup)
 }
+
+/// The configuration of the demonstration, with versions that a restart forgets.
+///
+/// # Errors
+///
+/// When it is not valid.
+pub fn configuration(rm: &ResourceManager) -> Result<MutableConf, ConfError> {
+    let site: ConfProperties = settings::site().into_iter().collect();
+    let surroundings = MutableConfOptions {
+        site: vec![ConfigSource {
+            layer: Layer::Site,
+            ..site.to_source("yarn-site.xml")
+        }],
+        options: Options {
+            reference: rm.setup().reference,
+            ..Options::default()
+        },
+        daemon: ADMINISTRATOR.to_owned(),
+    };
+    let store = Box::new(MemoryConfStore::new(VERSIONS, ENTRIES));
+    let seed = settings::scheduler().into_iter().collect();
+    MutableConf::open(store, seed, surroundings, rm.now_ms())
+}
+
+/// Versions of the configuration, and entries of its log, that are kept.
+const VERSIONS: usize = 100;
+const ENTRIES: usize = 1000;
 
 /// A cluster that lives until it is dropped.
 #[derive(Debug)]
