@@ -61,8 +61,8 @@ const TABLE: &[(&str, &str, Gets, Gets, Gets)] = &[
         Passes,
     ),
     (
-        "DELETE",
-        "/ws/v1/cluster/delegation-token",
+        "PUT",
+        "/ws/v1/cluster/apps/application_1_0001/priority",
         SignIn,
         Passes,
         Passes,

@@ -63,7 +63,7 @@ fn the_views_show_the_cluster_without_an_error() {
             "queues",
             "1280,900",
             vec![
-                "aria-label=\"Expand",
+                "aria-label=\"Fold root.dev\"",
                 "data-path=\"root.prod.etl\"",
                 "class=\"guarantee\"",
             ],
