@@ -18,7 +18,7 @@ const BEAT_MS: u64 = 1000;
 /// Applications ask for so many hundredths of the cluster.
 const LOAD: u64 = 115;
 
-/// How long a node stays away, in ms.
+/// How long a node is out, in ms.
 const AWAY_MS: (u64, u64) = (20_000, 60_000);
 
 /// Between two nodes that leave, in ms.
@@ -127,7 +127,7 @@ impl Workload {
     fn node_beats(&mut self, rm: &ResourceManager, index: u32) {
         let at = index as usize;
         if let (Some(name), Some(false)) = (self.names.get(at), self.away.get(at)) {
-            // A node that an administrator removed is told so by a refusal, and stays out.
+            // A node that an administrator removed gets a refusal, and is out for good.
             let _ = rm.heartbeat(name, NodeReport::AsExpected);
         }
         self.later(BEAT_MS, Action::NodeBeats(index));
