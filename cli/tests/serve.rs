@@ -1,5 +1,7 @@
 //! `capsched serve` as a process: its address, its page, its end, and what it refuses to start with.
 
+#![expect(clippy::unwrap_used, reason = "test code")]
+
 #[path = "serve/browser.rs"]
 mod browser;
 #[path = "serve/server.rs"]

@@ -1,5 +1,7 @@
 //! Who may call which route, by a table; and what a request may look like.
 
+#![expect(clippy::unwrap_used, reason = "test code")]
+
 mod support;
 
 use axum::body::Body;

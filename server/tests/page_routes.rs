@@ -1,5 +1,7 @@
 //! What the page asks for: pages of applications, reasons, nodes, latencies, events, metrics and health.
 
+#![expect(clippy::unwrap_used, reason = "test code")]
+
 mod support;
 
 use std::collections::BTreeSet;
