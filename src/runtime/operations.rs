@@ -4,7 +4,7 @@
 
 use super::handles::command::{Command, answer};
 use super::handles::looks::CallError;
-use super::{Sequential, Threaded};
+use super::{Attempt, Sequential, Threaded};
 use crate::commit::{AppError, MovedApps, NodeError, PartitionSpec, Recovered, SubmitError};
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, NodeSpec, RunningContainer};
@@ -310,6 +310,15 @@ impl Threaded {
     pub fn drain_queue(&self, queue: &str) -> Result<(), AppError> {
         let queue = queue.to_owned();
         self.change(move |engine| engine.drain_queue(&queue))?
+    }
+
+    /// As [`Sequential::schedule_node`], for hosts that decide themselves when which node is scheduled.
+    ///
+    /// # Errors
+    ///
+    /// Once the engine has shut down, and from inside a closure that looks at the ledger.
+    pub fn schedule_node(&self, node: NodeName) -> Result<Option<Attempt>, CallError> {
+        self.change(move |engine| engine.schedule_node(&node))
     }
 
     /// As [`Sequential::add_label`].

@@ -36,6 +36,14 @@ pub(super) type OnRecording<'a> = dyn FnMut(&RecordingPlace, Result<Value>) + 'a
 /// Calls back with every recording below a path, files in order of their names.
 pub(super) fn each(path: &Path, call: &mut OnRecording<'_>) -> Result<()> {
     let context = || format!("cannot read {}", path.display());
+    if let Some(scene) = scene_of(path) {
+        let place = RecordingPlace {
+            file: path.to_owned(),
+            line: None,
+        };
+        call(&place, scene);
+        return Ok(());
+    }
     if path.is_dir() {
         for entry in entries(path).with_context(context)? {
             if entry.is_dir() || Form::of(&entry).is_some() {
@@ -60,6 +68,30 @@ pub(super) fn each(path: &Path, call: &mut OnRecording<'_>) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// The scene of a folder as one value: its inputs, with the recorded answers. Nothing when it is no folder of a
+/// scene.
+fn scene_of(path: &Path) -> Option<Result<Value>> {
+    let (inputs, requests) = (path.join("inputs.json"), path.join("requests.jsonl"));
+    if !(inputs.is_file() && requests.is_file()) {
+        return None;
+    }
+    let read = || {
+        let text = std::fs::read_to_string(&inputs);
+        let text = text.with_context(|| format!("cannot read {}", inputs.display()))?;
+        let mut scene: Value =
+            serde_json::from_str(&text).map_err(|error| not_json(&inputs, 1, &error))?;
+        let Some(fields) = scene.as_object_mut() else {
+            return Err(Problem(format!("{}: no inputs of a scene", inputs.display())).into());
+        };
+        let mut answers = Vec::new();
+        each(&requests, &mut |_, answer| answers.push(answer))?;
+        let answers = answers.into_iter().collect::<Result<Vec<Value>>>()?;
+        fields.insert("requests".to_owned(), Value::Array(answers));
+        Ok(scene)
+    };
+    Some(read())
 }
 
 fn not_json(path: &Path, line: usize, error: &serde_json::Error) -> anyhow::Error {

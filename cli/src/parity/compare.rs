@@ -39,6 +39,15 @@ pub(super) struct Difference {
 }
 
 impl Difference {
+    /// A difference at a place.
+    pub(super) fn new(place: String, expected: Value, actual: Value) -> Self {
+        Self {
+            place,
+            expected: Some(expected),
+            actual: Some(actual),
+        }
+    }
+
     /// The place without the names and positions in it: what differences have in common.
     pub(super) fn kind(&self) -> String {
         let mut kind = String::new();

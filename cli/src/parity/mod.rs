@@ -11,6 +11,7 @@ mod judge;
 mod mapping;
 mod player;
 mod refresh;
+mod rest;
 mod rules;
 mod scenario;
 mod setting;
@@ -20,8 +21,9 @@ mod verdict;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use capsched::api::Reference;
+use capsched_server::replay::Scene;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
@@ -100,6 +102,7 @@ enum Recording {
     Configuration(Configuration),
     Mapping(Mapping),
     Access(Access),
+    Rest(Box<Scene>),
 }
 
 impl Recording {
@@ -112,6 +115,9 @@ impl Recording {
                 Some(_) => Self::Refresh(scenario),
                 None => Self::Scenario(scenario),
             });
+        }
+        if has("script") {
+            return Ok(Self::Rest(Box::new(rest::read(value)?)));
         }
         if has("submissions") {
             let mapping = serde_json::from_value(value).context("not a mapping")?;
@@ -134,6 +140,7 @@ impl Recording {
             Self::Configuration(of) => &of.name,
             Self::Mapping(of) => &of.name,
             Self::Access(of) => &of.name,
+            Self::Rest(of) => &of.name,
         }
     }
 
@@ -151,14 +158,24 @@ impl Recording {
             Self::Configuration(of) => &of.recorded_with,
             Self::Mapping(of) => &of.recorded_with,
             Self::Access(of) => &of.recorded_with,
+            Self::Rest(of) => return of.reference,
         };
         let release = made_with.rsplit(' ').next().unwrap_or_default();
         Reference::of_release(release).unwrap_or_default()
     }
 
+    /// Plays the recording; a name and a verdict, of scenes one for each request.
+    fn play_all(&self, data: &Path, reference: Option<Reference>) -> Vec<(String, Verdict)> {
+        match self {
+            Self::Rest(scene) => rest::play(scene, reference.unwrap_or(scene.reference)),
+            _ => vec![(self.name().to_owned(), self.play(data, reference))],
+        }
+    }
+
     fn play(&self, data: &Path, reference: Option<Reference>) -> Verdict {
         let reference = reference.unwrap_or_else(|| self.reference());
         let verdict = match self {
+            Self::Rest(_) => Err(anyhow!("a scene has a verdict for each request")),
             Self::Scenario(of) => player::play(of, reference),
             Self::Refresh(of) => refresh::play(of, reference),
             Self::Configuration(of) => of.play(data, reference),
@@ -267,23 +284,22 @@ const BATCH: usize = 256;
 type Played = (RecordingPlace, String, Verdict);
 
 /// Plays one recording, unless its tags are not wanted.
-fn play(place: RecordingPlace, value: Result<Value>, args: &Args, data: &Path) -> Option<Played> {
-    let (name, verdict) = match value.and_then(Recording::read) {
-        Ok(recording) if !args.wants(recording.tags()) => return None,
-        Ok(recording) => (
-            recording.name().to_owned(),
-            recording.play(data, args.reference),
-        ),
-        Err(error) => (place.to_string(), Verdict::Broken(format!("{error:#}"))),
+fn play(place: &RecordingPlace, value: Result<Value>, args: &Args, data: &Path) -> Vec<Played> {
+    let verdicts = match value.and_then(Recording::read) {
+        Ok(recording) if !args.wants(recording.tags()) => return Vec::new(),
+        Ok(recording) => recording.play_all(data, args.reference),
+        Err(error) => vec![(place.to_string(), Verdict::Broken(format!("{error:#}")))],
     };
-    Some((place, name, verdict))
+    let placed = verdicts.into_iter();
+    let placed = placed.map(|(name, verdict)| (place.clone(), name, verdict));
+    placed.collect()
 }
 
 impl Tally {
     /// Plays recordings on all cores; shows and counts what became of them in their order.
     fn play(&mut self, batch: Vec<(RecordingPlace, Result<Value>)>, args: &Args, data: &Path) {
-        let one = |(place, value)| play(place, value, args, data);
-        let played: Vec<Played> = batch.into_par_iter().filter_map(one).collect();
+        let one = |(place, value)| play(&place, value, args, data);
+        let played: Vec<Played> = batch.into_par_iter().flat_map_iter(one).collect();
         for (place, name, verdict) in &played {
             self.record(place, name, verdict, args);
         }

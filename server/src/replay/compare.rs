@@ -76,7 +76,7 @@ pub(super) fn differences(recorded: &Recorded, answer: &Answered) -> Vec<Differe
     let is_page = theirs.as_deref() == Some("text/html") && recorded.status >= 400;
     let is_empty = answer.body.is_empty();
     if theirs.as_deref().is_some_and(|theirs| theirs != own) && !(is_page || is_empty) {
-        let theirs = theirs.clone().unwrap_or_default();
+        let theirs = theirs.unwrap_or_default();
         found.push(Difference::new("content-type", theirs, &own));
     }
     if !is_page {

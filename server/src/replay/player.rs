@@ -11,7 +11,7 @@ use capsched::api::{
     ApplicationId, Ask, AskCall, ContainerId, Mode, NodeName, NodeReport, PartitionSpec, Reference,
     ResourceVector,
 };
-use capsched::commit::Ledger;
+use capsched::commit::{Container, Ledger};
 use capsched::config::{self, ConfigSource, Layer, Options};
 use capsched::time::ManualClock;
 use tower::ServiceExt;
@@ -25,8 +25,24 @@ use crate::rm::{
 /// Start of the recorded clusters, in ms since the Unix epoch.
 const CLUSTER: u64 = 1_700_000_000_000;
 
-/// Virtual time that each step takes, in ms.
-const STEP: Duration = Duration::from_millis(10);
+/// How long after its last heartbeat a node is scheduled without heartbeats.
+// As CapacityScheduler.shouldSkipNodeSchedule: twice the interval of heartbeats.
+const FRESH_MS: u64 = 2000;
+
+/// Attempts after which a round without heartbeats counts as endless.
+const MOST_ATTEMPTS: usize = 100_000;
+
+/// Virtual time that a step takes: what it took the recorded cluster, which acted in real time.
+const fn duration(step: &Step) -> Duration {
+    Duration::from_millis(match step {
+        Step::Request(_) => 10,
+        Step::AddNode { .. } | Step::RemoveNode { .. } => 350,
+        Step::Heartbeat { .. } | Step::StartAm { .. } => 400,
+        Step::Submit(_) => 550,
+        Step::Wait { .. } => 0,
+        _ => 300,
+    })
+}
 
 /// The longest body that is read.
 const LONGEST: usize = 64 << 20;
@@ -43,10 +59,16 @@ struct Player {
     rm: Arc<ResourceManager>,
     router: Router,
     clock: ManualClock,
+    /// When each node last reported, in order of registration, in ms of the clock.
+    beats: Vec<(NodeName, u64)>,
+    /// Whether nodes are scheduled without heartbeats.
+    asynchronous: bool,
     /// The id of each application of the script.
     apps: BTreeMap<u32, String>,
     /// Containers that each node was asked to stop with its last heartbeat.
     to_stop: BTreeMap<NodeName, Vec<ContainerId>>,
+    /// Applications whose masters were started.
+    started: BTreeSet<ApplicationId>,
     /// Applications whose masters finished: their containers end by themselves.
     finished: BTreeSet<ApplicationId>,
     runtime: tokio::runtime::Runtime,
@@ -109,7 +131,8 @@ impl Player {
                 exclusive: label.exclusive,
             })
             .collect();
-        setup.mode = setup.configured_mode().map_err(fail)?;
+        // The player runs the rounds, so that they repeat.
+        let asynchronous = setup.configured_mode().map_err(fail)? != Mode::Heartbeat;
         let rm = Arc::new(ResourceManager::start(setup).map_err(fail)?);
         let router = rest::router(Shared::new(Arc::clone(&rm)));
         let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -117,15 +140,18 @@ impl Player {
             rm,
             router,
             clock,
+            beats: Vec::new(),
+            asynchronous,
             apps: BTreeMap::new(),
             to_stop: BTreeMap::new(),
+            started: BTreeSet::new(),
             finished: BTreeSet::new(),
             runtime: runtime.map_err(fail)?,
         })
     }
 
     fn step(&mut self, step: &Step) -> Result<Option<Answered>, SceneError> {
-        self.clock.advance(STEP);
+        self.clock.advance(duration(step));
         if let Step::Request(request) = step {
             return self.request(request).map(Some);
         }
@@ -144,6 +170,7 @@ impl Player {
             Step::Heartbeat { node } => {
                 let node: NodeName = node.parse().map_err(fail)?;
                 self.rm.report_health(&node, String::new());
+                self.note_beat(&node);
                 let report = self.report_of(&node)?;
                 let reply = self.rm.heartbeat(&node, report).map_err(fail)?;
                 self.to_stop.insert(node, reply.to_stop);
@@ -152,21 +179,62 @@ impl Player {
             Step::Wait { ms } => self.clock.advance(Duration::from_millis(*ms)),
             _ => self.app_step(step)?,
         }
-        if self.rm.setup().mode != Mode::Heartbeat {
-            self.rm.engine().quiesce();
+        if self.asynchronous {
+            self.schedule()?;
         }
         self.rm.tick();
         Ok(None)
     }
 
+    /// Schedules the nodes that reported lately, one after the other, until nothing more is placed.
+    fn schedule(&self) -> Result<(), SceneError> {
+        let now_ms = self.rm.now_ms();
+        let fresh = |(_, beat): &&(NodeName, u64)| now_ms - beat <= FRESH_MS;
+        let nodes: Vec<&NodeName> = self
+            .beats
+            .iter()
+            .filter(fresh)
+            .map(|(name, _)| name)
+            .collect();
+        for _ in 0..MOST_ATTEMPTS {
+            let mut placed = false;
+            for &node in &nodes {
+                let attempt = self.rm.engine().schedule_node(node.clone()).map_err(fail)?;
+                placed |= attempt.is_some_and(|attempt| {
+                    attempt.proposed && !attempt.reserving && attempt.refused.is_none()
+                });
+                self.rm.pump();
+            }
+            if !placed {
+                return Ok(());
+            }
+        }
+        Err(SceneError(
+            "a round without heartbeats does not end".to_owned(),
+        ))
+    }
+
+    /// Notes that a node reported.
+    fn note_beat(&mut self, node: &NodeName) {
+        let now_ms = self.rm.now_ms();
+        match self.beats.iter_mut().find(|(name, _)| name == node) {
+            Some((_, beat)) => *beat = now_ms,
+            None => self.beats.push((node.clone(), now_ms)),
+        }
+    }
+
     /// What a node manager reports: what it launched since the last heartbeat, what it stopped because the answer to
     /// that heartbeat said so, and what ended by itself with its application.
     fn report_of(&mut self, node: &NodeName) -> Result<NodeReport, SceneError> {
-        let name = node.clone();
+        let (name, started) = (node.clone(), self.started.clone());
         let look = move |ledger: &Ledger| {
             let slot = ledger.node(&name)?;
             let containers = ledger.containers_of_node(slot);
+            // A master that was not started is not launched.
+            let running =
+                |container: &&Container| !container.master || started.contains(&container.id.app);
             let due = containers.filter(|container| container.to_launch || container.to_stop);
+            let due = due.filter(|container| container.to_stop || running(container));
             let due = due.map(|container| (container.id, container.to_launch));
             Some(due.collect::<Vec<_>>())
         };
@@ -188,6 +256,8 @@ impl Player {
     fn app_step(&mut self, step: &Step) -> Result<(), SceneError> {
         match step {
             Step::StartAm { app } => {
+                let id = self.id(*app)?.parse().map_err(fail)?;
+                self.started.insert(id);
                 let command = Command::RegisterMaster {
                     application: self.id(*app)?,
                     host: "am-host".to_owned(),
@@ -236,7 +306,7 @@ impl Player {
     }
 
     fn add_node(
-        &self,
+        &mut self,
         node: &str,
         res: &[i64],
         labels: &[String],
@@ -255,6 +325,7 @@ impl Player {
             labels: None,
         };
         self.execute("root", Command::RegisterNode(registration))?;
+        self.note_beat(&node.parse().map_err(fail)?);
         Ok(())
     }
 

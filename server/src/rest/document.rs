@@ -66,57 +66,60 @@ fn read_xml(body: &[u8]) -> Result<Value, Failure> {
     let mut reader = Reader::from_str(text);
     let mut open: Vec<OpenElement> = Vec::new();
     loop {
-        match reader.read_event().map_err(bad)? {
-            Event::Start(start) => {
-                let name = start.local_name().as_ref().to_owned();
-                if open.len() == DEPTH {
-                    return Err(bad("it is nested too deep"));
-                }
-                open.push(OpenElement {
-                    name,
-                    ..OpenElement::default()
-                });
-            }
-            Event::Empty(empty) => {
-                let name = empty.local_name().as_ref().to_owned();
-                match open.last_mut() {
-                    Some(parent) => parent.put(name, Value::String(String::new())),
-                    None => return Ok(Value::Object(Map::new())),
-                }
-            }
-            Event::Text(part) => {
-                if let Some(element) = open.last_mut() {
-                    element.text.push_str(&part);
-                }
-            }
-            Event::CData(part) => {
-                if let Some(element) = open.last_mut() {
-                    element.text.push_str(&part);
-                }
-            }
-            Event::GeneralRef(name) => {
-                let resolved = resolve(&name)?;
-                if let Some(element) = open.last_mut() {
-                    element.text.push(resolved);
-                }
-            }
-            Event::End(_) => {
-                let Some(element) = open.pop() else {
-                    return Err(bad("an element is closed twice"));
-                };
-                match open.last_mut() {
-                    Some(parent) => {
-                        let name = element.name.clone();
-                        parent.put(name, element.value());
-                    }
-                    None => return Ok(Value::Object(element.children)),
-                }
-            }
-            Event::DocType(_) => return Err(bad("document types are not read")),
-            Event::Eof => return Err(bad("it ends early")),
-            _ => {}
+        let event = reader.read_event().map_err(bad)?;
+        if let Some(content) = take(&mut open, event)? {
+            return Ok(content);
         }
     }
+}
+
+/// Takes the next event; the content of the root element once it is closed.
+fn take(open: &mut Vec<OpenElement>, event: Event<'_>) -> Result<Option<Value>, Failure> {
+    match event {
+        Event::Start(start) => {
+            if open.len() == DEPTH {
+                return Err(bad("it is nested too deep"));
+            }
+            open.push(OpenElement {
+                name: start.local_name().as_ref().to_owned(),
+                ..OpenElement::default()
+            });
+        }
+        Event::Empty(empty) => {
+            let name = empty.local_name().as_ref().to_owned();
+            match open.last_mut() {
+                Some(parent) => parent.put(name, Value::String(String::new())),
+                None => return Ok(Some(Value::Object(Map::new()))),
+            }
+        }
+        Event::Text(part) => write_text(open, &part),
+        Event::CData(part) => write_text(open, &part),
+        Event::GeneralRef(name) => write_text(open, resolve(&name)?.encode_utf8(&mut [0; 4])),
+        Event::End(_) => return close(open),
+        Event::DocType(_) => return Err(bad("document types are not read")),
+        Event::Eof => return Err(bad("it ends early")),
+        _ => {}
+    }
+    Ok(None)
+}
+
+fn write_text(open: &mut [OpenElement], text: &str) {
+    if let Some(element) = open.last_mut() {
+        element.text.push_str(text);
+    }
+}
+
+/// Closes the innermost element; the content of the root element when it was that.
+fn close(open: &mut Vec<OpenElement>) -> Result<Option<Value>, Failure> {
+    let Some(element) = open.pop() else {
+        return Err(bad("an element is closed twice"));
+    };
+    let Some(parent) = open.last_mut() else {
+        return Ok(Some(Value::Object(element.children)));
+    };
+    let name = element.name.clone();
+    parent.put(name, element.value());
+    Ok(None)
 }
 
 /// The character that a reference stands for.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use capsched::api::{
     AppEnd, ApplicationId, ContainerId, Decision, EndCause, Event, NodeName, ResourceVector,
-    UnreserveReason,
 };
 
 use capsched::id::java_order;
@@ -201,10 +200,7 @@ impl Books {
                 }
             }
             Decision::Unreserved {
-                container,
-                node,
-                reason: UnreserveReason::Kill,
-                ..
+                container, node, ..
             } => {
                 let queue = self.queue_of(container.app);
                 self.note(Operation::Release, Some(*container), node, queue, now_ms);

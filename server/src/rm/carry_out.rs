@@ -13,8 +13,8 @@ use super::nodes::NodeLife;
 use super::rights::unknown;
 use super::submission::clip;
 use super::{
-    Answer, Command, CommandError, Configuration, FinalStatus, LabelSpec, NodeRegistration, Pairs,
-    ResourceManager, lock,
+    Answer, Command, CommandError, Configuration, FinalStatus, LabelSpec, Labels, NodeRegistration,
+    Pairs, ResourceManager, lock,
 };
 
 type Carried = Result<Answer, CommandError>;
@@ -322,23 +322,7 @@ impl ResourceManager {
     fn replace_labels(&self, nodes: &BTreeMap<String, Vec<String>>, at_ms: u64) -> Carried {
         let mut books = lock(&self.books);
         for (node, labels) in nodes {
-            if let Some(unknown) = labels
-                .iter()
-                .find(|&l| books.labels.exclusivity(l).is_none())
-            {
-                return Err(CommandError::Invalid(format!(
-                    "Not all labels being replaced contained by known label collections, please check, \
-                     new labels=[{}]",
-                    clip(unknown)
-                )));
-            }
-            if labels.len() > 1 {
-                let text = format!("{} labels specified on host={}", labels.len(), clip(node));
-                return Err(CommandError::Invalid(text));
-            }
-            if node.contains(':') {
-                node_name(node)?;
-            }
+            check_labels(&books.labels, node, labels)?;
         }
         for (node, labels) in nodes {
             let labels: BTreeSet<String> = labels.iter().cloned().collect();
@@ -350,24 +334,20 @@ impl ResourceManager {
             }
         }
         let registered = books.nodes.iter().filter(|(_, node)| !node.life.is_gone());
-        let changes: Vec<(NodeName, String)> = registered
-            .map(|(name, _)| {
-                (
-                    name.clone(),
-                    books.labels.of(name).unwrap_or_default().to_owned(),
-                )
-            })
-            .collect();
+        let changes = registered.map(|(name, _)| {
+            let label = books.labels.of(name).unwrap_or_default();
+            (name.clone(), label.to_owned())
+        });
+        let changes: Vec<(NodeName, String)> = changes.collect();
         for (name, label) in changes {
-            if self
-                .label_in_engine(&name)
-                .is_some_and(|present| present != label)
-            {
-                let apps = self.apps_on(&name);
-                let relabelled = self.engine.relabel_node(name, label.clone());
-                relabelled.map_err(of_node)?;
-                books.note_partition(&apps, &label);
+            let present = self.label_in_engine(&name);
+            if present.is_none_or(|present| present == label) {
+                continue;
             }
+            let apps = self.apps_on(&name);
+            let relabelled = self.engine.relabel_node(name, label.clone());
+            relabelled.map_err(of_node)?;
+            books.note_partition(&apps, &label);
         }
         books.events.push(at_ms, Happening::Labels);
         Ok(Answer::Done)
@@ -442,6 +422,26 @@ impl ResourceManager {
         }
         Ok(id)
     }
+}
+
+/// Whether a node, given by `host:port` or by its host, may have some labels.
+fn check_labels(known: &Labels, node: &str, labels: &[String]) -> Result<(), CommandError> {
+    let mut labels_of = labels.iter();
+    if let Some(unknown) = labels_of.find(|&label| known.exclusivity(label).is_none()) {
+        return Err(CommandError::Invalid(format!(
+            "Not all labels being replaced contained by known label collections, please check, \
+             new labels=[{}]",
+            clip(unknown)
+        )));
+    }
+    if labels.len() > 1 {
+        let text = format!("{} labels specified on host={}", labels.len(), clip(node));
+        return Err(CommandError::Invalid(text));
+    }
+    if node.contains(':') {
+        node_name(node)?;
+    }
+    Ok(())
 }
 
 fn say_node(events: &mut super::EventLog, node: &str, life: NodeLife, at_ms: u64) {

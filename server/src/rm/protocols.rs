@@ -2,7 +2,7 @@
 
 use capsched::api::{
     ApplicationId, AskCall, AskError, AskReply, CallError, CommitOutcome, ContainerId,
-    HeartbeatReply, Mode, NodeError, NodeName, NodeReport,
+    HeartbeatReply, NodeError, NodeName, NodeReport,
 };
 
 use super::activities::{NodeActivity, Visited, placed};
@@ -25,6 +25,8 @@ impl ResourceManager {
     ) -> Result<HeartbeatReply, NodeError> {
         self.pump();
         let visited = self.visited(node);
+        let configuration = self.configuration();
+        let asynchronous = configuration.loaded.settings.scheduler.asynchronous.enabled;
         let reply = self.engine.heartbeat(node.clone(), report)?;
         let now_ms = self.now_ms();
         let mut books = lock(&self.books);
@@ -32,7 +34,7 @@ impl ResourceManager {
             record.reported_ms = now_ms;
         }
         let decisions = self.engine.take_events();
-        if self.setup.mode == Mode::Heartbeat {
+        if !asynchronous {
             books.follow_run(node, &decisions, now_ms);
         }
         if let Some((partition, root)) = visited {

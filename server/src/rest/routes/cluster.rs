@@ -8,6 +8,8 @@ use capsched::config::QueuePermission;
 use super::{Answered, inspect};
 use crate::rest::tree::{Object, View};
 use crate::rest::views::cluster::{AppCounts, NodeCounts};
+use crate::rest::views::health::Health;
+use crate::rest::views::leaf::UsedBy;
 use crate::rest::views::{cluster, queue};
 use crate::rest::wire::{Failure, Reply, Wire};
 use crate::rest::{Call, Shared};
@@ -46,11 +48,11 @@ pub(super) fn scheduler(shared: &Shared, _call: &Call) -> Answered {
         Operation::Reservation,
     ];
     let (health, used_by) = shared.rm().read(|books| {
-        let health = queue::Health {
+        let health = Health {
             last: operations.map(|operation| books.last(operation).cloned()),
             run: books.last_run().clone(),
         };
-        let mut used_by = queue::UsedBy::new();
+        let mut used_by = UsedBy::new();
         for app in books.apps().filter(|app| !app.state.is_over()) {
             let labels = used_by.entry((app.path.clone(), app.user.clone()));
             labels.or_default().extend(app.partitions.iter().cloned());

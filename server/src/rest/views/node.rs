@@ -61,13 +61,6 @@ pub(in crate::rest) fn node(
     figures: &NodeFigures,
 ) -> Object {
     let page = format!("{}:{}", name.host(), record.registration.http_port);
-    let utilization = Object::new()
-        .with("nodePhysicalMemoryMB", 0)
-        .with("nodeVirtualMemoryMB", 0)
-        .with("nodeCPUUsage", 0.0)
-        .with("aggregatedContainersPhysicalMemoryMB", 0)
-        .with("aggregatedContainersVirtualMemoryMB", 0)
-        .with("containersCPUUsage", 0.0);
     Object::new()
         .with("rack", record.registration.rack.clone())
         .with("state", record.life.name())
@@ -90,11 +83,22 @@ pub(in crate::rest) fn node(
         .with("numQueuedContainers", 0)
         .with_many("nodeLabels", label)
         .with("allocationTags", tags(&figures.tags))
-        .with("resourceUtilization", utilization)
+        .with("resourceUtilization", utilization())
         .with("usedResource", open(settings, &figures.used))
         .with("availableResource", open(settings, &figures.available))
         .with("nodeAttributesInfo", attributes(&figures.attributes))
         .with("totalResource", open(settings, &figures.total))
+}
+
+/// What the machine is busy with; nodes do not report it.
+fn utilization() -> Object {
+    Object::new()
+        .with("nodePhysicalMemoryMB", 0)
+        .with("nodeVirtualMemoryMB", 0)
+        .with("nodeCPUUsage", 0.0)
+        .with("aggregatedContainersPhysicalMemoryMB", 0)
+        .with("aggregatedContainersVirtualMemoryMB", 0)
+        .with("containersCPUUsage", 0.0)
 }
 
 fn tags(tags: &BTreeMap<String, i64>) -> Object {

@@ -1,32 +1,23 @@
 //! Queues and the scheduler as a whole.
 // As CapacitySchedulerInfo, CapacitySchedulerQueueInfo and CapacitySchedulerLeafQueueInfo.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use capsched::commit::Ledger;
 use capsched::config::{Properties, access_text};
 use capsched::id::{Map, PartitionId, QueueSlot};
-use capsched::policy::last_user_limit;
 use capsched::queue::{
     AccessList, Accessible, AppOrder, CapacityMode, CapacitySetting, ChildOrder, CreationScheme,
-    Leaf, LegacyCapacity, Queue, QueueKind, QueuePart, QueueSettings, QueueState,
-    SchedulerSettings, User, VectorEntry,
+    LegacyCapacity, Queue, QueueKind, QueuePart, QueueSettings, QueueState, SchedulerSettings,
+    VectorEntry,
 };
 use capsched::resource::{ResourceVector, share};
 use capsched::snapshot::State;
 
+use super::health::{Health, health_info};
+use super::leaf::UsedBy;
 use super::queue_counts::{Counts, counts};
 use super::resource::{Bounds, open, resource};
 use crate::rest::json::java_float;
 use crate::rest::tree::Object;
-use crate::rm::{LastOperation, LastRun};
-
-/// What the health of the scheduler is formed from.
-#[derive(Clone, Debug, Default)]
-pub(in crate::rest) struct Health {
-    pub(in crate::rest) last: [Option<LastOperation>; 4],
-    pub(in crate::rest) run: LastRun,
-}
 
 /// The whole scheduler, as `scheduler` shows it.
 pub(in crate::rest) fn scheduler(
@@ -46,17 +37,14 @@ pub(in crate::rest) fn scheduler(
     Object::new().with("schedulerInfo", info)
 }
 
-struct Queues<'a> {
-    state: &'a State,
-    settings: &'a SchedulerSettings,
+pub(super) struct Queues<'a> {
+    pub(super) state: &'a State,
+    pub(super) settings: &'a SchedulerSettings,
     properties: &'a Properties,
     counts: Map<QueueSlot, Counts>,
     /// Partitions on which users of leaves ever had containers, by leaf and user.
-    used_by: &'a UsedBy,
+    pub(super) used_by: &'a UsedBy,
 }
-
-/// Partitions on which users ever had containers, by path of the leaf and name of the user.
-pub(in crate::rest) type UsedBy = BTreeMap<(String, String), BTreeSet<String>>;
 
 /// A fraction as percent.
 fn percent(fraction: f32) -> f32 {
@@ -93,7 +81,7 @@ impl Queues<'_> {
             .with("isAbsoluteResource", queue.mode == CapacityMode::Absolute)
             .with_some("queues", children)
             .with("capacities", self.capacities(queue))
-            .with("health", self.health(health))
+            .with("health", health_info(self.settings, health))
             .with("maximumAllocation", self.maximum_allocation(queue))
             .with("queueAcls", acls(&queue.settings))
             .with("queuePriority", queue.settings.priority)
@@ -111,7 +99,7 @@ impl Queues<'_> {
         let queue = &self.state.queues[slot];
         let part = queue.part(PartitionId::DEFAULT);
         let settings = &queue.settings;
-        let (counts, leaf) = (self.count(slot), queue.leaf.as_deref());
+        let leaf = queue.leaf.as_deref();
         let mut object = match leaf {
             Some(_) => Object::of_kind("capacitySchedulerLeafQueueInfo"),
             None => Object::new(),
@@ -134,7 +122,21 @@ impl Queues<'_> {
             .with("queueName", settings.name())
             .with("isAbsoluteResource", queue.mode == CapacityMode::Absolute)
             .with("state", state_name(queue.state))
-            .with_some("queues", self.children(slot))
+            .with_some("queues", self.children(slot));
+        object = object.and(self.use_of(slot));
+        object = self.kinds(object, queue);
+        match leaf {
+            Some(leaf) => object.and(self.leaf(slot, queue, leaf)),
+            None => object,
+        }
+    }
+
+    /// What a queue uses, may use, and allows.
+    fn use_of(&self, slot: QueueSlot) -> Object {
+        let queue = &self.state.queues[slot];
+        let part = queue.part(PartitionId::DEFAULT);
+        let (settings, counts) = (&queue.settings, self.count(slot));
+        Object::new()
             .with("resourcesUsed", open(self.settings, &part.used.get()))
             .with("hideReservationQueues", false)
             .with_many("nodeLabels", labels(&settings.accessible))
@@ -162,15 +164,10 @@ impl Queues<'_> {
             .with(
                 "leafQueueTemplate",
                 self.template(queue, "leaf-queue-template"),
-            );
-        object = self.kinds(object, queue);
-        match leaf {
-            Some(leaf) => object.and(self.leaf(slot, queue, leaf)),
-            None => object,
-        }
+            )
     }
 
-    fn count(&self, slot: QueueSlot) -> Counts {
+    pub(super) fn count(&self, slot: QueueSlot) -> Counts {
         self.counts.get(&slot).copied().unwrap_or_default()
     }
 
@@ -210,7 +207,7 @@ impl Queues<'_> {
             .with("autoQueueLeafTemplateProperties", template("leaf-template"))
     }
 
-    fn is_managed(&self, queue: &Queue) -> bool {
+    pub(super) fn is_managed(&self, queue: &Queue) -> bool {
         let parent = queue.parent.map(|parent| &self.state.queues[parent]);
         parent.is_some_and(|parent| parent.settings.kind == QueueKind::ManagedParent)
     }
@@ -233,58 +230,92 @@ impl Queues<'_> {
 
     /// Partitions of the cluster on which something is known of a queue.
     fn partitions(&self, queue: &Queue) -> Vec<PartitionId> {
-        let known = |partition: &PartitionId| {
-            let part: &QueuePart = queue.part(*partition);
-            part.counted || (part.known && self.state.partitions[*partition].exists)
-        };
+        let known = |partition: &PartitionId| self.knows(queue, *partition);
         self.state.partition_ids().filter(known).collect()
     }
 
+    fn knows(&self, queue: &Queue, partition: PartitionId) -> bool {
+        let part: &QueuePart = queue.part(partition);
+        let mut below = queue
+            .children
+            .iter()
+            .map(|&child| &self.state.queues[child]);
+        part.counted
+            || (part.known && self.state.partitions[partition].exists)
+            || below.any(|child| self.knows(child, partition))
+    }
+
+    // As QueueCapacitiesInfo.
     fn capacities(&self, queue: &Queue) -> Object {
         let partitions = self.partitions(queue).into_iter();
-        let one = |partition: PartitionId| {
-            let part = queue.part(partition);
-            let masters = if queue.is_leaf() {
-                part.master_share
+        let all = partitions.map(|partition| self.capacities_on(queue, partition));
+        Object::new().with_many("queueCapacitiesByPartition", all)
+    }
+
+    fn capacities_on(&self, queue: &Queue, partition: PartitionId) -> Object {
+        let part = queue.part(partition);
+        let leaf = queue.is_leaf();
+        let masters = if leaf { part.master_share } else { 0.0 };
+        let used = self.used_capacity(queue, partition);
+        let object = Object::new()
+            .with("partitionName", &*self.state.partitions[partition].name)
+            .with("queueCapacityVectorInfo", self.vector_of(queue, partition))
+            .with("capacity", percent(part.capacity))
+            .with("usedCapacity", percent(used))
+            .with("maxCapacity", percent_of_maximum(part.maximum_capacity))
+            .with("absoluteCapacity", percent_of_whole(part.absolute_capacity))
+            .with("absoluteUsedCapacity", percent_of_whole(part.absolute_used))
+            .with(
+                "absoluteMaxCapacity",
+                percent_of_whole(part.absolute_maximum),
+            )
+            .with("maxAMLimitPercentage", percent(masters))
+            .with("weight", part.weight)
+            .with("normalizedWeight", part.normalized_weight);
+        self.amounts_on(object, queue, partition)
+    }
+
+    /// The configured and the effective amounts of a queue on a partition. What the configuration does not name is as
+    /// it was made.
+    fn amounts_on(&self, object: Object, queue: &Queue, partition: PartitionId) -> Object {
+        let part = queue.part(partition);
+        let configured =
+            |amount: &ResourceVector| resource(self.settings, amount, Bounds::Allocation);
+        let effective = |amount: &ResourceVector| {
+            if self.is_configured(queue, partition) {
+                open(self.settings, amount)
             } else {
-                0.0
-            };
-            let configured =
-                |amount: &ResourceVector| resource(self.settings, amount, Bounds::Allocation);
-            // What was never computed is as it was made.
-            let bounds = if part.known {
-                Bounds::Open
-            } else {
-                Bounds::Allocation
-            };
-            let effective = |amount: &ResourceVector| resource(self.settings, amount, bounds);
-            Object::new()
-                .with("partitionName", &*self.state.partitions[partition].name)
-                .with("queueCapacityVectorInfo", self.vector_of(queue, partition))
-                .with("capacity", percent(part.capacity))
-                .with("usedCapacity", percent(part.used_capacity))
-                .with("maxCapacity", percent_of_maximum(part.maximum_capacity))
-                .with("absoluteCapacity", percent_of_whole(part.absolute_capacity))
-                .with("absoluteUsedCapacity", percent_of_whole(part.absolute_used))
-                .with(
-                    "absoluteMaxCapacity",
-                    percent_of_whole(part.absolute_maximum),
-                )
-                .with("maxAMLimitPercentage", percent(masters))
-                .with("weight", part.weight)
-                .with("normalizedWeight", part.normalized_weight)
-                .with(
-                    "configuredMinResource",
-                    configured(&part.configured_minimum.get()),
-                )
-                .with(
-                    "configuredMaxResource",
-                    configured(&part.configured_maximum.get()),
-                )
-                .with("effectiveMinResource", effective(&part.guaranteed.get()))
-                .with("effectiveMaxResource", effective(&part.limit.get()))
+                configured(&ResourceVector::NONE)
+            }
         };
-        Object::new().with_many("queueCapacitiesByPartition", partitions.map(one))
+        object
+            .with(
+                "configuredMinResource",
+                configured(&part.configured_minimum.get()),
+            )
+            .with(
+                "configuredMaxResource",
+                configured(&part.configured_maximum.get()),
+            )
+            .with("effectiveMinResource", effective(&part.guaranteed.get()))
+            .with("effectiveMaxResource", effective(&part.limit.get()))
+    }
+
+    fn is_configured(&self, queue: &Queue, partition: PartitionId) -> bool {
+        let name = &self.state.partitions[partition].name;
+        queue.settings.partitions.contains_key(name)
+    }
+
+    /// Use as a fraction of the guarantee, which is at least the smallest allocation.
+    // As CSQueueUtils.updateUsedCapacity.
+    fn used_capacity(&self, queue: &Queue, partition: PartitionId) -> f32 {
+        let part = queue.part(partition);
+        if self.is_configured(queue, partition) {
+            return part.used_capacity;
+        }
+        let (total, used) = (self.state.total(partition), part.used.get());
+        let calculator = &self.state.calculator;
+        calculator.divide(&total, &used, &self.state.minimum)
     }
 
     /// The capacity of a queue as an entry for each resource type.
@@ -351,136 +382,6 @@ impl Queues<'_> {
                 )
         };
         Object::new().with_many("resourceUsagesByPartition", partitions.map(one))
-    }
-
-    fn leaf(&self, slot: QueueSlot, queue: &Queue, leaf: &Leaf) -> Object {
-        let settings = &queue.settings;
-        let part = queue.part(PartitionId::DEFAULT);
-        let masters = &leaf.parts[PartitionId::DEFAULT];
-        let limit = masters.master_limit.unwrap_or_default();
-        let of_user = if leaf.users.is_empty() {
-            limit
-        } else {
-            masters.user_master_limit.get()
-        };
-        let users = leaf.users.iter();
-        let users = users.map(|&user| self.user(queue, leaf, &self.state.users[user]));
-        Object::new()
-            .with("numActiveApplications", leaf.active.len())
-            .with("numPendingApplications", leaf.waiting.len())
-            .with("numContainers", self.count(slot).all)
-            .with("maxApplications", leaf.maximum_applications)
-            .with("maxApplicationsPerUser", leaf.maximum_applications_per_user)
-            .with("userLimit", settings.leaf.user_limit_percent)
-            .with("users", Object::new().with_many("user", users))
-            .with("userLimitFactor", settings.leaf.user_limit_factor)
-            .with(
-                "configuredMaxAMResourceLimit",
-                settings.maximum_master_share,
-            )
-            .with("AMResourceLimit", open(self.settings, &limit))
-            .with(
-                "usedAMResource",
-                open(self.settings, &part.master_used.get()),
-            )
-            .with("userAMResourceLimit", open(self.settings, &of_user))
-            .with("preemptionDisabled", settings.preemption_disabled)
-            .with(
-                "intraQueuePreemptionDisabled",
-                settings.intra_queue_preemption_disabled,
-            )
-            .with("defaultPriority", settings.leaf.default_priority)
-            .with(
-                "isAutoCreatedLeafQueue",
-                settings.dynamic && self.is_managed(queue),
-            )
-            .with("maxApplicationLifetime", settings.lifetime.maximum_s)
-            .with("defaultApplicationLifetime", settings.lifetime.default_s)
-    }
-
-    // As UserInfo.
-    fn user(&self, queue: &Queue, leaf: &Leaf, user: &User) -> Object {
-        let none = ResourceVector::NONE;
-        let mut used = none;
-        for part in user.parts.iter() {
-            used += part.used.get();
-        }
-        let masters = user.part(PartitionId::DEFAULT).master_used.get();
-        let key = (queue.settings.path.to_string(), user.name.to_string());
-        let used_by = self.used_by.get(&key);
-        let known = |partition: &PartitionId| {
-            let name = &self.state.partitions[*partition].name;
-            let ever = used_by.is_some_and(|labels| labels.contains(&**name));
-            *partition == PartitionId::DEFAULT || ever
-        };
-        let partitions = self.state.partition_ids().filter(known);
-        let usages = partitions.map(|partition| {
-            let part = user.part(partition);
-            let masters = part.master_used.get();
-            let limit = leaf.parts[partition].user_master_limit.get();
-            let limit = if masters.is_none() { none } else { limit };
-            let name = &self.state.partitions[partition].name;
-            usage(name, self.settings, [&part.used.get(), &none, &none])
-                .with("amUsed", open(self.settings, &masters))
-                .with("amLimit", open(self.settings, &limit))
-                .with("userAmLimit", open(self.settings, &none))
-        });
-        let usages = Object::new().with_many("resourceUsagesByPartition", usages);
-        let limit = last_user_limit(self.state, user);
-        Object::new()
-            .with("username", &*user.name)
-            .with("resourcesUsed", open(self.settings, &used))
-            .with("numPendingApplications", user.waiting_apps)
-            .with("numActiveApplications", user.active_apps)
-            .with("AMResourceUsed", open(self.settings, &masters))
-            .with("userResourceLimit", open(self.settings, &limit))
-            .with("resources", usages)
-            .with("userWeight", user.weight)
-            .with("isActive", user.active)
-    }
-
-    // As CapacitySchedulerHealthInfo.
-    fn health(&self, health: &Health) -> Object {
-        let names = [
-            "last-allocation",
-            "last-release",
-            "last-preemption",
-            "last-reservation",
-        ];
-        let operation = |(name, last): (&str, &Option<LastOperation>)| {
-            let or = |text: Option<String>| text.unwrap_or_else(|| "N/A".to_owned());
-            let container = last.as_ref().and_then(|last| last.container);
-            Object::new()
-                .with("operation", name)
-                .with(
-                    "nodeId",
-                    or(last.as_ref().map(|last| last.node.to_string())),
-                )
-                .with(
-                    "containerId",
-                    or(container.map(|container| container.to_string())),
-                )
-                .with("queue", or(last.as_ref().map(|last| last.queue.clone())))
-        };
-        let run = &health.run;
-        let details = [
-            ("releases", run.releases, &run.released),
-            ("allocations", run.allocations, &run.allocated),
-            ("reservations", run.reservations, &run.reserved),
-        ];
-        let detail = |(name, count, amount): (&str, u64, &ResourceVector)| {
-            Object::new()
-                .with("operation", name)
-                .with("count", count)
-                .with("resources", open(self.settings, amount))
-        };
-        Object::new()
-            .with("lastrun", run.at_ms)
-            .with_many(
-                "operationsInfo",
-                names.into_iter().zip(&health.last).map(operation),
-            )
-            .with_many("lastRunDetails", details.map(detail))
     }
 }
 
