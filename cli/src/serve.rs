@@ -40,7 +40,8 @@ pub(crate) struct Args {
     site: Option<PathBuf>,
     #[command(flatten)]
     reference: ReferenceArg,
-    /// Who decides: heartbeat, asynchronous or global. With --demo global unless given, else heartbeat.
+    /// Who decides: heartbeat, asynchronous or global. With --demo global unless given, else as the
+    /// configuration says.
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<ModeKind>,
     /// Threads that decide in the asynchronous and the global mode.
@@ -144,7 +145,6 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         ),
         false => None,
     };
-    args.report(&serving, token.as_deref());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -157,32 +157,40 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     runtime.block_on(async {
         let stop = serving.stopper();
         let health = daemon.health().clone();
+        let signalled = signalled().context("signals cannot be awaited")?;
         tokio::spawn(async move {
-            signalled().await;
+            signalled.await;
             health.stop();
             stop();
         });
-        serving.run(daemon.router()).await
+        // From here on a signal ends the server in order.
+        args.report(&serving, token.as_deref());
+        serving.run(daemon.router()).await?;
+        anyhow::Ok(())
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Waits for the signal that ends a server.
-async fn signalled() {
-    let interrupt = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = interrupt => {}
-                _ = terminate.recv() => {}
-            }
-            return;
+/// Ends with the first signal that is to end the server. Signals are taken from the call on.
+#[cfg(unix)]
+fn signalled() -> std::io::Result<impl Future<Output = ()> + Send> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
         }
-    }
-    // Where no signal can be waited for, the system ends the process.
-    let _ = interrupt.await;
+    })
+}
+
+#[cfg(not(unix))]
+fn signalled() -> std::io::Result<impl Future<Output = ()> + Send> {
+    Ok(async {
+        // Where it cannot be awaited, the system ends the process.
+        let _ = tokio::signal::ctrl_c().await;
+    })
 }
 
 fn log_to_standard_error(level: tracing::Level) {
@@ -234,12 +242,7 @@ impl Args {
 
     fn mode(&self) -> Mode {
         let threads = usize::from(self.threads);
-        let usual = if self.demo {
-            ModeKind::Global
-        } else {
-            ModeKind::Heartbeat
-        };
-        match self.mode.unwrap_or(usual) {
+        match self.mode.unwrap_or(ModeKind::Global) {
             ModeKind::Heartbeat => Mode::Heartbeat,
             ModeKind::Asynchronous => Mode::Asynchronous { threads },
             ModeKind::Global => Mode::Global { threads },
@@ -275,7 +278,10 @@ impl Args {
         let [site, scheduler] = loaded.properties.pairs_with(&[]);
         let mut setup = Setup::new(site, scheduler);
         setup.reference = self.reference.release;
-        setup.mode = self.mode();
+        setup.mode = match self.mode {
+            Some(_) => self.mode(),
+            None => setup.configured_mode()?,
+        };
         Ok(ResourceManager::start(setup)?)
     }
 

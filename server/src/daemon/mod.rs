@@ -2,6 +2,7 @@
 
 mod assembly;
 mod background;
+mod connections;
 mod options;
 mod routes;
 mod serve;

@@ -8,6 +8,7 @@ use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
 use hyper_util::rt::TokioTimer;
 
+use super::connections::FewConnections;
 use super::options::{ServeOptions, ServeProblem, TlsFiles};
 
 /// Longest time until the head of a request is there.
@@ -24,6 +25,9 @@ const STREAMS: u32 = 64;
 
 /// Bytes of the headers of a request at most (HTTP/2).
 const LIST_BYTES: u32 = 16 << 10;
+
+/// Connections at once.
+const CONNECTIONS: usize = 1024;
 
 /// How long answers that have begun may go on at the end.
 const GRACE: Duration = Duration::from_secs(5);
@@ -98,12 +102,16 @@ impl Serving {
             .max_concurrent_streams(STREAMS)
             .max_header_list_size(LIST_BYTES);
         let served = match self.tls {
-            None => server.serve(service).await,
+            None => {
+                let few = |acceptor| FewConnections::new(acceptor, CONNECTIONS);
+                server.map(few).serve(service).await
+            }
             Some(files) => {
                 let read = RustlsConfig::from_pem_file(&files.certificates, &files.key).await;
                 let config = read.map_err(|error| ServeProblem::Tls(files, error))?;
                 let acceptor = axum_server::tls_rustls::RustlsAcceptor::new(config);
-                server.acceptor(acceptor).serve(service).await
+                let few = FewConnections::new(acceptor, CONNECTIONS);
+                server.acceptor(few).serve(service).await
             }
         };
         served.map_err(ServeProblem::System)
