@@ -58,6 +58,37 @@ enum PendingNotice {
     Kept(QueueSlot),
 }
 
+/// The leaves whose limits one call has written, from the last write to the first.
+#[derive(Debug, Default)]
+struct LastWrites {
+    call: u64,
+    /// By leaf: the last call that wrote its limit, and its published one.
+    current: Vec<u64>,
+    published: Vec<u64>,
+}
+
+impl LastWrites {
+    fn begin(&mut self) {
+        self.call += 1;
+    }
+
+    /// Whether a call marks a leaf for the first time.
+    fn marks(marks: &mut Vec<u64>, leaf: QueueSlot, call: u64) -> bool {
+        if marks.len() <= leaf.index() {
+            marks.resize(leaf.index() + 1, 0);
+        }
+        std::mem::replace(&mut marks[leaf.index()], call) != call
+    }
+
+    /// Writes the limits of a leaf that the call has not written yet.
+    fn write(&mut self, write: &LimitWrite, ledger: &mut Ledger) {
+        let (leaf, limit) = (write.leaf, &write.limit);
+        let is_last = Self::marks(&mut self.current, leaf, self.call);
+        let publishes = write.published && Self::marks(&mut self.published, leaf, self.call);
+        ledger.write_limit(leaf, is_last.then_some(limit), publishes.then_some(limit));
+    }
+}
+
 /// What attempts came to since the last change.
 #[derive(Debug, Default)]
 pub(in crate::runtime) struct Standstill {
@@ -75,6 +106,9 @@ pub(in crate::runtime) struct Standstill {
     rounding: bool,
     /// Attempts that were counted since limits were last written, in order.
     pending_notices: Vec<PendingNotice>,
+    /// Those whose limits were written last; empty once anything else may have written limits.
+    written_notices: Vec<PendingNotice>,
+    last_writes: LastWrites,
     /// Whether an attempt of the round found nothing that would surely repeat.
     unsettled: bool,
     /// Whether the last pass proposed something.
@@ -111,6 +145,7 @@ impl Standstill {
             "what is counted is applied before a change"
         );
         self.changes += 1;
+        self.written_notices.clear();
         self.known.clear();
         self.repeats = false;
     }
@@ -161,6 +196,7 @@ impl Standstill {
     /// An attempt found nothing and may come to something else the next time.
     pub(in crate::runtime) fn unsettle(&mut self) {
         self.unsettled = true;
+        self.written_notices.clear();
     }
 
     /// Notes the keys that the next pass looks at; nothing where the last one proposed something: the next one
@@ -178,6 +214,7 @@ impl Standstill {
 
     /// Whether an attempt on one node was counted instead of carried out. The node has room.
     pub(in crate::runtime) fn count_one(&mut self, ledger: &mut Ledger, node: NodeSlot) -> bool {
+        self.written_notices.clear();
         let state = ledger.state();
         let row = &state.nodes[node];
         let known = self.known.iter_mut().find(|known| match &known.scope {
@@ -199,6 +236,7 @@ impl Standstill {
         partition: PartitionId,
         collected: Collected,
     ) -> bool {
+        self.written_notices.clear();
         let known = self.known.iter_mut().find(|known| {
             matches!(known.scope, AttemptScope::Among(of, by) if (of, by) == (partition, collected))
         });
@@ -227,6 +265,7 @@ impl Standstill {
         let Some(of) = reservation_of(ledger.state(), node) else {
             return;
         };
+        self.written_notices.clear();
         if keeps_quietly(ledger.state(), of, 1) {
             self.stays.add(ledger.state(), node);
         } else {
@@ -240,6 +279,7 @@ impl Standstill {
 
     /// Has keys and leaves know which reservations were counted as kept since this was last called.
     pub(in crate::runtime) fn apply_kept(&mut self, ledger: &mut Ledger) {
+        self.written_notices.clear();
         self.stays.apply(ledger, true);
     }
 
@@ -322,33 +362,27 @@ impl Standstill {
             ledger.repeat_looks(&known.moved.looks, times);
         }
         self.stays.apply(ledger, false);
+        if self.pending_notices.is_empty() || self.pending_notices == self.written_notices {
+            self.pending_notices.clear();
+            return;
+        }
         // Only what is written last to a leaf stays.
-        let (mut current, mut published) = (Vec::new(), Vec::new());
-        let mut write_last = |write: &LimitWrite, ledger: &mut Ledger| {
-            let (leaf, limit) = (write.leaf, &write.limit);
-            let is_last = !current.contains(&leaf);
-            if is_last {
-                current.push(leaf);
-            }
-            let publishes = write.published && !published.contains(&leaf);
-            if publishes {
-                published.push(leaf);
-            }
-            ledger.write_limit(leaf, is_last.then_some(limit), publishes.then_some(limit));
-        };
-        for counted in self.pending_notices.drain(..).rev() {
-            match counted {
+        let last = &mut self.last_writes;
+        last.begin();
+        for counted in self.pending_notices.iter().rev() {
+            match *counted {
                 PendingNotice::Known(at) => {
                     for write in self.known[at].moved.limits.iter().rev() {
-                        write_last(write, ledger);
+                        last.write(write, ledger);
                     }
                 }
                 PendingNotice::Kept(leaf) => {
-                    let write = limit_of_kept(ledger.state(), leaf);
-                    write_last(&write, ledger);
+                    last.write(&limit_of_kept(ledger.state(), leaf), ledger);
                 }
             }
         }
+        std::mem::swap(&mut self.pending_notices, &mut self.written_notices);
+        self.pending_notices.clear();
     }
 
     /// Remembers an attempt on a node alone, before what it observed is applied.
@@ -375,6 +409,7 @@ impl Standstill {
     }
 
     fn learn(&mut self, state: &State, scope: Option<AttemptScope>, seen: &[Observation]) {
+        self.written_notices.clear();
         let scope = scope.filter(|_| !self.plain);
         let moved = scope
             .is_some()
