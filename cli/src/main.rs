@@ -9,6 +9,7 @@ mod conf;
 mod demo;
 mod excerpt;
 mod generate;
+mod hadoop;
 mod hist;
 mod interrupt;
 mod moments;
@@ -98,6 +99,8 @@ enum Command {
     Report(report::Args),
     /// Play recordings of the real scheduler and compare every step.
     Parity(parity::Args),
+    /// Run Hadoop's own ResourceManager on this scheduler: real node managers and applications.
+    HadoopDemo(hadoop::Args),
     /// Simulate clusters with faults, judged by books kept from outputs alone.
     Simulate(simulate::Args),
     /// Run a resource manager with a page, over a simulated cluster or over real files.
@@ -144,6 +147,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Top(args) => top::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Parity(args) => parity::run(&args),
+        Command::HadoopDemo(args) => hadoop::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Completions(args) => Ok(completions::completions(&args, Cli::command())),

@@ -55,7 +55,7 @@ pub(super) struct Recorded {
 /// # Errors
 ///
 /// When a JDK or Maven is missing.
-pub(super) fn find_tools() -> Result<()> {
+pub(crate) fn find_tools() -> Result<()> {
     for tool in ["java", "javac", "mvn"] {
         let probe = Command::new(tool)
             .arg("-version")
@@ -84,7 +84,7 @@ impl Judge {
     ///
     /// When the driver is missing or cannot be built.
     fn start(peer: &Peer) -> Result<Self> {
-        let script = driver()?;
+        let script = script_above(DRIVER)?;
         let mut child = Command::new(&script)
             .args(["--judge", &peer.version, "--lines"])
             .stdin(Stdio::piped())
@@ -174,13 +174,17 @@ impl<'a> Judges<'a> {
     }
 }
 
-/// The driver's script, here or in a folder above.
-fn driver() -> Result<PathBuf> {
+/// A script of the repository by its path there, from here or a folder above.
+///
+/// # Errors
+///
+/// When there is none.
+pub(crate) fn script_above(path: &str) -> Result<PathBuf> {
     let here = std::env::current_dir().context("there is no current folder")?;
-    let mut above = here.ancestors().map(|folder: &Path| folder.join(DRIVER));
+    let mut above = here.ancestors().map(|folder: &Path| folder.join(path));
     above
         .find(|script| script.is_file())
-        .with_context(|| format!("no {DRIVER} here or above; run this inside the repository"))
+        .with_context(|| format!("no {path} here or above; run this inside the repository"))
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ use configuration::Configuration;
 use generate::Profile;
 use hunt::Hunt;
 use judge::{Judges, Peer};
+pub(crate) use judge::{find_tools, script_above};
 use mapping::Mapping;
 use scenario::Scenario;
 use verdict::Verdict;
@@ -223,7 +224,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
 /// Compares with the real scheduler, which plays the scenarios now.
 fn against(peer: &Peer, args: &Args) -> Result<ExitCode> {
-    judge::find_tools()?;
+    find_tools()?;
     if args.hunt {
         let hunt = Hunt {
             peer,

@@ -174,12 +174,33 @@ impl Threaded {
             if waited >= patience {
                 return Awaited::TimedOut;
             }
-            let left = patience - waited;
-            // The lock is held for a look alone.
-            let ready = || self.event_reader().batches.has_news();
-            if !look_out(&clock, self.awake.min(left), || false, ready) {
-                wait(&self.event_parker, Some(left), ready);
+            self.sleep_until_news(&clock, patience - waited);
+        }
+    }
+
+    /// Waits as [`Threaded::await_events`], and takes no event: for a reader that has to take them in order with others.
+    /// At the end of the engine there may be events left to take.
+    pub fn look_for_events(&self, patience: Duration) -> Awaited {
+        let clock = SystemClock::new();
+        loop {
+            if self.event_reader().batches.has_news() {
+                let runs = self.is_running();
+                return if runs { Awaited::Some } else { Awaited::Ended };
             }
+            let waited = Duration::from_nanos(clock.now_ns());
+            if waited >= patience {
+                return Awaited::TimedOut;
+            }
+            self.sleep_until_news(&clock, patience - waited);
+        }
+    }
+
+    /// Sleeps until a batch comes, the ring ends, or the time is over.
+    fn sleep_until_news(&self, clock: &SystemClock, left: Duration) {
+        // The lock is held for a look alone.
+        let ready = || self.event_reader().batches.has_news();
+        if !look_out(clock, self.awake.min(left), || false, ready) {
+            wait(&self.event_parker, Some(left), ready);
         }
     }
 

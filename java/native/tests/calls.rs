@@ -1,0 +1,272 @@
+//! The two functions that Java calls, with what Java sends and with nonsense.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use capsched_java::sessions::{call, start};
+use capsched_java::wire::{Reader, Writer};
+use proptest::prelude::*;
+
+const DONE: u8 = 0;
+const REFUSED: u8 = 1;
+
+const STOP: i32 = 0;
+const REFRESH: i32 = 1;
+const REGISTER_NODE: i32 = 2;
+const HEARTBEAT: i32 = 5;
+const SUBMIT: i32 = 6;
+const ASK: i32 = 9;
+const CONTAINER_FINISHED: i32 = 10;
+const EVENTS: i32 = 12;
+const QUEUE: i32 = 15;
+
+fn xml(pairs: &[(&str, &str)]) -> String {
+    let property = |(key, value): &(&str, &str)| {
+        format!("<property><name>{key}</name><value>{value}</value></property>")
+    };
+    let all: String = pairs.iter().map(property).collect();
+    format!("<configuration>{all}</configuration>")
+}
+
+fn files(writer: &mut Writer, a: &str, b: &str) {
+    writer.text("yarn");
+    writer.text(&xml(&[(
+        "yarn.resourcemanager.scheduler.monitor.enable",
+        "false",
+    )]));
+    writer.text(&xml(&[
+        ("yarn.scheduler.capacity.root.queues", "a,b"),
+        ("yarn.scheduler.capacity.root.a.capacity", a),
+        ("yarn.scheduler.capacity.root.b.capacity", b),
+    ]));
+}
+
+fn request(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let mut writer = Writer::default();
+    write(&mut writer);
+    writer.into_bytes()
+}
+
+/// An engine of two queues in heartbeat mode.
+fn engine() -> i64 {
+    let answer = start(&request(|writer| {
+        writer.text("3.4.2");
+        writer.text("heartbeat");
+        writer.int(1);
+        writer.list(&["memory-mb", "vcores"], |writer, name| writer.text(name));
+        writer.int(0);
+        files(writer, "50", "50");
+    }));
+    assert_eq!(answer[0], DONE, "{}", refusal(&answer));
+    Reader::new(&answer[1..]).long().unwrap()
+}
+
+/// Code and text of a refusal.
+fn refusal(answer: &[u8]) -> String {
+    let mut reader = Reader::new(&answer[1..]);
+    let (code, text) = (reader.text(), reader.text());
+    format!("{}: {}", code.unwrap_or_default(), text.unwrap_or_default())
+}
+
+fn node(writer: &mut Writer) {
+    writer.text("n0");
+    writer.int(8041);
+}
+
+fn amounts(writer: &mut Writer, memory: i64, vcores: i64) {
+    writer.list(&[memory, vcores], |writer, amount| writer.long(*amount));
+}
+
+fn application(writer: &mut Writer) {
+    writer.long(1);
+    writer.int(1);
+}
+
+fn register(handle: i64) -> Vec<u8> {
+    let request = request(|writer| {
+        node(writer);
+        writer.text("/default-rack");
+        amounts(writer, 8192, 8);
+        writer.text("");
+        writer.int(0);
+        writer.int(0);
+    });
+    call(handle, REGISTER_NODE, &request)
+}
+
+fn submit(handle: i64, queue: &str) -> Vec<u8> {
+    let request = request(|writer| {
+        application(writer);
+        writer.text("ann");
+        writer.text(queue);
+        writer.flag(false);
+        writer.flag(true);
+        amounts(writer, 1024, 1);
+        writer.flag(false);
+        writer.flag(false);
+        writer.int(0);
+        writer.int(0);
+    });
+    call(handle, SUBMIT, &request)
+}
+
+fn heartbeat(handle: i64) -> Vec<u8> {
+    let request = request(|writer| {
+        node(writer);
+        writer.int(0);
+        writer.int(0);
+    });
+    call(handle, HEARTBEAT, &request)
+}
+
+/// Kinds and container numbers of the decisions so far.
+fn decisions(handle: i64) -> Vec<(u8, u32)> {
+    let answer = call(handle, EVENTS, &[]);
+    let mut reader = Reader::new(&answer);
+    let decisions = reader.flag().and_then(|_| {
+        reader.list(|reader| {
+            // The kind, then the container: application, attempt, number.
+            let kind = u8::from(reader.flag()?);
+            reader.long()?;
+            reader.int()?;
+            reader.int()?;
+            let number = reader.count()?;
+            reader.text()?;
+            reader.int()?;
+            reader.list(Reader::long)?;
+            reader.int()?;
+            reader.long()?;
+            Ok((kind, number))
+        })
+    });
+    decisions.unwrap()
+}
+
+#[test]
+fn a_master_is_placed_and_its_application_asks() {
+    let handle = engine();
+    assert_eq!(register(handle)[0], DONE);
+    let submitted = submit(handle, "a");
+    assert_eq!(submitted[0], DONE, "{}", refusal(&submitted));
+    assert_eq!(Reader::new(&submitted[1..]).text().as_deref(), Ok("root.a"));
+    assert_eq!(heartbeat(handle)[0], DONE);
+    assert_eq!(decisions(handle), [(1, 1)], "container 1 is allocated");
+
+    let ask = request(|writer| {
+        application(writer);
+        writer.int(1);
+        writer.signed(1);
+        writer.long(0);
+        writer.text("*");
+        amounts(writer, 1024, 1);
+        writer.signed(1);
+        writer.flag(true);
+        writer.flag(false);
+        for _ in 0..4 {
+            writer.int(0);
+        }
+    });
+    let answer = call(handle, ASK, &ask);
+    assert_eq!(answer[0], DONE, "{}", refusal(&answer));
+    assert_eq!(heartbeat(handle)[0], DONE);
+    assert_eq!(decisions(handle), [(1, 2)], "container 2 is allocated");
+    assert_eq!(call(handle, STOP, &[])[0], DONE);
+}
+
+#[test]
+fn what_is_wrong_is_refused_with_a_reason() {
+    let handle = engine();
+    assert_eq!(register(handle)[0], DONE);
+    let again = register(handle);
+    assert_eq!(again[0], REFUSED);
+    assert!(refusal(&again).starts_with("node: "), "{}", refusal(&again));
+
+    let nowhere = submit(handle, "root.c");
+    assert!(
+        refusal(&nowhere).contains("root.c"),
+        "{}",
+        refusal(&nowhere)
+    );
+
+    let capacities = request(|writer| files(writer, "80", "80"));
+    let refused = call(handle, REFRESH, &capacities);
+    assert!(
+        refusal(&refused).starts_with("refresh: "),
+        "{}",
+        refusal(&refused)
+    );
+    let capacities = request(|writer| files(writer, "30", "70"));
+    assert_eq!(call(handle, REFRESH, &capacities)[0], DONE);
+
+    let queue = call(handle, QUEUE, &request(|writer| writer.text("root.b")));
+    let mut reader = Reader::new(&queue[1..]);
+    assert_eq!(reader.flag(), Ok(true));
+    assert_eq!(reader.text().as_deref(), Ok("root.b"));
+    assert_eq!(
+        (reader.flag(), reader.text().as_deref()),
+        (Ok(true), Ok("RUNNING"))
+    );
+    assert_eq!(
+        reader
+            .int()
+            .map(|bits| f32::from_bits(bits.cast_unsigned())),
+        Ok(0.7)
+    );
+
+    let container = request(|writer| {
+        application(writer);
+        writer.int(1);
+        writer.int(77);
+    });
+    let ended = call(handle, CONTAINER_FINISHED, &container);
+    assert_eq!(ended, [DONE, 0], "it is not live");
+    assert_eq!(call(handle, STOP, &[])[0], DONE);
+}
+
+#[test]
+fn handles_and_calls_that_do_not_exist_are_refused() {
+    let handle = engine();
+    assert!(refusal(&call(handle, 18, &[])).starts_with("call: "));
+    assert!(refusal(&call(handle, -1, &[])).starts_with("call: "));
+    assert_eq!(call(handle, STOP, &[])[0], DONE);
+    for gone in [handle, 0, -1, i64::MAX] {
+        let answer = call(gone, EVENTS, &[]);
+        assert!(refusal(&answer).starts_with("handle: "), "{gone}");
+    }
+}
+
+#[test]
+fn an_engine_does_not_start_on_what_it_does_not_know() {
+    let with = |release: &str, mode: &str, a: &str| {
+        start(&request(|writer| {
+            writer.text(release);
+            writer.text(mode);
+            writer.int(1);
+            writer.list(&["memory-mb", "vcores"], |writer, name| writer.text(name));
+            writer.int(0);
+            files(writer, a, "50");
+        }))
+    };
+    assert!(refusal(&with("2.10.1", "heartbeat", "50")).contains("2.10.1"));
+    assert!(refusal(&with("3.4.2", "lazy", "50")).contains("lazy"));
+    assert!(refusal(&with("3.4.2", "heartbeat", "70")).starts_with("configuration: "));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn nonsense_is_answered_and_the_engine_lives(
+        calls in proptest::collection::vec((1..18_i32, proptest::collection::vec(any::<u8>(), 0..64)), 1..32)
+    ) {
+        let handle = engine();
+        prop_assert_eq!(register(handle)[0], DONE);
+        for (number, bytes) in calls {
+            // A wait of random length is no nonsense.
+            if number != 13 {
+                let answer = call(handle, number, &bytes);
+                prop_assert!(answer[0] == DONE || answer[0] == REFUSED);
+            }
+        }
+        prop_assert_eq!(heartbeat(handle)[0], DONE);
+        prop_assert_eq!(call(handle, STOP, &[])[0], DONE);
+    }
+}
