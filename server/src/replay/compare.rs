@@ -31,7 +31,7 @@ const OWN: [&str; 17] = [
 /// Names that may be absent, too.
 const FREE: [&str; 2] = ["trackingUrl", "message"];
 
-/// Names that tell the elements of an array apart, to pair them.
+/// Names that distinguish the elements of an array, to pair them.
 const IDENTITIES: [&str; 12] = [
     "id",
     "queuePath",

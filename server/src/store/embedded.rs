@@ -209,7 +209,7 @@ impl EmbeddedStore {
     }
 }
 
-/// Opens the file and tells why it cannot be.
+/// Opens the file, or says why it cannot be opened.
 fn open(file: &Path) -> Result<Database, StoreError> {
     let name = file.display();
     // A page that is broken is found at the start and not by whoever reads it first.

@@ -1,4 +1,4 @@
-//! Applications, read.
+//! Routes that read applications: lists, single ones, their attempts and containers.
 
 use axum::http::StatusCode;
 

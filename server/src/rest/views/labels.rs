@@ -1,4 +1,4 @@
-//! Node labels.
+//! Node labels as documents, with the nodes and the resources of their partitions.
 // As NodeLabelsInfo, NodeToLabelsInfo and LabelsToNodesInfo.
 
 use std::collections::BTreeMap;

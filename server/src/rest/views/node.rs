@@ -1,4 +1,4 @@
-//! Nodes.
+//! Nodes as documents: identity, state, containers and amounts.
 // As NodeInfo.
 
 use std::collections::BTreeMap;
