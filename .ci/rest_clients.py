@@ -36,7 +36,7 @@ def main(base):
     assert get("cluster_get_application_queue", app)["queue"]
     assert "priority" in get("cluster_get_application_priority", app)
     assert get("cluster_application_timeouts", app)["timeouts"]["timeout"]
-    counts = get("cluster_application_statistics", states=["running"])
+    counts = get("cluster_application_statistics", states=["RUNNING"])
     assert counts["appStatInfo"]["statItem"][0]["state"] == "RUNNING"
     assert "activities" in get("scheduler_activities")
     assert "appActivities" in get("application_activities", app)

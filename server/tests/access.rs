@@ -27,6 +27,7 @@ const TABLE: &[(&str, &str, Gets, Gets, Gets)] = &[
     ("GET", "/ui/main.js", Passes, Passes, Passes),
     ("GET", "/health/live", Passes, Passes, Passes),
     ("GET", "/health/ready", Passes, Passes, Passes),
+    ("GET", "/cluster", Passes, Passes, Passes),
     ("GET", "/v1/whoami", Passes, Passes, Passes),
     ("GET", "/metrics", Passes, Passes, Passes),
     ("GET", "/v1/apps", Passes, Passes, Passes),

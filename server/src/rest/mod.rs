@@ -20,8 +20,8 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{RawPathParams, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
-use axum::response::Response;
-use axum::routing::{MethodFilter, MethodRouter, on};
+use axum::response::{Redirect, Response};
+use axum::routing::{MethodFilter, MethodRouter, get, on};
 
 pub use call::{Call, STATIC_USER};
 pub use tree::{Content, Notation, Object, Value, View};
@@ -106,8 +106,14 @@ pub fn router(shared: Shared) -> Router {
         .nest("/ws/v1/cluster", cluster())
         .route("/ws/v1/cluster/", routes::info())
         .merge(routes::daemon())
+        .route("/cluster", get(page))
         .fallback(unknown_path)
         .with_state(shared)
+}
+
+/// YARN's page, which clients ask for to find the active resource manager. A relative address works behind a prefix.
+async fn page() -> Redirect {
+    Redirect::to("ui/")
 }
 
 /// There is no such path.

@@ -20,7 +20,7 @@ mod submission;
 
 use std::sync::{Arc, PoisonError};
 
-use capsched::api::{Engine, EngineEnd, PartitionSpec, RefreshRefusal};
+use capsched::api::{Decision, Engine, EngineEnd, Mode, PartitionSpec, RefreshRefusal};
 use capsched::config::{self, Admission};
 use capsched::sync::{Mutex, MutexGuard};
 use capsched::time::Clock;
@@ -151,13 +151,24 @@ impl ResourceManager {
     /// whose engine decides without heartbeats calls this every few ms.
     pub fn pump(&self) {
         let mut books = lock(&self.books);
-        let decisions = self.engine.take_events();
+        let decisions = self.take_decisions();
         let now_ms = self.now_ms();
         books.follow(&decisions, now_ms);
         let retries = books.take_retries();
         if !retries.is_empty() {
             self.start_again(&mut books, &retries, now_ms);
         }
+    }
+
+    /// The decisions since the last call. In heartbeat mode those of every call that was answered are among them; in
+    /// the other modes some may follow a little later.
+    fn take_decisions(&self) -> Vec<Decision> {
+        let mut decisions = self.engine.take_events();
+        if self.setup.mode == Mode::Heartbeat {
+            self.engine.quiesce();
+            self.engine.append_events(&mut decisions);
+        }
+        decisions
     }
 
     /// Has happen what is due by time alone: ends applications whose lifetime is over and nodes that did not report

@@ -33,7 +33,7 @@ impl ResourceManager {
         if let Some(record) = books.nodes.get_mut(node) {
             record.reported_ms = now_ms;
         }
-        let decisions = self.engine.take_events();
+        let decisions = self.take_decisions();
         if !asynchronous {
             books.follow_run(node, &decisions, now_ms);
         }

@@ -50,6 +50,7 @@ const fn row(methods: Methods, path: &'static str, need: Need) -> RouteRow {
 pub const ROUTES: &[RouteRow] = &[
     row(Methods::Get, "/", Need::Open),
     row(Methods::Get, "/ui/**", Need::Open),
+    row(Methods::Get, "/cluster", Need::Open),
     row(Methods::Get, "/health/live", Need::Open),
     row(Methods::Get, "/health/ready", Need::Open),
     row(Methods::Get, "/v1/whoami", Need::Open),

@@ -42,7 +42,7 @@ pub(super) fn of_nodes(shared: &Shared, call: &Call) -> Answered {
     let done = rm.node_activity(node.as_ref());
     rm.record_node(node.clone());
     let body = match done {
-        Some(activity) => node_activities(&activity, grouping),
+        Some(activity) => node_activities(&activity, grouping, shared.wire()),
         None => {
             let text = if node.is_some() {
                 "waiting for display"
@@ -77,7 +77,7 @@ pub(super) fn bulk(shared: &Shared, call: &Call) -> Answered {
     let rm = shared.rm();
     let done = rm.node_activity(None);
     rm.record_node(None);
-    let one = done.map(|activity| node_activities(&activity, grouping));
+    let one = done.map(|activity| node_activities(&activity, grouping, shared.wire()));
     let body = Object::new().with_many("activities", one);
     Ok(Reply::Document(View::wrapped("bulkActivities", body)))
 }

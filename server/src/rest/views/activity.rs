@@ -5,6 +5,7 @@ use capsched::api::ApplicationId;
 
 use crate::rest::time;
 use crate::rest::tree::Object;
+use crate::rest::wire::Wire;
 use crate::rm::{NodeActivity, Placed, Visited};
 
 /// Whether single nodes are shown, or how many had the same to say.
@@ -19,13 +20,17 @@ pub(in crate::rest) enum Grouping {
 const NO_NEED: &str = "Queue does not need more resource";
 
 /// One recorded heartbeat of a node.
-pub(in crate::rest) fn node_activities(activity: &NodeActivity, grouping: Grouping) -> Object {
+pub(in crate::rest) fn node_activities(
+    activity: &NodeActivity,
+    grouping: Grouping,
+    wire: Wire,
+) -> Object {
     let passes = if activity.placed.is_empty() {
-        vec![pass(activity, None, grouping)]
+        vec![pass(activity, None, grouping, wire)]
     } else {
         let placed = activity.placed.iter();
         placed
-            .map(|placed| pass(activity, Some(placed), grouping))
+            .map(|placed| pass(activity, Some(placed), grouping, wire))
             .collect()
     };
     Object::new()
@@ -35,7 +40,12 @@ pub(in crate::rest) fn node_activities(activity: &NodeActivity, grouping: Groupi
         .with_many("allocations", passes)
 }
 
-fn pass(activity: &NodeActivity, placed: Option<&Placed>, grouping: Grouping) -> Object {
+fn pass(
+    activity: &NodeActivity,
+    placed: Option<&Placed>,
+    grouping: Grouping,
+    wire: Wire,
+) -> Object {
     let root = &activity.root;
     let (state, tree) = match placed {
         Some(placed) => {
@@ -43,11 +53,15 @@ fn pass(activity: &NodeActivity, placed: Option<&Placed>, grouping: Grouping) ->
             (verb(placed), tree.unwrap_or_else(|| skipped(root)))
         }
         None if !root.asks => ("SKIPPED", skipped(root)),
-        // A pass that places nothing leaves the tree of the queue that it came to first.
-        None => (
-            "SKIPPED",
-            root.children.first().map_or_else(|| skipped(root), skipped),
-        ),
+        // A pass that places nothing leaves the tree of the queue that it came to first in 3.4, and the whole in 3.5.
+        None if wire == Wire::Hadoop34 => {
+            let first = root.children.first();
+            ("SKIPPED", first.map_or_else(|| skipped(root), skipped))
+        }
+        None => {
+            let below = root.children.iter().map(skipped);
+            ("SKIPPED", skipped(root).with_many("children", below))
+        }
     };
     Object::new()
         .with("partition", activity.partition.clone())
