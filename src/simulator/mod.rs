@@ -20,8 +20,9 @@ mod workload;
 pub use audit::AuditBooks;
 pub use driver::{
     CommitOverlap, CostPoint, Costs, CostsError, Delays, Driver, DriverSettings, JobLine,
-    JobOutcome, JsonLog, LeftJob, LocalityCounts, Refusal, RunCounts, RunReport, RunWatch, Sample,
-    SchedulerLoad, Waits, rounds_for_opportunities, rounds_for_reservations,
+    JobOutcome, JsonLog, LeftJob, LocalityCounts, Refusal, RunCounts, RunNodes, RunReport,
+    RunWatch, Sample, SchedulerLoad, Waits, among_all_nodes, fitted_to, rounds_for_opportunities,
+    rounds_for_reservations,
 };
 pub use statistics::Random;
 pub use workload::{

@@ -1,14 +1,12 @@
 //! One row: a mode with its threads plays a trace on a cluster.
 
 use std::fmt;
-use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use capsched::api::{Event, Latencies, Mode, ModeKind, Reference, Stepped, Threaded, TreeSettings};
-use capsched::queue::{NodePolicy, NodePolicySettings};
 use capsched::simulator::{
-    Costs, Driver, DriverSettings, Job, JobLine, MappingReport, RunReport, RunWatch, Sample,
-    TraceError, Workload, rounds_for_opportunities, rounds_for_reservations,
+    Costs, Driver, DriverSettings, Job, JobLine, MappingReport, RunNodes, RunReport, RunWatch,
+    Sample, TraceError, Workload, fitted_to,
 };
 use capsched::time::{Clock, SystemClock};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -91,10 +89,6 @@ impl Default for Timing {
     }
 }
 
-/// Heartbeats place nothing in the modes that run rounds. They report what was killed, which only preemption, lost
-/// nodes and failed jobs do, so that one a minute is enough.
-const IDLE_HEARTBEAT_MS: u64 = 60_000;
-
 /// Lines of the time series that are wanted while jobs arrive, and at most in a whole run.
 const SAMPLES: (u64, u64) = (2000, 20_000);
 
@@ -121,12 +115,8 @@ impl Row {
     }
 
     /// Settings as the mode of the row needs them, whatever the configuration says.
-    pub(crate) fn fitted(self, mut settings: TreeSettings) -> TreeSettings {
-        if self.mode == ModeKind::Global {
-            settings = among_all_nodes(settings);
-        }
-        settings.scheduler.asynchronous.enabled = self.mode != ModeKind::Heartbeat;
-        settings
+    pub(crate) fn fitted(self, settings: TreeSettings) -> TreeSettings {
+        fitted_to(self.mode, settings)
     }
 
     /// The engine that runs step by step, without nodes.
@@ -171,33 +161,26 @@ impl Row {
             costs,
         } = *scene;
         let span = trace.facts.last_ms;
-        let (heartbeat_ms, round_ms, period) = match self.mode {
-            ModeKind::Heartbeat => (timing.heartbeat_ms, None, timing.heartbeat_ms),
-            ModeKind::Asynchronous | ModeKind::Global => {
-                (IDLE_HEARTBEAT_MS, Some(timing.round_ms), timing.round_ms)
-            }
+        let nodes = RunNodes {
+            count: cluster.nodes.len(),
+            borrows: cluster.partitions.iter().any(|one| !one.exclusive),
         };
-        let patience_ms = patience_ms(cluster, period);
-        let names = cluster.types.names().iter();
+        let (periods, preemption) = (
+            (timing.heartbeat_ms, timing.round_ms),
+            cluster.preemption.as_ref(),
+        );
+        let of_mode =
+            DriverSettings::for_mode(self.mode, &cluster.settings, nodes, preemption, periods);
         DriverSettings {
-            types: cluster.types.names().len(),
-            type_names: names.map(|name| name.as_str().into()).collect(),
-            memory_only: cluster.settings.scheduler.calculator.fitting_types() == 1,
-            heartbeat_ms,
-            round_ms,
-            quiet_ms: Some(patience_ms),
-            looks_ms: period.saturating_mul(rounds_for_reservations(&cluster.settings)),
-            patience_ms,
             until_ms: timing.until_ms,
             sample_ms: (span / SAMPLES.0)
                 .max(trace.facts.end_ms / SAMPLES.1)
-                .max(patience_ms / SAMPLES.1)
+                .max(of_mode.patience_ms / SAMPLES.1)
                 .max(1000),
             costs: costs.cloned(),
-            rounds_look_at_all: self.mode == ModeKind::Global,
             guarantees: cluster.guarantees.clone(),
             judges: !timing.no_audit,
-            ..DriverSettings::default()
+            ..of_mode
         }
     }
 
@@ -296,26 +279,6 @@ impl Row {
     }
 }
 
-/// How long nothing changes, in virtual ms, before nothing will for missed opportunities; `period`: of rounds or
-/// heartbeats.
-fn patience_ms(cluster: &Cluster, period: u64) -> u64 {
-    let nodes = u64::try_from(cluster.nodes.len()).unwrap_or(1).max(1);
-    let borrows = cluster
-        .partitions
-        .iter()
-        .any(|partition| !partition.exclusive);
-    let turns = rounds_for_opportunities(nodes, borrows);
-    let mut patience_ms = period.saturating_mul(turns);
-    if let Some(preemption) = &cluster.preemption {
-        // Nothing happens between asking back and killing; a run must not end in between.
-        let wait = preemption.max_wait_before_kill_ms;
-        let wait = wait.max(preemption.balance.unwrap_or(0));
-        let rounds = preemption.monitoring_interval_ms.saturating_mul(2);
-        patience_ms = patience_ms.saturating_add(wait).saturating_add(rounds);
-    }
-    patience_ms
-}
-
 /// What the run refused or left, by reason.
 fn left_work(driver: &mut Driver<Measured>, report: &RunReport) -> Vec<Left> {
     let jobs = driver.left();
@@ -323,26 +286,6 @@ fn left_work(driver: &mut Driver<Measured>, report: &RunReport) -> Vec<Left> {
     let failed = report.counts.not_asked - open;
     let waits = driver.scheduler().waiting();
     left(&report.refusals, &jobs, &waits, failed)
-}
-
-/// Settings under which one decision looks at all nodes, what the reference calls multi-node
-/// placement. Where no policy sorts them the least used comes first: without one, the reference
-/// reserves on the first node as soon as that is full.
-pub(super) fn among_all_nodes(mut settings: TreeSettings) -> TreeSettings {
-    let multi_node = &mut settings.scheduler.multi_node;
-    multi_node.enabled = true;
-    if multi_node.policies.is_empty() {
-        let name: Arc<str> = "resource-usage".into();
-        multi_node.policies.push(NodePolicySettings {
-            name: Arc::clone(&name),
-            order: NodePolicy::ResourceUsage,
-            interval_ms: 0,
-        });
-        for queue in &mut settings.queues {
-            queue.node_policy = Some(Arc::clone(&name));
-        }
-    }
-    settings
 }
 
 /// A bar for the jobs of a run on standard error; nothing unless that is a terminal.

@@ -9,12 +9,13 @@ use capsched::config::{ConfigSource, Layer, Options, load};
 use capsched::id::PartitionId;
 use capsched::metrics::{Histogram, Latency, Phase};
 use capsched::queue::NodeSpec;
+
+use capsched::simulator::among_all_nodes;
 use capsched::snapshot::State;
 use capsched::time::{Clock, SystemClock};
 use serde_json::{Value, json};
 
 use super::figures::{grouped, rate, time};
-use super::run::among_all_nodes;
 use super::table::{Line, aligned, meanings};
 
 const QUEUES: [&str; 4] = ["a", "b", "c", "d"];

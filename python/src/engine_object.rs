@@ -1,0 +1,293 @@
+//! `Engine`: the scheduler step by step, for own policies and notebooks.
+
+use std::sync::PoisonError;
+
+use engine::api::{
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Event, HandOut, NodeName, NodeReport,
+    NodeSpec, Scheduler, StateView, Stepped,
+};
+use engine::simulator::journal::StateSnapshot;
+use engine::sync::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde::Serialize;
+
+use crate::conf::{self, Conf};
+use crate::refusal;
+use crate::sizes::Size;
+
+/// Containers of one size at one place.
+#[derive(FromPyObject)]
+pub(crate) struct AskDict {
+    #[pyo3(item)]
+    size: Size,
+    #[pyo3(item, default = 1)]
+    count: i32,
+    #[pyo3(item, default = "*".to_owned())]
+    place: String,
+    #[pyo3(item, default = 1)]
+    priority: i32,
+    #[pyo3(item, default)]
+    request_id: i64,
+    #[pyo3(item, default = true)]
+    relax_locality: bool,
+    #[pyo3(item, default)]
+    partition: Option<String>,
+}
+
+/// A scheduler that decides inside calls: at heartbeats, or in rounds. Virtual time passes by `advance`.
+#[pyclass(module = "capsched")]
+#[derive(Debug)]
+pub(crate) struct Engine {
+    stepped: Mutex<Stepped>,
+    types: Vec<String>,
+}
+
+/// A value of the engine as Python's own: lists, dicts, numbers and texts.
+fn plain<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    let text = serde_json::to_string(value).map_err(refusal)?;
+    py.import("json")?.call_method1("loads", (text,))
+}
+
+fn node_name(name: &str) -> PyResult<NodeName> {
+    name.parse().map_err(refusal)
+}
+
+fn texts<T: ToString>(all: &[T]) -> Vec<String> {
+    all.iter().map(ToString::to_string).collect()
+}
+
+impl Engine {
+    /// The scheduler, which one thread uses at a time.
+    fn stepped(&mut self) -> &mut Stepped {
+        let stepped = self.stepped.get_mut();
+        stepped.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ask_of(&self, ask: &AskDict) -> PyResult<Ask> {
+        Ok(Ask {
+            priority: ask.priority,
+            request_id: ask.request_id,
+            place: ask.place.clone(),
+            size: ask.size.over(&self.types)?,
+            count: ask.count,
+            relax_locality: ask.relax_locality,
+            partition: ask.partition.clone(),
+        })
+    }
+
+    fn amounts(&self, size: &engine::api::ResourceVector) -> Vec<i64> {
+        size.values(self.types.len()).to_vec()
+    }
+}
+
+#[pymethods]
+impl Engine {
+    /// An engine over a configuration, as `simulate` takes it. `partitions` are the node labels by name, each
+    /// with whether it is exclusive. `hand_out` is `reply`, as in YARN, or `event`.
+    #[new]
+    #[pyo3(signature = (conf, mode="heartbeat", *, partitions=Vec::new(), hand_out="reply", hadoop="3.4"))]
+    fn new(
+        conf: Conf<'_>,
+        mode: &str,
+        partitions: Vec<(String, bool)>,
+        hand_out: &str,
+        hadoop: &str,
+    ) -> PyResult<Self> {
+        let (mode, loaded) = (conf::mode(mode)?, conf.load(&conf::options(hadoop)?)?);
+        let hand_out = match hand_out {
+            "reply" => HandOut::Reply,
+            "event" => HandOut::Event,
+            other => {
+                let other = other.escape_debug();
+                let text =
+                    format_args!("hand_out: `{other}` is neither reply nor event").to_string();
+                return Err(refusal(text));
+            }
+        };
+        let names = &loaded.settings.scheduler.resource_types;
+        let types = names.iter().map(|name| (**name).to_owned()).collect();
+        let mut builder = engine::api::Engine::builder(loaded.settings).hand_out(hand_out);
+        for (name, exclusive) in &partitions {
+            builder = builder.partition(name, *exclusive);
+        }
+        let stepped = Stepped::new(builder.sequential().map_err(refusal)?, mode);
+        let stepped = if loaded.preemption.enabled {
+            stepped.with_preemption(loaded.preemption)
+        } else {
+            stepped
+        };
+        let stepped = Mutex::new(stepped);
+        Ok(Self { stepped, types })
+    }
+
+    /// The names of the resource types, in the order of amounts.
+    #[getter]
+    fn types(&self) -> Vec<String> {
+        self.types.clone()
+    }
+
+    /// Registers a node, `host:port`.
+    #[pyo3(signature = (name, size, *, rack="/default-rack", partition="", attributes=Vec::new()))]
+    fn add_node(
+        &mut self,
+        name: &str,
+        size: Size,
+        rack: &str,
+        partition: &str,
+        attributes: Vec<(String, String)>,
+    ) -> PyResult<()> {
+        let node = NodeSpec {
+            rack: rack.to_owned(),
+            partition: partition.to_owned(),
+            attributes,
+            ..NodeSpec::new(node_name(name)?, size.over(&self.types)?)
+        };
+        self.stepped().add_node(node).map_err(refusal)
+    }
+
+    /// Removes a lost node; its containers are killed.
+    fn remove_node(&mut self, name: &str) -> PyResult<()> {
+        self.stepped()
+            .remove_node(&node_name(name)?)
+            .map_err(refusal)
+    }
+
+    /// Submits an application; the full path of its queue. With a `master` the scheduler places its container
+    /// first, and the application may ask once that has its place.
+    #[pyo3(signature = (app, queue, user, *, master=None, priority=None, partition=None, tags=Vec::new()))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn submit(
+        &mut self,
+        app: u32,
+        queue: &str,
+        user: &str,
+        master: Option<Size>,
+        priority: Option<i32>,
+        partition: Option<String>,
+        tags: Vec<String>,
+    ) -> PyResult<String> {
+        let master = master.map(|size| size.over(&self.types)).transpose()?;
+        let spec = AppSpec {
+            master,
+            priority,
+            partition,
+            tags,
+            ..AppSpec::new(ApplicationId::new(app), queue, user)
+        };
+        let submitted = self.stepped().submit(spec).map_err(refusal)?;
+        Ok(submitted.queue.to_string())
+    }
+
+    /// One call of an application, carried out as a whole or refused: what it asks for, gives back and avoids from
+    /// now on. The reply has what it got and learned.
+    #[pyo3(signature = (app, asks=Vec::new(), *, release=Vec::new(), avoid=Vec::new(), use_again=Vec::new()))]
+    fn ask<'py>(
+        &mut self,
+        py: Python<'py>,
+        app: u32,
+        asks: Vec<AskDict>,
+        release: Vec<u32>,
+        avoid: Vec<String>,
+        use_again: Vec<String>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let asks = asks
+            .iter()
+            .map(|ask| self.ask_of(ask))
+            .collect::<PyResult<_>>()?;
+        let call = AskCall {
+            asks,
+            release,
+            blacklist_add: avoid,
+            blacklist_remove: use_again,
+            ..AskCall::default()
+        };
+        let reply = self
+            .stepped()
+            .ask(ApplicationId::new(app), call)
+            .map_err(refusal)?;
+        let mut allocated = Vec::new();
+        for one in &reply.allocated {
+            let of = PyDict::new(py);
+            of.set_item("container", one.container.to_string())?;
+            of.set_item("node", one.node.to_string())?;
+            of.set_item("size", self.amounts(&one.size))?;
+            of.set_item("priority", one.priority)?;
+            of.set_item("request_id", one.request_id)?;
+            allocated.push(of);
+        }
+        let of = PyDict::new(py);
+        of.set_item("allocated", allocated)?;
+        let causes = reply.causes.iter().map(|cause| cause.name());
+        let finished: Vec<_> = reply.finished.iter().copied().zip(causes).collect();
+        of.set_item("finished", finished)?;
+        of.set_item("asked_back", reply.asked_back)?;
+        of.set_item("unknown", reply.unknown)?;
+        of.set_item("headroom", self.amounts(&reply.headroom))?;
+        Ok(of)
+    }
+
+    /// A node reports that what it was to launch and stop is done; in heartbeat mode it is scheduled.
+    fn heartbeat<'py>(&mut self, py: Python<'py>, node: &str) -> PyResult<Bound<'py, PyDict>> {
+        let name = node_name(node)?;
+        let reply = self.stepped().heartbeat(&name, NodeReport::AsExpected);
+        let reply = reply.map_err(refusal)?;
+        let of = PyDict::new(py);
+        of.set_item("launched", texts(&reply.launched))?;
+        of.set_item("exited", texts(&reply.exited))?;
+        of.set_item("to_stop", texts(&reply.to_stop))?;
+        Ok(of)
+    }
+
+    /// A round of a mode that does not wait for heartbeats; how many containers it placed.
+    fn schedule(&mut self) -> usize {
+        self.stepped().schedule()
+    }
+
+    /// Moves virtual time forward to so many ms.
+    fn advance(&mut self, to_ms: u64) {
+        self.stepped().advance(to_ms);
+    }
+
+    /// A container ended by itself.
+    fn container_finished(&mut self, container: &str) -> PyResult<()> {
+        let id: ContainerId = container.parse().map_err(refusal)?;
+        self.stepped().container_finished(id).map_err(refusal)
+    }
+
+    /// Ends an application with what it holds.
+    fn finish_app(&mut self, app: u32) -> PyResult<()> {
+        self.stepped()
+            .finish_app(ApplicationId::new(app))
+            .map_err(refusal)
+    }
+
+    /// Takes over another configuration as a whole, or nothing of it.
+    #[pyo3(signature = (conf, *, hadoop="3.4"))]
+    fn refresh(&mut self, conf: Conf<'_>, hadoop: &str) -> PyResult<()> {
+        let running = self.stepped().engine().ledger().state().settings.calculator;
+        let options = engine::config::Options {
+            running: Some(running),
+            ..conf::options(hadoop)?
+        };
+        let loaded = conf.load(&options)?;
+        self.stepped().reconfigure(loaded.settings).map_err(refusal)
+    }
+
+    /// What happened since the last call, in order: dicts with `event` and its fields.
+    fn events<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let mut events: Vec<Event> = Vec::new();
+        self.stepped().events(&mut events);
+        plain(py, &events)
+    }
+
+    /// Everything there is: queues, nodes and applications.
+    fn state<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &StateView::of(self.stepped().engine().ledger()))
+    }
+
+    /// A number that is equal for equal states.
+    fn state_hash(&mut self) -> u64 {
+        StateSnapshot::fingerprint(self.stepped())
+    }
+}
