@@ -1,5 +1,4 @@
 //! Distributed shell on Hadoop's ResourceManager with this scheduler, where a JDK and Maven are. `.ci/hadoop` runs more.
-#![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::path::Path;
 use std::process::{Command, Stdio};
