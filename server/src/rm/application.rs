@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use capsched::api::{ApplicationId, ContainerId, NodeName};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::command::{FinalStatus, Submission};
 
 /// Where an application stands.
 // As YarnApplicationState.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum AppState {
     /// It was made.

@@ -10,7 +10,7 @@ use capsched::id::java_order;
 
 use super::activities::Activities;
 use super::application::{AppState, Application, AttemptState, Usage};
-use super::command::FinalStatus;
+use super::command::{Command, FinalStatus};
 use super::events::{EventLog, Happening};
 use super::labels::Labels;
 use super::nodes::NodeRegistry;
@@ -59,6 +59,10 @@ pub struct Books {
     pub(super) finishing: Option<(ApplicationId, NodeName)>,
     /// Applications of which a further attempt is to start.
     pub(super) retries: Vec<ApplicationId>,
+    /// What the journal has to keep of the decisions that were followed.
+    pub(super) facts: Vec<Command>,
+    /// Position of the last fact in the journal.
+    pub(super) fact_position: u64,
 }
 
 /// What the last pass over a node came to.
@@ -198,6 +202,7 @@ impl Books {
                     app.placed_ms.insert(key, now_ms);
                     take_master(app, *container, node, port.unwrap_or(0), now_ms);
                 }
+                self.note_master(*container, node);
             }
             Decision::Unreserved {
                 container, node, ..
@@ -344,7 +349,28 @@ impl Books {
             && !app.state.is_over()
         {
             app.end(state, status, now_ms);
+            let diagnostics = app.diagnostics.clone();
+            self.facts.push(Command::Ended {
+                application: id.to_string(),
+                state,
+                status,
+                diagnostics,
+            });
             self.say(id, state, now_ms);
+        }
+    }
+
+    /// Notes for the journal where the container of a master was placed.
+    fn note_master(&mut self, container: ContainerId, node: &NodeName) {
+        let app = self.apps.get(&container.app);
+        let master = app.and_then(|app| app.attempt()?.master.as_ref());
+        if master.is_some_and(|(id, _)| *id == container) {
+            self.facts.push(Command::MasterPlaced {
+                application: container.app.to_string(),
+                attempt: container.attempt,
+                number: container.number,
+                node: node.to_string(),
+            });
         }
     }
 

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use capsched::api::{ApplicationId, NodeError, NodeName, NodeSpec, PartitionSpec, RefreshRefusal};
+use capsched::api::{
+    ApplicationId, NodeError, NodeName, NodeSpec, PartitionSpec, Recovered, RefreshRefusal,
+    RunningContainer,
+};
 use capsched::config::{self, Loaded, Options};
 
 use super::application::{AppState, AttemptState};
@@ -22,7 +25,10 @@ type Carried = Result<Answer, CommandError>;
 impl ResourceManager {
     pub(super) fn carry_out(&self, user: &str, command: &Command, at_ms: u64) -> Carried {
         match command {
-            Command::RegisterNode(of) => self.register_node(of, at_ms),
+            Command::RegisterNode(of) => {
+                let found = self.register_node(of, &[], at_ms);
+                found.map(|_| Answer::Done)
+            }
             Command::RemoveNode { node } => self.remove_node(node, NodeLife::Shutdown, at_ms),
             Command::DecommissionNode { node } => self.decommission(node, at_ms),
             Command::NewApplication => Ok(self.new_application()),
@@ -56,10 +62,20 @@ impl ResourceManager {
             Command::RemoveLabels { labels } => self.remove_labels(labels, at_ms),
             Command::ReplaceLabels { nodes } => self.replace_labels(nodes, at_ms),
             Command::RefreshQueues { scheduler } => self.refresh(scheduler, at_ms),
+            // What was decided is history; a recovery puts it together.
+            Command::MasterPlaced { .. }
+            | Command::AttemptStarted { .. }
+            | Command::Ended { .. } => Ok(Answer::Done),
         }
     }
 
-    fn register_node(&self, of: &NodeRegistration, at_ms: u64) -> Carried {
+    /// Registers a node with what it runs; a node that is known already has its containers in the engine.
+    pub(super) fn register_node(
+        &self,
+        of: &NodeRegistration,
+        running: &[RunningContainer],
+        at_ms: u64,
+    ) -> Result<Recovered, CommandError> {
         let name = node_name(&of.node)?;
         let own = of
             .labels
@@ -80,11 +96,12 @@ impl ResourceManager {
             ..NodeSpec::new(name.clone(), self.vector(&of.resource)?)
         };
         let entered = if known {
-            self.engine.reconnect_node(spec)
+            let entered = self.engine.reconnect_node(spec);
+            entered.map(|()| Recovered::default())
         } else {
-            self.engine.add_node(spec)
+            self.engine.register_node(spec, running.to_vec())
         };
-        entered.map_err(of_node)?;
+        let found = entered.map_err(of_node)?;
         let mut books = lock(&self.books);
         if let Some(labels) = &of.labels {
             let labels = labels.iter().cloned().collect();
@@ -92,7 +109,7 @@ impl ResourceManager {
         }
         books.nodes.register(name, of.clone(), at_ms);
         say_node(&mut books.events, &of.node, NodeLife::Running, at_ms);
-        Ok(Answer::Done)
+        Ok(found)
     }
 
     pub(super) fn remove_node(&self, node: &str, life: NodeLife, at_ms: u64) -> Carried {

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::application::AppState;
+
 /// Key and value pairs of a configuration layer, by full key.
 pub type Pairs = BTreeMap<String, String>;
 
@@ -102,6 +104,64 @@ pub enum Command {
         /// Every pair of `capacity-scheduler.xml`.
         scheduler: Pairs,
     },
+    /// The container of an application's master was placed. The resource manager itself says so, as of the two below.
+    MasterPlaced {
+        /// The application.
+        application: String,
+        /// Number of the attempt.
+        attempt: u32,
+        /// Number of the container.
+        number: u32,
+        /// `host:port` of its node.
+        node: String,
+    },
+    /// A further attempt of an application started.
+    AttemptStarted {
+        /// The application.
+        application: String,
+        /// Its number.
+        attempt: u32,
+    },
+    /// An application ended, for whatever reason.
+    Ended {
+        /// The application.
+        application: String,
+        /// How it stands since then.
+        state: AppState,
+        /// How it ended.
+        status: FinalStatus,
+        /// Why.
+        diagnostics: String,
+    },
+}
+
+impl Command {
+    /// The application that it is about, if it is about one.
+    #[must_use]
+    pub fn application(&self) -> Option<&str> {
+        match self {
+            Self::Submit(submission) => Some(&submission.application),
+            Self::RegisterMaster { application, .. }
+            | Self::FinishMaster { application, .. }
+            | Self::Kill { application, .. }
+            | Self::Move { application, .. }
+            | Self::SetPriority { application, .. }
+            | Self::SetLifetime { application, .. }
+            | Self::MasterPlaced { application, .. }
+            | Self::AttemptStarted { application, .. }
+            | Self::Ended { application, .. } => Some(application),
+            _ => None,
+        }
+    }
+
+    /// Whether the resource manager itself says it, and nobody else may.
+    #[must_use]
+    pub const fn is_fact(&self) -> bool {
+        matches!(
+            self,
+            Self::MasterPlaced { .. } | Self::AttemptStarted { .. } | Self::Ended { .. }
+        )
+    }
 }
 
 /// A node that registers.

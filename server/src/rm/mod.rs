@@ -14,6 +14,7 @@ mod journal;
 mod labels;
 mod nodes;
 mod protocols;
+mod recovery;
 mod rights;
 mod setup;
 mod submission;
@@ -35,6 +36,7 @@ pub use events::{EventLog, Happening, NumberedEvent};
 pub use journal::{Journal, JournalEntry, JournalError};
 pub use labels::Labels;
 pub use nodes::{NodeLife, NodeRecord, NodeRegistry};
+pub use recovery::RecoveryCounts;
 pub use setup::{Configuration, Groups, Setup, StartFailure};
 
 /// The daemon's core. Calls may come from any number of threads; those that change something wait for each other.
@@ -158,6 +160,37 @@ impl ResourceManager {
         if !retries.is_empty() {
             self.start_again(&mut books, &retries, now_ms);
         }
+        self.keep_facts(&mut books, now_ms);
+    }
+
+    /// Has the journal keep what the engine decided about applications. Does not wait for the disk.
+    fn keep_facts(&self, books: &mut Books, at_ms: u64) {
+        let facts = std::mem::take(&mut books.facts);
+        let journal = lock(&self.journal).clone();
+        let Some(journal) = journal else {
+            return;
+        };
+        for command in facts {
+            let entry = JournalEntry {
+                at_ms,
+                user: self.setup.daemon.clone(),
+                command,
+            };
+            // A journal that fails takes nothing any more, and says so to whoever waits for it.
+            match journal.append(entry) {
+                Ok(position) => books.fact_position = position,
+                Err(_) => books.fact_position = u64::MAX,
+            }
+        }
+    }
+
+    /// Waits until the journal has everything up to a position.
+    fn wait_for(&self, position: u64) -> Result<(), JournalError> {
+        let journal = lock(&self.journal).clone();
+        match journal {
+            Some(journal) if position > 0 => journal.wait(position),
+            _ => Ok(()),
+        }
     }
 
     /// The decisions since the last call. In heartbeat mode those of every call that was answered are among them; in
@@ -187,10 +220,22 @@ impl ResourceManager {
     /// the command may hold after a restart or not.
     pub fn execute(&self, user: &str, command: Command) -> Result<Answer, CommandError> {
         self.check_rights(user, &command)?;
+        self.carry_out_kept(user, &command, |at_ms| {
+            self.carry_out(user, &command, at_ms)
+        })
+    }
+
+    /// Carries out a command by a function, and has the journal keep it.
+    fn carry_out_kept<T>(
+        &self,
+        user: &str,
+        command: &Command,
+        carry_out: impl FnOnce(u64) -> Result<T, CommandError>,
+    ) -> Result<T, CommandError> {
         let journal = lock(&self.journal).clone();
         let gate = lock(&self.gate);
         let at_ms = self.now_ms();
-        let answer = self.carry_out(user, &command, at_ms);
+        let answer = carry_out(at_ms);
         self.pump();
         let answer = answer?;
         let Some(journal) = journal else {
@@ -199,7 +244,7 @@ impl ResourceManager {
         let entry = JournalEntry {
             at_ms,
             user: user.to_owned(),
-            command,
+            command: command.clone(),
         };
         let failed = |error: JournalError| CommandError::Unavailable(error.to_string());
         let position = journal.append(entry).map_err(failed)?;

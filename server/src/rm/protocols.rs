@@ -53,6 +53,11 @@ impl ResourceManager {
         books.follow(&decisions, now_ms);
         let retries = books.take_retries();
         self.start_again(&mut books, &retries, now_ms);
+        self.keep_facts(&mut books, now_ms);
+        let position = books.fact_position;
+        drop(books);
+        // A node must not start a master that a restart would not know.
+        self.wait_for(position).map_err(|_| NodeError::Closed)?;
         Ok(reply)
     }
 

@@ -65,6 +65,12 @@ impl ResourceManager {
                 let text = format!("User {user} does not administer the cluster.");
                 Err(CommandError::Forbidden(text))
             }
+            Command::MasterPlaced { .. }
+            | Command::AttemptStarted { .. }
+            | Command::Ended { .. } => {
+                let text = "Only the resource manager itself says what it decided.";
+                Err(CommandError::Forbidden(text.to_owned()))
+            }
             // A submission is checked by its queue; nodes and masters speak through services of their own.
             Command::RegisterNode(_)
             | Command::RemoveNode { .. }

@@ -100,7 +100,9 @@ impl Setup {
         })
     }
 
-    pub(super) fn options(&self) -> Options {
+    /// How configurations are read.
+    #[must_use]
+    pub fn options(&self) -> Options {
         Options {
             reference: self.reference,
             resource_types: self.resource_types.clone(),

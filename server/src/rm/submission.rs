@@ -8,7 +8,7 @@ use capsched::api::{
 use capsched::config::{Admitted, Caller, Wish};
 
 use super::application::{AppState, Application, Usage};
-use super::{Answer, Books, CommandError, FinalStatus, ResourceManager, Submission, lock};
+use super::{Answer, Books, Command, CommandError, FinalStatus, ResourceManager, Submission, lock};
 
 /// `yarn.resourcemanager.am.max-attempts` and its global form, where no configuration says otherwise.
 const MAX_ATTEMPTS: u32 = 2;
@@ -46,7 +46,7 @@ impl ResourceManager {
         Ok(Answer::Done)
     }
 
-    fn spec_of(
+    pub(super) fn spec_of(
         &self,
         id: ApplicationId,
         user: &str,
@@ -66,7 +66,11 @@ impl ResourceManager {
         })
     }
 
-    fn admit(&self, user: &str, submission: &Submission) -> Result<Admitted, CommandError> {
+    pub(super) fn admit(
+        &self,
+        user: &str,
+        submission: &Submission,
+    ) -> Result<Admitted, CommandError> {
         let groups = self.groups_of(user);
         let queue = match submission.queue.as_str() {
             "" => "default",
@@ -148,6 +152,11 @@ impl ResourceManager {
                 Ok(_) => {
                     app.state = AppState::Accepted;
                     app.start_attempt(now_ms);
+                    let fact = Command::AttemptStarted {
+                        application: id.to_string(),
+                        attempt: app.attempts_made(),
+                    };
+                    books.facts.push(fact);
                     books.say(id, AppState::Accepted, now_ms);
                 }
                 Err(error) => {
@@ -173,7 +182,7 @@ impl ResourceManager {
         Some(named.unwrap_or(default))
     }
 
-    fn max_attempts(&self, wished: u32) -> u32 {
+    pub(super) fn max_attempts(&self, wished: u32) -> u32 {
         let configuration = self.configuration();
         let properties = &configuration.loaded.properties;
         let read = |key: &str| properties.text(key).ok().flatten()?.trim().parse().ok();
@@ -227,7 +236,7 @@ pub(super) fn clip(text: &str) -> String {
     text.chars().take(64).flat_map(char::escape_debug).collect()
 }
 
-fn new_application(
+pub(super) fn new_application(
     id: ApplicationId,
     user: &str,
     submission: &Submission,

@@ -2,6 +2,7 @@
 //!
 //! | module | what it owns |
 //! |---|---|
+//! | `assembly` | a resource manager whose changes survive |
 //! | `batch` | keys, versions, batches, and the [`Store`] trait |
 //! | `embedded` | a store in one file, by redb |
 //! | `journal` | the commands of a resource manager, in order, many in one write |
@@ -14,12 +15,14 @@
 //! * Tokens ascend, over restarts too. A write is durable when it is answered.
 //! * A batch is carried out whole or not at all.
 
+mod assembly;
 mod batch;
 mod check;
 mod configurations;
 mod embedded;
 mod journal;
 
+pub use assembly::{Durable, DurableFailure};
 pub use batch::{Batch, Entry, Revision, Store, StoreError, Token};
 pub use check::{CheckReport, check};
 pub use configurations::KeyConfStore;
