@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use capsched::api::{Mode, ModeKind};
@@ -14,6 +15,7 @@ use capsched_server::daemon::{Background, Daemon, ServeOptions, ServeProblem, Se
 use capsched_server::demo::{self, ADMINISTRATOR, Demo, DemoOptions};
 use capsched_server::rm::{ResourceManager, Setup};
 use capsched_server::security::{AccessLimits, Authentication, Hosts, JwtKey, Tokens, new_token};
+use capsched_server::store::{Durability, Durable, DurableFailure, EmbeddedStore, Store};
 use serde_json::json;
 
 use crate::output::{Problem, line, note};
@@ -22,6 +24,10 @@ use crate::values::{mode, seed};
 
 /// Longest file of tokens or of a key, in bytes.
 const LONGEST: u64 = 16 << 20;
+
+/// How long nodes have to register again after a start.
+// As yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms.
+const RECOVERY: Duration = Duration::from_secs(10);
 
 /// Run a resource manager: YARN's REST interface, metrics, and a page.
 ///
@@ -38,6 +44,12 @@ pub(crate) struct Args {
     /// yarn-site.xml.
     #[arg(long, value_name = "FILE", requires = "conf")]
     site: Option<PathBuf>,
+    /// Keep applications, nodes and versions of the configuration in this directory; it is made where it is missing.
+    #[arg(long, value_name = "DIR", requires = "conf")]
+    data: Option<PathBuf>,
+    /// When a change is answered: strict, when the disk has it, or relaxed, before that.
+    #[arg(long, value_name = "WHEN", default_value = "strict", requires = "data", value_parser = durability)]
+    durability: Durability,
     #[command(flatten)]
     reference: ReferenceArg,
     /// Who decides: heartbeat, asynchronous or global. With --demo global unless given, else as the
@@ -115,6 +127,10 @@ struct Users {
     insecure_simple: bool,
 }
 
+fn durability(text: &str) -> Result<Durability, String> {
+    text.parse()
+}
+
 /// Simulated ms in a second.
 fn speed(text: &str) -> Result<u64, String> {
     let wrong = || "a number from 0.001 to 1000 is expected, such as 10".to_owned();
@@ -136,7 +152,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     log_to_standard_error(args.log);
     let (options, token) = args.options()?;
     let serving = Serving::listen(&options).map_err(refused)?;
-    let rm = Arc::new(args.resource_manager()?);
+    let (rm, durable) = args.resource_manager()?;
     let _background = Background::start(Arc::clone(&rm)).context("a thread cannot be started")?;
     let _demo = match args.demo {
         true => Some(
@@ -154,6 +170,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.demo {
         daemon = daemon.with_conf(Arc::new(demo::configuration(&rm)?));
     }
+    if let Some(durable) = &durable {
+        daemon = daemon.keeping(durable);
+    }
     runtime.block_on(async {
         let stop = serving.stopper();
         let health = daemon.health().clone();
@@ -169,6 +188,31 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         anyhow::Ok(())
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Ends the recovery when nodes have had time to register again.
+fn end_recovery(durable: &Durable) -> Result<()> {
+    if durable.journal().is_none() {
+        return Ok(());
+    }
+    let back = durable.recovered;
+    tracing::info!(
+        live = back.live,
+        ended = back.ended,
+        refused = back.refused,
+        nodes = back.nodes,
+        "applications came back"
+    );
+    let rm = Arc::clone(&durable.rm);
+    let thread = std::thread::Builder::new().name("recovery".to_owned());
+    let thread = thread.spawn(move || {
+        std::thread::sleep(RECOVERY);
+        if let Ok(unclaimed) = rm.finish_recovery() {
+            tracing::info!(unclaimed = unclaimed.len(), "the recovery has ended");
+        }
+    });
+    thread.context("a thread cannot be started")?;
+    Ok(())
 }
 
 /// Ends with the first signal that is to end the server. Signals are taken from the call on.
@@ -258,12 +302,11 @@ impl Args {
         }
     }
 
-    fn resource_manager(&self) -> Result<ResourceManager> {
+    /// The resource manager, with what keeps its changes unless its cluster is simulated.
+    fn resource_manager(&self) -> Result<(Arc<ResourceManager>, Option<Arc<Durable>>)> {
         let Some(conf) = &self.conf else {
-            return Ok(demo::resource_manager(
-                &self.demo_options(),
-                self.reference.release,
-            )?);
+            let rm = demo::resource_manager(&self.demo_options(), self.reference.release)?;
+            return Ok((Arc::new(rm), None));
         };
         let limits = Options::default().limits;
         let source = |path: &Path, layer: Layer| {
@@ -282,7 +325,19 @@ impl Args {
             Some(_) => self.mode(),
             None => setup.configured_mode()?,
         };
-        Ok(ResourceManager::start(setup)?)
+        let store = match &self.data {
+            Some(dir) => Some(EmbeddedStore::open(dir, Arc::clone(&setup.clock))?),
+            None => None,
+        };
+        let store = store.map(|store| Arc::new(store) as Arc<dyn Store>);
+        let who = format!("process {}", std::process::id());
+        let durable = Durable::start(setup, store, self.durability, &who);
+        let durable = durable.map_err(|failure| match failure {
+            DurableFailure::Store(error) => anyhow::Error::new(error),
+            other => Problem(other.to_string()).into(),
+        })?;
+        end_recovery(&durable)?;
+        Ok((Arc::clone(&durable.rm), Some(Arc::new(durable))))
     }
 
     fn report(&self, serving: &Serving, token: Option<&str>) {

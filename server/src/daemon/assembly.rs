@@ -7,12 +7,13 @@ use axum::{Extension, Router};
 use super::options::ServeOptions;
 use super::routes::{Parts, router};
 use crate::conf::MutableConf;
-use crate::health::Health;
+use crate::health::{Check, Health};
 use crate::metrics::{Metrics, StoreFigures, StoreWatch};
 use crate::page::{Page, PendingWatch};
 use crate::rest::{self, Shared};
 use crate::rm::ResourceManager;
 use crate::security::Access;
+use crate::store::Durable;
 
 /// A resource manager with its page, its metrics, its health and its rules of access.
 #[derive(Debug)]
@@ -48,6 +49,16 @@ impl Daemon {
     #[must_use]
     pub fn with_conf(mut self, conf: Arc<MutableConf>) -> Self {
         self.conf = Some(conf);
+        self
+    }
+
+    /// The same with a configuration that changes, and with the health of what keeps changes.
+    #[must_use]
+    pub fn keeping(mut self, durable: &Arc<Durable>) -> Self {
+        self.conf.clone_from(&durable.conf);
+        let store = Arc::clone(durable);
+        let check: Check = Arc::new(move || store.failure());
+        self.health = Health::new(Arc::clone(&self.rm), vec![("store", check)]);
         self
     }
 

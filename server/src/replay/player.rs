@@ -1,18 +1,20 @@
 //! The player: carries out the script of a scene on a resource manager with a simulated clock.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, Request as HttpRequest, StatusCode, header};
-use axum::{Router, http};
+use axum::{Extension, Router, http};
 use capsched::api::{
     ApplicationId, Ask, AskCall, ContainerId, Mode, NodeName, NodeReport, PartitionSpec, Reference,
     ResourceVector,
 };
 use capsched::commit::{Container, Ledger};
 use capsched::config::{self, ConfigSource, Layer, Options};
+use capsched::sync::{AtomicU64, Ordering};
 use capsched::time::ManualClock;
 use tower::ServiceExt;
 
@@ -21,6 +23,7 @@ use crate::rest::{self, Shared};
 use crate::rm::{
     Answer, Command, FinalStatus, NodeRegistration, ResourceManager, Setup, Submission,
 };
+use crate::store::{Durability, Durable};
 
 /// Start of the recorded clusters, in ms since the Unix epoch.
 const CLUSTER: u64 = 1_700_000_000_000;
@@ -55,6 +58,9 @@ pub(super) struct Answered {
     pub(super) body: Bytes,
 }
 
+/// Directories that were made so far.
+static DIRECTORIES: AtomicU64 = AtomicU64::new(0);
+
 struct Player {
     rm: Arc<ResourceManager>,
     router: Router,
@@ -72,6 +78,30 @@ struct Player {
     /// Applications whose masters finished: their containers end by themselves.
     finished: BTreeSet<ApplicationId>,
     runtime: tokio::runtime::Runtime,
+    _versions: Option<VersionsDirectory>,
+}
+
+/// A directory of configuration versions of this scene alone, which goes with it.
+struct VersionsDirectory(PathBuf);
+
+impl VersionsDirectory {
+    /// Where the site keeps versions as files, they are kept in a directory of their own.
+    fn of(setup: &mut Setup) -> Option<Self> {
+        let key = "yarn.scheduler.configuration.fs.path".to_owned();
+        let path = setup.site.get_mut(&key)?;
+        let number = DIRECTORIES.fetch_add(1, Ordering::Relaxed);
+        let name = format!("capsched-scene-{}-{number}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        *path = directory.display().to_string();
+        Some(Self(directory))
+    }
+}
+
+impl Drop for VersionsDirectory {
+    fn drop(&mut self) {
+        // What stays of a scene does no harm.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 /// Carries out the whole script; the answers by the positions of their requests.
@@ -133,8 +163,13 @@ impl Player {
             .collect();
         // The player runs the rounds, so that they repeat.
         let asynchronous = setup.configured_mode().map_err(fail)? != Mode::Heartbeat;
-        let rm = Arc::new(ResourceManager::start(setup).map_err(fail)?);
-        let router = rest::router(Shared::new(Arc::clone(&rm)));
+        let versions = VersionsDirectory::of(&mut setup);
+        let durable = Durable::start(setup, None, Durability::Strict, "scene").map_err(fail)?;
+        let rm = durable.rm;
+        let mut router = rest::router(Shared::new(Arc::clone(&rm)));
+        if let Some(conf) = durable.conf {
+            router = router.layer(Extension(conf));
+        }
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         Ok(Self {
             rm,
@@ -147,6 +182,7 @@ impl Player {
             started: BTreeSet::new(),
             finished: BTreeSet::new(),
             runtime: runtime.map_err(fail)?,
+            _versions: versions,
         })
     }
 

@@ -7,6 +7,7 @@ mod call;
 mod document;
 mod json;
 mod routes;
+mod scheduler_conf;
 mod time;
 mod tree;
 mod views;
@@ -97,7 +98,7 @@ pub fn route(method: MethodFilter, handler: Handler) -> MethodRouter<Shared> {
 
 /// All routes of `/ws/v1/cluster`, without that prefix.
 pub fn cluster() -> Router<Shared> {
-    routes::all()
+    routes::all().merge(scheduler_conf::routes())
 }
 
 /// The whole interface: `/ws/v1/cluster`, `/conf` and `/jmx`.
@@ -107,6 +108,7 @@ pub fn router(shared: Shared) -> Router {
         .route("/ws/v1/cluster/", routes::info())
         .merge(routes::daemon())
         .route("/cluster", get(page))
+        .merge(scheduler_conf::version_routes())
         .fallback(unknown_path)
         .with_state(shared)
 }
