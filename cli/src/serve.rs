@@ -154,25 +154,20 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let serving = Serving::listen(&options).map_err(refused)?;
     let (rm, durable) = args.resource_manager()?;
     let _background = Background::start(Arc::clone(&rm)).context("a thread cannot be started")?;
-    let _demo = match args.demo {
-        true => Some(
-            Demo::start(Arc::clone(&rm), args.demo_options())
-                .context("a thread cannot be started")?,
-        ),
-        false => None,
-    };
+    let demo = args
+        .demo
+        .then(|| Demo::start(Arc::clone(&rm), args.demo_options()));
+    let _demo = demo.transpose().context("a thread cannot be started")?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .context("threads cannot be started")?;
-    let mut daemon = Daemon::new(Arc::clone(&rm), &options);
-    if args.demo {
-        daemon = daemon.with_conf(Arc::new(demo::configuration(&rm)?));
-    }
-    if let Some(durable) = &durable {
-        daemon = daemon.keeping(durable);
-    }
+    let daemon = Daemon::new(Arc::clone(&rm), &options);
+    let daemon = match &durable {
+        Some(durable) => daemon.keeping(durable),
+        None => daemon.with_conf(Arc::new(demo::configuration(&rm)?)),
+    };
     runtime.block_on(async {
         let stop = serving.stopper();
         let health = daemon.health().clone();

@@ -2,6 +2,10 @@
 //!
 //! `KILLS=1000 cargo test -p capsched-server --test kills -- --nocapture` kills it 1000 times; without `KILLS` it is
 //! killed a few times. The process under test is this program once more.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails where something is missing"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};

@@ -1,4 +1,8 @@
 //! What every store has to do, run over each of them.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails where something is missing"
+)]
 
 use std::path::PathBuf;
 use std::sync::Arc;
