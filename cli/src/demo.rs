@@ -136,20 +136,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let saturated: Result<Vec<Saturated>> = MODES.into_iter().map(Saturated::measure).collect();
     let saturated = saturated?;
-    let mut runs = Vec::new();
-    for mode in MODES {
-        let row = Row::new(mode, args.threads).under(args.reference.release);
-        let bar = progress(trace.facts.jobs, mode.name());
-        let scene = Scene {
-            cluster: &cluster,
-            trace: &trace,
-            timing,
-            costs: None,
-        };
-        let outcome = row.play(&scene, &bar, &mut ());
-        bar.finish_and_clear();
-        runs.push(outcome?);
-    }
+    let scene = Scene {
+        cluster: &cluster,
+        trace: &trace,
+        timing,
+        costs: None,
+    };
+    let played: Result<Vec<Outcome>> = MODES
+        .into_iter()
+        .map(|mode| play(args, &scene, mode))
+        .collect();
+    let runs = played?;
     if args.json {
         line(json!({
             "seed": args.seed,
@@ -167,6 +164,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         ));
     }
     Ok(exit_code(&runs, true))
+}
+
+/// Plays the trace in one mode.
+fn play(args: &Args, scene: &Scene<'_>, mode: ModeKind) -> Result<Outcome> {
+    let row = Row::new(mode, args.threads).under(args.reference.release);
+    let bar = progress(scene.trace.facts.jobs, mode.name());
+    let outcome = row.play(scene, &bar, &mut ());
+    bar.finish_and_clear();
+    outcome
 }
 
 /// The end of the demonstration, unless another is wanted.

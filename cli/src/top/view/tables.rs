@@ -183,18 +183,24 @@ pub(super) fn scheduler(model: &Model<'_>) -> Vec<Line<'static>> {
         ),
         Line::from(""),
     ];
+    lines.extend(latencies(model));
+    lines
+}
+
+/// The latencies of each phase, where any was measured.
+fn latencies(model: &Model<'_>) -> Vec<Line<'static>> {
     if model.phases().is_empty() {
-        lines.push(Line::from(
-            "no latency was measured: the run is played step by step",
-        ));
-        return lines;
+        let none = "no latency was measured: the run is played step by step";
+        return vec![Line::from(none)];
     }
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    lines.push(Line::styled("latencies of the recorded run, in us", bold));
-    lines.push(heading(format!(
-        "{:<16}{:>12}{:>12}{:>12}{:>12}",
-        "phase", "n", "p50", "p99", "max"
-    )));
+    let mut lines = vec![
+        Line::styled("latencies of the recorded run, in us", bold),
+        heading(format!(
+            "{:<16}{:>12}{:>12}{:>12}{:>12}",
+            "phase", "n", "p50", "p99", "max"
+        )),
+    ];
     for (phase, of) in model.phases() {
         lines.push(Line::from(format!(
             "{:<16}{:>12}{:>12}{:>12}{:>12}",
