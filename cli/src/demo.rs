@@ -134,19 +134,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let staged = Staged::without_costs((cluster, trace), row, timing)?;
         return watch(&Shown::of_demo(mode, staged), None);
     }
-    let saturated: Result<Vec<Saturated>> = MODES.into_iter().map(Saturated::measure).collect();
-    let saturated = saturated?;
+    let measured = MODES.map(Saturated::measure).into_iter();
+    let saturated = measured.collect::<Result<Vec<Saturated>>>()?;
     let scene = Scene {
         cluster: &cluster,
         trace: &trace,
         timing,
         costs: None,
     };
-    let played: Result<Vec<Outcome>> = MODES
-        .into_iter()
-        .map(|mode| play(args, &scene, mode))
-        .collect();
-    let runs = played?;
+    let played = MODES.map(|mode| play(args, &scene, mode)).into_iter();
+    let runs = played.collect::<Result<Vec<Outcome>>>()?;
     if args.json {
         line(json!({
             "seed": args.seed,

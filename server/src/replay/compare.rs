@@ -85,16 +85,34 @@ pub(super) fn differences(recorded: &Recorded, answer: &Answered) -> Vec<Differe
     found
 }
 
-/// The rule by which an answer differs, where that is meant.
+/// The rule by which an answer differs, where that is meant. `limits_broken`: the original stored limits of
+/// allocations before that it refuses to start with.
 ///
-/// `KILL_AT_ONCE`: an application that is killed has ended when its killer is answered. The original first stores the
-/// end; whoever asks meanwhile sees the name of that state.
-pub(super) fn deliberate(recorded: &Recorded, answer: &Answered) -> Option<&'static str> {
+/// * `KILL_AT_ONCE`: an application that is killed has ended when its killer is answered. The original first stores
+///   the end; whoever asks meanwhile sees the name of that state.
+/// * `LIMITS_RESTORED`: a change that breaks the limits of allocations is refused and not stored. The original keeps
+///   it, and refuses every later change for it.
+pub(super) fn deliberate(
+    recorded: &Recorded,
+    answer: &Answered,
+    limits_broken: bool,
+) -> Option<&'static str> {
+    if limits_broken && recorded.path.starts_with("/scheduler-conf") {
+        return Some("LIMITS_RESTORED");
+    }
     let passing = ["FINAL_SAVING", "KILLING"];
     let state = recorded.body.get("state").and_then(Value::as_str);
     let own: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let killed = own.get("state").and_then(Value::as_str) == Some("KILLED");
     (state.is_some_and(|state| passing.contains(&state)) && killed).then_some("KILL_AT_ONCE")
+}
+
+/// Whether the original refused a change of the configuration only after it stored the change.
+pub(super) fn breaks_limits(recorded: &Recorded) -> bool {
+    recorded.status == 503
+        && recorded.method == "PUT"
+        && recorded.path.starts_with("/scheduler-conf")
+        && recorded.body["RemoteException"]["exception"] == "YarnRuntimeException"
 }
 
 fn body(recorded: &Recorded, answer: &Answered, found: &mut Vec<Difference>) {

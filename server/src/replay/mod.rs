@@ -56,6 +56,7 @@ impl Played {
 pub fn play(scene: &Scene, reference: Reference) -> Result<Played, SceneError> {
     let answers = player::answers(scene, reference)?;
     let mut requests = Vec::with_capacity(scene.recorded.len());
+    let mut limits_broken = false;
     for recorded in &scene.recorded {
         let answer = answers.get(&recorded.step).ok_or_else(|| {
             SceneError(format!(
@@ -63,12 +64,15 @@ pub fn play(scene: &Scene, reference: Reference) -> Result<Played, SceneError> {
                 recorded.step, scene.name
             ))
         })?;
+        let differences = compare::differences(recorded, answer);
+        let deliberate = compare::deliberate(recorded, answer, limits_broken);
         requests.push(Compared {
             step: recorded.step,
             request: format!("{} {}", recorded.method, recorded.path),
-            differences: compare::differences(recorded, answer),
-            deliberate: compare::deliberate(recorded, answer),
+            deliberate: deliberate.filter(|_| !differences.is_empty()),
+            differences,
         });
+        limits_broken |= compare::breaks_limits(recorded);
     }
     Ok(Played {
         name: scene.name.clone(),

@@ -29,8 +29,7 @@ pub(super) fn read(call: &Call) -> Result<Value, Failure> {
 }
 
 fn bad(text: impl std::fmt::Display) -> Failure {
-    let text = format!("the body is no XML: {text}");
-    Failure::other(StatusCode::BAD_REQUEST, "WebApplicationException", text)
+    Failure::no_xml(format!("the body is no XML: {text}"))
 }
 
 /// An element that is not closed yet.

@@ -101,6 +101,9 @@ pub enum Reply {
     Page(StatusCode, String),
 }
 
+/// The exception for a body that is no XML, which has another name in each release.
+const NO_XML: &str = "UnmarshalException";
+
 /// Why a route refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -149,6 +152,11 @@ impl Failure {
         }
     }
 
+    /// 400: a body that is no XML.
+    pub fn no_xml(message: impl Into<String>) -> Self {
+        Self::other(StatusCode::BAD_REQUEST, NO_XML, message)
+    }
+
     fn package(&self) -> &'static str {
         match self.exception {
             "BadRequestException" | "NotFoundException" | "ForbiddenException" => {
@@ -160,10 +168,15 @@ impl Failure {
         }
     }
 
-    fn view(&self) -> View {
-        let class = format!("{}{}", self.package(), self.exception);
+    fn view(&self, wire: Wire) -> View {
+        let (package, exception) = match (self.exception, wire) {
+            (NO_XML, Wire::Hadoop34) => ("javax.ws.rs.", "WebApplicationException"),
+            (NO_XML, Wire::Hadoop35) => ("javax.ws.rs.", "BadRequestException"),
+            (other, _) => (self.package(), other),
+        };
+        let class = format!("{package}{exception}");
         let body = Object::new()
-            .with("exception", self.exception)
+            .with("exception", exception)
             .with("message", self.message.clone())
             .with("javaClassName", class);
         View::wrapped("RemoteException", body)
@@ -185,7 +198,7 @@ pub(super) fn respond(answer: Result<Reply, Failure>, media: Media, wire: Wire) 
             response
         }
         Ok(Reply::Page(status, text)) => typed(status, "text/html;charset=utf-8", text),
-        Err(failure) => document(failure.status, &failure.view(), media, wire),
+        Err(failure) => document(failure.status, &failure.view(wire), media, wire),
     };
     let headers = response.headers_mut();
     for (name, value) in [

@@ -91,8 +91,13 @@ pub(super) fn immutable(action: Action) -> Answered {
 }
 
 pub(super) fn unreadable(error: &BodyError) -> Failure {
-    let status = StatusCode::BAD_REQUEST;
-    Failure::other(status, "WebApplicationException", error.to_string())
+    match error {
+        BodyError::Xml { .. } => Failure::no_xml(error.to_string()),
+        _ => {
+            let status = StatusCode::BAD_REQUEST;
+            Failure::other(status, "WebApplicationException", error.to_string())
+        }
+    }
 }
 
 /// The status of a change that was not made.
