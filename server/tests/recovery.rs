@@ -88,6 +88,10 @@ fn kill(rm: &ResourceManager, id: &str) {
 }
 
 #[test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "the life of one server, step by step"
+)]
 fn applications_come_back_as_they_were_and_masters_go_on() {
     let dir = tempfile::tempdir().unwrap();
     let (running, waiting, killed, finished, master);
@@ -250,7 +254,7 @@ fn a_second_resource_manager_does_not_start_on_one_store() {
     let dir = tempfile::tempdir().unwrap();
     let _first = again(dir.path());
     let second = start(dir.path(), setup(QUEUES, &[]));
-    let error = second.err().expect("the store is in use");
+    let error = second.expect_err("the store is in use");
     assert!(
         matches!(error, DurableFailure::Store(StoreError::InUse(_))),
         "{error}"
@@ -286,7 +290,7 @@ fn stores_of_the_configuration_are_those_that_the_site_names() {
             "is no number",
         ),
     ] {
-        let error = none(&site).err().expect("the site is wrong").to_string();
+        let error = none(&site).expect_err("the site is wrong").to_string();
         assert!(error.contains(want), "{error}");
     }
 }

@@ -51,6 +51,7 @@ fn view(browser: &str, server: &Server, view: &str, size: &str) -> (String, Stri
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a skipped test says why")]
 fn the_views_show_the_cluster_without_an_error() {
     let Some(browser) = BROWSERS.into_iter().find(|path| Path::new(path).exists()) else {
         eprintln!("skipped: no Chromium is installed, so the page is not looked at");

@@ -133,7 +133,7 @@ impl EmbeddedStore {
             }
             number(&numbers, REVISION_NUMBER)?
         };
-        transaction.commit().map_err(|error| failed(error))?;
+        transaction.commit().map_err(failed)?;
         Ok(Revision(revision))
     }
 

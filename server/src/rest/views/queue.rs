@@ -58,7 +58,7 @@ fn percent_of_whole(fraction: f32) -> f32 {
 
 /// A maximum as percent; one that cannot be meant counts as the whole.
 fn percent_of_maximum(fraction: f32) -> f32 {
-    let meant = fraction >= 1e-8 && fraction <= 1.0;
+    let meant = (1e-8..=1.0).contains(&fraction);
     percent(if meant { fraction } else { 1.0 })
 }
 
