@@ -8,6 +8,7 @@ mod completions;
 mod conf;
 mod demo;
 mod excerpt;
+mod fsck;
 mod generate;
 mod hadoop;
 mod hist;
@@ -105,6 +106,8 @@ enum Command {
     Simulate(simulate::Args),
     /// Run a resource manager with a page, over a simulated cluster or over real files.
     Serve(Box<serve::Args>),
+    /// Check a data directory of `capsched serve`.
+    Fsck(fsck::Args),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
     /// Write man pages, one for each command.
@@ -150,6 +153,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::HadoopDemo(args) => hadoop::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::Fsck(args) => fsck::run(&args),
         Command::Completions(args) => Ok(completions::completions(&args, Cli::command())),
         Command::Man(args) => completions::man(&args, Cli::command()),
         Command::Pages(args) => pages::run(&args, Cli::command()),

@@ -76,6 +76,7 @@ fn every_command_tells_bad_input_from_what_it_cannot_do() {
         ("hist nope", 2, "nope"),
         ("parity nope", 2, "nope"),
         ("simulate --replay nope", 2, "nope"),
+        ("fsck nope", 2, "nope"),
         // No file, or nothing in it.
         ("check folder", 2, "folder"),
         ("replay folder", 2, "folder"),

@@ -4,6 +4,9 @@
 
 #[path = "serve/browser.rs"]
 mod browser;
+#[cfg(unix)]
+#[path = "serve/readme.rs"]
+mod readme;
 #[path = "serve/server.rs"]
 mod server;
 

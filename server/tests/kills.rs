@@ -403,7 +403,7 @@ fn one_life(known: &mut Known, dir: &Path, moments: &mut Moments) -> Run {
         .unwrap();
     let out = BufReader::new(process.stdout.take().unwrap());
     let (lines, read) = mpsc::channel::<String>();
-    let reader = thread::spawn(move || {
+    let reader = thread::Builder::new().spawn(move || {
         for line in out.lines().map_while(Result::ok) {
             // A line that was cut by the end was not answered whole.
             if let Some(line) = line.strip_prefix("@ ") {
@@ -411,6 +411,7 @@ fn one_life(known: &mut Known, dir: &Path, moments: &mut Moments) -> Run {
             }
         }
     });
+    let reader = reader.unwrap();
     let mut run = Run::default();
     let early = moments.next(8) == 0;
     let wait = Duration::from_millis(20 + moments.next(700));

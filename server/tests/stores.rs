@@ -264,7 +264,7 @@ fn a_check_names_what_is_broken() {
             report
                 .problems
                 .iter()
-                .all(|problem| problem.contains(&at(3)))
+                .all(|problem| problem.key.as_ref() == Some(&at(3)))
         );
     });
 }
@@ -272,6 +272,8 @@ fn a_check_names_what_is_broken() {
 /// What happens to the file of the embedded store.
 mod embedded {
     use super::*;
+
+    use capsched_server::store::check_directory;
 
     fn open(dir: &std::path::Path) -> Result<EmbeddedStore, StoreError> {
         EmbeddedStore::open(dir, Arc::new(SystemClock::new()))
@@ -320,6 +322,49 @@ mod embedded {
         std::fs::write(&file, "something else of somebody").unwrap();
         assert!(open(dir.path()).is_err());
         assert_eq!(std::fs::read(&file).unwrap(), b"something else of somebody");
+    }
+
+    #[test]
+    fn a_directory_is_checked_as_it_is() {
+        let (dir, file) = written();
+        let before = std::fs::read(&file).unwrap();
+        let report = check_directory(dir.path()).unwrap();
+        assert_eq!((report.other_keys, report.problems), (50, Vec::new()));
+        assert_eq!(std::fs::read(&file).unwrap(), before);
+        let _store = open(dir.path()).unwrap();
+        let in_use = check_directory(dir.path());
+        assert!(matches!(in_use, Err(StoreError::InUse(_))), "{in_use:?}");
+    }
+
+    #[test]
+    fn a_truncated_store_is_not_sound_at_any_length() {
+        let (dir, file) = written();
+        let whole = std::fs::read(&file).unwrap();
+        for tenths in 0..10 {
+            let cut = &whole[..whole.len() * tenths / 10];
+            std::fs::write(&file, cut).unwrap();
+            let report = check_directory(dir.path()).unwrap();
+            assert!(!report.problems.is_empty(), "{tenths} tenths are sound");
+            assert_eq!(std::fs::read(&file).unwrap(), cut);
+        }
+    }
+
+    #[test]
+    fn a_newer_schema_is_not_judged() {
+        let (dir, file) = written();
+        let numbers = redb::TableDefinition::<&str, u64>::new("numbers");
+        let database = redb::Database::create(&file).unwrap();
+        let transaction = database.begin_write().unwrap();
+        let mut table = transaction.open_table(numbers).unwrap();
+        table.insert("schema", 99).unwrap();
+        drop(table);
+        transaction.commit().unwrap();
+        drop(database);
+        let newer = StoreError::Schema {
+            found: 99,
+            known: 1,
+        };
+        assert_eq!(check_directory(dir.path()), Err(newer));
     }
 
     /// A page that is torn is noticed by the check or at the start, or nothing of it counts.

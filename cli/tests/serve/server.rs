@@ -16,10 +16,16 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(more: &[&str]) -> Self {
+        let demo = ["serve", "--demo", "--nodes", "20", "--speed", "20"];
+        Self::of(&[&demo, more].concat())
+    }
+
+    /// A server with the arguments given, at a port that the system chooses.
+    pub(crate) fn of(args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_capsched"))
-            .args(["serve", "--demo", "--nodes", "20", "--speed", "20"])
+            .args(args)
             .args(["--listen", "127.0.0.1:0", "--json"])
-            .args(more)
+            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

@@ -1,12 +1,28 @@
 //! Whether what a store holds is whole: every value can be read, and none is missing.
 
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use capsched::time::SystemClock;
 use serde::Serialize;
 
 use super::batch::{Entry, Store, StoreError};
-use super::configurations::{KeyConfStore, number};
+use super::configurations::{KeyConfStore, LATEST, number};
+use super::embedded::EmbeddedStore;
 use super::journal::PREFIX;
 use crate::conf::{AuditEntry, ConfProperties, ConfStore};
 use crate::rm::JournalEntry;
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct StoreProblem {
+    /// The key that is wrong; none where the store as a whole is.
+    pub key: Option<String>,
+    /// What is wrong with it.
+    pub reason: String,
+}
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -20,8 +36,8 @@ pub struct CheckReport {
     pub commands: usize,
     /// Keys that belong to nothing known.
     pub other_keys: usize,
-    /// What is wrong, each with its key.
-    pub problems: Vec<String>,
+    /// What is wrong, in the order of the keys.
+    pub problems: Vec<StoreProblem>,
 }
 
 /// Reads everything that a store holds.
@@ -29,7 +45,7 @@ pub struct CheckReport {
 /// # Errors
 ///
 /// When the store fails.
-pub fn check(store: &std::sync::Arc<dyn Store>) -> Result<CheckReport, StoreError> {
+pub fn check(store: &Arc<dyn Store>) -> Result<CheckReport, StoreError> {
     let mut report = CheckReport::default();
     let mut position = None;
     for entry in store.all("")? {
@@ -39,30 +55,62 @@ pub fn check(store: &std::sync::Arc<dyn Store>) -> Result<CheckReport, StoreErro
             _ => report.other_keys += 1,
         }
     }
-    let configurations = KeyConfStore::new(std::sync::Arc::clone(store), None, 1, 1);
-    if report.configurations > 0
-        && let Err(error) = configurations.latest()
-    {
-        report.problems.push(error.to_string());
+    let configurations = KeyConfStore::new(Arc::clone(store), None, 1, 1);
+    match configurations.latest() {
+        Ok(None) if report.configurations > 0 => report.wrong(LATEST, "it is missing"),
+        Ok(_) => {}
+        Err(error) => report.wrong(LATEST, error),
     }
     Ok(report)
 }
 
+/// Checks the embedded store of a directory: pages, schema and values. A copy in memory is checked, so that nothing
+/// in the directory changes. What a process that was killed left undone is undone in the copy, as at a start.
+///
+/// # Errors
+///
+/// When there is no store, it is in use, cannot be read, or is of a schema that this version does not know.
+pub fn check_directory(dir: &Path) -> Result<CheckReport, StoreError> {
+    let checked = EmbeddedStore::copy_of(dir, Arc::new(SystemClock::new())).and_then(|mut copy| {
+        let whole = copy.check_pages()?;
+        let mut report = check(&(Arc::new(copy) as Arc<dyn Store>))?;
+        if !whole {
+            let reason = "pages do not agree with their checksums".to_owned();
+            report.problems.push(StoreProblem { key: None, reason });
+        }
+        Ok(report)
+    });
+    match checked {
+        Err(StoreError::Corrupt(reason)) => Ok(CheckReport {
+            problems: vec![StoreProblem { key: None, reason }],
+            ..CheckReport::default()
+        }),
+        other => other,
+    }
+}
+
 impl CheckReport {
+    fn wrong(&mut self, key: &str, reason: impl fmt::Display) {
+        self.problems.push(StoreProblem {
+            key: Some(key.to_owned()),
+            reason: reason.to_string(),
+        });
+    }
+
     fn command(&mut self, entry: &Entry, before: &mut Option<u64>) {
         self.commands += 1;
         let read = serde_json::from_slice::<JournalEntry>(&entry.value);
         if let Err(error) = read {
-            self.problems.push(format!("{}: {error}", entry.key));
+            self.wrong(&entry.key, error);
         }
         let Some(position) = number(&entry.key, PREFIX) else {
-            self.problems.push(format!("{}: no position", entry.key));
+            self.wrong(&entry.key, "the key has no position");
             return;
         };
         let wanted = before.map_or(position, |before| before + 1);
         if position != wanted {
-            let text = format!("{}: {wanted} is expected here", entry.key);
-            self.problems.push(text);
+            let reason = format!("position {wanted} is expected here");
+            self.wrong(&entry.key, reason);
         }
         *before = Some(position);
     }
@@ -79,7 +127,7 @@ impl CheckReport {
             None
         };
         if let Some(why) = unread {
-            self.problems.push(format!("{}: {why}", entry.key));
+            self.wrong(&entry.key, why);
         }
     }
 }

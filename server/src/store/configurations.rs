@@ -13,7 +13,8 @@ use crate::conf::{
     StoredConf,
 };
 
-const LATEST: &str = "conf/latest";
+/// The key of the number of the latest configuration.
+pub(super) const LATEST: &str = "conf/latest";
 const AT: &str = "conf/at/";
 const LOG: &str = "conf/log/";
 

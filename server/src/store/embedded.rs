@@ -4,16 +4,19 @@
 //! leaves the state before or after a batch. One process has the file open; a second one is refused. The lease is
 //! one of this process, the token ascends over restarts.
 
-use std::fs::{self, File};
+use std::fmt;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use capsched::sync::{Condvar, Mutex, MutexGuard};
 use capsched::time::Clock;
+use redb::backends::InMemoryBackend;
 use redb::{
-    CommitError, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError,
-    TableDefinition,
+    CommitError, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageBackend,
+    StorageError, TableDefinition,
 };
 
 use super::batch::{Batch, Entry, Revision, Store, StoreError, Token};
@@ -63,13 +66,13 @@ pub struct EmbeddedStore {
 /// A clock that can be shown.
 struct ClockOf(Arc<dyn Clock>);
 
-impl std::fmt::Debug for ClockOf {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for ClockOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Clock")
     }
 }
 
-fn failed(error: impl std::fmt::Display) -> StoreError {
+fn failed(error: impl fmt::Display) -> StoreError {
     StoreError::Failed(error.to_string())
 }
 
@@ -100,6 +103,40 @@ impl EmbeddedStore {
         let database = open(&file)?;
         // The entry of a new file has to survive as well as its content.
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(at)?;
+        Self::over(database, file, clock)
+    }
+
+    /// A copy in memory of the store of a directory, of the size of its file. Every page is compared with its
+    /// checksum, and nothing in the directory changes.
+    ///
+    /// # Errors
+    ///
+    /// When there is no store, another process has it open, or it is broken or of another schema.
+    pub(super) fn copy_of(dir: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let file = dir.join(FILE);
+        let bytes = locked_bytes(&file)?;
+        let corrupt =
+            |error: &dyn fmt::Display| StoreError::Corrupt(format!("{}: {error}", file.display()));
+        if bytes.is_empty() {
+            return Err(corrupt(&"the file is empty"));
+        }
+        let memory = InMemoryBackend::new();
+        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        memory.set_len(length).map_err(failed)?;
+        memory.write(0, &bytes).map_err(failed)?;
+        drop(bytes);
+        let mut builder = Database::builder();
+        builder.set_check_integrity_on_open(true);
+        let opened = builder.create_with_backend(memory);
+        let database = opened.map_err(|error| match error {
+            // Memory does not fail: what cannot be read is missing from the file.
+            DatabaseError::Storage(error) => corrupt(&error),
+            other => of_open(&file, other),
+        })?;
+        Self::over(database, file, clock)
+    }
+
+    fn over(database: Database, file: PathBuf, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let store = Self {
             database,
             file,
@@ -211,10 +248,26 @@ impl EmbeddedStore {
 
 /// Opens the file, or says why it cannot be opened.
 fn open(file: &Path) -> Result<Database, StoreError> {
+    Database::create(file).map_err(|error| of_open(file, error))
+}
+
+/// The bytes of a file that no process has open as a store.
+fn locked_bytes(file: &Path) -> Result<Vec<u8>, StoreError> {
+    let at = |error: io::Error| StoreError::Failed(format!("{}: {error}", file.display()));
+    let mut open = File::open(file).map_err(at)?;
+    // redb locks the whole file while a process has it open.
+    open.try_lock_shared().map_err(|error| match error {
+        TryLockError::WouldBlock => StoreError::InUse(file.display().to_string()),
+        TryLockError::Error(error) => at(error),
+    })?;
+    let mut bytes = Vec::new();
+    open.read_to_end(&mut bytes).map_err(at)?;
+    Ok(bytes)
+}
+
+fn of_open(file: &Path, error: DatabaseError) -> StoreError {
     let name = file.display();
-    // A page that is broken is found at the start and not by whoever reads it first.
-    let opened = Database::create(file);
-    opened.map_err(|error| match error {
+    match error {
         DatabaseError::DatabaseAlreadyOpen => StoreError::InUse(name.to_string()),
         DatabaseError::UpgradeRequired(found) => StoreError::Schema {
             found: found.into(),
@@ -229,7 +282,7 @@ fn open(file: &Path) -> Result<Database, StoreError> {
             StoreError::Corrupt(format!("{name}: {error}"))
         }
         other => StoreError::Failed(format!("{name}: {other}")),
-    })
+    }
 }
 
 fn number(numbers: &impl ReadableTable<&'static str, u64>, name: &str) -> Result<u64, StoreError> {

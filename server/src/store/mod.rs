@@ -24,7 +24,7 @@ mod journal;
 
 pub use assembly::{Durable, DurableFailure};
 pub use batch::{Batch, Entry, Revision, Store, StoreError, Token};
-pub use check::{CheckReport, check};
+pub use check::{CheckReport, StoreProblem, check, check_directory};
 pub use configurations::KeyConfStore;
 pub use embedded::EmbeddedStore;
 pub use journal::{Durability, JournalCounts, StoreJournal, StoredCommand};
