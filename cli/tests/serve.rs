@@ -1,6 +1,7 @@
 //! `capsched serve` as a process: its address, its page, its end, and what it refuses to start with.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
+#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 
 #[path = "serve/browser.rs"]
 mod browser;
