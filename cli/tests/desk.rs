@@ -283,6 +283,41 @@ fn a_gate_fails_where_its_condition_holds() {
     }
 }
 
+/// The series have one value a moment, the leaves together use what the root uses, and something is used.
+fn assert_series_of_a_repeated_run(run: &Value) {
+    assert!(run["not_repeated"].is_null(), "{}", run["not_repeated"]);
+    let repeated = &run["repeated"];
+    let moments = repeated["at_s"].as_array().unwrap().len();
+    let values = |of: &Value| -> Vec<i64> {
+        let all: Vec<i64> = of
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|n| n.as_i64().unwrap())
+            .collect();
+        assert_eq!(all.len(), moments);
+        all
+    };
+    let queues = repeated["partitions"][""].as_array().unwrap();
+    let (leaves, others): (Vec<_>, Vec<_>) = queues.iter().partition(|one| one["leaf"] == true);
+    let root = others.iter().find(|one| one["path"] == "root").unwrap();
+    let mut sum = vec![0; moments];
+    for leaf in &leaves {
+        let used = values(&leaf["used_mib"]);
+        sum.iter_mut()
+            .zip(used)
+            .for_each(|(sum, used)| *sum += used);
+    }
+    assert_eq!(values(&root["used_mib"]), sum);
+    assert!(sum.iter().any(|used| *used > 0));
+    assert!(values(&root["maximum_mib"]).iter().all(|most| *most > 0));
+    let unusable = repeated["unusable_permille"].as_array().unwrap();
+    assert_eq!(unusable.len(), moments);
+    for tier in repeated["waiting_by_tier"].as_array().unwrap() {
+        assert!(values(&tier["applications"]).iter().any(|n| *n > 0));
+    }
+}
+
 #[test]
 fn a_report_is_one_file_and_foreign_folders_are_refused() {
     let folder = folder("desk-report");
@@ -305,6 +340,7 @@ fn a_report_is_one_file_and_foreign_folders_are_refused() {
             one["figures"]["offered"]
         );
         assert_eq!(one["latency"].as_array().unwrap().len(), 15);
+        assert_series_of_a_repeated_run(one);
     }
     let (code, path, err) = run_of(&[]);
     assert_eq!(code, 0, "{err}");

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::decisions::{Decisions, Nodes};
 use super::folder::{document, log, runs_of};
+use super::repeated::{self, Repeated};
 use super::tables::{BUCKETS, Job, Rate, Use, jobs, usage};
 use crate::output::Problem;
 
@@ -39,6 +40,10 @@ struct Run {
     rate: Rate,
     usage: Use,
     node_use: Nodes,
+    /// What is seen when the run is played once more.
+    repeated: Option<Repeated>,
+    /// Why it is not.
+    not_repeated: Option<String>,
 }
 
 /// The time that one phase took in all.
@@ -67,7 +72,9 @@ const SHARES: [u64; 15] = [
 ];
 
 /// Reads a folder of results.
-pub(super) fn of(folder: &Path) -> Result<Report> {
+///
+/// `given` is how the command line names it.
+pub(super) fn of(given: &Path, folder: &Path) -> Result<Report> {
     let paths = runs_of(folder)?;
     let mut runs = Vec::new();
     let mut made_with = Value::Null;
@@ -81,7 +88,7 @@ pub(super) fn of(folder: &Path) -> Result<Report> {
         runs.push(run(path, &whole)?);
     }
     Ok(Report {
-        folder: folder.display().to_string(),
+        folder: given.display().to_string(),
         made_with,
         runs,
     })
@@ -102,6 +109,7 @@ fn run(path: &Path, whole: &Value) -> Result<Run> {
     let intervals = log(&path.join("latency.hlog"))?;
     let decisions = Decisions::read(&path.join("decisions.jsonl"))?;
     let name = result["name"].as_str().map(str::to_owned);
+    let (repeated, not_repeated) = played_again(path);
     let folder = path
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
@@ -116,7 +124,17 @@ fn run(path: &Path, whole: &Value) -> Result<Run> {
         rate: rate(&decisions, &jobs(&path.join("jobs.csv"))?),
         usage: usage(&path.join("queues.csv"))?,
         node_use: decisions.nodes(),
+        repeated,
+        not_repeated,
     })
+}
+
+/// What is seen when a run is played once more, or why it is not.
+fn played_again(path: &Path) -> (Option<Repeated>, Option<String>) {
+    match repeated::of(path) {
+        Ok(repeated) => (Some(repeated), None),
+        Err(error) => (None, Some(format!("{error:#}"))),
+    }
 }
 
 /// The number of nodes of `100x64GiB,32vcores`; nothing when a file lists them.

@@ -3,6 +3,7 @@
 mod data;
 mod decisions;
 mod folder;
+mod repeated;
 mod tables;
 
 pub(crate) use folder::log;
@@ -43,18 +44,23 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let data = data::of(&args.run)?;
+    // Repeating a run changes what relative paths mean.
+    let folder = std::path::absolute(&args.run)?;
+    let out = args.out.as_deref().map(std::path::absolute).transpose()?;
+    let data = data::of(&args.run, &folder)?;
     let text = serde_json::to_string(&data)?;
     if args.json {
         put(&format!("{text}\n"));
         return Ok(ExitCode::SUCCESS);
     }
-    let path = match &args.out {
-        Some(path) => path.clone(),
-        None => args.run.join("report.html"),
-    };
+    let path = out.unwrap_or_else(|| folder.join("report.html"));
     aside::write(&path, page(&text).as_bytes(), args.force)?;
-    line(path.display());
+    let shown = args.out.clone();
+    line(
+        shown
+            .unwrap_or_else(|| args.run.join("report.html"))
+            .display(),
+    );
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,6 @@
 "use strict";
 // Colours that people with any colour vision distinguish (Okabe and Ito).
-const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8a00", "#777777"];
+const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8a00", "#777777", "#5a3e85"];
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [4, 4], [1, 2], [12, 4], [6, 2]];
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const el = (name, text, parent) => {
@@ -81,7 +81,8 @@ function lines(chart, xs, series, options) {
       dash: options.stacked ? [] : DASHES[i % DASHES.length],
       points: { show: xs.length < 20 },
       fill: options.stacked ? COLOURS[i % COLOURS.length] : undefined,
-      value: (u, v, s, at) => (at === null || at === undefined ? "-" : String(one.ys[at])),
+      paths: options.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined,
+      value: (u, v, s, at) => (at === null || at === undefined || one.ys[at] === null || one.ys[at] === undefined ? "-" : String(one.ys[at])),
     }));
     if (options.stacked) { data.reverse(); shown.reverse(); }
     new uPlot({
@@ -131,9 +132,10 @@ function clipped(text, width) {
 function legend(parent, names) {
   const line = el("p", null, parent);
   names.forEach((name, i) => {
-    const mark = el("span", "■ ", line);
+    const entry = el("span", null, line), mark = el("span", "■ ", entry);
+    entry.style.display = "inline-block";
     mark.style.color = COLOURS[i % COLOURS.length];
-    el("span", name + "   ", line).style.whiteSpace = "pre";
+    el("span", name + "   ", entry).style.whiteSpace = "pre";
   });
 }
 
@@ -346,6 +348,165 @@ function icicle(data) {
   draw();
 }
 
+const timed = (y) => ({ x: "virtual time", y: y, xValues: (u, splits) => splits.map(seconds), xValue: (u, value) => (value === null ? "-" : seconds(value)) });
+const gib = (value) => Math.round(value / 1024);
+const partitionName = (name) => (name === "" ? "the default partition" : "partition " + name);
+
+// One small panel a leaf: what it uses, its guarantee and its maximum.
+function limits(data) {
+  data.runs.forEach((run) => {
+    if (!run.repeated) return;
+    Object.entries(run.repeated.partitions).forEach(([partition, queues]) => {
+      const leaves = queues.filter((queue) => queue.leaf && (Math.max(...queue.used_mib) > 0 || Math.max(...queue.guaranteed_mib) > 0));
+      if (!leaves.length) return;
+      const xs = run.repeated.at_s, shown = leaves.slice(0, 24);
+      const head = ["at s", ...leaves.flatMap((queue) => [queue.path + " used GiB", queue.path + " guaranteed GiB", queue.path + " maximum GiB"])];
+      const rows = xs.map((x, i) => [x, ...leaves.flatMap((queue) => [gib(queue.used_mib[i]), gib(queue.guaranteed_mib[i]), gib(queue.maximum_mib[i])])]);
+      const more = leaves.length > shown.length ? ` The table has ${leaves.length - shown.length} leaves more.` : "";
+      const most = Math.max(1, ...shown.flatMap((queue) => queue.used_mib.concat(queue.guaranteed_mib)));
+      const chart = card(`Guarantees and maxima, ${run.name}`, `Memory on ${partitionName(partition)}, a panel for each leaf. Filled: what the leaf uses. Dashed: its guarantee. Solid: its maximum. Each panel ends at ${seconds(xs[xs.length - 1])} and at ${gib(most)} GiB, where higher maxima are cut off. The numbers are the highest of the run.${more}`, head, rows, true);
+      const draw = () => {
+        chart.textContent = "";
+        const width = Math.max(280, chart.clientWidth), across = width < 560 ? 1 : width < 900 ? 2 : 4;
+        const own = width / across, tall = 134, plot = 78, top = 38;
+        const svg = svgEl("svg", { viewBox: `0 0 ${width} ${Math.ceil(shown.length / across) * tall}`, role: "img" }, chart);
+        const last = Math.max(1, xs[xs.length - 1]);
+        shown.forEach((queue, at) => {
+          const left = (at % across) * own + 4, base = Math.floor(at / across) * tall + top + plot;
+          const x = (s) => left + (s / last) * (own - 16), y = (value) => base - Math.min(1, value / most) * plot;
+          const path = (list) => { let text = ""; list.forEach((value, i) => { text += i ? `H${x(xs[i]).toFixed(1)}V${y(value).toFixed(1)}` : `M${x(xs[0]).toFixed(1)},${y(value).toFixed(1)}`; }); return text + `H${x(last).toFixed(1)}`; };
+          const peak = (list) => gib(Math.max(...list));
+          svgEl("text", { x: left, y: base - plot - 22 }, svg, clipped(queue.path, own - 10));
+          svgEl("text", { x: left, y: base - plot - 7 }, svg, `used ${peak(queue.used_mib)} of ${peak(queue.guaranteed_mib)}, maximum ${peak(queue.maximum_mib)} GiB`);
+          svgEl("path", { d: path(queue.used_mib) + `V${base}H${x(xs[0])}Z`, fill: COLOURS[0], "fill-opacity": 0.55 }, svg);
+          svgEl("path", { d: path(queue.guaranteed_mib), fill: "none", stroke: css("--ink"), "stroke-dasharray": "5 4" }, svg);
+          svgEl("path", { d: path(queue.maximum_mib), fill: "none", stroke: COLOURS[1] }, svg);
+          svgEl("path", { d: `M${left},${base}H${left + own - 16}`, stroke: css("--line"), fill: "none" }, svg);
+        });
+      };
+      redraws.push(draw);
+      draw();
+    });
+  });
+}
+
+function tiers(data) {
+  data.runs.forEach((run) => {
+    if (!run.repeated || !run.repeated.waiting_by_tier.length) return;
+    const xs = run.repeated.at_s, all = run.repeated.waiting_by_tier;
+    const head = ["at s", ...all.map((one) => one.tier)];
+    const rows = xs.map((x, i) => [x, ...all.map((one) => one.applications[i])]);
+    const chart = card(`Applications that wait, by tier, ${run.name}`, "By the tier of the dominant reason, as `capsched why` groups it: never as things are configured, admission to the queue, quota (limits of queues and users), order (others are first), placement (no node has room), or progressing.", head, rows);
+    lines(chart, xs, all.map((one) => ({ name: one.tier, ys: one.applications })), Object.assign(timed("applications"), { stacked: true, stepped: true }));
+  });
+}
+
+function unusable(data) {
+  const runs = data.runs.filter((run) => run.repeated && run.repeated.unusable_permille.some((value) => value !== null));
+  if (!runs.length) return;
+  const xs = [...new Set(runs.flatMap((run) => run.repeated.at_s))].sort((a, b) => a - b);
+  // A run that has no moment at this time has `undefined`, which is no gap.
+  const series = runs.map((run) => { const at = new Map(run.repeated.at_s.map((s, i) => [s, run.repeated.unusable_permille[i]])); return { name: run.name, ys: xs.map((x) => { const value = at.get(x); return typeof value === "number" ? value / 10 : value; }) }; });
+  const head = ["at s", ...runs.map((run) => run.name + " %")];
+  const rows = xs.map((x, i) => [x, ...series.map((one) => one.ys[i])]);
+  const chart = card("Free and unusable", "Of the memory that is free, the part on nodes where no container that waits fits. A gap: nothing waits.", head, rows);
+  lines(chart, xs, series, Object.assign(timed("percent"), { stepped: true }));
+}
+
+// Phases are measured in samples of their own, so each is shown by its own mean.
+function breakdown(data) {
+  const order = ["refresh", "queue-order", "app-order", "headroom", "node-pick", "hand-off", "validate", "apply", "publish"];
+  const measured = (run, name) => run.phases.find((phase) => phase.phase === name && phase.n);
+  const names = order.filter((name) => data.runs.some((run) => measured(run, name)));
+  const runs = data.runs.filter((run) => names.some((name) => measured(run, name)));
+  if (!runs.length) return;
+  const of = (run, name) => { const phase = measured(run, name); return phase ? phase.total_us / phase.n : 0; };
+  const rows = runs.map((run) => [run.name, ...names.flatMap((name) => [of(run, name).toFixed(3), (measured(run, name) || { n: 0 }).n])]);
+  const chart = card("One decision by phase", "The mean time of each phase, one after the other: of the pass, then of the commit. Phases are measured in samples; the table has how often each was.", ["run", ...names.flatMap((name) => [name + " us", name + " n"])], rows, true);
+  const inner = el("div", null, chart);
+  legend(chart, names);
+  const draw = () => {
+    inner.textContent = "";
+    const width = Math.max(280, inner.clientWidth), left = Math.min(140, width * 0.3), right = 76;
+    const most = Math.max(1e-9, ...runs.map((run) => names.reduce((sum, name) => sum + of(run, name), 0)));
+    const svg = svgEl("svg", { viewBox: `0 0 ${width} ${runs.length * 34 + 6}`, role: "img" }, inner);
+    runs.forEach((run, row) => {
+      let x = left, sum = 0;
+      svgEl("text", { x: left - 8, y: row * 34 + 21, "text-anchor": "end" }, svg, clipped(run.name, left));
+      names.forEach((name, i) => {
+        const value = of(run, name), long = (value / most) * (width - left - right);
+        const rect = svgEl("rect", { x: x, y: row * 34 + 6, width: Math.max(0, long), height: 22, fill: COLOURS[i % COLOURS.length], stroke: css("--card") }, svg);
+        svgEl("title", {}, rect, `${name} ${value.toFixed(2)} us`);
+        x += long; sum += value;
+      });
+      svgEl("text", { x: x + 6, y: row * 34 + 21 }, svg, sum.toFixed(2) + " us");
+    });
+  };
+  redraws.push(draw);
+  draw();
+}
+
+function conflicts(data) {
+  const runs = data.runs.filter((run) => run.figures.allocations);
+  const xs = [...new Set(runs.map((run) => run.threads))].sort((a, b) => a - b);
+  if (xs.length < 2) return;
+  const refused = (run) => Object.values(run.figures.conflicts || {}).reduce((sum, n) => sum + n, 0);
+  const modes = [...new Set(runs.map((run) => run.figures.mode))];
+  const series = modes.map((mode) => ({ name: mode, ys: xs.map((x) => { const run = runs.find((one) => one.threads === x && one.figures.mode === mode); return run ? +((100 * refused(run)) / (refused(run) + run.figures.allocations)).toFixed(2) : null; }) }));
+  const chart = card("Refused proposals against threads", "Proposals that the commit refuses, in percent of all: what more threads cost.", ["threads", ...modes.map((mode) => mode + " %")], xs.map((x, i) => [x, ...series.map((one) => one.ys[i])]));
+  lines(chart, xs, series, { x: "threads", y: "percent" });
+}
+
+// Each queue as wide as its guarantee, inside its parent, filled by what it uses of it.
+function tree(data) {
+  data.runs.slice(0, 1).forEach((run) => {
+    if (!run.repeated) return icicle(data);
+    Object.entries(run.repeated.partitions).forEach(([partition, queues]) => {
+      // Each moment counts for the time to the next one.
+      const xs = run.repeated.at_s, long = xs.map((s, i) => (i + 1 < xs.length ? xs[i + 1] - s : xs.length === 1 ? 1 : 0));
+      const time = Math.max(1, long.reduce((sum, value) => sum + value, 0));
+      const mean = (list) => list.reduce((sum, value, i) => sum + value * long[i], 0) / time;
+      const all = queues.map((queue) => ({ path: queue.path, used: mean(queue.used_mib), least: mean(queue.guaranteed_mib), most: mean(queue.maximum_mib) }));
+      const root = all.find((queue) => queue.path === "root");
+      if (!root || !root.least) return;
+      const percent = (value) => ((100 * value) / root.least).toFixed(0);
+      const depth = Math.max(...all.map((queue) => queue.path.split(".").length));
+      const rows = all.map((queue) => [queue.path, gib(queue.used), gib(queue.least), gib(queue.most), percent(queue.used)]);
+      const chart = card(`Tree of queues, ${run.name}`, `Memory on ${partitionName(partition)}, mean over the run. Each queue is as wide as its guarantee, and filled by what it uses of it: blue, or orange when that is more than all. The numbers are percent of the partition: used, of the guarantee, at most the maximum.`, ["queue", "used GiB", "guaranteed GiB", "maximum GiB", "used %"], rows, true);
+      const draw = () => {
+        chart.textContent = "";
+        const width = Math.max(280, chart.clientWidth), level = 38;
+        const svg = svgEl("svg", { viewBox: `0 0 ${width} ${depth * level}`, role: "img" }, chart);
+        const place = (queue, x, room) => {
+          const d = queue.path.split(".").length - 1, y = d * level, name = queue.path.split(".").pop();
+          const full = Math.min(1, queue.used / Math.max(1e-9, queue.least)), above = queue.used > queue.least * 1.005;
+          svgEl("rect", { x: x, y: y, width: Math.max(0.5, room - 1), height: level - 3, fill: "none", stroke: css("--soft") }, svg);
+          svgEl("rect", { x: x, y: y, width: Math.max(0, (room - 1) * full), height: level - 3, fill: above ? COLOURS[1] : COLOURS[0], "fill-opacity": 0.35 }, svg);
+          const numbers = `${percent(queue.used)} of ${percent(queue.least)}, at most ${percent(queue.most)}`, few = `${percent(queue.used)} of ${percent(queue.least)}`;
+          if (room > name.length * 7 + 10) svgEl("text", { x: x + 5, y: y + 15 }, svg, name);
+          const fits = [numbers, few].find((text) => room > text.length * 7 + 10);
+          if (fits) svgEl("text", { x: x + 5, y: y + 30 }, svg, fits);
+          const below = all.filter((other) => other.path.startsWith(queue.path + ".") && other.path.split(".").length === d + 2);
+          const sum = Math.max(queue.least, below.reduce((total, child) => total + child.least, 0), 1e-9);
+          let at = x;
+          below.forEach((child) => { const own = (room * child.least) / sum; place(child, at, own); at += own; });
+        };
+        place(root, 0, width);
+      };
+      redraws.push(draw);
+      draw();
+    });
+  });
+}
+
+function missing(data) {
+  const runs = data.runs.filter((run) => run.not_repeated);
+  if (!runs.length) return;
+  const rows = runs.map((run) => [run.name, run.not_repeated]);
+  const chart = card("What is not shown", "Limits of queues, reasons of waits and unusable room are seen by playing a run once more. These runs cannot be played again.", ["run", "why"], rows, true);
+  rows.forEach((row) => el("p", row.join(": "), chart));
+}
+
 function summary(data) {
   const n = (value, digits) => (typeof value === "number" ? value.toFixed(digits || 0) : "");
   const head = ["run", "threads", "asked", "placed", "waiting", "refused", "containers/s", "p50 us", "p99 us", "first container p95 ms", "fairness gap max %"];
@@ -367,14 +528,20 @@ function begin(data) {
   rates(data);
   waits(data);
   shares(data);
+  limits(data);
   waiting(data);
+  tiers(data);
   gaps(data);
+  breakdown(data);
   phases(data);
   heat(data);
+  unusable(data);
   stalls(data);
   scaling(data, "Containers/s against threads", "What more threads bring, with the ideal line. Runs with more threads than cores measure the system.", "threads", (run) => run.threads);
   scaling(data, "Containers/s against nodes", "How the rate changes with the size of the cluster, both axes logarithmic.", "nodes", (run) => run.node_count);
-  icicle(data);
+  conflicts(data);
+  tree(data);
+  missing(data);
   let timer = 0;
   const again = () => { clearTimeout(timer); timer = setTimeout(() => redraws.forEach((draw) => draw()), 120); };
   window.addEventListener("resize", again);
