@@ -1,11 +1,16 @@
 //! Events come with the moment at which they were handed over, however late they are read.
 
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Decision, DeliveredEvents, Mode, NodeSpec, Threaded,
+    AppSpec, ApplicationId, Ask, AskCall, Awaited, Decision, DeliveredEvents, EngineEnd, Mode,
+    NodeSpec, Threaded,
 };
 use capsched::resource::ResourceVector;
+use capsched::sync::{AtomicU32, Ordering};
 use capsched::time::ManualClock;
 
 #[test]
@@ -45,4 +50,40 @@ fn each_event_was_told_when_it_happened() {
     }
     assert_eq!(placed, [100, 200, 200]);
     assert_eq!(from, events.len(), "each event has its moment");
+}
+
+/// Counts how often a task is woken.
+#[derive(Debug, Default)]
+struct Wakes(AtomicU32);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_task_is_woken_once_events_come_and_at_the_end() {
+    let settings = crate::trees::settings([("root.queues", "a"), ("root.a.capacity", "100")]);
+    let clock = ManualClock::at(0);
+    let mut engine = Threaded::start(settings, &[], Mode::Heartbeat, clock).unwrap();
+    let wakes = Arc::new(Wakes::default());
+    let waker = Waker::from(Arc::clone(&wakes));
+    let woken = || wakes.0.load(Ordering::Relaxed);
+    let (mut events, mut context) = (Vec::new(), Context::from_waker(&waker));
+    assert_eq!(engine.poll_events(&mut events, &context), Poll::Pending);
+    assert_eq!(woken(), 0);
+    let app = ApplicationId::new(1);
+    engine.submit(AppSpec::new(app, "root.a", "ann")).unwrap();
+    engine.quiesce();
+    assert_eq!(woken(), 1);
+    let next = pin!(engine.next_events(&mut events)).poll(&mut context);
+    assert_eq!(next, Poll::Ready(Awaited::Some));
+    let started = |event: &Decision| matches!(event, Decision::MasterStarted { .. });
+    assert!(events.iter().any(started));
+    assert_eq!(engine.poll_events(&mut events, &context), Poll::Pending);
+    assert_eq!(engine.end(), EngineEnd::Stopped);
+    assert_eq!(woken(), 2);
+    let ended = engine.poll_events(&mut events, &context);
+    assert_eq!(ended, Poll::Ready(Awaited::Ended));
 }

@@ -1,5 +1,7 @@
 //! The examples run to their end; each checks itself.
 
+#[path = "../../examples/async_host.rs"]
+mod async_host;
 #[path = "../../examples/embed.rs"]
 mod embed;
 #[path = "../../examples/recovery.rs"]
@@ -13,4 +15,9 @@ fn a_resource_manager_embeds_the_engine() {
 #[test]
 fn a_resource_manager_starts_again() {
     recovery::main().unwrap();
+}
+
+#[test]
+fn tasks_of_an_asynchronous_host_wait_for_containers() {
+    async_host::main().unwrap();
 }

@@ -2,6 +2,7 @@
 //!
 //! Tests: `tests/runtime/deliveries.rs`.
 
+use std::future::poll_fn;
 use std::sync::PoisonError;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -228,5 +229,11 @@ impl Threaded {
                 return Poll::Pending;
             }
         }
+    }
+
+    /// [`Threaded::poll_events`] as a future: what a task awaits in a loop until it comes to [`Awaited::Ended`]. A
+    /// future that is dropped has taken no event.
+    pub fn next_events(&self, events: &mut Vec<LedgerEvent>) -> impl Future<Output = Awaited> {
+        poll_fn(move |context| self.poll_events(events, context))
     }
 }
