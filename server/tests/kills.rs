@@ -390,10 +390,6 @@ impl Moments {
 }
 
 /// Runs the process until it is killed, some time after it said that it is ready, or before.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "reads what the server prints beside the test"
-)]
 fn one_life(known: &mut Known, dir: &Path, moments: &mut Moments) -> Run {
     let mut process = Process::new(std::env::current_exe().unwrap())
         .args(["the_process_under_test", "--exact", "--nocapture"])

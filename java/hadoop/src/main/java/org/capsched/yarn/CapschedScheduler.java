@@ -356,7 +356,7 @@ public class CapschedScheduler extends AbstractYarnScheduler<EngineAttempt, Engi
   }
 
   /**
-   * The two calls of the ResourceManager for a master: it asks for the container, and fetches it once it was told of one. The
+   * The two calls of the ResourceManager for a master: it asks for the container, and fetches it after the next notice of one. The
    * engine has the ask since the submission.
    */
   private Allocation ofMaster(EngineAttempt attempt, List<ResourceRequest> asks) {
