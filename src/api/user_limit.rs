@@ -34,13 +34,23 @@ impl UserLimits {
     // As UsersManager.getComputedResourceLimitForActiveUsers and and the like for all users.
     #[must_use]
     pub fn of(ledger: &Ledger, leaf: &str, user: &str) -> Option<Self> {
+        Self::within(ledger, (leaf, user), PartitionId::DEFAULT)
+    }
+
+    /// The same on a partition by its label; nothing when no partition has it.
+    #[must_use]
+    pub fn on_partition(ledger: &Ledger, leaf: &str, user: &str, label: &str) -> Option<Self> {
+        Self::within(ledger, (leaf, user), ledger.partition(label)?)
+    }
+
+    fn within(ledger: &Ledger, (leaf, user): (&str, &str), partition: PartitionId) -> Option<Self> {
         let state = ledger.state();
         let slot = ledger.queue(leaf)?;
         let users = &state.queues[slot].leaf.as_ref()?.users;
         let records = users.iter().map(|&user| &state.users[user]);
         let known = records.into_iter().find(|record| &*record.name == user);
         let limit = |kind| {
-            let common = compute_user_limit(state, slot, PartitionId::DEFAULT, kind);
+            let common = compute_user_limit(state, slot, partition, kind);
             user_value(state, &common, known)
         };
         Some(Self {

@@ -3,7 +3,9 @@
 
 mod changes;
 mod convert;
+mod effects;
 mod plan;
+mod running;
 mod shown;
 
 use std::path::PathBuf;
@@ -28,7 +30,7 @@ pub(crate) enum Command {
     /// Show what changes between two configurations: settings, queues and effective resources.
     Diff(Box<DiffArgs>),
     /// Say whether a running scheduler takes a new configuration over, and what changes.
-    Plan(Box<DiffArgs>),
+    Plan(Box<plan::Args>),
     /// Convert fair-scheduler.xml or YuniKorn's queues.yaml, and list what could not be kept.
     Convert(convert::Args),
 }

@@ -2,6 +2,7 @@
 //! where it does not. Every step that is named was tried on an engine without applications.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
@@ -12,7 +13,19 @@ use serde_json::{Value, json};
 use crate::output::{PROBLEM, Problem, put};
 
 use super::changes::Changes;
+use super::running::Running;
 use super::{DiffArgs, Side, shown, side};
+
+/// Arguments of `capsched conf plan`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    of: DiffArgs,
+    /// A snapshot of `capsched snapshot save`: the refresh is applied to a copy of it. Shows what that
+    /// means for the applications that run there.
+    #[arg(long, value_name = "FILE")]
+    snapshot: Option<PathBuf>,
+}
 
 /// Queues that are stopped one after the other before the search for steps ends.
 const MOST_STOPPED: usize = 1_000;
@@ -48,20 +61,28 @@ impl Advice {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &DiffArgs) -> Result<ExitCode> {
-    let (before, after) = (side(&args.before, args)?, side(&args.after, args)?);
-    let transition = transition(&before, &after, args)?;
+pub(super) fn run(args: &Args) -> Result<ExitCode> {
+    let of = &args.of;
+    let (before, after) = (side(&of.before, of)?, side(&of.after, of)?);
+    let transition = transition(&before, &after, of)?;
     let changes = Changes::between(&before, &after);
-    put(&if args.json {
+    let running = args.snapshot.as_deref();
+    let running = running.map(|file| Running::of(file, &before, &after));
+    let running = running.transpose()?;
+    put(&if of.json {
         let mut document = changes.to_json();
         document["transition"] = transition.to_json();
+        document["running"] = running.as_ref().map_or(Value::Null, Running::to_json);
         format!("{document:#}\n")
     } else {
-        format!("{}{}", shown::text(&changes), transition.text())
+        let running = running.as_ref().map_or_else(String::new, Running::text);
+        format!("{}{}{running}", shown::text(&changes), transition.text())
     });
-    Ok(match transition.refused {
-        None => ExitCode::SUCCESS,
-        Some(_) => ExitCode::from(PROBLEM),
+    let refused = transition.refused.is_some() || running.is_some_and(|of| of.is_refused());
+    Ok(if refused {
+        ExitCode::from(PROBLEM)
+    } else {
+        ExitCode::SUCCESS
     })
 }
 

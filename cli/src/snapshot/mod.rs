@@ -17,6 +17,8 @@ use serde_json::{Value, json};
 use crate::output::{Problem, line, put};
 use crate::play::{grouped, virtual_time};
 
+pub(crate) use save::{of_mode, shown as shown_settings};
+
 /// Subcommands of `capsched snapshot`.
 #[derive(clap::Subcommand, Debug)]
 pub(crate) enum Command {
@@ -85,7 +87,7 @@ pub(crate) fn application(text: &str) -> Result<ApplicationId> {
 }
 
 /// An engine in the state of a snapshot, with its configuration.
-fn loaded(path: &Path, snapshot: &StateSnapshot) -> Result<(Stepped, Loaded)> {
+pub(crate) fn loaded(path: &Path, snapshot: &StateSnapshot) -> Result<(Stepped, Loaded)> {
     let of = |error: SnapshotError| refused(path, &error);
     let mut engine = snapshot.head.engine().map_err(of)?;
     snapshot.replay(&mut engine).map_err(of)?;

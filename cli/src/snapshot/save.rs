@@ -98,12 +98,12 @@ fn head(staged: &Staged, at_ms: u64) -> Result<SnapshotHead> {
 }
 
 /// Settings as they decide, for a comparison.
-fn shown(settings: &TreeSettings) -> String {
+pub(crate) fn shown(settings: &TreeSettings) -> String {
     format!("{:?}{:?}", settings.scheduler, settings.queues)
 }
 
 /// The properties that a mode sets in runs; as `Row::fitted`. `sorts`: no policy sorts the nodes.
-fn of_mode(mode: ModeKind, sorts: bool) -> Vec<(String, String)> {
+pub(crate) fn of_mode(mode: ModeKind, sorts: bool) -> Vec<(String, String)> {
     let class = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.\
                  ResourceUsageMultiNodeLookupPolicy";
     let asynchronous = if mode == ModeKind::Heartbeat {

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 mod explained;
+mod plans;
 mod screens;
 mod snapshots;
 #[path = "../support/mod.rs"]
@@ -43,6 +44,16 @@ pub(crate) fn recorded(name: &str) -> (PathBuf, PathBuf) {
 
 /// The same with further arguments of `replay`.
 pub(crate) fn recorded_with(name: &str, more: &[&str]) -> (PathBuf, PathBuf) {
+    let jobs = [
+        job("first", 0, "root.dev", 11, 100),
+        job("second", 5, "root.dev", 4, 50),
+        job("stuck", 6, "root.dev", 4, 50),
+    ];
+    recorded_jobs(name, &jobs, more)
+}
+
+/// A run of jobs on two nodes under the configuration of these tests.
+pub(crate) fn recorded_jobs(name: &str, jobs: &[String], more: &[&str]) -> (PathBuf, PathBuf) {
     let folder = folder(name);
     let (conf, trace) = (
         folder.join("capacity-scheduler.xml"),
@@ -50,11 +61,6 @@ pub(crate) fn recorded_with(name: &str, more: &[&str]) -> (PathBuf, PathBuf) {
     );
     fs::write(&conf, CONF).unwrap();
     let head = "{\"capsched\":\"trace\",\"version\":1,\"types\":[\"memory-mb\",\"vcores\"]}\n";
-    let jobs = [
-        job("first", 0, "root.dev", 11, 100),
-        job("second", 5, "root.dev", 4, 50),
-        job("stuck", 6, "root.dev", 4, 50),
-    ];
     fs::write(&trace, format!("{head}{}", jobs.concat())).unwrap();
     let out = folder.join("run");
     let args = ["--nodes", "2x10GiB,10vcores", "--allow-unfinished", "--out"];
