@@ -95,6 +95,7 @@ fn nodes_launch_and_lose_what_events_handed_out() {
     let state = engine.state().unwrap();
     assert_eq!(state.apps[0].live, [1, 2, 3, 4]);
     engine.remove_node(node()).unwrap();
+    engine.quiesce();
     let killed = |event: &Decision| {
         matches!(event, Decision::Ended { container, ending: Ending::Killed, .. }
             if all.contains(container))

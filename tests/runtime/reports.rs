@@ -59,6 +59,7 @@ fn reports(mode: Mode, together: bool) -> (Vec<Reported>, Vec<Decision>, StateVi
     replies.extend(told.iter().cloned());
     replies.extend(beat(&stopped));
     let state = engine.state().unwrap();
+    engine.quiesce();
     (replies, engine.take_events(), state)
 }
 

@@ -109,10 +109,10 @@ impl<C: Clock> Committer<C> {
 
     /// A turn of every kind of work; whether there was any.
     pub(in crate::runtime) fn turn(&mut self) -> bool {
-        self.deliver();
         if self.expire() {
             self.publish();
         }
+        self.deliver();
         let before = self.publication.outside();
         let proposals = self.delivery.is_complete() && self.take_proposals();
         let quiet = !proposals && self.is_quiet();

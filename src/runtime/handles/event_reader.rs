@@ -116,7 +116,8 @@ impl Threaded {
     }
 
     /// Hands over what happened since the last call, in order. Events wait in a bounded queue;
-    /// when it is full, no proposal is committed until they are read.
+    /// when it is full, no proposal is committed until they are read. A call may be answered shortly before its
+    /// events are delivered; after [`Threaded::quiesce`] they are.
     pub fn take_events(&self) -> Vec<LedgerEvent> {
         let mut events = Vec::new();
         self.append_events(&mut events);
