@@ -13,6 +13,10 @@ mod generate;
 mod hadoop;
 mod hist;
 mod interrupt;
+#[cfg_attr(
+    not(feature = "top"),
+    expect(dead_code, reason = "the screens read what is left")
+)]
 mod moments;
 mod output;
 mod pages;
@@ -29,6 +33,10 @@ mod snapshot;
 mod sweep;
 mod teach;
 mod text_file;
+#[cfg_attr(
+    not(feature = "top"),
+    expect(dead_code, reason = "the screens read what is left")
+)]
 mod top;
 mod trace;
 mod values;

@@ -1,8 +1,12 @@
 //! `capsched top`: a run in the terminal, moment by moment, read-only.
 
+#[cfg(feature = "top")]
 mod keys;
+#[cfg(feature = "top")]
 mod model;
+#[cfg(feature = "top")]
 mod screen;
+#[cfg(feature = "top")]
 mod view;
 
 use std::path::{Path, PathBuf};
@@ -13,12 +17,11 @@ use capsched::api::ModeKind;
 use capsched::metrics::TaggedInterval;
 
 use crate::moments::{Film, Recording};
-use crate::output::{line, put};
+use crate::output::line;
 use crate::recipe::Staged;
 use crate::report::log;
 use crate::values::virtual_ms;
 use crate::why::{Jobs, Source, Stage, newest_run};
-use model::Model;
 
 /// Arguments of `capsched top`.
 ///
@@ -121,22 +124,43 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let film = Film::default();
     shown.record(&film, args.at)?;
-    let mut model = Model::new(shown.about(), &film);
-    model.go_to(args.at.unwrap_or(u64::MAX));
+    let at_ms = args.at.unwrap_or(u64::MAX);
     if args.json {
-        line(
-            model
-                .now()
-                .map_or(serde_json::Value::Null, |now| now.to_json()),
-        );
+        let moment = film.at(at_ms);
+        line(moment.map_or(serde_json::Value::Null, |now| now.to_json()));
     } else {
-        put(&view::picture(&model)?);
+        print(&shown, &film, at_ms)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Shows a run in the terminal while it is played.
+#[cfg(feature = "top")]
 pub(crate) fn watch(shown: &Shown, at_ms: Option<u64>) -> Result<ExitCode> {
     screen::run(shown, at_ms)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the picture of a moment.
+#[cfg(feature = "top")]
+fn print(shown: &Shown, film: &Film, at_ms: u64) -> Result<()> {
+    let mut model = model::Model::new(shown.about(), film);
+    model.go_to(at_ms);
+    crate::output::put(&view::picture(&model)?);
+    Ok(())
+}
+
+/// What a build without screens answers.
+#[cfg(not(feature = "top"))]
+const NO_SCREENS: &str = "this build has no terminal screens; build it with `--features top`, as in \
+`cargo run --release --features top -- demo --top`; `capsched top RUN --json` works without";
+
+#[cfg(not(feature = "top"))]
+pub(crate) fn watch(_: &Shown, _: Option<u64>) -> Result<ExitCode> {
+    anyhow::bail!(NO_SCREENS)
+}
+
+#[cfg(not(feature = "top"))]
+fn print(_: &Shown, _: &Film, _: u64) -> Result<()> {
+    anyhow::bail!(NO_SCREENS)
 }

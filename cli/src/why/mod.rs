@@ -191,6 +191,7 @@ fn answer<'a>(stage: &Stage, job: &'a Job, until_ms: Option<u64>) -> Result<Answ
 }
 
 /// The answer of `capsched why` about an application at a moment.
+#[cfg(feature = "top")]
 pub(crate) fn text_at(stage: &Stage, job: &Job, at_ms: u64) -> Result<String> {
     let answer = answer(stage, job, Some(at_ms))?;
     Ok(shown::of_app(&answer, &stage.about()))
