@@ -4,14 +4,24 @@
 
 use crate::commit::event::LedgerEvent;
 use crate::commit::ledger::Ledger;
+use crate::commit::outbox::Outbox;
 use crate::id::{AppSlot, NodeSlot, QueueSlot, SchedulerKey};
 use crate::policy::Locality;
 use crate::proposer::{CounterMove, LimitWrite, Observation};
 use crate::resource::PackedVector;
+use crate::snapshot::State;
 
-impl Ledger {
+/// What looks leave behind that find nothing to place: counters of asks, limits of leaves, reservations that are kept.
+/// Who knows the result of a look writes it here without looking.
+#[derive(Debug)]
+pub struct Looks<'a> {
+    state: &'a mut State,
+    outbox: &'a mut Outbox,
+}
+
+impl Looks<'_> {
     /// Counts looks that found nothing, each so many times over.
-    pub fn repeat_looks(&mut self, looks: &[CounterMove], times: u64) {
+    pub fn repeat(&mut self, looks: &[CounterMove], times: u64) {
         let grown = |counter: i32, by: i32| {
             let by = u64::from(by.unsigned_abs()).saturating_mul(times);
             counter.saturating_add(i32::try_from(by).unwrap_or(i32::MAX))
@@ -84,6 +94,16 @@ impl Ledger {
             borrowed: false,
             again: true,
         });
+    }
+}
+
+impl Ledger {
+    /// What looks leave behind, to be written without a look.
+    pub fn looks(&mut self) -> Looks<'_> {
+        Looks {
+            state: &mut self.state,
+            outbox: &mut self.outbox,
+        }
     }
 
     /// Applies what a pass changed by looking, in order.

@@ -261,11 +261,13 @@ impl KeptReservations {
     pub(super) fn apply(&mut self, ledger: &mut Ledger, with_limits: bool) {
         for group in self.groups.iter_mut().filter(|group| group.counted > 0) {
             let times = std::mem::take(&mut group.counted);
-            ledger.keep_reservations(group.of, times);
+            ledger.looks().keep_reservations(group.of, times);
             if with_limits && !self.written.contains(&group.leaf) {
                 self.written.push(group.leaf);
                 let write = limit_of_kept(ledger.state(), group.leaf);
-                ledger.write_limit(group.leaf, Some(&write.limit), None);
+                ledger
+                    .looks()
+                    .write_limit(group.leaf, Some(&write.limit), None);
             }
         }
         self.written.clear();

@@ -85,7 +85,9 @@ impl LastWrites {
         let (leaf, limit) = (write.leaf, &write.limit);
         let is_last = Self::marks(&mut self.current, leaf, self.call);
         let publishes = write.published && Self::marks(&mut self.published, leaf, self.call);
-        ledger.write_limit(leaf, is_last.then_some(limit), publishes.then_some(limit));
+        ledger
+            .looks()
+            .write_limit(leaf, is_last.then_some(limit), publishes.then_some(limit));
     }
 }
 
@@ -223,8 +225,8 @@ impl Standstill {
         });
         known.is_some_and(|known| {
             known.times += 1;
-            ledger.repeat_looks(&known.moved.looks, 1);
-            ledger.repeat_limits(&known.moved.limits);
+            ledger.looks().repeat(&known.moved.looks, 1);
+            ledger.looks().repeat_limits(&known.moved.limits);
             true
         })
     }
@@ -242,8 +244,8 @@ impl Standstill {
         });
         known.is_some_and(|known| {
             known.times += 1;
-            ledger.repeat_looks(&known.moved.looks, 1);
-            ledger.repeat_limits(&known.moved.limits);
+            ledger.looks().repeat(&known.moved.looks, 1);
+            ledger.looks().repeat_limits(&known.moved.limits);
             true
         })
     }
@@ -256,7 +258,7 @@ impl Standstill {
         }
         self.keep_without_notice(ledger, node);
         if !self.keeps_silently {
-            ledger.report_kept(node);
+            ledger.looks().report_kept(node);
         }
         true
     }
@@ -271,10 +273,10 @@ impl Standstill {
         } else {
             self.note_change_of(of.0);
         }
-        ledger.keep_reservations(of, 1);
+        ledger.looks().keep_reservations(of, 1);
         let leaf = ledger.state().apps[of.0].leaf;
         let write = limit_of_kept(ledger.state(), leaf);
-        ledger.write_limit(leaf, Some(&write.limit), None);
+        ledger.looks().write_limit(leaf, Some(&write.limit), None);
     }
 
     /// Has keys and leaves know which reservations were counted as kept since this was last called.
@@ -341,7 +343,7 @@ impl Standstill {
         }
         let leaf = state.apps[of.0].leaf;
         self.stays.add(state, node);
-        ledger.keep_reservations(of, 1);
+        ledger.looks().keep_reservations(of, 1);
         Some(leaf)
     }
 
@@ -359,7 +361,7 @@ impl Standstill {
     pub(in crate::runtime) fn apply_counted(&mut self, ledger: &mut Ledger) {
         for known in self.known.iter_mut().filter(|known| known.uncounted > 0) {
             let times = std::mem::take(&mut known.uncounted);
-            ledger.repeat_looks(&known.moved.looks, times);
+            ledger.looks().repeat(&known.moved.looks, times);
         }
         self.stays.apply(ledger, false);
         if self.pending_notices.is_empty() || self.pending_notices == self.written_notices {
@@ -467,12 +469,14 @@ impl Standstill {
             return 0;
         }
         for (of, kept) in keys {
-            ledger.keep_reservations(of, kept * times);
+            ledger.looks().keep_reservations(of, kept * times);
         }
         self.stays.test_again();
         let rounds = u64::from(times.unsigned_abs());
         for known in &self.known {
-            ledger.repeat_looks(&known.moved.looks, known.times.saturating_mul(rounds));
+            ledger
+                .looks()
+                .repeat(&known.moved.looks, known.times.saturating_mul(rounds));
         }
         rounds
     }
