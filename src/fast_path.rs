@@ -65,6 +65,8 @@ fast_paths! {
     SimpleAllocation,
     /// Ancestors of leaves are charged for many containers together.
     DeferredAncestorCharges,
+    /// One of the applications that wait with equal masters of one user is looked at for all of them.
+    WaitingClasses,
 }
 
 /// One wrong edit of a fast path, for the tests that must notice it. Its documentation says what it does
@@ -107,6 +109,8 @@ pub enum PlantedFlaw {
     DeferredChargesIgnoreRoom,
     /// Settling forgets the pending amount of the ancestors.
     DeferredChargesLosePending,
+    /// After one application of a class is activated, no other is looked at.
+    WaitingClassesStopAtFirst,
 }
 
 impl PlantedFlaw {
@@ -139,6 +143,7 @@ impl PlantedFlaw {
             FastPath::DeferredAncestorCharges,
             Self::DeferredChargesLosePending,
         ),
+        (FastPath::WaitingClasses, Self::WaitingClassesStopAtFirst),
     ];
 }
 

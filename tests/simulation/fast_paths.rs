@@ -3,8 +3,13 @@
 //! The seeds of the simulation play whole engines, step by step. The same seed is played with all fast
 //! paths, with each slow path alone and with all slow paths: the hashes of the decisions are equal.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use capsched::api::{AppSpec, ApplicationId, NodeSpec, Sequential};
+use capsched::config;
 use capsched::fast_path::{AllFast, FastPath, PlantedFlaw, with_flaw, with_slow};
 use capsched::id::NodeSlot;
 use capsched::proposer::FitIndex;
@@ -82,9 +87,42 @@ fn finds_wrongly() -> bool {
     index.first_fit(&size) != scanned
 }
 
+/// Whether a leaf activates another number of applications once a node gives their masters room.
+fn activates_wrongly() -> bool {
+    let pairs = [
+        ("root.queues", "a"),
+        ("root.a.capacity", "100"),
+        ("maximum-am-resource-percent", "0.5"),
+    ];
+    let own =
+        |(key, value): (&str, &str)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned());
+    let pairs = pairs.into_iter().map(own).collect();
+    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    let loaded = config::from_pairs(&BTreeMap::new(), &pairs, &types).unwrap();
+    let active = || {
+        let mut engine = Sequential::new(loaded.settings.clone(), &[]).unwrap();
+        let node =
+            |name: &str| NodeSpec::new(name.parse().unwrap(), ResourceVector::of(&[4096, 16]));
+        engine.add_node(&node("n0:1")).unwrap();
+        for number in 1..=6 {
+            let spec = AppSpec::new(ApplicationId::new(number), "root.a", "ann");
+            let spec = spec.with_master(ResourceVector::of(&[1024, 1]));
+            engine.submit(&spec).unwrap();
+        }
+        engine.add_node(&node("n1:1")).unwrap();
+        let queues = engine.ledger().state().queues.iter();
+        let leaves = queues.filter_map(|queue| queue.leaf.as_ref());
+        leaves.map(|leaf| leaf.active.len()).sum::<usize>()
+    };
+    let slow = with_slow(&[FastPath::WaitingClasses], active);
+    assert_eq!(slow, 4, "half of two nodes are four masters");
+    active() != slow
+}
+
 /// Whether a planted flaw is noticed: by another hash, by a broken invariant, or by an assertion.
 fn is_noticed(flaw: PlantedFlaw, sound: &[(u64, Option<&'static str>)]) -> bool {
-    with_flaw(flaw, || divides_wrongly() || finds_wrongly())
+    let activates = || catch_unwind(activates_wrongly).unwrap_or(true);
+    with_flaw(flaw, || divides_wrongly() || finds_wrongly() || activates())
         || games().zip(sound).any(|((_, setup, actions), sound)| {
             let flawed = || with_flaw(flaw, || result(&faults::run(&setup, &actions)));
             // A panic outside of a step is noticed as well.
@@ -96,7 +134,7 @@ fn is_noticed(flaw: PlantedFlaw, sound: &[(u64, Option<&'static str>)]) -> bool 
 #[test]
 fn every_flaw_of_a_fast_path_is_noticed() {
     let _fast = AllFast::begin();
-    assert!(!divides_wrongly() && !finds_wrongly());
+    assert!(!divides_wrongly() && !finds_wrongly() && !activates_wrongly());
     std::panic::set_hook(Box::new(|_| {}));
     let sound: Vec<_> = games()
         .map(|(_, setup, actions)| result(&faults::run(&setup, &actions)))

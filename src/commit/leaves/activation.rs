@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use crate::accounting::{place_in_order, sort_marked};
 use crate::commit::leaves::Leaves;
+use crate::commit::leaves::waiting_classes::ClassHeads;
+use crate::fast_path::FastPath;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{compare_active, compare_waiting, master_limit, user_master_limits};
 use crate::queue::{Accessible, AppStage};
@@ -20,23 +22,95 @@ impl Leaves {
         for partition in partitions_of(state, leaf) {
             compute_master_limit(state, leaf, partition);
         }
+        // An application that moves is explained by the leaf that it comes from.
+        // Must equal [`Self::activate_all`].
+        let known = if FastPath::WaitingClasses.is_taken() && self.moving.is_none() {
+            self.waiting.heads(leaf)
+        } else {
+            None
+        };
+        match known {
+            Some(heads) => self.activate_heads(state, leaf, heads),
+            None => self.activate_all(state, leaf),
+        }
+    }
+
+    /// A look at each application that waits.
+    fn activate_all(&mut self, state: &mut State, leaf: QueueSlot) {
         let mut order = state.queues[leaf].as_leaf().waiting.clone();
         order.sort_by(|&a, &b| compare_waiting(&state.apps[a], &state.apps[b]));
-        // The reference caches the user's limit by partition for the whole call, so that the
-        // first user's weight counts for all.
         let mut user_limits = BTreeMap::new();
         for app in order {
             self.try_activate(state, leaf, app, &mut user_limits);
         }
     }
 
+    /// A look at the first of each class, and at the next one as long as they get room.
+    // What is not looked at would be refused, and explained as the first of its class whose master does not run.
+    fn activate_heads(&mut self, state: &mut State, leaf: QueueSlot, mut heads: ClassHeads) {
+        let waiting = state.queues[leaf].as_leaf().waiting.len();
+        debug_assert_eq!(
+            waiting,
+            self.waiting.len(leaf),
+            "all that wait have a class"
+        );
+        let mut user_limits = BTreeMap::new();
+        while let Some((app, class)) = heads.next() {
+            if self.try_activate(state, leaf, app, &mut user_limits) {
+                self.waiting.go_on(leaf, class, &mut heads);
+                continue;
+            }
+            let explained = self.waiting.first_without_master(leaf, class, state);
+            if let Some(other) = explained.filter(|&other| other != app) {
+                self.explain_waiting(state, leaf, other);
+            }
+        }
+        debug_assert!(
+            self.nobody_fits(state, leaf, &user_limits),
+            "one of a class that is refused stands for all"
+        );
+        debug_assert!(
+            all_are_shown(state, leaf),
+            "the limit of the user is shown for all that are refused"
+        );
+    }
+
+    /// Whether none of those that wait would be activated now.
+    fn nobody_fits(
+        &self,
+        state: &State,
+        leaf: QueueSlot,
+        user_limits: &BTreeMap<PartitionId, ResourceVector>,
+    ) -> bool {
+        let queue = &state.queues[leaf];
+        queue.as_leaf().waiting.iter().all(|&app| {
+            let row = &state.apps[app];
+            let (partition, size) = (row.master_partition, row.submission.master_size);
+            let used = queue.part(partition).master_used.get();
+            let limit = queue.as_leaf().parts[partition].master_limit;
+            let within = |limit: &ResourceVector| state.calculator.fits_in(&(size + used), limit);
+            if limit.is_none_or(|limit| !within(&limit)) {
+                return true;
+            }
+            let user = &state.users[row.user];
+            let of_user = user.part(partition).master_used.get();
+            let limit = user_limits.get(&partition);
+            // A parked application may wait though the record of its user was removed.
+            user.removed
+                || limit.is_some_and(|limit| !state.calculator.fits_in(&(size + of_user), limit))
+        })
+    }
+
+    /// Activates an application if the limits allow it; whether they do.
     fn try_activate(
         &mut self,
         state: &mut State,
         leaf: QueueSlot,
         app: AppSlot,
+        // The reference caches the user's limit by partition for the whole call, so that the first user's weight
+        // counts for all.
         user_limits: &mut BTreeMap<PartitionId, ResourceVector>,
-    ) {
+    ) -> bool {
         let row = &state.apps[app];
         let (partition, size) = (row.master_partition, row.submission.master_size);
         let limit = known_master_limit(state, leaf, partition);
@@ -47,7 +121,7 @@ impl Leaves {
             queue.as_leaf().active.is_empty() || !calculator.above_none(&state.cluster, &used);
         if !calculator.fits_in(&(size + used), &limit) && !free_pass {
             self.explain_waiting(state, leaf, app);
-            return;
+            return false;
         }
         let user = self.user_here(state, leaf, app);
         let user_limit = match user_limits.get(&partition) {
@@ -61,9 +135,10 @@ impl Leaves {
         let user_used = state.users[user].part(partition).master_used.get();
         if !calculator.fits_in(&(size + user_used), &user_limit) && !free_pass {
             self.explain_waiting(state, leaf, app);
-            return;
+            return false;
         }
         self.enter_active(state, leaf, app, user);
+        true
     }
 
     /// A waiting application becomes one of the active whatever the limits say, and its master counts.
@@ -86,6 +161,7 @@ impl Leaves {
             .as_leaf_mut()
             .waiting
             .retain(|&other| other != app);
+        self.waiting.remove(leaf, app);
         self.insert_active(state, leaf, app);
         update_stage(state, app);
     }
@@ -170,6 +246,18 @@ impl Leaves {
             self.compute_user_master_limit(state, leaf, partition, app);
         }
     }
+}
+
+/// Whether a leaf shows the limit of users on each partition where a refusal is explained.
+fn all_are_shown(state: &State, leaf: QueueSlot) -> bool {
+    let users = state.queues[leaf].as_leaf();
+    users.waiting.iter().all(|&app| {
+        let row = &state.apps[app];
+        let partition = row.master_partition;
+        let (limit, _) = user_master_limits(state, leaf, partition, 1.0);
+        let is_shown = users.parts[partition].user_master_limit.get() == limit;
+        row.unmanaged || row.master.is_some() || is_shown
+    })
 }
 
 /// Where an application stands, by the lists that hold it.

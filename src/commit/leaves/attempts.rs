@@ -23,6 +23,7 @@ impl Leaves {
         if !users.waiting.contains(&app) {
             users.waiting.push(app);
         }
+        self.waiting.add(leaf, app, &state.apps[app]);
         state.queues[leaf].runnable += 1;
         state.users[user].waiting_apps += 1;
         update_stage(state, app);
@@ -57,8 +58,10 @@ impl Leaves {
             let record = &mut state.users[user];
             record.parts[partition].master_used -= size;
             record.active_apps -= 1;
+            self.waiting.leave(leaf, app);
         } else {
             users.waiting.retain(|&other| other != app);
+            self.waiting.remove(leaf, app);
             state.users[user].waiting_apps -= 1;
         }
         let record = &state.users[user];
@@ -99,9 +102,12 @@ impl Leaves {
         if users.active.contains(&app) {
             users.active.retain(|&other| other != app);
             self.insert_active(state, leaf, app);
-        } else if !users.waiting.contains(&app) {
-            // An attempt that is parked enters the list of waiting ones and is in both.
-            users.waiting.push(app);
+        } else {
+            if !users.waiting.contains(&app) {
+                // An attempt that is parked enters the list of waiting ones and is in both.
+                users.waiting.push(app);
+            }
+            self.waiting.add(leaf, app, &state.apps[app]);
         }
         update_stage(state, app);
         priority

@@ -24,12 +24,14 @@ pub(super) mod records;
 mod removed;
 pub(super) mod usage;
 mod user_limit_cache;
+mod waiting_classes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use self::names::UserNames;
 use self::removed::RemovedUsers;
+use self::waiting_classes::WaitingClasses;
 use crate::accounting::SkippedApps;
 use crate::id::{AppSlot, QueueSlot};
 
@@ -39,6 +41,7 @@ pub(super) struct Leaves {
     names: UserNames,
     skipped: SkippedApps,
     removed: RemovedUsers,
+    waiting: WaitingClasses,
     /// The application that enters its new leaf, and the leaf that it comes from.
     moving: Option<(AppSlot, QueueSlot)>,
     /// Running applications of each user, against the limit of parallel ones.
