@@ -10,10 +10,48 @@ use crate::id::{NodeName, NodeSlot, QueueSlot};
 
 /// What a stretch of nodes without a carried out attempt came to.
 #[derive(Debug, Default)]
-struct Stretch {
+pub(super) struct Stretch {
     counted: Vec<CountedNodes>,
-    /// Places of reserved nodes with the leaves of their reservations.
-    kept: Vec<(usize, QueueSlot)>,
+    kept: KeptPlaces,
+}
+
+/// The last reserved node of each leaf in a stretch. Attempts on those before it write the same limit to the leaf, so
+/// that only the last one shows.
+#[derive(Debug, Default)]
+struct KeptPlaces {
+    /// The leaves that were met, each once.
+    leaves: Vec<QueueSlot>,
+    /// By leaf: the place, or [`Self::NOWHERE`].
+    last: Vec<usize>,
+}
+
+impl KeptPlaces {
+    const NOWHERE: usize = usize::MAX;
+
+    fn clear(&mut self) {
+        for leaf in self.leaves.drain(..) {
+            self.last[leaf.index()] = Self::NOWHERE;
+        }
+    }
+
+    /// A reserved node of a leaf stands at a place behind all others.
+    #[inline]
+    fn add(&mut self, leaf: QueueSlot, place: usize) {
+        let index = leaf.index();
+        if self.last.len() <= index {
+            self.last.resize(index + 1, Self::NOWHERE);
+        }
+        if std::mem::replace(&mut self.last[index], place) == Self::NOWHERE {
+            self.leaves.push(leaf);
+        }
+    }
+
+    /// The leaves with their last places, in the order of the places.
+    fn in_order(&mut self) -> impl Iterator<Item = (usize, QueueSlot)> + '_ {
+        let last = &self.last;
+        self.leaves.sort_unstable_by_key(|leaf| last[leaf.index()]);
+        self.leaves.iter().map(|&leaf| (last[leaf.index()], leaf))
+    }
 }
 
 impl Sequential {
@@ -49,7 +87,7 @@ impl Sequential {
 
     fn walk_range(&mut self, mut walk: WalkOrder, range: Range<usize>) -> WalkOrder {
         let Range { mut start, end } = range;
-        let mut stretch = Stretch::default();
+        let mut stretch = std::mem::take(&mut self.stretch);
         while start < end {
             let stop = self.pass_range(&walk, start..end, &mut stretch);
             if stop == end {
@@ -61,6 +99,7 @@ impl Sequential {
             walk = self.orders.follow_walk(watched, walk);
             start = stop + 1;
         }
+        self.stretch = stretch;
         walk
     }
 
@@ -75,28 +114,27 @@ impl Sequential {
         let Stretch { counted, kept } = stretch;
         let known = (&self.standstill, self.ledger.state());
         let open = walk.first_open(range.clone(), known).unwrap_or(range.end);
-        let (mut from, mut until) = (range.start, open);
+        let mut until = open;
         kept.clear();
-        while let Some(place) = walk.first_single(from..open) {
+        for place in walk.singles(range.start..open) {
             let node = walk.nodes()[place];
             let Some(leaf) = self.standstill.count_kept(&mut self.ledger, node) else {
                 until = place;
                 break;
             };
-            kept.push((place, leaf));
-            from = place + 1;
+            kept.add(leaf, place);
         }
         let known = (&self.standstill, self.ledger.state());
         walk.counted(&(range.start..until), known, counted);
-        let mut kept = kept.iter().peekable();
+        let mut kept = kept.in_order().peekable();
         for nodes in counted.iter() {
             while let Some((_, leaf)) = kept.next_if(|(place, _)| *place < nodes.last) {
-                self.standstill.write_limit_later(*leaf);
+                self.standstill.write_limit_later(leaf);
             }
             self.standstill.count_many(nodes);
         }
         for (_, leaf) in kept {
-            self.standstill.write_limit_later(*leaf);
+            self.standstill.write_limit_later(leaf);
         }
         until
     }
@@ -147,10 +185,12 @@ impl Sequential {
                 break;
             }
         }
-        if attempts {
-            self.pass_range(walk, start..until, &mut Stretch::default())
-        } else {
-            until
+        if !attempts {
+            return until;
         }
+        let mut stretch = std::mem::take(&mut self.stretch);
+        let stop = self.pass_range(walk, start..until, &mut stretch);
+        self.stretch = stretch;
+        stop
     }
 }

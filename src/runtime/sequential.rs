@@ -5,6 +5,7 @@
 //!
 //! Tests: `tests/commit/property.rs`.
 
+use super::node_rounds::Stretch;
 use super::nodes::live_order::LiveOrders;
 use super::nodes::standstill::Standstill;
 use crate::cluster::AttributeMapping;
@@ -30,6 +31,8 @@ pub struct Sequential {
     /// Calls that may have changed nodes.
     pub(super) node_calls: u64,
     pub(super) orders: LiveOrders,
+    /// Room for what stretches of nodes come to; empty between calls.
+    pub(super) stretch: Stretch,
 }
 
 /// What one attempt came to.
@@ -92,6 +95,7 @@ impl Sequential {
             standstill: Standstill::default(),
             node_calls: 0,
             orders: LiveOrders::default(),
+            stretch: Stretch::default(),
         }
     }
 
@@ -145,12 +149,15 @@ impl Sequential {
         result.map(|_| ())
     }
 
-    /// Registers nodes in order and adds their slots to a list, as [`Ledger::add_nodes`].
+    /// Registers nodes in order and adds their slots to a list; while no application is known, capacities follow
+    /// once.
+    ///
+    /// Cost: of so many nodes, and of all queues once; with applications, of all queues for each node.
     ///
     /// # Errors
     ///
     /// As [`NodeError`] of the first that is refused; those before it are registered then.
-    pub(crate) fn add_nodes(
+    pub fn add_nodes(
         &mut self,
         nodes: &[NodeSpec],
         added: &mut Vec<NodeSlot>,

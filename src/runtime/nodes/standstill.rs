@@ -174,6 +174,7 @@ impl Standstill {
 
     /// Counts that a reservation stays which is known to; the leaf of its application, or nothing where it is not
     /// known. Its key follows with [`Self::apply_counted`].
+    #[inline]
     pub(in crate::runtime) fn count_known(&mut self, node: NodeSlot) -> Option<QueueSlot> {
         if !self.keeps_silently {
             return None;
@@ -326,6 +327,7 @@ impl Standstill {
     /// Counts that a reservation stays, where it surely does and nothing changes by that; the leaf of its application,
     /// or nothing where that is not so. What the leaf is to show follows with [`Self::write_limit_later`]. No event
     /// is made.
+    #[inline]
     pub(in crate::runtime) fn count_kept(
         &mut self,
         ledger: &mut Ledger,

@@ -98,6 +98,17 @@ impl PlaceSet {
             .map(|(base, word)| base + word.trailing_zeros() as usize)
     }
 
+    /// The places of a range that are in the set, in order.
+    fn places(&self, range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
+        self.words(range).flat_map(|(base, mut word)| {
+            std::iter::from_fn(move || {
+                let place = (word != 0).then(|| base + word.trailing_zeros() as usize);
+                word &= word.wrapping_sub(1);
+                place
+            })
+        })
+    }
+
     /// How many places of a range are in the set, and the last of them.
     fn count(&self, range: Range<usize>) -> Option<(u64, usize)> {
         let (mut count, mut last) = (0, None);
@@ -250,9 +261,12 @@ impl WalkOrder {
         self.reporting.first(range)
     }
 
-    /// The first node of a range whose reservation is to be looked at, or which is of no kind.
-    pub(in crate::runtime) fn first_single(&self, range: Range<usize>) -> Option<usize> {
-        self.single.first(range)
+    /// The nodes of a range whose reservation is to be looked at, or which are of no kind, in order.
+    pub(in crate::runtime) fn singles(
+        &self,
+        range: Range<usize>,
+    ) -> impl Iterator<Item = usize> + '_ {
+        self.single.places(range)
     }
 
     /// The first open node of a range that no known attempt covers.
@@ -321,6 +335,11 @@ mod tests {
         ] {
             assert_eq!(places.first(range.clone()), first, "{range:?}");
             assert_eq!(places.count(range.clone()), count, "{range:?}");
+            let listed: Vec<_> = places.places(range).collect();
+            let ends = |count: (u64, usize)| (usize::try_from(count.0).unwrap(), count.1);
+            assert_eq!(listed.first().copied(), first);
+            let listed = listed.last().map(|&last| (listed.len(), last));
+            assert_eq!(listed, count.map(ends));
         }
         places.set(63, false);
         assert_eq!(places.first(1..200), Some(64));
