@@ -398,15 +398,18 @@ impl Cluster {
 
     /// Registers all nodes.
     pub(crate) fn register(&self, engine: &mut Sequential) -> Result<()> {
-        for node in &self.nodes {
+        let spec = |node: &NodeLine| -> Result<NodeSpec> {
             let name = NodeName::new(&node.host, 0).map_err(|error| anyhow!("{error}"))?;
             let mut spec = NodeSpec::new(name, node.size);
             spec.partition.clone_from(&node.partition);
-            let added = engine.add_node(&spec);
-            added
-                .map_err(|error| anyhow::Error::new(Problem(format!("{}: {error}", node.host))))?;
-        }
-        Ok(())
+            Ok(spec)
+        };
+        let specs: Vec<NodeSpec> = self.nodes.iter().map(spec).collect::<Result<_>>()?;
+        let mut added = Vec::with_capacity(specs.len());
+        engine.add_nodes(&specs, &mut added).map_err(|error| {
+            let host = self.nodes.get(added.len()).map_or("", |node| &node.host);
+            anyhow::Error::new(Problem(format!("{host}: {error}")))
+        })
     }
 
     /// Guarantees as the engine works them out, whatever way capacities are written in.
