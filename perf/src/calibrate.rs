@@ -62,22 +62,71 @@ struct Prediction {
     ratio: f64,
 }
 
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Extent {
+    /// All sizes and all predictions: an hour or more.
+    Whole,
+    /// Two sizes and one prediction, with few and short rounds: some minutes. The compiler of the JVM is not done then,
+    /// so that Hadoop is slower than in the whole one.
+    Brief,
+}
+
+impl Extent {
+    /// Shapes that costs come from.
+    fn sizes(self) -> &'static [(&'static str, usize)] {
+        match self {
+            Self::Whole => &SIZES,
+            Self::Brief => &SIZES[..2],
+        }
+    }
+
+    /// Shapes that are predicted.
+    fn predicted(self) -> &'static [(&'static str, usize)] {
+        match self {
+            Self::Whole => &PREDICTED,
+            Self::Brief => &PREDICTED[..1],
+        }
+    }
+
+    /// Rounds of warming up and those that are measured in one mode.
+    fn rounds(self, mode: ModeName, warmup: usize) -> (usize, usize) {
+        match (mode, self) {
+            (ModeName::Global, _) => (1, 1),
+            (_, Self::Whole) => (warmup, if warmup > 3 { 3 } else { 2 }),
+            (_, Self::Brief) => (BRIEF_WARMUP, 1),
+        }
+    }
+
+    /// The longest round that fills a cluster, in s; nothing for the usual bound.
+    fn longest_s(self) -> Option<u32> {
+        match self {
+            Self::Whole => None,
+            Self::Brief => Some(BRIEF_ROUND_S),
+        }
+    }
+}
+
+/// Rounds of warming up, and the longest round in s, of a brief calibration.
+const BRIEF_WARMUP: usize = 2;
+const BRIEF_ROUND_S: u32 = 8;
+
 /// Measures, prints costs as a file of `--costs`, and predicts.
-pub(crate) fn run(record: bool) -> Result<()> {
+pub(crate) fn run(extent: Extent, record: bool) -> Result<()> {
     let mut points = Vec::new();
-    for (name, warmup) in SIZES {
+    for &(name, warmup) in extent.sizes() {
         let shape = Shape::named(name)?;
-        aside!("measuring {name}");
-        points.push(point(&shape, warmup)?);
+        points.push(point(&shape, warmup, extent)?);
     }
     say!("{}", file(&points));
     let costs = Costs::new(points, 1, CommitOverlap::Waits, None)?;
     say!("| shape | mode | Hadoop a second | predicted | ratio | within 20 % |");
     say!("| --- | --- | --- | --- | --- | --- |");
-    for (name, warmup) in PREDICTED {
+    for &(name, warmup) in extent.predicted() {
         let shape = Shape::named(name)?;
         for variant in variants() {
-            let found = predicted(&shape, &variant, warmup, &costs)?;
+            let line = measured(&shape, &variant, warmup, extent)?;
+            let found = predicted(&shape, &variant, &line, &costs)?;
             let close = is_close(found.ratio);
             say!(
                 "| {name} | {} | {} | {} | {:.2} | {} |",
@@ -111,12 +160,12 @@ fn variants() -> impl Iterator<Item = Variant> {
 }
 
 /// The middle one of some rounds by rate.
-fn measured(shape: &Shape, variant: &Variant, warmup: usize) -> Result<PeerLine> {
-    let (warmup, rounds) = match variant.mode {
-        ModeName::Global => (1, 1),
-        _ => (warmup, if warmup > 3 { 3 } else { 2 }),
-    };
-    let mut peer = Peer::start(shape, variant, (warmup, rounds), PeerClock::Threads)?;
+fn measured(shape: &Shape, variant: &Variant, warmup: usize, extent: Extent) -> Result<PeerLine> {
+    aside!("measuring {} in {} mode", shape.name, variant.mode.name());
+    let rounds = extent.rounds(variant.mode, warmup);
+    let longest_s = extent.longest_s();
+    let mut peer = Peer::start_bounded(shape, variant, rounds, PeerClock::Threads, longest_s)?;
+    let rounds = rounds.1;
     let lines: Result<Vec<PeerLine>> = (0..rounds).map(|_| peer.round()).collect();
     let mut lines = lines?;
     lines.sort_by_key(|line| line.per_second);
@@ -125,14 +174,14 @@ fn measured(shape: &Shape, variant: &Variant, warmup: usize) -> Result<PeerLine>
 }
 
 /// The costs at one size.
-fn point(shape: &Shape, warmup: usize) -> Result<CostPoint> {
+fn point(shape: &Shape, warmup: usize, extent: Extent) -> Result<CostPoint> {
     let nodes = u64::from(shape.cluster.nodes);
     let mut point = CostPoint {
         nodes,
         ..CostPoint::default()
     };
     for variant in variants() {
-        let line = measured(shape, &variant, warmup)?;
+        let line = measured(shape, &variant, warmup, extent)?;
         let verdicts = (line.accepted + line.rejected).max(1);
         // Time of one attempt on the threads that decide: rejected ones take theirs too.
         let attempt_ns = line.deciding_ns / verdicts;
@@ -178,9 +227,12 @@ fn file(points: &[CostPoint]) -> String {
     out
 }
 
-fn predicted(shape: &Shape, variant: &Variant, warmup: usize, costs: &Costs) -> Result<Prediction> {
-    aside!("measuring {} in {} mode", shape.name, variant.mode.name());
-    let line = measured(shape, variant, warmup)?;
+fn predicted(
+    shape: &Shape,
+    variant: &Variant,
+    line: &PeerLine,
+    costs: &Costs,
+) -> Result<Prediction> {
     let simulated = simulate(shape, variant.mode, costs)?;
     let permille = |n: u64, of: u64| n * 1000 / of.max(1);
     Ok(Prediction {

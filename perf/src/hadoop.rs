@@ -102,10 +102,26 @@ impl Peer {
     pub(crate) fn start(
         shape: &Shape,
         variant: &Variant,
-        (warmup, rounds): (usize, usize),
+        rounds: (usize, usize),
         clock: PeerClock,
     ) -> Result<Self> {
-        let mut child = command(shape, variant, (warmup, rounds), clock)
+        Self::start_bounded(shape, variant, rounds, clock, None)
+    }
+
+    /// The same, where a round takes at most so many seconds.
+    pub(crate) fn start_bounded(
+        shape: &Shape,
+        variant: &Variant,
+        (warmup, rounds): (usize, usize),
+        clock: PeerClock,
+        longest_s: Option<u32>,
+    ) -> Result<Self> {
+        let mut command = command(shape, variant, (warmup, rounds), clock);
+        if let Some(longest_s) = longest_s {
+            // The last one counts.
+            command.args(["--seconds", &longest_s.to_string()]);
+        }
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

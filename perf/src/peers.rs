@@ -50,6 +50,9 @@ pub(crate) struct Args {
     /// `capsched compare --costs`, and how well it predicts S1 to S3 in the same run.
     #[arg(long, conflicts_with_all = ["shapes", "modes", "rounds", "warmup", "json"])]
     calibrate: bool,
+    /// Calibrates on K500 and K2000 with few and short rounds, and predicts S1 alone: some minutes instead of an hour.
+    #[arg(long, requires = "calibrate")]
+    brief: bool,
 }
 
 /// All rounds of one side in one mode.
@@ -185,7 +188,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     hadoop::build()?;
     if args.calibrate {
-        return calibrate::run(args.record);
+        let extent = if args.brief {
+            calibrate::Extent::Brief
+        } else {
+            calibrate::Extent::Whole
+        };
+        return calibrate::run(extent, args.record);
     }
     if !args.json {
         say!("{HEAD}");
