@@ -11,8 +11,9 @@
 //!   `CAPSCHED_SLOW` may list the paths that are slow, separated by commas, so that the gain of one path is
 //!   measured within one program. An empty list takes all fast paths.
 //! * Builds with assertions may run a closure with some slow paths ([`with_slow`]) or with one
-//!   [`PlantedFlaw`] ([`with_flaw`]), on the present thread. Tests of what a fast path saves take all of them ([`AllFast`]). `tests/simulation/fast_paths.rs` compares decisions so, and shows
-//!   that the comparison notices each flaw.
+//!   [`PlantedFlaw`] ([`with_flaw`]), on the present thread. Tests of what a fast path saves take all of
+//!   them ([`AllFast`]). `tests/simulation/fast_paths.rs` compares decisions so, and shows that the
+//!   comparison notices each flaw.
 
 #[cfg(any(capsched_slow, debug_assertions))]
 use std::cell::Cell;

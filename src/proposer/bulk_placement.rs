@@ -7,8 +7,9 @@
 //!
 //! # When it is valid
 //!
-//! On a state for concurrent proposers ([`State::concurrent`]), as long as [`next_in_bulk`] answers: leaf and application know what passes handed them, no limit is near,
-//! and the pass observes nothing. The run ends where only a pass can say.
+//! On a state for concurrent proposers ([`State::concurrent`]), as long as [`next_in_bulk`] answers: leaf and
+//! application know what passes handed them, no limit is near, and the pass observes nothing. The run ends
+//! where only a pass can say.
 //!
 //! # Why
 //!

@@ -1,7 +1,7 @@
 //! Faults: what goes wrong in the threads of an engine.
 //!
-//! Most come in through the clock, which every thread reads. A proposer's reading panics or stalls while it holds a snapshot, the committer's stalls between
-//! two batches. Proposers read it with one of eight batches that they send and in one decision of 512; where
+//! Most come in through the clock, which every thread reads. A proposer's reading panics or stalls while it
+//! holds a snapshot, the committer's stalls between two batches. Proposers read it with one of eight batches that they send and in one decision of 512; where
 //! all decisions are measured, before and after each. BadProposals comes in through a switch of the engine.
 
 use capsched::api::BadProposals;

@@ -45,7 +45,8 @@ pub(crate) struct World {
     pub(crate) refreshes: bool,
 }
 
-/// A scenario without `expect`, for the real scheduler or for the model of the tests: the header read off the first numbers, a step off each list.
+/// A scenario without `expect`, for the real scheduler or for the model of the tests: the header follows from
+/// the first numbers, a step from each list.
 pub(crate) fn scenario(
     profile: Profile,
     real: bool,
