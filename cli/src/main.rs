@@ -13,6 +13,7 @@ mod generate;
 mod hadoop;
 mod hist;
 mod interrupt;
+mod machines;
 #[cfg_attr(
     not(feature = "top"),
     expect(dead_code, reason = "the screens read what is left")
@@ -116,6 +117,10 @@ enum Command {
     Serve(Box<serve::Args>),
     /// Check a data directory of `capsched serve`.
     Fsck(fsck::Args),
+    /// Simulate node agents of a server, over gRPC.
+    NodeAgent(machines::AgentArgs),
+    /// Simulate applications of a server, over gRPC.
+    App(machines::AppArgs),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
     /// Write man pages, one for each command.
@@ -162,6 +167,8 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Simulate(args) => simulate::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Fsck(args) => fsck::run(&args),
+        Command::NodeAgent(args) => machines::agents(&args),
+        Command::App(args) => machines::apps(&args),
         Command::Completions(args) => Ok(completions::completions(&args, Cli::command())),
         Command::Man(args) => completions::man(&args, Cli::command()),
         Command::Pages(args) => pages::run(&args, Cli::command()),

@@ -18,6 +18,7 @@ use capsched_server::security::{AccessLimits, Authentication, Hosts, JwtKey, Tok
 use capsched_server::store::{Durability, Durable, DurableFailure, EmbeddedStore, Store};
 use serde_json::json;
 
+use crate::machines::{GrpcArgs, Listening};
 use crate::output::{Problem, line, note};
 use crate::reference::ReferenceArg;
 use crate::values::{mode, seed};
@@ -63,6 +64,8 @@ pub(crate) struct Args {
     simulated: Simulated,
     #[command(flatten)]
     network: Network,
+    #[command(flatten)]
+    machines: GrpcArgs,
     #[command(flatten)]
     users: Users,
     /// Print the address as one JSON object.
@@ -152,6 +155,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     log_to_standard_error(args.log);
     let (options, token) = args.options()?;
     let serving = Serving::listen(&options).map_err(refused)?;
+    let machines = args.machines.listen(&options).map_err(refused)?;
     let (rm, durable) = args.resource_manager()?;
     let _background = Background::start(Arc::clone(&rm)).context("a thread cannot be started")?;
     let demo = args
@@ -172,14 +176,30 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let stop = serving.stopper();
         let health = daemon.health().clone();
         let signalled = signalled().context("signals cannot be awaited")?;
+        let (ends, ended) = tokio::sync::oneshot::channel::<()>();
         tokio::spawn(async move {
             signalled.await;
             health.stop();
+            // Who serves no machines awaits no end.
+            let _ = ends.send(());
             stop();
         });
         // From here on a signal ends the server in order.
-        args.report(&serving, token.as_deref());
-        serving.run(daemon.router()).await?;
+        args.report(&serving, machines.as_ref(), token.as_deref());
+        let machines = machines.map(|machines| {
+            let ended = async {
+                // A sender that is gone is the end, too.
+                let _ = ended.await;
+            };
+            machines.run(Arc::clone(&rm), ended)
+        });
+        let machines = async {
+            match machines {
+                Some(machines) => machines.await,
+                None => Ok(()),
+            }
+        };
+        tokio::try_join!(serving.run(daemon.router()), machines)?;
         anyhow::Ok(())
     })?;
     Ok(ExitCode::SUCCESS)
@@ -335,14 +355,20 @@ impl Args {
         Ok((Arc::clone(&durable.rm), Some(Arc::new(durable))))
     }
 
-    fn report(&self, serving: &Serving, token: Option<&str>) {
+    fn report(&self, serving: &Serving, machines: Option<&Listening>, token: Option<&str>) {
         let page = serving.page();
+        let machines = machines.map(|machines| machines.address().to_string());
         if self.json {
             let (address, user) = (serving.address().to_string(), token.map(|_| ADMINISTRATOR));
-            line(json!({"page": page, "address": address, "user": user, "token": token}));
+            line(
+                json!({"page": page, "address": address, "grpc": machines, "user": user, "token": token}),
+            );
             return;
         }
         line(&page);
+        if let Some(machines) = machines {
+            note(format_args!("gRPC: {machines}"));
+        }
         if let Some(token) = token {
             note(format_args!(
                 "To change something, sign in as {ADMINISTRATOR} with the token {token}, or send it:\n  \

@@ -5,6 +5,7 @@
 //! | [`conf`] | the scheduler's configuration: changes, versions, log, roll back |
 //! | [`daemon`] | routes, layers, the address that is listened on |
 //! | [`demo`] | a simulated cluster that lives |
+//! | `grpc` | node agents and application masters over gRPC, where the feature `grpc` is on |
 //! | [`health`], [`metrics`] | what monitoring systems read |
 //! | [`page`] | the scheduler page and its own routes |
 //! | [`rm`] | the daemon's core: engine, applications, nodes, labels, events, and the commands that change them |
@@ -16,6 +17,8 @@
 pub mod conf;
 pub mod daemon;
 pub mod demo;
+#[cfg(feature = "grpc")]
+pub mod grpc;
 pub mod health;
 pub mod metrics;
 pub mod page;

@@ -46,20 +46,31 @@ where
         let accepted = self.inner.accept(stream, service);
         Box::pin(async move {
             let (inner, service) = accepted.await?;
-            let counted = Counted {
-                inner,
-                _permit: permit,
-            };
-            Ok((counted, service))
+            Ok((Counted::new(inner, permit), service))
         })
     }
 }
 
 /// A connection that counts until it is closed.
 #[derive(Debug)]
-pub(super) struct Counted<S> {
+pub(crate) struct Counted<S> {
     inner: S,
     _permit: OwnedSemaphorePermit,
+}
+
+impl<S> Counted<S> {
+    pub(crate) const fn new(inner: S, permit: OwnedSemaphorePermit) -> Self {
+        Self {
+            inner,
+            _permit: permit,
+        }
+    }
+
+    /// The connection itself.
+    #[cfg(feature = "grpc")]
+    pub(crate) const fn inner(&self) -> &S {
+        &self.inner
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {

@@ -9,6 +9,8 @@ mod serve;
 
 pub use assembly::Daemon;
 pub use background::Background;
+#[cfg(feature = "grpc")]
+pub(crate) use connections::Counted;
 pub use options::{ServeOptions, ServeProblem, TlsFiles};
 pub use routes::{Parts, router};
 pub use serve::Serving;

@@ -3,12 +3,25 @@
 use std::fmt;
 
 use capsched::api::{ApplicationId, ContainerId, Event, ReleaseReason};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::rm::{Happening, NumberedEvent};
 
+/// An event as people read it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct EventLine {
+    /// What happened, in a word or two.
+    pub(crate) kind: &'static str,
+    /// When, in ms since the Unix epoch.
+    pub(crate) time: u64,
+    /// The application that it is about.
+    pub(crate) app: Option<String>,
+    /// What happened.
+    pub(crate) text: String,
+}
+
 /// Kind, time, application and text of an event.
-pub(super) fn described(of: &NumberedEvent) -> Value {
+pub(crate) fn described(of: &NumberedEvent) -> EventLine {
     let (kind, app, text) = match &of.happening {
         Happening::Scheduler { event } => decision(event),
         Happening::Application { application, state } => (
@@ -27,7 +40,12 @@ pub(super) fn described(of: &NumberedEvent) -> Value {
         }
         Happening::Labels => ("labels", None, "node labels changed".to_owned()),
     };
-    json!({"kind": kind, "time": of.at_ms, "app": app, "text": text})
+    EventLine {
+        kind,
+        time: of.at_ms,
+        app,
+        text,
+    }
 }
 
 /// Kind, application and text.

@@ -103,7 +103,7 @@ fn behind(rm: &ResourceManager, last: Option<u64>) -> (Vec<Event>, u64) {
         let mut seen = kept;
         for numbered in log.behind(kept, MOST) {
             seen = numbered.id;
-            let text = described(numbered).to_string();
+            let text = json!(described(numbered)).to_string();
             events.push(
                 Event::default()
                     .id(seen.to_string())

@@ -24,6 +24,8 @@ use serde_json::{Value, json};
 use crate::rm::ResourceManager;
 use crate::security::{Access, Identity};
 
+#[cfg(feature = "grpc")]
+pub(crate) use event_text::described;
 pub use pending::{PendingByReason, PendingSum, PendingWatch};
 
 /// What the routes of the page share.
