@@ -54,11 +54,12 @@ impl Args {
             count => format!("{count} problems"),
         };
         line(format_args!(
-            "{}: {verdict} (configurations: {}, log entries: {}, commands: {}, other keys: {})",
+            "{}: {verdict} (configurations: {}, log entries: {}, commands: {}, in the snapshot: {}, other keys: {})",
             self.dir.display(),
             report.configurations,
             report.log_entries,
             report.commands,
+            report.snapshot_commands,
             report.other_keys
         ));
     }

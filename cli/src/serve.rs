@@ -1,5 +1,7 @@
 //! `capsched serve`: a resource manager with YARN's interface and a page, or one over a simulated cluster.
 
+mod standby;
+
 use std::fs;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -15,8 +17,12 @@ use capsched_server::daemon::{Background, Daemon, ServeOptions, ServeProblem, Se
 use capsched_server::demo::{self, ADMINISTRATOR, Demo, DemoOptions};
 use capsched_server::rm::{ResourceManager, Setup};
 use capsched_server::security::{AccessLimits, Authentication, Hosts, JwtKey, Tokens, new_token};
-use capsched_server::store::{Durability, Durable, DurableFailure, EmbeddedStore, Store};
+use capsched_server::store::{
+    Durability, Durable, DurableFailure, EmbeddedStore, KeepOptions, Store,
+};
 use serde_json::json;
+
+use standby::Interfaces;
 
 use crate::machines::{GrpcArgs, Listening};
 use crate::output::{Problem, line, note};
@@ -35,6 +41,7 @@ const RECOVERY: Duration = Duration::from_secs(10);
 /// With --demo it runs over a simulated cluster and needs no file. The address of the page goes to standard output.
 /// Without a way to prove a name, everybody on this machine may look and nobody may change anything.
 #[derive(clap::Args, Debug)]
+#[command(group = clap::ArgGroup::new("kept").args(["data", "store"]).multiple(true))]
 pub(crate) struct Args {
     /// Simulate a cluster: nodes that beat, applications that come and go.
     #[arg(long, conflicts_with_all = ["conf", "site"], required_unless_present = "conf")]
@@ -48,9 +55,16 @@ pub(crate) struct Args {
     /// Keep applications, nodes and versions of the configuration in this directory; it is made where it is missing.
     #[arg(long, value_name = "DIR", requires = "conf")]
     data: Option<PathBuf>,
-    /// When a change is answered: strict, when the disk has it, or relaxed, before that.
-    #[arg(long, value_name = "WHEN", default_value = "strict", requires = "data", value_parser = durability)]
+    /// A store that several servers share, etcd://host:port,host:port/prefix. One server leads, the others follow its
+    /// journal and lead when it is gone. The program must be built with the feature `etcd`.
+    #[arg(long, value_name = "URL", requires = "conf", conflicts_with = "data")]
+    store: Option<String>,
+    /// When a change is answered: strict, when the disk or the store has it, or relaxed, before that.
+    #[arg(long, value_name = "WHEN", default_value = "strict", requires = "kept", value_parser = durability)]
     durability: Durability,
+    /// Commands of the journal behind which a snapshot replaces them.
+    #[arg(long, value_name = "N", default_value_t = 50_000, requires = "kept", value_parser = clap::value_parser!(u64).range(1..))]
+    compact_after: u64,
     #[command(flatten)]
     reference: ReferenceArg,
     /// Who decides: heartbeat, asynchronous or global. With --demo global unless given, else as the
@@ -105,6 +119,9 @@ struct Network {
     /// Its key in PEM form.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+    /// Clients must show a certificate of this authority, in PEM form.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_client_ca: Option<PathBuf>,
     /// Listen on other addresses than loopback without encryption, behind a proxy that encrypts.
     #[arg(long)]
     insecure_plain: bool,
@@ -156,53 +173,82 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let (options, token) = args.options()?;
     let serving = Serving::listen(&options).map_err(refused)?;
     let machines = args.machines.listen(&options).map_err(refused)?;
+    if let Some(address) = &args.store {
+        let interfaces = Interfaces {
+            serving,
+            machines,
+            options,
+        };
+        let runtime = runtime()?;
+        let served = runtime.block_on(standby::serve(args, address, interfaces));
+        // What waits for the store must not hold up the end.
+        runtime.shutdown_background();
+        return served.map(|()| ExitCode::SUCCESS);
+    }
     let (rm, durable) = args.resource_manager()?;
     let _background = Background::start(Arc::clone(&rm)).context("a thread cannot be started")?;
     let demo = args
         .demo
         .then(|| Demo::start(Arc::clone(&rm), args.demo_options()));
     let _demo = demo.transpose().context("a thread cannot be started")?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .context("threads cannot be started")?;
+    let runtime = runtime()?;
     let daemon = Daemon::new(Arc::clone(&rm), &options);
     let daemon = match &durable {
         Some(durable) => daemon.keeping(durable),
         None => daemon.with_conf(Arc::new(demo::configuration(&rm)?)),
     };
-    runtime.block_on(async {
-        let stop = serving.stopper();
-        let health = daemon.health().clone();
-        let signalled = signalled().context("signals cannot be awaited")?;
-        let (ends, ended) = tokio::sync::oneshot::channel::<()>();
-        tokio::spawn(async move {
-            signalled.await;
-            health.stop();
-            // Who serves no machines awaits no end.
-            let _ = ends.send(());
-            stop();
-        });
-        // From here on a signal ends the server in order.
-        args.report(&serving, machines.as_ref(), token.as_deref());
-        let machines = machines.map(|machines| {
-            let ended = async {
-                // A sender that is gone is the end, too.
-                let _ = ended.await;
-            };
-            machines.run(Arc::clone(&rm), ended)
-        });
-        let machines = async {
-            match machines {
-                Some(machines) => machines.await,
-                None => Ok(()),
-            }
-        };
-        tokio::try_join!(serving.run(daemon.router()), machines)?;
-        anyhow::Ok(())
-    })?;
+    let machines = machines.map(|machines| (machines, rm));
+    runtime.block_on(serve(args, serving, machines, daemon, token.as_deref()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let built = builder.worker_threads(2).enable_all().build();
+    built.context("threads cannot be started")
+}
+
+/// Serves both interfaces until a signal ends them.
+async fn serve(
+    args: &Args,
+    serving: Serving,
+    machines: Option<(Listening, Arc<ResourceManager>)>,
+    daemon: Daemon,
+    token: Option<&str>,
+) -> Result<()> {
+    let stop = serving.stopper();
+    let health = daemon.health().clone();
+    let signalled = signalled().context("signals cannot be awaited")?;
+    let (ends, ended) = tokio::sync::oneshot::channel::<()>();
+    tokio::spawn(async move {
+        signalled.await;
+        health.stop();
+        // Who serves no machines awaits no end.
+        let _ = ends.send(());
+        stop();
+    });
+    // From here on a signal ends the server in order.
+    args.report(&serving, machines.as_ref().map(|(of, _)| of), token);
+    let machines = async {
+        let Some((machines, rm)) = machines else {
+            return Ok(());
+        };
+        let ended = async {
+            // A sender that is gone is the end, too.
+            let _ = ended.await;
+        };
+        machines.run(rm, ended).await
+    };
+    tokio::try_join!(serving.run(daemon.router()), machines)?;
+    Ok(())
+}
+
+/// What is wrong with what was given is a problem; what the store does is a failure.
+fn durable_failed(failure: DurableFailure) -> anyhow::Error {
+    match failure {
+        DurableFailure::Store(error) => anyhow::Error::new(error),
+        other => Problem(other.to_string()).into(),
+    }
 }
 
 /// Ends the recovery when nodes have had time to register again.
@@ -294,6 +340,7 @@ impl Args {
             options.tls = Some(TlsFiles {
                 certificates: certificates.clone(),
                 key: key.clone(),
+                client_ca: self.network.tls_client_ca.clone(),
             });
         }
         Ok((options, token))
@@ -317,20 +364,18 @@ impl Args {
         }
     }
 
-    /// The resource manager, with what keeps its changes unless its cluster is simulated.
-    fn resource_manager(&self) -> Result<(Arc<ResourceManager>, Option<Arc<Durable>>)> {
-        let Some(conf) = &self.conf else {
-            let rm = demo::resource_manager(&self.demo_options(), self.reference.release)?;
-            return Ok((Arc::new(rm), None));
-        };
+    /// What a resource manager over real files is started with.
+    fn setup(&self) -> Result<Setup> {
         let limits = Options::default().limits;
         let source = |path: &Path, layer: Layer| {
             let read = config::read_source(path, layer, &limits);
             read.map_err(|finding| anyhow::anyhow!(finding.message))
         };
-        let mut sources: Vec<ConfigSource> = vec![source(conf, Layer::Scheduler)?];
-        if let Some(site) = &self.site {
-            sources.push(source(site, Layer::Site)?);
+        let mut sources: Vec<ConfigSource> = Vec::new();
+        for (path, layer) in [(&self.conf, Layer::Scheduler), (&self.site, Layer::Site)] {
+            if let Some(path) = path {
+                sources.push(source(path, layer)?);
+            }
         }
         let loaded = crate::play::from_sources(&sources, self.reference.release)?;
         let [site, scheduler] = loaded.properties.pairs_with(&[]);
@@ -340,17 +385,44 @@ impl Args {
             Some(_) => self.mode(),
             None => setup.configured_mode()?,
         };
+        Ok(setup)
+    }
+
+    fn keeping(&self) -> KeepOptions {
+        KeepOptions {
+            durability: self.durability,
+            compact_after: self.compact_after,
+            ..KeepOptions::default()
+        }
+    }
+
+    /// The address that other servers name as the leader's.
+    fn advertised(&self, serving: &Serving) -> String {
+        let page = serving.page();
+        let base = page.trim_end_matches("/ui/");
+        match (self.network.host_name.first(), base.split_once("://")) {
+            (Some(name), Some((scheme, _))) => {
+                format!("{scheme}://{name}:{}", serving.address().port())
+            }
+            _ => base.to_owned(),
+        }
+    }
+
+    /// The resource manager, with what keeps its changes unless its cluster is simulated.
+    fn resource_manager(&self) -> Result<(Arc<ResourceManager>, Option<Arc<Durable>>)> {
+        if self.demo {
+            let rm = demo::resource_manager(&self.demo_options(), self.reference.release)?;
+            return Ok((Arc::new(rm), None));
+        }
+        let setup = self.setup()?;
         let store = match &self.data {
             Some(dir) => Some(EmbeddedStore::open(dir, Arc::clone(&setup.clock))?),
             None => None,
         };
         let store = store.map(|store| Arc::new(store) as Arc<dyn Store>);
         let who = format!("process {}", std::process::id());
-        let durable = Durable::start(setup, store, self.durability, &who);
-        let durable = durable.map_err(|failure| match failure {
-            DurableFailure::Store(error) => anyhow::Error::new(error),
-            other => Problem(other.to_string()).into(),
-        })?;
+        let durable = Durable::start(setup, store, self.keeping(), &who);
+        let durable = durable.map_err(durable_failed)?;
         end_recovery(&durable)?;
         Ok((Arc::clone(&durable.rm), Some(Arc::new(durable))))
     }

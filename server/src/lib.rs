@@ -7,6 +7,7 @@
 //! | [`demo`] | a simulated cluster that lives |
 //! | `grpc` | node agents and application masters over gRPC, where the feature `grpc` is on |
 //! | [`health`], [`metrics`] | what monitoring systems read |
+//! | [`openapi`] | a description of all routes |
 //! | [`page`] | the scheduler page and its own routes |
 //! | [`rm`] | the daemon's core: engine, applications, nodes, labels, events, and the commands that change them |
 //! | [`security`] | who calls, what callers may do, what a request may look like |
@@ -21,6 +22,7 @@ pub mod demo;
 pub mod grpc;
 pub mod health;
 pub mod metrics;
+pub mod openapi;
 pub mod page;
 pub mod replay;
 pub mod rest;

@@ -4,6 +4,9 @@
     reason = "a test fails where something is missing"
 )]
 
+#[cfg(feature = "etcd")]
+mod etcd_server;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +43,28 @@ impl Subject {
 /// Runs a case over every store that can be had here.
 fn each(case: impl Fn(&Subject)) {
     case(&Subject::embedded());
+    #[cfg(feature = "etcd")]
+    over_etcd(&case);
+}
+
+/// Runs a case over etcd, where it is installed.
+#[cfg(feature = "etcd")]
+fn over_etcd(case: &impl Fn(&Subject)) {
+    let Some(server) = etcd_server::EtcdServer::start() else {
+        use std::io::Write;
+        let mut out = std::io::stderr().lock();
+        let _ = writeln!(out, "skipped: etcd is not installed");
+        return;
+    };
+    let open = || -> Arc<dyn Store> {
+        let opened = capsched_server::store::EtcdStore::open(&server.address("test"));
+        Arc::new(opened.unwrap())
+    };
+    case(&Subject {
+        store: open(),
+        other: open(),
+        _dir: None,
+    });
 }
 
 fn put(store: &dyn Store, token: Token, key: &str, value: &str) -> Revision {

@@ -84,7 +84,15 @@ impl Sequential {
     /// Cost: a copy of every table.
     #[must_use]
     pub fn trial(&self) -> Self {
-        Self::over(self.ledger.trial_copy())
+        Self::trial_of(&self.ledger)
+    }
+
+    /// The same over a copy of a ledger, such as that of an engine with threads.
+    ///
+    /// Cost: a copy of every table.
+    #[must_use]
+    pub fn trial_of(ledger: &Ledger) -> Self {
+        Self::over(ledger.trial_copy())
     }
 
     /// A scheduler over a ledger.

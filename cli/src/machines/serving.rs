@@ -39,10 +39,10 @@ impl GrpcArgs {
         let Some(listen) = self.grpc else {
             return Ok(None);
         };
-        let options = GrpcOptions {
-            client_ca: self.grpc_client_ca.clone(),
-            ..GrpcOptions::beside(options, listen)
-        };
+        let mut options = GrpcOptions::beside(options, listen);
+        if self.grpc_client_ca.is_some() {
+            options.client_ca.clone_from(&self.grpc_client_ca);
+        }
         let serving = GrpcServing::listen(&options)?;
         Ok(Some(Listening { serving, options }))
     }

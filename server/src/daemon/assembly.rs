@@ -73,17 +73,17 @@ impl Daemon {
         let rm = || Arc::clone(&self.rm);
         let pending = || Arc::clone(&self.pending);
         let rest = rest::router(Shared::new(rm()));
-        let rest = match &self.conf {
-            Some(conf) => rest.layer(Extension(Arc::clone(conf))),
-            None => rest,
-        };
-        router(Parts {
+        let parts = router(Parts {
             page: Page::new(rm(), pending(), Arc::clone(&self.access)),
             metrics: Metrics::new(rm(), pending(), self.conf.clone().map(store_watch)),
             health: self.health.clone(),
             access: Arc::clone(&self.access),
             rest,
-        })
+        });
+        match &self.conf {
+            Some(conf) => parts.layer(Extension(Arc::clone(conf))),
+            None => parts,
+        }
     }
 }
 

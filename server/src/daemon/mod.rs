@@ -3,9 +3,11 @@
 mod assembly;
 mod background;
 mod connections;
+mod encryption;
 mod options;
 mod routes;
 mod serve;
+mod switch;
 
 pub use assembly::Daemon;
 pub use background::Background;
@@ -14,3 +16,4 @@ pub(crate) use connections::Counted;
 pub use options::{ServeOptions, ServeProblem, TlsFiles};
 pub use routes::{Parts, router};
 pub use serve::Serving;
+pub use switch::{StandbyPage, Switch};

@@ -14,6 +14,8 @@ pub struct TlsFiles {
     pub certificates: PathBuf,
     /// The key.
     pub key: PathBuf,
+    /// Certificates of which a client must prove one; nothing: it needs none.
+    pub client_ca: Option<PathBuf>,
 }
 
 /// How a server listens.

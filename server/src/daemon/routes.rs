@@ -11,6 +11,7 @@ use tower_http::timeout::TimeoutLayer;
 
 use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::openapi;
 use crate::page::Page;
 use crate::security::{Access, guard, with_headers};
 
@@ -42,6 +43,7 @@ pub fn router(parts: Parts) -> Router {
         .merge(parts.page.router())
         .merge(parts.metrics.router())
         .merge(parts.health.router())
+        .merge(openapi::router())
         .layer(TimeoutLayer::with_status_code(
             StatusCode::GATEWAY_TIMEOUT,
             PATIENCE,

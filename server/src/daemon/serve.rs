@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use axum::Router;
 use axum_server::Handle;
-use axum_server::tls_rustls::RustlsConfig;
 use hyper_util::rt::TokioTimer;
 
 use super::connections::FewConnections;
+use super::encryption::encryption;
 use super::options::{ServeOptions, ServeProblem, TlsFiles};
 
 /// Longest time until the head of a request is there.
@@ -107,7 +107,7 @@ impl Serving {
                 server.map(few).serve(service).await
             }
             Some(files) => {
-                let read = RustlsConfig::from_pem_file(&files.certificates, &files.key).await;
+                let read = encryption(&files);
                 let config = read.map_err(|error| ServeProblem::Tls(files, error))?;
                 let acceptor = axum_server::tls_rustls::RustlsAcceptor::new(config);
                 let few = FewConnections::new(acceptor, CONNECTIONS);

@@ -69,7 +69,10 @@ impl GrpcOptions {
         Self {
             listen,
             tls: options.tls.clone(),
-            client_ca: None,
+            client_ca: options
+                .tls
+                .as_ref()
+                .and_then(|files| files.client_ca.clone()),
             authentication: options.authentication.clone(),
             plain_is_fine: options.plain_is_fine,
         }

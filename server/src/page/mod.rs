@@ -11,13 +11,15 @@ mod events;
 mod latency;
 mod nodes;
 mod pending;
+mod snapshot;
+mod trial;
 mod why;
 
 use std::sync::Arc;
 
 use axum::extract::{Extension, State};
 use axum::response::Redirect;
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
@@ -64,6 +66,9 @@ impl Page {
             .route("/v1/apps/{app}/why", get(why::why))
             .route("/v1/nodes", get(nodes::all))
             .route("/v1/latency", get(latency::all))
+            .route("/v1/snapshot", get(snapshot::snapshot))
+            .route("/v1/plan", post(trial::plan))
+            .route("/v1/whatif", post(trial::what_if))
             .with_state(self.clone())
     }
 

@@ -65,7 +65,8 @@ impl ResourceManager {
             // What was decided is history; a recovery puts it together.
             Command::MasterPlaced { .. }
             | Command::AttemptStarted { .. }
-            | Command::Ended { .. } => Ok(Answer::Done),
+            | Command::Ended { .. }
+            | Command::IdsGivenOut { .. } => Ok(Answer::Done),
         }
     }
 
@@ -343,12 +344,7 @@ impl ResourceManager {
         }
         for (node, labels) in nodes {
             let labels: BTreeSet<String> = labels.iter().cloned().collect();
-            match node.parse::<NodeName>() {
-                Ok(name) if name.port() != 0 => books.labels.replace(&name, labels),
-                _ => books
-                    .labels
-                    .replace_of_host(node.trim_end_matches(":0"), labels),
-            }
+            books.labels.replace_named(node, labels);
         }
         let registered = books.nodes.iter().filter(|(_, node)| !node.life.is_gone());
         let changes = registered.map(|(name, _)| {

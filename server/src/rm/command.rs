@@ -133,6 +133,11 @@ pub enum Command {
         /// Why.
         diagnostics: String,
     },
+    /// Application ids up to a number were given out. A compacted journal says so.
+    IdsGivenOut {
+        /// The number of the last one.
+        last: u32,
+    },
 }
 
 impl Command {
@@ -159,7 +164,10 @@ impl Command {
     pub const fn is_fact(&self) -> bool {
         matches!(
             self,
-            Self::MasterPlaced { .. } | Self::AttemptStarted { .. } | Self::Ended { .. }
+            Self::MasterPlaced { .. }
+                | Self::AttemptStarted { .. }
+                | Self::Ended { .. }
+                | Self::IdsGivenOut { .. }
         )
     }
 }

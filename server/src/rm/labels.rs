@@ -8,7 +8,7 @@ use super::command::LabelSpec;
 
 /// The labels of the cluster.
 // As CommonNodeLabelsManager.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Labels {
     exclusive: BTreeMap<String, bool>,
     nodes: BTreeMap<NodeName, BTreeSet<String>>,
@@ -41,6 +41,12 @@ impl Labels {
         self.nodes.iter()
     }
 
+    /// The hosts that have labels, with them.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = (&str, &BTreeSet<String>)> {
+        let hosts = self.hosts.iter();
+        hosts.map(|(host, labels)| (host.as_str(), labels))
+    }
+
     pub(super) fn add(&mut self, label: &LabelSpec) {
         let entry = self.exclusive.entry(label.name.clone());
         entry.or_insert(label.exclusive);
@@ -63,7 +69,15 @@ impl Labels {
         }
     }
 
-    pub(super) fn replace_of_host(&mut self, host: &str, labels: BTreeSet<String>) {
+    /// Replaces the labels of a node, named `host:port`, or of a whole host.
+    pub(super) fn replace_named(&mut self, node: &str, labels: BTreeSet<String>) {
+        match node.parse::<NodeName>() {
+            Ok(name) if name.port() != 0 => self.replace(&name, labels),
+            _ => self.replace_of_host(node.trim_end_matches(":0"), labels),
+        }
+    }
+
+    fn replace_of_host(&mut self, host: &str, labels: BTreeSet<String>) {
         self.nodes.retain(|node, _| node.host() != host);
         if labels.is_empty() {
             self.hosts.remove(host);

@@ -10,6 +10,7 @@ mod books;
 mod carry_out;
 mod command;
 mod events;
+mod history;
 mod journal;
 mod labels;
 mod nodes;
@@ -33,6 +34,7 @@ pub use command::{
     Answer, Command, CommandError, FinalStatus, LabelSpec, NodeRegistration, Pairs, Submission,
 };
 pub use events::{EventLog, Happening, NumberedEvent};
+pub use history::compacted;
 pub use journal::{Journal, JournalEntry, JournalError};
 pub use labels::Labels;
 pub use nodes::{NodeLife, NodeRecord, NodeRegistry};

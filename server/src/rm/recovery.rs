@@ -8,17 +8,16 @@
 //! The configuration is not taken from the journal: its store has the latest version.
 // As RMAppManager.recover and AbstractYarnScheduler.recoverContainersOnNode.
 
-use std::collections::BTreeMap;
-
 use capsched::api::{AppSpec, ApplicationId, ContainerId, NodeName, Recovered, RunningContainer};
 
 use super::application::{AppState, AttemptState};
 use super::carry_out::node_name;
+use super::history::{AppHistory, History};
 use super::nodes::NodeLife;
 use super::submission::new_application;
 use super::{
     Application, Command, CommandError, FinalStatus, JournalEntry, NodeRegistration,
-    ResourceManager, Submission, lock,
+    ResourceManager, lock,
 };
 
 /// What came back.
@@ -35,113 +34,6 @@ pub struct RecoveryCounts {
     pub nodes: usize,
 }
 
-/// The container of a master.
-#[derive(Clone, Debug)]
-struct MasterPlace {
-    number: u32,
-    node: String,
-}
-
-/// What the journal says of one application.
-#[derive(Debug, Default)]
-struct AppHistory {
-    submitted: Option<(String, Submission, u64)>,
-    /// When each attempt started, by number.
-    attempts: BTreeMap<u32, u64>,
-    masters: BTreeMap<u32, MasterPlace>,
-    queue: Option<String>,
-    /// Commands that are carried out again once the application is back.
-    again: Vec<JournalEntry>,
-    end: Option<(AppState, FinalStatus, String, u64)>,
-}
-
-/// What the journal says of all.
-#[derive(Debug, Default)]
-struct History {
-    apps: BTreeMap<ApplicationId, AppHistory>,
-    nodes: BTreeMap<String, (NodeRegistration, NodeLife, u64)>,
-    labels: Vec<JournalEntry>,
-    given_out: u32,
-}
-
-impl History {
-    fn of(entries: &[JournalEntry]) -> Self {
-        let mut history = Self::default();
-        for entry in entries {
-            history.add(entry);
-        }
-        history
-    }
-
-    fn app(&mut self, application: &str) -> Option<&mut AppHistory> {
-        let id: ApplicationId = application.parse().ok()?;
-        Some(self.apps.entry(id).or_default())
-    }
-
-    fn add(&mut self, entry: &JournalEntry) {
-        match &entry.command {
-            Command::RegisterNode(of) => {
-                let node = (of.clone(), NodeLife::Lost, entry.at_ms);
-                self.nodes.insert(of.node.clone(), node);
-            }
-            Command::RemoveNode { node } => self.node_is(node, NodeLife::Shutdown),
-            Command::DecommissionNode { node } => self.node_is(node, NodeLife::Decommissioned),
-            Command::NewApplication => self.given_out = self.given_out.saturating_add(1),
-            Command::AddLabels { .. }
-            | Command::RemoveLabels { .. }
-            | Command::ReplaceLabels { .. } => self.labels.push(entry.clone()),
-            Command::RefreshQueues { .. } => {}
-            of_app => self.add_of_app(entry, of_app),
-        }
-    }
-
-    fn node_is(&mut self, node: &str, life: NodeLife) {
-        if let Some((_, present, _)) = self.nodes.get_mut(node) {
-            *present = life;
-        }
-    }
-
-    fn add_of_app(&mut self, entry: &JournalEntry, command: &Command) {
-        let Some(app) = command.application().and_then(|id| self.app(id)) else {
-            return;
-        };
-        let end = |state, status, text: &str| Some((state, status, text.to_owned(), entry.at_ms));
-        match command {
-            Command::Submit(submission) if app.submitted.is_none() => {
-                let submission = Submission::clone(submission);
-                app.submitted = Some((entry.user.clone(), submission, entry.at_ms));
-                app.attempts.entry(1).or_insert(entry.at_ms);
-            }
-            Command::AttemptStarted { attempt, .. } => {
-                app.attempts.insert(*attempt, entry.at_ms);
-            }
-            Command::MasterPlaced {
-                attempt,
-                number,
-                node,
-                ..
-            } => {
-                let place = MasterPlace {
-                    number: *number,
-                    node: node.clone(),
-                };
-                app.masters.insert(*attempt, place);
-            }
-            Command::Move { queue, .. } => app.queue = Some(queue.clone()),
-            Command::RegisterMaster { .. }
-            | Command::SetPriority { .. }
-            | Command::SetLifetime { .. } => app.again.push(entry.clone()),
-            Command::Ended {
-                state,
-                status,
-                diagnostics,
-                ..
-            } if app.end.is_none() => app.end = end(*state, *status, diagnostics),
-            _ => {}
-        }
-    }
-}
-
 impl ResourceManager {
     /// Takes over what a journal has of an earlier run. To be called once, before anything else, on a resource
     /// manager that was started with `recovering`.
@@ -150,9 +42,10 @@ impl ResourceManager {
     pub fn recover(&self, entries: &[JournalEntry]) -> RecoveryCounts {
         let _gate = lock(&self.gate);
         let history = History::of(entries);
-        for entry in &history.labels {
+        let now_ms = self.now_ms();
+        for command in history.label_commands() {
             // What was carried out before can only fail where the start knows the label already.
-            let _ = self.carry_out(&entry.user, &entry.command, entry.at_ms);
+            let _ = self.carry_out(&self.setup.daemon, &command, now_ms);
         }
         let mut counts = RecoveryCounts::default();
         for (id, app) in history.apps {
@@ -201,14 +94,14 @@ impl ResourceManager {
         app.path.clone_from(&path);
         app.max_attempts = self.max_attempts(submission.max_attempts);
         self.restore_attempts(&mut app, &of);
-        if let Some((state, status, diagnostics, ended_ms)) = &of.end {
-            app.diagnostics.clone_from(diagnostics);
-            app.end(*state, *status, *ended_ms);
+        if let Some(end) = &of.end {
+            app.diagnostics.clone_from(&end.diagnostics);
+            app.end(end.state, end.status, end.at_ms);
             self.enter_recovered(app);
             // Killed by its user and not by the recovery.
-            return Some(match state {
+            return Some(match end.state {
                 AppState::Killed => AppState::Finished,
-                other => *other,
+                other => other,
             });
         }
         app.state = AppState::Accepted;

@@ -67,7 +67,8 @@ impl ResourceManager {
             }
             Command::MasterPlaced { .. }
             | Command::AttemptStarted { .. }
-            | Command::Ended { .. } => {
+            | Command::Ended { .. }
+            | Command::IdsGivenOut { .. } => {
                 let text = "Only the resource manager itself says what it decided.";
                 Err(CommandError::Forbidden(text.to_owned()))
             }

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use capsched::config::{ConfigSource, Layer, Properties};
 use capsched::sync::{AtomicBool, Ordering};
+use capsched::time::{Clock, SystemClock};
 
 use super::batch::{Store, StoreError, Token};
+use super::compaction::{Recorded, compact};
 use super::configurations::KeyConfStore;
 use super::journal::{Durability, StoreJournal};
 use crate::conf::{
@@ -18,7 +20,7 @@ use crate::conf::{
 };
 use crate::rm::{RecoveryCounts, ResourceManager, Setup, StartFailure};
 
-/// How long a leader leads without renewing.
+/// How long a leader leads without renewing, where nothing else is said.
 const LEASE: Duration = Duration::from_secs(10);
 
 /// `yarn.scheduler.configuration.max.version`, where no configuration says otherwise.
@@ -26,6 +28,42 @@ const MOST_VERSIONS: usize = 100;
 
 /// `yarn.scheduler.configuration.store.max-logs`, where no configuration says otherwise.
 const MOST_ENTRIES: usize = 1000;
+
+/// `yarn.resourcemanager.state-store.max-completed-applications`, where no configuration says otherwise.
+const MOST_ENDED: usize = 1000;
+
+/// Between two looks at the length of the journal.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How changes are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepOptions {
+    /// When a command counts as kept.
+    pub durability: Durability,
+    /// A snapshot replaces the commands of the journal when there are so many.
+    pub compact_after: u64,
+    /// How long the process leads without renewing.
+    pub lease: Duration,
+}
+
+impl Default for KeepOptions {
+    fn default() -> Self {
+        Self {
+            durability: Durability::Strict,
+            compact_after: 50_000,
+            lease: LEASE,
+        }
+    }
+}
+
+impl From<Durability> for KeepOptions {
+    fn from(durability: Durability) -> Self {
+        Self {
+            durability,
+            ..Self::default()
+        }
+    }
+}
 
 /// Why it does not start.
 #[derive(Debug)]
@@ -76,36 +114,157 @@ pub struct Durable {
 struct Kept {
     /// Ended first, so that what is in line is written while the lease holds.
     journal: Arc<StoreJournal>,
-    _lease: LeaseKeeper,
+    _compactor: Compactor,
+    lease: LeaseKeeper,
 }
 
-/// Prolongs the lease of a leader until it is dropped; then it resigns.
+/// Replaces the beginning of a journal by snapshots, until it is dropped.
 #[derive(Debug)]
-struct LeaseKeeper {
+struct Compactor {
     ends: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
-impl LeaseKeeper {
-    fn start(store: Arc<dyn Store>, token: Token) -> Result<Self, StoreError> {
+/// What a compactor needs.
+struct Compaction {
+    store: Arc<dyn Store>,
+    token: Token,
+    after: u64,
+    most_ended: usize,
+    /// Commands that the journal had at the start.
+    found: u64,
+}
+
+impl Compaction {
+    fn run(&self, journal: &StoreJournal, ends: &AtomicBool) {
+        // Commands since the start that a snapshot has, those found at the start included.
+        let mut replaced = 0;
+        while !ends.load(Ordering::Relaxed) {
+            let counts = journal.counts();
+            let length = self.found + counts.commands;
+            if length - replaced >= self.after && journal.failure().is_none() {
+                match compact(&*self.store, self.token, self.most_ended) {
+                    Ok(position) => tracing::info!(position, "a snapshot replaces the journal"),
+                    Err(error) => tracing::warn!(%error, "the journal could not be compacted"),
+                }
+                // What failed is tried again when the journal has grown by as much.
+                replaced = length;
+            }
+            thread::park_timeout(LOOK);
+        }
+    }
+}
+
+impl Compactor {
+    fn start(of: Compaction, journal: Arc<StoreJournal>) -> Result<Self, StoreError> {
         let ends = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&ends);
-        let builder = thread::Builder::new().name("lease".to_owned());
-        let thread = builder.spawn(move || {
-            while !until.load(Ordering::Relaxed) {
-                if let Err(error) = store.renew(token) {
-                    tracing::error!(%error, "the lease could not be prolonged");
-                }
-                thread::park_timeout(LEASE / 8);
-            }
-            // Where this fails, the lease ends by itself.
-            let _ = store.resign(token);
-        });
+        let builder = thread::Builder::new().name("compaction".to_owned());
+        let thread = builder.spawn(move || of.run(&journal, &until));
         let thread = thread.map_err(|error| StoreError::Failed(error.to_string()))?;
         Ok(Self {
             ends,
             thread: Some(thread),
         })
+    }
+}
+
+impl Drop for Compactor {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // Its panic was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A process that leads a store, with what the store has. It resigns when it is dropped.
+#[derive(Debug)]
+pub struct Lead {
+    store: Arc<dyn Store>,
+    token: Token,
+    keeper: LeaseKeeper,
+    pub(super) recorded: Recorded,
+}
+
+impl Lead {
+    /// Prolongs a lease from now on.
+    pub(super) fn begin(
+        store: Arc<dyn Store>,
+        token: Token,
+        lease: Duration,
+    ) -> Result<Self, StoreError> {
+        let keeper = LeaseKeeper::start(Arc::clone(&store), token, lease)?;
+        Ok(Self {
+            store,
+            token,
+            keeper,
+            recorded: Recorded::default(),
+        })
+    }
+
+    /// Leads at once, and reads what the store has.
+    fn at_once(store: Arc<dyn Store>, who: &str, lease: Duration) -> Result<Self, StoreError> {
+        let token = store.lead(who, lease)?;
+        let mut lead = Self::begin(store, token, lease)?;
+        lead.recorded = Recorded::read(&*lead.store)?;
+        Ok(lead)
+    }
+
+    fn leader(&self) -> (Arc<dyn Store>, Token) {
+        (Arc::clone(&self.store), self.token)
+    }
+}
+
+/// Prolongs the lease of a leader until it is dropped; then it resigns.
+#[derive(Debug)]
+struct LeaseKeeper {
+    lost: Arc<AtomicBool>,
+    ends: Arc<AtomicBool>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl LeaseKeeper {
+    fn start(store: Arc<dyn Store>, token: Token, lease: Duration) -> Result<Self, StoreError> {
+        let (lost, ends) = (Arc::default(), Arc::default());
+        let (says, until): (Arc<AtomicBool>, Arc<AtomicBool>) =
+            (Arc::clone(&lost), Arc::clone(&ends));
+        let builder = thread::Builder::new().name("lease".to_owned());
+        let thread = builder.spawn(move || {
+            prolong(&*store, token, lease, &says, &until);
+            // Where this fails, the lease ends by itself.
+            let _ = store.resign(token);
+        });
+        let thread = thread.map_err(|error| StoreError::Failed(error.to_string()))?;
+        Ok(Self {
+            lost,
+            ends,
+            thread: Some(thread),
+        })
+    }
+}
+
+/// Prolongs a lease until the end is wanted, or until the lease may have ended.
+fn prolong(store: &dyn Store, token: Token, lease: Duration, lost: &AtomicBool, ends: &AtomicBool) {
+    let clock = SystemClock::new();
+    let patience = u64::try_from((lease / 4 * 3).as_nanos()).unwrap_or(u64::MAX);
+    let mut renewed_ns = clock.now_ns();
+    while !ends.load(Ordering::Relaxed) && !lost.load(Ordering::Relaxed) {
+        let begun_ns = clock.now_ns();
+        match store.renew(token) {
+            Ok(()) => renewed_ns = begun_ns,
+            Err(error) => {
+                tracing::error!(%error, "the lease could not be prolonged");
+                let over = clock.now_ns().saturating_sub(renewed_ns) > patience;
+                if error == StoreError::Fenced || over {
+                    // Relaxed: the store refuses what comes too late, whoever sees this when.
+                    lost.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+        thread::park_timeout(lease / 8);
     }
 }
 
@@ -128,44 +287,36 @@ impl Durable {
     ///
     /// As [`DurableFailure`]; nothing runs then.
     pub fn start(
-        mut setup: Setup,
+        setup: Setup,
         store: Option<Arc<dyn Store>>,
-        durability: Durability,
+        keeping: impl Into<KeepOptions>,
         who: &str,
     ) -> Result<Self, DurableFailure> {
-        let leader = match store {
-            Some(store) => {
-                let token = store.lead(who, LEASE)?;
-                Some((store, token))
-            }
-            None => None,
-        };
-        let lease = leader.as_ref();
-        let lease = lease.map(|(store, token)| LeaseKeeper::start(Arc::clone(store), *token));
-        let lease = lease.transpose()?;
+        let keeping = keeping.into();
+        let lead = store.map(|store| Lead::at_once(store, who, keeping.lease));
+        Self::start_leading(setup, lead.transpose()?, keeping)
+    }
+
+    /// Starts a resource manager of a process that leads already, as a standby does; or of one without a store.
+    ///
+    /// # Errors
+    ///
+    /// As [`DurableFailure`]; nothing runs then.
+    pub fn start_leading(
+        mut setup: Setup,
+        lead: Option<Lead>,
+        keeping: KeepOptions,
+    ) -> Result<Self, DurableFailure> {
+        let leader = lead.as_ref().map(Lead::leader);
         let conf = open_conf(&setup, leader.as_ref())?;
         if let Some(conf) = &conf {
             setup.scheduler.clone_from(conf.state().properties.as_map());
         }
         setup.recovering = leader.is_some();
-        let commands = match &leader {
-            Some((store, _)) => StoreJournal::read(&**store)?,
-            None => Vec::new(),
-        };
         let rm = ResourceManager::start(setup).map_err(DurableFailure::Start)?;
-        let last = commands.last().map_or(0, |command| command.position);
-        let entries: Vec<_> = commands.into_iter().map(|command| command.entry).collect();
-        let recovered = rm.recover(&entries);
-        let mut kept = None;
-        if let (Some((store, token)), Some(lease)) = (leader, lease) {
-            let journal = StoreJournal::open(store, token, last, durability)?;
-            let journal = Arc::new(journal);
-            rm.attach_journal(Arc::clone(&journal) as Arc<dyn crate::rm::Journal>);
-            kept = Some(Kept {
-                journal,
-                _lease: lease,
-            });
-        }
+        let recorded = lead.as_ref().map(|lead| &lead.recorded.entries[..]);
+        let recovered = rm.recover(recorded.unwrap_or_default());
+        let kept = lead.map(|lead| keep(&rm, lead, keeping)).transpose()?;
         Ok(Self {
             rm: Arc::new(rm),
             conf: conf.map(Arc::new),
@@ -181,11 +332,48 @@ impl Durable {
         of_journal.or_else(|| self.conf.as_ref()?.in_doubt())
     }
 
+    /// Whether another process may lead by now. What this one decides counts no more, and it has to end.
+    #[must_use]
+    pub fn has_lost_lead(&self) -> bool {
+        let kept = self.kept.as_ref();
+        kept.is_some_and(|kept| kept.lease.lost.load(Ordering::Relaxed))
+    }
+
     /// The journal, where there is one.
     #[must_use]
     pub fn journal(&self) -> Option<&StoreJournal> {
         self.kept.as_ref().map(|kept| &*kept.journal)
     }
+}
+
+/// Has a journal keep what a resource manager carries out from now on.
+fn keep(rm: &ResourceManager, lead: Lead, keeping: KeepOptions) -> Result<Kept, StoreError> {
+    let Lead {
+        store,
+        token,
+        keeper,
+        recorded,
+    } = lead;
+    let opened = StoreJournal::open(Arc::clone(&store), token, recorded.last, keeping.durability);
+    let journal = Arc::new(opened?);
+    rm.attach_journal(Arc::clone(&journal) as Arc<dyn crate::rm::Journal>);
+    let configuration = rm.configuration();
+    let key = "yarn.resourcemanager.state-store.max-completed-applications";
+    let most = configuration.loaded.properties.text(key).ok().flatten();
+    let compaction = Compaction {
+        store,
+        token,
+        after: keeping.compact_after.max(1),
+        most_ended: most
+            .and_then(|text| text.trim().parse().ok())
+            .unwrap_or(MOST_ENDED),
+        found: recorded.of_journal,
+    };
+    Ok(Kept {
+        _compactor: Compactor::start(compaction, Arc::clone(&journal))?,
+        journal,
+        lease: keeper,
+    })
 }
 
 /// The properties of the site.

@@ -173,6 +173,11 @@ pub trait Store: Debug + Send + Sync {
     /// That the store failed.
     fn watch(&self, behind: Revision, patience: Duration) -> Result<Revision, StoreError>;
 
+    /// Keys that one batch may set, delete and expect, taken together.
+    fn most_operations(&self) -> usize {
+        4096
+    }
+
     /// All entries below a prefix, in order.
     ///
     /// # Errors

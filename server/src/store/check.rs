@@ -8,6 +8,7 @@ use capsched::time::SystemClock;
 use serde::Serialize;
 
 use super::batch::{Entry, Store, StoreError};
+use super::compaction::{CURRENT, Recorded, SnapshotMark};
 use super::configurations::{KeyConfStore, LATEST, number};
 use super::embedded::EmbeddedStore;
 use super::journal::PREFIX;
@@ -32,8 +33,12 @@ pub struct CheckReport {
     pub configurations: usize,
     /// Entries of the log of changes.
     pub log_entries: usize,
-    /// Commands of the journal.
+    /// Commands of the journal behind the snapshot.
     pub commands: usize,
+    /// Snapshots that count: one, or none.
+    pub snapshots: usize,
+    /// Commands of the snapshot.
+    pub snapshot_commands: usize,
     /// Keys that belong to nothing known.
     pub other_keys: usize,
     /// What is wrong, in the order of the keys.
@@ -47,10 +52,11 @@ pub struct CheckReport {
 /// When the store fails.
 pub fn check(store: &Arc<dyn Store>) -> Result<CheckReport, StoreError> {
     let mut report = CheckReport::default();
-    let mut position = None;
+    let mut before = report.snapshot(&**store)?;
     for entry in store.all("")? {
         match entry.key.split_once('/').map(|(kind, _)| kind) {
-            Some("journal") => report.command(&entry, &mut position),
+            Some("journal") => report.command(&entry, &mut before),
+            Some("snapshot") => {}
             Some("conf") => report.configuration(&entry),
             _ => report.other_keys += 1,
         }
@@ -97,22 +103,48 @@ impl CheckReport {
         });
     }
 
-    fn command(&mut self, entry: &Entry, before: &mut Option<u64>) {
+    /// Reads the snapshot that counts. The position that the journal goes on behind.
+    fn snapshot(&mut self, store: &dyn Store) -> Result<u64, StoreError> {
+        let Some(entry) = store.get(CURRENT)? else {
+            return Ok(0);
+        };
+        self.snapshots = 1;
+        let mark = match SnapshotMark::read(&entry) {
+            Ok(mark) => mark,
+            Err(error) => {
+                self.wrong(CURRENT, error);
+                return Ok(0);
+            }
+        };
+        match Recorded::of_snapshot(store, mark) {
+            Ok(commands) => self.snapshot_commands = commands,
+            Err(error @ StoreError::Corrupt(_)) => self.wrong(CURRENT, error),
+            Err(error) => return Err(error),
+        }
+        Ok(mark.position)
+    }
+
+    /// Reads a command. What the snapshot replaces is left over from a compaction that did not end, and counts no more.
+    fn command(&mut self, entry: &Entry, before: &mut u64) {
+        let position = number(&entry.key, PREFIX);
+        if position.is_some_and(|position| position <= *before) {
+            return;
+        }
         self.commands += 1;
         let read = serde_json::from_slice::<JournalEntry>(&entry.value);
         if let Err(error) = read {
             self.wrong(&entry.key, error);
         }
-        let Some(position) = number(&entry.key, PREFIX) else {
+        let Some(position) = position else {
             self.wrong(&entry.key, "the key has no position");
             return;
         };
-        let wanted = before.map_or(position, |before| before + 1);
+        let wanted = *before + 1;
         if position != wanted {
             let reason = format!("position {wanted} is expected here");
             self.wrong(&entry.key, reason);
         }
-        *before = Some(position);
+        *before = position;
     }
 
     fn configuration(&mut self, entry: &Entry) {

@@ -9,6 +9,7 @@
 //! A batch takes what came while the one before it was written: under load one sync serves many commands. When a write
 //! fails, no later one is tried: every later call fails with the same reason, and nothing is answered that is not kept.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 use std::thread;
 
@@ -21,8 +22,8 @@ use crate::rm::{Journal, JournalEntry, JournalError};
 /// Prefix of the keys of commands.
 pub(super) const PREFIX: &str = "journal/";
 
-/// Most commands of one write.
-const MOST: usize = 4096;
+/// Bytes of one write, unless one command is longer.
+const BYTES: usize = 512 << 10;
 
 /// When a command counts as kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,8 +69,8 @@ pub struct JournalCounts {
 
 #[derive(Debug, Default)]
 struct Line {
-    /// Commands to write, with the position of the first.
-    waiting: Vec<JournalEntry>,
+    /// Commands to write, as they are stored.
+    waiting: VecDeque<Vec<u8>>,
     /// Position of the last command that was appended.
     last: u64,
     /// Position up to which the store has all.
@@ -108,20 +109,11 @@ pub struct StoreJournal {
 }
 
 impl StoreJournal {
-    /// The commands that a store has, in order.
-    ///
-    /// # Errors
-    ///
-    /// When the store fails or a command cannot be read.
-    pub fn read(store: &dyn Store) -> Result<Vec<StoredCommand>, StoreError> {
-        Self::read_behind(store, 0)
-    }
-
     /// The commands behind a position, in order: what a standby has not seen yet.
     ///
     /// # Errors
     ///
-    /// As [`Self::read`].
+    /// When the store fails or a command cannot be read.
     pub fn read_behind(store: &dyn Store, position: u64) -> Result<Vec<StoredCommand>, StoreError> {
         const PAGE: usize = 1024;
         let mut behind = numbered(PREFIX, position);
@@ -217,15 +209,15 @@ fn write_all(shared: &Shared, store: &dyn Store, token: Token) {
         if line.waiting.is_empty() || line.failed.is_some() {
             return;
         }
-        let most = line.waiting.len().min(MOST);
-        let entries: Vec<JournalEntry> = line.waiting.drain(..most).collect();
+        // One of the operations says that the first key must be new.
+        let values = line.take(store.most_operations() - 1);
         let first = line.kept + 1;
         drop(line);
-        let written = write(store, token, first, &entries);
+        let count = u64::try_from(values.len()).unwrap_or(u64::MAX);
+        let written = write(store, token, first, values);
         let mut line = shared.line();
         match written {
             Ok(()) => {
-                let count = u64::try_from(entries.len()).unwrap_or(u64::MAX);
                 line.kept += count;
                 line.commands += count;
                 line.writes += 1;
@@ -243,27 +235,45 @@ fn write(
     store: &dyn Store,
     token: Token,
     first: u64,
-    entries: &[JournalEntry],
+    values: Vec<Vec<u8>>,
 ) -> Result<(), StoreError> {
-    let mut batch = Batch::new();
-    for (position, entry) in (first..).zip(entries) {
-        let value = serde_json::to_vec(entry);
-        let value = value.map_err(|error| StoreError::Failed(error.to_string()))?;
-        batch = batch.put(numbered(PREFIX, position), value);
-    }
+    let numbered_values = (first..).zip(values);
+    let batch = numbered_values.fold(Batch::new(), |batch, (position, value)| {
+        batch.put(numbered(PREFIX, position), value)
+    });
     // No other writer may have used these positions, whatever its token was.
     let batch = batch.expect(numbered(PREFIX, first), None);
     store.write(token, &batch).map(drop)
 }
 
+impl Line {
+    /// The first commands in line, at most so many.
+    fn take(&mut self, most: usize) -> Vec<Vec<u8>> {
+        let (mut values, mut bytes) = (Vec::new(), 0);
+        while values.len() < most
+            && let Some(value) = self.waiting.pop_front()
+        {
+            bytes += value.len();
+            if bytes > BYTES && !values.is_empty() {
+                self.waiting.push_front(value);
+                break;
+            }
+            values.push(value);
+        }
+        values
+    }
+}
+
 impl Journal for StoreJournal {
     fn append(&self, entry: JournalEntry) -> Result<u64, JournalError> {
+        let value = serde_json::to_vec(&entry);
+        let value = value.map_err(|error| JournalError(error.to_string()))?;
         let mut line = self.shared.line();
         if let Some(why) = &line.failed {
             return Err(JournalError(why.clone()));
         }
         line.last += 1;
-        line.waiting.push(entry);
+        line.waiting.push_back(value);
         self.shared.changed.notify_all();
         Ok(line.last)
     }

@@ -35,7 +35,7 @@ fn what_was_waited_for_is_in_the_store_in_order() {
         assert_eq!(journal.append(entry(number)).unwrap(), number);
     }
     journal.wait(3).unwrap();
-    let read = StoreJournal::read(&*store).unwrap();
+    let read = StoreJournal::read_behind(&*store, 0).unwrap();
     let times: Vec<(u64, u64)> = read
         .iter()
         .map(|one| (one.position, one.entry.at_ms))
@@ -56,7 +56,7 @@ fn a_journal_goes_on_behind_the_one_before() {
     assert_eq!(journal.append(entry(2)).unwrap(), 2);
     journal.wait(2).unwrap();
     assert_eq!(
-        StoreJournal::read(&*store).unwrap().len(),
+        StoreJournal::read_behind(&*store, 0).unwrap().len(),
         2,
         "the end wrote what was in line"
     );
@@ -79,7 +79,7 @@ fn callers_at_once_share_writes_and_lose_nothing() {
     let counts = journal.counts();
     assert_eq!((counts.commands, counts.waiting), (400, 0));
     assert!(counts.writes <= counts.commands);
-    let positions = StoreJournal::read(&*store).unwrap();
+    let positions = StoreJournal::read_behind(&*store, 0).unwrap();
     let positions: Vec<u64> = positions.iter().map(|one| one.position).collect();
     assert_eq!(positions, (1..=400).collect::<Vec<u64>>());
 }
@@ -97,7 +97,7 @@ fn a_journal_whose_leader_is_another_one_answers_nothing_any_more() {
     assert!(journal.wait(position).is_err());
     assert!(journal.append(entry(3)).is_err());
     assert!(journal.failure().unwrap().contains("another process"));
-    assert_eq!(StoreJournal::read(&*store).unwrap().len(), 1);
+    assert_eq!(StoreJournal::read_behind(&*store, 0).unwrap().len(), 1);
 }
 
 /// A store that has no space left.
@@ -159,5 +159,5 @@ fn a_relaxed_journal_does_not_wait() {
     let position = journal.append(entry(1)).unwrap();
     journal.wait(position).unwrap();
     drop(journal);
-    assert_eq!(StoreJournal::read(&*store).unwrap().len(), 1);
+    assert_eq!(StoreJournal::read_behind(&*store, 0).unwrap().len(), 1);
 }

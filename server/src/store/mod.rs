@@ -5,7 +5,10 @@
 //! | `assembly` | a resource manager whose changes survive |
 //! | `batch` | keys, versions, batches, and the [`Store`] trait |
 //! | `embedded` | a store in one file, by redb |
+//! | `etcd` | a store over etcd, where the feature `etcd` is on |
+//! | `standby` | following the journal until the leader is gone |
 //! | `journal` | the commands of a resource manager, in order, many in one write |
+//! | `compaction` | snapshots that replace the beginning of the journal |
 //! | `configurations` | versions of the scheduler's configuration as keys |
 //! | `check` | whether what a store holds is whole |
 //!
@@ -18,13 +21,21 @@
 mod assembly;
 mod batch;
 mod check;
+mod compaction;
 mod configurations;
 mod embedded;
+#[cfg(feature = "etcd")]
+mod etcd;
 mod journal;
+mod standby;
 
-pub use assembly::{Durable, DurableFailure};
+pub use assembly::{Durable, DurableFailure, KeepOptions, Lead};
 pub use batch::{Batch, Entry, Revision, Store, StoreError, Token};
 pub use check::{CheckReport, StoreProblem, check, check_directory};
+pub use compaction::{Recorded, compact};
 pub use configurations::KeyConfStore;
 pub use embedded::EmbeddedStore;
+#[cfg(feature = "etcd")]
+pub use etcd::EtcdStore;
 pub use journal::{Durability, JournalCounts, StoreJournal, StoredCommand};
+pub use standby::Standby;

@@ -59,6 +59,7 @@ fn encrypted(files: (PathBuf, PathBuf), client_ca: Option<PathBuf>) -> GrpcOptio
         tls: Some(TlsFiles {
             certificates: files.0,
             key: files.1,
+            client_ca: None,
         }),
         client_ca,
         ..options()

@@ -1,10 +1,10 @@
 //! Simulated applications: each is submitted, waits for its master, asks for tasks, and ends when they are done.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use tokio::time::{sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::service::interceptor::InterceptedService;
@@ -264,7 +264,7 @@ impl Lane {
                 return Ok(done >= tasks);
             }
             due = (due + self.load.interval).max(begun);
-            sleep_until(due.into()).await;
+            sleep_until(due).await;
         }
         Ok(true)
     }

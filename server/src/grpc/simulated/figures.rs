@@ -5,7 +5,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
-/// Longest time that is told apart, in us.
+/// Longest time that is recorded, in us.
 const LONGEST_US: u64 = 600_000_000;
 
 /// Times of answers, to three digits.

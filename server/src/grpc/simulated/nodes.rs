@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use capsched::sync::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use tokio::time::sleep_until;
+use tokio::time::{Instant, sleep_until};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::service::interceptor::InterceptedService;
@@ -323,7 +323,7 @@ impl Group {
                     self.answered(at, &mut open, begun).await?;
                 }
                 due += pause;
-                sleep_until(due.into()).await;
+                sleep_until(due).await;
             }
             // Who is late does not catch up by beating faster.
             due = due.max(Instant::now());

@@ -1,0 +1,141 @@
+//! `capsched serve --store URL`: one of several servers leads, and the others follow its journal.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use capsched::sync::{AtomicBool, Ordering};
+use capsched_server::daemon::{Background, Daemon, ServeOptions, Serving, StandbyPage, Switch};
+use capsched_server::store::{Durable, KeepOptions, Lead, Standby, Store, StoreError};
+
+use super::{Args, durable_failed, end_recovery, signalled};
+use crate::machines::Listening;
+
+/// How long a leader leads without renewing. etcd grants no shorter leases with its own settings.
+const LEASE: Duration = Duration::from_secs(2);
+
+/// Longest wait of a standby between two looks.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// The interfaces of a server, listening.
+pub(super) struct Interfaces {
+    pub(super) serving: Serving,
+    pub(super) machines: Option<Listening>,
+    pub(super) options: ServeOptions,
+}
+
+/// Opens the store of an address.
+#[cfg(feature = "etcd")]
+fn open(address: &str) -> Result<Arc<dyn Store>, StoreError> {
+    let opened = capsched_server::store::EtcdStore::open(address)?;
+    Ok(Arc::new(opened))
+}
+
+#[cfg(not(feature = "etcd"))]
+fn open(_: &str) -> Result<Arc<dyn Store>, StoreError> {
+    let text = "this program was built without etcd: build it with `--features etcd`";
+    Err(StoreError::Failed(text.to_owned()))
+}
+
+/// Follows the leader until this process leads, or until the end is wanted.
+fn wait_to_lead(
+    store: Arc<dyn Store>,
+    who: &str,
+    page: &StandbyPage,
+    ends: &AtomicBool,
+) -> Option<Lead> {
+    let mut standby = Standby::new(store, who, LEASE);
+    while !ends.load(Ordering::Relaxed) {
+        match standby.step(LOOK) {
+            Ok(Some(lead)) => return Some(lead),
+            Ok(None) => page.set_leader(standby.leader()),
+            Err(error) => {
+                tracing::warn!(%error, "the store cannot be followed");
+                std::thread::sleep(LOOK);
+            }
+        }
+    }
+    None
+}
+
+/// Waits until another process may lead.
+async fn lost(durable: &Durable) {
+    while !durable.has_lost_lead() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Starts the resource manager of a process that leads.
+async fn start(args: &Args, lead: Lead) -> Result<Arc<Durable>> {
+    let (setup, keeping) = (args.setup()?, args.keeping());
+    let keeping = KeepOptions {
+        lease: LEASE,
+        ..keeping
+    };
+    let started = move || Durable::start_leading(setup, Some(lead), keeping);
+    let durable = tokio::task::spawn_blocking(started).await?;
+    let durable = Arc::new(durable.map_err(durable_failed)?);
+    end_recovery(&durable)?;
+    Ok(durable)
+}
+
+/// Waits for the lead beside the interface. Nothing: a signal came first.
+async fn lead_or_end(
+    store: Arc<dyn Store>,
+    who: String,
+    page: StandbyPage,
+    signalled: impl Future<Output = ()>,
+) -> Result<Option<Lead>> {
+    let ends = Arc::new(AtomicBool::new(false));
+    let until = Arc::clone(&ends);
+    let waits = tokio::task::spawn_blocking(move || wait_to_lead(store, &who, &page, &until));
+    let lead = tokio::select! {
+        lead = waits => lead.context("the wait to lead has ended")?,
+        () = signalled => None,
+    };
+    ends.store(true, Ordering::Relaxed);
+    Ok(lead)
+}
+
+/// Serves as a standby, then as the leader, until a signal or another leader ends it.
+pub(super) async fn serve(args: &Args, address: &str, interfaces: Interfaces) -> Result<()> {
+    let store = open(address)?;
+    let Interfaces {
+        serving,
+        machines,
+        options,
+    } = interfaces;
+    args.report(&serving, machines.as_ref(), None);
+    let (who, stop) = (args.advertised(&serving), serving.stopper());
+    let page = StandbyPage::default();
+    let switch = Switch::new(page.router());
+    let served = tokio::spawn(serving.run(switch.router()));
+    let signalled = signalled().context("signals cannot be awaited")?;
+    tokio::pin!(signalled);
+    let Some(lead) = lead_or_end(store, who, page, &mut signalled).await? else {
+        stop();
+        return Ok(served.await??);
+    };
+    let durable = start(args, lead).await?;
+    let rm = Arc::clone(&durable.rm);
+    let _background = Background::start(Arc::clone(&rm)).context("a thread cannot be started")?;
+    let daemon = Daemon::new(Arc::clone(&rm), &options).keeping(&durable);
+    switch.set(daemon.router());
+    tracing::info!("this server leads");
+    let (machines_end, ended) = tokio::sync::oneshot::channel::<()>();
+    if let Some(machines) = machines {
+        let ended = async {
+            // A sender that is gone is the end, too.
+            let _ = ended.await;
+        };
+        tokio::spawn(machines.run(rm, ended));
+    }
+    tokio::select! {
+        () = &mut signalled => {}
+        () = lost(&durable) => bail!("another server leads the store: this one ends"),
+    }
+    daemon.health().stop();
+    drop(machines_end);
+    stop();
+    Ok(served.await??)
+}
